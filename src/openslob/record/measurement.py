@@ -127,6 +127,7 @@ class SessionTotals:
     scans: int
     rows_read: int
     rows_updated: int
+    rows_scanned: int
     busy_us: float
     idle_us: float
     slices: int
