@@ -13,17 +13,26 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 
-from openslob.units import MIB, Extent
+from openslob.units import KIB, MIB, Extent
 
 
-class RedoStress(StrEnum):
+class _Choice(StrEnum):
+    """Words from a fixed list; upper and lower case are the same word."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self | None:
+        wanted = str(value).strip().lower()
+        return next((member for member in cls if member.lower() == wanted), None)
+
+
+class RedoStress(_Choice):
     """How much of a row an update writes."""
 
     LITE = "LITE"
     HEAVY = "HEAVY"
 
 
-class CommitMode(StrEnum):
+class CommitMode(_Choice):
     """What a commit waits for."""
 
     WAIT = "wait"
@@ -31,7 +40,7 @@ class CommitMode(StrEnum):
     ENGINE = "engine"
 
 
-class Mode(StrEnum):
+class Mode(_Choice):
     """What the test is for; the record says whether it was so."""
 
     PIO = "pio"
@@ -40,8 +49,19 @@ class Mode(StrEnum):
     SCAN = "scan"
 
 
+# The largest block any engine has, so that a size in bytes is at least one block; and more than any table holds.
+SMALLEST_BYTES = 64 * KIB
+LARGEST_BYTES = 32 * 1024**4
+LARGEST_BLOCKS = 2**32 - 2
+
+
 def _extent(value: object) -> object:
-    return Extent.parse(str(value)) if isinstance(value, (str, int)) else value
+    extent = Extent.parse(str(value)) if isinstance(value, (str, int, float)) else value
+    if isinstance(extent, Extent):
+        low, high = (SMALLEST_BYTES, LARGEST_BYTES) if extent.in_bytes else (1, LARGEST_BLOCKS)
+        if not low <= extent.amount <= high:
+            raise ValueError(f"{value!s} is too {'small' if extent.amount < low else 'large'}")
+    return extent
 
 
 ExtentField = Annotated[Extent, BeforeValidator(_extent), PlainSerializer(str)]
@@ -69,7 +89,7 @@ class Workload(BaseModel):
     heading it stands under in help and documentation.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
 
     # data
     schemas: int = Field(
@@ -112,7 +132,7 @@ class Workload(BaseModel):
         json_schema_extra={"slob": "RUN_TIME", "unit": "s", "group": "duration"},
     )  # fmt: skip
     work_loop: int = Field(
-        0, ge=0, description="Operations per session after which it ends; 0: end by RUN_TIME only.",
+        0, ge=0, le=10**12, description="Operations per session after which it ends; 0: end by RUN_TIME only.",
         json_schema_extra={"slob": "WORK_LOOP", "unit": "operations", "group": "duration"},
     )  # fmt: skip
     warmup: float = Field(
@@ -153,25 +173,25 @@ class Workload(BaseModel):
         json_schema_extra={"slob": "DO_HOTSPOT", "unit": "", "group": "contention"},
     )  # fmt: skip
     hotspot_mb: float = Field(
-        8, gt=0, description="Size of the hot spot.",
+        8, ge=0, le=2**25, description="Size of the hot spot.",
         json_schema_extra={"slob": "HOTSPOT_MB", "unit": "MB", "group": "contention"},
     )  # fmt: skip
     hotspot_offset_mb: float = Field(
-        16, ge=0, description="Where in the key range the hot spot begins.",
+        16, ge=0, le=2**25, description="Where in the key range the hot spot begins.",
         json_schema_extra={"slob": "HOTSPOT_OFFSET_MB", "unit": "MB", "group": "contention"},
     )  # fmt: skip
     hotspot_frequency: int = Field(
-        3, ge=1, description="Every how many operations one goes to the hot spot.",
+        3, ge=0, le=10**9, description="Every how many operations one goes to the hot spot; 0: never.",
         json_schema_extra={"slob": "HOTSPOT_FREQUENCY", "unit": "operations", "group": "contention"},
     )  # fmt: skip
     hot_schema_frequency: int = Field(
-        0, ge=0, description="Every how many operations one goes to schema 1; 0: never.",
+        0, ge=0, le=10**9, description="Every how many operations one goes to schema 1; 0: never.",
         json_schema_extra={"slob": "HOT_SCHEMA_FREQUENCY", "unit": "operations", "group": "contention"},
     )  # fmt: skip
 
     # think time
     think_tm_frequency: int = Field(
-        0, ge=0, description="Every how many operations a session sleeps; 0: never.",
+        0, ge=0, le=10**9, description="Every how many operations a session sleeps; 0: never.",
         json_schema_extra={"slob": "THINK_TM_FREQUENCY", "unit": "operations", "group": "think time"},
     )  # fmt: skip
     think_tm_min: float = Field(
@@ -199,6 +219,10 @@ class Workload(BaseModel):
             raise ValueError("RUN_TIME and WORK_LOOP are both 0: nothing would ever end the run")
         if self.think_tm_min > self.think_tm_max:
             raise ValueError(f"THINK_TM_MIN={self.think_tm_min} is above THINK_TM_MAX={self.think_tm_max}")
+        if self.do_hotspot and not (self.hotspot_mb and self.hotspot_frequency):
+            raise ValueError(
+                "DO_HOTSPOT needs HOTSPOT_MB and HOTSPOT_FREQUENCY above 0: nothing would go to the hot spot"
+            )
         return self
 
     @property
