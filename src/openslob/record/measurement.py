@@ -15,7 +15,7 @@ from openslob.workload import Workload
 
 @dataclass(frozen=True)
 class ObjectIo:
-    """I/O of one kind of object in the window: blocks found in the cache, read requests, blocks read, mean µs."""
+    """I/O of one kind of object, totals of the interval; ``hits`` are blocks found in the cache, times are µs."""
 
     hits: float | None
     read_requests: float | None
