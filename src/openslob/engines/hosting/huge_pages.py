@@ -40,7 +40,9 @@ def check_allowed() -> None:
 def reserve(needed: int) -> int:
     """Raise the pool until ``needed`` pages are available; returns how many were added. SlobError if it can't be."""
     pool = _pool()
-    missing = max(0, needed - pool.available)
+    missing = needed - pool.available
+    if missing <= 0:
+        return 0
     _resize(pool.total + missing)
     short = needed - _pool().available
     if short <= 0:
@@ -55,7 +57,9 @@ def reserve(needed: int) -> int:
 def give_back(added: int) -> None:
     """Shrink the pool by the pages we added, as far as nobody uses them."""
     pool = _pool()
-    _resize(pool.total - min(added, max(0, pool.available)))
+    surplus = min(added, pool.available)
+    if surplus > 0:
+        _resize(pool.total - surplus)
 
 
 def _pool() -> HugePages:

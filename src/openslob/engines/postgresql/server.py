@@ -151,6 +151,8 @@ class PostgresServer:
         state = self._home.read()
         if not state:
             return
+        if state["engine"] != ENGINE:
+            raise UsageError(f"the server {self.name} is one of {state['engine']}", "use another name")
         had = homes.spec_from(state["spec"])
         if not PostgresServer(had).layout.data.exists():
             return
@@ -158,8 +160,8 @@ class PostgresServer:
             before, now = getattr(had, field), getattr(self.spec, field)
             if before != now:
                 raise UsageError(
-                    f"the server {self.name} has data made with {field.replace('_', ' ')} {before or 'by default'}, "
-                    f"not {now or 'by default'}",
+                    f"the server {self.name} was made with --{field.replace('_', '-')} {before or '(default)'}, "
+                    f"not {now or '(default)'}",
                     f"use another name or destroy it first: slob server destroy {self.name}",
                 )
 
