@@ -205,7 +205,7 @@ class Workload(BaseModel):
 
     # purpose
     seed: int = Field(
-        1, ge=0, lt=2**31, description="Seed of every random choice; the same seed replays the same choices.",
+        1, ge=0, le=2**31 - 1, description="Seed of every random choice; the same seed replays the same choices.",
         json_schema_extra={"slob": "SEED", "unit": "", "group": "purpose"},
     )  # fmt: skip
     mode: Mode | None = Field(
