@@ -101,4 +101,4 @@ def block_visits(measurement: Measurement) -> float:
 def _quantity(value: float | None, reasons: Mapping[str, str], field: str) -> Quantity:
     if value is not None:
         return Quantity(float(value))
-    return Quantity.missing(reasons.get(field) or f"{field.replace('_', ' ')} not measured")
+    return Quantity.missing(reasons.get(field) or f"{field} was not measured")
