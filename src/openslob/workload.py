@@ -93,123 +93,123 @@ class Workload(BaseModel):
 
     # data
     schemas: int = Field(
-        4, ge=1, le=8192, description="Sets of tables; sessions are spread over them. 1 is the single-schema model.",
+        default=4, ge=1, le=8192, description="Sets of tables, sessions spread over them; 1 is the single-schema model.",
         json_schema_extra={"slob": "SCHEMAS", "unit": "schemas", "group": "data"},
     )  # fmt: skip
     scale: ExtentField = Field(
-        Extent(256 * MIB, in_bytes=True),
+        default=Extent(256 * MIB, in_bytes=True),
         description="Size of each schema's table: a number of blocks, or a size such as 80M or 2G.",
         json_schema_extra={"slob": "SCALE", "unit": "blocks or bytes", "group": "data"},
     )
     scan_table_sz: ExtentField = Field(
-        Extent(1 * MIB, in_bytes=True),
+        default=Extent(1 * MIB, in_bytes=True),
         description="Size of each schema's short-scan table: blocks, or a size.",
         json_schema_extra={"slob": "SCAN_TABLE_SZ", "unit": "blocks or bytes", "group": "data"},
     )
     obfuscate_columns: bool = Field(
-        False, description="Fill and update columns with incompressible text instead of a constant.",
+        default=False, description="Fill and update columns with incompressible text instead of a constant.",
         json_schema_extra={"slob": "OBFUSCATE_COLUMNS", "unit": "", "group": "data"},
     )  # fmt: skip
     load_parallel_degree: int = Field(
-        8, ge=1, le=256, description="Tables loaded at the same time.",
+        default=8, ge=1, le=256, description="Tables loaded at the same time.",
         json_schema_extra={"slob": "LOAD_PARALLEL_DEGREE", "unit": "tables", "group": "data"},
     )  # fmt: skip
 
     # sessions
     threads_per_schema: int = Field(
-        1, ge=1, le=4096, description="Sessions per schema, when `sessions` is not given.",
+        default=1, ge=1, le=4096, description="Sessions per schema, when `sessions` is not given.",
         json_schema_extra={"slob": "THREADS_PER_SCHEMA", "unit": "sessions", "group": "sessions"},
     )  # fmt: skip
     sessions: int | None = Field(
-        None, ge=1, le=32768,
+        default=None, ge=1, le=32768,
         description="Sessions in all, spread evenly over the schemas; default: schemas x threads per schema.",
         json_schema_extra={"slob": "SESSIONS", "unit": "sessions", "group": "sessions"},
     )  # fmt: skip
 
     # duration
     run_time: float = Field(
-        60, ge=0, le=864_000, description="Length of the measured window. 0: end by WORK_LOOP only.",
+        default=60, ge=0, le=864_000, description="Length of the measured window. 0: end by WORK_LOOP only.",
         json_schema_extra={"slob": "RUN_TIME", "unit": "s", "group": "duration"},
     )  # fmt: skip
     work_loop: int = Field(
-        0, ge=0, le=10**12, description="Operations per session after which it ends; 0: end by RUN_TIME only.",
+        default=0, ge=0, le=10**12, description="Operations per session after which it ends; 0: end by RUN_TIME only.",
         json_schema_extra={"slob": "WORK_LOOP", "unit": "operations", "group": "duration"},
     )  # fmt: skip
     warmup: float = Field(
-        2, ge=0, le=86_400, description="Load that is run before the window and not counted.",
+        default=2, ge=0, le=86_400, description="Load that is run before the window and not counted.",
         json_schema_extra={"slob": "WARMUP", "unit": "s", "group": "duration"},
     )  # fmt: skip
 
     # operations
     update_pct: int = Field(
-        0, ge=0, le=100, description="Share of operations that update, exact in every 100.",
+        default=0, ge=0, le=100, description="Share of operations that update, exact in every 100.",
         json_schema_extra={"slob": "UPDATE_PCT", "unit": "%", "group": "operations"},
     )  # fmt: skip
     scan_pct: int = Field(
-        0, ge=0, le=100, description="Share of the SELECTs that scan the short-scan table, exact in every 100.",
+        default=0, ge=0, le=100, description="Share of the SELECTs that scan the short-scan table, exact in every 100.",
         json_schema_extra={"slob": "SCAN_PCT", "unit": "%", "group": "operations"},
     )  # fmt: skip
     work_unit: int = Field(
-        64, ge=1, le=65_536, description="Rows, and so blocks, that one SELECT visits.",
+        default=64, ge=1, le=65_536, description="Rows, and so blocks, that one SELECT visits.",
         json_schema_extra={"slob": "WORK_UNIT", "unit": "blocks", "group": "operations"},
     )  # fmt: skip
     update_work_unit: int | None = Field(
-        None, ge=1, le=65_536, description="Rows that one UPDATE changes and commits; default: WORK_UNIT.",
+        default=None, ge=1, le=65_536, description="Rows that one UPDATE changes and commits; default: WORK_UNIT.",
         json_schema_extra={"slob": "UPDATE_WORK_UNIT", "unit": "blocks", "group": "operations"},
     )  # fmt: skip
     redo_stress: RedoStress = Field(
-        RedoStress.LITE, description="LITE updates two columns, HEAVY all nineteen.",
+        default=RedoStress.LITE, description="LITE updates two columns, HEAVY all nineteen.",
         json_schema_extra={"slob": "REDO_STRESS", "unit": "", "group": "operations"},
     )  # fmt: skip
     commit_mode: CommitMode = Field(
-        CommitMode.WAIT,
+        default=CommitMode.WAIT,
         description="wait: durable before the next operation; nowait: not; engine: as the server is set.",
         json_schema_extra={"slob": "COMMIT_MODE", "unit": "", "group": "operations"},
     )
 
     # contention
     do_hotspot: bool = Field(
-        False, description="Send every HOTSPOT_FREQUENCY-th operation to the hot spot.",
+        default=False, description="Send every HOTSPOT_FREQUENCY-th operation to the hot spot.",
         json_schema_extra={"slob": "DO_HOTSPOT", "unit": "", "group": "contention"},
     )  # fmt: skip
     hotspot_mb: float = Field(
-        8, ge=0, le=2**25, description="Size of the hot spot.",
+        default=8, ge=0, le=2**25, description="Size of the hot spot.",
         json_schema_extra={"slob": "HOTSPOT_MB", "unit": "MB", "group": "contention"},
     )  # fmt: skip
     hotspot_offset_mb: float = Field(
-        16, ge=0, le=2**25, description="Where in the key range the hot spot begins.",
+        default=16, ge=0, le=2**25, description="Where in the key range the hot spot begins.",
         json_schema_extra={"slob": "HOTSPOT_OFFSET_MB", "unit": "MB", "group": "contention"},
     )  # fmt: skip
     hotspot_frequency: int = Field(
-        3, ge=0, le=10**9, description="Every how many operations one goes to the hot spot; 0: never.",
+        default=3, ge=0, le=10**9, description="Every how many operations one goes to the hot spot; 0: never.",
         json_schema_extra={"slob": "HOTSPOT_FREQUENCY", "unit": "operations", "group": "contention"},
     )  # fmt: skip
     hot_schema_frequency: int = Field(
-        0, ge=0, le=10**9, description="Every how many operations one goes to schema 1; 0: never.",
+        default=0, ge=0, le=10**9, description="Every how many operations one goes to schema 1; 0: never.",
         json_schema_extra={"slob": "HOT_SCHEMA_FREQUENCY", "unit": "operations", "group": "contention"},
     )  # fmt: skip
 
     # think time
     think_tm_frequency: int = Field(
-        0, ge=0, le=10**9, description="Every how many operations a session sleeps; 0: never.",
+        default=0, ge=0, le=10**9, description="Every how many operations a session sleeps; 0: never.",
         json_schema_extra={"slob": "THINK_TM_FREQUENCY", "unit": "operations", "group": "think time"},
     )  # fmt: skip
     think_tm_min: float = Field(
-        0.1, ge=0, le=3600, description="Shortest sleep.",
+        default=0.1, ge=0, le=3600, description="Shortest sleep.",
         json_schema_extra={"slob": "THINK_TM_MIN", "unit": "s", "group": "think time"},
     )  # fmt: skip
     think_tm_max: float = Field(
-        0.5, ge=0, le=3600, description="Longest sleep.",
+        default=0.5, ge=0, le=3600, description="Longest sleep.",
         json_schema_extra={"slob": "THINK_TM_MAX", "unit": "s", "group": "think time"},
     )  # fmt: skip
 
     # purpose
     seed: int = Field(
-        1, ge=0, le=2**31 - 1, description="Seed of every random choice; the same seed replays the same choices.",
+        default=1, ge=0, le=2**31 - 1, description="Seed of every random choice; the same seed, the same choices.",
         json_schema_extra={"slob": "SEED", "unit": "", "group": "purpose"},
     )  # fmt: skip
     mode: Mode | None = Field(
-        None, description="What the run is for: pio, lio, redo or scan; the record says whether it was so.",
+        default=None, description="What the run is for: pio, lio, redo or scan; the record says whether it was so.",
         json_schema_extra={"slob": "MODE", "unit": "", "group": "purpose"},
     )  # fmt: skip
 
