@@ -33,7 +33,7 @@ class ServerFacts:
     """What the server says of itself before a run; all of it goes into the record.
 
     ``settings`` holds every setting that bears on the result, as text. ``free_connections`` counts what is left for
-    sessions and samplers. ``clock_offset_ns`` is the server's clock less this host's.
+    sessions and samplers.
     """
 
     product: str
@@ -43,7 +43,6 @@ class ServerFacts:
     free_connections: int
     settings: Mapping[str, str]
     direct_io: bool | None
-    clock_offset_ns: int
 
 
 @dataclass(frozen=True)
@@ -178,6 +177,9 @@ class Counters(Protocol):
 
     def read(self) -> CounterReading:
         """All counters now."""
+
+    def backend_id(self) -> int:
+        """The sampler's own session, so that its cost can be measured."""
 
     def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
         """What happened between two readings; every figure unknown if the counters were reset in between."""

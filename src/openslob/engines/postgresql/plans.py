@@ -34,9 +34,9 @@ def explain(connection: psycopg.Connection[Any], names: Names, schema: int, work
 
 def _plan_of(connection: psycopg.Connection[Any], statement: sql.Composed, arguments: str) -> str:
     types = "(bigint, bigint)" if arguments else ""
-    connection.execute(sql.SQL("PREPARE slob_plan" + types + " AS ") + statement)  # type: ignore[arg-type]
+    connection.execute(sql.SQL("PREPARE slob_plan" + types + " AS ") + statement)
     try:
-        rows = connection.execute("EXPLAIN (COSTS OFF) EXECUTE slob_plan" + arguments).fetchall()  # type: ignore[arg-type]
+        rows = connection.execute("EXPLAIN (COSTS OFF) EXECUTE slob_plan" + arguments).fetchall()
     finally:
         connection.execute("DEALLOCATE slob_plan")
     return "\n".join(row[0] for row in rows)

@@ -25,6 +25,10 @@ PACKAGE = "openslob.engines.postgresql"
 BUCKETS_A_KIND = 2000
 KINDS = (OpKind.SELECT, OpKind.UPDATE, OpKind.SCAN)
 NO_LIMIT = 2**62
+_RESULT_COLUMNS = (
+    *("began_at", "ended_at", "ops", "rows_read", "rows_updated", "rows_scanned"),
+    *("sum_us", "max_us", "bucket", "bucket_count"),
+)
 # Keys are drawn with setseed/random, whose seed is a number in [-1, 1]; a prime spreads neighbouring seeds over it.
 _SEED_STEPS = 1_000_003
 
@@ -44,7 +48,7 @@ def compose_slice(names: Names, schema: int, workload: Workload) -> sql.Composed
         sql.SQL("{} = fresh[{}]").format(sql.Identifier(column), sql.Literal(place))
         for place, column in enumerate(written_columns(workload), start=1)
     ]
-    return sql.SQL(read_sql(PACKAGE, "slice")).format(  # type: ignore[arg-type]
+    return sql.SQL(read_sql(PACKAGE, "slice")).format(
         procedure=names.procedure(schema),
         cf1=names.cf1(schema),
         cf2=names.cf2(schema),
@@ -126,8 +130,7 @@ class PostgresSession:
             sql.SQL("{} => " + casts.get(name, "{}")).format(sql.Identifier(name), sql.Placeholder(name))
             for name in order
         ]
-        outs = ["began_at", "ended_at", "ops", "rows_read", "rows_updated", "rows_scanned", "sum_us", "max_us", "bucket", "bucket_count"]
-        arguments += [sql.SQL("{} => NULL").format(sql.Identifier(name)) for name in outs]
+        arguments += [sql.SQL("{} => NULL").format(sql.Identifier(name)) for name in _RESULT_COLUMNS]
         return sql.SQL("CALL {}({})").format(self._names.procedure(self._plan.schema), sql.SQL(", ").join(arguments))
 
     def prepare(self) -> None:

@@ -2,16 +2,26 @@
 -- Versions: PostgreSQL 13 and later.
 
 -- name: identity
--- Result: product version text, numeric version int, block size int, cache bytes bigint, clock in µs bigint.
+-- Result: product version text, numeric version int, block size int, cache bytes bigint.
 SELECT current_setting('server_version') AS version,
        current_setting('server_version_num')::int AS number,
        current_setting('block_size')::int AS block_size,
-       pg_size_bytes(current_setting('shared_buffers')) AS cache_bytes,
-       (date_part('epoch', clock_timestamp()) * 1e6)::bigint AS clock_us
+       pg_size_bytes(current_setting('shared_buffers')) AS cache_bytes
 
 -- name: settings
--- Parameters: names text[]. Result: name, value. Settings that the server lacks or that are hidden are absent.
-SELECT name, current_setting(name, true) AS value FROM pg_settings WHERE name = ANY (%(names)s) ORDER BY name
+-- Result: name, value, of every setting that bears on what a run measures; one that the server lacks is absent.
+SELECT name, current_setting(name, true) AS value
+  FROM pg_settings
+ WHERE name IN (
+    'autovacuum', 'bgwriter_delay', 'bgwriter_lru_maxpages', 'block_size',
+    'checkpoint_completion_target', 'checkpoint_timeout', 'commit_delay', 'data_checksums',
+    'debug_io_direct', 'effective_io_concurrency', 'fsync', 'full_page_writes', 'huge_pages',
+    'huge_pages_status', 'io_combine_limit', 'io_max_combine_limit', 'io_method', 'io_workers', 'jit',
+    'maintenance_work_mem', 'max_connections', 'max_wal_size', 'min_wal_size', 'shared_buffers',
+    'synchronous_commit', 'track_counts', 'track_io_timing', 'track_wal_io_timing', 'wal_block_size',
+    'wal_buffers', 'wal_compression', 'wal_level', 'wal_sync_method', 'wal_writer_delay',
+    'wal_writer_flush_after')
+ ORDER BY name
 
 -- name: connections
 -- Result: connections still free to this role.
