@@ -94,6 +94,11 @@ def test_series_of_0_are_unknown_without_a_warning():
     assert spread(series([0] * 20)) is None
 
 
+def test_windows_are_equal_and_the_first_points_that_do_not_fill_one_are_left_out():
+    assert spread(series([5000] * 9 + [1000] * 100)) == pytest.approx(0, abs=1e-6)
+    assert spread(series([1000] * 100 + [5000] * 9)) > 5
+
+
 def test_points_are_rates_by_start_time_and_a_last_sliver_is_left_out():
     timeline = made_up.timeline((2000.0,) * 3, seconds=2.0)
     sliver = made_up.timeline((1.0,), seconds=0.1)

@@ -158,6 +158,8 @@ CASES = [
     ("percentiles_supported", HOLDS, {"latency": {OpKind.SELECT: made_up.histogram(10_000, 5.0)}}, "p99.9"),
     ("percentiles_supported", FAILS, {"latency": {OpKind.SELECT: made_up.histogram(9_999, 5.0)}}, "p99 (9,999 ops)"),
     ("percentiles_supported", FAILS, {"latency": {OpKind.SCAN: made_up.histogram(999, 5.0)}}, "scan p90"),
+    ("percentiles_supported", FAILS, {"latency": {OpKind.SCAN: made_up.histogram(100, 5.0)}}, "scan p90"),
+    ("percentiles_supported", FAILS, {"latency": {OpKind.SCAN: made_up.histogram(99, 5.0)}}, "scan p50"),
     ("percentiles_supported", FAILS, {"latency": {OpKind.SCAN: made_up.histogram(19, 5.0)}}, "scan none"),
     ("storage_was_the_limit", HOLDS, {}, "data I/O 60 %"),
     (
