@@ -93,7 +93,7 @@ class Workload(BaseModel):
 
     # data
     schemas: int = Field(
-        default=4, ge=1, le=8192, description="Sets of tables, sessions spread over them; 1 is the single-schema model.",
+        default=4, ge=1, le=8192, description="Sets of tables; sessions spread over them; 1: the single-schema model.",
         json_schema_extra={"slob": "SCHEMAS", "unit": "schemas", "group": "data"},
     )  # fmt: skip
     scale: ExtentField = Field(

@@ -7,6 +7,7 @@ Understood: ``KEY=value`` (also with ``export``), several on a line, both kinds 
 from __future__ import annotations
 
 import re
+from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -48,31 +49,34 @@ def read_shell(text: str, origin: str, environment: Mapping[str, str]) -> list[S
     UsageError for anything but assignments; it names ``origin`` and the line, never a value.
     """
     values: dict[str, str] = {}
+    scope = ChainMap(values, dict(environment))
     settings = []
     for command in _commands(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), origin):
         for word in _assignments(command):
             key, _, raw = word.raw.partition("=")
-            values[key] = _unquoted(raw, {**environment, **values}, word.where)
+            values[key] = _unquoted(raw, scope, word.where)
             settings.append(Setting(key, values[key], word.where))
     return settings
 
 
 def _commands(text: str, origin: str) -> Iterator[list[_Word]]:
     """The words of each command; lines, ``;`` and comments end one."""
-    position, command = 0, list[_Word]()
+    position, line, command = 0, 1, list[_Word]()
     while position < len(text):
         if between := _BETWEEN.match(text, position):
             position = between.end()
+            line += between[0].count("\n")
             if between["end"] and command:
                 yield command
                 command = []
             continue
-        start, where = position, f"{origin}:{text.count(chr(10), 0, position) + 1}"
+        start, where = position, f"{origin}:{line}"
         while piece := _PIECE.match(text, position):
             position = piece.end()
         if position == start:
             raise _unreadable(text[position], where)
         command.append(_Word(text[start:position], where))
+        line += text.count("\n", start, position)
     if command:
         yield command
 
@@ -90,7 +94,10 @@ def _assignments(command: list[_Word]) -> list[_Word]:
 
 
 def _unquoted(raw: str, values: Mapping[str, str], where: str) -> str:
-    return "".join(_piece(piece, values, where) for piece in _PIECE.finditer(raw))
+    pieces = list(_PIECE.finditer(raw))
+    if sum(len(piece[0]) for piece in pieces) < len(raw):
+        raise _unreadable("$", where)  # a default that is itself an expansion, or has blanks without quotes
+    return "".join(_piece(piece, values, where) for piece in pieces)
 
 
 def _piece(piece: re.Match[str], values: Mapping[str, str], where: str) -> str:
