@@ -234,10 +234,10 @@ class Engine(Protocol):
     def install(self, workload: Workload) -> None:
         """Put the work loop in place for this workload's tables."""
 
-    def settle(self, warm_cache: bool) -> Sequence[str]:
+    def settle(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
         """Bring the server to rest before the clock starts (a checkpoint and the like); returns what was done.
 
-        ``warm_cache``: read the test tables once, so that a run on cached data begins with cached data.
+        ``warm_cache``: read what the workload will visit once, so that a run on cached data begins with cached data.
         """
 
     def open_session(self, plan: SessionPlan) -> Session:

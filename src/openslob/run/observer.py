@@ -18,7 +18,6 @@ from openslob.run.worker import SliceDone
 from openslob.sample.os_reader import difference
 from openslob.units import NANOS
 
-
 # The closing edge may follow a tick at once; rates over less than this would be noise.
 SHORTEST_INTERVAL_S = 0.5
 

@@ -143,7 +143,7 @@ class _Run:
         self._engine.install(self._workload)
         fits = state is not None and self._data_bytes() <= CACHEABLE * self._facts.cache_bytes
         warm = self._workload.mode is Mode.LIO or (self._workload.mode is not Mode.PIO and fits)
-        self._engine_record["settled"] = list(self._engine.settle(warm))
+        self._engine_record["settled"] = list(self._engine.settle(self._workload, warm))
 
     def _data_bytes(self) -> int:
         data = self._workload.data(self._facts.block_size)

@@ -25,6 +25,7 @@ from openslob.engines.postgresql import checks, loader
 from openslob.engines.postgresql.counters import PostgresCounters
 from openslob.engines.postgresql.failures import reported
 from openslob.engines.postgresql.names import DEFAULT_SCHEMA, Names
+from openslob.engines.postgresql.rest import settle
 from openslob.engines.postgresql.session import PostgresSession, compose_slice
 from openslob.engines.postgresql.waits import PostgresWaits
 from openslob.engines.sql import read_statements
@@ -142,10 +143,10 @@ class PostgresEngine:
                 connection.execute(sql.SQL("DROP PROCEDURE IF EXISTS {}").format(self.names.procedure(number)))
                 connection.execute(compose_slice(self.names, number, workload))
 
-    def settle(self, warm_cache: bool) -> Sequence[str]:
+    def settle(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
         """Checkpoint, if the role may, so that old dirty blocks are not written in the window."""
         with self.open("settle") as connection, reported("the server can't be brought to rest"):
-            return checks.settle(connection, self.names, warm_cache)
+            return settle(connection, self.names, workload, warm_cache)
 
     def open_session(self, plan: SessionPlan) -> PostgresSession:
         """Connect one session of the work loop."""

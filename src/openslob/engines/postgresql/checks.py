@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import psycopg
-from psycopg import sql
 from psycopg.rows import dict_row
 
 from openslob.engines.base import DataState, Finding, ServerFacts
@@ -128,29 +127,3 @@ def _cache(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
     if workload.mode is Mode.LIO and size > 0.8 * facts.cache_bytes:
         why = f"the active data are {size / facts.cache_bytes:.1f} times the server's cache"
         yield Finding("mode", f"{why}: they will not all stay cached", "load less, or use a larger cache", False)
-
-
-def settle(connection: psycopg.Connection[Any], names: Names, warm_cache: bool) -> list[str]:
-    """Read the tables once if asked to, then checkpoint if allowed; returns what was done."""
-    done = []
-    if warm_cache:
-        done.append(_warm(connection, names))
-    try:
-        connection.execute("CHECKPOINT")
-        done.append("checkpoint")
-    except psycopg.errors.InsufficientPrivilege:
-        done.append("no checkpoint: this role may not run one")
-    return done
-
-
-def _warm(connection: psycopg.Connection[Any], names: Names) -> str:
-    """Read every table block and index block through the cache, by the index, as the work loop does.
-
-    A sequential scan of a big table would go through a small ring of buffers and leave the cache cold.
-    """
-    connection.execute("SET enable_seqscan = off; SET enable_bitmapscan = off; SET max_parallel_workers_per_gather = 0")
-    tables = connection.execute(read_statements(PACKAGE, "facts")["table_sizes"], {"schema": names.schema}).fetchall()
-    for table, _ in tables:
-        where = " WHERE custid > 0" if table.startswith("cf1_") else ""
-        connection.execute(sql.SQL("SELECT count(c2) FROM {}" + where).format(sql.Identifier(names.schema, table)))
-    return f"read {len(tables)} tables into the cache"
