@@ -30,7 +30,7 @@ def parse_cpu(text: str) -> Sample:
     cores = sum(line[0] != "cpu" for line in lines)
     total = next((line[1:] for line in lines if line[0] == "cpu"), [])
     if not total or not cores:
-        return Sample.missing(("cpu", "cores"), "/proc/stat has no CPU times")
+        return Sample.missing((*CPU_NAMES, "cores"), "/proc/stat has no CPU times")
     times = {name: int(ticks) / TICKS_PER_S for name, ticks in zip(CPU_NAMES, total, strict=False)}
     return Sample(values={**times, "cores": cores}, epoch=f"{cores} CPUs")
 

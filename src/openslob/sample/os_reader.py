@@ -120,7 +120,8 @@ def difference(before: OsReading, after: OsReading) -> HostDelta:
     ``cpu`` has the kinds this system tells. Memory available and the driver's peak are those of ``after``.
     """
     interval = _Interval(before, after)
-    kinds = [name for name in CPU_NAMES if name in after.sources["host"].values] or ["cpu"]
+    told = {*before.sources["host"].values, *after.sources["host"].values}
+    kinds = [name for name in CPU_NAMES if name in told] or CPU_NAMES
     cpu = interval.grown("host", kinds, "cpu")
     cores = interval.level(after, "host", "cores", "cores")
     server_cores = interval.level(after, "server", "server_cores", "server_cores")

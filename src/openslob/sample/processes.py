@@ -55,7 +55,7 @@ class ProcessStat:
 
 def parse_stat(text: bytes) -> ProcessStat:
     """Fields as numbered in proc(5), counted behind the command's name, which may hold blanks and parentheses."""
-    rest = text[text.rindex(b")") + 2 :].split()
+    rest = text[text.rindex(b")") + 2 :].split(None, 20)
 
     def number(position: int) -> int:
         return int(rest[position - 3])
@@ -75,8 +75,9 @@ def parse_io(text: bytes) -> tuple[int, int]:
     Reads are counted when they are sent to the device: page-cache hits are not in them. Buffered writes are counted
     when a page becomes dirty, whenever it is written.
     """
-    fields = dict(line.split(b": ", 1) for line in text.splitlines())
-    return int(fields[b"read_bytes"]), int(fields[b"write_bytes"])
+    words = text.split()
+    fields = dict(zip(words[::2], words[1::2], strict=True))
+    return int(fields[b"read_bytes:"]), int(fields[b"write_bytes:"])
 
 
 def descendants(main: int, stats: Iterable[ProcessStat]) -> list[ProcessStat]:
