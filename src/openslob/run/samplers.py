@@ -21,6 +21,7 @@ WAIT_INTERVAL_S = 0.1
 # Reading counters and every backend's CPU costs more the more sessions there are; this many are read once a second.
 SESSIONS_A_SECOND = 100
 CLOCK_QUESTIONS = 5
+SAME_HOST = "the server is not known to be on this host"
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,9 @@ class Samplers:
         self._waits = engine.open_waits()
         own = [self._counters.backend_id(), self._waits.backend_id()]
         self.why_not_local = footprint.why_unknown
-        self._os = OsReader(footprint.main_pid, footprint.data_directory, lambda: own)
+        self._os = OsReader(
+            footprint.main_pid, footprint.data_directory, lambda: own, footprint.why_unknown or SAME_HOST
+        )
         self._interval_s = COUNTER_INTERVAL_S * max(1.0, sessions / SESSIONS_A_SECOND)
         self._tickers = (Ticker(self._interval_s, self._tick), Ticker(WAIT_INTERVAL_S, self._tick_waits))
 

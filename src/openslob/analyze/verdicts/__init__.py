@@ -11,7 +11,7 @@ from openslob.analyze.verdicts.conditions import (
     quiet_machine,
     steady,
 )
-from openslob.analyze.verdicts.limit import storage_was_the_limit
+from openslob.analyze.verdicts.limit import limit_found
 from openslob.analyze.verdicts.purpose import mode
 from openslob.analyze.verdicts.truth import counts_agree, errors, exact_mix, reads_reached_device, window
 from openslob.record.measurement import Measurement
@@ -29,7 +29,7 @@ VERDICTS: tuple[Callable[[Measurement], Verdict], ...] = (
     quiet_machine,
     steady,
     percentiles_supported,
-    storage_was_the_limit,
+    limit_found,
 )
 
 

@@ -17,15 +17,15 @@ MIN_SAMPLES = 100
 STORAGE = "storage"
 
 
-def storage_was_the_limit(measurement: Measurement) -> Verdict:
-    """What set the pace. Holds: storage did. Fails: something else did, or nothing was at its limit; ``why`` names it.
+def limit_found(measurement: Measurement) -> Verdict:
+    """Something set the pace, so that the figures are this platform's and not the test's. ``why`` names it.
 
     Looked for in this order: the server's CPU saturated (more storage would have brought nothing); else sessions more
-    than half of their time in data I/O, or in writing the log, which is storage as well; else in locks. Unknown when
-    what is known names nothing and something is not known. Whether it was storage's throughput or its latency is told
-    by how busy the device was.
+    than half of their time in data I/O, or in writing the log, which is storage as well; else in locks. Fails when
+    nothing was at its limit. Unknown when what is known names nothing and something is not known. Whether it was
+    storage's throughput or its latency is told by how busy the device was.
     """
-    name, shares = "storage_was_the_limit", _shares(measurement)
+    name, shares = "limit_found", _shares(measurement)
     cpu, server = _cpu_pct(measurement), _server_cpu_pct(measurement)
     busy, queue = _device_busy_pct(measurement), _device_queue(measurement)
     limit = _limit(cpu, shares)
@@ -44,7 +44,7 @@ def storage_was_the_limit(measurement: Measurement) -> Verdict:
     if limit == STORAGE:
         return holds(name, f"Storage was the limit: {used}; {_device(busy, queue)}.", **figures)
     if limit:
-        return fails(name, f"The limit was the {limit}, not storage: {used}.", **figures)
+        return holds(name, f"The limit was the {limit}, not storage: {used}.", **figures)
     if any(quantity.value is None for quantity in (cpu, *shares.values())):
         return untold(name, cpu, *shares.values(), **figures)
     return fails(name, f"Nothing was at its limit, so more sessions may do more: {used}.", **figures)
