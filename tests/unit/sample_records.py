@@ -147,16 +147,17 @@ def physical(made: Made | None = None, *, name: str = "pio", record_id: str = "2
         spec=workload.to_record(),
         environment={
             "local": True,
-            "hostname": "db1",
+            "host": "db1",
             "os": "Debian GNU/Linux 12",
             "kernel": "6.1.0-18-amd64",
-            "cpu_model": "Example CPU @ 2.80GHz",
-            "cores": 2,
-            "memory_bytes": 8_339_111_936,
-            "virtualization": "kvm",
-            "filesystem": "ext4",
-            "device": "vda",
-            "scheduler": "none",
+            "cpu": {"model": "Example CPU @ 2.80GHz", "online": 2, "governor": None},
+            "memory": {"total_bytes": 8_339_111_936, "swap_bytes": 0},
+            "virtualization": {"guest": True, "platform": "kvm", "container": None},
+            "data": {
+                "directory": "/srv/slob/servers/embedded/data",
+                "file_system": "ext4",
+                "device": {"name": "vda", "bytes": 274_877_906_944, "rotational": False, "scheduler": "none"},
+            },
             "host_cpu_s": made.cpu_s(),
         },
         engine={
@@ -194,16 +195,16 @@ def physical(made: Made | None = None, *, name: str = "pio", record_id: str = "2
         waits=waits(made, {"IO:DataFileRead": (88.4, 131.2), "CPU + run queue": (11.57, None), "Lock:x": (0.03, None)}),
         io_by_object=_io(made),
         verdicts=(
-            verdict("mode_proved", Holds.HOLDS, "PIO: 93.7 % of block visits were engine reads, 90 % are enough"),
+            verdict("mode", Holds.HOLDS, "PIO: 93.7 % of block visits were engine reads, 90 % are enough"),
             verdict("reads_reached_device", Holds.HOLDS, "the device completed 1.002 reads for each engine read"),
             verdict(
-                "saturation", Holds.HOLDS,
+                "storage_was_the_limit", Holds.HOLDS,
                 "storage was the limit: sessions spent 88 % of DB time waiting for reads and 49 % of the CPU was left",
             ),
-            verdict("driver_undisturbing", Holds.HOLDS, "the driver used 0.43 % of the server's CPU, 2 % are allowed"),
+            verdict("driver_quiet", Holds.HOLDS, "the driver used 0.43 % of the server's CPU, 2 % are allowed"),
             verdict("steady", Holds.HOLDS, "steady from the first second on"),
-            verdict("noise", Holds.HOLDS, "1.4 % spread between windows, 0.1 % steal time"),
-            verdict("enough_work", Holds.HOLDS, f"{enough:,.0f} operations: p99.9 rests on {enough / 1000:.0f} values"),
+            verdict("quiet_machine", Holds.HOLDS, "1.4 % spread between windows, 0.1 % steal time"),
+            verdict("percentiles_supported", Holds.HOLDS, f"p99.9 rests on {enough / 1000:.0f} of {enough:,.0f}"),
         ),
         notes=("before the clock: a checkpoint",),
     )  # fmt: skip
@@ -228,9 +229,11 @@ def cached() -> RunRecord:
     )
     return _with_verdicts(
         record,
-        verdict("mode_proved", Holds.HOLDS, "LIO: 99.9999 % of block visits were found in the buffer cache"),
+        verdict("mode", Holds.HOLDS, "LIO: 99.9999 % of block visits were found in the buffer cache"),
         verdict("reads_reached_device", Holds.UNKNOWN, "the engine read 48 blocks: too few to judge"),
-        verdict("saturation", Holds.HOLDS, "CPU was the limit: the server used 98 % of the CPUs it may run on"),
+        verdict(
+            "storage_was_the_limit", Holds.HOLDS, "CPU was the limit: the server used 98 % of the CPUs it may run on"
+        ),
     )
 
 
@@ -258,7 +261,7 @@ def buffered() -> RunRecord:
             "reads_reached_device", Holds.FAILS,
             "the device completed 0.0003 reads for each engine read: the operating system's page cache served the rest",
         ),
-        verdict("saturation", Holds.UNKNOWN, "neither CPU (86 %) nor storage was at its limit"),
+        verdict("storage_was_the_limit", Holds.UNKNOWN, "neither CPU (86 %) nor storage was at its limit"),
         verdict("steady", Holds.FAILS, "operations/s rose by 12 % from the first third of the window to the last"),
     )  # fmt: skip
 
@@ -286,8 +289,8 @@ def unpublished() -> RunRecord:
     window = record.window.model_copy(update={"counter_seconds": 15.465, "difference_pct": 3.1})
     return _with_verdicts(
         record.model_copy(update={"summary": figures, "window": window}),
-        verdict("window_matches", Holds.FAILS, why),
-        verdict("mode_proved", Holds.UNKNOWN, why),
+        verdict("window", Holds.FAILS, why),
+        verdict("mode", Holds.UNKNOWN, why),
         verdict("reads_reached_device", Holds.UNKNOWN, why),
     )
 
@@ -306,7 +309,12 @@ def remote() -> RunRecord:
         record.model_copy(
             update={
                 "summary": figures,
-                "environment": {"local": False, "hostname": "driver7", "cores": 16, "unknown": {"device": NOT_LOCAL}},
+                "environment": {
+                    "local": False,
+                    "host": "driver7",
+                    "cpu": {"online": 16},
+                    "unknown": {"data.device": NOT_LOCAL},
+                },
                 "engine": {
                     **record.engine,
                     "target": "postgresql://slob@db9.example.com/bench",
@@ -318,8 +326,8 @@ def remote() -> RunRecord:
             }
         ),
         verdict("reads_reached_device", Holds.UNKNOWN, NOT_LOCAL),
-        verdict("saturation", Holds.UNKNOWN, NOT_LOCAL),
-        verdict("driver_undisturbing", Holds.UNKNOWN, NOT_LOCAL),
+        verdict("storage_was_the_limit", Holds.UNKNOWN, NOT_LOCAL),
+        verdict("driver_quiet", Holds.UNKNOWN, NOT_LOCAL),
     )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from openslob.metrics import METRICS
 from openslob.record.model import RunRecord
+from openslob.report.facts import fact_rows, spoken
 from openslob.report.format import (
     INDENT,
     MISSING,
@@ -16,7 +16,6 @@ from openslob.report.format import (
     number,
     pairs,
     percent,
-    quantity,
     seconds,
     shortened,
     size,
@@ -42,8 +41,7 @@ _ENGINE_KNOWN = frozenset(
         "unknown",
     }
 )
-_HOST_KNOWN = frozenset({"local", "hostname", "device", "host_cpu_s", "unknown"})
-_SUFFIXES = ("_bytes", "_pct", "_us", "_ms", "_s")
+_HOST_KNOWN = frozenset({"local", "host", "host_cpu_s", "openslob", "python", "unknown"})
 
 
 def test(record: RunRecord) -> list[str]:
@@ -57,12 +55,12 @@ def host(record: RunRecord) -> list[str]:
     """The host, its CPU by kind and its device."""
     environment = record.environment
     local = environment.get("local")
-    rows = [("driver's host" if local is False else "host", str(environment.get("hostname") or "unknown"))]
+    rows = [("driver's host" if local is False else "host", str(environment.get("host") or "unknown"))]
     rows += [("server's host", "another one: nothing is known of its CPU, memory and device")] if local is False else []
     cpu = environment.get("host_cpu_s")
-    rows += [("CPU", _cpu_by_kind(cpu))] if isinstance(cpu, Mapping) and cpu else []
-    rows += [("device", _device(record))] if environment.get("device") else []
-    return ["HOST", *pairs([*rows, *_facts(environment, _HOST_KNOWN)])]
+    rows += [("CPU time", _cpu_by_kind(cpu))] if isinstance(cpu, Mapping) and cpu else []
+    rows += [("device I/O", _device_io(record))] if any(value(record, name) is not None for name in DEVICE) else []
+    return ["HOST", *pairs([*rows, *fact_rows(environment, _HOST_KNOWN)])]
 
 
 def server(record: RunRecord) -> list[str]:
@@ -73,7 +71,7 @@ def server(record: RunRecord) -> list[str]:
     cells = (size(engine.get("block_size")), size(engine.get("cache_bytes")))
     rows = [
         ("storage", f"blocks of {cells[0]}, buffer cache {cells[1]}, I/O {direct}"),
-        *_facts(engine, _ENGINE_KNOWN),
+        *fact_rows(engine, _ENGINE_KNOWN),
     ]
     if settings := engine.get("settings"):
         rows.append(("settings", ", ".join(f"{name}={setting}" for name, setting in sorted(settings.items()))))
@@ -88,7 +86,7 @@ def unknown(record: RunRecord) -> list[str]:
         names.setdefault(reason(record, name), []).append(_distinct(record, name))
     for facts in (record.environment, record.engine):
         for name, why in gaps(facts).items():
-            names.setdefault(why, []).append(_spoken(name))
+            names.setdefault(why, []).append(spoken(name))
     lines = [line for why, those in names.items() for line in hanging(f"{MISSING} ", f"{why}: {', '.join(those)}")]
     return ["NOT KNOWN", *lines] if lines else []
 
@@ -166,36 +164,9 @@ def _cpu_by_kind(cpu: Mapping[str, float]) -> str:
     return ", ".join(f"{kind} {percent(100 * spent / total)}" for kind, spent in shares if spent and total)
 
 
-def _device(record: RunRecord) -> str:
-    rates = [shown(record, name) for name in DEVICE]
-    if all(value(record, name) is None for name in DEVICE):
-        return str(record.environment["device"])
-    return f"{record.environment['device']}: reads {rates[0]}, {rates[1]}; writes {rates[2]}, {rates[3]}; everybody's"
-
-
-def _facts(facts: Mapping[str, Any], known: Iterable[str]) -> list[tuple[str, str]]:
-    told = {name: fact for name, fact in facts.items() if name not in known and fact not in (None, "", {}, [])}
-    text = ", ".join(f"{_spoken(name)} {_fact(name, fact)}" for name, fact in told.items())
-    return [("facts", text)] if text else []
-
-
-def _fact(name: str, fact: object) -> str:
-    if isinstance(fact, bool):
-        return "yes" if fact else "no"
-    if isinstance(fact, Mapping):
-        return "(" + ", ".join(f"{_spoken(key)} {_fact(key, item)}" for key, item in fact.items()) + ")"
-    if isinstance(fact, (list, tuple)):
-        return "(" + ", ".join(_fact(name, item) for item in fact) + ")"
-    if not isinstance(fact, (int, float)):
-        return str(fact)
-    unit = next((suffix for suffix in _SUFFIXES if name.endswith(suffix)), "")
-    shapes = {"_bytes": size, "_pct": percent, "_s": seconds}
-    return shapes[unit](fact) if unit in shapes else quantity(fact, {"_us": "µs", "_ms": "ms"}.get(unit, ""))
-
-
-def _spoken(name: str) -> str:
-    suffix = next((suffix for suffix in _SUFFIXES if name.endswith(suffix)), "")
-    return name.removesuffix(suffix).replace("_", " ")
+def _device_io(record: RunRecord) -> str:
+    reads, read_mb, writes, write_mb = (shown(record, name) for name in DEVICE)
+    return f"reads {reads}, {read_mb}; writes {writes}, {write_mb}; everybody's"
 
 
 def _distinct(record: RunRecord, name: str) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from openslob.units import MIB, format_bytes
 
@@ -16,6 +17,8 @@ _SMALLEST_PLAIN = 1e-6
 _PLAIN_SIGNS = str.maketrans(
     {"✓": "+", "✗": "x", "–": "-", "—": "-", "µ": "u", "×": "x", "…": "~", "±": "+-", "≥": ">=", "≤": "<=", "→": "->"}
 )
+_NO_BREAK = "\u00a0"
+_NUMBER_AND_UNIT = re.compile(r"(\d) (%|[KMGT]?B\b|[mµ]?s\b)")
 _SECOND_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 
 
@@ -76,10 +79,11 @@ def quantity(value: float | None, unit: str) -> str:
     return f"{number(value)} {unit}".rstrip()
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table: the first column to the left, the others to the right, as wide as they need to be."""
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], ends_in_text: bool = False) -> list[str]:
+    """Lines of a table, as wide as it needs to be: the first column to the left (the last too, if so), others right."""
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    return [INDENT + _aligned(row, widths) for row in (head, *rows)]
+    left = {0, len(widths) - 1} if ends_in_text else {0}
+    return [INDENT + _aligned(row, widths, left) for row in (head, *rows)]
 
 
 def pairs(rows: Sequence[tuple[str, str]]) -> list[str]:
@@ -95,10 +99,10 @@ def hanging(head: str, text: str) -> list[str]:
 
 
 def wrapped(text: str, first: str = "", later: str = "") -> list[str]:
-    """``text`` in lines of at most `WIDTH` columns."""
-    return textwrap.wrap(
-        text, WIDTH, initial_indent=first, subsequent_indent=later, break_on_hyphens=False, break_long_words=True
-    )
+    """``text`` in lines of at most `WIDTH` columns; a number stays with its unit."""
+    kept = _NUMBER_AND_UNIT.sub(rf"\1{_NO_BREAK}\2", text)
+    lines = textwrap.wrap(kept, WIDTH, initial_indent=first, subsequent_indent=later, break_on_hyphens=False)
+    return [line.replace(_NO_BREAK, " ") for line in lines]
 
 
 def shortened(text: str, width: int) -> str:
@@ -115,6 +119,9 @@ def printable(text: str, encoding: str | None) -> str:
     return text
 
 
-def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
-    cells = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-    return INDENT.join([row[0].ljust(widths[0]), *cells]).rstrip()
+def _aligned(row: Sequence[str], widths: Sequence[int], left: Collection[int]) -> str:
+    cells = (
+        cell.ljust(width) if column in left else cell.rjust(width)
+        for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+    )
+    return INDENT.join(cells).rstrip()

@@ -39,7 +39,7 @@ def render_list(runs: Sequence[Found]) -> str:
     rows = [_row(overview(found)) for found in runs]
     head = ("id", "when (UTC)", "status", "sessions", "upd %", "ops/s", "reads/s", "p99", "fails")
     problems = [f"{INDENT}! {found.problem}" for found in runs if found.problem]
-    return "\n".join([*table(head, rows), *problems]) + "\n"
+    return "\n".join([*table(head, rows, ends_in_text=True), *problems]) + "\n"
 
 
 def _row(run: dict[str, Any]) -> tuple[str, ...]:

@@ -62,9 +62,7 @@ def _on_what(record: RunRecord) -> str:
     engine, environment = record.engine, record.environment
     where = "driven from" if environment.get("local") is False else "on"
     product = f"{engine.get('product', 'unknown server')} {engine.get('version', '')}".rstrip()
-    return (
-        f"{product}, {engine.get('target', 'unknown target')}, {where} {environment.get('hostname', 'an unknown host')}"
-    )
+    return f"{product}, {engine.get('target', 'unknown target')}, {where} {environment.get('host', 'an unknown host')}"
 
 
 def _why(record: RunRecord) -> str:
