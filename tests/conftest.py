@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,21 +45,20 @@ def _destroy_all() -> None:
             server.destroy()
 
 
-def small(name: str, **overrides: Any) -> ManagedServer:
-    """A server that costs little, not started: 16 MB of cache, 256 MB of WAL, other values as given."""
-    values: dict[str, Any] = {"cache_bytes": 16 * MIB, "log_bytes": 256 * MIB, **overrides}
-    spec = registry.default_spec(name)
-    return registry.managed(type(spec)(**{**vars(spec), **values}))
-
-
 @pytest.fixture(scope="session")
 def make_server(slob_home: Path) -> MakeServer:
-    """Makes and starts a server: ``make_server(name=..., io=..., cache_bytes=..., ...)``; destroyed at the end."""
+    """Makes and starts a server: ``make_server(name=..., io=..., cache_bytes=..., ...)``; destroyed at the end.
+
+    It costs little: 16 MB of cache, 256 MB of WAL unless given. ``started=False`` leaves it to be made.
+    """
     made = iter(range(1, 1000))
 
-    def make(name: str | None = None, **overrides: Any) -> ManagedServer:
-        server = small(name or f"t{next(made)}", **overrides)
-        server.start()
+    def make(name: str | None = None, started: bool = True, **overrides: Any) -> ManagedServer:
+        spec = registry.default_spec(name or f"t{next(made)}")
+        values = {"cache_bytes": 16 * MIB, "log_bytes": 256 * MIB, **overrides}
+        server = registry.managed(replace(spec, **values))
+        if started:
+            server.start()
         return server
 
     return make

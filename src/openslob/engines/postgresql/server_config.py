@@ -35,7 +35,7 @@ _HUGE_PAGE_COUNT_SINCE = 15
 _BULK_LOG_FACTOR = 4
 # How the server's log and its programs mark what went wrong, and what they say of the end that follows from it.
 _GRAVE = ("FATAL:", "PANIC:", "ERROR:", "error:", "could not ")
-_EPILOGUE = ("database system is shut down", "could not start server")
+_EPILOGUE = ("database system is shut down", "could not start server", "contains errors", "HINT:", "DETAIL:")
 
 
 @dataclass(frozen=True)
@@ -209,6 +209,10 @@ def last_complaint(log: str) -> str:
     """The last line of a server's log or a program's errors that says what went wrong, without its time stamp."""
     lines = [line for line in log.splitlines() if line.strip()]
     grave = [line for line in lines if any(mark in line for mark in _GRAVE)]
-    # a FATAL that explains is followed by ones that only report the end
-    said = [line for line in grave if not any(mark in line for mark in _EPILOGUE)] or grave or lines
+    # what explains is followed by lines, FATAL too, that only report the end
+    said = _without_epilogue(grave) or _without_epilogue(lines) or lines
     return re.sub(r"^[\d-]+ [\d:.]+ \w+ \[\d+\] ", "", said[-1].strip()) if said else ""
+
+
+def _without_epilogue(lines: list[str]) -> list[str]:
+    return [line for line in lines if not any(mark in line for mark in _EPILOGUE)]
