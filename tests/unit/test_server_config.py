@@ -309,3 +309,20 @@ def test_targets_that_nothing_serves():
         registry.resolve("nobody")
     with pytest.raises(UsageError, match="can be managed"):
         registry.default_spec("x", "sybase")
+
+
+def test_the_last_server_takes_along_what_they_shared(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, spec: ServerSpec
+):
+    monkeypatch.delenv("OPENSLOB_HOME")
+    monkeypatch.setattr(home.os, "geteuid", lambda: 1000)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    first, last = home.ServerHome("first"), home.ServerHome("last")
+    for server in (first, last):
+        with server.locked("testing"):
+            server.write("some", spec)
+    (home.home() / "bin" / "18").mkdir(parents=True)
+    first.remove()
+    assert names_in(home.home()) == ["bin", "servers"]
+    last.remove()
+    assert names_in(tmp_path) == []

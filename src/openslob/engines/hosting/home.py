@@ -138,15 +138,16 @@ class ServerHome:
 
 
 def _remove_shared() -> None:
-    shared = home() / "bin"
     try:
         (home() / "servers").rmdir()
-        doomed = shared.rename(shared.with_name(f".bin-{os.getpid()}"))
-    except OSError:  # there are other servers, or nothing is shared
+    except OSError:  # there are other servers
         return
-    shutil.rmtree(doomed)
-    with suppress(OSError):  # it holds something else, or is not ours to remove
-        home().rmdir()
+    with suppress(FileNotFoundError):  # nothing was shared
+        # renamed first, so that a server being made meanwhile never starts with half of it
+        shutil.rmtree((home() / "bin").rename(home() / f".bin-{os.getpid()}"))
+    if "OPENSLOB_HOME" not in os.environ:  # a directory that the user chose stays
+        with suppress(OSError):  # it holds something else
+            home().rmdir()
 
 
 def spec_from(described: dict[str, Any]) -> ServerSpec:
