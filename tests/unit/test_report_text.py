@@ -128,11 +128,13 @@ def test_half_cached_tells_both_kinds_of_reads() -> None:
 
 def test_any_engine_and_old_parameter_can_be_shown() -> None:
     record = physical().model_copy(
-        update={"engine": {}, "environment": {}, "spec": {"sessions": 8, "gone_since": 5}, "window": None}
+        update={"engine": {}, "environment": {}, "spec": {"scale": "30000", "gone_since": 5}, "window": None}
     )
     text = render(record)
-    assert "unknown server, unknown target, on an unknown host" in text
+    assert "\nunknown server, unknown target\n" in text
     assert "GONE_SINCE=5" in text
+    assert "30,000 blocks; total against the buffer cache unknown" in text
+    assert "HOST" not in text
 
 
 def test_many_errors_are_counted_on_top_and_all_told_below() -> None:

@@ -29,6 +29,7 @@ PLAN_LINES = 5
 # Facts that have a place of their own, so that they are not told twice.
 _ENGINE_KNOWN = frozenset(
     {
+        "name",
         "product",
         "version",
         "target",
@@ -54,6 +55,8 @@ def test(record: RunRecord) -> list[str]:
 def host(record: RunRecord) -> list[str]:
     """The host, its CPU by kind and its device."""
     environment = record.environment
+    if not environment:
+        return []
     local = environment.get("local")
     rows = [("driver's host" if local is False else "host", str(environment.get("host") or "unknown"))]
     rows += [("server's host", "another one: nothing is known of its CPU, memory and device")] if local is False else []
@@ -112,7 +115,10 @@ def _sessions(record: RunRecord) -> str:
 
 def _data(record: RunRecord) -> str:
     data, cache = record.engine.get("data_bytes"), record.engine.get("cache_bytes")
-    text = f"{_plural(record.spec.get('schemas'), 'schema')} of {record.spec.get('scale')}"
+    scale = str(record.spec.get("scale"))
+    text = (
+        f"{_plural(record.spec.get('schemas'), 'schema')} of {f'{int(scale):,} blocks' if scale.isdecimal() else scale}"
+    )
     if not data or not cache:
         return f"{text}; total against the buffer cache unknown"
     ratio = data / cache

@@ -89,15 +89,17 @@ def _writes(record: RunRecord) -> list[str]:
 
 
 def _latencies(record: RunRecord) -> list[str]:
-    units = {
-        "select": record.spec.get("work_unit"),
-        "update": record.spec.get("update_work_unit") or record.spec.get("work_unit"),
-    }
+    work = record.spec.get("work_unit")
+    units = {"select": work, "update": record.spec.get("update_work_unit") or work}
     return [
-        f"p99 of a {f'{units[kind]}-block ' if kind in units else ''}{kind} {micros(figures.get('p99_us'))}"
+        f"{kind}{_of_blocks(units.get(kind))} p99 {micros(figures.get('p99_us'))}"
         for kind, figures in record.latency.items()
         if figures.get("count")
     ]
+
+
+def _of_blocks(count: int | None) -> str:
+    return "" if count is None else f" of {count} block{'' if count == 1 else 's'}"
 
 
 def _cpu(record: RunRecord) -> str:

@@ -60,9 +60,12 @@ def verdicts(all_of_them: Sequence[Verdict]) -> list[str]:
 
 def _on_what(record: RunRecord) -> str:
     engine, environment = record.engine, record.environment
-    where = "driven from" if environment.get("local") is False else "on"
     product = f"{engine.get('product', 'unknown server')} {engine.get('version', '')}".rstrip()
-    return f"{product}, {engine.get('target', 'unknown target')}, {where} {environment.get('host', 'an unknown host')}"
+    where = "driven from" if environment.get("local") is False else "on"
+    host_name = environment.get("host")
+    return ", ".join(
+        [product, engine.get("target", "unknown target"), *([f"{where} {host_name}"] if host_name else [])]
+    )
 
 
 def _why(record: RunRecord) -> str:
