@@ -201,6 +201,16 @@ class Waits(Protocol):
         """Close the connection; never raises."""
 
 
+class StopSignal(Protocol):
+    """Makes the sessions of a run end their slices before their time."""
+
+    def request(self) -> None:
+        """Let every session stop soon. SlobError when the server can't be told."""
+
+    def close(self) -> None:
+        """Take the signal back; never raises."""
+
+
 ProgressSink = Callable[[LoadProgress], None]
 
 
@@ -248,6 +258,9 @@ class Engine(Protocol):
 
     def open_waits(self) -> Waits:
         """Connect the wait sampler."""
+
+    def open_stop(self) -> StopSignal:
+        """Connect the stop signal of a run."""
 
     def table_blocks(self) -> int:
         """Blocks of the test tables now, to see whether updates made them grow."""

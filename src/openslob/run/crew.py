@@ -10,12 +10,12 @@ from threading import Event
 from openslob.engines.base import Engine, SessionPlan
 from openslob.errors import SlobError
 from openslob.run.interrupt import Interrupt
-from openslob.run.plan import Phase, slice_seconds
+from openslob.run.plan import Phase
 from openslob.run.samplers import Reading, WaitSample
 from openslob.run.worker import Lost, PhaseDone, Ready, Report, Worker
 
 POLL_S = 0.2
-# How long beyond a slice a session may take to end after a stop, before its statement is cancelled.
+# How long a session may take to end after a stop (an operation may wait for a lock), before its statement is cancelled.
 PATIENCE_S = 10.0
 CONNECT_PATIENCE_S = 60.0
 
@@ -29,9 +29,9 @@ class Crew:
         self._queue: SimpleQueue[Message] = SimpleQueue()
         self._interrupt = interrupt
         self._ending = Event()
+        self._signal = engine.open_stop()
         self._workers = [Worker(engine, plan, self._queue.put, self._stopping) for plan in plans]
         self._present: set[int] = set()
-        self._patience_s = PATIENCE_S + slice_seconds(len(plans))
         self.errors: list[str] = []
 
     def _stopping(self) -> bool:
@@ -98,9 +98,17 @@ class Crew:
             return None
         if stopped_at is None:
             stopped_at = time.monotonic()
-        if self._interrupt.now.is_set() or time.monotonic() - stopped_at > self._patience_s:
+            self._tell_to_stop()
+        if self._interrupt.now.is_set() or time.monotonic() - stopped_at > PATIENCE_S:
             self._cancel()
         return stopped_at
+
+    def _tell_to_stop(self) -> None:
+        try:
+            self._signal.request()
+        except SlobError as error:
+            # The server is going, or gone: the sessions will say so themselves.
+            self.errors.append(str(error))
 
     def _cancel(self) -> None:
         for worker in self._workers:
@@ -122,9 +130,10 @@ class Crew:
     def dismiss(self) -> None:
         """End all sessions and wait for their threads."""
         self._ending.set()
+        self._signal.close()
         for worker in self._workers:
             worker.give(None)
-        deadline = time.monotonic() + self._patience_s
+        deadline = time.monotonic() + PATIENCE_S
         for worker in self._workers:
             if worker.ident is None:
                 continue

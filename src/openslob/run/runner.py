@@ -29,7 +29,7 @@ from openslob.workload import Mode, Workload
 
 # From the order to begin until the begin: every session must have its order and wait in the server by then.
 LEAD_S = 0.06
-LEAD_PER_SESSION_S = 0.001
+LEAD_PER_SESSION_S = 0.003
 # The counters are read ahead of the begin by this share of the window, which keeps the two windows alike, but within
 # these bounds: a reading takes some milliseconds, and on a busy host some more.
 READ_AHEAD_SHARE = 0.004

@@ -28,6 +28,7 @@ from openslob.engines.postgresql.failures import reported
 from openslob.engines.postgresql.names import DEFAULT_SCHEMA, Names
 from openslob.engines.postgresql.rest import settle
 from openslob.engines.postgresql.session import PostgresSession, compose_slice
+from openslob.engines.postgresql.stop import PostgresStop
 from openslob.engines.postgresql.waits import PostgresWaits
 from openslob.engines.sql import read_statements
 from openslob.errors import SlobError
@@ -174,6 +175,10 @@ class PostgresEngine:
     def open_waits(self) -> PostgresWaits:
         """Connect the wait sampler."""
         return PostgresWaits(self.open("waits"), SESSIONS)
+
+    def open_stop(self) -> PostgresStop:
+        """Connect the stop signal."""
+        return PostgresStop(self.open("stop"))
 
     def table_blocks(self) -> int:
         """Blocks of all test tables."""

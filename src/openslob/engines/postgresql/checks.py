@@ -15,8 +15,8 @@ from openslob.workload import Mode, Workload
 
 PACKAGE = "openslob.engines.postgresql"
 OLDEST = 150000
-# Beside the work loop's sessions: counters, waits, the lock, and one for questions.
-OWN_CONNECTIONS = 4
+# Beside the work loop's sessions: counters, waits, the lock, the stop signal, and one for questions.
+OWN_CONNECTIONS = 5
 
 
 def findings(

@@ -14,6 +14,7 @@ from openslob.engines.base import SessionPlan, SliceOrder, SliceResult
 from openslob.engines.postgresql.failures import reported
 from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.plans import explain
+from openslob.engines.postgresql.stop import STOP_KEY
 from openslob.engines.sql import read_sql
 from openslob.errors import SlobError
 from openslob.histogram import Histogram
@@ -24,6 +25,10 @@ PACKAGE = "openslob.engines.postgresql"
 BUCKETS_A_KIND = 2000
 KINDS = (OpKind.SELECT, OpKind.UPDATE, OpKind.SCAN)
 NO_LIMIT = 2**62
+# Waking up and the first operation take a session less than this on a host with two CPUs.
+STEP_ASIDE_PER_SESSION_S = 1e-4
+# The server's sleeps are in whole milliseconds.
+SHORTEST_SLEEP_S = 1e-3
 # Later than any run ends; a bigint of nanoseconds holds it.
 _NEVER_NS = 2**62
 _SLICE_PARAMETERS = ("first_op", "max_ops", "not_before_us", "until_us", "resume_us")
@@ -85,7 +90,15 @@ def slice_parameters(plan: SessionPlan) -> dict[str, Any]:
         "tag": plan.tag,
         "random_values": load.obfuscate_columns,
         "written_columns": len(written_columns(load)),
+        "stop_key": STOP_KEY,
+        "step_aside": step_aside_s(load.total_sessions),
     }
+
+
+def step_aside_s(sessions: int) -> float:
+    """How long a session pauses after its first operation, so that all have begun before any takes a time slice."""
+    pause = sessions * STEP_ASIDE_PER_SESSION_S
+    return pause if pause >= SHORTEST_SLEEP_S else 0.0
 
 
 def to_result(row: Mapping[str, Any]) -> SliceResult:

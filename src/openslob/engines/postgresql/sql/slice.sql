@@ -34,6 +34,8 @@ CREATE OR REPLACE PROCEDURE {procedure}(
     tag              text,         -- unique to session and run: makes every written value new
     random_values    boolean,      -- write incompressible values
     written_columns  int,          -- columns an UPDATE sets
+    stop_key         bigint,       -- advisory lock that is held exclusively when the run shall stop
+    step_aside       float8,       -- seconds to pause after the first operation of a common start; 0: none
     INOUT resume_us  bigint,       -- end of a sleep that the slice before cut short
     OUT began_us     bigint,       -- when the first operation could begin
     OUT ended_us     bigint,
@@ -66,10 +68,13 @@ DECLARE
     key            bigint;
     found_rows     bigint;
     fresh          text[];
+    look_every     CONSTANT interval := '0.5 s';
     until          CONSTANT timestamptz := to_timestamp(until_us / 1e6::float8);
     resume_at      timestamptz := to_timestamp(resume_us / 1e6::float8);
     began_at       timestamptz := greatest(to_timestamp(not_before_us / 1e6::float8), resume_at);
     ended_at       timestamptz;
+    look_at        timestamptz;
+    waited         boolean := false;
     t0             timestamptz;
     us             float8;
 BEGIN
@@ -77,9 +82,11 @@ BEGIN
     sum_us := ARRAY[0, 0, 0]; max_us := ARRAY[0, 0, 0];
     IF began_at > clock_timestamp() THEN
         PERFORM pg_sleep(date_part('epoch', least(began_at, until) - clock_timestamp()));
+        waited := step_aside > 0;
     END IF;
     began_at := clock_timestamp();
     ended_at := began_at;
+    look_at := began_at + look_every;
     WHILE ended_at < until AND op < op_limit LOOP
         IF special THEN
             hot := hot_schema_every > 0 AND (op + hot_schema_phase) % hot_schema_every = 0;
@@ -149,6 +156,16 @@ BEGIN
         END IF;
         op := op + 1;
 
+        IF ended_at > look_at THEN
+            EXIT WHEN NOT pg_try_advisory_lock_shared(stop_key);
+            PERFORM pg_advisory_unlock_shared(stop_key);
+            look_at := ended_at + look_every;
+        END IF;
+        IF waited THEN
+            -- With more sessions than CPUs the first to run would keep the others waiting for its whole time slice.
+            PERFORM pg_sleep(step_aside);
+            waited := false;
+        END IF;
         IF think_every > 0 AND (op - 1 + think_phase) % think_every = 0 THEN
             resume_at := ended_at + (think_min + random() * (think_max - think_min)) * interval '1 second';
             -- A sleeping session must not hold back the removal of old row versions.

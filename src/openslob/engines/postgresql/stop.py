@@ -1,0 +1,28 @@
+"""Tells all sessions of a run to stop, long slices notwithstanding: an advisory lock that each looks at at times."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+
+from openslob.engines.postgresql.failures import reported
+
+# "slobstop" as a number.
+STOP_KEY = int.from_bytes(b"slobstop", "big", signed=True)
+
+
+class PostgresStop:
+    """Holds the lock from `request` on, until it is closed. A session that can't share it ends its slice."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+
+    def request(self) -> None:
+        """Let every session stop within about half a second."""
+        with reported("the sessions can't be told to stop"):
+            self._connection.execute("SELECT pg_advisory_lock(%s)", (STOP_KEY,))
+
+    def close(self) -> None:
+        """Let go of the lock."""
+        self._connection.close()
