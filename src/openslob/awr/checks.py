@@ -1,0 +1,5 @@
+"""stub for now"""
+from __future__ import annotations
+from openslob.awr.model import Report
+def doubts(report: Report) -> tuple[str, ...]:
+    return ()

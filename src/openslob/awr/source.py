@@ -1,0 +1,93 @@
+"""From a file to the text of a report: encoding, what kind of report it is, and the files that are none."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from openslob.awr.html import unwrap
+from openslob.awr.model import Kind
+from openslob.errors import SlobError
+
+
+class ReportError(SlobError):
+    """A file that is no report that can be read: one line, with the file's name."""
+
+
+# The words that begin a report. Of all that occur the first in the file tells what it is.
+_KINDS: tuple[tuple[str, Kind | str], ...] = (
+    (r"WORKLOAD REPOSITORY COMPARE PERIOD REPORT|AWR Compare Period Report", "a compare-periods report"),
+    (r"WORKLOAD REPOSITORY SQL REPORT", "an AWR report of a single SQL statement"),
+    (r"WORKLOAD REPOSITORY REPORT \(RAC\)|AWR RAC Report for DB:", Kind.AWR_GLOBAL),
+    (r"WORKLOAD REPOSITORY PDB REPORT", Kind.AWR_PDB),
+    (r"WORKLOAD REPOSITORY REPORT FOR|AWR Report for DB:", Kind.AWR),
+    (r"STATSPACK (?:STATISTICS )?REPORT FOR", Kind.STATSPACK),
+    (r"STATSPACK SQL REPORT", "a Statspack report of a single SQL statement"),
+    (r"ASH Report For", "an ASH report"),
+    (r"ADDM Report for|DETAILED ADDM REPORT", "an ADDM report"),
+)
+_MARKS = re.compile("|".join(f"({words})" for words, _ in _KINDS), re.IGNORECASE)
+_ORACLE_ERROR = re.compile(r"\b(?:ORA|SP2|TNS)-\d{4,5}:[^\r\n]{0,120}")
+_REMEDY = "give AWR reports (awrrpt.sql, awrgrpt.sql) or Statspack reports (spreport.sql), as text or HTML"
+_PDB = re.compile(r"WORKLOAD REPOSITORY PDB REPORT", re.IGNORECASE)
+_LARGEST = 256 * 1024 * 1024  # bytes; a report of a month of a large cluster has 3 MB
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The text of a report from its first words on; ``before`` is what stands above them."""
+
+    kind: Kind
+    is_html: bool
+    text: str
+    before: str
+
+
+def load(path: Path) -> Source:
+    """Read the file at ``path``; ReportError when it cannot be read or is not a report of one period."""
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise ReportError(f"{path}: too large to be a report ({path.stat().st_size} bytes)", _REMEDY)
+        data = path.read_bytes()
+    except OSError as error:
+        raise ReportError(f"{path}: cannot be read: {error.strerror or error}") from None
+    return recognise(data, str(path))
+
+
+def recognise(data: bytes, name: str) -> Source:
+    """Decode ``data`` and find the report in it."""
+    text = re.sub(r"\r+\n|\r", "\n", decode(data)).replace("\0", " ")
+    mark = _MARKS.search(text)
+    if mark is None:
+        raise ReportError(f"{name}: no AWR or Statspack report: {_what(text)}", _REMEDY)
+    kind = _KINDS[(mark.lastindex or 1) - 1][1]
+    if not isinstance(kind, Kind):
+        raise ReportError(f"{name}: this is {kind}, not a report of one period", _REMEDY)
+    is_html = re.search(r"<table\b", text, re.IGNORECASE) is not None
+    if is_html:
+        text = unwrap(text)
+        mark = _MARKS.search(text) or mark
+    if kind is Kind.AWR and _PDB.search(text, mark.end()):
+        kind = Kind.AWR_PDB  # the HTML title does not tell
+    return Source(kind, is_html, text[mark.start() :], text[: mark.start()])
+
+
+def decode(data: bytes) -> str:
+    """Text of the bytes: by their mark, else UTF-8; what is not UTF-8 is replaced, sign by sign."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return data.decode("utf-16", errors="replace")
+    return data.decode("utf-8-sig", errors="replace")
+
+
+def is_complete(text: str) -> bool:
+    """Whether the report's last words are there."""
+    return "End of Report" in text
+
+
+def _what(text: str) -> str:
+    """What the file is instead."""
+    if not text.strip():
+        return "the file is empty"
+    error = _ORACLE_ERROR.search(text)
+    return f"the file holds an error: {error[0].strip()}" if error else "its title is not there"
