@@ -41,6 +41,7 @@ class Draft:
     histograms: dict[str, HistogramRows] = field(default_factory=dict)
     time_model_s: dict[str, Number] = field(default_factory=dict)
     activity: dict[str, Statistic] = field(default_factory=dict)
+    ambiguous: set[str] = field(default_factory=set)
     io_profile: dict[str, IoRates] = field(default_factory=dict)
     iostat_functions: list[IoStat] = field(default_factory=list)
     iostat_filetypes: list[IoStat] = field(default_factory=list)

@@ -86,8 +86,14 @@ def activity(table: Table, draft: Draft) -> None:
         return
     for row in table.rows:
         statistic = Statistic(*(draft.number(table, row, at) for at in (total, second, transaction)))
-        if cell(row, name) and (statistic.total or statistic.per_second):
-            draft.activity.setdefault(cell(row, name), statistic)
+        label = cell(row, name)
+        if not label or not (statistic.total or statistic.per_second) or label in draft.ambiguous:
+            continue
+        if draft.activity.setdefault(label, statistic) == statistic:
+            continue
+        del draft.activity[label]  # two statistics whose names are cut alike, or a damaged repetition
+        draft.ambiguous.add(label)
+        draft.missing[f"{table.section}: {label}"] = "listed more than once, with different figures"
 
 
 def time_model(table: Table, draft: Draft) -> None:
@@ -178,14 +184,12 @@ def _heading_unit(table: Table, at: int | None) -> str | None:
 
 
 def _megabytes(draft: Draft, table: Table, row: tuple[str, ...], at: int) -> Number | None:
-    """``.801M`` is 0.801 MB; a global report prints MB without the letter."""
+    """``.801M`` and ``.801`` are 0.801 MB: 11.2 and global reports print no letter."""
     text = cell(row, at)
     number = draft.numbers.read(text, thousand=1024.0)
     if number is None and text:
         draft.note(table, row, at, text)
-    if number is None or "mb/s" in plain(table.columns[at]):
-        return number
-    return number.scaled(1 / MB)
+    return number.scaled(1 / MB) if number is not None and text[-1:].isalpha() else number
 
 
 def os_stats(table: Table, draft: Draft) -> None:
@@ -196,6 +200,13 @@ def os_stats(table: Table, draft: Draft) -> None:
     for row in table.rows:
         stat = OsStat(draft.number(table, row, value), draft.number(table, row, end))
         draft.os_stats.setdefault(cell(row, name), stat)
+
+
+def limits(table: Table, draft: Draft) -> None:
+    """Reports of a pluggable database: of its resource limits the CPUs it may use."""
+    for label, values in table.labelled():
+        if label == "cpus" and values:
+            draft.set("cpus", draft.whole(values[0]))
 
 
 def host_cpu(table: Table, draft: Draft) -> None:

@@ -67,13 +67,19 @@ def _table(title: str, summary: str, inside: str) -> Table:
         tags, cells = pieces[1::2], tuple(_words(piece) for piece in pieces[2::2])
         if not cells:
             continue
-        if not rows and not any(tag.lower() == "td" for tag in tags):
+        if not rows and _is_headings(tags, cells):
             columns = cells  # of several rows of headings the last one names the columns
-        elif columns and len(cells) != len(columns):
+        elif columns and len(cells) != len(columns) and not cells[0].endswith(":"):
             misfits.append(" | ".join(cells))
         else:
             rows.append(cells)
     return Table(title, columns, tuple(rows), summary, misfits=tuple(misfits))
+
+
+def _is_headings(tags: list[str], cells: tuple[str, ...]) -> bool:
+    """Headings are ``th``; above names and numbers of groups stand blank ``td``."""
+    kinds = [tag.lower() for tag in tags]
+    return "th" in kinds and not any(kind == "td" and cell for kind, cell in zip(kinds, cells, strict=True))
 
 
 def _words(piece: str) -> str:

@@ -22,6 +22,7 @@ US_PER: dict[str, float] = {
     "min": 6e7,
     "mins": 6e7,
     "m": 6e7,
+    "h": 3.6e9,
 }
 _POWER = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
 

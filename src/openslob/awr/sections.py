@@ -34,14 +34,15 @@ _TITLES: tuple[tuple[str, Reader], ...] = (
     (r"wait event histogram.*", waits.histogram),
     (r"time model( system stats| statistics)", figures.time_model),
     (r"time model", figures.global_times),
-    (r"(key )?instance activity stat(istic)?s|system statistics \(global\)", figures.activity),
+    (r"((key|other) )?instance activity stat(istic)?s|system statistics \(global\)", figures.activity),
     (r"system statistics ?- ?per second", figures.global_rates),
     (r"io profile( \(global\))?", figures.io_profile),
     (r"io ?stat by function( ?-? ?summary)?( \(per second\))?", figures.iostat("functions")),
     (r"io ?stat by file ?type( ?-? ?summary)?( \(per second\))?", figures.iostat("filetypes")),
     (r"operating system statistics|os statistics", figures.os_stats),
     (r"host cpu( \(.*\))?", figures.host_cpu),
-    (r"init\.ora parameters?", figures.parameters),
+    (r"init\.ora parameters?|parameters modified by (this|other) containers?", figures.parameters),
+    (r"database resource limits", figures.limits),
 )
 # HTML's summary attribute, for a table whose title is not there (or not in English).
 _SUMMARIES: tuple[tuple[str, Reader], ...] = (

@@ -20,7 +20,9 @@ _RULER = re.compile(r"[\s~=-]*")
 _GROUP = re.compile(r"-+|=+")
 _TILDES = re.compile(r"~{3,}")
 _GAP = re.compile(r"\s{2,}")
-_PAIR = re.compile(r"\s*(?P<label>[^:]*?\S):(?=\s|$)(?P<rest>[^:]*?)(?=\s{2,}[^\s:][^:]*:(?:\s|$)|$)")
+_PAIR = re.compile(r"\s*(?P<label>[A-Za-z%][^:]*):(?=\s|$)(?P<rest>[^:]*?)(?=\s{2,}[A-Za-z%][^:]*:(?:\s|$)|$)")
+_LONGEST = 500  # characters; lines of labelled values have 80
+_SPANNER = re.compile(r"-{3,} ?[^-]* ?-{3,}")  # "---- % of Waits ----" over several columns
 _MORE_HEADINGS = 4  # a ruler this soon under another one rules headings of two levels, not data
 
 Span = tuple[int, int]
@@ -84,7 +86,7 @@ class _Lexer:
     def underline(self, line: str) -> Iterator[Table]:
         """``~~~`` under a title; the rest of both lines may be headings, and the rest of this one a ruler."""
         above = self.body if self.ruled is not None else self.pending
-        title_line = above.pop() if above else ""
+        title_line = above.pop() if above else self.section  # a bare title is known before its line
         start = above[0] if above and above[0].startswith("Host") else title_line  # a wrapped headings line
         waiting, self.pending = self.pending, []
         if self.ruled is not None:
@@ -145,6 +147,9 @@ class _Lexer:
 
 
 def _pairs(line: str) -> Iterator[tuple[str, ...]]:
+    """Every ``label: value value`` of a line."""
+    if ":" not in line or len(line) > _LONGEST:
+        return
     for match in _PAIR.finditer(line.replace("(mins)", "(mins)  ")):  # one blank before the next label
         yield (f"{squeeze(match['label'])}:", *(part for part in _GAP.split(match["rest"].strip()) if part))
 
@@ -191,6 +196,7 @@ def _heading(lines: list[str], spans: list[Span], at: int) -> str:
     """The words above column ``at``, top to bottom; a heading may be wider than its column, to the left."""
     start = spans[at - 1][1] if at else 0
     end = spans[at][1] if at + 1 < len(spans) else None
-    return squeeze(" ".join(line[start:end] for line in lines))
+    words = (_SPANNER.sub(lambda spanner: " " * len(spanner[0]), line)[start:end] for line in lines)
+    return squeeze(" ".join(words))
 
 

@@ -14,7 +14,9 @@ _TIME = r"(tota?l? )?(wait )?time( waited)?( ?\((s|sec|cs|ms|us)\))?|total ?\((s
 _AVERAGE = r"(avg|average|ave) ?(wait)?( time)?( ?\((ns|us|ms|cs|s)\))?|wait avg( ?\((ms|us)\))?"
 _UNIT = re.compile(r"\((ns|us|ms|cs|s|sec)\)")
 _SHARE = r"%.*\b(time|db|call|bg)\b.*"
-_EDGE = re.compile(r"<=?\s*(?:(\d+)/)?(\d+)\s*([a-zµ]*)")
+_EDGE = re.compile(r"<=?\s*(?:(\d+)/)?(\d+)\s*([a-zµ]*)$")  # at the end: "% of Waits" may stand above it
+_REST = re.compile(r">=?\s*[\d/]+\s*[a-zµ]*$")
+_ROUNDING_PCT = 2.0  # per cent that eight rounded shares may be off 100, and more than they ever are
 _COUNTED = re.compile(r"<?\s*([\d.,]+)\s*\((\d+)\)")
 
 
@@ -67,6 +69,7 @@ def histogram(table: Table, draft: Draft) -> None:
     """
     name, waits = table.index("event"), table.index("total waits", "waits", ".* total waits")
     edges = bucket_edges(table.columns)
+    rest = next((at for at, column in enumerate(table.columns) if _REST.search(plain(column))), None)
     if name is None or not edges:
         return
     for row in table.rows:
@@ -80,7 +83,10 @@ def histogram(table: Table, draft: Draft) -> None:
             whole = whole and share is not None
             running += share or 0.0
             below[edge] = running
-        if whole:
+        running += _share(cell(row, rest), rows.waits, draft.numbers) or 0.0
+        if not whole or abs(running - 100.0) > _ROUNDING_PCT:
+            draft.warnings.append(f"{table.section}: {row[name]}: shares make {running:.1f} %, row left out")
+        else:
             for edge, share_below in below.items():
                 rows.below_pct.setdefault(edge, share_below)
 
@@ -102,7 +108,7 @@ def bucket_edges(columns: tuple[str, ...]) -> list[tuple[int, float]]:
     Narrow text columns lose the end of the unit (``<128u``) or all of it (``<512``), so an edge without a clear
     unit takes the one that makes it follow its neighbour: each edge is larger than the last, usually double.
     """
-    found = [(at, match) for at, column in enumerate(columns) if (match := _EDGE.fullmatch(plain(column)))]
+    found = [(at, match) for at, column in enumerate(columns) if (match := _EDGE.search(plain(column)))]
     edges: list[tuple[int, float]] = []
     for position, (at, match) in enumerate(found):
         size = float(match[1]) / float(match[2]) if match[1] else float(match[2])
@@ -117,7 +123,7 @@ def bucket_edges(columns: tuple[str, ...]) -> list[tuple[int, float]]:
 
 
 def _possible_units(printed: str) -> list[str]:
-    if printed in ("us", "ms", "s"):
+    if printed in ("us", "ms", "s", "h"):
         return [printed]
     return {"u": ["us"], "m": ["ms", "min"]}.get(printed, ["us", "ms", "s", "min"] if not printed else [])
 
