@@ -28,14 +28,23 @@ TWINS: dict[str, str] = {
     "executes": "execute count",
     "rollbacks": "user rollbacks",
 }
-_ELAPSED_SLACK_S = 1.0  # snapshots take time, and rates are computed with the time between two other of their moments
+_ELAPSED_SLACK_S = (
+    1.0  # snapshots take time, and rates are computed with the time between two other of their moments
+)
 _CLOCK_SLACK_S = 2.0  # the header prints snapshot times in whole seconds
 _MANY = 0.3  # when this share of all rates is off, it is the elapsed time that is wrong
 
 
 def doubts(report: Report) -> tuple[str, ...]:
     """What does not agree with itself in ``report``, and whether its end is missing."""
-    return (*_cut_off(report), *_clock(report), *_rates(report), *_twins(report), *_times(report), *_waits(report))
+    return (
+        *_cut_off(report),
+        *_clock(report),
+        *_rates(report),
+        *_twins(report),
+        *_times(report),
+        *_waits(report),
+    )
 
 
 def spread(number: Number) -> float:

@@ -95,7 +95,10 @@ def _names(source: Source, draft: Draft) -> None:
         draft.instances[:1] = [first if first.name else replace(first, name=named[2])]
     elif (found := _GLOBAL_NAME.search(source.text[:2000])) is not None:
         draft.set("db_name", found[1])
-    if draft.header.get("rac") is None and draft.load_profile.keys() & {"gc_blocks_received", "gc_blocks_served"}:
+    if draft.header.get("rac") is None and draft.load_profile.keys() & {
+        "gc_blocks_received",
+        "gc_blocks_served",
+    }:
         draft.set("rac", True)
         draft.missing["header: RAC"] = "blank in the report; yes, as it has Global Cache rows"
 
@@ -141,5 +144,3 @@ def _frozen(
 
 def _checked(report: Report) -> Report:
     return replace(report, warnings=(*report.warnings, *doubts(report)))
-
-

@@ -20,7 +20,9 @@ _RULER = re.compile(r"[\s~=-]*")
 _GROUP = re.compile(r"-+|=+")
 _TILDES = re.compile(r"~{3,}")
 _GAP = re.compile(r"\s{2,}")
-_PAIR = re.compile(r"\s*(?P<label>[A-Za-z%][^:]*):(?=\s|$)(?P<rest>[^:]*?)(?=\s{2,}[A-Za-z%][^:]*:(?:\s|$)|$)")
+_PAIR = re.compile(
+    r"\s*(?P<label>[A-Za-z%][^:]*):(?=\s|$)(?P<rest>[^:]*?)(?=\s{2,}[A-Za-z%][^:]*:(?:\s|$)|$)"
+)
 _LONGEST = 500  # characters; lines of labelled values have 80
 _SPANNER = re.compile(r"-{3,} ?[^-]* ?-{3,}")  # "---- % of Waits ----" over several columns
 _MORE_HEADINGS = 4  # a ruler this soon under another one rules headings of two levels, not data
@@ -198,5 +200,3 @@ def _heading(lines: list[str], spans: list[Span], at: int) -> str:
     end = spans[at][1] if at + 1 < len(spans) else None
     words = (_SPANNER.sub(lambda spanner: " " * len(spanner[0]), line)[start:end] for line in lines)
     return squeeze(" ".join(words))
-
-

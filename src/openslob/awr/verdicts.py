@@ -19,8 +19,11 @@ MODE_SHARE_PCT = 1.0  # a second mode counts from 1 % of the waits on: enough to
 MODE_DISTANCE = 4.0  # and when its waits are four times (two buckets) longer than the first's
 VALLEY = 0.5  # with less than half of the smaller mode in a bucket between
 SYNC_SHARE = 0.5  # redo syncs per commit; the PL/SQL commit optimisation leaves 97 for 6,400 commits
+FEW_COMMITS = 100  # fewer are a test's own housekeeping
 CACHE_US = 50.0  # no device answers a single-block read over a driver and an interrupt faster on average
-MOST_REQUESTS = 5e6  # read requests/s of one instance: twice what the largest appliance's maker claims for a server
+MOST_REQUESTS = (
+    5e6  # read requests/s of one instance: twice what the largest appliance's maker claims for a server
+)
 CPU_SHARE = 0.9  # of all CPUs; above, waiting for CPU is in every latency
 BLOCKS_PER_REQUEST = 1.1  # above, blocks/s overstate IOPS by more than 10 %
 
@@ -93,7 +96,10 @@ def _modes(buckets: tuple[Bucket, ...]) -> list[Bucket]:
         (at, bucket)
         for at, bucket in enumerate(buckets)
         if bucket.share_pct >= MODE_SHARE_PCT
-        and all(bucket.share_pct >= near.share_pct for near in (*buckets[max(0, at - 1) : at], *buckets[at + 1 : at + 2]))
+        and all(
+            bucket.share_pct >= near.share_pct
+            for near in (*buckets[max(0, at - 1) : at], *buckets[at + 1 : at + 2])
+        )
     ]
     peaks.sort(key=lambda peak: -peak[1].share_pct)
     apart = peaks[:1]
@@ -112,7 +118,19 @@ def _stand_apart(buckets: tuple[Bucket, ...], one: int, other: int) -> bool:
 
 
 def _span(bucket: Bucket) -> str:
-    return f"{bucket.low_us:g} to {bucket.high_us:g} us" if bucket.high_us else f"{bucket.low_us:g} us or more"
+    return (
+        f"{_us(bucket.low_us)} to {_us(bucket.high_us)}"
+        if bucket.high_us
+        else f"{_us(bucket.low_us)} or more"
+    )
+
+
+def _us(microseconds: float) -> str:
+    """µs in a unit that people read."""
+    for size, unit in ((1e6, "s"), (1e3, "ms")):
+        if microseconds >= size:
+            return f"{microseconds / size:g} {unit}"
+    return f"{microseconds:g} us"
 
 
 def _commits_waited(report: Report) -> Verdict:
@@ -120,11 +138,11 @@ def _commits_waited(report: Report) -> Verdict:
     commits, syncs = _total(report, "user commits"), _total(report, "redo synch writes")
     if commits is None or syncs is None:
         return _unknown(name, "user commits or redo synch writes are not listed")
-    if commits == 0:
-        return _unknown(name, "there were no commits")
+    if commits < FEW_COMMITS:
+        return _unknown(name, f"only {commits:.0f} commits")
     why = f"{syncs:.0f} redo synch writes for {commits:.0f} commits"
     if syncs < SYNC_SHARE * commits:
-        why += ": PL/SQL committed without waiting for the log"
+        why += ": commits did not wait for the log (PL/SQL commit optimisation, or commit nowait)"
     return _judged(name, syncs >= SYNC_SHARE * commits, why, commits=commits, redo_synch_writes=syncs)
 
 
@@ -132,7 +150,9 @@ def _device_reads(report: Report) -> Verdict:
     """Faster than a device, or more than any device can do: a cache below the database answered."""
     name, requests = "reads_reach_a_device", _rate(report, "physical read total IO requests")
     if requests is not None and requests > MOST_REQUESTS:
-        return _judged(name, False, f"{requests:.0f} read requests/s are beyond storage", read_requests_per_s=requests)
+        return _judged(
+            name, False, f"{requests:.0f} read requests/s are beyond storage", read_requests_per_s=requests
+        )
     event = single_block_read(report)
     found = latency_of(report, event) if event else None
     if event is None or found is None:
@@ -142,8 +162,8 @@ def _device_reads(report: Report) -> Verdict:
         why = f"{event.name}: below {found.high_us:.3g} us, the report prints 0"
         return _judged(name, False, why, high_us=found.high_us) if below else _unknown(name, why)
     if found.low_us < CACHE_US <= found.high_us:
-        return _unknown(name, f"{event.name}: {found.us:.3g} us, too coarsely printed to tell")
-    why = f"{event.name}: {found.us:.3g} us on average ({found.source})"
+        return _unknown(name, f"{event.name}: {found.us:.4g} us, too coarsely printed to tell")
+    why = f"{event.name}: {found.us:.0f} us on average ({found.source})"
     return _judged(name, found.us >= CACHE_US, why, latency_us=found.us)
 
 
@@ -164,7 +184,9 @@ def _cpu_left(report: Report) -> Verdict:
 
 def _cpu_count(report: Report) -> int | None:
     parameter = report.parameters.get("cpu_count")
-    return int(parameter.begin) if parameter and parameter.begin.isdigit() and int(parameter.begin) > 0 else None
+    return (
+        int(parameter.begin) if parameter and parameter.begin.isdigit() and int(parameter.begin) > 0 else None
+    )
 
 
 def _requests_are_blocks(report: Report) -> Verdict:

@@ -116,7 +116,12 @@ def bucket_edges(columns: tuple[str, ...]) -> list[tuple[int, float]]:
         if len(units) > 1 and edges:
             units = [min(units, key=lambda unit: abs(size * US_PER[unit] / edges[-1][1] - 2.0))]
         elif len(units) > 1 and position + 1 < len(found):
-            units = [min(units, key=lambda unit: abs(_edge_us(found[position + 1][1]) / (size * US_PER[unit]) - 2.0))]
+            units = [
+                min(
+                    units,
+                    key=lambda unit: abs(_edge_us(found[position + 1][1]) / (size * US_PER[unit]) - 2.0),
+                )
+            ]
         if len(units) == 1:
             edges.append((at, size * US_PER[units[0]]))
     return edges

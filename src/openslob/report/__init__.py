@@ -1,0 +1,1 @@
+"""Records as text for people."""
