@@ -1,0 +1,300 @@
+"""What an engine must offer. A new engine is a folder that implements these protocols and passes the contract tests.
+
+An engine object is cheap: it holds a target and opens connections when asked. Nothing in here is specific to one
+product, and nothing outside `engines/` may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from openslob.histogram import Histogram
+from openslob.method import OpKind, Phases
+from openslob.record.measurement import EngineDelta
+from openslob.workload import DataSpec, Workload
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One result of a pre-flight check. ``blocking``: the run would fail or lie; else it is told and recorded."""
+
+    name: str
+    why: str
+    remedy: str
+    blocking: bool
+
+
+@dataclass(frozen=True)
+class ServerFacts:
+    """What the server says of itself before a run; all of it goes into the record.
+
+    ``settings`` holds every setting that bears on the result, as text. ``free_connections`` counts what is left for
+    sessions and samplers. ``clock_offset_ns`` is the server's clock less this host's.
+    """
+
+    product: str
+    version: str
+    block_size: int
+    cache_bytes: int
+    free_connections: int
+    settings: Mapping[str, str]
+    direct_io: bool | None
+    clock_offset_ns: int
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Where the server is on this host: its main process and its data; or why that is not known."""
+
+    main_pid: int | None
+    data_directory: Path | None
+    why_unknown: str = ""
+
+
+@dataclass(frozen=True)
+class DataState:
+    """What is loaded: its specification and whether it was verified; ``tables`` maps schema number to blocks."""
+
+    spec: DataSpec
+    verified: bool
+    loaded_at: str
+    blocks: Mapping[int, int]
+
+
+@dataclass(frozen=True)
+class LoadProgress:
+    """Blocks written so far of how many, in which phase; sent every so often while loading."""
+
+    phase: str
+    blocks_done: int
+    blocks_total: int
+
+
+@dataclass(frozen=True)
+class LoadResult:
+    """A finished, verified load; ``checks`` names each check with the figure it saw. ``reused``: it was there."""
+
+    spec: DataSpec
+    seconds: float
+    blocks: int
+    bytes: int
+    checks: Mapping[str, str]
+    reused: bool
+
+
+@dataclass(frozen=True)
+class SessionPlan:
+    """One session's part of a workload, resolved: ``number`` from 0, ``schema`` from 1, ranges in keys.
+
+    ``hotspot`` is (first key, number of keys) or None. ``tag`` is unique to session and run, so that every update
+    writes a value that was never there before.
+    """
+
+    number: int
+    schema: int
+    scale: int
+    workload: Workload
+    phases: Phases
+    hotspot: tuple[int, int] | None
+    tag: str
+
+
+@dataclass(frozen=True)
+class SliceOrder:
+    """What the next slice shall do, on the server's clock (ns since the epoch): start not before, end not after.
+
+    ``first_op`` is the number of the session's next operation; ``max_ops`` ends the slice early, 0 for no limit.
+    """
+
+    first_op: int
+    not_before_ns: int
+    until_ns: int
+    max_ops: int
+
+
+@dataclass(frozen=True)
+class SliceResult:
+    """What one slice did: times by the server's clock, counts, and a latency histogram for each kind of operation.
+
+    ``first_op_ns`` is when the first operation began (None if none did); ``busy_us`` is the time inside operations.
+    ``rows_read`` and ``rows_updated`` are what the engine returned, not what was asked for.
+    """
+
+    start_ns: int
+    end_ns: int
+    first_op_ns: int | None
+    ops: int
+    rows_read: int
+    rows_updated: int
+    latency: Mapping[OpKind, Histogram]
+
+    @property
+    def busy_us(self) -> float:
+        """Time inside operations, in µs."""
+        return sum(histogram.sum_us for histogram in self.latency.values())
+
+
+class Session(Protocol):
+    """One connection that runs the work loop. Used by one thread, but `cancel` may come from another."""
+
+    def prepare(self) -> Mapping[str, str]:
+        """Set the session up (settings, seed), build plans and caches; returns the plan text of each statement."""
+
+    def run_slice(self, order: SliceOrder) -> SliceResult:
+        """Run the loop inside the server until the order's end. SlobError when the session is lost."""
+
+    def backend_id(self) -> int:
+        """The server's number for this session (its process or thread)."""
+
+    def cancel(self) -> None:
+        """Ask the server to stop the running slice at once."""
+
+    def close(self) -> None:
+        """End the session; never raises."""
+
+
+@dataclass(frozen=True)
+class CounterReading:
+    """The engine's cumulative counters at one moment of its clock: ``values`` by dotted name, raw.
+
+    ``epoch`` changes when any of them was reset, so that no difference is taken across a reset.
+    """
+
+    server_ns: int
+    values: Mapping[str, float]
+    epoch: str
+
+
+class Counters(Protocol):
+    """Reads the engine's counters over one connection kept open for the whole run."""
+
+    def read(self) -> CounterReading:
+        """All counters now."""
+
+    def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
+        """What happened between two readings; every figure unknown if the counters were reset in between."""
+
+    def close(self) -> None:
+        """Close the connection; never raises."""
+
+
+class Waits(Protocol):
+    """Samples what the test's sessions are doing at this moment, over one connection kept open."""
+
+    def sample(self) -> Mapping[str, int]:
+        """Sessions by wait event (``Class:Event``, or ``CPU`` for none), sessions outside operations left out."""
+
+    def backend_id(self) -> int:
+        """The sampler's own session, so that its cost can be measured."""
+
+    def close(self) -> None:
+        """Close the connection; never raises."""
+
+
+ProgressSink = Callable[[LoadProgress], None]
+
+
+class Engine(Protocol):
+    """One database server as a target of loads and runs."""
+
+    name: str
+    target: str
+
+    def facts(self) -> ServerFacts:
+        """What the server is and how it is set. SlobError when it can't be reached."""
+
+    def footprint(self) -> Footprint:
+        """Main process and data directory, when the server is on this host and says so."""
+
+    def findings(self, workload: Workload) -> Iterator[Finding]:
+        """Everything about server, rights, data and settings that would spoil this run."""
+
+    def data_state(self) -> DataState | None:
+        """What is loaded, or None."""
+
+    def load(self, spec: DataSpec, degree: int, progress: ProgressSink, cancelled: Callable[[], bool]) -> LoadResult:
+        """Load and verify. On any failure nothing is left that `data_state` would call verified."""
+
+    def drop(self) -> list[str]:
+        """Remove everything a load made; returns the names of what was removed."""
+
+    def exclusive(self, purpose: str) -> AbstractContextManager[None]:
+        """Hold the target's lock: one load or run at a time. SlobError names who holds it."""
+
+    def install(self, workload: Workload) -> None:
+        """Put the work loop in place for this workload's tables."""
+
+    def settle(self) -> Mapping[str, str]:
+        """Bring the server to rest before the clock starts (checkpoint and the like); returns what was done."""
+
+    def open_session(self, plan: SessionPlan) -> Session:
+        """Connect one session."""
+
+    def open_counters(self) -> Counters:
+        """Connect the counter sampler."""
+
+    def open_waits(self) -> Waits:
+        """Connect the wait sampler."""
+
+    def sessions_left(self) -> int:
+        """How many of this product's sessions the server still has, this connection left out."""
+
+    def release_sessions(self) -> int:
+        """End this product's sessions that were left behind; returns how many."""
+
+
+@dataclass(frozen=True)
+class ServerSpec:
+    """A managed server as asked for. ``version`` is a major version; ``bin_dir`` overrides it. Sizes in bytes.
+
+    ``io`` is ``direct`` or ``buffered``; ``cpus`` is an affinity list such as ``0`` or ``0-3``, or None for all.
+    """
+
+    name: str
+    version: str
+    bin_dir: Path | None
+    data_dir: Path | None
+    cache_bytes: int
+    log_bytes: int
+    io: str
+    cpus: str | None
+    max_sessions: int
+    block_size: int | None = None
+    huge_pages: bool = False
+
+
+@dataclass(frozen=True)
+class ServerStatus:
+    """A managed server as it is: ``state`` is running, stopped or gone (its data are missing)."""
+
+    spec: ServerSpec
+    state: str
+    pid: int | None
+    url: str
+    data_directory: Path
+    bytes_on_disk: int
+
+
+class ManagedServer(Protocol):
+    """A server that the product itself makes, starts, stops and destroys; found again by name after a crash."""
+
+    name: str
+
+    def start(self) -> ServerStatus:
+        """Make it if it is new, start it if it is down, restart it if it runs with other settings than asked for."""
+
+    def stop(self) -> ServerStatus:
+        """Stop it cleanly; nothing to do if it is down."""
+
+    def destroy(self) -> None:
+        """Stop it and remove its data."""
+
+    def status(self) -> ServerStatus:
+        """How it is now."""
+
+    def bulk_loading(self) -> AbstractContextManager[None]:
+        """Run the server as is best for a load, and as asked for again afterwards."""

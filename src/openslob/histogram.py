@@ -1,0 +1,93 @@
+"""The latency histogram: one bucket layout, computed in Python here and in SQL by every engine's work loop.
+
+A latency of ``v`` whole microseconds falls into bucket ``floor(72 * asinh(v / 50))``. The inverse hyperbolic sine
+is linear near zero and logarithmic above, so one expression without a branch gives one bucket a microsecond up to
+51 µs and buckets 1.4 % wide far above: the middle of a bucket is within 1 % of every value in it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+STEEPNESS = 72
+LINEAR_US = 50
+# Values above 100 s share the last bucket: a single operation that long is an outage, not a latency.
+BUCKETS = 1 + math.floor(STEEPNESS * math.asinh(100_000_000 / LINEAR_US))
+# An operation that took less than one tick of the server's microsecond clock is shown as half a tick, never as 0.
+BELOW_RESOLUTION_US = 0.5
+
+PERCENTILES = {"p50_us": 0.50, "p90_us": 0.90, "p99_us": 0.99, "p999_us": 0.999}
+
+
+def bucket_of(us: float) -> int:
+    """Bucket number (from 0) of a latency in whole microseconds."""
+    return min(math.floor(STEEPNESS * math.asinh(us / LINEAR_US)), BUCKETS - 1)
+
+
+def lower_edge_us(bucket: int) -> int:
+    """Smallest whole number of microseconds that can fall into ``bucket``."""
+    return math.ceil(LINEAR_US * math.sinh(bucket / STEEPNESS) - 1e-9)
+
+
+def middle_us(bucket: int) -> float:
+    """The value that stands for a bucket: the mean of the whole microseconds it covers."""
+    if bucket == 0:
+        return BELOW_RESOLUTION_US
+    return (lower_edge_us(bucket) + max(lower_edge_us(bucket + 1) - 1, lower_edge_us(bucket))) / 2
+
+
+@dataclass
+class Histogram:
+    """Counts by bucket with the exact sum and maximum beside them; merging adds.
+
+    ``counts`` maps bucket number to count; ``sum_us`` and ``max_us`` are exact, not read off the buckets.
+    """
+
+    counts: dict[int, int] = field(default_factory=dict)
+    sum_us: float = 0.0
+    max_us: float = 0.0
+
+    @property
+    def count(self) -> int:
+        """Number of latencies recorded."""
+        return sum(self.counts.values())
+
+    def add(self, buckets: Mapping[int, int] | Iterable[tuple[int, int]], sum_us: float, max_us: float) -> None:
+        """Fold in what one slice returned."""
+        pairs = buckets.items() if isinstance(buckets, Mapping) else buckets
+        for bucket, count in pairs:
+            self.counts[bucket] = self.counts.get(bucket, 0) + count
+        self.sum_us += sum_us
+        self.max_us = max(self.max_us, max_us)
+
+    def merge(self, other: Histogram) -> None:
+        """Fold in another histogram."""
+        self.add(other.counts, other.sum_us, other.max_us)
+
+    def mean_us(self) -> float | None:
+        """Exact mean latency in µs, at the least half a clock tick; None when nothing was recorded."""
+        count = self.count
+        return max(self.sum_us / count, BELOW_RESOLUTION_US) if count else None
+
+    def quantile_us(self, share: float) -> float | None:
+        """Latency in µs that ``share`` of the operations did not exceed, within 1 %; None when empty."""
+        rank = math.ceil(share * self.count)
+        seen = 0
+        for bucket in sorted(self.counts):
+            seen += self.counts[bucket]
+            if seen >= max(rank, 1):
+                return min(middle_us(bucket), max(self.max_us, BELOW_RESOLUTION_US))
+        return None
+
+    def summary(self) -> dict[str, object]:
+        """The record's form: count, mean, percentiles, maximum and ``[lower edge µs, count]`` buckets."""
+        percentiles = {name: self.quantile_us(share) for name, share in PERCENTILES.items()}
+        return {
+            "count": self.count,
+            "mean_us": self.mean_us(),
+            **percentiles,
+            "max_us": max(self.max_us, BELOW_RESOLUTION_US) if self.counts else None,
+            "buckets": [[lower_edge_us(bucket), self.counts[bucket]] for bucket in sorted(self.counts)],
+        }

@@ -1,0 +1,1 @@
+"""The record of a run: model, store, what was measured."""

@@ -1,0 +1,171 @@
+"""What one run measured, in plain data: the hand-over from runner, engines and samplers to analysis and record.
+
+Missing is None with a reason in ``unknown`` (figure name to reason), never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from openslob.histogram import Histogram
+from openslob.method import OpKind
+from openslob.workload import Workload
+
+
+@dataclass(frozen=True)
+class ObjectIo:
+    """I/O of one kind of object in the window: blocks found in the cache, read requests, blocks read, mean µs."""
+
+    hits: float | None
+    read_requests: float | None
+    read_bytes: float | None
+    write_requests: float | None
+    read_time_us: float | None
+
+
+@dataclass(frozen=True)
+class EngineDelta:
+    """What the engine's counters say of an interval, in the product's terms; None is not known, with a reason.
+
+    Times are µs. ``rows_read`` counts rows fetched through the test tables' index, updates' look-ups included.
+    ``wait_means_us`` gives the mean of those wait events that the engine times itself.
+    """
+
+    logical_reads: float | None = None
+    read_requests: float | None = None
+    read_bytes: float | None = None
+    read_time_us: float | None = None
+    write_requests: float | None = None
+    write_bytes: float | None = None
+    log_bytes: float | None = None
+    log_syncs: float | None = None
+    log_sync_time_us: float | None = None
+    log_write_requests: float | None = None
+    full_page_images: float | None = None
+    commits: float | None = None
+    rows_read: float | None = None
+    rows_updated: float | None = None
+    rows_updated_in_place: float | None = None
+    checkpoints: float | None = None
+    maintenance: float | None = None
+    by_object: Mapping[str, ObjectIo] = field(default_factory=dict)
+    wait_means_us: Mapping[str, float] = field(default_factory=dict)
+    unknown: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DeviceIo:
+    """What a block device completed in an interval: requests, bytes, total request time in ms, busy time in ms."""
+
+    name: str
+    reads: float
+    read_bytes: float
+    read_ms: float
+    writes: float
+    write_bytes: float
+    write_ms: float
+    busy_ms: float
+
+
+@dataclass(frozen=True)
+class HostDelta:
+    """What the operating system says of an interval on this host; CPU times in seconds.
+
+    ``cpu`` is host time by kind (user, nice, system, irq, softirq, steal, idle, iowait …), summed over ``cores``.
+    ``server_cpu_s`` is the CPU of all processes of the server, ended ones included; ``server_read_bytes`` is what
+    they caused to be read from storage (page-cache hits are not in it). ``sampler_cpu_s`` is what the product's own
+    sampling sessions cost inside the server, part of ``server_cpu_s``.
+    """
+
+    seconds: float
+    cores: int
+    cpu: Mapping[str, float] | None = None
+    server_cpu_s: float | None = None
+    sampler_cpu_s: float | None = None
+    server_read_bytes: float | None = None
+    server_write_bytes: float | None = None
+    driver_cpu_s: float | None = None
+    driver_peak_rss_bytes: float | None = None
+    device: DeviceIo | None = None
+    page_cache_bytes_before: float | None = None
+    page_cache_bytes_after: float | None = None
+    memory_available_bytes: float | None = None
+    unknown: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Window:
+    """The measured window. Load times by the server's clock; ``counter_seconds`` is what the counters span.
+
+    ``load_start_ns`` is the first operation's begin, ``load_end_ns`` the last operation's end. ``planned_s`` is
+    RUN_TIME, 0 when the run ended by WORK_LOOP.
+    """
+
+    load_start_ns: int
+    load_end_ns: int
+    counter_seconds: float
+    start_skew_ms: float
+    planned_s: float
+    warmup_s: float
+
+    @property
+    def load_seconds(self) -> float:
+        """Length of the load in seconds."""
+        return (self.load_end_ns - self.load_start_ns) / 1e9
+
+
+@dataclass(frozen=True)
+class SessionTotals:
+    """What one session did in the window; ``idle_us`` is time between its slices."""
+
+    number: int
+    schema: int
+    ops: int
+    selects: int
+    updates: int
+    scans: int
+    rows_read: int
+    rows_updated: int
+    busy_us: float
+    idle_us: float
+    slices: int
+
+
+@dataclass(frozen=True)
+class TimelinePoint:
+    """One second (or more) of the window: its end from the start of the load, operations, engine reads, CPU."""
+
+    at_s: float
+    seconds: float
+    ops: float
+    reads: float | None
+    server_cpu_s: float | None
+    steal_s: float | None
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Everything one run measured. ``waits`` counts samples by event; ``wait_samples`` is how often was looked.
+
+    ``blocks_before`` and ``blocks_after`` are the test tables' sizes; ``local``: the server is on this host.
+    """
+
+    workload: Workload
+    block_size: int
+    cache_bytes: int
+    data_bytes: int
+    window: Window
+    sessions: Sequence[SessionTotals]
+    latency: Mapping[OpKind, Histogram]
+    engine: EngineDelta
+    host: HostDelta
+    waits: Mapping[str, int]
+    wait_samples: int
+    timeline: Sequence[TimelinePoint]
+    direct_io: bool | None
+    local: bool
+    blocks_before: int | None = None
+    blocks_after: int | None = None
+    errors: Sequence[str] = ()
+    interrupted: bool = False

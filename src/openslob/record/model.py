@@ -1,0 +1,96 @@
+"""The record of one run, as it stands in `run.json`. Versioned: an old record stays readable.
+
+History of the format, newest first:
+  1  first version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+RECORD_VERSION = 1
+
+
+class Status(StrEnum):
+    """How the run ended."""
+
+    COMPLETE = "complete"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+
+
+class Holds(StrEnum):
+    """Outcome of a verdict."""
+
+    HOLDS = "holds"
+    FAILS = "fails"
+    UNKNOWN = "unknown"
+
+
+class _Plain(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Figure(_Plain):
+    """A published number with its unit; null comes with the reason."""
+
+    value: float | None
+    unit: str
+    why: str | None = None
+
+
+class Verdict(_Plain):
+    """One judgement on the run: name, outcome, one sentence why, and the figures it rests on."""
+
+    name: str
+    verdict: Holds
+    why: str
+    figures: Mapping[str, float | str | None] = Field(default_factory=dict)
+
+
+class WaitRow(_Plain):
+    """One timed event: its samples, share of DB time, DB time in seconds, waits and mean wait where the engine counts."""
+
+    event: str
+    samples: int
+    share_pct: float
+    db_time_s: float
+    mean_us: float | None = None
+
+
+class WindowRecord(_Plain):
+    """The measured window: when, how long the load ran, how long the counters ran, and how far they differ."""
+
+    load_start_ns: int
+    load_end_ns: int
+    load_seconds: float
+    counter_seconds: float
+    difference_pct: float
+    warmup_s: float
+
+
+class RunRecord(_Plain):
+    """Everything about one run, without secrets."""
+
+    record_version: int = RECORD_VERSION
+    kind: str = "run"
+    id: str
+    name: str
+    status: Status
+    started_at: str
+    openslob_version: str
+    spec: Mapping[str, Any]
+    environment: Mapping[str, Any]
+    engine: Mapping[str, Any]
+    window: WindowRecord | None = None
+    summary: Mapping[str, Figure] = Field(default_factory=dict)
+    latency: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
+    waits: tuple[WaitRow, ...] = ()
+    io_by_object: Mapping[str, Mapping[str, float | None]] = Field(default_factory=dict)
+    verdicts: tuple[Verdict, ...] = ()
+    errors: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()

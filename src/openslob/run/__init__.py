@@ -1,0 +1,1 @@
+"""Runs a workload: check, connect, barrier, warm up, slices, drain."""

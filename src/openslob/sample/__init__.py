@@ -1,0 +1,1 @@
+"""Samplers beside a run: engine counters, waits, the operating system, the driver's own cost."""

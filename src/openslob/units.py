@@ -1,0 +1,56 @@
+"""Sizes, durations and shares: how they are read from users and shown to them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+KIB = 1024
+MIB = 1024**2
+MICROS = 1_000_000
+NANOS = 1_000_000_000
+
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgtp]?)(i?b)?", re.IGNORECASE)
+
+
+def parse_bytes(text: str) -> int:
+    """Bytes meant by ``512M``, ``1.5 GiB`` or ``8192``; suffixes are powers of 1024. ValueError otherwise."""
+    match = _SIZE.fullmatch(text.strip())
+    if not match:
+        raise ValueError(f"{text!r} is not a size such as 512M or 2G")
+    return int(float(match[1]) * 1024 ** _POWERS[match[2].lower()])
+
+
+def format_bytes(count: float) -> str:
+    """``count`` bytes with the largest binary unit that keeps it at 1 or above."""
+    for unit in ("B", "KB", "MB", "GB", "TB"):
+        if abs(count) < 1024 or unit == "TB":
+            break
+        count /= 1024
+    return f"{count:.0f} {unit}" if unit == "B" else f"{count:.4g} {unit}"
+
+
+@dataclass(frozen=True)
+class Extent:
+    """An amount of data given either in database blocks (a bare number) or in bytes (a number with a suffix).
+
+    SLOB's SCALE has both forms; which number of blocks a size means is known only with the engine's block size.
+    """
+
+    amount: int
+    in_bytes: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> Extent:
+        """``10000`` is blocks, ``80M`` is bytes. ValueError says what is allowed."""
+        if text.strip().isdigit():
+            return cls(int(text))
+        return cls(parse_bytes(text), in_bytes=True)
+
+    def blocks(self, block_size: int) -> int:
+        """Whole blocks of ``block_size`` bytes in this extent."""
+        return self.amount // block_size if self.in_bytes else self.amount
+
+    def __str__(self) -> str:
+        return format_bytes(self.amount).replace(" ", "").rstrip("B") if self.in_bytes else str(self.amount)

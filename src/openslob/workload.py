@@ -1,0 +1,230 @@
+"""The frozen specification of a test: every parameter once, with its SLOB name, unit, range, default and meaning.
+
+Configuration files, flags, the environment and the documentation are all derived from the fields of `Workload`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
+
+from openslob.units import MIB, Extent
+
+
+class RedoStress(StrEnum):
+    """How much of a row an update writes."""
+
+    LITE = "LITE"
+    HEAVY = "HEAVY"
+
+
+class CommitMode(StrEnum):
+    """What a commit waits for."""
+
+    WAIT = "wait"
+    NOWAIT = "nowait"
+    ENGINE = "engine"
+
+
+class Mode(StrEnum):
+    """What the test is for; the record says whether it was so."""
+
+    PIO = "pio"
+    LIO = "lio"
+    REDO = "redo"
+    SCAN = "scan"
+
+
+def _extent(value: object) -> object:
+    return Extent.parse(str(value)) if isinstance(value, (str, int)) else value
+
+
+ExtentField = Annotated[Extent, BeforeValidator(_extent), PlainSerializer(str)]
+
+
+@dataclass(frozen=True)
+class DataSpec:
+    """What is on the server's disk: two loads with equal specs hold interchangeable data."""
+
+    schemas: int
+    scale_blocks: int
+    scan_blocks: int
+    obfuscate: bool
+
+    def fingerprint(self) -> str:
+        """Short digest that names this data in the server and in records."""
+        text = json.dumps(asdict(self), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+class Workload(BaseModel):
+    """Everything a load and a run depend on but the server itself.
+
+    Field metadata (``json_schema_extra``): ``slob``, the parameter's name in slob.conf; ``unit``; ``group``, the
+    heading it stands under in help and documentation.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    # data
+    schemas: int = Field(
+        4, ge=1, le=8192, description="Sets of tables; sessions are spread over them. 1 is the single-schema model.",
+        json_schema_extra={"slob": "SCHEMAS", "unit": "schemas", "group": "data"},
+    )  # fmt: skip
+    scale: ExtentField = Field(
+        Extent(256 * MIB, in_bytes=True),
+        description="Size of each schema's table: a number of blocks, or a size such as 80M or 2G.",
+        json_schema_extra={"slob": "SCALE", "unit": "blocks or bytes", "group": "data"},
+    )
+    scan_table_sz: ExtentField = Field(
+        Extent(1 * MIB, in_bytes=True),
+        description="Size of each schema's short-scan table: blocks, or a size.",
+        json_schema_extra={"slob": "SCAN_TABLE_SZ", "unit": "blocks or bytes", "group": "data"},
+    )
+    obfuscate_columns: bool = Field(
+        False, description="Fill and update columns with incompressible text instead of a constant.",
+        json_schema_extra={"slob": "OBFUSCATE_COLUMNS", "unit": "", "group": "data"},
+    )  # fmt: skip
+    load_parallel_degree: int = Field(
+        8, ge=1, le=256, description="Tables loaded at the same time.",
+        json_schema_extra={"slob": "LOAD_PARALLEL_DEGREE", "unit": "tables", "group": "data"},
+    )  # fmt: skip
+
+    # sessions
+    threads_per_schema: int = Field(
+        1, ge=1, le=4096, description="Sessions per schema, when `sessions` is not given.",
+        json_schema_extra={"slob": "THREADS_PER_SCHEMA", "unit": "sessions", "group": "sessions"},
+    )  # fmt: skip
+    sessions: int | None = Field(
+        None, ge=1, le=32768,
+        description="Sessions in all, spread evenly over the schemas; default: schemas x threads per schema.",
+        json_schema_extra={"slob": "SESSIONS", "unit": "sessions", "group": "sessions"},
+    )  # fmt: skip
+
+    # duration
+    run_time: float = Field(
+        60, ge=0, le=864_000, description="Length of the measured window. 0: end by WORK_LOOP only.",
+        json_schema_extra={"slob": "RUN_TIME", "unit": "s", "group": "duration"},
+    )  # fmt: skip
+    work_loop: int = Field(
+        0, ge=0, description="Operations per session after which it ends; 0: end by RUN_TIME only.",
+        json_schema_extra={"slob": "WORK_LOOP", "unit": "operations", "group": "duration"},
+    )  # fmt: skip
+    warmup: float = Field(
+        2, ge=0, le=86_400, description="Load that is run before the window and not counted.",
+        json_schema_extra={"slob": "WARMUP", "unit": "s", "group": "duration"},
+    )  # fmt: skip
+
+    # operations
+    update_pct: int = Field(
+        0, ge=0, le=100, description="Share of operations that update, exact in every 100.",
+        json_schema_extra={"slob": "UPDATE_PCT", "unit": "%", "group": "operations"},
+    )  # fmt: skip
+    scan_pct: int = Field(
+        0, ge=0, le=100, description="Share of the SELECTs that scan the short-scan table, exact in every 100.",
+        json_schema_extra={"slob": "SCAN_PCT", "unit": "%", "group": "operations"},
+    )  # fmt: skip
+    work_unit: int = Field(
+        64, ge=1, le=65_536, description="Rows, and so blocks, that one SELECT visits.",
+        json_schema_extra={"slob": "WORK_UNIT", "unit": "blocks", "group": "operations"},
+    )  # fmt: skip
+    update_work_unit: int | None = Field(
+        None, ge=1, le=65_536, description="Rows that one UPDATE changes and commits; default: WORK_UNIT.",
+        json_schema_extra={"slob": "UPDATE_WORK_UNIT", "unit": "blocks", "group": "operations"},
+    )  # fmt: skip
+    redo_stress: RedoStress = Field(
+        RedoStress.LITE, description="LITE updates two columns, HEAVY all nineteen.",
+        json_schema_extra={"slob": "REDO_STRESS", "unit": "", "group": "operations"},
+    )  # fmt: skip
+    commit_mode: CommitMode = Field(
+        CommitMode.WAIT,
+        description="wait: durable before the next operation; nowait: not; engine: as the server is set.",
+        json_schema_extra={"slob": "COMMIT_MODE", "unit": "", "group": "operations"},
+    )
+
+    # contention
+    do_hotspot: bool = Field(
+        False, description="Send every HOTSPOT_FREQUENCY-th operation to the hot spot.",
+        json_schema_extra={"slob": "DO_HOTSPOT", "unit": "", "group": "contention"},
+    )  # fmt: skip
+    hotspot_mb: float = Field(
+        8, gt=0, description="Size of the hot spot.",
+        json_schema_extra={"slob": "HOTSPOT_MB", "unit": "MB", "group": "contention"},
+    )  # fmt: skip
+    hotspot_offset_mb: float = Field(
+        16, ge=0, description="Where in the key range the hot spot begins.",
+        json_schema_extra={"slob": "HOTSPOT_OFFSET_MB", "unit": "MB", "group": "contention"},
+    )  # fmt: skip
+    hotspot_frequency: int = Field(
+        3, ge=1, description="Every how many operations one goes to the hot spot.",
+        json_schema_extra={"slob": "HOTSPOT_FREQUENCY", "unit": "operations", "group": "contention"},
+    )  # fmt: skip
+    hot_schema_frequency: int = Field(
+        0, ge=0, description="Every how many operations one goes to schema 1; 0: never.",
+        json_schema_extra={"slob": "HOT_SCHEMA_FREQUENCY", "unit": "operations", "group": "contention"},
+    )  # fmt: skip
+
+    # think time
+    think_tm_frequency: int = Field(
+        0, ge=0, description="Every how many operations a session sleeps; 0: never.",
+        json_schema_extra={"slob": "THINK_TM_FREQUENCY", "unit": "operations", "group": "think time"},
+    )  # fmt: skip
+    think_tm_min: float = Field(
+        0.1, ge=0, le=3600, description="Shortest sleep.",
+        json_schema_extra={"slob": "THINK_TM_MIN", "unit": "s", "group": "think time"},
+    )  # fmt: skip
+    think_tm_max: float = Field(
+        0.5, ge=0, le=3600, description="Longest sleep.",
+        json_schema_extra={"slob": "THINK_TM_MAX", "unit": "s", "group": "think time"},
+    )  # fmt: skip
+
+    # purpose
+    seed: int = Field(
+        1, ge=0, lt=2**31, description="Seed of every random choice; the same seed replays the same choices.",
+        json_schema_extra={"slob": "SEED", "unit": "", "group": "purpose"},
+    )  # fmt: skip
+    mode: Mode | None = Field(
+        None, description="What the run is for: pio, lio, redo or scan; the record says whether it was so.",
+        json_schema_extra={"slob": "MODE", "unit": "", "group": "purpose"},
+    )  # fmt: skip
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.run_time == 0 and self.work_loop == 0:
+            raise ValueError("RUN_TIME and WORK_LOOP are both 0: nothing would ever end the run")
+        if self.think_tm_min > self.think_tm_max:
+            raise ValueError(f"THINK_TM_MIN={self.think_tm_min} is above THINK_TM_MAX={self.think_tm_max}")
+        return self
+
+    @property
+    def total_sessions(self) -> int:
+        """Sessions in all."""
+        return self.sessions or self.schemas * self.threads_per_schema
+
+    @property
+    def rows_per_update(self) -> int:
+        """Rows one UPDATE changes."""
+        return self.update_work_unit or self.work_unit
+
+    def data(self, block_size: int) -> DataSpec:
+        """The data this workload needs on a server with blocks of ``block_size`` bytes."""
+        return DataSpec(
+            schemas=self.schemas,
+            scale_blocks=self.scale.blocks(block_size),
+            scan_blocks=self.scan_table_sz.blocks(block_size),
+            obfuscate=self.obfuscate_columns,
+        )
+
+    def fingerprint(self) -> str:
+        """Digest over every parameter: equal for runs that ask for the same work."""
+        text = json.dumps(self.model_dump(mode="json"), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def to_record(self) -> dict[str, Any]:
+        """Plain values, for the record."""
+        return self.model_dump(mode="json")
