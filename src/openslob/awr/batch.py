@@ -93,9 +93,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _rows(
-    subject: Subject, selection: Selection, judged: tuple[Verdict, ...]
-) -> Iterator[tuple[Reading, ...]]:
+def _rows(subject: Subject, selection: Selection, judged: tuple[Verdict, ...]) -> Iterator[tuple[Reading, ...]]:
     name = Reading(PurePath(subject.report.path).name)
     if selection.columns == "events":
         yield from (_event_row(subject.report, name, event) for event in _events(subject.report, selection))
@@ -120,9 +118,7 @@ def _event_row(report: Report, file: Reading, event: WaitEvent | str) -> tuple[R
         return (file, Reading(event), *(nothing,) * 6)
     mean = latency_reading(report, event)
     elapsed, waits = report.elapsed_s, event.waits
-    rate = (
-        Reading(waits.value / elapsed.value) if elapsed and waits else absent("Elapsed or Waits is missing")
-    )
+    rate = Reading(waits.value / elapsed.value) if elapsed and waits else absent("Elapsed or Waits is missing")
     return (
         file,
         Reading(event.name),

@@ -28,9 +28,7 @@ TWINS: dict[str, str] = {
     "executes": "execute count",
     "rollbacks": "user rollbacks",
 }
-_ELAPSED_SLACK_S = (
-    1.0  # snapshots take time, and rates are computed with the time between two other of their moments
-)
+_ELAPSED_SLACK_S = 1.0  # snapshots take time, and rates are computed with the time between two other of their moments
 _CLOCK_SLACK_S = 2.0  # the header prints snapshot times in whole seconds
 _MANY = 0.3  # when this share of all rates is off, it is the elapsed time that is wrong
 
@@ -109,7 +107,8 @@ def _twins(report: Report) -> Iterator[str]:
     for name, twin in TWINS.items():
         rate, stat = report.load_profile.get(name), report.activity.get(twin)
         if rate and stat and not _agree(rate.per_second, stat.per_second):
-            yield f"{rate.origin}: {name}: {_show(rate.per_second)} per second, but {twin!r} is {_show(stat.per_second)}"
+            printed, counted = _show(rate.per_second), _show(stat.per_second)
+            yield f"{rate.origin}: {name}: {printed} per second, but {twin!r} is {counted}"
 
 
 def _times(report: Report) -> Iterator[str]:
@@ -125,7 +124,8 @@ def _times(report: Report) -> Iterator[str]:
         rate = report.load_profile.get(name)
         expected = total.scaled(1 / elapsed.value) if total else None
         if rate and report.kind is not Kind.STATSPACK and not _agree(rate.per_second, expected, 0.01):
-            yield f"{rate.origin}: {name}: {_show(rate.per_second)} per second, but total / elapsed is {_show(expected)}"
+            printed, counted = _show(rate.per_second), _show(expected)
+            yield f"{rate.origin}: {name}: {printed} per second, but total / elapsed is {counted}"
 
 
 def _waits(report: Report) -> Iterator[str]:

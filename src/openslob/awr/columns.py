@@ -29,7 +29,7 @@ class Column:
 
 _HEAD, _LOAD, _TIME, _ACTIVITY = "Header", "Load Profile", "Time Model Statistics", "Instance Activity Stats"
 _FOREGROUND, _BACKGROUND, _FILE = "Foreground Wait Events", "Background Wait Events", "file name"
-_TOP, _IO = "Top Timed Events", "IO Profile"
+_TOP = "Top Timed Events"
 MB_PER_S = "MB/s (2^20 bytes)"
 
 _COLUMNS: tuple[Column, ...] = (
@@ -66,8 +66,8 @@ _COLUMNS: tuple[Column, ...] = (
     Column("logons", "1/s", _LOAD, "logons", readings.load("logons")),
     Column("lio", "blocks/s", _LOAD, "logical reads", readings.load("logical_reads")),
     Column("block_changes", "blocks/s", _LOAD, "block changes", readings.load("block_changes")),
-    Column("physical_reads", "blocks/s", _LOAD, "physical reads: blocks, not requests", readings.load("physical_reads")),
-    Column("physical_writes", "blocks/s", _LOAD, "physical writes: blocks", readings.load("physical_writes")),
+    Column("physical_reads", "blocks/s", _LOAD, "physical reads (not requests)", readings.load("physical_reads")),
+    Column("physical_writes", "blocks/s", _LOAD, "physical writes (not requests)", readings.load("physical_writes")),
     Column("redo_mb_per_s", MB_PER_S, _LOAD, "redo generated", readings.redo_mb),
     Column("preads", "requests/s", _ACTIVITY, "physical read total IO requests", readings.requests("read")),
     Column("pwrites", "requests/s", _ACTIVITY, "physical write total IO requests", readings.requests("write")),

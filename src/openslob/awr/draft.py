@@ -59,9 +59,7 @@ class Draft:
             self.note(table, row, at, text)
         return number
 
-    def duration_us(
-        self, table: Table, row: tuple[str, ...], at: int | None, unit: str | None
-    ) -> Number | None:
+    def duration_us(self, table: Table, row: tuple[str, ...], at: int | None, unit: str | None) -> Number | None:
         """The duration in a cell in µs; ``unit`` is the column's own, for cells that print none."""
         text = cell(row, at)
         number = self.numbers.duration_us(text, unit)

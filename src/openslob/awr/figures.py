@@ -162,9 +162,11 @@ def iostat(target: str) -> Callable[[Table, Draft], None]:
         for row in table.rows:
             if cell(row, instance) in ("", "*") and cell(row, name):
                 stat = IoStat(
-                    cell(row, name).rstrip(":"),
-                    *(draft.number(table, row, at) for at in requests),
-                    *(_megabytes(draft, table, row, at) for at in data),
+                    name=cell(row, name).rstrip(":"),
+                    read_requests_per_s=draft.number(table, row, requests[0]),
+                    write_requests_per_s=draft.number(table, row, requests[1]),
+                    read_mb_per_s=_megabytes(draft, table, row, data[0]),
+                    write_mb_per_s=_megabytes(draft, table, row, data[1]),
                     waits=draft.number(table, row, waits),
                     avg_us=draft.duration_us(table, row, average, unit),
                     small_read_us=draft.duration_us(table, row, small, unit or "ms"),

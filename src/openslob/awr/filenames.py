@@ -42,9 +42,7 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
     except re.error as error:
         raise UsageError(f"--pattern is no regular expression: {error}") from None
     if not set(compiled.groupindex) & set(GROUPS):
-        raise UsageError(
-            "--pattern names no group that is read", r"use (?P<sessions>\d+), or writers, readers, group"
-        )
+        raise UsageError("--pattern names no group that is read", r"use (?P<sessions>\d+), or writers, readers, group")
     return compiled
 
 

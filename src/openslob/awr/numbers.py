@@ -26,9 +26,7 @@ US_PER: dict[str, float] = {
 }
 _POWER = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
 
-_SHAPE = re.compile(
-    r"(?P<sign>[+-]?)(?P<body>[\d.,'’ ]*\d\.?)(?:[Ee](?P<exp>[+-]?\d{1,3}))?(?P<scale>[KMGTP]?)"
-)
+_SHAPE = re.compile(r"(?P<sign>[+-]?)(?P<body>[\d.,'’ ]*\d\.?)(?:[Ee](?P<exp>[+-]?\d{1,3}))?(?P<scale>[KMGTP]?)")
 _POINT = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d+|(?=\.))(?:\.(\d*))?")
 _COMMA = re.compile(r"(?:\d{1,3}(?:[. '’]\d{3})+|\d+|(?=,))(?:,(\d+))?")
 _SHORT_DECIMALS_AFTER_COMMA = re.compile(r"\d+,(\d{1,2})")

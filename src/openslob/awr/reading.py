@@ -107,9 +107,7 @@ def _where_cut(source: Source) -> str:
     return "" if is_complete(source.text) else ", cut off before the first of them"
 
 
-def _frozen(
-    source: Source, name: str, draft: Draft, sections: tuple[str, ...], unparsed: tuple[str, ...]
-) -> Report:
+def _frozen(source: Source, name: str, draft: Draft, sections: tuple[str, ...], unparsed: tuple[str, ...]) -> Report:
     header = Header(instances=tuple(draft.instances), **draft.header)
     if source.kind is Kind.AWR_GLOBAL and "redo size" in draft.activity:
         exact = draft.activity["redo size"]

@@ -163,9 +163,7 @@ def requests(direction: str) -> Read:
 
     def read(subject: Subject) -> Reading:
         counted = activity(f"physical {direction} total IO requests")(subject)
-        return (
-            counted if counted.value is not None else _profile(subject, "total requests", direction, counted)
-        )
+        return counted if counted.value is not None else _profile(subject, "total requests", direction, counted)
 
     return read
 
@@ -226,9 +224,7 @@ def per_db_cpu(read_rate: Read) -> Read:
 
 def read_event(subject: Subject) -> Reading:
     event = single_block_read(subject.report)
-    return (
-        Reading(event.name, source=event.scope) if event else absent("no single-block read event is listed")
-    )
+    return Reading(event.name, source=event.scope) if event else absent("no single-block read event is listed")
 
 
 def read_latency(subject: Subject) -> Reading:
@@ -275,11 +271,7 @@ def why_no_event(report: Report, name: str) -> str:
 
 def host_idle(subject: Subject) -> Reading:
     cpu = subject.report.host_cpu
-    return (
-        Reading(cpu.idle_pct.value)
-        if cpu and cpu.idle_pct
-        else absent("Host CPU is blank or not in the report")
-    )
+    return Reading(cpu.idle_pct.value) if cpu and cpu.idle_pct else absent("Host CPU is blank or not in the report")
 
 
 def top_wait(subject: Subject) -> Reading:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 from openslob.awr.tables import Table, squeeze
 
@@ -20,9 +21,7 @@ _RULER = re.compile(r"[\s~=-]*")
 _GROUP = re.compile(r"-+|=+")
 _TILDES = re.compile(r"~{3,}")
 _GAP = re.compile(r"\s{2,}")
-_PAIR = re.compile(
-    r"\s*(?P<label>[A-Za-z%][^:]*):(?=\s|$)(?P<rest>[^:]*?)(?=\s{2,}[A-Za-z%][^:]*:(?:\s|$)|$)"
-)
+_PAIR = re.compile(r"\s*(?P<label>[A-Za-z%][^:]*):(?=\s|$)(?P<rest>[^:]*?)(?=\s{2,}[A-Za-z%][^:]*:(?:\s|$)|$)")
 _LONGEST = 500  # characters; lines of labelled values have 80
 _SPANNER = re.compile(r"-{3,} ?[^-]* ?-{3,}")  # "---- % of Waits ----" over several columns
 _MORE_HEADINGS = 4  # a ruler this soon under another one rules headings of two levels, not data
@@ -191,7 +190,7 @@ def _fits(line: str, spans: list[Span]) -> bool:
     """Whether the places between the columns are blank."""
     if spans[0][0] and line[: spans[0][0]].strip():
         return False
-    return not any(line[end:start].strip() for (_, end), (start, _) in zip(spans, spans[1:], strict=False))
+    return not any(line[end:start].strip() for (_, end), (start, _) in pairwise(spans))
 
 
 def _heading(lines: list[str], spans: list[Span], at: int) -> str:

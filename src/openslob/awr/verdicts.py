@@ -21,9 +21,7 @@ VALLEY = 0.5  # with less than half of the smaller mode in a bucket between
 SYNC_SHARE = 0.5  # redo syncs per commit; the PL/SQL commit optimisation leaves 97 for 6,400 commits
 FEW_COMMITS = 100  # fewer are a test's own housekeeping
 CACHE_US = 50.0  # no device answers a single-block read over a driver and an interrupt faster on average
-MOST_REQUESTS = (
-    5e6  # read requests/s of one instance: twice what the largest appliance's maker claims for a server
-)
+MOST_REQUESTS = 5e6  # read requests/s of one instance: twice what the largest appliance's maker claims for a server
 CPU_SHARE = 0.9  # of all CPUs; above, waiting for CPU is in every latency
 BLOCKS_PER_REQUEST = 1.1  # above, blocks/s overstate IOPS by more than 10 %
 
@@ -97,8 +95,7 @@ def _modes(buckets: tuple[Bucket, ...]) -> list[Bucket]:
         for at, bucket in enumerate(buckets)
         if bucket.share_pct >= MODE_SHARE_PCT
         and all(
-            bucket.share_pct >= near.share_pct
-            for near in (*buckets[max(0, at - 1) : at], *buckets[at + 1 : at + 2])
+            bucket.share_pct >= near.share_pct for near in (*buckets[max(0, at - 1) : at], *buckets[at + 1 : at + 2])
         )
     ]
     peaks.sort(key=lambda peak: -peak[1].share_pct)
@@ -118,11 +115,7 @@ def _stand_apart(buckets: tuple[Bucket, ...], one: int, other: int) -> bool:
 
 
 def _span(bucket: Bucket) -> str:
-    return (
-        f"{_us(bucket.low_us)} to {_us(bucket.high_us)}"
-        if bucket.high_us
-        else f"{_us(bucket.low_us)} or more"
-    )
+    return f"{_us(bucket.low_us)} to {_us(bucket.high_us)}" if bucket.high_us else f"{_us(bucket.low_us)} or more"
 
 
 def _us(microseconds: float) -> str:
@@ -150,9 +143,7 @@ def _device_reads(report: Report) -> Verdict:
     """Faster than a device, or more than any device can do: a cache below the database answered."""
     name, requests = "reads_reach_a_device", _rate(report, "physical read total IO requests")
     if requests is not None and requests > MOST_REQUESTS:
-        return _judged(
-            name, False, f"{requests:.0f} read requests/s are beyond storage", read_requests_per_s=requests
-        )
+        return _judged(name, False, f"{requests:.0f} read requests/s are beyond storage", read_requests_per_s=requests)
     event = single_block_read(report)
     found = latency_of(report, event) if event else None
     if event is None or found is None:
@@ -184,9 +175,7 @@ def _cpu_left(report: Report) -> Verdict:
 
 def _cpu_count(report: Report) -> int | None:
     parameter = report.parameters.get("cpu_count")
-    return (
-        int(parameter.begin) if parameter and parameter.begin.isdigit() and int(parameter.begin) > 0 else None
-    )
+    return int(parameter.begin) if parameter and parameter.begin.isdigit() and int(parameter.begin) > 0 else None
 
 
 def _requests_are_blocks(report: Report) -> Verdict:

@@ -49,9 +49,7 @@ def register(app: typer.Typer) -> None:
 
 def awr(
     files: Annotated[list[Path], typer.Argument(help="AWR or Statspack reports, text or HTML.")],
-    columns: Annotated[
-        str, typer.Option(help=f"A set ({_SETS}) or a list of columns, see docs/awr.md.")
-    ] = "slob",
+    columns: Annotated[str, typer.Option(help=f"A set ({_SETS}) or a list of columns, see docs/awr.md.")] = "slob",
     event: Annotated[
         list[str] | None, typer.Option(help="Wait event for --columns events and --petals; repeatable.")
     ] = None,
@@ -114,11 +112,7 @@ def _write(form: Format, output: Path | None, selection: Selection, results: Seq
     elif form is Format.TABLE:
         _show(headings, rows, output)
     else:
-        text = (
-            sheets.as_csv(headings, rows)
-            if form is Format.CSV
-            else sheets.as_json(_document(headings, results))
-        )
+        text = sheets.as_csv(headings, rows) if form is Format.CSV else sheets.as_json(_document(headings, results))
         _put(text, output)
 
 
@@ -134,9 +128,7 @@ def _show(headings: Sequence[str], rows: Sequence[Sequence[sheets.Cell]], output
     table = Table(box=None, header_style="bold", pad_edge=False)
     for at, heading in enumerate(headings):
         figures = all(isinstance(row[at], int | float | None) for row in rows)
-        table.add_column(
-            heading, justify="right" if figures else "left", no_wrap=not figures, overflow="fold"
-        )
+        table.add_column(heading, justify="right" if figures else "left", no_wrap=not figures, overflow="fold")
     for row in rows:
         table.add_row(*(escape(_screen(cell)) for cell in row))
     with StringIO() as text:
@@ -188,7 +180,7 @@ def _entry(headings: Sequence[str], result: Result) -> dict[str, object]:
 
 def _draw(path: Path, results: Sequence[Result]) -> None:
     """Draw the reports that have a point; say which have none."""
-    from openslob.report import petals  # noqa: PLC0415 - pictures are seldom asked for
+    from openslob.report import petals  # noqa: PLC0415 - slow to import, and pictures are seldom asked for
 
     points = ordered(result.point for result in results if result.point)
     for result in results:

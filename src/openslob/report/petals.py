@@ -6,17 +6,17 @@ point bears its count. One definition gives an HTML page that needs no network, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Literal, Protocol
+
+import altair as alt
 
 from openslob.errors import UsageError
 
-if TYPE_CHECKING:
-    import altair
-
-# Okabe and Ito: eight colours that colour-blind people tell apart; yellow, faint on white, is left to the last.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#F0E442")
+# Okabe and Ito: colours that colour-blind people tell apart; olive for their yellow, which is faint on white.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#999933")
 DASHES = ((1, 0), (6, 3))  # with the second, sixteen lines can be told apart
 FORMATS = (".html", ".svg", ".png")
 _WIDTH, _HEIGHT = 560, 420
@@ -38,35 +38,45 @@ class PetalPoint(Protocol):
     def latency_us(self) -> float: ...
 
 
-def petals(points: Sequence[PetalPoint], title: str = "") -> altair.HConcatChart:
-    """The picture of ``points``, drawn in their order: a panel over IOPS and one over MB/s."""
-    import altair  # noqa: PLC0415 - slow to import, needed for pictures only
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """How the lines are told apart."""
 
+    colour: alt.Color
+    dash: alt.StrokeDash
+    label_colour: alt.Color
+
+
+def petals(points: Sequence[PetalPoint], title: str = "") -> alt.HConcatChart:
+    """The picture of ``points``, drawn in their order: a panel over IOPS and one over MB/s."""
     rows = [_row(at, point) for at, point in enumerate(points)]
-    names = list(dict.fromkeys(point.series for point in points))
-    colour, dash = _told_apart(altair, names)
-    panels = [
-        _panel(altair, [row for row in rows if row[field] is not None], field, heading, colour, dash)
-        for field, heading in (("iops", "IOPS"), ("mb_per_s", "MB/s (2^20 bytes)"))
-    ]
-    picture = altair.hconcat(*panels, title=title or altair.Undefined, spacing=24)
-    return picture.configure_axis(gridColor="#e6e6e6", labelFontSize=12, titleFontSize=13).configure_legend(
-        symbolStrokeWidth=2.5, symbolSize=300, labelFontSize=12, labelLimit=320, titleFontSize=12
+    line = _told_apart(list(dict.fromkeys(point.series for point in points)))
+    by_iops = _panel(rows, "iops", "IOPS", line)
+    by_size = _panel([row for row in rows if row["mb_per_s"] is not None], "mb_per_s", "MB/s (2^20 bytes)", line)
+    axis = alt.AxisConfig(gridColor="#e6e6e6", labelFontSize=12, titleFontSize=13)
+    legend = alt.LegendConfig(symbolStrokeWidth=2.5, symbolSize=300, labelFontSize=12, labelLimit=320)
+    return alt.HConcatChart(
+        hconcat=[by_iops, by_size],
+        title=title or alt.Undefined,
+        spacing=24,
+        config=alt.Config(axis=axis, legend=legend),
     )
 
 
 def save(points: Sequence[PetalPoint], path: Path, title: str = "") -> None:
     """Draw ``points`` into ``path``: .html (works offline), .svg or .png; UsageError for any other ending."""
-    if path.suffix.lower() not in FORMATS:
+    form = path.suffix.lower()
+    if form not in FORMATS:
         raise UsageError(f"{path}: a picture is one of {', '.join(FORMATS)}")
     picture = petals(points, title)
-    if path.suffix.lower() == ".html":
+    if form == ".html":
         picture.save(str(path), format="html", inline=True)
     else:
-        picture.save(str(path), format=path.suffix.lower()[1:], scale_factor=_SCALE)
+        kind: Literal["svg", "png"] = "svg" if form == ".svg" else "png"
+        picture.save(str(path), format=kind, scale_factor=_SCALE if kind == "png" else 1.0)
 
 
-def _row(at: int, point: PetalPoint) -> dict[str, Any]:
+def _row(at: int, point: PetalPoint) -> dict[str, str | float | None]:
     return {
         "order": at,
         "series": point.series,
@@ -78,20 +88,21 @@ def _row(at: int, point: PetalPoint) -> dict[str, Any]:
     }
 
 
-def _told_apart(alt: Any, names: Sequence[str]) -> tuple[Any, Any]:
-    """Colour first, then dashes: line by line, so that the first eight need no dashes."""
+def _told_apart(names: list[str]) -> _Line:
+    """Colour first, then dashes, so that the first eight lines need no dashes."""
     colours = [COLOURS[at % len(COLOURS)] for at in range(len(names))]
     dashes = [list(DASHES[at // len(COLOURS) % len(DASHES)]) for at in range(len(names))]
-    legend = alt.Legend(title=None, orient="bottom", columns=4) if len(names) > 1 else None
-    scale = {"domain": list(names)}
-    return (
-        alt.Color("series:N", scale=alt.Scale(**scale, range=colours), legend=legend),
-        alt.StrokeDash("series:N", scale=alt.Scale(**scale, range=dashes), legend=legend),
+    legend = alt.Legend(title=None, orient="bottom", columns=4, symbolType="stroke") if len(names) > 1 else None
+    scale = alt.Scale(domain=names, range=colours)
+    return _Line(
+        alt.Color("series:N", scale=scale, legend=legend),
+        alt.StrokeDash("series:N", scale=alt.Scale(domain=names, range=dashes), legend=legend),
+        alt.Color("series:N", scale=scale, legend=None),
     )
 
 
-def _panel(alt: Any, rows: Iterable[dict[str, Any]], field: str, heading: str, colour: Any, dash: Any) -> Any:
-    base = alt.Chart(alt.Data(values=list(rows)), width=_WIDTH, height=_HEIGHT).encode(
+def _panel(rows: list[dict[str, str | float | None]], field: str, heading: str, line: _Line) -> alt.LayerChart:
+    base = alt.Chart(alt.InlineData(values=rows), width=_WIDTH, height=_HEIGHT).encode(
         x=alt.X(f"{field}:Q", title=heading, scale=alt.Scale(zero=True, nice=True)),
         y=alt.Y("latency_us:Q", title="latency (µs)", scale=alt.Scale(zero=True, nice=True)),
     )
@@ -103,10 +114,8 @@ def _panel(alt: Any, rows: Iterable[dict[str, Any]], field: str, heading: str, c
         alt.Tooltip("latency_us:Q", format=",.0f"),
     ]
     lines = base.mark_line(strokeWidth=1.8, opacity=0.85).encode(
-        color=colour, strokeDash=dash, order="order:Q", detail="series:N"
+        color=line.colour, strokeDash=line.dash, order="order:Q", detail="series:N"
     )
-    dots = base.mark_point(filled=True, size=34, opacity=1).encode(color=colour, tooltip=tooltip)
-    labels = base.mark_text(align="left", dx=5, dy=-6, fontSize=10).encode(
-        text="label:N", color=alt.Color("series:N", scale=colour.scale, legend=None)
-    )
-    return lines + dots + labels
+    dots = base.mark_point(filled=True, size=34, opacity=1).encode(color=line.colour, tooltip=tooltip)
+    labels = base.mark_text(align="left", dx=5, dy=-6, fontSize=10).encode(text="label:N", color=line.label_colour)
+    return alt.LayerChart(layer=[lines, dots, labels])
