@@ -74,10 +74,15 @@ def recognise(data: bytes, name: str) -> Source:
 
 
 def decode(data: bytes) -> str:
-    """Text of the bytes: by their mark, else UTF-8; what is not UTF-8 is replaced, sign by sign."""
+    """Text of the bytes: UTF-16 by its mark, else UTF-8, else Windows' Latin; bytes that are none are replaced."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data.decode("utf-16", errors="replace")
-    return data.decode("utf-8-sig", errors="replace")
+    text = data.decode("utf-8-sig", errors="replace")
+    wrong = text.count("\ufffd")
+    beyond_ascii = len(text) - len(text.encode("ascii", errors="ignore"))
+    if wrong > beyond_ascii - wrong:  # more bytes that are not UTF-8 than characters that are
+        return data.decode("cp1252", errors="replace")
+    return text
 
 
 def is_complete(text: str) -> bool:

@@ -123,7 +123,7 @@ class _Lexer:
         elif spans == [] or not self.body:
             return  # ~~~~ between instances and their sum
         elif len(self.body) <= _MORE_HEADINGS:
-            self.open(spans, self.headings + self.body)
+            self.open(spans, self.body)
         else:
             yield from self.close()
             self.open(spans, [])

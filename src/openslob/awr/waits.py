@@ -13,7 +13,7 @@ from openslob.awr.tables import Table, cell, plain
 _TIME = r"(tota?l? )?(wait )?time( waited)?( ?\((s|sec|cs|ms|us)\))?|total ?\((s|ms|us)\)"
 _AVERAGE = r"(avg|average|ave) ?(wait)?( time)?( ?\((ns|us|ms|cs|s)\))?|wait avg( ?\((ms|us)\))?"
 _UNIT = re.compile(r"\((ns|us|ms|cs|s|sec)\)")
-_SHARE = r"%.*\b(time|db|call|bg)\b.*"
+_SHARE = r"%(?!.*outs?$).*\b(time|db|call|bg)\b.*"
 _EDGE = re.compile(r"<=?\s*(?:(\d+)/)?(\d+)\s*([a-zµ]*)$")  # at the end: "% of Waits" may stand above it
 _REST = re.compile(r">=?\s*[\d/]+\s*[a-zµ]*$")
 _ROUNDING_PCT = 2.0  # per cent that eight rounded shares may be off 100, and more than they ever are
