@@ -80,11 +80,12 @@ class NumberFormat:
         decimals = self._decimals(shape["body"], bool(shape["exp"]))
         if decimals is None:
             return None
+        power = _POWER[shape["scale"]]
+        places = int(shape["exp"] or 0) - decimals + (3 * power if thousand == 1000.0 else 0)
+        factor = 1.0 if thousand == 1000.0 else thousand**power
         digits = re.sub(r"\D", "", shape["body"])
-        factor = thousand ** _POWER[shape["scale"]] * 10.0 ** int(shape["exp"] or 0)
-        step = factor * 10.0**-decimals
-        value = int(digits) * step
-        return Number(-value if shape["sign"] == "-" else value, step)
+        value = float(f"{shape['sign']}{digits}e{places}") * factor  # by way of text: 2677.7 stays 2677.7
+        return Number(value, float(f"1e{places}") * factor)
 
     def duration_us(self, text: str, unit: str | None) -> Number | None:
         """A duration in µs: by the unit printed with it, else by ``unit`` (its column's); None without either."""

@@ -40,7 +40,7 @@ _TITLES: tuple[tuple[str, Reader], ...] = (
     (r"io ?stat by function( ?-? ?summary)?( \(per second\))?", figures.iostat("functions")),
     (r"io ?stat by file ?type( ?-? ?summary)?( \(per second\))?", figures.iostat("filetypes")),
     (r"operating system statistics|os statistics", figures.os_stats),
-    (r"host cpu( \(.*\))?", figures.host_cpu),
+    (r"host cpu( ?\(.*\))?", figures.host_cpu),
     (r"init\.ora parameters?|parameters modified by (this|other) containers?", figures.parameters),
     (r"database resource limits", figures.limits),
 )

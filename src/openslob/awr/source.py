@@ -36,12 +36,11 @@ _LARGEST = 256 * 1024 * 1024  # bytes; a report of a month of a large cluster ha
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The text of a report from its first words on; ``before`` is what stands above them."""
+    """The text of a report, from its first words to its last whole row."""
 
     kind: Kind
     is_html: bool
     text: str
-    before: str
 
 
 def load(path: Path) -> Source:
@@ -70,7 +69,7 @@ def recognise(data: bytes, name: str) -> Source:
         mark = _MARKS.search(text) or mark
     if kind is Kind.AWR and _PDB.search(text, mark.end()):
         kind = Kind.AWR_PDB  # the HTML title does not tell
-    return Source(kind, is_html, text[mark.start() :], text[: mark.start()])
+    return Source(kind, is_html, _whole_rows(text[mark.start() :], is_html))
 
 
 def decode(data: bytes) -> str:
@@ -83,6 +82,14 @@ def decode(data: bytes) -> str:
     if wrong > beyond_ascii - wrong:  # more bytes that are not UTF-8 than characters that are
         return data.decode("cp1252", errors="replace")
     return text
+
+
+def _whole_rows(text: str, is_html: bool) -> str:
+    """Without the row in which a report is cut off: half a figure looks like a whole one."""
+    if is_complete(text):
+        return text
+    end = text.lower().rfind("</tr") if is_html else text.rfind("\n")
+    return text[: max(end, 0)]
 
 
 def is_complete(text: str) -> bool:

@@ -95,22 +95,21 @@ class _Lexer:
         elif start is title_line and waiting:
             self.pending = waiting
             yield from self.values()
-        self.section = squeeze(_GAP.split(start.strip(), maxsplit=1)[0])
+        self.section = squeeze(start[: _title_end(start)])
         self.in_note = False
-        self.keep_headings(title_line)
+        self.keep_headings(title_line, _title_end(title_line))
         tildes = _TILDES.match(line)
-        rest = " " * tildes.end() + line[tildes.end() :] if tildes else line
+        under = tildes.end() if tildes else 0
+        rest = " " * under + line[under:]
         if rest.strip() and _RULER.fullmatch(rest):
             yield from self.ruler(rest)
         else:
-            self.keep_headings(rest, cut=False)
+            self.keep_headings(line, under)
 
-    def keep_headings(self, line: str, cut: bool = True) -> None:
+    def keep_headings(self, line: str, start: int) -> None:
         """Put what stands to the right of a title by for the ruler to come."""
-        gap = _GAP.search(line.rstrip(), len(line) - len(line.lstrip())) if cut else None
-        rest = " " * gap.end() + line[gap.end() :] if gap else ("" if cut else line)
-        if rest.strip():
-            self.pending.append(rest)
+        if line[start:].strip():
+            self.pending.append(" " * start + line[start:])
 
     def ruler(self, line: str) -> Iterator[Table]:
         spans = [match.span() for match in _GROUP.finditer(line)]
@@ -145,6 +144,14 @@ class _Lexer:
         rows = tuple(row for line in lines for row in _pairs(line))
         if rows:
             yield Table(self.section, (), rows)
+
+
+def _title_end(line: str) -> int:
+    """Where a title ends and headings on its line may begin; ``Host CPU (CPUs:   16)`` is all title."""
+    gap = _GAP.search(line, len(line) - len(line.lstrip()))
+    if gap is None or line.find("(") in range(gap.end() + 1):
+        return len(line)
+    return gap.start()
 
 
 def _pairs(line: str) -> Iterator[tuple[str, ...]]:
