@@ -147,12 +147,14 @@ def redo_mb(subject: Subject) -> Reading:
 
 
 def activity(name: str) -> Read:
-    """An instance activity statistic, per second."""
+    """An instance activity statistic, per second; a rate too wide for its column comes from total and elapsed."""
 
     def read(subject: Subject) -> Reading:
-        stat = subject.report.activity.get(name)
+        stat, elapsed = subject.report.activity.get(name), subject.report.elapsed_s
         if stat is not None and stat.per_second is not None:
-            return Reading(stat.per_second.value)
+            return Reading(stat.per_second.value, source="per second")
+        if stat is not None and stat.total is not None and elapsed is not None:
+            return Reading(stat.total.value / elapsed.value, source="total / elapsed")
         return absent(_why(subject.report, "Instance Activity Stats", bool(subject.report.activity), name))
 
     return read
@@ -174,7 +176,7 @@ def megabytes(direction: str) -> Read:
     def read(subject: Subject) -> Reading:
         counted = activity(f"physical {direction} total bytes")(subject)
         if isinstance(counted.value, float):
-            return Reading(counted.value / MB)
+            return Reading(counted.value / MB, source=counted.source)
         return _profile(subject, "total (mb)", direction, counted)
 
     return read

@@ -6,6 +6,8 @@ import pytest
 from reports import FIXTURES, READABLE
 
 from openslob.awr import Kind, ReportError, Scope, read, read_bytes
+from openslob.awr.columns import COLUMNS
+from openslob.awr.readings import Subject
 
 GLOBAL = {"awrg_11.2.txt", "awrg_19c.html"}
 # What a version does not print at all.
@@ -243,3 +245,11 @@ def test_a_file_that_is_no_report_is_one_clear_line(name, words):
 def test_encodings(encoding):
     text = (FIXTURES / "awr_11.2.txt").read_text().replace("dbhost ", "dbhöst ")
     assert read_bytes(text.encode(encoding)).header.host == "dbhöst"
+
+
+def test_a_rate_too_wide_for_its_column_comes_from_the_total():
+    rate = f"{49_161_830_400 / 600:>14,.1f}".encode()
+    data = (FIXTURES / "sp_19c.txt").read_bytes()
+    assert rate in data
+    reading = COLUMNS["read_mb_per_s"].read(Subject(read_bytes(data.replace(rate, b"##############"))))
+    assert (reading.value, reading.source) == (pytest.approx(78.140625), "total / elapsed")

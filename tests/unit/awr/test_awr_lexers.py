@@ -61,7 +61,10 @@ def test_a_name_wrapped_at_its_column_is_joined():
 
 
 def test_title_headings_and_ruler_may_share_lines():
-    source = "Load Profile              Per Second    Per Transaction\n~~~~~~~~~~~~         ---------------    ---------------\n"
+    source = (
+        "Load Profile              Per Second    Per Transaction\n~~~~~~~~~~~~"
+        "         ---------------    ---------------\n"
+    )
     source += "      DB Time(s):               95.9            5,511.9\n    Transactions:                1.0\n"
     (table,) = lexed(source)
     assert table.section == "Load Profile"
@@ -81,7 +84,10 @@ def test_a_title_that_follows_a_table_without_a_blank_line_ends_it():
 
 
 def test_labelled_values_need_no_ruler():
-    source = "Instance Efficiency Percentages\n~~~~~~~~~~~\n            Buffer Nowait %:   99.97       Redo NoWait %:  100.00\n\n"
+    source = (
+        "Instance Efficiency Percentages\n~~~~~~~~~~~\n           "
+        " Buffer Nowait %:   99.97       Redo NoWait %:  100.00\n\n"
+    )
     (table,) = lexed(source)
     assert list(table.labelled()) == [("buffer nowait %", ("99.97",)), ("redo nowait %", ("100.00",))]
 
@@ -98,7 +104,10 @@ def test_html_cells_come_back(cells, quote, closed):
         "<tr>" + "".join(f"<td class={quote}x{quote}>{entities.escape(cell)}{end}" for cell in row) + "</tr>"
         for row in cells
     )
-    source = f"<h3>A Title</h3><ul><li>a note</li></ul><a href=#x>link</a><table summary={quote}what{quote}><tr><th>A<th>B<th>C</tr>{rows}</table>"
+    source = (
+        f"<h3>A Title</h3><ul><li>a note</li></ul><a href=#x>link</a><table"
+        f" summary={quote}what{quote}><tr><th>A<th>B<th>C</tr>{rows}</table>"
+    )
     (table,) = html.tables(source, lambda *_: True)
     assert table.section == "A Title"
     assert table.columns == ("A", "B", "C")
@@ -106,7 +115,10 @@ def test_html_cells_come_back(cells, quote, closed):
 
 
 def test_of_two_rows_of_headings_the_last_names_the_columns():
-    source = "<table><tr><td></td><th colspan=2>Wait</th></tr><tr><th>Event</th><th>Waits</th><th>Total(s)</th></tr><tr><td>e</td><td>1</td><td>2</td></tr></table>"
+    source = (
+        "<table><tr><td></td><th colspan=2>Wait</th></tr><tr><th>Event</th><th>Waits"
+        "</th><th>Total(s)</th></tr><tr><td>e</td><td>1</td><td>2</td></tr></table>"
+    )
     (table,) = html.tables(source, lambda *_: True)
     assert table.columns == ("Event", "Waits", "Total(s)")
 
