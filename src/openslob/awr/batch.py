@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import PurePath
 from typing import Literal
 
-from openslob.awr.columns import COLUMNS, ROW_SETS, chosen
+from openslob.awr.columns import ROW_SETS, chosen, column_of
 from openslob.awr.filenames import compile_pattern, parse_name
 from openslob.awr.model import Report, WaitEvent
 from openslob.awr.petals import Point, point
@@ -24,12 +24,16 @@ REPORTS_PER_CORE = 8  # fewer are read sooner than another process starts
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What is wanted of each report: a set of columns or their names, events, how names and series are told."""
+    """What is wanted of each report: a set of columns or their names, events, how names and series are told.
+
+    ``details`` are verdicts and the names of sections that were not read; without them a thousand results are small.
+    """
 
     columns: str = "slob"
     events: tuple[str, ...] = ()
     pattern: str | None = None
     group_by: str = "name"
+    details: bool = False
 
     def headings(self) -> tuple[str, ...]:
         """The headings of the rows that come."""
@@ -62,15 +66,15 @@ def extract(path: str, selection: Selection) -> Result:
         return Result(path, "failed", error=str(error))
     pattern = compile_pattern(selection.pattern) if selection.pattern else None
     subject = Subject(report, parse_name(path, pattern))
-    judged = verdicts(report, subject.name.sessions)
+    judged = verdicts(report, subject.name.sessions) if selection.details or selection.columns == "verdicts" else ()
     found = point(subject, selection.group_by, selection.events[0] if selection.events else None)
     return Result(
         path,
         status="whole" if report.complete else "partial",
         rows=tuple(_rows(subject, selection, judged)),
         warnings=report.warnings,
-        unparsed=report.unparsed,
-        verdicts=judged,
+        unparsed=report.unparsed if selection.details else (),
+        verdicts=judged if selection.details else (),
         point=found if isinstance(found, Point) else None,
         no_point=found if isinstance(found, str) else "",
     )
@@ -101,7 +105,7 @@ def _rows(subject: Subject, selection: Selection, judged: tuple[Verdict, ...]) -
         for verdict in judged:
             yield name, Reading(verdict.name), Reading(verdict.verdict), Reading(verdict.why)
     else:
-        yield tuple(COLUMNS[column].read(subject) for column in chosen(selection.columns).values())
+        yield tuple(column_of(name).read(subject) for name in chosen(selection.columns).values())
 
 
 def _events(report: Report, selection: Selection) -> Iterator[WaitEvent | str]:

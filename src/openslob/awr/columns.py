@@ -109,6 +109,16 @@ _COLUMNS: tuple[Column, ...] = (
 )  # fmt: skip
 COLUMNS: dict[str, Column] = {column.name: column for column in _COLUMNS}
 
+# Any one figure by its own name: prefix -> unit, section, meaning, reader.
+PREFIXES: dict[str, tuple[str, str, str, Callable[[str], Read]]] = {
+    "stat": ("1/s", _ACTIVITY, "a statistic, per second", readings.activity),
+    "total": ("", _ACTIVITY, "a statistic, in all", readings.total),
+    "event": ("us", _FOREGROUND, "mean latency of a wait event", readings.latency),
+    "waits": ("", _FOREGROUND, "waits for a wait event", readings.waits),
+    "time": ("s", _TIME, "a statistic of the time model", readings.seconds),
+    "parameter": ("", "init.ora Parameters", "a parameter at the first snapshot", readings.parameter),
+}
+
 # Ready sets: heading -> column. The first has SLOB's own headings (awr_info), so that its users' scripts go on.
 SLOB: dict[str, str] = {
     "FILE": "file",
@@ -164,13 +174,29 @@ def chosen(choice: str) -> dict[str, str]:
     if choice in SETS:
         return SETS[choice]
     names = [name.strip() for name in choice.split(",") if name.strip()]
-    unknown = [name for name in names if name not in COLUMNS]
+    unknown = [name for name in names if name not in COLUMNS and _by_prefix(name) is None]
     if unknown or not names:
         raise UsageError(
             f"unknown column {', '.join(unknown) or '(none given)'}",
             f"a set is one of {', '.join((*SETS, *ROW_SETS))}; columns are {', '.join(COLUMNS)}",
         )
     return {name: name for name in names}
+
+
+def column_of(name: str) -> Column:
+    """The column ``name``: of the registry, or made for any one figure, as ``stat:physical reads cache``."""
+    column = COLUMNS.get(name) or _by_prefix(name)
+    if column is None:
+        raise UsageError(f"unknown column {name}")
+    return column
+
+
+def _by_prefix(name: str) -> Column | None:
+    prefix, _, figure = name.partition(":")
+    if not figure or prefix not in PREFIXES:
+        return None
+    unit, section, meaning, reader = PREFIXES[prefix]
+    return Column(name, unit, section, meaning, reader(figure))
 
 
 def markdown() -> Iterable[str]:

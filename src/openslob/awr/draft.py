@@ -50,6 +50,7 @@ class Draft:
     parameters: dict[str, Parameter] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
+    unread: dict[str, None] = field(default_factory=dict)
 
     def number(self, table: Table, row: tuple[str, ...], at: int | None) -> Number | None:
         """The number in a cell. What is printed but cannot be read is noted in ``missing``, by table, row, column."""
@@ -66,6 +67,11 @@ class Draft:
         if number is None and text:
             self.note(table, row, at, text)
         return number
+
+    def cannot_read(self, table: Table) -> None:
+        """Name a section whose columns are not those that are known."""
+        if table.rows:
+            self.unread[table.section] = None
 
     def note(self, table: Table, row: tuple[str, ...], at: int | None, text: str) -> None:
         """Note a cell that is no figure."""

@@ -69,6 +69,7 @@ def load_profile(table: Table, draft: Draft) -> None:
     """Per second and per transaction."""
     second, transaction = table.index("per second"), table.index("per transaction")
     if second is None:
+        draft.cannot_read(table)
         return
     for row in table.rows:
         label = plain(row[0])
@@ -100,6 +101,7 @@ def time_model(table: Table, draft: Draft) -> None:
     """Seconds by statistic; from 19c names may carry a footnote."""
     name, time = table.index("statistic name", "statistic"), table.index(r"time ?\(s\)")
     if name is None or time is None:
+        draft.cannot_read(table)
         return
     for row in table.rows:
         seconds = draft.number(table, row, time)
@@ -140,6 +142,7 @@ def io_profile(table: Table, draft: Draft) -> None:
     columns = (r"read ?\+ ?write.*", r"reads?( ?per |/)s.*", r"writes?( ?per |/)s.*")
     total, read, write = (table.index(pattern) for pattern in columns)
     if total is None:
+        draft.cannot_read(table)
         return
     for row in table.rows:
         rates = IoRates(*(draft.number(table, row, at) for at in (total, read, write)))
@@ -156,6 +159,7 @@ def iostat(target: str) -> Callable[[Table, Draft], None]:
         small, large = table.index(r".*small ?read.*"), table.index(r".*large ?read.*")
         name, instance = table.index(r"(function|filetype).*"), table.index("i#")
         if name is None or len(requests) != 2 or len(data) != 2:
+            draft.cannot_read(table)
             return
         unit = _heading_unit(table, average)
         listed = draft.iostat_functions if target == "functions" else draft.iostat_filetypes
@@ -198,6 +202,7 @@ def os_stats(table: Table, draft: Draft) -> None:
     """Operating system statistics; ``*_TIME`` are hundredths of a second over the interval."""
     name, value, end = table.index("statistic"), table.index("value", "total"), table.index("end value")
     if name is None or value is None:
+        draft.cannot_read(table)
         return
     for row in table.rows:
         stat = OsStat(draft.number(table, row, value), draft.number(table, row, end))
@@ -225,6 +230,7 @@ def parameters(table: Table, draft: Draft) -> None:
     name, begin = table.index("parameter name"), table.index("begin value")
     end, instance = table.index("end value.*"), table.index("i#")
     if name is None or begin is None:
+        draft.cannot_read(table)
         return
     last = ""
     for row in table.rows:

@@ -60,6 +60,9 @@ def host(table: Table, draft: Draft) -> None:
     """``Host Name, Platform, CPUs, Cores, Sockets, Memory``. Statspack's headings wrap, its order does not change."""
     if not table.rows:
         return
+    if not table.columns:
+        _labelled_host(table, draft)
+        return
     row = table.rows[0]
     first = 0 if table.index("host name") is not None or len(row) == 6 else 1
     name, platform, cpus, cores, sockets, memory = (cell(row, first + at) for at in range(6))
@@ -70,6 +73,18 @@ def host(table: Table, draft: Draft) -> None:
     draft.set("sockets", draft.whole(sockets))
     size = draft.numbers.read(memory)
     draft.set("memory_gb", size if size is not None and size.value > 0 else None)
+
+
+def _labelled_host(table: Table, draft: Draft) -> None:
+    """Statspack of 10g: ``Host  Name: x  Num CPUs: 2  Phys Memory (MB): 4,096``."""
+    for label, values in table.labelled():
+        if label == "name" and values:
+            draft.set("host", values[0])
+        elif label == "num cpus" and values:
+            draft.set("cpus", draft.whole(values[0]))
+        elif label == "phys memory (mb)" and values:
+            size = draft.numbers.read(values[0])
+            draft.set("memory_gb", size.scaled(1 / 1024) if size else None)
 
 
 def snapshots(table: Table, draft: Draft) -> None:

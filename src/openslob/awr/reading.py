@@ -52,7 +52,7 @@ def parse(source: Source, name: str) -> Report:
     _names(source, draft)
     if not (draft.load_profile or draft.activity or draft.events):
         raise ReportError(f"{name}: {source.kind.value} report without figures{_where_cut(source)}")
-    return _checked(_frozen(source, name, draft, tuple(sections), tuple(unparsed)))
+    return _checked(_frozen(source, name, draft, tuple(sections), (*unparsed, *draft.unread)))
 
 
 def _tables(source: Source, unparsed: dict[str, None]) -> Iterator[Table]:

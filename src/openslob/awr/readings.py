@@ -160,6 +160,50 @@ def activity(name: str) -> Read:
     return read
 
 
+def total(name: str) -> Read:
+    """An instance activity statistic, in all."""
+
+    def read(subject: Subject) -> Reading:
+        stat = subject.report.activity.get(name)
+        if stat is not None and stat.total is not None:
+            return Reading(stat.total.value)
+        return absent(_why(subject.report, "Instance Activity Stats", bool(subject.report.activity), name))
+
+    return read
+
+
+def waits(name: str) -> Read:
+    """How often the foreground waited for an event."""
+
+    def read(subject: Subject) -> Reading:
+        event = subject.report.foreground(name)
+        if event is None or event.waits is None:
+            return absent(why_no_event(subject.report, name))
+        return Reading(event.waits.value, source=event.scope)
+
+    return read
+
+
+def seconds(name: str) -> Read:
+    """A statistic of the time model, in seconds."""
+
+    def read(subject: Subject) -> Reading:
+        found = subject.report.time_model_s.get(name)
+        return Reading(found.value) if found else absent(f"{name}: not listed in the time model")
+
+    return read
+
+
+def parameter(name: str) -> Read:
+    """An initialization parameter, as it was at the first snapshot."""
+
+    def read(subject: Subject) -> Reading:
+        found = subject.report.parameters.get(name)
+        return Reading(found.begin) if found else absent(f"{name}: not listed in init.ora Parameters")
+
+    return read
+
+
 def requests(direction: str) -> Read:
     """Requests of all kinds per second, else of the I/O profile."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ _KINDS: tuple[tuple[str, Kind | str], ...] = (
     (r"WORKLOAD REPOSITORY SQL REPORT", "an AWR report of a single SQL statement"),
     (r"WORKLOAD REPOSITORY REPORT \(RAC\)|AWR RAC Report for DB:", Kind.AWR_GLOBAL),
     (r"WORKLOAD REPOSITORY PDB REPORT", Kind.AWR_PDB),
-    (r"WORKLOAD REPOSITORY REPORT FOR|AWR Report for DB:", Kind.AWR),
+    (r"WORKLOAD REPOSITORY REPORT FOR|AWR (?:PDB )?Report for (?:DB|PDB):", Kind.AWR),
     (r"STATSPACK (?:STATISTICS )?REPORT FOR", Kind.STATSPACK),
     (r"STATSPACK SQL REPORT", "a Statspack report of a single SQL statement"),
     (r"ASH Report For", "an ASH report"),
@@ -31,6 +32,7 @@ _MARKS = re.compile("|".join(f"({words})" for words, _ in _KINDS), re.IGNORECASE
 _ORACLE_ERROR = re.compile(r"\b(?:ORA|SP2|TNS)-\d{4,5}:[^\r\n]{0,120}")
 _REMEDY = "give AWR reports (awrrpt.sql, awrgrpt.sql) or Statspack reports (spreport.sql), as text or HTML"
 _PDB = re.compile(r"WORKLOAD REPOSITORY PDB REPORT", re.IGNORECASE)
+_PAGE = re.compile(r"</?(?:html|head|title|body|pre|div|span|font|p|br)\b[^>]*>", re.IGNORECASE)
 _LARGEST = 256 * 1024 * 1024  # bytes; a report of a month of a large cluster has 3 MB
 
 
@@ -64,12 +66,21 @@ def recognise(data: bytes, name: str) -> Source:
     if not isinstance(kind, Kind):
         raise ReportError(f"{name}: this is {kind}, not a report of one period", _REMEDY)
     is_html = re.search(r"<table\b", text, re.IGNORECASE) is not None
-    if is_html:
-        text = unwrap(text)
-        mark = _MARKS.search(text) or mark
+    text = unwrap(text) if is_html else _plain_text(text, mark)
+    mark = _MARKS.search(text) or mark
     if kind is Kind.AWR and _PDB.search(text, mark.end()):
         kind = Kind.AWR_PDB  # the HTML title does not tell
     return Source(kind, is_html, _whole_rows(text[mark.start() :], is_html))
+
+
+def _plain_text(text: str, mark: re.Match[str]) -> str:
+    """A text report as it was before it was put in a page's ``<pre>``, or indented as a quotation."""
+    if _PAGE.search(text):
+        text = html.unescape(_PAGE.sub("", text))
+    indent = mark.start() - (text.rfind("\n", 0, mark.start()) + 1)
+    if indent and not text[mark.start() - indent : mark.start()].strip():
+        return re.sub(rf"(?m)^ {{1,{indent}}}", "", text)
+    return text
 
 
 def decode(data: bytes) -> str:

@@ -21,7 +21,8 @@ _RULER = re.compile(r"[\s~=-]*")
 _GROUP = re.compile(r"-+|=+")
 _TILDES = re.compile(r"~{3,}")
 _GAP = re.compile(r"\s{2,}")
-_PAIR = re.compile(r"\s*(?P<label>[A-Za-z%][^:]*):(?=\s|$)(?P<rest>[^:]*?)(?=\s{2,}[A-Za-z%][^:]*:(?:\s|$)|$)")
+_LABEL = r"[A-Za-z%](?:[^:\s]|\s(?!\s))*:(?=\s|$)"
+_PAIR = re.compile(rf"\s*(?P<label>{_LABEL})(?P<rest>[^:]*?)(?=\s{{2,}}{_LABEL}|$)")
 _LONGEST = 500  # characters; lines of labelled values have 80
 _SPANNER = re.compile(r"-{3,} ?[^-]* ?-{3,}")  # "---- % of Waits ----" over several columns
 _MORE_HEADINGS = 4  # a ruler this soon under another one rules headings of two levels, not data
@@ -159,7 +160,7 @@ def _pairs(line: str) -> Iterator[tuple[str, ...]]:
     if ":" not in line or len(line) > _LONGEST:
         return
     for match in _PAIR.finditer(line.replace("(mins)", "(mins)  ")):  # one blank before the next label
-        yield (f"{squeeze(match['label'])}:", *(part for part in _GAP.split(match["rest"].strip()) if part))
+        yield (squeeze(match["label"]), *(part for part in _GAP.split(match["rest"].strip()) if part))
 
 
 def _cut(section: str, spans: list[Span], headings: list[str], body: list[str]) -> Table:

@@ -26,6 +26,7 @@ def events(scope: Scope) -> Callable[[Table, Draft], None]:
     def read(table: Table, draft: Draft) -> None:
         name, waits, time = table.index("event.*"), table.index("waits"), table.index(_TIME)
         if name is None or (waits is None and time is None):
+            draft.cannot_read(table)
             return
         average, share = table.index(_AVERAGE), table.index(_SHARE)
         timeouts = table.index(r"%tim(e|eouts?)?( ?-? ?outs?)?")
@@ -71,6 +72,7 @@ def histogram(table: Table, draft: Draft) -> None:
     edges = bucket_edges(table.columns)
     rest = next((at for at, column in enumerate(table.columns) if _REST.search(plain(column))), None)
     if name is None or not edges:
+        draft.cannot_read(table)
         return
     for row in table.rows:
         rows = draft.histograms.setdefault(cell(row, name), HistogramRows(cut=_is_cut(table, row, name)))

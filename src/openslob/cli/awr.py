@@ -74,8 +74,8 @@ def awr(
 
     Example: slob awr reports/awr_0_*.txt --columns events --petals petals.html
     """
-    selection = Selection(columns, tuple(event or ()), pattern, group_by.value)
     form = _format(form, json, output)
+    selection = Selection(columns, tuple(event or ()), pattern, group_by.value, details=form is Format.JSON)
     results = list(_told(extract_all([str(file) for file in files], selection, jobs)))
     _write(form, output, selection, results)
     if petals is not None:

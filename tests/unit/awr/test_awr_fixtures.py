@@ -6,12 +6,12 @@ import pytest
 from reports import FIXTURES, READABLE
 
 from openslob.awr import Kind, ReportError, Scope, read, read_bytes
-from openslob.awr.columns import COLUMNS
+from openslob.awr.columns import COLUMNS, column_of
 from openslob.awr.readings import Subject
 
 GLOBAL = {"awrg_11.2.txt", "awrg_19c.html"}
 # What a version does not print at all.
-NO_DB_TIME = {"awr_10.2.txt", "sp_9.2.txt", *GLOBAL}
+NO_DB_TIME = {"awr_10.2.txt", "sp_9.2.txt", "sp_10.2.txt", *GLOBAL}
 NO_CPUS = {"awr_10.2.txt", "sp_9.2.txt"}
 WITH_WARNINGS = {"awr_pdb_redacted.html"}
 
@@ -253,3 +253,34 @@ def test_a_rate_too_wide_for_its_column_comes_from_the_total():
     assert rate in data
     reading = COLUMNS["read_mb_per_s"].read(Subject(read_bytes(data.replace(rate, b"##############"))))
     assert (reading.value, reading.source) == (pytest.approx(78.140625), "total / elapsed")
+
+
+def test_a_text_report_in_a_page_or_quoted_is_read_as_it_was():
+    whole = read(FIXTURES / "awr_11.2.txt")
+    text = (FIXTURES / "awr_11.2.txt").read_text()
+    page = f"<html><body><pre>{text.replace('<', '&lt;')}</pre></body></html>"
+    quoted = "".join(f"    {line}".rstrip() + "\n" for line in text.split("\n"))
+    for changed in (page, quoted):
+        report = read_bytes(changed.encode(), "awr_11.2.txt")
+        assert (report.events, report.activity, report.histograms) == (whole.events, whole.activity, whole.histograms)
+
+
+def test_a_known_section_with_unknown_columns_is_named_as_unparsed():
+    data = (FIXTURES / "awr_23ai.html").read_bytes().replace(b"Reqs   per sec", b"Something else")
+    assert "IOStat by Function summary" in read_bytes(data).unparsed
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        ("stat:user commits", 1.0),
+        ("total:redo synch writes", 9),
+        ("event:read by other session", 3000),
+        ("waits:direct path read", 40000),
+        ("time:background cpu time", 6),
+        ("parameter:cpu_count", "1"),
+    ],
+)
+def test_any_figure_is_a_column_by_its_own_name(column, expected):
+    assert column_of(column).read(Subject(read(FIXTURES / "awr_11.2.txt"))).value == expected
+    assert column_of(column.split(":")[0] + ":none").read(Subject(read(FIXTURES / "awr_11.2.txt"))).why
