@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePath
@@ -18,6 +19,7 @@ from openslob.awr.reading import read
 from openslob.awr.readings import Reading, Subject, absent, latency_reading, why_no_event
 from openslob.awr.source import ReportError
 from openslob.awr.verdicts import Verdict, single_block_read, verdicts
+from openslob.errors import SlobError
 
 REPORTS_PER_CORE = 8  # fewer are read sooner than another process starts
 
@@ -88,8 +90,11 @@ def extract_all(paths: Sequence[str], selection: Selection, jobs: int | None = N
     if wanted <= 1:
         yield from map(work, paths)
         return
-    with ProcessPoolExecutor(wanted) as pool:
-        yield from pool.map(work, paths, chunksize=max(1, min(REPORTS_PER_CORE, len(paths) // wanted)))
+    try:
+        with ProcessPoolExecutor(wanted) as pool:
+            yield from pool.map(work, paths, chunksize=max(1, min(REPORTS_PER_CORE, len(paths) // wanted)))
+    except BrokenProcessPool:
+        raise SlobError("a process that read reports was killed", "try --jobs 1") from None
 
 
 def cores() -> int:

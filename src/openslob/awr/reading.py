@@ -50,6 +50,8 @@ def parse(source: Source, name: str) -> Report:
             sections[table.section] = None
             _note_misfits(table, draft)
     _names(source, draft)
+    if not source.is_alone:
+        draft.warnings.append("the file holds more than one report: only the first is read")
     if not (draft.load_profile or draft.activity or draft.events):
         raise ReportError(f"{name}: {source.kind.value} report without figures{_where_cut(source)}")
     return _checked(_frozen(source, name, draft, tuple(sections), (*unparsed, *draft.unread)))

@@ -33,16 +33,20 @@ _ORACLE_ERROR = re.compile(r"\b(?:ORA|SP2|TNS)-\d{4,5}:[^\r\n]{0,120}")
 _REMEDY = "give AWR reports (awrrpt.sql, awrgrpt.sql) or Statspack reports (spreport.sql), as text or HTML"
 _PDB = re.compile(r"WORKLOAD REPOSITORY PDB REPORT", re.IGNORECASE)
 _PAGE = re.compile(r"</?(?:html|head|title|body|pre|div|span|font|p|br)\b[^>]*>", re.IGNORECASE)
+_RULERS = re.compile(r"(?m)^[ ~]*-{2,}(?: +-{2,})+ *$")
+_LAST_WORDS = "End of Report"
+_TITLE_REACH = 20_000  # characters from the page's title to the report's, over the style sheet
 _LARGEST = 256 * 1024 * 1024  # bytes; a report of a month of a large cluster has 3 MB
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The text of a report, from its first words to its last whole row."""
+    """The text of a report, from its first words to its last whole row; others may follow it in its file."""
 
     kind: Kind
     is_html: bool
     text: str
+    is_alone: bool = True
 
 
 def load(path: Path) -> Source:
@@ -65,22 +69,36 @@ def recognise(data: bytes, name: str) -> Source:
     kind = _KINDS[(mark.lastindex or 1) - 1][1]
     if not isinstance(kind, Kind):
         raise ReportError(f"{name}: this is {kind}, not a report of one period", _REMEDY)
-    is_html = re.search(r"<table\b", text, re.IGNORECASE) is not None
-    text = unwrap(text) if is_html else _plain_text(text, mark)
+    is_html = _is_html(text)
+    text = unwrap(text) if is_html else _plain_text(text, mark.start())
     mark = _MARKS.search(text) or mark
-    if kind is Kind.AWR and _PDB.search(text, mark.end()):
+    if kind is Kind.AWR and _PDB.search(text, mark.end(), mark.end() + _TITLE_REACH):
         kind = Kind.AWR_PDB  # the HTML title does not tell
-    return Source(kind, is_html, _whole_rows(text[mark.start() :], is_html))
+    return _first_report(kind, is_html, text[mark.start() :])
 
 
-def _plain_text(text: str, mark: re.Match[str]) -> str:
+def _is_html(text: str) -> bool:
+    """More rows of HTML than rulers; either may stand in the SQL text of the other."""
+    return text.lower().count("<tr") > sum(1 for _ in _RULERS.finditer(text))
+
+
+def _plain_text(text: str, start: int) -> str:
     """A text report as it was before it was put in a page's ``<pre>``, or indented as a quotation."""
-    if _PAGE.search(text):
-        text = html.unescape(_PAGE.sub("", text))
-    indent = mark.start() - (text.rfind("\n", 0, mark.start()) + 1)
-    if indent and not text[mark.start() - indent : mark.start()].strip():
+    if _PAGE.search(text, 0, start):
+        return html.unescape(_PAGE.sub("", text))
+    indent = start - (text.rfind("\n", 0, start) + 1)
+    if indent and not text[start - indent : start].strip():
         return re.sub(rf"(?m)^ {{1,{indent}}}", "", text)
     return text
+
+
+def _first_report(kind: Kind, is_html: bool, text: str) -> Source:
+    """The report that ``text`` begins with; a spool file may hold several, one after the other."""
+    end = text.find(_LAST_WORDS)
+    another = _MARKS.search(text, end) if end >= 0 else None
+    if another is not None:
+        return Source(kind, is_html, text[: another.start()], is_alone=False)
+    return Source(kind, is_html, _whole_rows(text, is_html))
 
 
 def decode(data: bytes) -> str:
@@ -105,7 +123,7 @@ def _whole_rows(text: str, is_html: bool) -> str:
 
 def is_complete(text: str) -> bool:
     """Whether the report's last words are there."""
-    return "End of Report" in text
+    return _LAST_WORDS in text
 
 
 def _what(text: str) -> str:

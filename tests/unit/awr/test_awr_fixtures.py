@@ -284,3 +284,18 @@ def test_a_known_section_with_unknown_columns_is_named_as_unparsed():
 def test_any_figure_is_a_column_by_its_own_name(column, expected):
     assert column_of(column).read(Subject(read(FIXTURES / "awr_11.2.txt"))).value == expected
     assert column_of(column.split(":")[0] + ":none").read(Subject(read(FIXTURES / "awr_11.2.txt"))).why
+
+
+def test_html_in_the_sql_of_a_text_report_makes_it_no_page():
+    sql = "select '<html><table><tr><td>' || x || '</td></tr></table></html>' from t\n"
+    text = (FIXTURES / "awr_11.2.txt").read_text().replace("End of Report", sql * 5 + "End of Report")
+    report = read_bytes(text.encode())
+    assert (report.format, len(report.activity)) == ("text", 16)
+
+
+@pytest.mark.parametrize("name", ["awr_11.2.txt", "awr_23ai.html"])
+def test_of_several_reports_in_a_file_the_first_is_read_and_the_others_are_told(name):
+    data = (FIXTURES / name).read_bytes()
+    report = read_bytes(data + data)
+    assert report.warnings == ("the file holds more than one report: only the first is read",)
+    assert (report.events, report.complete) == (read(FIXTURES / name).events, True)
