@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 
 KIB = 1024
 MIB = 1024**2
@@ -19,7 +20,7 @@ def parse_bytes(text: str) -> int:
     match = _SIZE.fullmatch(text.strip())
     if not match:
         raise ValueError(f"{text!r} is not a size such as 512M or 2G")
-    return int(float(match[1]) * 1024 ** _POWERS[match[2].lower()])
+    return int(Decimal(match[1]) * 1024 ** _POWERS[match[2].lower()])
 
 
 def format_bytes(count: float) -> str:
@@ -44,8 +45,10 @@ class Extent:
     @classmethod
     def parse(cls, text: str) -> Extent:
         """``10000`` is blocks, ``80M`` is bytes. ValueError says what is allowed."""
-        if text.strip().isdigit():
+        if text.strip().isdecimal():
             return cls(int(text))
+        if not text.strip()[-1:].isalpha():
+            raise ValueError(f"{text!r} is neither a whole number of blocks nor a size such as 512M or 2G")
         return cls(parse_bytes(text), in_bytes=True)
 
     def blocks(self, block_size: int) -> int:
@@ -53,4 +56,8 @@ class Extent:
         return self.amount // block_size if self.in_bytes else self.amount
 
     def __str__(self) -> str:
-        return format_bytes(self.amount).replace(" ", "").rstrip("B") if self.in_bytes else str(self.amount)
+        """Exact: `parse` reads the same extent back, since records and fingerprints hold this text."""
+        if not self.in_bytes:
+            return str(self.amount)
+        power = max(power for power in range(6) if self.amount % 1024**power == 0) if self.amount else 0
+        return f"{self.amount >> 10 * power}{'BKMGTP'[power]}"

@@ -13,17 +13,26 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 
-from openslob.units import MIB, Extent
+from openslob.units import KIB, MIB, Extent
 
 
-class RedoStress(StrEnum):
+class _Choice(StrEnum):
+    """Words from a fixed list; upper and lower case are the same word."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self | None:
+        wanted = str(value).strip().lower()
+        return next((member for member in cls if member.lower() == wanted), None)
+
+
+class RedoStress(_Choice):
     """How much of a row an update writes."""
 
     LITE = "LITE"
     HEAVY = "HEAVY"
 
 
-class CommitMode(StrEnum):
+class CommitMode(_Choice):
     """What a commit waits for."""
 
     WAIT = "wait"
@@ -31,7 +40,7 @@ class CommitMode(StrEnum):
     ENGINE = "engine"
 
 
-class Mode(StrEnum):
+class Mode(_Choice):
     """What the test is for; the record says whether it was so."""
 
     PIO = "pio"
@@ -40,8 +49,19 @@ class Mode(StrEnum):
     SCAN = "scan"
 
 
+# The largest block any engine has, so that a size in bytes is at least one block; and more than any table holds.
+SMALLEST_BYTES = 64 * KIB
+LARGEST_BYTES = 32 * 1024**4
+LARGEST_BLOCKS = 2**32 - 2
+
+
 def _extent(value: object) -> object:
-    return Extent.parse(str(value)) if isinstance(value, (str, int)) else value
+    extent = Extent.parse(str(value)) if isinstance(value, (str, int, float)) else value
+    if isinstance(extent, Extent):
+        low, high = (SMALLEST_BYTES, LARGEST_BYTES) if extent.in_bytes else (1, LARGEST_BLOCKS)
+        if not low <= extent.amount <= high:
+            raise ValueError(f"{value!s} is too {'small' if extent.amount < low else 'large'}")
+    return extent
 
 
 ExtentField = Annotated[Extent, BeforeValidator(_extent), PlainSerializer(str)]
@@ -69,127 +89,127 @@ class Workload(BaseModel):
     heading it stands under in help and documentation.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
 
     # data
     schemas: int = Field(
-        4, ge=1, le=8192, description="Sets of tables; sessions are spread over them. 1 is the single-schema model.",
+        default=4, ge=1, le=8192, description="Sets of tables; sessions spread over them; 1: the single-schema model.",
         json_schema_extra={"slob": "SCHEMAS", "unit": "schemas", "group": "data"},
     )  # fmt: skip
     scale: ExtentField = Field(
-        Extent(256 * MIB, in_bytes=True),
+        default=Extent(256 * MIB, in_bytes=True),
         description="Size of each schema's table: a number of blocks, or a size such as 80M or 2G.",
         json_schema_extra={"slob": "SCALE", "unit": "blocks or bytes", "group": "data"},
     )
     scan_table_sz: ExtentField = Field(
-        Extent(1 * MIB, in_bytes=True),
+        default=Extent(1 * MIB, in_bytes=True),
         description="Size of each schema's short-scan table: blocks, or a size.",
         json_schema_extra={"slob": "SCAN_TABLE_SZ", "unit": "blocks or bytes", "group": "data"},
     )
     obfuscate_columns: bool = Field(
-        False, description="Fill and update columns with incompressible text instead of a constant.",
+        default=False, description="Fill and update columns with incompressible text instead of a constant.",
         json_schema_extra={"slob": "OBFUSCATE_COLUMNS", "unit": "", "group": "data"},
     )  # fmt: skip
     load_parallel_degree: int = Field(
-        8, ge=1, le=256, description="Tables loaded at the same time.",
+        default=8, ge=1, le=256, description="Tables loaded at the same time.",
         json_schema_extra={"slob": "LOAD_PARALLEL_DEGREE", "unit": "tables", "group": "data"},
     )  # fmt: skip
 
     # sessions
     threads_per_schema: int = Field(
-        1, ge=1, le=4096, description="Sessions per schema, when `sessions` is not given.",
+        default=1, ge=1, le=4096, description="Sessions per schema, when `sessions` is not given.",
         json_schema_extra={"slob": "THREADS_PER_SCHEMA", "unit": "sessions", "group": "sessions"},
     )  # fmt: skip
     sessions: int | None = Field(
-        None, ge=1, le=32768,
+        default=None, ge=1, le=32768,
         description="Sessions in all, spread evenly over the schemas; default: schemas x threads per schema.",
         json_schema_extra={"slob": "SESSIONS", "unit": "sessions", "group": "sessions"},
     )  # fmt: skip
 
     # duration
     run_time: float = Field(
-        60, ge=0, le=864_000, description="Length of the measured window. 0: end by WORK_LOOP only.",
+        default=60, ge=0, le=864_000, description="Length of the measured window. 0: end by WORK_LOOP only.",
         json_schema_extra={"slob": "RUN_TIME", "unit": "s", "group": "duration"},
     )  # fmt: skip
     work_loop: int = Field(
-        0, ge=0, description="Operations per session after which it ends; 0: end by RUN_TIME only.",
+        default=0, ge=0, le=10**12, description="Operations per session after which it ends; 0: end by RUN_TIME only.",
         json_schema_extra={"slob": "WORK_LOOP", "unit": "operations", "group": "duration"},
     )  # fmt: skip
     warmup: float = Field(
-        2, ge=0, le=86_400, description="Load that is run before the window and not counted.",
+        default=2, ge=0, le=86_400, description="Load that is run before the window and not counted.",
         json_schema_extra={"slob": "WARMUP", "unit": "s", "group": "duration"},
     )  # fmt: skip
 
     # operations
     update_pct: int = Field(
-        0, ge=0, le=100, description="Share of operations that update, exact in every 100.",
+        default=0, ge=0, le=100, description="Share of operations that update, exact in every 100.",
         json_schema_extra={"slob": "UPDATE_PCT", "unit": "%", "group": "operations"},
     )  # fmt: skip
     scan_pct: int = Field(
-        0, ge=0, le=100, description="Share of the SELECTs that scan the short-scan table, exact in every 100.",
+        default=0, ge=0, le=100, description="Share of the SELECTs that scan the short-scan table, exact in every 100.",
         json_schema_extra={"slob": "SCAN_PCT", "unit": "%", "group": "operations"},
     )  # fmt: skip
     work_unit: int = Field(
-        64, ge=1, le=65_536, description="Rows, and so blocks, that one SELECT visits.",
+        default=64, ge=1, le=65_536, description="Rows, and so blocks, that one SELECT visits.",
         json_schema_extra={"slob": "WORK_UNIT", "unit": "blocks", "group": "operations"},
     )  # fmt: skip
     update_work_unit: int | None = Field(
-        None, ge=1, le=65_536, description="Rows that one UPDATE changes and commits; default: WORK_UNIT.",
+        default=None, ge=1, le=65_536, description="Rows that one UPDATE changes and commits; default: WORK_UNIT.",
         json_schema_extra={"slob": "UPDATE_WORK_UNIT", "unit": "blocks", "group": "operations"},
     )  # fmt: skip
     redo_stress: RedoStress = Field(
-        RedoStress.LITE, description="LITE updates two columns, HEAVY all nineteen.",
+        default=RedoStress.LITE, description="LITE updates two columns, HEAVY all nineteen.",
         json_schema_extra={"slob": "REDO_STRESS", "unit": "", "group": "operations"},
     )  # fmt: skip
     commit_mode: CommitMode = Field(
-        CommitMode.WAIT,
+        default=CommitMode.WAIT,
         description="wait: durable before the next operation; nowait: not; engine: as the server is set.",
         json_schema_extra={"slob": "COMMIT_MODE", "unit": "", "group": "operations"},
     )
 
     # contention
     do_hotspot: bool = Field(
-        False, description="Send every HOTSPOT_FREQUENCY-th operation to the hot spot.",
+        default=False, description="Send every HOTSPOT_FREQUENCY-th operation to the hot spot.",
         json_schema_extra={"slob": "DO_HOTSPOT", "unit": "", "group": "contention"},
     )  # fmt: skip
     hotspot_mb: float = Field(
-        8, gt=0, description="Size of the hot spot.",
+        default=8, ge=0, le=2**25, description="Size of the hot spot.",
         json_schema_extra={"slob": "HOTSPOT_MB", "unit": "MB", "group": "contention"},
     )  # fmt: skip
     hotspot_offset_mb: float = Field(
-        16, ge=0, description="Where in the key range the hot spot begins.",
+        default=16, ge=0, le=2**25, description="Where in the key range the hot spot begins.",
         json_schema_extra={"slob": "HOTSPOT_OFFSET_MB", "unit": "MB", "group": "contention"},
     )  # fmt: skip
     hotspot_frequency: int = Field(
-        3, ge=1, description="Every how many operations one goes to the hot spot.",
+        default=3, ge=0, le=10**9, description="Every how many operations one goes to the hot spot; 0: never.",
         json_schema_extra={"slob": "HOTSPOT_FREQUENCY", "unit": "operations", "group": "contention"},
     )  # fmt: skip
     hot_schema_frequency: int = Field(
-        0, ge=0, description="Every how many operations one goes to schema 1; 0: never.",
+        default=0, ge=0, le=10**9, description="Every how many operations one goes to schema 1; 0: never.",
         json_schema_extra={"slob": "HOT_SCHEMA_FREQUENCY", "unit": "operations", "group": "contention"},
     )  # fmt: skip
 
     # think time
     think_tm_frequency: int = Field(
-        0, ge=0, description="Every how many operations a session sleeps; 0: never.",
+        default=0, ge=0, le=10**9, description="Every how many operations a session sleeps; 0: never.",
         json_schema_extra={"slob": "THINK_TM_FREQUENCY", "unit": "operations", "group": "think time"},
     )  # fmt: skip
     think_tm_min: float = Field(
-        0.1, ge=0, le=3600, description="Shortest sleep.",
+        default=0.1, ge=0, le=3600, description="Shortest sleep.",
         json_schema_extra={"slob": "THINK_TM_MIN", "unit": "s", "group": "think time"},
     )  # fmt: skip
     think_tm_max: float = Field(
-        0.5, ge=0, le=3600, description="Longest sleep.",
+        default=0.5, ge=0, le=3600, description="Longest sleep.",
         json_schema_extra={"slob": "THINK_TM_MAX", "unit": "s", "group": "think time"},
     )  # fmt: skip
 
     # purpose
     seed: int = Field(
-        1, ge=0, lt=2**31, description="Seed of every random choice; the same seed replays the same choices.",
+        default=1, ge=0, le=2**31 - 1, description="Seed of every random choice; the same seed, the same choices.",
         json_schema_extra={"slob": "SEED", "unit": "", "group": "purpose"},
     )  # fmt: skip
     mode: Mode | None = Field(
-        None, description="What the run is for: pio, lio, redo or scan; the record says whether it was so.",
+        default=None, description="What the run is for: pio, lio, redo or scan; the record says whether it was so.",
         json_schema_extra={"slob": "MODE", "unit": "", "group": "purpose"},
     )  # fmt: skip
 
@@ -199,6 +219,10 @@ class Workload(BaseModel):
             raise ValueError("RUN_TIME and WORK_LOOP are both 0: nothing would ever end the run")
         if self.think_tm_min > self.think_tm_max:
             raise ValueError(f"THINK_TM_MIN={self.think_tm_min} is above THINK_TM_MAX={self.think_tm_max}")
+        if self.do_hotspot and not (self.hotspot_mb and self.hotspot_frequency):
+            raise ValueError(
+                "DO_HOTSPOT needs HOTSPOT_MB and HOTSPOT_FREQUENCY above 0: nothing would go to the hot spot"
+            )
         return self
 
     @property

@@ -18,14 +18,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-
-@app.callback()
-def _commands() -> None:
-    """What can this database platform really do? The SLOB method: load, run, show."""
-
-
 # The order is the order in `slob --help`: the way of the data.
-COMMANDS: tuple[str, ...] = ("awr",)
+COMMANDS: tuple[str, ...] = ("server", "show", "list", "awr")
 
 for _name in COMMANDS:
     import_module(f"{__name__}.{_name}").register(app)

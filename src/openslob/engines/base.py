@@ -6,7 +6,7 @@ product, and nothing outside `engines/` may be.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +33,7 @@ class ServerFacts:
     """What the server says of itself before a run; all of it goes into the record.
 
     ``settings`` holds every setting that bears on the result, as text. ``free_connections`` counts what is left for
-    sessions and samplers. ``clock_offset_ns`` is the server's clock less this host's.
+    sessions and samplers.
     """
 
     product: str
@@ -43,7 +43,6 @@ class ServerFacts:
     free_connections: int
     settings: Mapping[str, str]
     direct_io: bool | None
-    clock_offset_ns: int
 
 
 @dataclass(frozen=True)
@@ -121,7 +120,7 @@ class SliceResult:
     """What one slice did: times by the server's clock, counts, and a latency histogram for each kind of operation.
 
     ``first_op_ns`` is when the first operation began (None if none did); ``busy_us`` is the time inside operations.
-    ``rows_read`` and ``rows_updated`` are what the engine returned, not what was asked for.
+    ``rows_read`` (by SELECTs), ``rows_updated`` and ``rows_scanned`` are what the engine returned, not what was asked.
     """
 
     start_ns: int
@@ -130,6 +129,7 @@ class SliceResult:
     ops: int
     rows_read: int
     rows_updated: int
+    rows_scanned: int
     latency: Mapping[OpKind, Histogram]
 
     @property
@@ -141,8 +141,11 @@ class SliceResult:
 class Session(Protocol):
     """One connection that runs the work loop. Used by one thread, but `cancel` may come from another."""
 
-    def prepare(self) -> Mapping[str, str]:
-        """Set the session up (settings, seed), build plans and caches; returns the plan text of each statement."""
+    def prepare(self) -> None:
+        """Set the session up (settings, plans, caches, seed), so that the first operation costs what the others do."""
+
+    def plans(self) -> Mapping[str, str]:
+        """The plan text of each statement of the work loop; SlobError when one is not single-block index access."""
 
     def run_slice(self, order: SliceOrder) -> SliceResult:
         """Run the loop inside the server until the order's end. SlobError when the session is lost."""
@@ -174,6 +177,9 @@ class Counters(Protocol):
 
     def read(self) -> CounterReading:
         """All counters now."""
+
+    def backend_id(self) -> int:
+        """The sampler's own session, so that its cost can be measured."""
 
     def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
         """What happened between two readings; every figure unknown if the counters were reset in between."""
@@ -228,8 +234,11 @@ class Engine(Protocol):
     def install(self, workload: Workload) -> None:
         """Put the work loop in place for this workload's tables."""
 
-    def settle(self) -> Mapping[str, str]:
-        """Bring the server to rest before the clock starts (checkpoint and the like); returns what was done."""
+    def settle(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
+        """Bring the server to rest before the clock starts (a checkpoint and the like); returns what was done.
+
+        ``warm_cache``: read what the workload will visit once, so that a run on cached data begins with cached data.
+        """
 
     def open_session(self, plan: SessionPlan) -> Session:
         """Connect one session."""
@@ -239,6 +248,9 @@ class Engine(Protocol):
 
     def open_waits(self) -> Waits:
         """Connect the wait sampler."""
+
+    def table_blocks(self) -> int:
+        """Blocks of the test tables now, to see whether updates made them grow."""
 
     def sessions_left(self) -> int:
         """How many of this product's sessions the server still has, this connection left out."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import cast
+from typing import Protocol, cast
 
-from openslob.engines.base import Engine
+from openslob.engines.base import Engine, ManagedServer, ServerSpec
 from openslob.errors import UsageError
 
 # scheme of a target URL -> module with `connect(url) -> Engine`
@@ -13,10 +13,24 @@ _SCHEMES = {
     "postgresql": "openslob.engines.postgresql.adapter",
     "postgres": "openslob.engines.postgresql.adapter",
 }
-# --engine -> module with `managed(spec) -> ManagedServer`, `known() -> names` and `find(name)`
+# --engine -> module that is a `_Managing`
 _MANAGED = {"postgresql": "openslob.engines.postgresql.server"}
 
 DEFAULT_ENGINE = "postgresql"
+# The managed server that is made on demand.
+EMBEDDED = "embedded"
+
+
+class _Managing(Protocol):
+    """The functions of an engine's module for managed servers."""
+
+    def managed(self, spec: ServerSpec) -> ManagedServer: ...
+
+    def default_spec(self, name: str) -> ServerSpec: ...
+
+    def find(self, name: str) -> ManagedServer | None: ...
+
+    def known(self) -> list[str]: ...
 
 
 def engine_for(url: str) -> Engine:
@@ -26,3 +40,48 @@ def engine_for(url: str) -> Engine:
         known = ", ".join(f"{name}://" for name in sorted(_SCHEMES))
         raise UsageError(f"no engine takes the target {url.partition('@')[2] or url!r}", f"known are {known}")
     return cast(Engine, import_module(_SCHEMES[scheme]).connect(url))
+
+
+def managed(spec: ServerSpec, engine: str = DEFAULT_ENGINE) -> ManagedServer:
+    """The managed server of this name, to be run as specified; nothing is touched yet."""
+    return _managing(engine).managed(spec)
+
+
+def default_spec(name: str, engine: str = DEFAULT_ENGINE) -> ServerSpec:
+    """A managed server as it is made when nothing else is asked for."""
+    return _managing(engine).default_spec(name)
+
+
+def find(name: str) -> ManagedServer | None:
+    """The managed server of this name as it was last asked for, whatever its engine; None if there is none."""
+    servers = (_managing(engine).find(name) for engine in _MANAGED)
+    return next((server for server in servers if server), None)
+
+
+def known() -> list[str]:
+    """Names of all managed servers, sorted."""
+    return sorted(name for engine in _MANAGED for name in _managing(engine).known())
+
+
+def resolve(target: str) -> tuple[Engine, ManagedServer | None]:
+    """The engine for a target: a URL, or the name of a managed server, which is started if need be.
+
+    ``embedded`` is made with defaults when it is not there. UsageError when nothing has that name.
+    """
+    if "://" in target:
+        return engine_for(target), None
+    server = find(target)
+    if server is None and target == EMBEDDED:
+        server = managed(default_spec(EMBEDDED))
+    if server is None:
+        there = ", ".join(known()) or "none"
+        raise UsageError(
+            f"there is no server {target!r}", f"give a URL, {EMBEDDED}, or a managed server's name ({there})"
+        )
+    return engine_for(server.start().url), server
+
+
+def _managing(engine: str) -> _Managing:
+    if engine not in _MANAGED:
+        raise UsageError(f"no server of {engine!r} can be managed", f"known are {', '.join(sorted(_MANAGED))}")
+    return cast(_Managing, import_module(_MANAGED[engine]))

@@ -15,7 +15,7 @@ from openslob.workload import Workload
 
 @dataclass(frozen=True)
 class ObjectIo:
-    """I/O of one kind of object in the window: blocks found in the cache, read requests, blocks read, mean µs."""
+    """I/O of one kind of object, totals of the interval; ``hits`` are blocks found in the cache, times are µs."""
 
     hits: float | None
     read_requests: float | None
@@ -75,7 +75,8 @@ class HostDelta:
     ``cpu`` is host time by kind (user, nice, system, irq, softirq, steal, idle, iowait …), summed over ``cores``.
     ``server_cpu_s`` is the CPU of all processes of the server, ended ones included; ``server_read_bytes`` is what
     they caused to be read from storage (page-cache hits are not in it). ``sampler_cpu_s`` is what the product's own
-    sampling sessions cost inside the server, part of ``server_cpu_s``.
+    sampling sessions cost inside the server, part of ``server_cpu_s``. ``server_cores`` is how many CPUs the server
+    may run on.
     """
 
     seconds: float
@@ -83,6 +84,7 @@ class HostDelta:
     cpu: Mapping[str, float] | None = None
     server_cpu_s: float | None = None
     sampler_cpu_s: float | None = None
+    server_cores: int | None = None
     server_read_bytes: float | None = None
     server_write_bytes: float | None = None
     driver_cpu_s: float | None = None
@@ -117,7 +119,10 @@ class Window:
 
 @dataclass(frozen=True)
 class SessionTotals:
-    """What one session did in the window; ``idle_us`` is time between its slices."""
+    """What one session did in the window; ``idle_us`` is time between its slices.
+
+    ``rows_read`` counts rows of SELECTs through the index, ``rows_scanned`` those of short scans.
+    """
 
     number: int
     schema: int
@@ -127,6 +132,7 @@ class SessionTotals:
     scans: int
     rows_read: int
     rows_updated: int
+    rows_scanned: int
     busy_us: float
     idle_us: float
     slices: int

@@ -53,7 +53,7 @@ class Verdict(_Plain):
 
 
 class WaitRow(_Plain):
-    """One timed event: its samples, share of DB time, DB time in seconds, waits and mean wait where the engine counts."""
+    """One timed event: its samples, share of DB time, DB time in seconds, mean wait in µs where the engine times it."""
 
     event: str
     samples: int
@@ -74,7 +74,15 @@ class WindowRecord(_Plain):
 
 
 class RunRecord(_Plain):
-    """Everything about one run, without secrets."""
+    """Everything about one run, without secrets.
+
+    ``spec`` is `Workload.to_record`. ``environment`` and ``engine`` map facts to values; a fact's unit is the end of
+    its name (``_bytes``, ``_s``, ``_pct`` …). The report knows these by name, and shows every other as it is:
+    ``environment`` has ``local`` (the server is on this host), ``host`` (its name) and ``host_cpu_s`` (seconds by kind
+    in the window); ``engine`` has ``product``, ``version``, ``target``, ``block_size``, ``cache_bytes``,
+    ``data_bytes``, ``direct_io``, ``settings``, ``plans`` (text by statement). Either may have ``unknown``: fact to
+    reason. ``io_by_object`` holds the fields of `ObjectIo`, totals of the window, by kind of object.
+    """
 
     record_version: int = RECORD_VERSION
     kind: str = "run"

@@ -1,0 +1,82 @@
+"""From a measurement to the record of the run: the identity comes from the runner, everything else is derived."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from openslob.analyze.figures import ENGINE_SPAN, summary, window_differences_pct
+from openslob.analyze.quantity import Quantity
+from openslob.analyze.verdicts import judge
+from openslob.analyze.waits import top_events
+from openslob.record.measurement import Measurement, ObjectIo
+from openslob.record.model import RunRecord, Status, WindowRecord
+
+
+def assemble(
+    measurement: Measurement,
+    *,
+    id: str,
+    name: str,
+    status: Status,
+    started_at: str,
+    openslob_version: str,
+    spec: Mapping[str, Any],
+    environment: Mapping[str, Any],
+    engine: Mapping[str, Any],
+    notes: tuple[str, ...] = (),
+) -> RunRecord:
+    """The record of a run: its identity as given, and every figure and verdict derived from the measurement."""
+    return RunRecord(
+        id=id,
+        name=name,
+        status=status,
+        started_at=started_at,
+        openslob_version=openslob_version,
+        spec=spec,
+        environment=environment,
+        engine=engine,
+        window=window_record(measurement),
+        summary=summary(measurement),
+        latency=latency(measurement),
+        waits=top_events(measurement),
+        io_by_object=io_by_object(measurement),
+        verdicts=judge(measurement),
+        errors=tuple(measurement.errors),
+        notes=notes,
+    )
+
+
+def window_record(measurement: Measurement) -> WindowRecord | None:
+    """The measured window; None when nothing ran in it."""
+    window = measurement.window
+    if window.load_seconds <= 0:
+        return None
+    return WindowRecord(
+        load_start_ns=window.load_start_ns,
+        load_end_ns=window.load_end_ns,
+        load_seconds=window.load_seconds,
+        counter_seconds=window.counter_seconds,
+        difference_pct=window_differences_pct(measurement)[ENGINE_SPAN],
+        warmup_s=window.warmup_s,
+    )
+
+
+def latency(measurement: Measurement) -> Mapping[str, Mapping[str, Any]]:
+    """Count, exact mean, percentiles, maximum and buckets of each kind of operation that ran."""
+    return {kind.value: histogram.summary() for kind, histogram in measurement.latency.items() if histogram.count}
+
+
+def io_by_object(measurement: Measurement) -> Mapping[str, Mapping[str, float | None]]:
+    """The engine's I/O by kind of object, with the mean read latency in µs and the share of cache hits in %."""
+    return {name: _object_io(io, measurement.block_size) for name, io in measurement.engine.by_object.items()}
+
+
+def _object_io(io: ObjectIo, block_size: int) -> Mapping[str, float | None]:
+    hits, read = Quantity(io.hits), Quantity(io.read_bytes).times(1 / block_size)
+    return {
+        **asdict(io),
+        "read_latency_us": Quantity(io.read_time_us).per(Quantity(io.read_requests), "no read").value or None,
+        "hit_pct": hits.times(100).per(hits.plus(read), "no access").value,
+    }

@@ -1,0 +1,110 @@
+"""The verdict on what limited the run: storage, the server's CPU, or something else."""
+
+from __future__ import annotations
+
+from openslob.analyze.quantity import Quantity, device, engine, host, host_cpu_left_pct, total
+from openslob.analyze.verdicts.outcome import Shown, fails, holds, untold
+from openslob.analyze.waits import WaitClass, class_shares_pct
+from openslob.record.measurement import Measurement
+from openslob.record.model import Verdict
+
+# The last 5 % of a host's CPU are what schedulers and short idle gaps leave: more is not to be had.
+SATURATED_PCT = 95.0
+# Where sessions spend more than half of their time is what a faster part would shorten most.
+MAIN_SHARE_PCT = 50.0
+# A share of one in two is known within 5 % from 100 samples.
+MIN_SAMPLES = 100
+STORAGE = "storage"
+
+
+def limit_found(measurement: Measurement) -> Verdict:
+    """Something set the pace, so that the figures are this platform's and not the test's. ``why`` names it.
+
+    Looked for in this order: the server's CPU saturated (more storage would have brought nothing); else sessions more
+    than half of their time in data I/O, or in writing the log, which is storage as well; else in locks. Fails when
+    nothing was at its limit. Unknown when what is known names nothing and something is not known. Whether it was
+    storage's throughput or its latency is told by how busy the device was.
+    """
+    name, shares = "limit_found", _shares(measurement)
+    cpu, server = _cpu_pct(measurement), _server_cpu_pct(measurement)
+    busy, queue = _device_busy_pct(measurement), _device_queue(measurement)
+    limit = _limit(cpu, shares)
+    figures: dict[str, Shown] = {
+        "limit": limit,
+        "cpu_pct": cpu.value,
+        "server_cpu_pct": server.value,
+        "data_io_pct": shares[WaitClass.DATA_IO].value,
+        "log_pct": shares[WaitClass.LOG].value,
+        "lock_pct": shares[WaitClass.LOCK].value,
+        "device_busy_pct": busy.value,
+        "device_queue": queue.value,
+    }
+    waited = ", ".join(f"{kind.value} {_pct(share)}" for kind, share in shares.items())
+    used = f"CPU {_pct(cpu)} (by the server {_pct(server)}), and of DB time: {waited}"
+    if limit == STORAGE:
+        return holds(name, f"Storage was the limit: {used}; {_device(busy, queue)}.", **figures)
+    if limit:
+        return holds(name, f"The limit was the {limit}, not storage: {used}.", **figures)
+    if any(quantity.value is None for quantity in (cpu, *shares.values())):
+        return untold(name, cpu, *shares.values(), **figures)
+    return fails(name, f"Nothing was at its limit, so more sessions may do more: {used}.", **figures)
+
+
+def _limit(cpu: Quantity, shares: dict[WaitClass, Quantity]) -> str | None:
+    if (cpu.value or 0) >= SATURATED_PCT:
+        return "server's CPU"
+    if any((shares[kind].value or 0) > MAIN_SHARE_PCT for kind in (WaitClass.DATA_IO, WaitClass.LOG)):
+        return STORAGE
+    return "wait for locks" if (shares[WaitClass.LOCK].value or 0) > MAIN_SHARE_PCT else None
+
+
+def _cpu_pct(measurement: Measurement) -> Quantity:
+    """Use of the CPUs the server may run on, in %: of its own when it is held to some, of the host's else."""
+    if _cores(measurement) < measurement.host.cores:
+        return _server_cpu_pct(measurement)
+    return host_cpu_left_pct(measurement).times(-1).plus(Quantity(100.0))
+
+
+def _server_cpu_pct(measurement: Measurement) -> Quantity:
+    capacity = Quantity(measurement.host.seconds * _cores(measurement))
+    return host(measurement, "server_cpu_s").times(100).per(capacity, "the host counters span no time")
+
+
+def _cores(measurement: Measurement) -> int:
+    return measurement.host.server_cores or measurement.host.cores
+
+
+def _shares(measurement: Measurement) -> dict[WaitClass, Quantity]:
+    """Shares of DB time in %: from samples, or with too few of them from the times that the engine counts itself."""
+    kinds = (WaitClass.DATA_IO, WaitClass.LOG, WaitClass.LOCK)
+    sampled = sum(measurement.waits.values())
+    if sampled >= MIN_SAMPLES:
+        shares = class_shares_pct(measurement)
+        return {kind: Quantity(shares.get(kind, 0.0)) for kind in kinds}
+    db_time = Quantity(total(measurement, "busy_us"))
+    timed = {WaitClass.DATA_IO: "read_time_us", WaitClass.LOG: "log_sync_time_us"}
+    few = Quantity.missing(f"only {sampled} wait samples")
+    return {
+        kind: engine(measurement, timed[kind]).times(100).per(db_time, "no DB time") if kind in timed else few
+        for kind in kinds
+    }
+
+
+def _device_busy_pct(measurement: Measurement) -> Quantity:
+    return device(measurement, "busy_ms").times(0.1).per(Quantity(measurement.host.seconds), "no time")
+
+
+def _device_queue(measurement: Measurement) -> Quantity:
+    waited = device(measurement, "read_ms").plus(device(measurement, "write_ms"))
+    return waited.times(0.001).per(Quantity(measurement.host.seconds), "no time")
+
+
+def _device(busy: Quantity, queue: Quantity) -> str:
+    if busy.value is None or queue.value is None:
+        return f"how busy the device was is unknown: {busy.why or queue.why}"
+    state = f"the device was busy {busy.value:.0f} % of the time with {queue.value:.1f} requests in it on average"
+    return state if busy.value >= SATURATED_PCT else f"{state}: its latency set the pace, and more sessions may do more"
+
+
+def _pct(quantity: Quantity) -> str:
+    return "unknown" if quantity.value is None else f"{quantity.value:.0f} %"

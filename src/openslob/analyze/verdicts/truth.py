@@ -1,0 +1,147 @@
+"""Verdicts on whether the figures are true: nothing lost, one window, exact counts, reads that were reads."""
+
+from __future__ import annotations
+
+from openslob.analyze.figures import NO_LOAD, WINDOW_TOLERANCE_PCT, window_differences_pct
+from openslob.analyze.quantity import Quantity, device, engine, host, total
+from openslob.analyze.verdicts.outcome import Shown, count, fails, holds, settled, some, unknown, untold
+from openslob.record.measurement import Measurement, SessionTotals
+from openslob.record.model import Verdict
+
+# A share of n operations is a whole number of operations only by rounding, and a window may begin anywhere in the
+# cycle of 100: exact interleaving leaves less than one operation.
+MIX_TOLERANCE_OPS = 1.0
+# Below it a checkpoint's or a catalogue's few reads weigh as much as the test's own.
+MIN_READ_REQUESTS = 1000
+# The window's edges cut reads off and other processes read a little; the cache of a buffered server serves far more.
+DEVICE_TOLERANCE = 0.02
+
+
+def errors(measurement: Measurement) -> Verdict:
+    """No session was lost and none was missing."""
+    asked, ran, lost = measurement.workload.total_sessions, len(measurement.sessions), len(measurement.errors)
+    figures: dict[str, Shown] = {"sessions_asked": asked, "sessions": ran, "errors": lost}
+    if lost:
+        return fails("errors", f"{some(lost, 'error')}, the first: {measurement.errors[0]}.", **figures)
+    if ran < asked:
+        return fails("errors", f"Only {ran} of {some(asked, 'session')} ran.", **figures)
+    cut = ", until the run was interrupted" if measurement.interrupted else ""
+    return holds("errors", f"{some(ran, 'session')} ran without an error{cut}.", **figures)
+
+
+def window(measurement: Measurement) -> Verdict:
+    """The counters span the same seconds as the load; no rate is published if they do not."""
+    load = measurement.window.load_seconds
+    if load <= 0:
+        return unknown("window", f"Can't be told: {NO_LOAD}.")
+    differences = window_differences_pct(measurement)
+    name, worst = max(differences.items(), key=lambda item: abs(item[1]))
+    more = "more" if worst > 0 else "less"
+    return settled(
+        "window",
+        abs(worst) <= WINDOW_TOLERANCE_PCT,
+        f"The {name} span {abs(worst):.2f} % {more} time than the load of {load:.2f} s; "
+        f"{WINDOW_TOLERANCE_PCT:g} % is allowed.",
+        load_seconds=load,
+        counter_seconds=measurement.window.counter_seconds,
+        host_seconds=measurement.host.seconds if measurement.local else None,
+        difference_pct=worst,
+    )
+
+
+def counts_agree(measurement: Measurement) -> Verdict:
+    """The rows the work loop counted are those that the engine counted, to the row.
+
+    The engine's rows read hold the updates' look-ups, and no rows of short scans, which use no index.
+    """
+    read, updated = engine(measurement, "rows_read"), engine(measurement, "rows_updated")
+    if read.value is None or updated.value is None:
+        return untold("counts_agree", read, updated)
+    loop_updated = total(measurement, "rows_updated")
+    loop_read = total(measurement, "rows_read") + loop_updated
+    return settled(
+        "counts_agree",
+        (read.value, updated.value) == (loop_read, loop_updated),
+        f"The engine counted {count(read.value)} rows read and {count(updated.value)} updated, "
+        f"the work loop {count(loop_read)} and {count(loop_updated)}.",
+        engine_rows_read=read.value,
+        loop_rows_read=loop_read,
+        engine_rows_updated=updated.value,
+        loop_rows_updated=loop_updated,
+    )
+
+
+def exact_mix(measurement: Measurement) -> Verdict:
+    """In every session the updates, and the scans among the rest, are their share to one operation."""
+    worked = [session for session in measurement.sessions if session.ops > 0]
+    if not worked:
+        return unknown("exact_mix", f"Can't be told: {NO_LOAD}.")
+    spec = measurement.workload
+    worst = max(_off_share(session, spec.update_pct, spec.scan_pct) for session in worked)
+    ops, updates = total(measurement, "ops"), total(measurement, "updates")
+    return settled(
+        "exact_mix",
+        worst <= MIX_TOLERANCE_OPS,
+        f"{count(updates)} of {count(ops)} operations updated, {100 * updates / ops:.2f} % where {spec.update_pct} % "
+        f"was asked; the session furthest off is {worst:.2f} operations off its share.",
+        updates=updates,
+        ops=ops,
+        worst_session_ops=worst,
+    )
+
+
+def _off_share(session: SessionTotals, update_pct: int, scan_pct: int) -> float:
+    others = session.ops - session.updates
+    return max(
+        abs(session.updates - session.ops * update_pct / 100),
+        abs(session.scans - others * scan_pct / 100),
+    )
+
+
+def reads_reached_device(measurement: Measurement) -> Verdict:
+    """The bytes that the engine read came from storage, not from the operating system's page cache.
+
+    The server's own processes are asked what they had read from storage; where that is not known, the device is,
+    which counts everybody's reads. More than the engine read proves nothing on a buffered server: read-ahead, or
+    others, may stand in for what the page cache served.
+    """
+    name = "reads_reached_device"
+    asked, requests = engine(measurement, "read_bytes"), engine(measurement, "read_requests")
+    got, whose = _storage_bytes(measurement)
+    if asked.value is None or requests.value is None:
+        return untold(name, asked, requests)
+    if requests.value < MIN_READ_REQUESTS or asked.value <= 0:
+        return unknown(
+            name,
+            f"The run read almost nothing physically: {some(requests.value, 'request')}, "
+            f"too few below {count(MIN_READ_REQUESTS)} to judge by.",
+            engine_read_requests=requests.value,
+        )
+    if got.value is None:
+        return untold(name, got, engine_read_bytes=asked.value)
+    ratio = got.value / asked.value
+    figures: dict[str, Shown] = {
+        "storage_to_engine_pct": 100 * ratio,
+        "engine_read_bytes": asked.value,
+        "storage_read_bytes": got.value,
+        "evidence": whose,
+    }
+    if ratio < 1 - DEVICE_TOLERANCE:
+        cached = 100 * (1 - ratio)
+        return fails(name, f"{cached:.1f} % of what the engine read came from the OS page cache.", **figures)
+    if ratio > 1 + DEVICE_TOLERANCE and not measurement.direct_io:
+        return unknown(
+            name,
+            f"{whose} read {100 * ratio:.1f} % of what the engine did: read-ahead or others' reads "
+            "could hide what the page cache served.",
+            **figures,
+        )
+    beside = "; with direct I/O the rest is reads besides the engine's count" if ratio > 1 + DEVICE_TOLERANCE else ""
+    return holds(name, f"{whose} read {100 * ratio:.1f} % of what the engine did{beside}.", **figures)
+
+
+def _storage_bytes(measurement: Measurement) -> tuple[Quantity, str]:
+    processes = host(measurement, "server_read_bytes")
+    if processes.value is not None:
+        return processes, "From storage, the server's processes"
+    return device(measurement, "read_bytes"), "The device, for everybody,"

@@ -1,0 +1,75 @@
+"""Top timed events: where the sessions' time inside operations went, from samples of what they waited for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+
+from openslob.analyze.quantity import total
+from openslob.record.measurement import Measurement
+from openslob.record.model import WaitRow
+
+CPU_EVENT = "CPU"
+# A session without a wait event is running or waits for a CPU to run on: the samples can't tell the two apart.
+CPU_ROW = "CPU + run queue"
+
+
+class WaitClass(StrEnum):
+    """What kind of resource a wait event is about."""
+
+    CPU = "CPU"
+    DATA_IO = "data I/O"
+    LOG = "log writes"
+    LOCK = "locks"
+    OTHER = "other"
+
+
+# Engines name events `Class:Event`. Waiting for another session that flushes the log is waiting for the log, though
+# it shows as a lock; so the log is looked for first, in the whole name, and the others in the class alone.
+_CLASSES = (
+    (WaitClass.LOG, re.compile(r"(wal|redo|log).*(sync|write|flush)", re.IGNORECASE)),
+    (WaitClass.LOCK, re.compile(r"^[^:]*(lock|latch|pin|concurrency)", re.IGNORECASE)),
+    (WaitClass.DATA_IO, re.compile(r"^[^:]*\b(io|i/o)\b", re.IGNORECASE)),
+)
+
+
+def wait_class(event: str) -> WaitClass:
+    """Kind of resource of an event named ``Class:Event``."""
+    if event == CPU_EVENT:
+        return WaitClass.CPU
+    return next((kind for kind, pattern in _CLASSES if pattern.search(event)), WaitClass.OTHER)
+
+
+def top_events(measurement: Measurement) -> tuple[WaitRow, ...]:
+    """Rows by falling share of DB time; none when nothing was sampled.
+
+    A row's DB time is its share of the samples times the sessions' time inside operations. The mean wait is there
+    only for events that the engine times itself: samples can't give one.
+    """
+    samples = sum(measurement.waits.values())
+    if samples <= 0:
+        return ()
+    db_time_s = total(measurement, "busy_us") / 1e6
+    rows = [
+        WaitRow(
+            event=CPU_ROW if event == CPU_EVENT else event,
+            samples=count,
+            share_pct=100 * count / samples,
+            db_time_s=db_time_s * count / samples,
+            mean_us=measurement.engine.wait_means_us.get(event),
+        )
+        for event, count in measurement.waits.items()
+        if count > 0
+    ]
+    return tuple(sorted(rows, key=lambda row: (-row.samples, row.event)))
+
+
+def class_shares_pct(measurement: Measurement) -> Mapping[WaitClass, float]:
+    """Share of DB time by kind of resource, in %; empty when nothing was sampled."""
+    samples = sum(measurement.waits.values())
+    shares: dict[WaitClass, float] = {}
+    for event, count in measurement.waits.items() if samples > 0 else ():
+        kind = wait_class(event)
+        shares[kind] = shares.get(kind, 0.0) + 100 * count / samples
+    return shares

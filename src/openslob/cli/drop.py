@@ -1,0 +1,34 @@
+"""`slob drop`: take away everything a load made."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from openslob.cli.options import with_target
+from openslob.engines.registry import resolve
+from openslob.secrets import Target
+
+JSON = Annotated[bool, typer.Option("--json", help="Print the names of what was removed as JSON.")]
+
+
+@with_target
+def drop(target: Target, as_json: JSON = False) -> None:
+    """Remove the test tables and everything else a load or run made in the database.
+
+    Example: slob drop --target embedded
+    """
+    engine, _ = resolve(target.reveal())
+    with engine.exclusive("drop"):
+        removed = engine.drop()
+    if as_json:
+        print(json.dumps({"removed": removed}, indent=1))
+    else:
+        print("\n".join(f"removed {name}" for name in removed) or f"nothing of ours is in {engine.target}")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(drop)

@@ -1,0 +1,36 @@
+"""`slob list`: the records there are."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from openslob.record import store
+from openslob.report.format import printable
+from openslob.report.listing import overview, render_list
+
+RESULTS = Annotated[Path, typer.Option(envvar="SLOB_RESULTS", metavar="DIR", help="Where records lie.")]
+JSON = Annotated[bool, typer.Option("--json", help="Print the list as JSON.")]
+
+
+def list_records(results: RESULTS = Path("results"), as_json: JSON = False) -> None:
+    """List the records, the oldest first: how each run ended, its main figures, and the verdicts that failed.
+
+    Example: slob list --results /data/results
+    """
+    found = store.find(results)
+    if as_json:
+        print(json.dumps([overview(each) for each in found], indent=1))
+    elif found:
+        print(printable(render_list(found), sys.stdout.encoding), end="")
+    else:
+        print(f"slob: there are no records in {results}; `slob run` makes one", file=sys.stderr)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("list")(list_records)

@@ -1,0 +1,127 @@
+"""The options every measuring command shares: a flag for each parameter, made from the fields of `Workload`.
+
+Example — a command file::
+
+    @with_workload
+    def run(resolved: Resolved, name: Annotated[str, typer.Option(help="Name of the run.")] = "run") -> None:
+        '''Run the workload and write a record.'''
+        engine = engine_for(resolved.target.reveal())   # the only place the password goes
+        record = measure(engine, resolved.workload, sources=resolved.sources, notes=resolved.notices)
+
+    def register(app: typer.Typer) -> None:
+        app.command()(run)
+
+A command that needs only a server uses ``@with_target`` and has a parameter ``target: Target``. Typer makes the flags
+from the signature, so the decorators give the command one in which ``resolved`` or ``target`` is replaced by them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from openslob.config.parameters import Parameter, parameters, shown
+from openslob.config.resolve import resolve
+from openslob.secrets import Target
+from openslob.workload import Workload
+
+Command = Callable[..., None]
+
+TARGET = Annotated[
+    str,
+    typer.Option(
+        "--target", envvar="SLOB_TARGET", metavar="URL|NAME", show_default=True,
+        help="The server to measure: a URL, or the name of a managed server.", rich_help_panel="Target",
+    ),
+]  # fmt: skip
+ASK_PASSWORD = Annotated[
+    bool,
+    typer.Option("--ask-password", help="Ask for the password of the target's user.", rich_help_panel="Target"),
+]
+CONFIG = Annotated[
+    Path | None,
+    typer.Option(
+        "--config", "-c", envvar="SLOB_CONFIG", metavar="FILE", rich_help_panel="Target",
+        help="slob.toml, slob.conf or pgio.conf; ./slob.toml is read if there is one.",
+    ),
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """What a command was asked to do. ``sources`` and ``notices`` belong in the record; neither holds a password."""
+
+    workload: Workload
+    sources: Mapping[str, str]
+    notices: Sequence[str]
+    target: Target
+
+
+def with_workload(command: Command) -> Command:
+    """Give ``command`` all flags of a workload and its target; it receives them as ``resolved: Resolved``."""
+
+    def called(target: str, ask_password: bool, config: Path | None, **given: Any) -> None:  # noqa: ANN401
+        flags = {name: shown(given.pop(name)) for name in parameters() if given[name] is not None}
+        own = {name: value for name, value in given.items() if name not in parameters()}
+        found = resolve(flags, config, os.environ)
+        for notice in found.notices:
+            typer.echo(f"slob: {notice}", err=True)
+        command(resolved=Resolved(found.workload, found.sources, found.notices, _target(target, ask_password)), **own)
+
+    options = [_option("config", CONFIG, None), *(_option(one.name, _flag(one), None) for one in parameters().values())]
+    return _presented(called, command, "resolved", options)
+
+
+def with_target(command: Command) -> Command:
+    """Give ``command`` the flags of a target; it receives it as ``target: Target``."""
+
+    def called(target: str, ask_password: bool, **own: Any) -> None:  # noqa: ANN401
+        command(target=_target(target, ask_password), **own)
+
+    return _presented(called, command, "target", [])
+
+
+def _target(text: str, ask_password: bool) -> Target:
+    target = Target.parse(text)
+    if target.has_password and os.environ.get("SLOB_TARGET") != text:
+        typer.echo("slob: the password in --target can be seen in the list of processes; see --ask-password", err=True)
+    return target.with_password(typer.prompt("Password", hide_input=True, err=True)) if ask_password else target
+
+
+def _presented(called: Command, command: Command, replaced: str, options: list[inspect.Parameter]) -> Command:
+    """``called`` with ``command``'s name and help, and its signature with ``replaced`` expanded into the options."""
+    own = [one for one in inspect.signature(command, eval_str=True).parameters.values() if one.name != replaced]
+    target = [_option("target", TARGET, "embedded"), _option("ask_password", ASK_PASSWORD, False)]
+    signature = inspect.Signature(
+        [*(one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own), *target, *options]
+    )
+    called.__name__, called.__doc__, called.__module__ = command.__name__, command.__doc__, command.__module__
+    called.__annotations__ = {name: one.annotation for name, one in signature.parameters.items()}
+    vars(called)["__signature__"] = signature
+    return called
+
+
+def _option(name: str, annotation: object, default: object) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _flag(parameter: Parameter) -> object:
+    """All flags but switches take text: `resolve` judges values from flags, environment and files alike."""
+    kind: type = bool if parameter.is_switch else str
+    name = f"{parameter.flag}/--no-{parameter.flag[2:]}" if parameter.is_switch else parameter.flag
+    metavar = "" if parameter.is_switch else parameter.placeholder
+    panel = f"Workload: {parameter.group}"
+    option = typer.Option(name, help=_help(parameter), rich_help_panel=panel, metavar=metavar, show_default=False)
+    return Annotated[kind | None, option]
+
+
+def _help(parameter: Parameter) -> str:
+    unit = f" Unit: {parameter.unit}." if parameter.unit else ""
+    default = f" Default: {parameter.default}." if parameter.default else ""
+    return f"{parameter.meaning}{unit}{default}"

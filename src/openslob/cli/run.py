@@ -1,0 +1,70 @@
+"""`slob run`: run a workload and write its record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from openslob.cli.live import LiveLine, stoppable
+from openslob.cli.options import Resolved, with_workload
+from openslob.engines.registry import resolve
+from openslob.errors import SlobError, UsageError, VerdictError
+from openslob.record.model import Holds, RunRecord, Status
+from openslob.report.text import render
+from openslob.run import runner
+
+RESULTS = Annotated[Path, typer.Option(envvar="SLOB_RESULTS", metavar="DIR", help="Where records lie.")]
+NAME = Annotated[str, typer.Option(help="What to call the run.")]
+JSON = Annotated[bool, typer.Option("--json", help="Print the record as JSON.")]
+REQUIRE = Annotated[
+    list[str] | None,
+    typer.Option(metavar="VERDICT", help="Exit with 3 if this verdict does not hold; may be given several times."),
+]
+
+
+@with_workload
+def run(
+    resolved: Resolved,
+    name: NAME = "run",
+    results: RESULTS = Path("results"),
+    require: REQUIRE = None,
+    json: JSON = False,
+) -> None:
+    """Run a workload on loaded data: warm-up, measured window, record, report.
+
+    Example: slob run --sessions 8 --update-pct 10 --run-time 60
+    """
+    engine, _ = resolve(resolved.target.reveal())
+    request = runner.Request(resolved.workload, name, results, resolved.notices, resolved.sources)
+    live = LiveLine()
+    with stoppable() as interrupt:
+        try:
+            finished = runner.run(engine, request, interrupt, live, render)
+        finally:
+            live.clear()
+    print(finished.record.model_dump_json(indent=1) if json else render(finished.record))
+    judge(finished.record, required_of(resolved, require))
+
+
+def required_of(resolved: Resolved, require: list[str] | None) -> list[str]:
+    """Names of the verdicts that were asked for; stating a mode asks for its proof."""
+    return [*(require or ()), *(["mode"] if resolved.workload.mode else ())]
+
+
+def judge(record: RunRecord, required: list[str]) -> None:
+    """The exit code: 1 for a run that was stopped, 3 for a verdict that was asked for and does not hold."""
+    if record.status is not Status.COMPLETE:
+        raise SlobError("the run was stopped before its end; its record says interrupted")
+    by_name = {verdict.name: verdict for verdict in record.verdicts}
+    for name in required:
+        if name not in by_name:
+            raise UsageError(f"--require {name}: there is no such verdict", f"there are {', '.join(by_name)}")
+        if by_name[name].verdict is not Holds.HOLDS:
+            raise VerdictError(f"verdict {name} {by_name[name].verdict}: {by_name[name].why}")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(run)

@@ -1,0 +1,39 @@
+"""`slob show`: the report of one record."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from openslob.record import store
+from openslob.report.format import printable
+from openslob.report.text import render
+
+RECORD = Annotated[str, typer.Argument(help="A path, an id, the beginning of just one id, or latest.")]
+RESULTS = Annotated[Path, typer.Option(envvar="SLOB_RESULTS", metavar="DIR", help="Where records lie.")]
+JSON = Annotated[bool, typer.Option("--json", help="Print the record as JSON.")]
+
+
+def show(record: RECORD = "latest", results: RESULTS = Path("results"), as_json: JSON = False) -> None:
+    """Show the report of a record; without an argument that of the latest one.
+
+    Example: slob show 20260301-12
+    """
+    path = store.resolve(record, results)
+    loaded = store.load(path)
+    folder = path if path.is_dir() else path.parent
+    if pid := store.running_pid(folder):
+        print(f"slob: this run is still going on (process {pid}); its record is written at its end", file=sys.stderr)
+    if as_json:
+        print(json.dumps(loaded.model_dump(mode="json"), indent=1))
+    else:
+        print(printable(render(loaded, folder), sys.stdout.encoding), end="")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(show)

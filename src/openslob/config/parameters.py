@@ -1,0 +1,120 @@
+"""What users are told of each parameter, derived from the fields of `Workload`: flags, errors, documentation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from typing import get_args
+
+from annotated_types import Ge, Le
+from pydantic.fields import FieldInfo
+
+from openslob.units import Extent
+from openslob.workload import LARGEST_BLOCKS, LARGEST_BYTES, SMALLEST_BYTES, Workload
+
+ENVIRONMENT_PREFIX = "SLOB_"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter as users meet it.
+
+    ``name`` is the field's name, ``slob`` the name in configuration files; ``allowed`` says in words what it takes,
+    ``placeholder`` in short; ``default`` is what holds if it is not given, empty for nothing.
+    """
+
+    name: str
+    slob: str
+    unit: str
+    group: str
+    meaning: str
+    allowed: str
+    placeholder: str
+    default: str
+    is_switch: bool
+
+    @property
+    def flag(self) -> str:
+        """Its flag on the command line."""
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def variable(self) -> str:
+        """Its environment variable."""
+        return ENVIRONMENT_PREFIX + self.slob
+
+
+@cache
+def parameters() -> dict[str, Parameter]:
+    """Every parameter by its field's name, in the order of `Workload`."""
+    return {name: _parameter(name, field) for name, field in Workload.model_fields.items()}
+
+
+@cache
+def by_slob_name() -> dict[str, Parameter]:
+    """Every parameter by its name in configuration files."""
+    return {parameter.slob: parameter for parameter in parameters().values()}
+
+
+def _parameter(name: str, field: FieldInfo) -> Parameter:
+    facts = field.json_schema_extra
+    assert isinstance(facts, dict), f"{name} lacks its SLOB name, unit and group"
+    return Parameter(
+        name=name,
+        slob=str(facts["slob"]),
+        unit=str(facts["unit"]),
+        group=str(facts["group"]),
+        meaning=str(field.description),
+        allowed=_allowed(field),
+        placeholder=_placeholder(field),
+        default=shown(field.default),
+        is_switch=field.annotation is bool,
+    )
+
+
+def shown(value: object) -> str:
+    """A parameter's value as configuration files write it; empty for None."""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, float):
+        return f"{value:g}"
+    return "" if value is None else str(value)
+
+
+def _kind(field: FieldInfo) -> type:
+    kinds: tuple[type, ...] = get_args(field.annotation) or (field.annotation,)
+    return next(kind for kind in kinds if kind is not type(None))
+
+
+def _choices(kind: type) -> list[str]:
+    return [member.value for member in kind] if issubclass(kind, Enum) else []
+
+
+def _range(field: FieldInfo) -> tuple[object, object]:
+    """Lowest and highest value; every number has both, so that an error can say what is allowed."""
+    (low,) = (bound.ge for bound in field.metadata if isinstance(bound, Ge))
+    (high,) = (bound.le for bound in field.metadata if isinstance(bound, Le))
+    return low, high
+
+
+def _allowed(field: FieldInfo) -> str:
+    kind = _kind(field)
+    if kind is bool:
+        return "TRUE or FALSE"
+    if kind is Extent:
+        least, most = (Extent(amount, in_bytes=True) for amount in (SMALLEST_BYTES, LARGEST_BYTES))
+        return f"1 to {LARGEST_BLOCKS} blocks, or a size from {least} to {most} (suffix K, M, G or T)"
+    if choices := _choices(kind):
+        return " or ".join(choices)
+    low, high = _range(field)
+    return f"{'a whole number' if kind is int else 'a number'} from {low} to {high}"
+
+
+def _placeholder(field: FieldInfo) -> str:
+    kind = _kind(field)
+    if kind is Extent:
+        return "BLOCKS|SIZE"
+    if kind is bool or _choices(kind):
+        return "|".join(_choices(kind)) or "TRUE|FALSE"
+    return "..".join(map(str, _range(field)))

@@ -1,0 +1,168 @@
+"""Brings flags, environment, file and defaults together; the stronger wins, and each value's origin is kept."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from openslob.config.legacy import ALIASES, translate
+from openslob.config.parameters import ENVIRONMENT_PREFIX, Parameter, by_slob_name, parameters
+from openslob.config.setting import Setting
+from openslob.config.shell import read_shell
+from openslob.config.toml import read_toml
+from openslob.errors import UsageError
+from openslob.workload import Workload
+
+DEFAULT_FILE = Path("slob.toml")
+DEFAULT = "default"
+# Variables with our prefix that are no parameters but are read elsewhere.
+OTHER_VARIABLES = frozenset({"SLOB_TARGET", "SLOB_CONFIG"})
+
+Layer = Mapping[str, Setting]
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """A workload's values as asked for. ``sources`` tells where each came from: ``flag``, ``environment``, file and
+    line, ``default``. ``notices`` are to be told to the user and kept in the record.
+    """
+
+    workload: Workload
+    sources: Mapping[str, str]
+    notices: Sequence[str]
+
+
+def resolve(flags: Mapping[str, str], config: Path | None, environment: Mapping[str, str]) -> Resolution:
+    """The workload that results. ``flags`` holds the given ones by field name; without ``config``, ./slob.toml counts.
+
+    UsageError, one line, for whatever is unknown or not allowed.
+    """
+    from_file, notices = _file_layer(config, environment)
+    layers = [from_file, _environment_layer(environment, notices), _flag_layer(flags)]
+    given = _merge(layers, notices)
+    sources = {name: given[name].where if name in given else DEFAULT for name in parameters()}
+    if config and not _is_toml(config) and sources["schemas"] == DEFAULT:
+        notices.append(f"{config} gives no number of schemas: --schemas {parameters()['schemas'].default} counts")
+    return Resolution(_validated(given), sources, tuple(notices))
+
+
+def _flag_layer(flags: Mapping[str, str]) -> Layer:
+    return {name: Setting(parameters()[name].slob, value, "flag") for name, value in flags.items()}
+
+
+def _environment_layer(environment: Mapping[str, str], notices: list[str]) -> Layer:
+    layer = {}
+    for variable, value in sorted(environment.items()):
+        if not variable.startswith(ENVIRONMENT_PREFIX) or variable in OTHER_VARIABLES:
+            continue
+        parameter = by_slob_name().get(variable.removeprefix(ENVIRONMENT_PREFIX))
+        if parameter and value:
+            layer[parameter.name] = Setting(parameter.slob, value, "environment")
+        elif not parameter:
+            if near := _nearest(variable, [one.variable for one in parameters().values()]):
+                raise UsageError(f"the environment variable {variable} is no parameter", f"did you mean {near}?")
+            notices.append(f"the environment variable {variable} is no parameter and is not used")
+    return layer
+
+
+def _file_layer(config: Path | None, environment: Mapping[str, str]) -> tuple[Layer, list[str]]:
+    path = config or DEFAULT_FILE
+    if config is None and not path.is_file():
+        return {}, []
+    try:
+        text = path.read_bytes().decode("utf-8", errors="replace")
+    except OSError as error:
+        raise UsageError(f"the configuration file {path} can't be read: {error.strerror}") from None
+    notices: list[str] = []
+    if _is_toml(path):
+        settings = read_toml(text, str(path))
+    else:
+        settings, notices = translate(read_shell(text, str(path), environment))
+    if config is None:
+        notices.insert(0, f"./{path} is read")
+    return _known(settings, notices), notices
+
+
+def _is_toml(path: Path) -> bool:
+    return path.suffix.lower() == ".toml"
+
+
+def _known(settings: Iterable[Setting], notices: list[str]) -> Layer:
+    """The file's settings by field name. A later one replaces an earlier one of the same spelling, as in a shell."""
+    layer: dict[str, Setting] = {}
+    for setting in settings:
+        key = setting.key.upper()
+        parameter = by_slob_name().get(ALIASES.get(key, key))
+        if not parameter:
+            near = _nearest(key, by_slob_name())
+            raise UsageError(
+                f"{setting.where}: {setting.key} is no parameter", f"did you mean {near}?" if near else _REMEDY
+            )
+        before = layer.get(parameter.name)
+        if before and before.key != setting.key:
+            raise UsageError(
+                f"{setting.where}: {setting.key} is what {before.key} ({before.where}) is", "keep one of them"
+            )
+        layer[parameter.name] = setting
+    for name in [name for name, setting in layer.items() if not setting.value]:
+        empty = layer.pop(name)
+        notices.append(
+            f"{empty.where}: {empty.key} is empty: its default counts, {parameters()[name].default or 'none'}"
+        )
+    return layer
+
+
+_REMEDY = "`slob run --help` lists them"
+
+
+def _nearest(word: str, known: Iterable[str]) -> str:
+    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=0.75)), "")
+
+
+def _merge(layers: Sequence[Layer], notices: list[str]) -> Layer:
+    """The strongest setting of each. SESSIONS and THREADS_PER_SCHEMA say the same thing, so the stronger is kept."""
+    merged: dict[str, Setting] = {}
+    for layer in layers:
+        if "threads_per_schema" in layer and "sessions" not in layer and "sessions" in merged:
+            weaker = merged.pop("sessions")
+            notices.append(
+                f"THREADS_PER_SCHEMA ({layer['threads_per_schema'].where}) overrides SESSIONS ({weaker.where})"
+            )
+        merged.update(layer)
+    if "threads_per_schema" in merged and "sessions" in merged:
+        notices.append(f"SESSIONS ({merged['sessions'].where}) counts, THREADS_PER_SCHEMA does not")
+    return merged
+
+
+def _validated(given: Layer) -> Workload:
+    try:
+        return Workload.model_validate({name: setting.value for name, setting in given.items()})
+    except ValidationError as error:
+        raise _explained(error, given) from None
+
+
+def _explained(error: ValidationError, given: Layer) -> UsageError:
+    first, *others = error.errors(include_url=False)
+    if not first["loc"]:
+        return UsageError(_across(first["msg"].removeprefix("Value error, "), given))
+    wrong = [given[str(one["loc"][0])].key for one in others if one["loc"]]
+    also = f"; also wrong: {', '.join(wrong)}" if wrong else ""
+    name = str(first["loc"][0])
+    return UsageError(_not_allowed(parameters()[name], given[name]) + also)
+
+
+def _not_allowed(parameter: Parameter, setting: Setting) -> str:
+    value = setting.value if len(setting.value) <= 60 else setting.value[:60] + "…"
+    where = {"flag": parameter.flag, "environment": parameter.variable}.get(setting.where, setting.where)
+    return f"{setting.key}={value} ({where}) is not allowed; allowed is {parameter.allowed}"
+
+
+def _across(message: str, given: Layer) -> str:
+    """A message about several parameters, with where each of them was set."""
+    named = [one for one in parameters().values() if one.slob in message.replace("=", " ").split()]
+    origins = ", ".join(f"{one.slob}: {given[one.name].where if one.name in given else DEFAULT}" for one in named)
+    return f"{message} ({origins})"

@@ -1,0 +1,101 @@
+"""Disk space, atomic files, direct I/O and the page cache: what loads, servers and records ask of a file system."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from openslob.errors import SlobError
+from openslob.units import format_bytes
+
+# A full disk under a running database stops it and can cost its data, so some is always left alone.
+RESERVE_BYTES = 1024**3
+RESERVE_SHARE = 0.05
+# The largest logical sector in use: a transfer of this size and alignment is valid for O_DIRECT everywhere.
+_DIRECT_UNIT = 4096
+
+
+def existing_parent(path: Path) -> Path:
+    """``path`` itself, or the nearest directory above it that exists."""
+    return path if path.exists() else existing_parent(path.parent)
+
+
+def require_space(path: Path, needed_bytes: int, purpose: str) -> None:
+    """SlobError with the figures unless ``needed_bytes`` fit on the file system of ``path`` and a reserve stays free.
+
+    ``path`` need not exist yet.
+    """
+    usage = shutil.disk_usage(existing_parent(path))
+    reserve = max(RESERVE_BYTES, int(usage.total * RESERVE_SHARE))
+    if usage.free >= needed_bytes + reserve:
+        return
+    raise SlobError(
+        f"{purpose} needs {format_bytes(needed_bytes)} at {path} and {format_bytes(reserve)} kept in reserve, "
+        f"but {format_bytes(usage.free)} are free",
+        "ask for less or use another disk",
+    )
+
+
+def write_atomically(path: Path, text: str, mode: int = 0o644) -> None:
+    """Write a whole file that readers and crashes see either as it was or complete."""
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
+        try:
+            file.write(text)
+            file.flush()
+            os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+            Path(file.name).replace(path)
+        except BaseException:
+            Path(file.name).unlink(missing_ok=True)
+            raise
+
+
+def supports_direct_io(directory: Path) -> bool:
+    """Whether files in ``directory`` can be written past the page cache; tried out, as no file system says so."""
+    flag = getattr(os, "O_DIRECT", 0)
+    if not flag:
+        return False
+    path = directory / f".direct-io-{os.getpid()}"
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | flag, 0o600)
+        try:
+            # anonymous maps are page-aligned, as O_DIRECT wants its buffers
+            with mmap.mmap(-1, _DIRECT_UNIT) as buffer:
+                return os.write(handle, buffer) == _DIRECT_UNIT
+        finally:
+            os.close(handle)
+    except OSError:
+        return False
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def bytes_on_disk(directory: Path) -> int:
+    """Bytes allocated to all files below ``directory``; files that vanish meanwhile count as nothing."""
+    total = 0
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            try:
+                total += os.lstat(f"{folder}/{name}").st_blocks * 512  # POSIX counts st_blocks in 512 bytes
+            except FileNotFoundError:
+                continue
+    return total
+
+
+def forget_cached(directory: Path) -> None:
+    """Ask the kernel to drop the page cache of all files below ``directory``; only clean pages go."""
+    if not hasattr(os, "posix_fadvise"):
+        return
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            try:
+                handle = os.open(f"{folder}/{name}", os.O_RDONLY | os.O_NOFOLLOW)
+            except OSError:  # gone meanwhile, or a link: nothing of ours is cached there
+                continue
+            try:
+                os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
+            finally:
+                os.close(handle)

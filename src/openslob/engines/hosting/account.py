@@ -1,0 +1,104 @@
+"""The operating-system account that managed servers run under.
+
+Database servers refuse to run as root, so root serves them through an unprivileged system user of our own. Anybody
+else runs them as themselves.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from openslob.errors import SlobError
+
+SYSTEM_USER = "openslob"
+
+
+@dataclass(frozen=True)
+class Account:
+    """Who runs the servers. ``switched``: it is not the user we run as, so files must be given to it."""
+
+    name: str
+    uid: int
+    gid: int
+    switched: bool
+
+    def run(
+        self, argv: Sequence[str | Path], text: str = "", timeout: float | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a program as this account with ``text`` as its input and a bare environment; output is captured.
+
+        The bare environment keeps the caller's own PG…, MYSQL… or locale variables from changing the server.
+        """
+        return subprocess.run(
+            [str(part) for part in argv],
+            input=text,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout,
+            check=False,
+            cwd="/",
+            env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "LC_MESSAGES": "C", "TZ": "UTC"},
+            user=self.uid if self.switched else None,
+            group=self.gid if self.switched else None,
+            extra_groups=[] if self.switched else None,
+        )
+
+    def make_private(self, directory: Path) -> None:
+        """Make a directory, parents included, that only this account (and root) can enter."""
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self.switched:
+            os.chown(directory, self.uid, self.gid)
+
+    def share(self, path: Path, mode: int) -> None:
+        """Let this account read something that stays ours."""
+        if self.switched:
+            os.chown(path, 0, self.gid)
+        path.chmod(mode)
+
+    def can(self, what: str, path: Path) -> bool:
+        """Whether the account may ``r``, ``w`` or ``x`` a path, asked of the kernel as that account."""
+        return self.run(["test", f"-{what}", path]).returncode == 0
+
+
+def current_user() -> str:
+    """Login name of the user we run as."""
+    return pwd.getpwuid(os.geteuid()).pw_name
+
+
+def server_account() -> Account:
+    """The account for servers that we start; made when we are root and it is missing. SlobError when impossible."""
+    if os.geteuid() != 0:
+        return Account(current_user(), os.geteuid(), os.getegid(), switched=False)
+    entry = _entry() or _create()
+    if entry.pw_uid == 0:
+        raise SlobError(f"the system user {SYSTEM_USER} has user id 0", "give it another one or remove it")
+    return Account(entry.pw_name, entry.pw_uid, entry.pw_gid, switched=True)
+
+
+def _entry() -> pwd.struct_passwd | None:
+    try:
+        return pwd.getpwnam(SYSTEM_USER)
+    except KeyError:
+        return None
+
+
+def _create() -> pwd.struct_passwd:
+    command = ["useradd", "--system", "--no-create-home", "--home-dir", "/nonexistent", "--shell", "/usr/sbin/nologin"]
+    try:
+        done = subprocess.run([*command, SYSTEM_USER], capture_output=True, text=True, check=False)
+        reason = done.stderr.strip()
+    except OSError as error:
+        reason = str(error)
+    # somebody else may have made it at the same moment, so the result counts, not the exit code
+    if entry := _entry():
+        return entry
+    raise SlobError(
+        f"database servers refuse to run as root and the system user {SYSTEM_USER} could not be made ({reason})",
+        f"run as another user or make it: {' '.join(command)} {SYSTEM_USER}",
+    )

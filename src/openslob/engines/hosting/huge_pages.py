@@ -1,0 +1,70 @@
+"""Huge pages for a server's cache: taken from the kernel before it starts, given back when it stops (Linux, root)."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from openslob.errors import SlobError, UsageError
+
+_POOL = Path("/proc/sys/vm/nr_hugepages")
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+@dataclass(frozen=True)
+class HugePages:
+    """The kernel's pool of huge pages: all, and those nobody has taken or reserved."""
+
+    total: int
+    available: int
+
+
+def parse_meminfo(text: str) -> HugePages:
+    """The pool by the text of /proc/meminfo."""
+    figures = {line.split(":")[0]: int(line.split()[1]) for line in text.splitlines() if line.startswith("HugePages_")}
+    return HugePages(figures["HugePages_Total"], figures["HugePages_Free"] - figures["HugePages_Rsvd"])
+
+
+def boot_id() -> str:
+    """This boot of the kernel; pages that were added before another one are gone by themselves."""
+    return _BOOT_ID.read_text(encoding="ascii").strip()
+
+
+def check_allowed() -> None:
+    """UsageError unless we may change the pool."""
+    if os.geteuid() != 0 or not _POOL.exists():
+        raise UsageError("--huge-pages needs Linux and root, to reserve the pages", "leave it out")
+
+
+def reserve(needed: int) -> int:
+    """Raise the pool until ``needed`` pages are available; returns how many were added. SlobError if it can't be."""
+    pool = _pool()
+    missing = needed - pool.available
+    if missing <= 0:
+        return 0
+    _resize(pool.total + missing)
+    short = needed - _pool().available
+    if short <= 0:
+        return missing
+    _resize(pool.total)
+    raise SlobError(
+        f"the kernel could not reserve {missing} more huge pages, {short} are missing",
+        "use a smaller --cache, free some memory or leave out --huge-pages",
+    )
+
+
+def give_back(added: int) -> None:
+    """Shrink the pool by the pages we added, as far as nobody uses them."""
+    pool = _pool()
+    surplus = min(added, pool.available)
+    if surplus > 0:
+        _resize(pool.total - surplus)
+
+
+def _pool() -> HugePages:
+    return parse_meminfo(Path("/proc/meminfo").read_text(encoding="ascii"))
+
+
+def _resize(pages: int) -> None:
+    _POOL.write_text(f"{pages}\n", encoding="ascii")

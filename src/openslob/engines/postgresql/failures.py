@@ -1,0 +1,49 @@
+"""Server errors in the user's words: what happened, why, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+from psycopg import errors
+
+from openslob.errors import SlobError
+
+_REMEDIES: tuple[tuple[type[psycopg.Error], str], ...] = (
+    (errors.DiskFull, "free space or choose a smaller SCALE, then try again"),
+    (errors.TooManyConnections, "raise max_connections or use fewer sessions"),
+    (errors.InsufficientPrivilege, "grant the right, or use a role that has it"),
+    (errors.AdminShutdown, "somebody ended it or stopped the server; see the server's log"),
+    (errors.CrashShutdown, "the server crashed; see its log"),
+    (errors.CannotConnectNow, "the server is starting or stopping; try again in a moment"),
+    (errors.QueryCanceled, "somebody cancelled it"),
+    (errors.UndefinedTable, "the data are not there; run `slob load` first"),
+    (errors.UndefinedFunction, "the work loop is not there or of another version; run `slob load` again"),
+    (errors.InvalidPassword, "set PGPASSWORD or a password file"),
+)
+
+
+def explain_error(error: psycopg.Error) -> str:
+    """The first line of a server's error, without its prefix."""
+    text = error.diag.message_primary or str(error) or type(error).__name__
+    return text.strip().splitlines()[0].removeprefix("FATAL:").strip()
+
+
+def remedy_for(error: psycopg.Error) -> str:
+    """What a user can do about a server's error; empty when it speaks for itself."""
+    for kind, remedy in _REMEDIES:
+        if isinstance(error, kind):
+            return remedy
+    if isinstance(error, psycopg.OperationalError):
+        return "check that the server is running and see its log"
+    return ""
+
+
+@contextmanager
+def reported(what: str) -> Iterator[None]:
+    """Turn a driver's error inside the block into one line that begins with ``what``."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise SlobError(f"{what}: {explain_error(error)}", remedy_for(error)) from error

@@ -1,0 +1,35 @@
+"""Names of everything the product keeps in a database: all of it stands in one schema."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from psycopg import sql
+
+DEFAULT_SCHEMA = "slob"
+
+
+@dataclass(frozen=True)
+class Names:
+    """Quoted identifiers of the objects in ``schema``; numbers are SLOB's schema numbers, from 1."""
+
+    schema: str = DEFAULT_SCHEMA
+
+    def _in_schema(self, name: str) -> sql.Identifier:
+        return sql.Identifier(self.schema, name)
+
+    def cf1(self, number: int) -> sql.Identifier:
+        """Table of one row a block."""
+        return self._in_schema(f"cf1_{number}")
+
+    def cf2(self, number: int) -> sql.Identifier:
+        """The short-scan table."""
+        return self._in_schema(f"cf2_{number}")
+
+    def procedure(self, number: int) -> sql.Identifier:
+        """The work loop over the tables of one schema."""
+        return self._in_schema(f"slice_{number}")
+
+    def manifest(self) -> sql.Identifier:
+        """What was loaded and whether it was verified."""
+        return self._in_schema("manifest")

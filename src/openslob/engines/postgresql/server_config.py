@@ -1,0 +1,218 @@
+"""The configuration of a managed PostgreSQL server, as pure functions of its specification.
+
+The file that comes out also says everything else that decides how the server runs (programs, CPUs), so that comparing
+it with the one on disk tells whether a running server is the one that is asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from openslob.engines.base import ServerSpec
+from openslob.engines.hosting.cpus import check_cpus
+from openslob.engines.hosting.huge_pages import check_allowed
+from openslob.engines.postgresql.binaries import major
+from openslob.errors import UsageError
+from openslob.units import KIB, MIB, format_bytes
+
+ROLE = "slob"
+DATABASE = "slob"
+PORT = 5432  # part of the socket's file name only: the server listens on no network
+SOCKET = f".s.PGSQL.{PORT}"
+# sun_path has 108 bytes, one of them the closing zero
+_SOCKET_PATH_MAX = 107
+# Connections beyond the sessions: samplers, loaders, the superuser's reserve (3) and a person with psql.
+_MORE_CONNECTIONS = 32
+# min_wal_size must be at least two segments of 16 MB, and a WAL that small checkpoints all the time.
+_LOG_MIN = 64 * MIB
+_CACHE_MIN = 1 * MIB
+_DIRECT_IO_SINCE = 16
+_HUGE_PAGE_COUNT_SINCE = 15
+# A load writes its tables without WAL where it can; what WAL there is should not force checkpoints.
+_BULK_LOG_FACTOR = 4
+# How the server's log and its programs mark what went wrong, and what they say of the end that follows from it.
+_GRAVE = ("FATAL:", "PANIC:", "ERROR:", "error:", "could not ")
+_EPILOGUE = ("database system is shut down", "could not start server", "contains errors", "HINT:", "DETAIL:")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the parts of one server are; ``place`` holds the data directory and may be on another disk."""
+
+    base: Path
+    place: Path
+
+    @property
+    def data(self) -> Path:
+        """The data directory."""
+        return self.place / "data"
+
+    @property
+    def run(self) -> Path:
+        """Directory of the socket."""
+        return self.base / "run"
+
+    @property
+    def socket(self) -> Path:
+        """The socket itself."""
+        return self.run / SOCKET
+
+    @property
+    def log(self) -> Path:
+        """The server's log file."""
+        return self.base / "log" / "server.log"
+
+    @property
+    def config(self) -> Path:
+        """Our settings, included by postgresql.conf."""
+        return self.base / "slob.conf"
+
+    @property
+    def hba(self) -> Path:
+        """Who may connect."""
+        return self.base / "pg_hba.conf"
+
+    @property
+    def ident(self) -> Path:
+        """Which users of the operating system may be which role."""
+        return self.base / "pg_ident.conf"
+
+    @property
+    def url(self) -> str:
+        """Target URL of the database."""
+        return f"postgresql:///{DATABASE}?host={quote(str(self.run), safe='/')}&port={PORT}&user={ROLE}"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One line of the configuration and why it is there."""
+
+    name: str
+    value: str
+    why: str = ""
+
+    def __str__(self) -> str:
+        quoted = self.value.replace("'", "''")
+        return f"{self.name} = '{quoted}'" + (f"  # {self.why}" if self.why else "")
+
+
+def check_spec(spec: ServerSpec) -> None:
+    """UsageError naming the first value that PostgreSQL can't be run with on this host."""
+    if spec.io not in ("direct", "buffered"):
+        raise UsageError(f"--io {spec.io} is not known", "use direct or buffered")
+    if spec.io == "direct" and major(spec.version) < _DIRECT_IO_SINCE:
+        raise UsageError(
+            f"PostgreSQL {spec.version} has no direct I/O ({_DIRECT_IO_SINCE} and later have)", "use --io buffered"
+        )
+    if spec.cache_bytes < _CACHE_MIN:
+        raise UsageError(f"--cache {format_bytes(spec.cache_bytes)} is too small", "give at least 1M")
+    if spec.log_bytes < _LOG_MIN:
+        raise UsageError(f"--log-size {format_bytes(spec.log_bytes)} is too small", "give at least 64M")
+    if spec.max_sessions < 1:
+        raise UsageError(f"--max-sessions {spec.max_sessions} is too small", "give at least 1")
+    check_cpus(spec.cpus)
+    if spec.huge_pages:
+        check_allowed()
+        if major(spec.version) < _HUGE_PAGE_COUNT_SINCE:
+            raise UsageError(
+                f"PostgreSQL {spec.version} can't tell how many huge pages it needs", "leave out --huge-pages"
+            )
+
+
+def check_socket_path(layout: Layout) -> None:
+    """UsageError when the operating system can't bind a socket with so long a path."""
+    length = len(str(layout.socket).encode())
+    if length > _SOCKET_PATH_MAX:
+        raise UsageError(
+            f"the socket path {layout.socket} has {length} bytes and {_SOCKET_PATH_MAX} are allowed",
+            "set OPENSLOB_HOME to a shorter directory (the data can stay elsewhere by --data-dir) or shorten the name",
+        )
+
+
+def settings(spec: ServerSpec, layout: Layout, bulk: bool) -> list[Setting]:
+    """All settings that we make; everything else stays as the version has it. ``bulk``: for the time of a load."""
+    return [*_access(spec, layout), *_storage(spec, bulk), *_behaviour()]
+
+
+def _access(spec: ServerSpec, layout: Layout) -> list[Setting]:
+    return [
+        Setting("listen_addresses", "", "the socket only, nothing on the network"),
+        Setting("unix_socket_directories", f'"{layout.run}"', "a list, so quoted for a path with commas"),
+        Setting("port", str(PORT)),
+        Setting("hba_file", str(layout.hba)),
+        Setting("ident_file", str(layout.ident)),
+        Setting("max_connections", str(spec.max_sessions + _MORE_CONNECTIONS), "sessions, samplers and loaders"),
+    ]
+
+
+def _storage(spec: ServerSpec, bulk: bool) -> list[Setting]:
+    direct = spec.io == "direct" and not bulk
+    log_mib = spec.log_bytes // MIB
+    lines = [
+        Setting("shared_buffers", f"{spec.cache_bytes // KIB}kB"),
+        Setting("huge_pages", "on" if spec.huge_pages else "try"),
+        Setting("max_wal_size", f"{log_mib * (_BULK_LOG_FACTOR if bulk else 1)}MB"),
+        Setting("min_wal_size", f"{log_mib}MB", "files are used again, as on a server that has run for long"),
+        Setting("checkpoint_timeout", "30min", "no checkpoint by time within a usual run; those by WAL stay"),
+        Setting("wal_level", "minimal" if bulk else "replica", "minimal: a new table is loaded without WAL"),
+        Setting("fsync", "on"),
+        Setting("full_page_writes", "on"),
+        Setting("synchronous_commit", "on"),
+    ]
+    if major(spec.version) >= _DIRECT_IO_SINCE:
+        why = "8 KB direct writes one by one make a load several times slower" if bulk else "reads reach the device"
+        lines.append(Setting("debug_io_direct", "data" if direct else "", why))
+    if bulk:
+        lines.append(Setting("max_wal_senders", "0", "wal_level=minimal demands it"))
+    return lines
+
+
+def _behaviour() -> list[Setting]:
+    return [
+        Setting("track_io_timing", "on", "latencies of reads and writes"),
+        Setting("track_wal_io_timing", "on"),
+        Setting("jit", "off", "compiling costs more than these statements take"),
+        Setting("autovacuum", "on", "as in real life; the test's own tables set theirs"),
+        Setting("update_process_title", "off", "a system call at every statement"),
+        Setting("logging_collector", "off", "pg_ctl sends the log to a file without another process"),
+        Setting("log_checkpoints", "on", "a checkpoint explains a dip"),
+        Setting("log_line_prefix", "%m [%p] "),
+        Setting("log_timezone", "UTC"),
+    ]
+
+
+def config_text(spec: ServerSpec, layout: Layout, bin_dir: Path, bulk: bool) -> str:
+    """The whole configuration file; two servers are run alike exactly if their files are the same."""
+    head = [
+        f"# Written by slob for the managed server {spec.name}; changes are overwritten at the next start.",
+        f"# programs: {bin_dir}",
+        f"# CPUs: {spec.cpus or 'all'}",
+        f"# purpose: {'load' if bulk else 'measurement'}",
+    ]
+    return "\n".join([*head, *map(str, settings(spec, layout, bulk))]) + "\n"
+
+
+HBA_TEXT = f"""# Written by slob: local processes of the users in pg_ident.conf, nobody else; no trust, no passwords.
+local all {ROLE} peer map={ROLE}
+"""
+
+
+def ident_text(users: set[str]) -> str:
+    """The map that lets these users of the operating system be the superuser."""
+    return "".join(f'{ROLE} "{user}" {ROLE}\n' for user in sorted(users))
+
+
+def last_complaint(log: str) -> str:
+    """The last line of a server's log or a program's errors that says what went wrong, without its time stamp."""
+    lines = [line for line in log.splitlines() if line.strip()]
+    grave = [line for line in lines if any(mark in line for mark in _GRAVE)]
+    # what explains is followed by lines, FATAL too, that only report the end
+    said = _without_epilogue(grave) or _without_epilogue(lines) or lines
+    return re.sub(r"^[\d-]+ [\d:.]+ \w+ \[\d+\] ", "", said[-1].strip()) if said else ""
+
+
+def _without_epilogue(lines: list[str]) -> list[str]:
+    return [line for line in lines if not any(mark in line for mark in _EPILOGUE)]

@@ -1,0 +1,204 @@
+"""One connection that runs the work loop: how a plan becomes parameters of the slice procedure and its row a result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import dict_row
+
+from openslob.engines.base import SessionPlan, SliceOrder, SliceResult
+from openslob.engines.postgresql.failures import reported
+from openslob.engines.postgresql.names import Names
+from openslob.engines.postgresql.plans import explain
+from openslob.engines.sql import read_sql
+from openslob.errors import SlobError
+from openslob.histogram import Histogram
+from openslob.method import OpKind
+from openslob.workload import CommitMode, RedoStress, Workload
+
+PACKAGE = "openslob.engines.postgresql"
+BUCKETS_A_KIND = 2000
+KINDS = (OpKind.SELECT, OpKind.UPDATE, OpKind.SCAN)
+NO_LIMIT = 2**62
+_RESULT_COLUMNS = (
+    *("began_at", "ended_at", "ops", "rows_read", "rows_updated", "rows_scanned"),
+    *("sum_us", "max_us", "bucket", "bucket_count"),
+)
+# Keys are drawn with setseed/random, whose seed is a number in [-1, 1]; a prime spreads neighbouring seeds over it.
+_SEED_STEPS = 1_000_003
+
+_COMMIT_SETTING = {CommitMode.WAIT: "on", CommitMode.NOWAIT: "off"}
+
+
+def written_columns(workload: Workload) -> tuple[str, ...]:
+    """Columns that an update sets."""
+    if workload.redo_stress is RedoStress.HEAVY:
+        return tuple(f"c{number}" for number in range(2, 21))
+    return ("c2", "c20")
+
+
+def compose_slice(names: Names, schema: int, workload: Workload) -> sql.Composed:
+    """The statement that creates the slice procedure of one schema for this workload."""
+    assignments = [
+        sql.SQL("{} = fresh[{}]").format(sql.Identifier(column), sql.Literal(place))
+        for place, column in enumerate(written_columns(workload), start=1)
+    ]
+    return sql.SQL(read_sql(PACKAGE, "slice")).format(
+        procedure=names.procedure(schema),
+        cf1=names.cf1(schema),
+        cf2=names.cf2(schema),
+        hot_cf1=names.cf1(1),
+        hot_cf2=names.cf2(1),
+        assignments=sql.SQL(", ").join(assignments),
+    )
+
+
+def slice_parameters(plan: SessionPlan) -> dict[str, Any]:
+    """The parameters of the procedure that stay the same in every slice of a session."""
+    load = plan.workload
+    hotspot_key, hotspot_keys = plan.hotspot or (1, plan.scale)
+    return {
+        "scale": plan.scale,
+        "work_unit": load.work_unit,
+        "update_work_unit": load.rows_per_update,
+        "update_pct": load.update_pct,
+        "update_phase": plan.phases.update,
+        "scan_pct": load.scan_pct,
+        "scan_phase": plan.phases.scan,
+        "hotspot_every": load.hotspot_frequency if plan.hotspot else 0,
+        "hotspot_phase": plan.phases.hotspot,
+        "hotspot_key": hotspot_key,
+        "hotspot_keys": hotspot_keys,
+        "hot_schema_every": load.hot_schema_frequency,
+        "hot_schema_phase": plan.phases.hot_schema,
+        "think_every": load.think_tm_frequency,
+        "think_phase": plan.phases.think,
+        "think_min": load.think_tm_min,
+        "think_max": load.think_tm_max,
+        "tag": plan.tag,
+        "random_values": load.obfuscate_columns,
+        "written_columns": len(written_columns(load)),
+    }
+
+
+def to_result(row: Mapping[str, Any]) -> SliceResult:
+    """The procedure's row as a result."""
+    latency = {kind: Histogram() for kind in KINDS}
+    places: dict[OpKind, list[tuple[int, int]]] = {kind: [] for kind in KINDS}
+    for place, count in zip(row["bucket"] or (), row["bucket_count"] or (), strict=True):
+        places[KINDS[place // BUCKETS_A_KIND]].append((place % BUCKETS_A_KIND, count))
+    for kind, sum_us, max_us in zip(KINDS, row["sum_us"], row["max_us"], strict=True):
+        latency[kind].add(places[kind], sum_us, max_us)
+    return SliceResult(
+        start_ns=row["began_us"] * 1000,
+        end_ns=row["ended_us"] * 1000,
+        first_op_ns=row["began_us"] * 1000 if row["ops"] else None,
+        ops=row["ops"],
+        rows_read=row["rows_read"],
+        rows_updated=row["rows_updated"],
+        rows_scanned=row["rows_scanned"],
+        latency=latency,
+    )
+
+
+def _micros(moment: datetime | None) -> int:
+    return (moment - datetime.fromtimestamp(0, UTC)) // timedelta(microseconds=1) if moment else 0
+
+
+class PostgresSession:
+    """Runs one session's slices. The connection is in autocommit mode: the procedure commits by itself."""
+
+    def __init__(self, connection: psycopg.Connection[Any], names: Names, plan: SessionPlan) -> None:
+        self._connection = connection
+        # Server-side preparation after some executions would change the statement in mid-run: off, for good.
+        connection.prepare_threshold = None
+        self._names = names
+        self._plan = plan
+        self._parameters = slice_parameters(plan)
+        self._call = self._compose_call()
+        self._resume_us = 0
+
+    def _compose_call(self) -> sql.Composed:
+        order = ["first_op", "max_ops", "not_before", "until", *self._parameters, "resume_at"]
+        casts = {name: "to_timestamp({} / 1e6)" for name in ("not_before", "until", "resume_at")}
+        arguments = [
+            sql.SQL("{} => " + casts.get(name, "{}")).format(sql.Identifier(name), sql.Placeholder(name))
+            for name in order
+        ]
+        arguments += [sql.SQL("{} => NULL").format(sql.Identifier(name)) for name in _RESULT_COLUMNS]
+        return sql.SQL("CALL {}({})").format(self._names.procedure(self._plan.schema), sql.SQL(", ").join(arguments))
+
+    def prepare(self) -> None:
+        """Session settings, then one operation of each kind to build plans and caches, then the seed."""
+        with self._guard():
+            self._connection.execute(read_sql(PACKAGE, "session"))
+            commit = _COMMIT_SETTING.get(self._plan.workload.commit_mode)
+            if commit:
+                self._connection.execute(sql.SQL("SET synchronous_commit = {}").format(sql.Literal(commit)))
+            for shares in self._kinds_used():
+                self._execute(SliceOrder(0, 0, 2**52, 1), shares)
+            self._resume_us = 0
+            seed = (self._plan.workload.seed * 7919 + self._plan.number) % _SEED_STEPS
+            self._connection.execute("SELECT setseed(%s)", (seed / _SEED_STEPS,))
+
+    def _kinds_used(self) -> list[dict[str, int]]:
+        load = self._plan.workload
+        used = []
+        if load.update_pct < 100 and load.scan_pct < 100:
+            used.append({"update_pct": 0, "scan_pct": 0})
+        if load.update_pct < 100 and load.scan_pct > 0:
+            used.append({"update_pct": 0, "scan_pct": 100})
+        if load.update_pct > 0:
+            used.append({"update_pct": 100, "scan_pct": 0})
+        return [shares | {"think_every": 0} for shares in used]
+
+    def plans(self) -> dict[str, str]:
+        """EXPLAIN of the loop's statements under this session's settings, with the generic plan the loop uses."""
+        with self._guard():
+            return explain(self._connection, self._names, self._plan.schema, self._plan.workload)
+
+    def run_slice(self, order: SliceOrder) -> SliceResult:
+        """One CALL."""
+        with self._guard():
+            return self._execute(order, {})
+
+    def _execute(self, order: SliceOrder, changed: Mapping[str, int]) -> SliceResult:
+        parameters = {
+            **self._parameters,
+            **changed,
+            "first_op": order.first_op,
+            "max_ops": order.max_ops or NO_LIMIT,
+            "not_before": order.not_before_ns // 1000,
+            "until": order.until_ns // 1000,
+            "resume_at": self._resume_us,
+        }
+        with self._connection.cursor(row_factory=dict_row) as cursor:
+            row = cursor.execute(self._call, parameters).fetchone()
+        if row is None:
+            raise SlobError("the work loop returned nothing", "run `slob load` again")
+        self._resume_us = _micros(row["resume_at"])
+        return to_result(row | {"began_us": _micros(row["began_at"]), "ended_us": _micros(row["ended_at"])})
+
+    def _guard(self) -> AbstractContextManager[None]:
+        return reported(f"session {self._plan.number} was lost")
+
+    def backend_id(self) -> int:
+        """Process id of the session's backend."""
+        return self._connection.info.backend_pid
+
+    def cancel(self) -> None:
+        """Cancel the running slice, waiting at most a few seconds for the server to take the request."""
+        try:
+            self._connection.cancel_safe(timeout=5)
+        except psycopg.Error:
+            # The server no longer answers: then there is no slice to stop either.
+            self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()

@@ -1,0 +1,45 @@
+-- Purpose:  the server's cumulative counters, one row a source, each as JSON so that a column that a version lacks is
+--           absent rather than 0. `counters.py` reads those sources whose view the server has.
+-- Versions: PostgreSQL 13 and later; pg_stat_io from 16, pg_stat_checkpointer from 17.
+-- Parameters: schema, the schema of the test tables (source `tables` only).
+-- Result:   source text, key text, counters jsonb.
+
+-- name: pg_stat_io
+SELECT 'io' AS source, concat_ws('/', backend_type, object, context) AS key, jsonb_strip_nulls(to_jsonb(s)) AS counters
+  FROM pg_stat_io AS s
+
+-- name: pg_stat_database
+SELECT 'database', '', jsonb_strip_nulls(to_jsonb(s)) FROM pg_stat_database AS s WHERE datname = current_database()
+
+-- name: pg_stat_wal
+SELECT 'wal', '', jsonb_strip_nulls(to_jsonb(s)) FROM pg_stat_wal AS s
+
+-- name: pg_stat_checkpointer
+SELECT 'checkpointer', '', jsonb_strip_nulls(to_jsonb(s)) FROM pg_stat_checkpointer AS s
+
+-- name: pg_stat_bgwriter
+SELECT 'bgwriter', '', jsonb_strip_nulls(to_jsonb(s)) FROM pg_stat_bgwriter AS s
+
+-- name: pg_stat_all_tables
+SELECT 'tables', '', to_jsonb(s) FROM (
+    SELECT sum(pg_stat_get_tuples_updated(c.oid))       AS n_tup_upd,
+           sum(pg_stat_get_tuples_hot_updated(c.oid))   AS n_tup_hot_upd,
+           sum(pg_stat_get_numscans(c.oid))             AS seq_scan,
+           sum(pg_stat_get_tuples_returned(c.oid))      AS seq_tup_read,
+           sum(pg_stat_get_blocks_fetched(c.oid))       AS heap_blks_fetched,
+           sum(pg_stat_get_blocks_hit(c.oid))           AS heap_blks_hit,
+           sum(pg_stat_get_autovacuum_count(c.oid) + pg_stat_get_autoanalyze_count(c.oid)) AS maintenance
+      FROM pg_class AS c
+     WHERE c.relnamespace = to_regnamespace(%(schema)s) AND c.relkind = 'r') AS s
+
+-- name: pg_stat_all_indexes
+SELECT 'indexes', '', to_jsonb(s) FROM (
+    SELECT sum(pg_stat_get_numscans(c.oid))             AS idx_scan,
+           sum(pg_stat_get_tuples_fetched(c.oid))       AS idx_tup_fetch,
+           sum(pg_stat_get_blocks_fetched(c.oid))       AS idx_blks_fetched,
+           sum(pg_stat_get_blocks_hit(c.oid))           AS idx_blks_hit
+      FROM pg_class AS c
+     WHERE c.relnamespace = to_regnamespace(%(schema)s) AND c.relkind = 'i') AS s
+
+-- name: clock
+SELECT 'clock', '', jsonb_build_object('us', (date_part('epoch', clock_timestamp()) * 1e6)::bigint)

@@ -1,0 +1,38 @@
+-- Purpose:  filling the tables.
+-- Versions: PostgreSQL 15 and later.
+-- Placeholders (quoted by the driver): table.
+
+-- name: session
+-- No time limit of the role's may end a load; a backend whose client died must notice; a small sample is enough for
+-- keys that are all different, where the default would read 30,000 blocks.
+SET statement_timeout = 0;
+SET lock_timeout = '60s';
+SET idle_in_transaction_session_timeout = 0;
+SET client_connection_check_interval = '1s';
+SET default_statistics_target = 10;
+
+-- name: enter
+-- Each loading session holds this, so that whoever removes or loads can wait until all of them are over.
+SELECT pg_advisory_lock_shared(%(lock)s);
+
+-- name: wait_for_loaders
+-- Waits for sessions that a killed load left at work: their tables can't be seen before they commit or roll back.
+SELECT pg_advisory_lock(%(lock)s), pg_advisory_unlock(%(lock)s);
+
+-- name: copy
+-- Frozen rows leave nothing for the first reader to write: no hint bits, no visibility map.
+COPY {table} FROM STDIN (FORMAT binary, FREEZE);
+
+-- name: vacuum
+VACUUM (ANALYZE) {table};
+
+-- name: server
+-- Result: block_size; log_bytes, what the log of a load may come to at most, 0 if it is not logged; data_directory,
+-- null when this role may not know it; held_bytes, what our tables and their indexes take now.
+SELECT current_setting('block_size')::int AS block_size,
+       CASE current_setting('wal_level') WHEN 'minimal' THEN 0
+            ELSE pg_size_bytes(current_setting('max_wal_size')) END AS log_bytes,
+       (SELECT setting FROM pg_settings WHERE name = 'data_directory') AS data_directory,
+       (SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
+        WHERE relnamespace = to_regnamespace(quote_ident(%(schema)s)) AND relkind = 'r'
+          AND relname ~ '^cf[12]_[1-9][0-9]*$') AS held_bytes;

@@ -1,0 +1,162 @@
+-- Purpose:  the work loop. One call is one slice: it runs operations until its end time or operation limit, with a
+--           COMMIT after every update, and returns what it did. The procedure is made once per schema and workload.
+-- Versions: PostgreSQL 15 and later (pg_stat_force_next_flush).
+-- Placeholders (identifiers, quoted by the driver): procedure; cf1, cf2, the session's own tables; hot_cf1, hot_cf2,
+--           schema 1's tables; assignments, the SET list over the array `fresh`.
+-- Parameters: see the comments beside them. Times are server time.
+-- Result:   one row of the OUT parameters.
+-- Notes:    * Everything that must survive a slice is derived from the operation number, but for the random
+--             generator, which lives in the session, and `resume_at`, the end of a sleep that a slice cut short.
+--           * A procedure with a SET clause may not COMMIT: plan settings are the session's (session.sql).
+--           * Latency is measured by two clock readings an operation; the bucket formula is histogram.py's.
+CREATE OR REPLACE PROCEDURE {procedure}(
+    first_op         bigint,       -- number of the first operation of this slice
+    max_ops          bigint,       -- end after so many operations
+    not_before       timestamptz,  -- do not begin earlier
+    until            timestamptz,  -- begin no operation later
+    scale            bigint,       -- keys are 1 to scale
+    work_unit        bigint,       -- rows a SELECT visits
+    update_work_unit bigint,       -- rows an UPDATE changes
+    update_pct       bigint,       -- share of operations that update
+    update_phase     bigint,
+    scan_pct         bigint,       -- share of SELECTs that scan cf2
+    scan_phase       bigint,
+    hotspot_every    bigint,       -- every how many operations one goes to the hot spot; 0: never
+    hotspot_phase    bigint,
+    hotspot_key      bigint,       -- first key of the hot spot
+    hotspot_keys     bigint,       -- its number of keys
+    hot_schema_every bigint,       -- every how many operations one goes to schema 1; 0: never
+    hot_schema_phase bigint,
+    think_every      bigint,       -- every how many operations the session sleeps; 0: never
+    think_phase      bigint,
+    think_min        float8,       -- seconds
+    think_max        float8,
+    tag              text,         -- unique to session and run: makes every written value new
+    random_values    boolean,      -- write incompressible values
+    written_columns  int,          -- columns an UPDATE sets
+    INOUT resume_at  timestamptz,  -- end of a sleep that the slice before cut short
+    OUT began_at     timestamptz,  -- when the first operation could begin
+    OUT ended_at     timestamptz,
+    OUT ops          bigint,
+    OUT rows_read    bigint,       -- rows the SELECTs returned
+    OUT rows_updated bigint,
+    OUT rows_scanned bigint,
+    OUT sum_us       float8[],     -- by kind: select, update, scan
+    OUT max_us       float8[],
+    OUT bucket       int[],        -- non-empty buckets, kind * 2000 + bucket number
+    OUT bucket_count int[]         -- their counts
+)
+LANGUAGE plpgsql AS $slice$
+#variable_conflict use_variable
+DECLARE
+    buckets_a_kind CONSTANT int := 2000;
+    last_bucket    CONSTANT int := 1094;
+    special        CONSTANT boolean := hotspot_every > 0 OR hot_schema_every > 0 OR think_every > 0;
+    op_limit       CONSTANT bigint := first_op + max_ops;
+    op             bigint := first_op;
+    updates_before CONSTANT bigint := (update_phase + first_op) * update_pct / 100 - update_phase * update_pct / 100;
+    update_quota   bigint := (update_phase + first_op) * update_pct % 100;
+    scan_quota     bigint := (scan_phase + first_op - updates_before) * scan_pct % 100;
+    counts         int[] := array_fill(0, ARRAY[3 * buckets_a_kind], ARRAY[0]);
+    kind           int;
+    place          int;
+    base           bigint := 1;
+    span           bigint := scale;
+    hot            boolean := false;
+    key            bigint;
+    found_rows     bigint;
+    fresh          text[];
+    t0             timestamptz;
+    us             float8;
+BEGIN
+    ops := 0; rows_read := 0; rows_updated := 0; rows_scanned := 0;
+    sum_us := ARRAY[0, 0, 0]; max_us := ARRAY[0, 0, 0];
+    IF greatest(not_before, resume_at) > clock_timestamp() THEN
+        PERFORM pg_sleep(date_part('epoch', least(greatest(not_before, resume_at), until) - clock_timestamp()));
+    END IF;
+    began_at := clock_timestamp();
+    ended_at := began_at;
+    WHILE ended_at < until AND op < op_limit LOOP
+        IF special THEN
+            hot := hot_schema_every > 0 AND (op + hot_schema_phase) % hot_schema_every = 0;
+            IF hotspot_every > 0 AND (op + hotspot_phase) % hotspot_every = 0 THEN
+                base := hotspot_key; span := hotspot_keys;
+            ELSE
+                base := 1; span := scale;
+            END IF;
+        END IF;
+
+        update_quota := update_quota + update_pct;
+        IF update_quota >= 100 THEN
+            update_quota := update_quota - 100;
+            kind := 1;
+            key := base + floor(random() * (span - update_work_unit + 1))::bigint;
+            IF random_values THEN
+                fresh := ARRAY(SELECT left(translate(encode(sha512(convert_to(concat(tag, op, c, 'a'), 'UTF8'))
+                                                  || sha512(convert_to(concat(tag, op, c, 'b'), 'UTF8')),
+                                                  'base64'), E'\n', ''), 128)
+                               FROM generate_series(1, written_columns) AS c);
+            ELSE
+                fresh := array_fill(rpad(concat(op, tag), 128, 'x'), ARRAY[written_columns]);
+            END IF;
+            t0 := clock_timestamp();
+            IF hot THEN
+                UPDATE {hot_cf1} SET {assignments} WHERE custid >= key AND custid < key + update_work_unit;
+            ELSE
+                UPDATE {cf1} SET {assignments} WHERE custid >= key AND custid < key + update_work_unit;
+            END IF;
+            GET DIAGNOSTICS found_rows = ROW_COUNT;
+            COMMIT;
+            ended_at := clock_timestamp();
+            rows_updated := rows_updated + found_rows;
+        ELSE
+            scan_quota := scan_quota + scan_pct;
+            IF scan_quota < 100 THEN
+                kind := 0;
+                key := base + floor(random() * (span - work_unit + 1))::bigint;
+                t0 := clock_timestamp();
+                IF hot THEN
+                    SELECT count(c2) INTO found_rows FROM {hot_cf1} WHERE custid >= key AND custid < key + work_unit;
+                ELSE
+                    SELECT count(c2) INTO found_rows FROM {cf1} WHERE custid >= key AND custid < key + work_unit;
+                END IF;
+                ended_at := clock_timestamp();
+                rows_read := rows_read + found_rows;
+            ELSE
+                scan_quota := scan_quota - 100;
+                kind := 2;
+                t0 := clock_timestamp();
+                IF hot THEN
+                    SELECT count(c2) INTO found_rows FROM {hot_cf2};
+                ELSE
+                    SELECT count(c2) INTO found_rows FROM {cf2};
+                END IF;
+                ended_at := clock_timestamp();
+                rows_scanned := rows_scanned + found_rows;
+            END IF;
+        END IF;
+
+        us := round(date_part('epoch', ended_at - t0) * 1e6::float8);
+        place := kind * buckets_a_kind + least(floor(72 * asinh(us / 50::float8))::int, last_bucket);
+        counts[place] := counts[place] + 1;
+        sum_us[kind + 1] := sum_us[kind + 1] + us;
+        IF us > max_us[kind + 1] THEN
+            max_us[kind + 1] := us;
+        END IF;
+        op := op + 1;
+
+        IF think_every > 0 AND (op - 1 + think_phase) % think_every = 0 THEN
+            resume_at := ended_at + (think_min + random() * (think_max - think_min)) * interval '1 second';
+            -- A sleeping session must not hold back the removal of old row versions.
+            COMMIT;
+            PERFORM pg_sleep(date_part('epoch', least(resume_at, until) - clock_timestamp()));
+            ended_at := clock_timestamp();
+        END IF;
+    END LOOP;
+    ops := op - first_op;
+    SELECT array_agg(n - 1), array_agg(c) INTO bucket, bucket_count
+      FROM unnest(counts) WITH ORDINALITY AS filled(c, n) WHERE c > 0;
+    -- Without this the counters of a slice may reach the shared statistics only with the next one.
+    PERFORM pg_stat_force_next_flush();
+END
+$slice$

@@ -1,0 +1,11 @@
+-- Purpose:  what the test's sessions are doing at this moment, counted by wait event.
+-- Versions: PostgreSQL 13 and later.
+-- Parameters: application, a LIKE pattern of the sessions' application names.
+-- Result:   event text (`Class:Event`, or `CPU` where the session does not wait), sessions bigint.
+-- Notes:    a session that sleeps (before the start, or its think time) is outside operations and left out.
+SELECT coalesce(wait_event_type || ':' || wait_event, 'CPU') AS event, count(*) AS sessions
+  FROM pg_stat_get_activity(NULL)
+ WHERE application_name LIKE %(application)s
+   AND state = 'active'
+   AND wait_event IS DISTINCT FROM 'PgSleep'
+ GROUP BY 1

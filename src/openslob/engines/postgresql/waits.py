@@ -1,0 +1,36 @@
+"""Samples the wait events of the test's sessions over one connection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+
+from openslob.engines.postgresql.failures import reported
+from openslob.engines.sql import read_sql
+
+PACKAGE = "openslob.engines.postgresql"
+
+
+class PostgresWaits:
+    """One statement a sample, prepared once: its cost is the sampler's own and is measured."""
+
+    def __init__(self, connection: psycopg.Connection[Any], application: str) -> None:
+        self._connection = connection
+        # Prepared from the first execution on, so that all samples cost the same.
+        connection.prepare_threshold = 0
+        self._statement = read_sql(PACKAGE, "waits").encode()
+        self._parameters = {"application": application}
+
+    def sample(self) -> dict[str, int]:
+        """Sessions by event; SlobError when the server is gone."""
+        with reported("the wait events can't be sampled"):
+            return dict(self._connection.execute(self._statement, self._parameters).fetchall())
+
+    def backend_id(self) -> int:
+        """Process id of the sampler's backend."""
+        return self._connection.info.backend_pid
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()

@@ -1,0 +1,151 @@
+"""The raw measurements, written while the run goes: what was measured survives a crash of the driver.
+
+Long-format CSV with a header, units in the column names, an empty cell for what is not known.
+"""
+
+from __future__ import annotations
+
+import csv
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from openslob.errors import SlobError
+from openslob.histogram import Histogram, lower_edge_us
+from openslob.method import OpKind
+from openslob.units import NANOS
+
+Cell = str | int | float | None
+
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "slices.csv": (
+        "session", "slice", "start_ns", "end_ns", "first_op_ns", "ops", "selects", "updates", "scans",
+        "rows_read", "rows_updated", "rows_scanned", "busy_us", "max_us",
+    ),
+    "samples.csv": ("server_ns", "epoch", "counter", "value"),
+    "os.csv": ("wall_ns", "counter", "value"),
+    "waits.csv": ("wall_ns", "event", "sessions"),
+    "latency.csv": ("second", "kind", "lower_edge_us", "count"),
+}  # fmt: skip
+
+# The most that a crash of the driver can lose: what is not flushed is only in this process's memory.
+FLUSH_EVERY_NS = NANOS
+
+
+class RawFiles:
+    """The CSV files of one run. Not thread-safe: one collector thread alone calls it.
+
+    A method that can't write (disk full) raises SlobError; what was written before stays.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._stack = ExitStack()
+        self._folder = folder
+        self._files: dict[str, IO[str]] = {}
+        self._flushed_ns = time.monotonic_ns()
+        self._reported = False
+        try:
+            for name, columns in COLUMNS.items():
+                self._open(name, columns)
+            self.flush()
+        except SlobError:
+            self.close()
+            raise
+
+    def slice(
+        self,
+        session: int,
+        number: int,
+        *,
+        start_ns: int,
+        end_ns: int,
+        first_op_ns: int | None,
+        rows_read: int,
+        rows_updated: int,
+        rows_scanned: int,
+        latency: Mapping[OpKind, Histogram],
+    ) -> None:
+        """Slice ``number`` (from 0) of a session; times by the server's clock; counts and times from ``latency``."""
+        counts = {kind: latency[kind].count if kind in latency else 0 for kind in OpKind}
+        busy_us = sum(histogram.sum_us for histogram in latency.values())
+        max_us = max((histogram.max_us for histogram in latency.values() if histogram.counts), default=None)
+        row = (
+            session, number, start_ns, end_ns, first_op_ns, sum(counts.values()),
+            counts[OpKind.SELECT], counts[OpKind.UPDATE], counts[OpKind.SCAN],
+            rows_read, rows_updated, rows_scanned, busy_us, max_us,
+        )  # fmt: skip
+        self._append("slices.csv", [row])
+
+    def sample(self, server_ns: int, epoch: str, values: Mapping[str, float | None]) -> None:
+        """One reading of the engine's cumulative counters; ``epoch`` changes when they were reset."""
+        self._append("samples.csv", [(server_ns, epoch, name, value) for name, value in values.items()])
+
+    def os(self, wall_ns: int, values: Mapping[str, float | None]) -> None:
+        """One reading of the operating system's cumulative counters."""
+        self._append("os.csv", [(wall_ns, name, value) for name, value in values.items()])
+
+    def waits(self, wall_ns: int, sessions_by_event: Mapping[str, int]) -> None:
+        """One look at what the sessions wait for. A look that found none counts too: its row has no event."""
+        rows = sessions_by_event.items() or [("", 0)]
+        self._append("waits.csv", [(wall_ns, event, sessions) for event, sessions in rows])
+
+    def latency(self, second: int, kind: OpKind, histogram: Histogram) -> None:
+        """Latencies of one kind of operation in one second of the load (from 0)."""
+        buckets = sorted(histogram.counts.items())
+        self._append("latency.csv", [(second, kind.value, lower_edge_us(bucket), count) for bucket, count in buckets])
+
+    def flush(self) -> None:
+        """Hand everything to the operating system; done by itself once a second while rows come in."""
+        for name, file in self._files.items():
+            try:
+                file.flush()
+            except OSError as error:
+                raise self._failed(name, error) from error
+        self._flushed_ns = time.monotonic_ns()
+
+    def close(self) -> None:
+        """Flush and close; closing twice does nothing. A failure to write that was told before is not told again."""
+        told = self._reported
+        try:
+            self._stack.close()
+        except OSError as error:
+            if not told:
+                raise self._failed("*.csv", error) from error
+
+    def __enter__(self) -> RawFiles:
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _value: BaseException | None, _tb: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _open(self, name: str, columns: tuple[str, ...]) -> None:
+        try:
+            self._files[name] = self._stack.enter_context((self._folder / name).open("w", encoding="utf-8", newline=""))
+        except OSError as error:
+            raise self._failed(name, error) from error
+        self._append(name, [columns])
+
+    def _append(self, name: str, rows: Iterable[Iterable[Cell]]) -> None:
+        try:
+            csv.writer(self._files[name], lineterminator="\n").writerows([_cell(cell) for cell in row] for row in rows)
+        except OSError as error:
+            raise self._failed(name, error) from error
+        if time.monotonic_ns() - self._flushed_ns >= FLUSH_EVERY_NS:
+            self.flush()
+
+    def _failed(self, name: str, error: OSError) -> SlobError:
+        self._reported = True
+        return SlobError(
+            f"{self._folder / name} can't be written: {error.strerror}",
+            "what was measured up to here is kept; free space or choose another folder with --results",
+        )
+
+
+def _cell(value: Cell) -> Cell:
+    """Whole numbers without the ``.0``: counters are floats only because some have fractions."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -1,0 +1,197 @@
+"""What a text report says of the circumstances: the test, the host, the server, what is not known, the files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from openslob.metrics import METRICS
+from openslob.record.model import RunRecord
+from openslob.report.facts import fact_rows, spoken
+from openslob.report.format import (
+    INDENT,
+    MISSING,
+    WIDTH,
+    hanging,
+    number,
+    pairs,
+    percent,
+    seconds,
+    shortened,
+    size,
+    wrapped,
+)
+from openslob.report.reading import gaps, label, reason, shown, value
+from openslob.workload import Workload
+
+DEVICE = ("dev_read_per_s", "dev_read_mb_per_s", "dev_write_per_s", "dev_write_mb_per_s")
+PLAN_LINES = 5
+# Facts that have a place of their own, so that they are not told twice.
+_ENGINE_KNOWN = frozenset(
+    {
+        "name",
+        "product",
+        "version",
+        "target",
+        "block_size",
+        "cache_bytes",
+        "data_bytes",
+        "direct_io",
+        "settings",
+        "plans",
+        "unknown",
+    }
+)
+_HOST_KNOWN = frozenset({"local", "host", "host_cpu_s", "openslob", "python", "unknown"})
+
+
+def test(record: RunRecord) -> list[str]:
+    """The workload: who did what on how much data, for how long, and what was set by hand."""
+    rows = [("sessions", _sessions(record)), ("data", _data(record)), ("operation", _operation(record))]
+    rows += [("duration", _duration(record))] if record.window else []
+    return ["TEST", *pairs([*rows, ("set", _changed(record) or "nothing: every parameter has its default")])]
+
+
+def host(record: RunRecord) -> list[str]:
+    """The host, its CPU by kind and its device."""
+    environment = record.environment
+    if not environment:
+        return []
+    local = environment.get("local")
+    rows = [("driver's host" if local is False else "host", str(environment.get("host") or "unknown"))]
+    rows += [("server's host", "another one: nothing is known of its CPU, memory and device")] if local is False else []
+    cpu = environment.get("host_cpu_s")
+    rows += [("CPU time", _cpu_by_kind(cpu))] if isinstance(cpu, Mapping) and cpu else []
+    rows += [("device I/O", _device_io(record))] if any(value(record, name) is not None for name in DEVICE) else []
+    return ["HOST", *pairs([*rows, *fact_rows(environment, _HOST_KNOWN)])]
+
+
+def server(record: RunRecord) -> list[str]:
+    """The server, its settings and the plans of the work loop's statements."""
+    engine = record.engine
+    direct_io = engine.get("direct_io")
+    direct = "unknown" if direct_io is None else "direct" if direct_io else "buffered by the operating system"
+    cells = (size(engine.get("block_size")), size(engine.get("cache_bytes")))
+    rows = [
+        ("storage", f"blocks of {cells[0]}, buffer cache {cells[1]}, I/O {direct}"),
+        *fact_rows(engine, _ENGINE_KNOWN),
+    ]
+    if settings := engine.get("settings"):
+        rows.append(("settings", ", ".join(f"{name}={setting}" for name, setting in sorted(settings.items()))))
+    return ["SERVER", *pairs(rows), *_plans(engine.get("plans") or {})]
+
+
+def unknown(record: RunRecord) -> list[str]:
+    """What is not known, by reason."""
+    missing = [name for name in METRICS if value(record, name) is None] if record.summary else []
+    names: dict[str, list[str]] = {}
+    for name in missing:
+        names.setdefault(reason(record, name), []).append(_distinct(record, name))
+    for facts in (record.environment, record.engine):
+        for name, why in gaps(facts).items():
+            names.setdefault(why, []).append(spoken(name))
+    lines = [line for why, those in names.items() for line in hanging(f"{MISSING} ", f"{why}: {', '.join(those)}")]
+    return ["NOT KNOWN", *lines] if lines else []
+
+
+def remarks(record: RunRecord) -> list[str]:
+    """Errors and notes."""
+    lines = [line for text in record.errors for line in hanging("! ", text)]
+    lines += [line for text in record.notes for line in hanging("- ", text)]
+    return ["ERRORS AND NOTES" if record.errors else "NOTES", *lines] if lines else []
+
+
+def files(record: RunRecord, folder: Path | None) -> list[str]:
+    """Where the record lies."""
+    where = str(folder) if folder else f"the folder {record.id}"
+    return wrapped(f"Files in {where}: run.json, *.csv (raw measurements)", "", INDENT)
+
+
+def _sessions(record: RunRecord) -> str:
+    mode = f"; meant as {str(record.spec.get('mode')).upper()}" if record.spec.get("mode") else ""
+    ran = value(record, "sessions") or record.spec.get("sessions")
+    return f"{number(ran)} on {_plural(record.spec.get('schemas'), 'schema')}, seed {record.spec.get('seed')}{mode}"
+
+
+def _data(record: RunRecord) -> str:
+    data, cache = record.engine.get("data_bytes"), record.engine.get("cache_bytes")
+    scale = str(record.spec.get("scale"))
+    text = (
+        f"{_plural(record.spec.get('schemas'), 'schema')} of {f'{int(scale):,} blocks' if scale.isdecimal() else scale}"
+    )
+    if not data or not cache:
+        return f"{text}; total against the buffer cache unknown"
+    ratio = data / cache
+    relation = f"{number(ratio)} × the buffer cache" if ratio > 1 else f"{percent(100 * ratio)} of the buffer cache"
+    return f"{text}: {size(data)}, {relation} of {size(cache)}"
+
+
+def _operation(record: RunRecord) -> str:
+    blocks, updates, scans = (record.spec.get(name) or 0 for name in ("work_unit", "update_pct", "scan_pct"))
+    rows = record.spec.get("update_work_unit") or blocks
+    update = f"{updates} % updates of {_plural(rows, 'row')} ({record.spec.get('redo_stress')})"
+    commit = f", a commit each ({record.spec.get('commit_mode')})"
+    scan = f"; {scans} % of the selects scan {record.spec.get('scan_table_sz')}" if scans else ""
+    return f"select of {_plural(blocks, 'block')}; {update + commit if updates else 'no updates'}{scan}"
+
+
+def _duration(record: RunRecord) -> str:
+    window = record.window
+    assert window is not None
+    done = f", {number(value(record, 'ops_total'))} operations"
+    return (
+        f"{seconds(window.load_seconds)} of load after {seconds(window.warmup_s)} of warm-up{done}; "
+        f"counters over {seconds(window.counter_seconds)} ({window.difference_pct:+.2f} %)"
+    )
+
+
+def _changed(record: RunRecord) -> str:
+    defaults = Workload.model_validate({}).to_record()
+    fields = Workload.model_fields
+    # A parameter that this version no longer has is shown under the name it had.
+    names = {
+        key: _slob_name(fields[key].json_schema_extra, key) if key in fields else key.upper() for key in record.spec
+    }
+    changed = {names[key]: setting for key, setting in record.spec.items() if setting != defaults.get(key)}
+    return " ".join(f"{name}={_plain(setting)}" for name, setting in changed.items())
+
+
+def _slob_name(extra: object, key: str) -> str:
+    return str(extra.get("slob", key.upper())) if isinstance(extra, Mapping) else key.upper()
+
+
+def _plain(setting: object) -> str:
+    return f"{setting:g}" if isinstance(setting, float) else str(setting)
+
+
+def _cpu_by_kind(cpu: Mapping[str, float]) -> str:
+    total = sum(cpu.values())
+    shares = sorted(cpu.items(), key=lambda each: -each[1])
+    return ", ".join(f"{kind} {percent(100 * spent / total)}" for kind, spent in shares if spent and total)
+
+
+def _device_io(record: RunRecord) -> str:
+    reads, read_mb, writes, write_mb = (shown(record, name) for name in DEVICE)
+    return f"reads {reads}, {read_mb}; writes {writes}, {write_mb}; everybody's"
+
+
+def _distinct(record: RunRecord, name: str) -> str:
+    # Two figures may share a label (requests and bytes of the same thing); the unit tells them apart.
+    text, unit = label(record, name), METRICS[name].unit
+    twins = [other for other in METRICS if label(record, other) == text]
+    return f"{text} ({unit})" if len(twins) > 1 and unit else text
+
+
+def _plans(plans: Mapping[str, str]) -> list[str]:
+    lines: list[str] = []
+    for statement, plan in plans.items():
+        steps = [line for line in plan.splitlines() if line.strip()]
+        lines.append(f"{INDENT}plan of {statement}")
+        lines += [shortened(f"{INDENT * 2}{line}", WIDTH) for line in steps[:PLAN_LINES]]
+        if len(steps) > PLAN_LINES:
+            lines.append(f"{INDENT * 2}… and {len(steps) - PLAN_LINES} more: run.json has all of it")
+    return lines
+
+
+def _plural(count: float | None, noun: str) -> str:
+    return f"{number(count)} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,123 @@
+"""The figures of a text report: load profile, efficiency, timed events, latencies, I/O by object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from openslob.histogram import PERCENTILES
+from openslob.metrics import METRICS
+from openslob.record.model import RunRecord, WaitRow
+from openslob.report.format import INDENT, MISSING, micros, number, percent, quantity, seconds, shortened, size, table
+from openslob.report.reading import label, shown, value
+
+LOAD_PROFILE = (
+    "ops_per_s", "sql_per_s", "block_visits_per_s", "lio_per_s", "pio_read_per_s", "pio_read_mb_per_s",
+    "pio_write_per_s", "pio_write_mb_per_s", "redo_mb_per_s", "commits_per_s", "log_syncs_per_s", "db_time_per_s",
+    "db_cpu_per_s",
+)  # fmt: skip
+EFFICIENCY = (
+    "iops_per_db_cpu", "lio_per_db_cpu", "host_cpu_busy_pct", "host_cpu_left_pct", "engine_read_latency_us",
+    "driver_cpu_pct_of_db", "start_skew_ms",
+)  # fmt: skip
+EVENTS_SHOWN = 6
+_EVENT_WIDTH = 40
+# The latency table's columns: heading and field.
+_LATENCY = {
+    "mean": "mean_us",
+    **{_name: _name + "_us" for _name in ("p50", "p90", "p99")},
+    "p99.9": "p999_us",
+    "max": "max_us",
+}
+assert set(PERCENTILES) <= set(_LATENCY.values())
+
+
+def load_profile(record: RunRecord) -> list[str]:
+    """The rates per second, per operation and per commit."""
+    if not record.summary:
+        return []
+    if all(value(record, name) is None for name in LOAD_PROFILE):
+        return ["LOAD PROFILE", f"{INDENT}not published: see the headline"]
+    per = {"per second": 1.0, "per operation": value(record, "ops_per_s")}
+    if commits := value(record, "commits_per_s"):
+        per["per commit"] = commits
+    return ["LOAD PROFILE", *table(("", *per), [_profile_row(record, name, per.values()) for name in LOAD_PROFILE])]
+
+
+def efficiency(record: RunRecord) -> list[str]:
+    """What the work cost, what was left, and what the measuring itself cost."""
+    if not record.summary:
+        return []
+    cells = [f"{label(record, name):<27} {shown(record, name):>15}" for name in EFFICIENCY]
+    return ["EFFICIENCY", *(f"{INDENT}{'      '.join(cells[row : row + 2])}" for row in range(0, len(cells), 2))]
+
+
+def timed_events(record: RunRecord) -> list[str]:
+    """Where the sessions' time went, the largest part first."""
+    if not record.waits:
+        return []
+    events = sorted(record.waits, key=lambda row: -row.share_pct)
+    rows = [_event_row(row) for row in events[:EVENTS_SHOWN]]
+    if rest := events[EVENTS_SHOWN:]:
+        total, share = sum(row.db_time_s for row in rest), sum(row.share_pct for row in rest)
+        rows.append((f"{len(rest)} more", seconds(total), percent(share), MISSING))
+    lines = ["TOP TIMED EVENTS", *table(("", "DB time", "% DB time", "mean wait"), rows)]
+    untimed = any(row.mean_us is None for row in events)
+    return (
+        [*lines, f"{INDENT}{MISSING}  the engine does not time this event; time and share are sampled"]
+        if untimed
+        else lines
+    )
+
+
+def latencies(record: RunRecord) -> list[str]:
+    """Latency of each kind of operation."""
+    kinds = {kind: figures for kind, figures in record.latency.items() if figures.get("count")}
+    rows = [_latency_row(kind, figures) for kind, figures in kinds.items()]
+    return ["LATENCY of one operation, µs", *table(("", "count", *_LATENCY), rows)] if rows else []
+
+
+def object_io(record: RunRecord) -> list[str]:
+    """I/O by kind of object, over the window."""
+    rows = [_object_row(kind, io) for kind, io in record.io_by_object.items()]
+    if not rows:
+        return []
+    head = ("", "cache hits", "% hits", "reads", "read", "mean read", "writes")
+    lines = ["I/O BY OBJECT, over the window", *table(head, rows)]
+    absent = any(MISSING in row for row in rows)
+    return [*lines, f"{INDENT}{MISSING}  nothing of the kind, or the engine does not count it"] if absent else lines
+
+
+def _profile_row(record: RunRecord, name: str, divisors: Iterable[float | None]) -> tuple[str, ...]:
+    rate, unit = value(record, name), METRICS[name].unit
+    return (label(record, name), *(_profile_cell(rate, per, unit) for per in divisors))
+
+
+def _profile_cell(rate: float | None, per: float | None, unit: str) -> str:
+    if rate is None or not per:
+        return MISSING
+    base = unit.removesuffix("/s") if rate else ""
+    return quantity(rate / per, base if base in ("MB", "s") else "")
+
+
+def _event_row(row: WaitRow) -> tuple[str, str, str, str]:
+    return (shortened(row.event, _EVENT_WIDTH), seconds(row.db_time_s), percent(row.share_pct), micros(row.mean_us))
+
+
+def _latency_row(kind: str, figures: Mapping[str, float | None]) -> tuple[str, ...]:
+    return (kind, number(figures.get("count")), *(number(figures.get(field)) for field in _LATENCY.values()))
+
+
+def _object_row(kind: str, io: Mapping[str, float | None]) -> tuple[str, ...]:
+    hits, reads, time_us = io.get("hits"), io.get("read_requests"), io.get("read_time_us")
+    blocks = None if hits is None or reads is None else hits + reads
+    share = percent(100 * hits / blocks) if blocks and hits is not None else MISSING
+    mean = micros(time_us / reads) if time_us and reads else MISSING
+    return (
+        kind,
+        number(hits),
+        share,
+        number(reads),
+        size(io.get("read_bytes")),
+        mean,
+        number(io.get("write_requests")),
+    )

@@ -1,0 +1,127 @@
+"""How numbers and tables look in text: units shown, thousands separated, nothing tiny shown as 0, nothing too wide."""
+
+from __future__ import annotations
+
+import math
+import re
+import textwrap
+from collections.abc import Collection, Sequence
+
+from openslob.units import MIB, format_bytes
+
+WIDTH = 100
+MISSING = "–"
+INDENT = "  "
+# Smaller numbers have too many zeros to count.
+_SMALLEST_PLAIN = 1e-6
+_PLAIN_SIGNS = str.maketrans(
+    {"✓": "+", "✗": "x", "–": "-", "—": "-", "µ": "u", "×": "x", "…": "~", "±": "+-", "≥": ">=", "≤": "<=", "→": "->"}
+)
+_NO_BREAK = "\u00a0"
+_NUMBER_AND_UNIT = re.compile(r"(\d) (%|[KMGT]?B\b|[mµ]?s\b)")
+_SECOND_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
+
+
+def number(value: float | None) -> str:
+    """Three significant digits or all whole ones; a dash for what is not known."""
+    if value is None:
+        return MISSING
+    size = abs(value)
+    if value == int(value) or size >= 100:
+        return f"{value:,.0f}"
+    if size >= 1:
+        return f"{value:.1f}" if size >= 10 else f"{value:.2f}"
+    if size >= _SMALLEST_PLAIN:
+        return f"{value:.{2 - math.floor(math.log10(size))}f}".rstrip("0")
+    return f"{value:.1e}"
+
+
+def percent(value: float | None) -> str:
+    """A share in %; 99.997 is not shown as 100."""
+    if value is None:
+        return MISSING
+    if 99.9 < value < 100:
+        return f"{math.floor(value * 100) / 100:.2f} %"
+    whole = value == int(value)
+    return f"{value:.0f} %" if whole else f"{value:.1f} %" if abs(value) >= 1 else f"{value:.2g} %"
+
+
+def micros(us: float | None) -> str:
+    """A duration given in µs, in the unit that suits it."""
+    return seconds(None if us is None else us / 1e6)
+
+
+def seconds(value: float | None) -> str:
+    """A duration given in seconds, in the unit that suits it."""
+    if not value:
+        return MISSING if value is None else "0 s"
+    scale, unit = next((each for each in _SECOND_UNITS if abs(value) >= each[0]), _SECOND_UNITS[-1])
+    return f"{number(value / scale)} {unit}"
+
+
+def size(count: float | None) -> str:
+    """An amount of bytes, in the unit that suits it; a fraction of a byte stays one."""
+    if count is None:
+        return MISSING
+    return f"{number(count)} B" if abs(count) < 1024 else format_bytes(count)
+
+
+def quantity(value: float | None, unit: str) -> str:
+    """A value in a unit of the registry, ``/s`` left off where a column's head says it."""
+    if value is None:
+        return MISSING
+    if unit == "MB":
+        return size(value * MIB)
+    if unit in ("s", "µs"):
+        return seconds(value) if unit == "s" else micros(value)
+    if unit == "%":
+        return percent(value)
+    return f"{number(value)} {unit}".rstrip()
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], ends_in_text: bool = False) -> list[str]:
+    """Lines of a table, as wide as it needs to be: the first column to the left (the last too, if so), others right."""
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    left = {0, len(widths) - 1} if ends_in_text else {0}
+    return [INDENT + _aligned(row, widths, left) for row in (head, *rows)]
+
+
+def pairs(rows: Sequence[tuple[str, str]]) -> list[str]:
+    """Lines of ``label  text``; a long text goes on below its beginning."""
+    width = max((len(label) for label, _ in rows), default=0)
+    return [line for label, text in rows for line in hanging(f"{label:<{width}}{INDENT}", text)]
+
+
+def hanging(head: str, text: str) -> list[str]:
+    """``text`` after ``head``, wrapped under itself."""
+    first = INDENT + head
+    return wrapped(text, first, " " * len(first)) or [first.rstrip()]
+
+
+def wrapped(text: str, first: str = "", later: str = "") -> list[str]:
+    """``text`` in lines of at most `WIDTH` columns; a number stays with its unit."""
+    kept = _NUMBER_AND_UNIT.sub(rf"\1{_NO_BREAK}\2", text)
+    lines = textwrap.wrap(kept, WIDTH, initial_indent=first, subsequent_indent=later, break_on_hyphens=False)
+    return [line.replace(_NO_BREAK, " ") for line in lines]
+
+
+def shortened(text: str, width: int) -> str:
+    """``text`` in at most ``width`` columns."""
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def printable(text: str, encoding: str | None) -> str:
+    """``text`` as it is if ``encoding`` can hold it, else in plain ASCII."""
+    try:
+        text.encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return text.translate(_PLAIN_SIGNS).encode("ascii", "replace").decode()
+    return text
+
+
+def _aligned(row: Sequence[str], widths: Sequence[int], left: Collection[int]) -> str:
+    cells = (
+        cell.ljust(width) if column in left else cell.rjust(width)
+        for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+    )
+    return INDENT.join(cells).rstrip()

@@ -1,0 +1,109 @@
+"""The headline: the answer of a run in one sentence, and not a word more than its verdicts bear out."""
+
+from __future__ import annotations
+
+from openslob.record.model import Holds, RunRecord, Status
+from openslob.report.format import micros, number, percent, size
+from openslob.report.reading import REACHED_DEVICE, outcome, reason, value
+from openslob.units import MIB
+
+# From this share of block visits on, the run is about reading and not about the cache.
+_READS_LEAD = 0.5
+# Below this share reads are stragglers, and not worth a word in the headline.
+_READS_MATTER = 0.001
+# Requests whose mean size is this near to a block are single-block reads.
+_SINGLE_BLOCK = 0.02
+
+
+def headline(record: RunRecord) -> str:
+    """One sentence: what was run, what came of it, at which cost, and what of the CPU was left."""
+    if not record.summary:
+        return "Nothing was measured."
+    if value(record, "ops_per_s") is None:
+        return f"{_who(record)}: no rate is published, because {reason(record, 'ops_per_s')}."
+    work = ", ".join(filter(None, (_main(record), *_writes(record))))
+    parts = [f"{_who(record)}: {work}", *_latencies(record), _cpu(record)]
+    text = "; ".join(filter(None, parts)) + "."
+    return text if record.status is Status.COMPLETE else f"Up to where it ended: {text}"
+
+
+def _who(record: RunRecord) -> str:
+    sessions = value(record, "sessions")
+    plural = "session" if sessions == 1 else "sessions"
+    scans = f", {record.spec.get('scan_pct')} % scans" if record.spec.get("scan_pct") else ""
+    return f"{number(sessions)} {plural}, {record.spec.get('update_pct')} % updates{scans}"
+
+
+def _main(record: RunRecord) -> str:
+    reads, logical = value(record, "pio_read_per_s"), value(record, "lio_per_s")
+    visits = value(record, "block_visits_per_s")
+    share = reads / visits if reads is not None and visits else None
+    if share is not None and share >= _READS_LEAD:
+        return f"{_reads(record)}{_mean_read(record)}{_per_cpu(record, 'iops_per_db_cpu')}"
+    if logical is None:
+        return f"{number(visits)} block visits/s"
+    straggling = share is not None and share < _READS_MATTER
+    text = f"{number(logical)} logical {_block(record)} reads/s"
+    text += f"{' from the buffer cache' if straggling else ''}{_per_cpu(record, 'lio_per_db_cpu')}"
+    return text if straggling or share is None else f"{text}, {_reads(record)}{_mean_read(record)}"
+
+
+def _reads(record: RunRecord) -> str:
+    rate, kind = number(value(record, "pio_read_per_s")), _request(record)
+    match outcome(record, REACHED_DEVICE):
+        case Holds.HOLDS:
+            return f"{rate} physical {kind} reads/s" if kind == _block(record) else f"{rate} physical reads/s of {kind}"
+        case Holds.FAILS:
+            return f"{rate} engine reads/s of {kind} served by the OS page cache"
+    return f"{rate} engine reads/s of {kind}, whether from a device is unknown"
+
+
+def _request(record: RunRecord) -> str:
+    reads, mb = value(record, "pio_read_per_s"), value(record, "pio_read_mb_per_s")
+    block = record.engine.get("block_size")
+    if not reads or mb is None:
+        return _block(record)
+    mean = mb * MIB / reads
+    return _block(record) if block and abs(mean / block - 1) <= _SINGLE_BLOCK else f"{size(mean)} on average"
+
+
+def _block(record: RunRecord) -> str:
+    block = record.engine.get("block_size")
+    return size(block) if block else "block"
+
+
+def _per_cpu(record: RunRecord, name: str) -> str:
+    figure = value(record, name)
+    return "" if figure is None else f", {number(figure)} per DB CPU second"
+
+
+def _mean_read(record: RunRecord) -> str:
+    latency = value(record, "engine_read_latency_us")
+    return "" if latency is None else f" at {micros(latency)} mean"
+
+
+def _writes(record: RunRecord) -> list[str]:
+    commits, redo = value(record, "commits_per_s"), value(record, "redo_mb_per_s")
+    texts = [f"{number(commits)} commits/s"] if commits else []
+    return [*texts, f"{size(redo * MIB)}/s redo"] if texts and redo else texts
+
+
+def _latencies(record: RunRecord) -> list[str]:
+    work = record.spec.get("work_unit")
+    units = {"select": work, "update": record.spec.get("update_work_unit") or work}
+    return [
+        f"{kind}{_of_blocks(units.get(kind))} p99 {micros(figures.get('p99_us'))}"
+        for kind, figures in record.latency.items()
+        if figures.get("count")
+    ]
+
+
+def _of_blocks(count: int | None) -> str:
+    return "" if count is None else f" of {count} block{'' if count == 1 else 's'}"
+
+
+def _cpu(record: RunRecord) -> str:
+    busy = value(record, "host_cpu_busy_pct")
+    if busy is None:
+        return "host CPU unknown"
+    return f"host CPU {percent(busy)} busy"

@@ -1,0 +1,54 @@
+"""The list of records: one line a run, those that can't be read too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from openslob.record.model import Holds, RunRecord
+from openslob.record.store import Found
+from openslob.report.format import INDENT, MISSING, micros, number, table
+from openslob.report.reading import value
+
+RUNNING = "running"
+UNREADABLE = "unreadable"
+
+
+def overview(found: Found) -> dict[str, Any]:
+    """One run in plain values; None is not known. ``p99_us`` is that of the most frequent kind of operation."""
+    record = found.record
+    row: dict[str, Any] = {"id": found.id, "path": str(found.path)}
+    if record is None:
+        return {**row, "status": UNREADABLE, "problem": found.problem}
+    return {
+        **row,
+        "started_at": record.started_at,
+        "status": RUNNING if found.pid else record.status.value,
+        "pid": found.pid,
+        "sessions": value(record, "sessions") or record.spec.get("sessions"),
+        "update_pct": record.spec.get("update_pct"),
+        "ops_per_s": value(record, "ops_per_s"),
+        "pio_read_per_s": value(record, "pio_read_per_s"),
+        "p99_us": _p99(record),
+        "failed_verdicts": [verdict.name for verdict in record.verdicts if verdict.verdict is Holds.FAILS],
+    }
+
+
+def render_list(runs: Sequence[Found]) -> str:
+    """The table of runs, and below it what is wrong with those that can't be read."""
+    rows = [_row(overview(found)) for found in runs]
+    head = ("id", "when (UTC)", "status", "sessions", "upd %", "ops/s", "reads/s", "p99", "fails")
+    problems = [f"{INDENT}! {found.problem}" for found in runs if found.problem]
+    return "\n".join([*table(head, rows, ends_in_text=True), *problems]) + "\n"
+
+
+def _row(run: dict[str, Any]) -> tuple[str, ...]:
+    when = run.get("started_at", MISSING).replace("T", " ").removesuffix("Z")[:16]
+    counts = [number(run.get(name)) for name in ("sessions", "update_pct", "ops_per_s", "pio_read_per_s")]
+    fails = ", ".join(name.replace("_", " ") for name in run.get("failed_verdicts", ()))
+    return (run["id"], when, run["status"], *counts, micros(run.get("p99_us")), fails)
+
+
+def _p99(record: RunRecord) -> float | None:
+    kinds = [figures for figures in record.latency.values() if figures.get("count")]
+    return max(kinds, key=lambda figures: figures["count"])["p99_us"] if kinds else None

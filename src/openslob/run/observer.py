@@ -1,0 +1,181 @@
+"""Receives everything that sessions and samplers report in the window: adds it up, writes it down, shows it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from openslob.clock import Anchor
+from openslob.engines.base import SessionPlan
+from openslob.record.measurement import EngineDelta, HostDelta, TimelinePoint
+from openslob.record.raw import RawFiles
+from openslob.run.crew import Message
+from openslob.run.plan import slice_seconds
+from openslob.run.samplers import Reading, WaitSample
+from openslob.run.tally import Tally
+from openslob.run.worker import SliceDone
+from openslob.sample.os_reader import difference
+from openslob.units import NANOS
+
+# The closing edge may follow a tick at once; rates over less than this would be noise.
+SHORTEST_INTERVAL_S = 0.5
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What the live line shows: phase, seconds done of how many, and rates over the last interval (None: unknown)."""
+
+    phase: str
+    elapsed_s: float
+    total_s: float
+    ops_per_s: float | None = None
+    reads_per_s: float | None = None
+    mean_us: float | None = None
+    server_cpu: float | None = None
+
+
+ProgressSink = Callable[[Progress], None]
+EngineDifference = Callable[[Reading, Reading], EngineDelta]
+
+
+@dataclass(frozen=True)
+class _Interval:
+    begin_ns: int
+    end_ns: int
+    reads: float | None
+    server_cpu_s: float | None
+    steal_s: float | None
+
+
+class Observer:
+    """One window's observer. Its methods are called by the runner's thread only."""
+
+    def __init__(
+        self,
+        plans: Sequence[SessionPlan],
+        begin_ns: int,
+        total_s: float,
+        raw: RawFiles,
+        difference_of: EngineDifference,
+        show: ProgressSink,
+    ) -> None:
+        self.tally = Tally(plans, begin_ns)
+        self.waits: Counter[str] = Counter()
+        self.wait_samples = 0
+        self._raw = raw
+        self._anchor = Anchor.now()
+        self._difference_of = difference_of
+        self._show = show
+        self._total_s = total_s
+        self._lag_s = 2 * slice_seconds(len(plans)) + 1
+        self._readings: list[Reading] = []
+        self._raw_seen: dict[str, float] = {}
+        self._intervals: list[_Interval] = []
+        self._shown = (0, 0.0)
+
+    def handle(self, message: Message) -> None:
+        """One message from the crew's queue."""
+        if isinstance(message, SliceDone):
+            self._slice(message)
+        elif isinstance(message, WaitSample):
+            self.waits.update(message.sessions_by_event)
+            self.wait_samples += 1
+            self._raw.waits(message.wall_ns, message.sessions_by_event)
+        elif isinstance(message, Reading):
+            self.reading(message)
+
+    def _slice(self, done: SliceDone) -> None:
+        result = done.result
+        self.tally.add(done.session, result)
+        self._raw.slice(
+            done.session,
+            done.number,
+            start_ns=result.start_ns,
+            end_ns=result.end_ns,
+            first_op_ns=result.first_op_ns,
+            rows_read=result.rows_read,
+            rows_updated=result.rows_updated,
+            rows_scanned=result.rows_scanned,
+            latency=result.latency,
+        )
+        self._write_latency(before=int((result.end_ns - self.tally.begin_ns) / NANOS - self._lag_s))
+
+    def _write_latency(self, before: int) -> None:
+        for second, kind, histogram in self.tally.seconds_before(before):
+            self._raw.latency(second, kind, histogram)
+
+    def reading(self, reading: Reading) -> None:
+        """Counters and operating system at one moment: the window's edges and each tick between."""
+        # A counter that is not there at a time has not moved since it was last: a run has thousands of still ones.
+        moved = {name: v for name, v in reading.counters.values.items() if self._raw_seen.get(name) != v}
+        self._raw_seen.update(moved)
+        self._raw.sample(reading.counters.server_ns, reading.counters.epoch, moved)
+        wall_ns = self._anchor.wall_of(reading.os.time_ns)
+        self._raw.os(wall_ns, {f"{source}.{name}": value for _, source, name, value in reading.os.rows()})
+        if self.last_reading is not None:
+            self._interval(self._interval_begin(reading), reading)
+        self._readings.append(reading)
+
+    @property
+    def last_reading(self) -> Reading | None:
+        """The last reading that came."""
+        return self._readings[-1] if self._readings else None
+
+    def _interval_begin(self, reading: Reading) -> Reading:
+        """The reading before; the one before that if the interval would be too short to say anything."""
+        before = self._readings[-1]
+        seconds = (reading.counters.server_ns - before.counters.server_ns) / NANOS
+        if seconds >= SHORTEST_INTERVAL_S or not self._intervals:
+            return before
+        self._intervals.pop()
+        self._readings.pop()
+        return self._readings[-1]
+
+    def _interval(self, before: Reading, after: Reading) -> None:
+        engine, host = self._difference_of(before, after), difference(before.os, after.os)
+        interval = _Interval(
+            before.counters.server_ns,
+            after.counters.server_ns,
+            engine.read_requests,
+            host.server_cpu_s,
+            host.cpu.get("steal") if host.cpu else None,
+        )
+        self._intervals.append(interval)
+        self._show_progress(interval, host)
+
+    def _show_progress(self, interval: _Interval, host: HostDelta) -> None:
+        histograms = self.tally.latency.values()
+        ops, busy_us = sum(h.count for h in histograms), sum(h.sum_us for h in histograms)
+        new_ops, new_busy = ops - self._shown[0], busy_us - self._shown[1]
+        self._shown = (ops, busy_us)
+        seconds = (interval.end_ns - interval.begin_ns) / NANOS
+        self._show(
+            Progress(
+                phase="window",
+                elapsed_s=max(0.0, (interval.end_ns - self.tally.begin_ns) / NANOS),
+                total_s=self._total_s,
+                ops_per_s=new_ops / seconds,
+                reads_per_s=None if interval.reads is None else interval.reads / seconds,
+                mean_us=new_busy / new_ops if new_ops else None,
+                server_cpu=None if host.server_cpu_s is None else host.server_cpu_s / host.seconds,
+            )
+        )
+
+    def finish(self) -> None:
+        """Write what was kept back until no more slices could belong to it."""
+        self._write_latency(before=2**62)
+
+    def timeline(self) -> list[TimelinePoint]:
+        """The window by sampling interval."""
+        return [self._point(interval) for interval in self._intervals]
+
+    def _point(self, interval: _Interval) -> TimelinePoint:
+        return TimelinePoint(
+            at_s=(interval.end_ns - self.tally.begin_ns) / NANOS,
+            seconds=(interval.end_ns - interval.begin_ns) / NANOS,
+            ops=self.tally.ops_between(interval.begin_ns, interval.end_ns),
+            reads=interval.reads,
+            server_cpu_s=interval.server_cpu_s,
+            steal_s=interval.steal_s,
+        )

@@ -1,0 +1,73 @@
+"""From a workload to sessions and slices: who works on which schema, from where to where, in which steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from openslob.engines.base import SessionPlan
+from openslob.method import phases_of
+from openslob.units import MIB, NANOS
+from openslob.workload import Workload
+
+SLICE_S = 1.0
+# The driver's work is per slice, about half a millisecond of CPU. So many slices a second keep it near 2 % of a CPU.
+SLICES_PER_S = 40
+# A remainder shorter than this is added to the slice before it.
+SHORTEST_SLICE = 0.3
+
+
+def session_plans(workload: Workload, block_size: int, run_tag: str) -> list[SessionPlan]:
+    """One plan a session; sessions go round-robin over the schemas. ``run_tag`` is unique to the run."""
+    scale = workload.scale.blocks(block_size)
+    return [
+        SessionPlan(
+            number=number,
+            schema=1 + number % workload.schemas,
+            scale=scale,
+            workload=workload,
+            phases=phases_of(
+                workload.seed,
+                number,
+                workload.hotspot_frequency if workload.do_hotspot else 0,
+                workload.hot_schema_frequency,
+                workload.think_tm_frequency,
+            ),
+            hotspot=_hotspot(workload, block_size),
+            tag=f"{run_tag}.{number}",
+        )
+        for number in range(workload.total_sessions)
+    ]
+
+
+def _hotspot(workload: Workload, block_size: int) -> tuple[int, int] | None:
+    if not workload.do_hotspot:
+        return None
+    first_block = int(workload.hotspot_offset_mb * MIB) // block_size
+    return first_block + 1, int(workload.hotspot_mb * MIB) // block_size
+
+
+def slice_seconds(sessions: int) -> float:
+    """Length of a slice: a second, longer when very many sessions would keep the driver busy."""
+    return max(SLICE_S, sessions / SLICES_PER_S)
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A stretch of load common to all sessions, on the server's clock. ``max_ops`` is per session, 0 for no limit."""
+
+    name: str
+    begin_ns: int
+    end_ns: int
+    max_ops: int = 0
+
+    def boundaries(self, session: int, sessions: int) -> Iterator[int]:
+        """Ends of one session's slices. They are staggered, so that sessions do not pause all at the same moment."""
+        length = int(slice_seconds(sessions) * NANOS)
+        offset = length * (session + 1) // sessions
+        at = self.begin_ns + offset
+        while at < self.end_ns - SHORTEST_SLICE * length:
+            if at > self.begin_ns + SHORTEST_SLICE * length:
+                yield at
+            at += length
+        yield self.end_ns

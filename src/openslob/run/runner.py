@@ -1,0 +1,316 @@
+"""A run from first check to finished record. Reads as the run's story; each phase is one method."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from openslob import __version__
+from openslob.analyze.assemble import assemble
+from openslob.clock import iso
+from openslob.engines.base import DataState, Engine, ServerFacts, SessionPlan
+from openslob.errors import SlobError
+from openslob.record.measurement import EngineDelta, Measurement, Window
+from openslob.record.model import RunRecord, Status
+from openslob.record.store import RunFolder, record_id
+from openslob.run.crew import Crew
+from openslob.run.interrupt import Interrupt
+from openslob.run.observer import Observer, Progress, ProgressSink
+from openslob.run.plan import Phase, session_plans
+from openslob.run.samplers import Reading, Samplers
+from openslob.sample.environment import environment
+from openslob.sample.os_reader import difference
+from openslob.units import NANOS
+from openslob.workload import Mode, Workload
+
+# From the order to begin until the begin: every session must have its order and wait in the server by then.
+LEAD_S = 0.06
+LEAD_PER_SESSION_S = 0.001
+# The counters are read so long before the begin: late enough to keep the windows alike, early enough to be done.
+READ_AHEAD_S = 0.012
+# A run by WORK_LOOP alone has no end time; this one is never reached.
+NO_END_S = 100 * 86_400
+# Data of up to this share of the cache stay in it when read once.
+CACHEABLE = 0.8
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to run, what to call it and where to put the record. ``notes`` and ``sources`` go into the record."""
+
+    workload: Workload
+    name: str
+    results: Path
+    notes: Sequence[str] = ()
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A run's record and the folder it lies in."""
+
+    record: RunRecord
+    folder: Path
+
+
+def run(
+    engine: Engine,
+    request: Request,
+    interrupt: Interrupt,
+    show: ProgressSink,
+    render: Callable[[RunRecord], str],
+) -> Finished:
+    """Run a workload and write its record, whatever happens once the server has answered.
+
+    SlobError, with the record written as failed, when the run could not be made or lost a session.
+    """
+    return _Run(engine, request, interrupt, show, render).execute()
+
+
+class _Run:
+    def __init__(
+        self,
+        engine: Engine,
+        request: Request,
+        interrupt: Interrupt,
+        show: ProgressSink,
+        render: Callable[[RunRecord], str],
+    ) -> None:
+        self._engine = engine
+        self._request = request
+        self._workload = request.workload
+        self._interrupt = interrupt
+        self._show = show
+        self._render = render
+        self._started_at = iso(time.time_ns())
+        self._facts: ServerFacts = engine.facts()
+        self._notes = list(request.notes)
+        self._engine_record: dict[str, Any] = self._describe_engine()
+        self._environment: dict[str, Any] = {}
+
+    def execute(self) -> Finished:
+        """The whole run."""
+        with RunFolder.begin(self._request.results, self._bare_record(Status.FAILED, ())) as folder:
+            try:
+                with self._engine.exclusive("run"):
+                    measurement = self._measure(folder)
+            except SlobError as error:
+                self._finish(folder, self._bare_record(self._status_of(interrupted=True), (str(error),)))
+                raise
+            record = self._assemble(measurement)
+            self._finish(folder, record)
+        if record.errors:
+            raise SlobError(record.errors[0], f"what was measured is in {folder.path}")
+        return Finished(record, folder.path)
+
+    def _finish(self, folder: RunFolder, record: RunRecord) -> None:
+        folder.write_report(self._render(record))
+        folder.finish(record)
+
+    def _measure(self, folder: RunFolder) -> Measurement:
+        state = self._check()
+        self._settle(state)
+        plans = session_plans(self._workload, self._facts.block_size, uuid.uuid4().hex[:8])
+        crew = Crew(self._engine, plans, self._interrupt)
+        try:
+            self._engine_record["plans"] = crew.bring_up()
+            samplers = Samplers(self._engine, len(plans), crew.post)
+            try:
+                return self._warm_up_and_measure(folder, crew, samplers, plans)
+            finally:
+                samplers.close()
+        finally:
+            crew.dismiss()
+            self._see_off()
+
+    def _check(self) -> DataState | None:
+        self._show(Progress("check", 0, 0))
+        released = self._engine.release_sessions()
+        if released:
+            self._notes.append(f"{released} sessions of an earlier run were still in the server and were ended")
+        for finding in self._engine.findings(self._workload):
+            if finding.blocking:
+                raise SlobError(finding.why, finding.remedy)
+            self._notes.append(f"{finding.why}; {finding.remedy}")
+        return self._engine.data_state()
+
+    def _settle(self, state: DataState | None) -> None:
+        self._show(Progress("settle", 0, 0))
+        self._engine.install(self._workload)
+        fits = state is not None and self._data_bytes() <= CACHEABLE * self._facts.cache_bytes
+        warm = self._workload.mode is Mode.LIO or (self._workload.mode is not Mode.PIO and fits)
+        self._engine_record["settled"] = list(self._engine.settle(self._workload, warm))
+
+    def _data_bytes(self) -> int:
+        data = self._workload.data(self._facts.block_size)
+        return data.scale_blocks * self._facts.block_size * min(data.schemas, self._workload.total_sessions)
+
+    def _warm_up_and_measure(
+        self, folder: RunFolder, crew: Crew, samplers: Samplers, plans: Sequence[SessionPlan]
+    ) -> Measurement:
+        self._environment = environment(samplers.data_directory)
+        self._environment["local"] = samplers.data_directory is not None
+        offset_ns = samplers.server_clock_offset_ns()
+        self._environment["server_clock_offset_s"] = offset_ns / NANOS
+        blocks_before = self._engine.table_blocks()
+        if self._workload.warmup:
+            self._show(Progress("warm-up", 0, self._workload.warmup))
+            begin_ns = self._begin_ns(offset_ns)
+            end_ns = begin_ns + int(self._workload.warmup * NANOS)
+            crew.run_phase(Phase("warm-up", begin_ns, end_ns), handle=lambda _: None, before=lambda: None)
+            self._require_going_on(crew)
+        window = self._window(folder, crew, samplers, plans, self._begin_ns(offset_ns), offset_ns)
+        return self._measurement(window, crew, samplers, blocks_before)
+
+    def _begin_ns(self, offset_ns: int) -> int:
+        lead_s = LEAD_S + LEAD_PER_SESSION_S * self._workload.total_sessions
+        return time.time_ns() + offset_ns + int(lead_s * NANOS)
+
+    def _require_going_on(self, crew: Crew) -> None:
+        if crew.errors:
+            raise SlobError(crew.errors[0])
+        if self._interrupt.requested:
+            raise SlobError("stopped during the warm-up: nothing was measured")
+
+    def _window(
+        self,
+        folder: RunFolder,
+        crew: Crew,
+        samplers: Samplers,
+        plans: Sequence[SessionPlan],
+        begin_ns: int,
+        offset_ns: int,
+    ) -> _Edges:
+        load = self._workload
+        end_ns = begin_ns + int((load.run_time or NO_END_S) * NANOS)
+        observer = Observer(plans, begin_ns, load.run_time, folder.raw, samplers.engine_delta, self._show)
+        edges = _Edges(observer)
+
+        def read_before() -> None:
+            time.sleep(max(0.0, (begin_ns - offset_ns - time.time_ns()) / NANOS - READ_AHEAD_S))
+            edges.before = samplers.edge()
+            observer.reading(edges.before)
+            samplers.start()
+
+        crew.run_phase(Phase("window", begin_ns, end_ns, load.work_loop), observer.handle, read_before)
+        edges.read_end(samplers)
+        crew.drain(observer.handle)
+        observer.finish()
+        return edges
+
+    def _measurement(self, edges: _Edges, crew: Crew, samplers: Samplers, blocks_before: int) -> Measurement:
+        errors = [*crew.errors, *edges.errors]
+        tally = edges.observer.tally
+        before, after = edges.before, edges.after
+        if before is None or tally.load_begin_ns is None:
+            raise SlobError(errors[0] if errors else "the window ended before any operation was done")
+        if before.counters.server_ns > tally.load_begin_ns:
+            errors.append("the counters were first read after the load had begun: the host is too busy to measure on")
+        lost = EngineDelta(unknown={"*": "the server's counters could not be read at the end of the window"})
+        host = difference(before.os, (after or edges.last(before)).os)
+        self._environment["host_cpu_s"] = dict(host.cpu or {})
+        return Measurement(
+            workload=self._workload,
+            block_size=self._facts.block_size,
+            cache_bytes=self._facts.cache_bytes,
+            data_bytes=self._data_bytes(),
+            window=Window(
+                load_start_ns=tally.load_begin_ns,
+                load_end_ns=tally.load_end_ns,
+                counter_seconds=(after.counters.server_ns - before.counters.server_ns) / NANOS if after else 0.0,
+                start_skew_ms=tally.start_skew_ms,
+                planned_s=self._workload.run_time,
+                warmup_s=self._workload.warmup,
+            ),
+            sessions=tally.totals(),
+            latency=tally.latency,
+            engine=samplers.engine_delta(before, after) if after else lost,
+            host=host,
+            waits=dict(edges.observer.waits),
+            wait_samples=edges.observer.wait_samples,
+            timeline=edges.observer.timeline(),
+            direct_io=self._facts.direct_io,
+            local=samplers.data_directory is not None,
+            blocks_before=blocks_before,
+            blocks_after=self._engine.table_blocks() if after else None,
+            errors=errors,
+            interrupted=self._interrupt.requested,
+        )
+
+    def _see_off(self) -> None:
+        """Leave no session behind; a server that is gone has none."""
+        try:
+            left = self._engine.release_sessions()
+        except SlobError:
+            return
+        if left:
+            self._notes.append(f"{left} sessions did not end by themselves and were ended")
+
+    def _status_of(self, interrupted: bool) -> Status:
+        return Status.INTERRUPTED if interrupted and self._interrupt.requested else Status.FAILED
+
+    def _describe_engine(self) -> dict[str, Any]:
+        facts = self._facts
+        return {
+            "name": self._engine.name,
+            "product": facts.product,
+            "version": facts.version,
+            "target": self._engine.target,
+            "block_size": facts.block_size,
+            "cache_bytes": facts.cache_bytes,
+            "data_bytes": self._data_bytes(),
+            "direct_io": facts.direct_io,
+            "settings": dict(facts.settings),
+        }
+
+    def _identity(self, status: Status) -> dict[str, Any]:
+        return {
+            "id": record_id(self._request.name, self._started_at),
+            "name": self._request.name,
+            "status": status,
+            "started_at": self._started_at,
+            "openslob_version": __version__,
+            "spec": self._workload.to_record(),
+            "environment": self._environment,
+            "engine": self._engine_record,
+            "notes": tuple(self._notes),
+        }
+
+    def _bare_record(self, status: Status, errors: tuple[str, ...]) -> RunRecord:
+        return RunRecord(**self._identity(status), errors=errors)
+
+    def _assemble(self, measurement: Measurement) -> RunRecord:
+        status = Status.COMPLETE
+        if measurement.errors:
+            status = Status.FAILED
+        elif measurement.interrupted:
+            status = Status.INTERRUPTED
+        return assemble(measurement, **self._identity(status))
+
+
+class _Edges:
+    """Readings at the window's edges, and what went wrong on the way between them."""
+
+    def __init__(self, observer: Observer) -> None:
+        self.observer = observer
+        self.before: Reading | None = None
+        self.after: Reading | None = None
+        self.errors: list[str] = []
+
+    def read_end(self, samplers: Samplers) -> None:
+        """The closing edge, as soon as the last session is done and no sampler uses the connections."""
+        self.errors.extend(samplers.stop())
+        try:
+            self.after = samplers.edge()
+            self.observer.reading(self.after)
+        except SlobError as error:
+            if str(error) not in self.errors:
+                self.errors.append(str(error))
+
+    def last(self, default: Reading) -> Reading:
+        """The last reading that came through, when the closing edge did not."""
+        return self.observer.last_reading or default

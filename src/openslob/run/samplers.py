@@ -1,0 +1,98 @@
+"""What is watched while sessions run: counters and the operating system once a second, waits ten times a second.
+
+Readings go into the runner's queue, so that one thread alone writes the record.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from openslob.engines.base import CounterReading, Engine
+from openslob.record.measurement import EngineDelta
+from openslob.sample.os_reader import OsReader
+from openslob.sample.reading import OsReading
+from openslob.sample.schedule import Ticker
+from openslob.units import NANOS
+
+COUNTER_INTERVAL_S = 1.0
+WAIT_INTERVAL_S = 0.1
+# Reading counters and every backend's CPU costs more the more sessions there are; this many are read once a second.
+SESSIONS_A_SECOND = 100
+CLOCK_QUESTIONS = 5
+SAME_HOST = "the server is not known to be on this host"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Engine counters and the operating system's at one moment."""
+
+    counters: CounterReading
+    os: OsReading
+
+
+@dataclass(frozen=True)
+class WaitSample:
+    """What the sessions were doing at one moment."""
+
+    wall_ns: int
+    sessions_by_event: Mapping[str, int]
+
+
+class Samplers:
+    """Owns the sampling connections; `edge` reads at the window's edges, `start` and `stop` frame what is between."""
+
+    def __init__(self, engine: Engine, sessions: int, post: Callable[[Reading | WaitSample], None]) -> None:
+        footprint = engine.footprint()
+        self._post = post
+        self.data_directory = footprint.data_directory
+        self._counters = engine.open_counters()
+        self._waits = engine.open_waits()
+        own = [self._counters.backend_id(), self._waits.backend_id()]
+        self.why_not_local = footprint.why_unknown
+        self._os = OsReader(
+            footprint.main_pid, footprint.data_directory, lambda: own, footprint.why_unknown or SAME_HOST
+        )
+        self._interval_s = COUNTER_INTERVAL_S * max(1.0, sessions / SESSIONS_A_SECOND)
+        self._tickers = (Ticker(self._interval_s, self._tick), Ticker(WAIT_INTERVAL_S, self._tick_waits))
+
+    def edge(self) -> Reading:
+        """Both readings now, the operating system first: its window is the wider one, and it costs more."""
+        return Reading(os=self._os.read(), counters=self._counters.read())
+
+    def _tick(self) -> None:
+        self._post(self.edge())
+
+    def _tick_waits(self) -> None:
+        self._post(WaitSample(time.time_ns(), self._waits.sample()))
+
+    def start(self) -> None:
+        """Begin to sample; the first counters come an interval after the edge that was just read."""
+        counters, waits = self._tickers
+        counters.start(time.monotonic_ns() + int(self._interval_s * NANOS))
+        waits.start()
+
+    def stop(self) -> list[str]:
+        """End sampling and wait for samples under way; returns what went wrong, if anything did."""
+        return [str(error) for ticker in self._tickers if (error := ticker.stop()) is not None]
+
+    def engine_delta(self, before: Reading, after: Reading) -> EngineDelta:
+        """What the engine's counters say of the time between two readings."""
+        return self._counters.difference(before.counters, after.counters)
+
+    def server_clock_offset_ns(self) -> int:
+        """The server's clock less this host's, from the quickest of a few questions."""
+        return min(self._ask_clock() for _ in range(CLOCK_QUESTIONS))[1]
+
+    def _ask_clock(self) -> tuple[int, int]:
+        before = time.time_ns()
+        server_ns = self._counters.read().server_ns
+        after = time.time_ns()
+        return after - before, server_ns - (before + after) // 2
+
+    def close(self) -> None:
+        """Close the sampling connections and files."""
+        self._counters.close()
+        self._waits.close()
+        self._os.close()

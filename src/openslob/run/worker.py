@@ -1,0 +1,106 @@
+"""A session as a thread: connects, prepares, then runs the phases it is given in slices and reports each slice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from queue import SimpleQueue
+from threading import Event, Thread
+
+from openslob.engines.base import Engine, Session, SessionPlan, SliceOrder, SliceResult
+from openslob.errors import SlobError
+from openslob.run.plan import Phase
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The session is connected and prepared; ``plans`` is filled in by session 0 only."""
+
+    session: int
+    backend: int
+    plans: dict[str, str]
+
+
+@dataclass(frozen=True)
+class SliceDone:
+    """One slice of a phase was run; ``first_op`` is the number of its first operation."""
+
+    session: int
+    number: int
+    first_op: int
+    result: SliceResult
+
+
+@dataclass(frozen=True)
+class PhaseDone:
+    """The session has reached the end of a phase, or was told to stop."""
+
+    session: int
+
+
+@dataclass(frozen=True)
+class Lost:
+    """The session is gone; it reports nothing more."""
+
+    session: int
+    why: str
+
+
+Report = Ready | SliceDone | PhaseDone | Lost
+
+
+class Worker(Thread):
+    """Runs one session. Talks to the runner only through two queues and the common stop event."""
+
+    def __init__(self, engine: Engine, plan: SessionPlan, report: Callable[[Report], None], stop: Event) -> None:
+        super().__init__(name=f"session-{plan.number}", daemon=True)
+        self._engine = engine
+        self._plan = plan
+        self._report = report
+        self._stop_event = stop
+        self._phases: SimpleQueue[Phase | None] = SimpleQueue()
+        self._session: Session | None = None
+        self._next_op = 0
+
+    @property
+    def number(self) -> int:
+        """The session's number, from 0."""
+        return self._plan.number
+
+    def give(self, phase: Phase | None) -> None:
+        """The next phase to run; None ends the session."""
+        self._phases.put(phase)
+
+    def cancel(self) -> None:
+        """Stop the slice that is running at once."""
+        if self._session is not None:
+            self._session.cancel()
+
+    def run(self) -> None:
+        """The thread's body."""
+        try:
+            self._session = self._engine.open_session(self._plan)
+            self._serve(self._session)
+        except SlobError as error:
+            self._report(Lost(self.number, str(error)))
+        finally:
+            if self._session is not None:
+                self._session.close()
+
+    def _serve(self, session: Session) -> None:
+        session.prepare()
+        plans = dict(session.plans()) if self.number == 0 else {}
+        self._report(Ready(self.number, session.backend_id(), plans))
+        while (phase := self._phases.get()) is not None:
+            self._run_phase(session, phase)
+            self._report(PhaseDone(self.number))
+
+    def _run_phase(self, session: Session, phase: Phase) -> None:
+        last_op = self._next_op + phase.max_ops if phase.max_ops else 0
+        for number, until_ns in enumerate(phase.boundaries(self.number, self._plan.workload.total_sessions)):
+            if self._stop_event.is_set() or (last_op and self._next_op >= last_op):
+                return
+            remaining = last_op - self._next_op if last_op else 0
+            result = session.run_slice(SliceOrder(self._next_op, phase.begin_ns, until_ns, remaining))
+            self._report(SliceDone(self.number, number, self._next_op, result))
+            self._next_op += result.ops

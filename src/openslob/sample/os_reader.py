@@ -1,0 +1,149 @@
+"""All operating-system samplers in one reading, and what happened between two of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from openslob.record.measurement import DeviceIo, HostDelta
+from openslob.sample.device import DEVICE_NAMES, BlockDevice, device_under
+from openslob.sample.driver import read_driver
+from openslob.sample.host import CPU_NAMES, open_host
+from openslob.sample.processes import SAMPLER_NAMES, SERVER_NAMES, ServerProcesses
+from openslob.sample.reading import FigureUnknownError, OsReading, Sample
+from openslob.units import NANOS
+
+
+class OsReader:
+    """Reads host, server, samplers, device and driver; one reading costs some milliseconds at 300 sessions.
+
+    ``footprint_pid`` is the server's main process and ``data_directory`` where its data are, None when not known, for
+    the reason ``why_unknown``. ``sampler_pids`` returns the server processes of the product's own sampling sessions.
+    """
+
+    def __init__(
+        self,
+        footprint_pid: int | None,
+        data_directory: Path | None,
+        sampler_pids: Callable[[], list[int]],
+        why_unknown: str = "the server is not known to be on this host",
+    ) -> None:
+        self._sampler_pids = sampler_pids
+        self._why_no_server = self._why_no_device = why_unknown
+        self._server: ServerProcesses | None = None
+        self._device: BlockDevice | None = None
+        self._host = open_host()
+        try:
+            self._server = ServerProcesses(footprint_pid) if footprint_pid is not None else None
+        except FigureUnknownError as error:
+            self._why_no_server = str(error)
+        try:
+            self._device = BlockDevice(device_under(data_directory)) if data_directory is not None else None
+        except FigureUnknownError as error:
+            self._why_no_device = str(error)
+
+    def read(self) -> OsReading:
+        """Everything now; what can't be read has its reason in its sample."""
+        time_ns = time.monotonic_ns()
+        host = {"host": self._host.cpu(), "memory": self._host.memory(), "device": self._read_device()}
+        server, samplers = self._read_server()
+        return OsReading(time_ns, {**host, "server": server, "sampler": samplers, "driver": read_driver()})
+
+    def close(self) -> None:
+        """Release every handle; a second time does nothing."""
+        for part in (self._host, self._server, self._device):
+            if part is not None:
+                part.close()
+
+    def _read_device(self) -> Sample:
+        return self._device.read() if self._device else Sample.missing(DEVICE_NAMES, self._why_no_device)
+
+    def _read_server(self) -> tuple[Sample, Sample]:
+        why = self._why_no_server
+        if self._server:
+            try:
+                reading = self._server.read()
+                return reading.server(), reading.samplers(self._sampler_pids())
+            except FigureUnknownError as error:
+                why = str(error)
+        return Sample.missing(SERVER_NAMES, why), Sample.missing(SAMPLER_NAMES, why)
+
+
+class _Interval:
+    """Differences of two readings; collects the reason for each figure that has none."""
+
+    def __init__(self, before: OsReading, after: OsReading) -> None:
+        self._before, self._after = before, after
+        self.unknown: dict[str, str] = {}
+
+    def grown(self, source: str, names: Sequence[str], figure: str) -> list[float] | None:
+        """By how much each of ``names`` grew; None, with one reason for ``figure``, unless all are known."""
+        first, last = self._before.sources[source], self._after.sources[source]
+        reason = _why_no_difference(first, last, names)
+        if reason:
+            self.unknown[figure] = reason
+            return None
+        return [last.values[name] - first.values[name] for name in names]
+
+    def one(self, source: str, name: str) -> float | None:
+        """By how much ``name`` grew."""
+        grown = self.grown(source, (name,), name)
+        return grown[0] if grown else None
+
+    def level(self, reading: OsReading, source: str, name: str, figure: str) -> float | None:
+        """A value that is not a counter, as it was in ``reading``."""
+        sample = reading.sources[source]
+        if name not in sample.values:
+            self.unknown[figure] = _why_missing(sample, name)
+        return sample.values.get(name)
+
+
+def _why_missing(sample: Sample, name: str) -> str:
+    return sample.unknown.get(name, f"{name} is not told by this system")
+
+
+def _why_no_difference(first: Sample, last: Sample, names: Sequence[str]) -> str | None:
+    for sample in (first, last):
+        missing = next((name for name in names if name not in sample.values), None)
+        if missing:
+            return _why_missing(sample, missing)
+    if first.epoch != last.epoch:
+        return f"it changed meanwhile: {first.epoch}, then {last.epoch}"
+    fallen = next((name for name in names if last.values[name] < first.values[name]), None)
+    return f"the counter {fallen} fell: it was reset, or wrapped" if fallen else None
+
+
+def difference(before: OsReading, after: OsReading) -> HostDelta:
+    """What the operating system says of the interval; a figure that can't be told is None, its reason in ``unknown``.
+
+    ``cpu`` has the kinds this system tells. Memory available and the driver's peak are those of ``after``.
+    """
+    interval = _Interval(before, after)
+    told = {*before.sources["host"].values, *after.sources["host"].values}
+    kinds = [name for name in CPU_NAMES if name in told] or CPU_NAMES
+    cpu = interval.grown("host", kinds, "cpu")
+    cores = interval.level(after, "host", "cores", "cores")
+    server_cores = interval.level(after, "server", "server_cores", "server_cores")
+    return HostDelta(
+        seconds=(after.time_ns - before.time_ns) / NANOS,
+        cores=int(cores or 0),
+        cpu=dict(zip((name[4:-2] for name in kinds), cpu, strict=True)) if cpu else None,
+        server_cpu_s=interval.one("server", "server_cpu_s"),
+        sampler_cpu_s=interval.one("sampler", "sampler_cpu_s"),
+        server_cores=None if server_cores is None else int(server_cores),
+        server_read_bytes=interval.one("server", "server_read_bytes"),
+        server_write_bytes=interval.one("server", "server_write_bytes"),
+        driver_cpu_s=interval.one("driver", "driver_cpu_s"),
+        driver_peak_rss_bytes=interval.level(after, "driver", "driver_peak_rss_bytes", "driver_peak_rss_bytes"),
+        device=_device_io(interval, after.sources["device"].epoch),
+        page_cache_bytes_before=interval.level(before, "memory", "page_cache_bytes", "page_cache_bytes_before"),
+        page_cache_bytes_after=interval.level(after, "memory", "page_cache_bytes", "page_cache_bytes_after"),
+        memory_available_bytes=interval.level(after, "memory", "memory_available_bytes", "memory_available_bytes"),
+        unknown=interval.unknown,
+    )
+
+
+def _device_io(interval: _Interval, epoch: str) -> DeviceIo | None:
+    grown = interval.grown("device", DEVICE_NAMES, "device")
+    return DeviceIo(epoch.removeprefix("block device "), *grown) if grown else None

@@ -1,0 +1,76 @@
+"""Real servers for tests: made once for the whole run in a short temporary place, gone at its end whatever happens."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openslob.engines import registry
+from openslob.engines.base import ManagedServer
+from openslob.units import MIB
+
+MakeServer = Callable[..., ManagedServer]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def slob_home() -> Iterator[Path]:
+    """A home of the tests' own, so that none of them ever meets a server of the user's."""
+    # short, since a socket's path has at most 107 bytes
+    place = Path(tempfile.mkdtemp(prefix="slob-"))
+    place.chmod(0o755)  # the servers' user must get in
+    before = os.environ.get("OPENSLOB_HOME")
+    os.environ["OPENSLOB_HOME"] = str(place)
+    try:
+        yield place
+    finally:
+        _destroy_all()
+        if before is None:
+            del os.environ["OPENSLOB_HOME"]
+        else:
+            os.environ["OPENSLOB_HOME"] = before
+        shutil.rmtree(place)
+
+
+def _destroy_all() -> None:
+    for name in registry.known():
+        server = registry.find(name)
+        if server:
+            server.destroy()
+
+
+@pytest.fixture(scope="session")
+def make_server(slob_home: Path) -> MakeServer:
+    """Makes and starts a server: ``make_server(name=..., io=..., cache_bytes=..., ...)``; destroyed at the end.
+
+    It costs little: 16 MB of cache, 256 MB of WAL unless given. ``started=False`` leaves it to be made.
+    """
+    made = iter(range(1, 1000))
+
+    def make(name: str | None = None, started: bool = True, **overrides: Any) -> ManagedServer:
+        spec = registry.default_spec(name or f"t{next(made)}")
+        values = {"cache_bytes": 16 * MIB, "log_bytes": 256 * MIB, **overrides}
+        server = registry.managed(replace(spec, **values))
+        if started:
+            server.start()
+        return server
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def pg_server(make_server: MakeServer) -> ManagedServer:
+    """PostgreSQL 18 with direct I/O and a small cache, running; its URL is ``pg_server.status().url``."""
+    return make_server(name="direct")
+
+
+@pytest.fixture(scope="session")
+def pg_buffered(make_server: MakeServer) -> ManagedServer:
+    """PostgreSQL 18 with buffered I/O and a small cache, running."""
+    return make_server(name="buffered", io="buffered")
