@@ -33,6 +33,7 @@ _ORACLE_ERROR = re.compile(r"\b(?:ORA|SP2|TNS)-\d{4,5}:[^\r\n]{0,120}")
 _REMEDY = "give AWR reports (awrrpt.sql, awrgrpt.sql) or Statspack reports (spreport.sql), as text or HTML"
 _PDB = re.compile(r"WORKLOAD REPOSITORY PDB REPORT", re.IGNORECASE)
 _PAGE = re.compile(r"</?(?:html|head|title|body|pre|div|span|font|p|br)\b[^>]*>", re.IGNORECASE)
+_PAGE_HEADING = re.compile(r"\n\n?OUTPUT[ \t]*\n(?:-{10,}[ \t]*\n)?")  # of "select output from table(...)"
 _RULERS = re.compile(r"(?m)^[ ~]*-{2,}(?: +-{2,})+ *$")
 _LAST_WORDS = "End of Report"
 _TITLE_REACH = 20_000  # characters from the page's title to the report's, over the style sheet
@@ -83,13 +84,14 @@ def _is_html(text: str) -> bool:
 
 
 def _plain_text(text: str, start: int) -> str:
-    """A text report as it was before it was put in a page's ``<pre>``, or indented as a quotation."""
+    """A text report without what was put around it: a page's ``<pre>``, SQL*Plus' page headings, an indentation."""
     if _PAGE.search(text, 0, start):
         return html.unescape(_PAGE.sub("", text))
-    indent = start - (text.rfind("\n", 0, start) + 1)
-    if indent and not text[start - indent : start].strip():
-        return re.sub(rf"(?m)^ {{1,{indent}}}", "", text)
-    return text
+    text = _PAGE_HEADING.sub("\n", text)
+    mark = _MARKS.search(text)
+    start = mark.start() if mark else 0
+    indent = text[text.rfind("\n", 0, start) + 1 : start]
+    return re.sub(rf"(?m)^{indent}", "", text) if indent.isspace() else text
 
 
 def _first_report(kind: Kind, is_html: bool, text: str) -> Source:

@@ -255,12 +255,16 @@ def test_a_rate_too_wide_for_its_column_comes_from_the_total():
     assert (reading.value, reading.source) == (pytest.approx(78.140625), "total / elapsed")
 
 
-def test_a_text_report_in_a_page_or_quoted_is_read_as_it_was():
+def test_a_text_report_in_a_page_or_quoted_or_paged_is_read_as_it_was():
     whole = read(FIXTURES / "awr_11.2.txt")
     text = (FIXTURES / "awr_11.2.txt").read_text()
     page = f"<html><body><pre>{text.replace('<', '&lt;')}</pre></body></html>"
     quoted = "".join(f"    {line}".rstrip() + "\n" for line in text.split("\n"))
-    for changed in (page, quoted):
+    tabbed = "".join(f"\t{line}\n" for line in text.split("\n"))
+    lines = text.split("\n")
+    heading = ["", "OUTPUT", "-" * 80]
+    paged = "\n".join(line for at in range(0, len(lines), 11) for line in (*heading, *lines[at : at + 11]))
+    for changed in (page, quoted, tabbed, paged):
         report = read_bytes(changed.encode(), "awr_11.2.txt")
         assert (report.events, report.activity, report.histograms) == (whole.events, whole.activity, whole.histograms)
 
