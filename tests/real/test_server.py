@@ -322,9 +322,9 @@ def knock(socket: Path, *user: str) -> subprocess.CompletedProcess[str]:
 
 
 @as_root
-def test_nobody_else_gets_in(make_server: MakeServer, slob_home: Path):
-    server = make_server(name="private")
-    run = slob_home / "servers" / "private" / "run"
+def test_nobody_else_gets_in(shared: ManagedServer, slob_home: Path):
+    shared.start()
+    run = slob_home / "servers" / "shared" / "run"
     socket = run / ".s.PGSQL.5432"
     assert "b'R" in knock(socket).stdout
     assert "PermissionError" in knock(socket, "nobody").stderr
@@ -332,9 +332,10 @@ def test_nobody_else_gets_in(make_server: MakeServer, slob_home: Path):
     run.parent.chmod(0o755)
     run.chmod(0o755)
     answer = knock(socket, "nobody").stdout
+    run.chmod(0o700)
+    run.parent.chmod(0o750)
     assert answer.startswith("b'E")
     assert "authentication failed" in answer
-    server.destroy()
 
 
 @as_root
@@ -372,16 +373,16 @@ def test_a_home_that_the_account_can_not_enter(
 
 
 @as_root
-def test_huge_pages_are_taken_and_given_back(make_server: MakeServer):
-    server = make_server(name="huge", huge_pages=True)
+def test_huge_pages_are_taken_and_given_back(shared: ManagedServer):
+    server = registry.managed(replace(shared.status().spec, huge_pages=True))
+    server.start()
     assert setting(server, "huge_pages_status") == "on"
-    taken = ServerHome("huge").read()["huge_pages"]
+    taken = ServerHome("shared").read()["huge_pages"]
     total = Path("/proc/sys/vm/nr_hugepages")
     while_running = int(total.read_text())
     server.stop()
     assert int(total.read_text()) == while_running - taken["added"]
-    assert ServerHome("huge").read()["huge_pages"] is None
-    server.destroy()
+    assert ServerHome("shared").read()["huge_pages"] is None
 
 
 def test_too_long_a_home(make_server: MakeServer, slob_home: Path, monkeypatch: pytest.MonkeyPatch):
@@ -406,9 +407,12 @@ def test_no_direct_io(make_server: MakeServer, slob_home: Path, monkeypatch: pyt
     assert not (slob_home / "servers" / "nodirect").exists()
 
 
-def test_data_elsewhere(make_server: MakeServer, slob_home: Path):
+def test_data_and_programs_elsewhere(make_server: MakeServer, slob_home: Path):
     place = slob_home / "disk"
-    server = make_server(name="away", data_dir=place)
+    programs = find_installation(replace(registry.default_spec("x"), version="16")).bin
+    server = make_server(name="away", data_dir=place, bin_dir=programs)
+    assert server.status().spec.version == "16"
+    assert setting(server, "server_version").startswith("16")
     assert server.status().data_directory == place / "data"
     assert ask(server, "SELECT current_setting('data_directory')") == str(place / "data")
     (place / "precious").write_text("the user's own")
@@ -424,14 +428,6 @@ def test_a_block_size_the_programs_do_not_have(make_server: MakeServer, slob_hom
     with pytest.raises(UsageError, match="was built for blocks of 8192 bytes, not 16384; name the --bin-dir"):
         make_server(name="blocks", block_size=16384)
     assert not (slob_home / "servers" / "blocks").exists()
-
-
-def test_programs_named_by_their_directory(make_server: MakeServer):
-    bundled = find_installation(replace(registry.default_spec("x"), version="16")).bin
-    server = make_server(name="named", bin_dir=bundled)
-    assert server.status().spec.version == "16"
-    assert setting(server, "server_version").startswith("16")
-    server.destroy()
 
 
 def slob(*words: str) -> subprocess.CompletedProcess[str]:

@@ -34,6 +34,7 @@ LOAD_PROFILE: tuple[tuple[str, str], ...] = (
     (r"sorts", "sorts"),
     (r"w/a mb processed|sql work area \(mb\)", "work_area_mb"),
     (r"logons", "logons"),
+    (r"user logons", "user_logons"),
     (r"executes( \(sql\))?", "executes"),
     (r"rollbacks", "rollbacks"),
     (r"transactions", "transactions"),

@@ -20,6 +20,7 @@ from openslob.awr.columns import ROW_SETS, SETS
 from openslob.awr.petals import ordered
 from openslob.errors import SlobError, UsageError
 from openslob.report import sheets
+from openslob.report.format import printable
 
 _SETS = ", ".join((*SETS, *ROW_SETS))
 
@@ -118,7 +119,7 @@ def _write(form: Format, output: Path | None, selection: Selection, results: Seq
 
 def _put(text: str, output: Path | None) -> None:
     if output is None:
-        sys.stdout.write(text)
+        sys.stdout.write(printable(text, sys.stdout.encoding))
     else:
         output.write_text(text, encoding="utf-8")
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import Protocol, cast
 
 from openslob.engines.base import Engine, ManagedServer, ServerSpec
+from openslob.engines.hosting.home import home
 from openslob.errors import UsageError
 
 # scheme of a target URL -> module with `connect(url) -> Engine`
@@ -56,6 +58,11 @@ def find(name: str) -> ManagedServer | None:
     """The managed server of this name as it was last asked for, whatever its engine; None if there is none."""
     servers = (_managing(engine).find(name) for engine in _MANAGED)
     return next((server for server in servers if server), None)
+
+
+def servers_place() -> Path:
+    """The directory below which managed servers keep their data; it need not exist yet."""
+    return home()
 
 
 def known() -> list[str]:

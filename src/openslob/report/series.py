@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from openslob.record.model import Holds, RunRecord
@@ -18,6 +19,11 @@ def render_series(records: Sequence[RunRecord]) -> str:
     """What the platform did at its best, a row for each run, and every verdict that does not hold."""
     lines = [*answers(records), "", *table(HEAD, [_row(record) for record in records]), "", *doubts(records)]
     return "\n".join(lines) + "\n"
+
+
+def series_json(records: Sequence[RunRecord]) -> str:
+    """The records themselves, as a JSON array."""
+    return json.dumps([record.model_dump(mode="json") for record in records], indent=1, ensure_ascii=False) + "\n"
 
 
 def answers(records: Sequence[RunRecord]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from queue import Empty, SimpleQueue
+from threading import Event
 
 from openslob.engines.base import Engine, SessionPlan
 from openslob.errors import SlobError
@@ -27,10 +28,14 @@ class Crew:
     def __init__(self, engine: Engine, plans: Sequence[SessionPlan], interrupt: Interrupt) -> None:
         self._queue: SimpleQueue[Message] = SimpleQueue()
         self._interrupt = interrupt
-        self._workers = [Worker(engine, plan, self._queue.put, interrupt.stop) for plan in plans]
+        self._ending = Event()
+        self._workers = [Worker(engine, plan, self._queue.put, self._stopping) for plan in plans]
         self._present: set[int] = set()
         self._patience_s = PATIENCE_S + slice_seconds(len(plans))
         self.errors: list[str] = []
+
+    def _stopping(self) -> bool:
+        return self._ending.is_set() or self._interrupt.stop.is_set()
 
     def post(self, message: Message) -> None:
         """Put a message into the runner's queue; for samplers."""
@@ -85,11 +90,11 @@ class Crew:
         # Fewer sessions than asked for would measure something else: the run ends with the first one lost.
         self._present.discard(lost.session)
         self.errors.append(lost.why)
-        self._interrupt.stop.set()
+        self._ending.set()
 
     def _press(self, stopped_at: float | None) -> float | None:
         """Cancel what runs on after a stop: at once if so asked, else when patience is over."""
-        if not self._interrupt.stop.is_set():
+        if not self._stopping():
             return None
         if stopped_at is None:
             stopped_at = time.monotonic()
@@ -116,7 +121,7 @@ class Crew:
 
     def dismiss(self) -> None:
         """End all sessions and wait for their threads."""
-        self._interrupt.stop.set()
+        self._ending.set()
         for worker in self._workers:
             worker.give(None)
         deadline = time.monotonic() + self._patience_s

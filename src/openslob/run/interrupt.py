@@ -6,7 +6,7 @@ from threading import Event
 
 
 class Interrupt:
-    """Set by a signal handler, watched by the run. ``stop`` also ends the run when something has failed."""
+    """Set by a signal handler, watched by everything that runs long. ``stop``: end soon; ``now``: leave at once."""
 
     def __init__(self) -> None:
         self.stop = Event()

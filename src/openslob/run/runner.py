@@ -30,12 +30,20 @@ from openslob.workload import Mode, Workload
 # From the order to begin until the begin: every session must have its order and wait in the server by then.
 LEAD_S = 0.06
 LEAD_PER_SESSION_S = 0.001
-# The counters are read so long before the begin: late enough to keep the windows alike, early enough to be done.
-READ_AHEAD_S = 0.012
+# The counters are read ahead of the begin by this share of the window, which keeps the two windows alike, but within
+# these bounds: a reading takes some milliseconds, and on a busy host some more.
+READ_AHEAD_SHARE = 0.004
+READ_AHEAD_S = (0.012, 0.04)
 # A run by WORK_LOOP alone has no end time; this one is never reached.
 NO_END_S = 100 * 86_400
 # Data of up to this share of the cache stay in it when read once.
 CACHEABLE = 0.8
+
+
+def read_ahead_s(run_time: float) -> float:
+    """How long before the begin the counters are read, in seconds."""
+    least, most = READ_AHEAD_S
+    return min(most, max(least, READ_AHEAD_SHARE * run_time))
 
 
 @dataclass(frozen=True)
@@ -191,7 +199,7 @@ class _Run:
         edges = _Edges(observer)
 
         def read_before() -> None:
-            time.sleep(max(0.0, (begin_ns - offset_ns - time.time_ns()) / NANOS - READ_AHEAD_S))
+            time.sleep(max(0.0, (begin_ns - offset_ns - time.time_ns()) / NANOS - read_ahead_s(load.run_time)))
             edges.before = samplers.edge()
             observer.reading(edges.before)
             samplers.start()

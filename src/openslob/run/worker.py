@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from queue import SimpleQueue
-from threading import Event, Thread
+from threading import Thread
 
 from openslob.engines.base import Engine, Session, SessionPlan, SliceOrder, SliceResult
 from openslob.errors import SlobError
@@ -50,14 +50,16 @@ Report = Ready | SliceDone | PhaseDone | Lost
 
 
 class Worker(Thread):
-    """Runs one session. Talks to the runner only through two queues and the common stop event."""
+    """Runs one session. Talks to the runner through two queues; ``stopping`` tells it to end."""
 
-    def __init__(self, engine: Engine, plan: SessionPlan, report: Callable[[Report], None], stop: Event) -> None:
+    def __init__(
+        self, engine: Engine, plan: SessionPlan, report: Callable[[Report], None], stopping: Callable[[], bool]
+    ) -> None:
         super().__init__(name=f"session-{plan.number}", daemon=True)
         self._engine = engine
         self._plan = plan
         self._report = report
-        self._stop_event = stop
+        self._stopping = stopping
         self._phases: SimpleQueue[Phase | None] = SimpleQueue()
         self._session: Session | None = None
         self._next_op = 0
@@ -98,7 +100,7 @@ class Worker(Thread):
     def _run_phase(self, session: Session, phase: Phase) -> None:
         last_op = self._next_op + phase.max_ops if phase.max_ops else 0
         for number, until_ns in enumerate(phase.boundaries(self.number, self._plan.workload.total_sessions)):
-            if self._stop_event.is_set() or (last_op and self._next_op >= last_op):
+            if self._stopping() or (last_op and self._next_op >= last_op):
                 return
             remaining = last_op - self._next_op if last_op else 0
             result = session.run_slice(SliceOrder(self._next_op, phase.begin_ns, until_ns, remaining))

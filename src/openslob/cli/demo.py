@@ -1,0 +1,95 @@
+"""`slob demo`: the main job on a server of our own, from nothing to a result."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import psutil
+import typer
+
+from openslob.cli.live import LiveLine, stoppable
+from openslob.cli.loadview import LoadView
+from openslob.cli.run import JSON, RESULTS
+from openslob.disk import existing_parent
+from openslob.engines import registry
+from openslob.engines.base import Engine, ManagedServer
+from openslob.record.model import RunRecord
+from openslob.report.series import render_series, series_json
+from openslob.report.text import render
+from openslob.run import loading, runner
+from openslob.run.interrupt import Interrupt
+from openslob.sweep import demo as plan
+
+KEEP = Annotated[bool, typer.Option("--keep", help="Leave the server running, with its data.")]
+
+
+def demo(results: RESULTS = Path("results"), keep: KEEP = False, json: JSON = False) -> None:
+    """Show what this host can do: a server of its own, load, cached and physical runs, result; two minutes.
+
+    Example: slob demo
+    """
+    with stoppable() as interrupt:
+        size = plan.sizes(
+            shutil.disk_usage(existing_parent(registry.servers_place())).free, psutil.virtual_memory().total
+        )
+        with served(size, keep) as (engine, server):
+            load(engine, server, size, interrupt)
+            records = [measure(engine, each, results, interrupt) for each in plan.runs(size, os.cpu_count() or 1)]
+    print(series_json(records) if json else render_series(records) + next_steps(results, keep), end="")
+
+
+@contextmanager
+def served(size: plan.Sizes, keep: bool) -> Iterator[tuple[Engine, ManagedServer]]:
+    """The demonstration's server for the block: made or found, and stopped and removed afterwards."""
+    tell(f"starting a server with {size.cache // 2**20} MB of cache and direct I/O")
+    spec = replace(registry.default_spec(plan.SERVER), cache_bytes=size.cache)
+    server = registry.managed(spec)
+    try:
+        yield registry.engine_for(server.start().url), server
+    finally:
+        if not keep:
+            server.destroy()
+
+
+def load(engine: Engine, server: ManagedServer, size: plan.Sizes, interrupt: Interrupt) -> None:
+    """Load and verify the demonstration's data."""
+    with LoadView(engine.facts().block_size) as view:
+        result = loading.load(engine, server, plan.load_workload(size), view, interrupt.stop.is_set, tell)
+    tell(f"loaded and verified {result.bytes / 2**30:.1f} GB of blocks in {result.seconds:.0f} s")
+
+
+def measure(engine: Engine, each: plan.DemoRun, results: Path, interrupt: Interrupt) -> RunRecord:
+    """One run."""
+    live = LiveLine(each.name)
+    try:
+        return runner.run(engine, runner.Request(each.workload, each.name, results), interrupt, live, render).record
+    finally:
+        live.clear()
+
+
+def next_steps(results: Path, keep: bool) -> str:
+    """Where the records lie, and what to try next."""
+    kept = f"The server {plan.SERVER!r} still runs: slob server stop {plan.SERVER}\n" if keep else ""
+    return f"""
+Records: {results.absolute()}   (slob list; slob show RECORD has each run's whole report)
+{kept}Next, on a server of your own making:
+  slob server start big --cache 1G        slob load --target big --schemas 8 --scale 2G
+  slob run --target big --sessions 16 --update-pct 10 --mode pio
+"""
+
+
+def tell(text: str) -> None:
+    """One line of progress."""
+    print(f"slob: {text}", file=sys.stderr, flush=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(demo)

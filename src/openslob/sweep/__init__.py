@@ -1,0 +1,1 @@
+"""Several runs that belong together: planned, ordered, carried out."""

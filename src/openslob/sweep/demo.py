@@ -1,0 +1,100 @@
+"""The demonstration: which server, which data and which runs show in two minutes what this platform can do.
+
+Sizes follow from the host: the physical runs' data are twelve times the cache, so that at most one block visit in
+twelve is a hit; the cached runs work on a part of the same data that fits the cache.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from openslob.errors import SlobError
+from openslob.units import MIB, Extent, format_bytes
+from openslob.workload import Mode, Workload
+
+SERVER = "demo"
+# Every run has at least so many sessions, so that each schema is worked on and all data are active.
+SCHEMAS = 2
+LARGEST_CACHE = 128 * MIB
+SMALLEST_CACHE = 32 * MIB
+DATA_PER_CACHE = 12
+# The cached runs visit half the cache, so that nothing of it is evicted.
+CACHED_SHARE = 0.5
+# The demonstration's data are at most this share of free disk and of memory.
+DISK_SHARE = 0.2
+MEMORY_SHARE = 1 / 32
+RUN_TIME_S = 8
+WARMUP_S = 1.5
+UPDATE_PCT = 20
+PHYSICAL_SESSIONS = (2, 8, 32)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Bytes of the server's cache and of the data in all, and of the part that cached runs visit."""
+
+    cache: int
+    data: int
+    cached: int
+
+
+@dataclass(frozen=True)
+class DemoRun:
+    """One run of the demonstration and what to call it."""
+
+    name: str
+    workload: Workload
+
+
+def sizes(free_disk: int, memory: int) -> Sizes:
+    """Sizes for a host with so many bytes free on disk and in memory. SlobError when it is too small."""
+    wanted = min(LARGEST_CACHE, int(memory * MEMORY_SHARE), int(free_disk * DISK_SHARE / DATA_PER_CACHE))
+    cache = wanted // MIB * MIB
+    if cache < SMALLEST_CACHE:
+        needed = int(SMALLEST_CACHE * DATA_PER_CACHE / DISK_SHARE)
+        raise SlobError(
+            f"the demonstration does not fit: {format_bytes(free_disk)} of disk and {format_bytes(memory)} of memory",
+            f"it wants {format_bytes(needed)} of disk free and {format_bytes(SMALLEST_CACHE / MEMORY_SHARE)} of memory",
+        )
+    return Sizes(cache, cache * DATA_PER_CACHE, int(cache * CACHED_SHARE))
+
+
+def load_workload(size: Sizes) -> Workload:
+    """The workload whose data are to be loaded."""
+    return Workload(schemas=SCHEMAS, scale=_per_schema(size.data))
+
+
+def runs(size: Sizes, cores: int) -> list[DemoRun]:
+    """The runs in their order: cached ones, then physical ones with more and more sessions."""
+    cached = [_cached(size, cores, update_pct) for update_pct in (0, UPDATE_PCT)]
+    physical = [
+        _physical(size, sessions, update_pct) for update_pct in (0, UPDATE_PCT) for sessions in PHYSICAL_SESSIONS
+    ]
+    return [*cached, *physical]
+
+
+def _cached(size: Sizes, cores: int, update_pct: int) -> DemoRun:
+    # A session a CPU, and nothing to wait for: the CPU is the limit.
+    sessions = max(cores, SCHEMAS)
+    return _run("cached", sessions, update_pct, size.cached, Mode.LIO)
+
+
+def _physical(size: Sizes, sessions: int, update_pct: int) -> DemoRun:
+    return _run("physical", sessions, update_pct, size.data, Mode.PIO)
+
+
+def _run(name: str, sessions: int, update_pct: int, data: int, mode: Mode) -> DemoRun:
+    workload = Workload(
+        schemas=SCHEMAS,
+        scale=_per_schema(data),
+        sessions=sessions,
+        update_pct=update_pct,
+        run_time=RUN_TIME_S,
+        warmup=WARMUP_S,
+        mode=mode,
+    )
+    return DemoRun(f"{name}-{sessions}-sessions-{update_pct}-updates", workload)
+
+
+def _per_schema(total: int) -> Extent:
+    return Extent(total // SCHEMAS, in_bytes=True)
