@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from enum import StrEnum
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated
 
 import typer
@@ -76,12 +79,22 @@ def awr(
     Example: slob awr reports/awr_0_*.txt --columns events --petals petals.html
     """
     form = _format(form, json, output)
+    for target in filter(None, (output, petals)):
+        _check_target(target)
+    if petals is not None:
+        _drawing().check_format(petals)
     selection = Selection(columns, tuple(event or ()), pattern, group_by.value, details=form is Format.JSON)
     results = list(_told(extract_all([str(file) for file in files], selection, jobs)))
     _write(form, output, selection, results)
     if petals is not None:
         _draw(petals, results)
     raise typer.Exit(_exit_code(results))
+
+
+def _check_target(path: Path) -> None:
+    """A file that cannot be written is told before thousands of reports are read, not after."""
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise UsageError(f"{path}: cannot be written", "give a file in a directory that you may write to")
 
 
 def _format(form: Format | None, json: bool, output: Path | None) -> Format:
@@ -179,17 +192,20 @@ def _entry(headings: Sequence[str], result: Result) -> dict[str, object]:
     }
 
 
+def _drawing() -> ModuleType:
+    """The module that draws: slow to import, and pictures are seldom asked for."""
+    return import_module("openslob.report.petals")
+
+
 def _draw(path: Path, results: Sequence[Result]) -> None:
     """Draw the reports that have a point; say which have none."""
-    from openslob.report import petals  # noqa: PLC0415 - slow to import, and pictures are seldom asked for
-
     points = ordered(result.point for result in results if result.point)
     for result in results:
         if result.no_point:
             print(f"{Path(result.path).name}: not in the picture: {result.no_point}", file=sys.stderr)
     if not points:
         raise SlobError("no report has both IOPS and a latency", "nothing is drawn")
-    petals.save(points, path, "Latency over IOPS and MB/s")
+    _drawing().save(points, path, "Latency over IOPS and MB/s")
     print(f"{path}: {len(points)} reports drawn", file=sys.stderr)
 
 

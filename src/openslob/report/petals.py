@@ -63,11 +63,16 @@ def petals(points: Sequence[PetalPoint], title: str = "") -> alt.HConcatChart:
     )
 
 
+def check_format(path: Path) -> None:
+    """UsageError when the ending of ``path`` is of no picture that can be drawn."""
+    if path.suffix.lower() not in FORMATS:
+        raise UsageError(f"{path}: a picture is one of {', '.join(FORMATS)}")
+
+
 def save(points: Sequence[PetalPoint], path: Path, title: str = "") -> None:
     """Draw ``points`` into ``path``: .html (works offline), .svg or .png; UsageError for any other ending."""
+    check_format(path)
     form = path.suffix.lower()
-    if form not in FORMATS:
-        raise UsageError(f"{path}: a picture is one of {', '.join(FORMATS)}")
     picture = petals(points, title)
     if form == ".html":
         picture.save(str(path), format="html", inline=True)

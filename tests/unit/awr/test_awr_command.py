@@ -155,11 +155,12 @@ def test_the_output_files_ending_gives_the_format(slob, tmp_path, ending, first)
         (["--format", "xlsx"], "a workbook is a file"),
         (["--pattern", "("], "no regular expression"),
         (["--petals", "x.gif"], "a picture is one of"),
+        (["--output", "no/such/folder/x.csv"], "cannot be written"),
     ],
 )
 def test_wrong_options_are_usage_errors(slob, words, message):
-    code, _, err = slob(WHOLE, *words)
-    assert code == 2
+    code, out, err = slob(WHOLE, *words)
+    assert (code, out) == (2, "")
     assert message in err
 
 
