@@ -26,6 +26,7 @@ class HistogramRows:
 
     waits: Number | None = None
     cut: bool = False
+    sections: list[str] = field(default_factory=list)
     below_pct: dict[float, float] = field(default_factory=dict)
 
 

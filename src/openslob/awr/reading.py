@@ -15,7 +15,7 @@ from openslob.awr.numbers import NumberFormat
 from openslob.awr.sections import is_title, reader
 from openslob.awr.source import ReportError, Source, is_complete, load, recognise
 from openslob.awr.tables import Table, squeeze
-from openslob.awr.waits import merged
+from openslob.awr.waits import histograms
 
 _TITLE_NAMES = re.compile(r"AWR Report for DB:\s*([^\s,]+),\s*Inst:\s*([^\s,]+),\s*Snaps:", re.IGNORECASE)
 _GLOBAL_NAME = re.compile(r"AWR RAC Report for DB:\s*([^\s,]+),\s*Snaps:", re.IGNORECASE)
@@ -125,7 +125,7 @@ def _frozen(source: Source, name: str, draft: Draft, sections: tuple[str, ...], 
         header=header,
         load_profile=draft.load_profile,
         events=tuple(draft.events),
-        histograms=tuple(merged(event, rows) for event, rows in draft.histograms.items()),
+        histograms=tuple(histograms(draft)),
         time_model_s=draft.time_model_s,
         activity=draft.activity,
         io_profile=draft.io_profile,

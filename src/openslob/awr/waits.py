@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import accumulate
 
 from openslob.awr.draft import Draft, HistogramRows
 from openslob.awr.model import Bucket, Histogram, Scope, WaitEvent
@@ -75,22 +76,32 @@ def histogram(table: Table, draft: Draft) -> None:
         draft.cannot_read(table)
         return
     for row in table.rows:
+        if not cell(row, name):
+            continue
         rows = draft.histograms.setdefault(cell(row, name), HistogramRows(cut=_is_cut(table, row, name)))
+        rows.sections.append(table.section)
         if waits is not None and rows.waits is None:
             rows.waits = draft.number(table, row, waits)
-        below, whole = dict[float, float](), True
-        running = 0.0
-        for at, edge in edges:
-            share = _share(cell(row, at), rows.waits, draft.numbers)
-            whole = whole and share is not None
-            running += share or 0.0
-            below[edge] = running
-        running += _share(cell(row, rest), rows.waits, draft.numbers) or 0.0
-        if not whole or abs(running - 100.0) > _ROUNDING_PCT:
-            draft.warnings.append(f"{table.section}: {row[name]}: shares make {running:.1f} %, row left out")
-        else:
-            for edge, share_below in below.items():
-                rows.below_pct.setdefault(edge, share_below)
+        shares = [_share(cell(row, at), rows.waits, draft.numbers) for at, _ in edges]
+        above = _share(cell(row, rest), rows.waits, draft.numbers)
+        _keep(rows, edges, shares, above, f"{table.section}: {row[name]}", draft)
+
+
+def _keep(
+    rows: HistogramRows,
+    edges: list[tuple[int, float]],
+    shares: list[float | None],
+    above: float | None,
+    place: str,
+    draft: Draft,
+) -> None:
+    """Add a row's shares, if all of them were read and make a whole."""
+    known = [share for share in (*shares, above) if share is not None]
+    if len(known) <= len(shares) or abs(sum(known) - 100.0) > _ROUNDING_PCT:
+        draft.warnings.append(f"{place}: shares make {sum(known):.1f} %, row left out")
+        return
+    for (_, edge), below in zip(edges, accumulate(known), strict=False):
+        rows.below_pct.setdefault(edge, below)
 
 
 def _share(text: str, waits: Number | None, numbers: NumberFormat) -> float | None:
@@ -140,7 +151,16 @@ def _edge_us(match: re.Match[str]) -> float:
     return size * US_PER.get(match[3], 1e3)
 
 
-def merged(name: str, rows: HistogramRows) -> Histogram:
+def histograms(draft: Draft) -> Iterator[Histogram]:
+    """The histograms that were read; names cut alike in one table are of several events, and of none for sure."""
+    for name, rows in draft.histograms.items():
+        if len(set(rows.sections)) < len(rows.sections):
+            draft.missing[f"Wait Event Histogram: {name}"] = "listed more than once, with different figures"
+        elif rows.below_pct:
+            yield _merged(name, rows)
+
+
+def _merged(name: str, rows: HistogramRows) -> Histogram:
     """One histogram out of all the tables that show the event; shares cannot fall from one edge to the next."""
     buckets: list[Bucket] = []
     low, below = 0.0, 0.0

@@ -160,6 +160,21 @@ def test_histogram_headings_without_a_unit_follow_their_neighbours():
     }
 
 
+def test_a_histogram_row_whose_shares_make_no_whole_is_left_out_and_told():
+    data = (FIXTURES / "awr_11.2.txt").read_bytes().replace(b"  90.0    .5", b"  60.0    .5")
+    report = read_bytes(data)
+    assert report.histogram("db file sequential read") is None
+    assert "Wait Event Histogram: db file sequential read: shares make 70.0 %, row left out" in report.warnings
+
+
+def test_histogram_rows_with_names_cut_alike_are_of_no_event_for_sure():
+    data = (FIXTURES / "awr_11.2.txt").read_bytes()
+    (row,) = [line for line in data.split(b"\n") if line.startswith(b"db file sequential read") and b"90.0" in line]
+    report = read_bytes(data.replace(row, row + b"\n" + row))
+    assert report.histogram("db file sequential read") is None
+    assert "more than once" in report.missing["Wait Event Histogram: db file sequential read"]
+
+
 def test_counts_below_rounding_in_a_global_histogram():
     buckets = read(FIXTURES / "awrg_19c.html").histogram("db file sequential read").buckets
     (tiny,) = [bucket for bucket in buckets if bucket.low_us == 16]
