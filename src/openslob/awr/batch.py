@@ -8,7 +8,6 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
-from pathlib import PurePath
 from typing import Literal
 
 from openslob.awr.columns import ROW_SETS, chosen, column_of
@@ -103,7 +102,7 @@ def cores() -> int:
 
 
 def _rows(subject: Subject, selection: Selection, judged: tuple[Verdict, ...]) -> Iterator[tuple[Reading, ...]]:
-    name = Reading(PurePath(subject.report.path).name)
+    name = Reading(subject.report.path)
     if selection.columns == "events":
         yield from (_event_row(subject.report, name, event) for event in _events(subject.report, selection))
     elif selection.columns == "verdicts":

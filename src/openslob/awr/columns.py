@@ -33,7 +33,7 @@ _TOP = "Top Timed Events"
 MB_PER_S = "MB/s (2^20 bytes)"
 
 _COLUMNS: tuple[Column, ...] = (
-    Column("file", "", _FILE, "name of the report's file", readings.file),
+    Column("file", "", _FILE, "the report's file, as it was given", readings.file),
     Column("sessions", "", _FILE, "sessions that made the load: writers and readers", readings.named("sessions")),
     Column("writers", "", _FILE, "sessions that update", readings.named("writers")),
     Column("readers", "", _FILE, "sessions that only read", readings.named("readers")),
@@ -151,7 +151,7 @@ TAPE: dict[str, str] = {
 SETS: dict[str, dict[str, str]] = {"slob": SLOB, "tape": TAPE, "wide": {name: name for name in COLUMNS}}
 # Sets with a row for every event, or every verdict, of a report: heading -> unit, section, meaning.
 EVENT_COLUMNS: dict[str, tuple[str, str, str]] = {
-    "Filename": ("", _FILE, "name of the report's file"),
+    "Filename": ("", _FILE, "the report's file, as it was given"),
     "Event": ("", _FOREGROUND, "the wait event"),
     "Waits": ("", _FOREGROUND, "how often it was waited for"),
     "Time(s)": ("s", _FOREGROUND, "how long in all"),
@@ -161,7 +161,7 @@ EVENT_COLUMNS: dict[str, tuple[str, str, str]] = {
     "Section": ("", _FOREGROUND, "the table that lists the event"),
 }
 VERDICT_COLUMNS: dict[str, tuple[str, str, str]] = {
-    "Filename": ("", _FILE, "name of the report's file"),
+    "Filename": ("", _FILE, "the report's file, as it was given"),
     "Check": ("", "all", "what should hold"),
     "Verdict": ("", "all", "holds, fails or unknown"),
     "Why": ("", "all", "the figures it rests on"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import PurePath
 
 from openslob.awr.filenames import FileName
 from openslob.awr.idle import is_cpu, is_idle
@@ -43,7 +42,7 @@ def absent(why: str) -> Reading:
 
 
 def file(subject: Subject) -> Reading:
-    return Reading(PurePath(subject.report.path).name)
+    return Reading(subject.report.path)
 
 
 def named(attribute: str) -> Read:

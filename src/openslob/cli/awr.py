@@ -110,11 +110,10 @@ def _format(form: Format | None, json: bool, output: Path | None) -> Format:
 def _told(results: Iterator[Result]) -> Iterator[Result]:
     """Pass ``results`` on, saying on stderr what is wrong with each as it comes."""
     for result in results:
-        name = Path(result.path).name
         if result.error:
             print(f"slob: {result.error}", file=sys.stderr)
         for warning in result.warnings:
-            print(f"{name}: warning: {warning}", file=sys.stderr)
+            print(f"{result.path}: warning: {warning}", file=sys.stderr)
         yield result
 
 
@@ -163,14 +162,13 @@ def _notes(headings: Sequence[str], results: Sequence[Result]) -> Iterator[Seque
     """What is missing and why, what is doubtful, and which files failed."""
     yield ("file", "column", "note")
     for result in results:
-        name = Path(result.path).name
         for row in result.rows:
             yield from (
-                (name, heading, f"missing: {reading.why}")
+                (result.path, heading, f"missing: {reading.why}")
                 for heading, reading in zip(headings, row, strict=True)
                 if reading.value is None
             )
-        yield from ((name, "", note) for note in (result.error, *result.warnings) if note)
+        yield from ((result.path, "", note) for note in (result.error, *result.warnings) if note)
 
 
 def _document(headings: Sequence[str], results: Sequence[Result]) -> dict[str, object]:
@@ -202,7 +200,7 @@ def _draw(path: Path, results: Sequence[Result]) -> None:
     points = ordered(result.point for result in results if result.point)
     for result in results:
         if result.no_point:
-            print(f"{Path(result.path).name}: not in the picture: {result.no_point}", file=sys.stderr)
+            print(f"{result.path}: not in the picture: {result.no_point}", file=sys.stderr)
     if not points:
         raise SlobError("no report has both IOPS and a latency", "nothing is drawn")
     _drawing().save(points, path, "Latency over IOPS and MB/s")

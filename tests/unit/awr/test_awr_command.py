@@ -62,7 +62,7 @@ def test_a_table_on_the_screen(slob):
     assert (code, err) == (0, "")
     heading, line = out.splitlines()
     assert heading.split()[:3] == ["FILE", "SESSIONS", "ELAPSED"]
-    assert line.split()[:5] == ["awr_23ai.html", "-", "600", "0.9", "5"]
+    assert line.split()[:5] == [WHOLE, "-", "600", "0.9", "5"]
 
 
 def test_the_slob_columns_as_csv(slob):
