@@ -23,7 +23,8 @@ class LoadView:
     def __init__(self, block_size: int) -> None:
         self._block_size = block_size
         self._terminal = sys.stderr.isatty()
-        self._begun = self._shown_at = time.monotonic()
+        self._begun: float | None = None
+        self._shown_at = 0.0
         self._phase = ""
         self._bar = Progress(
             TextColumn("{task.description}"),
@@ -56,16 +57,20 @@ class LoadView:
         self._phase = progress.phase
 
     def _elapsed(self) -> float:
+        """Seconds since the first event, which comes when the first table begins."""
+        self._begun = self._begun or time.monotonic()
         return time.monotonic() - self._begun
 
     def _rate(self, progress: LoadProgress) -> str:
         elapsed = self._elapsed()
-        return f"{format_bytes(progress.blocks_done * self._block_size / elapsed)}/s" if elapsed > 0 else ""
+        if not progress.blocks_done or not elapsed:
+            return ""
+        return f"{format_bytes(progress.blocks_done * self._block_size / elapsed)}/s"
 
     def _line(self, progress: LoadProgress, rate: str) -> str:
         done, total = progress.blocks_done, progress.blocks_total
         left = f", {self._elapsed() * (total - done) / done:.0f} s left" if 0 < done < total else ""
-        return f"{progress.phase}: {done:,} of {total:,} blocks, {rate}{left}"
+        return f"{progress.phase}: {done:,} of {total:,} blocks" + (f", {rate}{left}" if rate else "")
 
 
 def result_text(result: LoadResult) -> str:

@@ -7,10 +7,11 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg import conninfo, sql
+from psycopg.abc import PQGen
 
 from openslob.engines.base import (
     DataState,
@@ -36,8 +37,21 @@ PACKAGE = "openslob.engines.postgresql"
 APPLICATION = "slob"
 SESSIONS = f"{APPLICATION}/run/%"
 CONNECT_TIMEOUT_S = 10
+WAIT_INTERVAL_S = 2.0
+_T = TypeVar("_T")
 # "openslob" as a number: the key of the advisory lock that keeps two loads or runs on one database apart.
 LOCK_KEY = int.from_bytes(b"openslob", "big", signed=True)
+
+
+class PatientConnection(psycopg.Connection[Any]):
+    """Waits for the server without looking up ten times a second, as psycopg does so that Ctrl-C gets through.
+
+    With hundreds of sessions that would be most of the driver's CPU. Ctrl-C does not raise here: it asks for an end.
+    """
+
+    def wait(self, gen: PQGen[_T], interval: float = WAIT_INTERVAL_S, timeout: float | None = None) -> _T:
+        """Wait for ``gen``, at longer intervals."""
+        return super().wait(gen, max(interval, WAIT_INTERVAL_S), timeout)
 
 
 def connect(url: str) -> PostgresEngine:
@@ -60,7 +74,7 @@ class PostgresEngine:
     def open(self, purpose: str) -> psycopg.Connection[Any]:
         """One more connection, in autocommit mode, that names its purpose to the server."""
         with reported(f"can't connect to {self.target}"):
-            return psycopg.connect(
+            return PatientConnection.connect(
                 self._url,
                 autocommit=True,
                 application_name=f"{APPLICATION}/{purpose}",

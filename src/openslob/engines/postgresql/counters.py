@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import psycopg
@@ -18,6 +19,7 @@ Values = Mapping[str, float]
 # Sources without a view of their own name: always readable.
 _ALWAYS = ("pg_stat_all_tables", "pg_stat_all_indexes", "clock")
 _MS = 1000.0
+_LOG_BEFORE_18 = {"writes": "wal.wal_write", "fsyncs": "wal.wal_sync", "fsync_time": "wal.wal_sync_time"}
 
 
 class PostgresCounters:
@@ -79,31 +81,32 @@ def _subtract(before: Values, after: Values) -> dict[str, float]:
     return {name: value - before.get(name, 0.0) for name, value in after.items()}
 
 
-def _io_sum(change: Values, column: str, wanted: Callable[[str], bool]) -> float | None:
-    """Sum of one pg_stat_io column over the rows (``backend type/object/context``) that ``wanted`` accepts."""
-    found = [
-        value
-        for name, value in change.items()
-        if name.startswith("io.") and name.endswith(f".{column}") and wanted(name.removeprefix("io.").split(".")[0])
-    ]
-    return sum(found) if found else None
+@dataclass(frozen=True)
+class _Io:
+    """pg_stat_io summed over its rows, by column: requests and times for data, and those for the log apart.
 
+    Before 18 the log is in pg_stat_wal instead, and bytes are not counted: every request was one block.
+    """
 
-def _data(row: str) -> bool:
-    return "/wal/" not in row
+    data: Values
+    log: Values
 
+    @classmethod
+    def of(cls, change: Values) -> _Io:
+        """Sums of the ``io.<backend type>/<object>/<context>.<column>`` values."""
+        sums: tuple[dict[str, float], dict[str, float]] = ({}, {})
+        for name, value in change.items():
+            if name.startswith("io."):
+                row, _, column = name.rpartition(".")
+                kind = sums["/wal/" in row]
+                kind[column] = kind.get(column, 0.0) + value
+        data, log = sums
+        return cls(data, log or {new: change[old] for new, old in _LOG_BEFORE_18.items() if old in change})
 
-def _log(row: str) -> bool:
-    return "/wal/" in row
-
-
-def _bytes_of(change: Values, requests: str, column: str, block_size: int) -> float | None:
-    """Bytes of data requests: counted by the server from 18 on; before, every request was counted a block."""
-    counted = _io_sum(change, column, _data)
-    if counted is not None:
-        return counted
-    blocks = _io_sum(change, requests, _data)
-    return blocks * block_size if blocks is not None else None
+    def bytes_of(self, requests: str, column: str, block_size: int) -> float | None:
+        """Bytes of data requests."""
+        counted = self.data.get(column)
+        return counted if counted is not None else _times(self.data.get(requests), block_size)
 
 
 def _added(*parts: float | None) -> float | None:
@@ -121,32 +124,24 @@ def _mean(total: float | None, count: float | None) -> float | None:
 
 def to_delta(change: Values, block_size: int) -> EngineDelta:
     """Raw changes of an interval as `EngineDelta`; what this version does not count is None with a reason."""
-    get = change.get
-    reads = _io_sum(change, "reads", _data)
-    read_bytes = _bytes_of(change, "reads", "read_bytes", block_size)
-    hits = _io_sum(change, "hits", _data)
-    read_us = _times(_io_sum(change, "read_time", _data), _MS)
-    syncs = _io_sum(change, "fsyncs", _log)
-    syncs = syncs if syncs is not None else get("wal.wal_sync")
-    sync_us = _times(
-        _io_sum(change, "fsync_time", _log) if _io_sum(change, "fsyncs", _log) else get("wal.wal_sync_time"), _MS
-    )
-    log_writes = _io_sum(change, "writes", _log)
-    log_writes = log_writes if log_writes is not None else get("wal.wal_write")
+    get, io = change.get, _Io.of(change)
+    reads, hits = io.data.get("reads"), io.data.get("hits")
+    read_bytes = io.bytes_of("reads", "read_bytes", block_size)
+    read_us = _times(io.data.get("read_time"), _MS)
+    syncs, sync_us = io.log.get("fsyncs"), _times(io.log.get("fsync_time"), _MS)
     delta = EngineDelta(
         logical_reads=None if hits is None or read_bytes is None else hits + read_bytes / block_size,
         read_requests=reads,
         read_bytes=read_bytes,
         read_time_us=read_us,
-        write_requests=_added(_io_sum(change, "writes", _data), _io_sum(change, "extends", _data)),
+        write_requests=_added(io.data.get("writes"), io.data.get("extends")),
         write_bytes=_added(
-            _bytes_of(change, "writes", "write_bytes", block_size),
-            _bytes_of(change, "extends", "extend_bytes", block_size),
+            io.bytes_of("writes", "write_bytes", block_size), io.bytes_of("extends", "extend_bytes", block_size)
         ),
         log_bytes=get("wal.wal_bytes"),
         log_syncs=syncs,
         log_sync_time_us=sync_us,
-        log_write_requests=log_writes,
+        log_write_requests=io.log.get("writes"),
         full_page_images=get("wal.wal_fpi"),
         commits=get("database.xact_commit"),
         rows_read=get("indexes.idx_tup_fetch"),
@@ -157,13 +152,13 @@ def to_delta(change: Values, block_size: int) -> EngineDelta:
             *(get(f"bgwriter.{name}") for name in ("checkpoints_timed", "checkpoints_req")),
         ),
         maintenance=get("tables.maintenance"),
-        by_object=_by_object(change, block_size),
+        by_object=_by_object(change, io.log, block_size),
         wait_means_us=_wait_means(reads, read_us, syncs, sync_us),
     )
     return _with_reasons(delta)
 
 
-def _by_object(change: Values, block_size: int) -> dict[str, ObjectIo]:
+def _by_object(change: Values, log_io: Values, block_size: int) -> dict[str, ObjectIo]:
     def blocks(kind: str) -> ObjectIo:
         prefix = {"table": "tables.heap_blks", "index": "indexes.idx_blks"}[kind]
         hits, fetched = change.get(f"{prefix}_hit"), change.get(f"{prefix}_fetched")
@@ -171,13 +166,7 @@ def _by_object(change: Values, block_size: int) -> dict[str, ObjectIo]:
         # Through an index every miss is one request of one block.
         return ObjectIo(hits, missed, _times(missed, block_size), None, None)
 
-    log = ObjectIo(
-        hits=None,
-        read_requests=_io_sum(change, "reads", _log),
-        read_bytes=_io_sum(change, "read_bytes", _log),
-        write_requests=_io_sum(change, "writes", _log) or change.get("wal.wal_write"),
-        read_time_us=None,
-    )
+    log = ObjectIo(None, log_io.get("reads"), log_io.get("read_bytes"), log_io.get("writes"), None)
     return {"table": blocks("table"), "index": blocks("index"), "log": log}
 
 

@@ -61,6 +61,7 @@ def load(
     fails or ``cancelled`` comes true: then nothing is left of it.
     """
     names = names or Names()
+    begun = time.monotonic()
     if spec.scale_blocks < 1:
         raise UsageError("SCALE is less than one block", "give a number of blocks, or a size such as 256M")
     with reported("the load failed"):
@@ -68,15 +69,15 @@ def load(
             server = _Server(connection, names)
             found = manifest.read(connection, names)
             if found and found.whole and found.spec == spec:
-                return _reused(found, server)
+                return _reused(found, server, time.monotonic() - begun)
             space = server.require_space_for(spec)
         return _Load(connect, spec, names, server, progress, cancelled).run(degree, {"disk space": space})
 
 
-def _reused(found: manifest.Manifest, server: _Server) -> LoadResult:
+def _reused(found: manifest.Manifest, server: _Server, seconds: float) -> LoadResult:
     blocks = sum(found.now.values())
     checks = {"tables and their blocks": f"{len(found.now)} tables as verified at {found.loaded_at}"}
-    return LoadResult(found.spec, 0.0, blocks, blocks * server.block_size, checks, reused=True)
+    return LoadResult(found.spec, seconds, blocks, blocks * server.block_size, checks, reused=True)
 
 
 class _Server:
@@ -90,7 +91,7 @@ class _Server:
         self.block_size: int = row["block_size"]
         self._log_bytes: int = row["log_bytes"]
         self._held_bytes: int = row["held_bytes"]
-        self._data = Path(row["data_directory"]) if row["data_directory"] else None
+        self._directory = Path(row["directory"]) if row["directory"] else None
         self._local = connection.info.host.startswith("/") or connection.info.host in ("localhost", "127.0.0.1", "::1")
 
     def needed_bytes(self, spec: DataSpec) -> int:
@@ -102,12 +103,19 @@ class _Server:
     def require_space_for(self, spec: DataSpec) -> str:
         """SlobError when the data won't fit; what is loaded now counts as free. Returns what was found."""
         needed = self.needed_bytes(spec)
-        if self._data is None:
+        if self._directory is None:
             return f"{format_bytes(needed)} needed; not checked: this role may not see where the server's data are"
-        if not self._local or not self._data.exists():
-            return f"{format_bytes(needed)} needed; not checked: the server's disk is not on this host"
-        require_space(self._data, max(0, needed - self._held_bytes), "the load")
+        if not self._local or not _can_see(self._directory):
+            return f"{format_bytes(needed)} needed; not checked: the server's disk can't be seen from here"
+        require_space(self._directory, max(0, needed - self._held_bytes), "the load")
         return f"{format_bytes(needed)} needed and there"
+
+
+def _can_see(directory: Path) -> bool:
+    try:
+        return directory.is_dir()
+    except PermissionError:
+        return False
 
 
 class _Load:
@@ -136,6 +144,7 @@ class _Load:
             with self._connect() as connection:
                 manifest.remove(connection, self._names)
                 manifest.begin(connection, self._names, self._spec)
+            self._report()
             found = [check for each in self._pool.run(self._tables, degree, self._watch) for check in each]
             with self._connect() as connection:
                 blocks = sum(manifest.finish(connection, self._names, self._spec).values())
@@ -165,7 +174,7 @@ class _Load:
 
     def _watch(self) -> None:
         if self._cancelled():
-            raise SlobError("the load was cancelled, nothing of it is left")
+            raise SlobError("the load was cancelled", "nothing of it is left")
         self._report()
 
     def _report(self) -> None:
@@ -187,9 +196,14 @@ class _Load:
             with self._connect() as connection:
                 manifest.remove_with_schema(connection, self._names)
         except (psycopg.Error, SlobError) as second:
-            first = explain_error(error) if isinstance(error, psycopg.Error) else str(error)
-            why = explain_error(second) if isinstance(second, psycopg.Error) else second.what
+            first, why = _reason(error), _reason(second)
             raise SlobError(
                 f"the load failed ({first}) and what it left can't be removed now ({why})",
                 "it does not count as loaded; `slob drop` or the next load removes it",
             ) from error
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, psycopg.Error):
+        return explain_error(error)
+    return error.what if isinstance(error, SlobError) else str(error) or type(error).__name__

@@ -1,8 +1,9 @@
 """The test tables: which there are for a specification, and how one of them is made and filled.
 
-One COPY stream writes about 500 MB of blocks a second here, and the server's own work on it is the limit: a core of the
-server is busy (it takes the rows apart, checks their encoding and writes the blocks), the driver uses a tenth of
-one. So several tables are loaded at the same time; a single one goes no faster than its stream.
+One COPY stream writes about 500 MB of blocks a second on a two-core virtual machine, and the server's own work on it is
+the limit: one core of it is busy taking the rows apart, checking their encoding and writing the blocks, while the
+driver uses a seventh of one (a third with random text). So several tables are loaded at the same time; a single one
+goes no faster than its stream.
 """
 
 from __future__ import annotations

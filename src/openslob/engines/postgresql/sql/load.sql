@@ -27,12 +27,17 @@ COPY {table} FROM STDIN (FORMAT binary, FREEZE);
 VACUUM (ANALYZE) {table};
 
 -- name: server
--- Result: block_size; log_bytes, what the log of a load may come to at most, 0 if it is not logged; data_directory,
--- null when this role may not know it; held_bytes, what our tables and their indexes take now.
+-- Result: block_size; log_bytes, what the log of a load may come to at most, 0 if it is not logged; directory, where
+-- new tables go, null when this role may not know it; held_bytes, what our tables and their indexes take now.
 SELECT current_setting('block_size')::int AS block_size,
        CASE current_setting('wal_level') WHEN 'minimal' THEN 0
             ELSE pg_size_bytes(current_setting('max_wal_size')) END AS log_bytes,
-       (SELECT setting FROM pg_settings WHERE name = 'data_directory') AS data_directory,
+       (SELECT coalesce(nullif(pg_tablespace_location(t.oid), ''), s.setting)
+        FROM pg_database d
+        JOIN pg_tablespace t ON CASE current_setting('default_tablespace') WHEN '' THEN t.oid = d.dattablespace
+                                     ELSE t.spcname = current_setting('default_tablespace') END
+        LEFT JOIN pg_settings s ON s.name = 'data_directory'
+        WHERE d.datname = current_database()) AS directory,
        (SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
         WHERE relnamespace = to_regnamespace(quote_ident(%(schema)s)) AND relkind = 'r'
           AND relname ~ '^cf[12]_[1-9][0-9]*$') AS held_bytes;

@@ -3,17 +3,17 @@
 -- Versions: PostgreSQL 15 and later (pg_stat_force_next_flush).
 -- Placeholders (identifiers, quoted by the driver): procedure; cf1, cf2, the session's own tables; hot_cf1, hot_cf2,
 --           schema 1's tables; assignments, the SET list over the array `fresh`.
--- Parameters: see the comments beside them. Times are server time.
+-- Parameters: see the comments beside them. Moments are µs since the epoch by the server's clock.
 -- Result:   one row of the OUT parameters.
 -- Notes:    * Everything that must survive a slice is derived from the operation number, but for the random
---             generator, which lives in the session, and `resume_at`, the end of a sleep that a slice cut short.
+--             generator, which lives in the session, and `resume_us`, the end of a sleep that a slice cut short.
 --           * A procedure with a SET clause may not COMMIT: plan settings are the session's (session.sql).
 --           * Latency is measured by two clock readings an operation; the bucket formula is histogram.py's.
 CREATE OR REPLACE PROCEDURE {procedure}(
     first_op         bigint,       -- number of the first operation of this slice
     max_ops          bigint,       -- end after so many operations
-    not_before       timestamptz,  -- do not begin earlier
-    until            timestamptz,  -- begin no operation later
+    not_before_us    bigint,       -- do not begin earlier
+    until_us         bigint,       -- begin no operation later
     scale            bigint,       -- keys are 1 to scale
     work_unit        bigint,       -- rows a SELECT visits
     update_work_unit bigint,       -- rows an UPDATE changes
@@ -34,9 +34,9 @@ CREATE OR REPLACE PROCEDURE {procedure}(
     tag              text,         -- unique to session and run: makes every written value new
     random_values    boolean,      -- write incompressible values
     written_columns  int,          -- columns an UPDATE sets
-    INOUT resume_at  timestamptz,  -- end of a sleep that the slice before cut short
-    OUT began_at     timestamptz,  -- when the first operation could begin
-    OUT ended_at     timestamptz,
+    INOUT resume_us  bigint,       -- end of a sleep that the slice before cut short
+    OUT began_us     bigint,       -- when the first operation could begin
+    OUT ended_us     bigint,
     OUT ops          bigint,
     OUT rows_read    bigint,       -- rows the SELECTs returned
     OUT rows_updated bigint,
@@ -66,13 +66,17 @@ DECLARE
     key            bigint;
     found_rows     bigint;
     fresh          text[];
+    until          CONSTANT timestamptz := to_timestamp(until_us / 1e6::float8);
+    resume_at      timestamptz := to_timestamp(resume_us / 1e6::float8);
+    began_at       timestamptz := greatest(to_timestamp(not_before_us / 1e6::float8), resume_at);
+    ended_at       timestamptz;
     t0             timestamptz;
     us             float8;
 BEGIN
     ops := 0; rows_read := 0; rows_updated := 0; rows_scanned := 0;
     sum_us := ARRAY[0, 0, 0]; max_us := ARRAY[0, 0, 0];
-    IF greatest(not_before, resume_at) > clock_timestamp() THEN
-        PERFORM pg_sleep(date_part('epoch', least(greatest(not_before, resume_at), until) - clock_timestamp()));
+    IF began_at > clock_timestamp() THEN
+        PERFORM pg_sleep(date_part('epoch', least(began_at, until) - clock_timestamp()));
     END IF;
     began_at := clock_timestamp();
     ended_at := began_at;
@@ -154,6 +158,9 @@ BEGIN
         END IF;
     END LOOP;
     ops := op - first_op;
+    began_us := date_part('epoch', began_at) * 1e6::float8;
+    ended_us := date_part('epoch', ended_at) * 1e6::float8;
+    resume_us := date_part('epoch', resume_at) * 1e6::float8;
     SELECT array_agg(n - 1), array_agg(c) INTO bucket, bucket_count
       FROM unnest(counts) WITH ORDINALITY AS filled(c, n) WHERE c > 0;
     -- Without this the counters of a slice may reach the shared statistics only with the next one.

@@ -1,0 +1,217 @@
+"""Every way a load can go wrong: one line of error, and nothing left that counts as loaded."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+from load_target import SPEC, Target, slob
+from psycopg import sql
+
+from openslob.engines import registry
+from openslob.engines.postgresql import loader
+from openslob.errors import SlobError, UsageError
+from openslob.workload import DataSpec
+
+pytestmark = pytest.mark.server
+
+LARGE = DataSpec(schemas=4, scale_blocks=10_000, scan_blocks=20, obfuscate=False)
+
+
+@pytest.fixture
+def target(pg_buffered):
+    found = Target(pg_buffered.status().url)
+    yield found
+    found.ask("DROP SCHEMA IF EXISTS slob CASCADE")
+
+
+def test_a_cancelled_load_leaves_nothing_and_no_session(target):
+    seen = []
+    with pytest.raises(SlobError, match="the load was cancelled; nothing of it is left"):
+        target.load(LARGE, progress=seen.append, cancelled=lambda: any(one.blocks_done > 500 for one in seen))
+    assert 500 < seen[-1].blocks_done < seen[-1].blocks_total
+    assert target.left() == []
+    assert target.sessions() == 0
+
+
+def test_what_can_not_be_removed_is_told_and_does_not_count_as_loaded(target):
+    reachable = [True]
+
+    def connect():
+        if not reachable:
+            raise psycopg.OperationalError("connection refused")
+        return target.connect()
+
+    def watch(progress):
+        if progress.blocks_done > 500:
+            reachable.clear()
+
+    message = r"cancelled\) and what it left can't be removed now \(connection refused\); .*slob drop"
+    with pytest.raises(SlobError, match=message):
+        target.load(LARGE, progress=watch, cancelled=lambda: not reachable, connect=connect)
+    assert not target.state().verified
+    assert "slob" in target.drop()
+
+
+def test_the_first_error_stops_all_tables(target):
+    opened = []
+
+    def connect():
+        opened.append(threading.current_thread())
+        # the question before the load, the removal, and the first thread come through
+        if len(opened) == 4:
+            raise SlobError("no more connections")
+        return target.connect()
+
+    with pytest.raises(SlobError, match="no more connections"):
+        target.load(LARGE, degree=3, connect=connect)
+    assert target.left() == []
+
+
+def test_a_session_killed_in_the_server_fails_the_load_in_one_line(target):
+    def kill(progress):
+        if progress.blocks_done > 200:
+            target.ask(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'slob/load' "
+                "AND pid <> pg_backend_pid() AND query LIKE '%COPY %'"
+            )
+
+    with pytest.raises(SlobError, match=r"the load failed: .*(terminat|closed the connection)") as caught:
+        target.load(LARGE, progress=kill)
+    assert "\n" not in str(caught.value)
+    assert target.left() == []
+
+
+def test_a_killed_driver_leaves_nothing_that_counts_as_loaded(target):
+    """kill -9 amid the tables: some are whole, one is half-way, the manifest says unverified; then load again."""
+    code = f"""
+import psycopg
+from openslob.engines.postgresql import loader
+from openslob.workload import DataSpec
+connect = lambda: psycopg.connect({target.url!r}, autocommit=True, application_name="slob/load")
+loader.load(connect, {LARGE!r}, 1, lambda p: print(p.blocks_done, flush=True), lambda: False)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=os.environ) as driver:
+        for line in driver.stdout:
+            if int(line) > 12_000:
+                driver.send_signal(signal.SIGKILL)
+                break
+    assert driver.returncode == -signal.SIGKILL
+    assert not target.state().verified
+    assert not target.load().reused
+    assert target.state().spec == SPEC
+    assert target.sessions() == 0
+
+
+@contextmanager
+def small_disk(directory, size):
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", directory], capture_output=True, check=False
+    )
+    if done.returncode:
+        pytest.skip(f"no small file system can be made here: {done.stderr.decode().strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", directory], check=True)
+
+
+@pytest.fixture
+def full_disk(pg_buffered, tmp_path_factory):
+    """A database whose tables go to a disk of 40 MB."""
+    url = pg_buffered.status().url
+    target = Target(url)
+    data = pg_buffered.status().data_directory
+    owner = data.stat()
+    place = data.parent / "small"
+    place.mkdir()
+    with small_disk(place, "40m"):
+        os.chown(place, owner.st_uid, owner.st_gid)
+        target.ask(sql.SQL("CREATE TABLESPACE small LOCATION {}").format(str(place)))
+        target.ask("ALTER ROLE slob SET default_tablespace = small")
+        try:
+            yield target
+        finally:
+            target.ask("ALTER ROLE slob RESET default_tablespace")
+            target.ask("DROP TABLESPACE small")
+    place.rmdir()
+
+
+def test_a_disk_that_is_too_small_is_told_before_anything_is_loaded(full_disk):
+    with pytest.raises(SlobError, match=r"the load needs .* at .*/small"):
+        full_disk.load(LARGE)
+    assert full_disk.left() == []
+
+
+def test_a_disk_that_fills_up_fails_in_one_line_and_is_freed_again(full_disk, monkeypatch):
+    """As when somebody else fills it: the check beforehand saw enough."""
+    monkeypatch.setattr(loader, "require_space", lambda *_: None)
+    with pytest.raises(SlobError, match=r"the load failed: .*No space left on device; free space") as caught:
+        full_disk.load(LARGE)
+    assert "\n" not in str(caught.value)
+    assert full_disk.left() == []
+    assert full_disk.state() is None
+    assert not full_disk.load().reused
+    full_disk.drop()
+
+
+@pytest.fixture
+def ordinary(target):
+    """Connects as a user without any right but what the database gives to all."""
+    target.ask("CREATE ROLE ordinary LOGIN")
+
+    def connect():
+        connection = target.connect()
+        connection.execute("SET SESSION AUTHORIZATION ordinary")
+        return connection
+
+    yield connect
+    target.ask("DROP SCHEMA IF EXISTS slob CASCADE")
+    target.ask("DROP ROLE ordinary")
+
+
+def test_a_user_who_owns_only_the_schema_can_load_and_keeps_the_schema(target, ordinary):
+    target.ask("CREATE SCHEMA slob AUTHORIZATION ordinary")
+    result = target.load(connect=ordinary)
+    assert "not checked: this role may not see" in result.checks["disk space"]
+    with ordinary() as connection:
+        assert loader.data_state(connection).verified
+        assert "slob" not in loader.drop(connection)
+    assert target.left() == []
+    assert target.ask("SELECT to_regnamespace('slob') IS NOT NULL") == [(True,)]
+
+
+def test_a_user_without_rights_is_told_so(target, ordinary):
+    with pytest.raises(SlobError, match="the load failed: permission denied for database slob; grant the right"):
+        target.load(connect=ordinary)
+
+
+def test_no_blocks_at_all_is_a_usage_error(target):
+    with pytest.raises(UsageError, match="SCALE"):
+        target.load(DataSpec(schemas=1, scale_blocks=0, scan_blocks=10, obfuscate=False))
+
+
+def test_the_commands_respect_the_lock_of_the_target(target):
+    with registry.engine_for(target.url).exclusive("test"):
+        for command in ("load", "drop"):
+            refused = slob(command, "--target", target.url)
+            assert refused.returncode == 1
+            assert "in use: test by pid" in refused.stderr
+            assert len(refused.stderr.splitlines()) == 1
+
+
+def test_ctrl_c_ends_a_load_in_one_line(target):
+    arguments = ["load", "--target", target.url, "--schemas", "4", "--scale", "40000"]
+    command = [sys.executable, "-c", "from openslob.cli import main; main()", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as driver:
+        driver.stderr.readline()
+        driver.send_signal(signal.SIGINT)
+        out, err = driver.communicate(timeout=30)
+    assert driver.returncode == 1
+    assert out == ""
+    assert err.splitlines()[-1] == "slob: the load was cancelled; nothing of it is left"
+    assert target.left() == []
