@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 
 import pytest
 from reports import SAMPLES, needs_samples
 
-from openslob.awr import ReportError, Scope, read
+from openslob.awr import Report, ReportError, Scope, read
 from openslob.awr.latency import PRINTED, TIME_BY_WAITS, latency_of
 
 TRUTH = json.loads((SAMPLES / "truth.json").read_text()) if (SAMPLES / "truth.json").exists() else {}
@@ -17,13 +18,18 @@ EVENTS = ("db file sequential read", "log file sync", "cell single block physica
 pytestmark = needs_samples
 
 
+@cache
+def sample(name: str) -> Report:
+    return read(SAMPLES / name)
+
+
 def value(number):
     return None if number is None else number.value
 
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_header(name):
-    truth, report = TRUTH[name], read(SAMPLES / name)
+    truth, report = TRUTH[name], sample(name)
     header = report.header
     assert report.kind.value == truth["report_type"]
     assert (header.db_name, header.release, header.rac) == (truth["db_name"], truth["release"], truth["rac"])
@@ -34,7 +40,7 @@ def test_header(name):
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_rates(name):
-    truth, report = TRUTH[name], read(SAMPLES / name)
+    truth, report = TRUTH[name], sample(name)
     for key, rate in truth["load_profile_per_s"].items():
         found = report.load_profile.get(key)
         assert value(found.per_second if found else None) == pytest.approx(rate), key
@@ -47,7 +53,7 @@ def test_rates(name):
 @pytest.mark.parametrize("name", REPORTS)
 @pytest.mark.parametrize("event", EVENTS)
 def test_events(name, event):
-    expected, report = TRUTH[name].get(event.replace(" ", "_")), read(SAMPLES / name)
+    expected, report = TRUTH[name].get(event.replace(" ", "_")), sample(name)
     found = report.event(event)
     if expected is None:
         assert found is None
@@ -68,20 +74,20 @@ def test_events(name, event):
 def test_events_of_the_top_lists_only():
     for name, truth in TRUTH.items():
         for event, expected in truth.get("top_timed_events_fg_and_bg", {}).items():
-            found = read(SAMPLES / name).event(event, Scope.TOP_ALL)
+            found = sample(name).event(event, Scope.TOP_ALL)
             assert (value(found.waits), value(found.time_s)) == (expected["waits"], expected["time_s"])
         if only := truth.get("log_file_sync_top_events_only"):
-            found = read(SAMPLES / name).event("log file sync", Scope.TOP)
+            found = sample(name).event("log file sync", Scope.TOP)
             assert (value(found.waits), value(found.avg_us)) == (only["waits"], only["avg_us_printed"])
 
 
 @pytest.mark.parametrize("name", [name for name, truth in TRUTH.items() if truth["report_type"] in NO_REPORT])
 def test_what_is_no_report_of_one_period(name):
     with pytest.raises(ReportError, match=r"ORA-01013|compare-periods"):
-        read(SAMPLES / name)
+        sample(name)
 
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_real_reports_agree_with_themselves(name):
     """No false alarm: what the checks doubt in a real report would be doubted in every one."""
-    assert [warning for warning in read(SAMPLES / name).warnings if "do not fit" not in warning] == []
+    assert [warning for warning in sample(name).warnings if "do not fit" not in warning] == []
