@@ -1,0 +1,162 @@
+"""Where a report prints a figure twice, in two forms, the two are held against each other.
+
+A file that was cut, edited or damaged on its way shows here: a rate that is not total / elapsed, an average that
+is not time / waits. The checks allow what rounding allows, no more; a doubt names the figure and both its forms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from openslob.awr.model import Kind, Report, Scope, Statistic, WaitEvent
+from openslob.awr.numbers import Number
+
+# Row of the load profile -> the activity statistic that counts the same.
+TWINS: dict[str, str] = {
+    "redo_size": "redo size",
+    "logical_reads": "session logical reads",
+    "block_changes": "db block changes",
+    "physical_reads": "physical reads",
+    "physical_writes": "physical writes",
+    "read_io_requests": "physical read IO requests",
+    "write_io_requests": "physical write IO requests",
+    "user_calls": "user calls",
+    "parses": "parse count (total)",
+    "hard_parses": "parse count (hard)",
+    "logons": "logons cumulative",
+    "executes": "execute count",
+    "rollbacks": "user rollbacks",
+}
+_ELAPSED_SLACK_S = 1.0  # snapshots take time, and rates are computed with the time between two other of their moments
+_CLOCK_SLACK_S = 2.0  # the header prints snapshot times in whole seconds
+_MANY = 0.3  # when this share of all rates is off, it is the elapsed time that is wrong
+
+
+def doubts(report: Report) -> tuple[str, ...]:
+    """What does not agree with itself in ``report``, and whether its end is missing."""
+    return (
+        *_cut_off(report),
+        *_clock(report),
+        *_rates(report),
+        *_twins(report),
+        *_times(report),
+        *_waits(report),
+    )
+
+
+def spread(number: Number) -> float:
+    """How far the true figure may be from the printed one: half a step, a whole one where it may be truncated."""
+    return number.step
+
+
+def _cut_off(report: Report) -> Iterator[str]:
+    if not report.complete:
+        last = report.sections[-1] if report.sections else "nothing"
+        yield f"cut off: no 'End of Report'; the last section read is {last!r}"
+
+
+def _clock(report: Report) -> Iterator[str]:
+    """Elapsed time against the times of the snapshots."""
+    elapsed, begin, end = report.elapsed_s, _moment(report.header.begin_time), _moment(report.header.end_time)
+    if elapsed is None or begin is None or end is None:
+        return
+    between = (end - begin).total_seconds()
+    if abs(between - elapsed.value) > _CLOCK_SLACK_S + spread(elapsed):
+        yield f"Elapsed: {elapsed.value:.0f} s, but the snapshots are {between:.0f} s apart"
+
+
+def _moment(text: str | None) -> datetime | None:
+    """A snapshot's time; None where it is not printed to the second, or not in English."""
+    try:
+        return datetime.strptime(text or "", "%d-%b-%y %H:%M:%S")
+    except ValueError:
+        return None
+
+
+def _rates(report: Report) -> Iterator[str]:
+    """Every statistic's rate against total / elapsed."""
+    elapsed = report.elapsed_s
+    if elapsed is None:
+        return
+    both = [item for item in report.activity.items() if item[1].total and item[1].per_second]
+    off = [(name, stat) for name, stat in both if not rate_agrees(stat, elapsed)]
+    if len(off) > max(3, _MANY * len(both)):
+        yield f"Elapsed: {elapsed.value:.0f} s does not fit total / per second of {len(off)} statistics"
+        return
+    for name, stat in off:
+        if stat.total and stat.per_second:
+            yield (
+                f"Instance Activity: {name}: {stat.per_second.value:g} per second, but total / elapsed is "
+                f"{stat.total.value / elapsed.value:.6g}"
+            )
+
+
+def rate_agrees(stat: Statistic, elapsed: Number) -> bool:
+    """Whether per second is total / elapsed within rounding."""
+    if stat.total is None or stat.per_second is None:
+        return True
+    slack = (spread(elapsed) + _ELAPSED_SLACK_S) / elapsed.value
+    rate = stat.total.value / elapsed.value
+    allowed = spread(stat.per_second) + spread(stat.total) / elapsed.value + abs(rate) * slack
+    return abs(rate - stat.per_second.value) <= allowed
+
+
+def _twins(report: Report) -> Iterator[str]:
+    """Load profile against instance activity."""
+    for name, twin in TWINS.items():
+        rate, stat = report.load_profile.get(name), report.activity.get(twin)
+        if rate and stat and not _agree(rate.per_second, stat.per_second):
+            printed, counted = _show(rate.per_second), _show(stat.per_second)
+            yield f"{rate.origin}: {name}: {printed} per second, but {twin!r} is {counted}"
+
+
+def _times(report: Report) -> Iterator[str]:
+    """DB time and DB CPU: header and load profile against the time model."""
+    elapsed, header = report.elapsed_s, report.header
+    db_time, db_cpu = (report.time_model_s.get(name) for name in ("DB time", "DB CPU"))
+    minutes = header.db_time_min.scaled(60.0) if header.db_time_min else None
+    if report.kind is not Kind.STATSPACK and not _agree(minutes, db_time, 0.01):
+        yield f"DB Time: {_show(minutes)} s in the header, but {_show(db_time)} s in the time model"
+    if elapsed is None:
+        return
+    for name, total in (("db_time", db_time or minutes), ("db_cpu", db_cpu)):
+        rate = report.load_profile.get(name)
+        expected = total.scaled(1 / elapsed.value) if total else None
+        if rate and report.kind is not Kind.STATSPACK and not _agree(rate.per_second, expected, 0.01):
+            printed, counted = _show(rate.per_second), _show(expected)
+            yield f"{rate.origin}: {name}: {printed} per second, but total / elapsed is {counted}"
+
+
+def _waits(report: Report) -> Iterator[str]:
+    """Wait events: time against waits x average, and the top table against the full one."""
+    for event in report.events:
+        if not average_agrees(event):
+            yield (
+                f"{event.scope}: {event.name}: average {_show(event.avg_us)} us does not fit "
+                f"{_show(event.time_s)} s / {_show(event.waits)} waits"
+            )
+    for top in report.listed(Scope.TOP):
+        full = report.event(top.name, Scope.FOREGROUND)
+        if full and not (_agree(top.waits, full.waits) and _agree(top.time_s, full.time_s)):
+            yield f"{top.scope}: {top.name}: other figures than in {full.scope}"
+
+
+def average_agrees(event: WaitEvent) -> bool:
+    """Whether waits x average and the printed time can be the same time."""
+    if event.waits is None or event.avg_us is None or event.time_s is None:
+        return True
+    waits, seconds = event.waits.value, event.avg_us.scaled(1e-6)
+    allowed = waits * spread(seconds) + spread(event.time_s) + spread(event.waits) * seconds.value
+    return abs(waits * seconds.value - event.time_s.value) <= allowed * (1 + 1e-9)
+
+
+def _agree(one: Number | None, other: Number | None, slack: float = 0.0) -> bool:
+    if one is None or other is None:
+        return True
+    allowed = spread(one) + spread(other) + slack * max(abs(one.value), abs(other.value))
+    return abs(one.value - other.value) <= allowed * (1 + 1e-9)
+
+
+def _show(number: Number | None) -> str:
+    return "nothing" if number is None else f"{number.value:.10g}"

@@ -1,0 +1,207 @@
+"""Every column that can be had of a report: its name, unit, the section it comes from, what it means, how to get it.
+
+The registry is the documentation: ``docs/awr.md`` holds its table, and a test holds the two together. A column
+that a report cannot fill says why; one that has several sources says which was used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from openslob.awr import readings
+from openslob.awr.readings import Reading, Subject
+from openslob.errors import UsageError
+
+Read = Callable[[Subject], Reading]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """``name`` (unique), ``unit`` (empty for text and counts), ``section`` of the report, ``meaning``."""
+
+    name: str
+    unit: str
+    section: str
+    meaning: str
+    read: Read
+
+
+_HEAD, _LOAD, _TIME, _ACTIVITY = "Header", "Load Profile", "Time Model Statistics", "Instance Activity Stats"
+_FOREGROUND, _BACKGROUND, _FILE = "Foreground Wait Events", "Background Wait Events", "file name"
+_TOP = "Top Timed Events"
+MB_PER_S = "MB/s (2^20 bytes)"
+
+_COLUMNS: tuple[Column, ...] = (
+    Column("file", "", _FILE, "the report's file, as it was given", readings.file),
+    Column("sessions", "", _FILE, "sessions that made the load: writers and readers", readings.named("sessions")),
+    Column("writers", "", _FILE, "sessions that update", readings.named("writers")),
+    Column("readers", "", _FILE, "sessions that only read", readings.named("readers")),
+    Column("group", "", _FILE, "the name without its session count", readings.named("group")),
+    Column("kind", "", _HEAD, "awr, awr_pdb, awr_rac_global or statspack", readings.kind),
+    Column("db_name", "", _HEAD, "database name", readings.header("db_name", "DB Name")),
+    Column("instance", "", _HEAD, "instance name, of a global report all of them", readings.instance),
+    Column("host", "", _HEAD, "host name, of a global report all of them", readings.host),
+    Column("platform", "", _HEAD, "operating system", readings.header("platform", "Platform")),
+    Column("release", "", _HEAD, "release of the database", readings.header("release", "Release")),
+    Column("rac", "", _HEAD, "whether the database is a cluster", readings.header("rac", "RAC")),
+    Column("cpus", "", _HEAD, "logical CPUs, of a global report of all hosts", readings.header("cpus", "CPUs")),
+    Column("cores", "", _HEAD, "CPU cores, of a global report of all hosts", readings.header("cores", "Cores")),
+    Column("memory_gb", "GB (2^30 bytes)", _HEAD, "memory of the host", readings.header("memory_gb", "Memory")),
+    Column("block_size", "bytes", "Cache Sizes", "standard block size", readings.block_size),
+    Column("begin_snap", "", _HEAD, "first snapshot", readings.header("begin_snap", "Begin Snap")),
+    Column("end_snap", "", _HEAD, "last snapshot", readings.header("end_snap", "End Snap")),
+    Column("begin_time", "", _HEAD, "time of the first snapshot", readings.header("begin_time", "Begin Snap")),
+    Column("end_time", "", _HEAD, "time of the last snapshot", readings.header("end_time", "End Snap")),
+    Column("elapsed_s", "s", _HEAD, "time between the snapshots", readings.elapsed_s),
+    Column("db_time_s", "s", _TIME, "DB time in all", readings.db_time_s),
+    Column("db_time", "s/s", _LOAD, "DB time per second: sessions active on average", readings.db_time),
+    Column("db_cpu", "s/s", _LOAD, "DB CPU per second: CPUs used by sessions", readings.db_cpu),
+    Column("background_cpu", "s/s", _LOAD, "CPUs used by background processes", readings.load("background_cpu")),
+    Column("executes", "1/s", _LOAD, "SQL executions", readings.load("executes")),
+    Column("user_calls", "1/s", _LOAD, "calls of clients", readings.load("user_calls")),
+    Column("transactions", "1/s", _LOAD, "commits and rollbacks", readings.load("transactions")),
+    Column("parses", "1/s", _LOAD, "parses", readings.load("parses")),
+    Column("hard_parses", "1/s", _LOAD, "hard parses", readings.load("hard_parses")),
+    Column("logons", "1/s", _LOAD, "logons", readings.load("logons")),
+    Column("lio", "blocks/s", _LOAD, "logical reads", readings.load("logical_reads")),
+    Column("block_changes", "blocks/s", _LOAD, "block changes", readings.load("block_changes")),
+    Column("physical_reads", "blocks/s", _LOAD, "physical reads (not requests)", readings.load("physical_reads")),
+    Column("physical_writes", "blocks/s", _LOAD, "physical writes (not requests)", readings.load("physical_writes")),
+    Column("redo_mb_per_s", MB_PER_S, _LOAD, "redo generated", readings.redo_mb),
+    Column("preads", "requests/s", _ACTIVITY, "physical read total IO requests", readings.requests("read")),
+    Column("pwrites", "requests/s", _ACTIVITY, "physical write total IO requests", readings.requests("write")),
+    Column("iops", "requests/s", _ACTIVITY, "preads + pwrites", readings.iops),
+    Column("read_mb_per_s", MB_PER_S, _ACTIVITY, "physical read total bytes", readings.megabytes("read")),
+    Column("write_mb_per_s", MB_PER_S, _ACTIVITY, "physical write total bytes", readings.megabytes("write")),
+    Column("mb_per_s", MB_PER_S, _ACTIVITY, "read_mb_per_s + write_mb_per_s", readings.mb_per_s),
+    Column("db_preads", "requests/s", _ACTIVITY, "physical read IO requests, without those of Oracle's own files",
+           readings.activity("physical read IO requests")),
+    Column("blocks_per_read", "blocks/request", _ACTIVITY, "physical reads / physical read IO requests",
+           readings.blocks_per_read),
+    Column("commits", "1/s", _ACTIVITY, "user commits", readings.activity("user commits")),
+    Column("redo_syncs", "1/s", _ACTIVITY, "redo synch writes: commits that waited for the log",
+           readings.activity("redo synch writes")),
+    Column("iops_per_db_cpu", "requests/s", _ACTIVITY, "iops / DB CPU per second, from the time model's seconds",
+           readings.per_db_cpu(readings.iops)),
+    Column("lio_per_db_cpu", "blocks/s", _LOAD, "logical reads / DB CPU per second",
+           readings.per_db_cpu(readings.load("logical_reads"))),
+    Column("read_event", "", _FOREGROUND, "the single-block read event: db file sequential read, on Exadata "
+           "cell single block physical read", readings.read_event),
+    Column("latency_us", "us", _FOREGROUND, "mean latency of read_event", readings.read_latency),
+    Column("latency_from", "", _FOREGROUND, "where latency_us comes from: time/waits, printed average, histogram",
+           readings.read_latency_source),
+    Column("dfsr_us", "us", _FOREGROUND, "db file sequential read", readings.latency("db file sequential read")),
+    Column("dpr_us", "us", _FOREGROUND, "direct path read", readings.latency("direct path read")),
+    Column("dfpr_us", "us", _FOREGROUND, "db file parallel read", readings.latency("db file parallel read")),
+    Column("dfscr_us", "us", _FOREGROUND, "db file scattered read", readings.latency("db file scattered read")),
+    Column("lfs_us", "us", _FOREGROUND, "log file sync", readings.latency("log file sync")),
+    Column("dfpw_us", "us", _BACKGROUND, "db file parallel write",
+           readings.latency("db file parallel write", background=True)),
+    Column("lfpw_us", "us", _BACKGROUND, "log file parallel write",
+           readings.latency("log file parallel write", background=True)),
+    Column("host_idle_pct", "%", "Host CPU", "idle CPU of the host", readings.host_idle),
+    Column("top_wait", "", _TOP, "the longest wait (no CPU, no idle event): name, waits, s, us, % of DB time",
+           readings.top_wait),
+    Column("verdicts_failed", "", "all", "verdicts that do not hold", readings.failed_verdicts),
+    Column("warnings", "", "all", "how many figures of the report do not agree with each other", readings.warnings),
+    Column("complete", "", "End of Report", "whether the report's end is there", readings.complete),
+)  # fmt: skip
+COLUMNS: dict[str, Column] = {column.name: column for column in _COLUMNS}
+
+# Any one figure by its own name: prefix -> unit, section, meaning, reader.
+PREFIXES: dict[str, tuple[str, str, str, Callable[[str], Read]]] = {
+    "stat": ("1/s", _ACTIVITY, "a statistic, per second", readings.activity),
+    "total": ("", _ACTIVITY, "a statistic, in all", readings.total),
+    "event": ("us", _FOREGROUND, "mean latency of a wait event", readings.latency),
+    "waits": ("", _FOREGROUND, "waits for a wait event", readings.waits),
+    "time": ("s", _TIME, "a statistic of the time model", readings.seconds),
+    "parameter": ("", "init.ora Parameters", "a parameter at the first snapshot", readings.parameter),
+}
+
+# Ready sets: heading -> column. The first has SLOB's own headings (awr_info), so that its users' scripts go on.
+SLOB: dict[str, str] = {
+    "FILE": "file",
+    "SESSIONS": "sessions",
+    "ELAPSED": "elapsed_s",
+    "DB CPU": "db_cpu",
+    "DB Tm": "db_time",
+    "EXECUTES": "executes",
+    "LIO": "lio",
+    "PREADS": "preads",
+    "READ_MBS": "read_mb_per_s",
+    "PWRITES": "pwrites",
+    "WRITE_MBS": "write_mb_per_s",
+    "REDO_MBS": "redo_mb_per_s",
+    "DFSR_LAT": "dfsr_us",
+    "DPR_LAT": "dpr_us",
+    "DFPR_LAT": "dfpr_us",
+    "DFPW_LAT": "dfpw_us",
+    "LFPW_LAT": "lfpw_us",
+    "TOP WAIT": "top_wait",
+}
+TAPE: dict[str, str] = {
+    "file": "file",
+    "IOPS": "iops",
+    "DB CPU": "db_cpu",
+    "IOPS per DB CPU": "iops_per_db_cpu",
+    "latency (us)": "latency_us",
+    "latency from": "latency_from",
+}
+SETS: dict[str, dict[str, str]] = {"slob": SLOB, "tape": TAPE, "wide": {name: name for name in COLUMNS}}
+# Sets with a row for every event, or every verdict, of a report: heading -> unit, section, meaning.
+EVENT_COLUMNS: dict[str, tuple[str, str, str]] = {
+    "Filename": ("", _FILE, "the report's file, as it was given"),
+    "Event": ("", _FOREGROUND, "the wait event"),
+    "Waits": ("", _FOREGROUND, "how often it was waited for"),
+    "Time(s)": ("s", _FOREGROUND, "how long in all"),
+    "Latency(us)": ("us", _FOREGROUND, "mean of a wait"),
+    "IOPS": ("1/s", _FOREGROUND, "waits per second between the snapshots: of an I/O event its requests"),
+    "Latency from": ("", _FOREGROUND, "time/waits, printed average or histogram"),
+    "Section": ("", _FOREGROUND, "the table that lists the event"),
+}
+VERDICT_COLUMNS: dict[str, tuple[str, str, str]] = {
+    "Filename": ("", _FILE, "the report's file, as it was given"),
+    "Check": ("", "all", "what should hold"),
+    "Verdict": ("", "all", "holds, fails or unknown"),
+    "Why": ("", "all", "the figures it rests on"),
+}
+ROW_SETS: dict[str, dict[str, tuple[str, str, str]]] = {"events": EVENT_COLUMNS, "verdicts": VERDICT_COLUMNS}
+
+
+def chosen(choice: str) -> dict[str, str]:
+    """Heading -> column of a set's name, or of a list of columns; UsageError names what is not known."""
+    if choice in SETS:
+        return SETS[choice]
+    names = [name.strip() for name in choice.split(",") if name.strip()]
+    unknown = [name for name in names if name not in COLUMNS and _by_prefix(name) is None]
+    if unknown or not names:
+        raise UsageError(
+            f"unknown column {', '.join(unknown) or '(none given)'}",
+            f"a set is one of {', '.join((*SETS, *ROW_SETS))}; columns are {', '.join(COLUMNS)}",
+        )
+    return {name: name for name in names}
+
+
+def column_of(name: str) -> Column:
+    """The column ``name``: of the registry, or made for any one figure, as ``stat:physical reads cache``."""
+    column = COLUMNS.get(name) or _by_prefix(name)
+    if column is None:
+        raise UsageError(f"unknown column {name}")
+    return column
+
+
+def _by_prefix(name: str) -> Column | None:
+    prefix, _, figure = name.partition(":")
+    if not figure or prefix not in PREFIXES:
+        return None
+    unit, section, meaning, reader = PREFIXES[prefix]
+    return Column(name, unit, section, meaning, reader(figure))
+
+
+def markdown() -> Iterable[str]:
+    """The registry as lines of a table, for the documentation."""
+    yield "| column | unit | section | meaning |"
+    yield "|---|---|---|---|"
+    for column in COLUMNS.values():
+        yield f"| `{column.name}` | {column.unit} | {column.section} | {column.meaning} |"

@@ -1,0 +1,88 @@
+"""Lexer for HTML reports: the same tables as from text.
+
+Oracle's HTML is flat (no table in a table) and written by a program, but what reaches us has been mailed, saved
+from browsers, wrapped by SQL*Plus and edited by owners. So this is no HTML parser: it finds tables, rows and
+cells by their opening tags and needs no closing tag, no attribute and no order of attributes.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterator
+
+from openslob.awr.tables import Table, squeeze
+
+_SUMMARY = re.compile(r'summary\s*=\s*"{1,2}([^"]*)', re.IGNORECASE)
+_NO_TITLE = re.compile(
+    r"<(li|a|style|script|title)\b[^>]*>.*?(?=</\1\b|<\1\b|</ul\b|<h\d|\Z)", re.IGNORECASE | re.DOTALL
+)
+_TAG = re.compile(r"<[^>]*>")
+_ROW = re.compile(r"<tr\b[^>]*>", re.IGNORECASE)
+_CELL = re.compile(r"<(t[hd])\b[^>]*>", re.IGNORECASE)
+_WRAPPED_LINES = 5  # so many lines of exactly the greatest length are no chance: something cut them there
+
+
+def tables(text: str, wanted: Callable[[str, str], bool]) -> Iterator[Table]:
+    """The tables of ``text`` in order, where ``wanted(title, summary)``."""
+    lower = text.lower()
+    title, end = "", 0
+    start = lower.find("<table")
+    while start >= 0:
+        title = _title(text[end:start]) or title
+        inside = text.find(">", start)
+        following = lower.find("<table", start + 6)
+        closing = lower.find("</table", start + 6)
+        end = min(place for place in (following, closing, len(text)) if place >= 0)
+        if 0 <= inside < end:
+            found = _SUMMARY.search(text, start, inside)
+            summary = squeeze(html.unescape(found[1])) if found else ""
+            if wanted(title, summary):
+                yield _table(title, summary, text[inside + 1 : end])
+        start = following
+
+
+def unwrap(text: str) -> str:
+    """Undo a hard wrap: a line of exactly the greatest length that does not end in a blank goes on in the next."""
+    lines = text.split("\n")
+    width = max(map(len, lines))
+    if sum(len(line) == width for line in lines) < _WRAPPED_LINES:
+        return text
+    return "".join(line if len(line) == width and line[-1:] != " " else line + "\n" for line in lines)
+
+
+def _title(between: str) -> str:
+    """The last words between two tables that are not a note, a link or a style."""
+    words = _TAG.sub("\n", _NO_TITLE.sub("", between))
+    lines = [squeeze(html.unescape(line)) for line in words.split("\n")]
+    return next((line for line in reversed(lines) if line), "")
+
+
+def _table(title: str, summary: str, inside: str) -> Table:
+    columns: tuple[str, ...] = ()
+    rows: list[tuple[str, ...]] = []
+    misfits: list[str] = []
+    for part in _ROW.split(inside)[1:]:
+        pieces = _CELL.split(part)
+        tags, cells = pieces[1::2], tuple(_words(piece) for piece in pieces[2::2])
+        if not cells:
+            continue
+        if not rows and _is_headings(tags, cells):
+            columns = cells  # of several rows of headings the last one names the columns
+        elif columns and len(cells) != len(columns) and not cells[0].endswith(":"):
+            misfits.append(" | ".join(cells))
+        else:
+            rows.append(cells)
+    return Table(title, columns, tuple(rows), summary, misfits=tuple(misfits))
+
+
+def _is_headings(tags: list[str], cells: tuple[str, ...]) -> bool:
+    """Headings are ``th``; above names and numbers of groups stand blank ``td``."""
+    kinds = [tag.lower() for tag in tags]
+    return "th" in kinds and not any(kind == "td" and cell for kind, cell in zip(kinds, cells, strict=True))
+
+
+def _words(piece: str) -> str:
+    text = piece.split("</t", 1)[0]
+    text = _TAG.sub("", text) if "<" in text else text
+    return squeeze(html.unescape(text) if "&" in text else text)

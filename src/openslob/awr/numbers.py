@@ -1,0 +1,122 @@
+"""Numbers as Oracle's reports print them: what was printed, and how finely.
+
+A report rounds, cuts and scales: ``40``, ``.96ms``, ``2198.8K``, ``1.E+03``, ``######``. Every reading therefore
+carries its *step*, the worth of one unit in the last printed digit, so that whoever divides two figures knows
+what the quotient is good for. Text that is not certainly a number is no number: ``None``, never a guess.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+US_PER: dict[str, float] = {
+    "ns": 1e-3,
+    "us": 1.0,
+    "µs": 1.0,
+    "ms": 1e3,
+    "cs": 1e4,
+    "s": 1e6,
+    "sec": 1e6,
+    "min": 6e7,
+    "mins": 6e7,
+    "m": 6e7,
+    "h": 3.6e9,
+}
+_POWER = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
+
+_SHAPE = re.compile(r"(?P<sign>[+-]?)(?P<body>[\d.,'’ ]*\d\.?)(?:[Ee](?P<exp>[+-]?\d{1,3}))?(?P<scale>[KMGTP]?)")
+_POINT = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d+|(?=\.))(?:\.(\d*))?")
+_COMMA = re.compile(r"(?:\d{1,3}(?:[. '’]\d{3})+|\d+|(?=,))(?:,(\d+))?")
+_SHORT_DECIMALS_AFTER_COMMA = re.compile(r"\d+,(\d{1,2})")
+
+_PROVES_POINT = re.compile(r"\d{1,3}(?:,\d{3}){2,}(?:\.\d+)?|\d{1,3}(?:,\d{3})+\.\d+")
+_PROVES_COMMA = re.compile(r"\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?|\d{1,3}(?:\.\d{3})+,\d+")
+_HINTS_POINT = re.compile(r"\d*\.\d{1,2}")
+_HINTS_COMMA = re.compile(r"\d*,\d{1,2}")
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A printed number: ``value``, and ``step``, the worth of one unit in its last digit (same unit as value)."""
+
+    value: float
+    step: float
+
+    def scaled(self, factor: float) -> Number:
+        """The same reading in another unit."""
+        return Number(self.value * factor, self.step * factor)
+
+
+@dataclass(frozen=True, slots=True)
+class NumberFormat:
+    """How one report writes numbers: the decimal sign, and whether both signs are used for decimals.
+
+    Oracle's own format masks print a comma between thousands whatever the session's territory is; figures that
+    were converted without a mask follow the territory. So one report can hold ``1,234.5`` and ``59,54``.
+    """
+
+    decimal: str = "."
+    mixed: bool = False
+
+    @classmethod
+    def of(cls, cells: Iterable[str]) -> NumberFormat:
+        """Decide from the report's own cells; without evidence the decimal sign is a point."""
+        shapes = [cell.strip() for cell in cells]
+        comma = sum(1 for cell in shapes if _HINTS_COMMA.fullmatch(cell))
+        if any(_PROVES_POINT.fullmatch(cell) for cell in shapes):
+            return cls(".", mixed=comma > 0)
+        if any(_PROVES_COMMA.fullmatch(cell) for cell in shapes):
+            return cls(",")
+        point = sum(1 for cell in shapes if _HINTS_POINT.fullmatch(cell))
+        return cls("," if comma > point else ".")
+
+    def read(self, text: str, thousand: float = 1000.0) -> Number | None:
+        """The number in ``text``, or None. ``thousand`` is what K stands for: 1000 for counts, 1024 for data."""
+        shape = _SHAPE.fullmatch(text.strip())
+        if shape is None:
+            return None
+        decimals = self._decimals(shape["body"], bool(shape["exp"]))
+        if decimals is None:
+            return None
+        power = _POWER[shape["scale"]]
+        places = int(shape["exp"] or 0) - decimals + (3 * power if thousand == 1000.0 else 0)
+        factor = 1.0 if thousand == 1000.0 else thousand**power
+        digits = re.sub(r"\D", "", shape["body"])
+        value = float(f"{shape['sign']}{digits}e{places}") * factor  # by way of text: 2677.7 stays 2677.7
+        return Number(value, float(f"1e{places}") * factor)
+
+    def duration_us(self, text: str, unit: str | None) -> Number | None:
+        """A duration in µs: by the unit printed with it, else by ``unit`` (its column's); None without either."""
+        match = re.fullmatch(r"(.*?\d\.?[KMGTP]?)\s*([nuµmc]?s|sec|mins?)?", text.strip())
+        if match is None:
+            return None
+        number = self.read(match[1])
+        factor = US_PER.get(match[2] or unit or "")
+        return number.scaled(factor) if number is not None and factor is not None else None
+
+    def _decimals(self, body: str, exponent: bool) -> int | None:
+        """How many decimals ``body`` has; None when its signs fit no number of this format."""
+        match = (_POINT if self.decimal == "." else _COMMA).fullmatch(body)
+        if match is None and self.mixed:
+            match = _SHORT_DECIMALS_AFTER_COMMA.fullmatch(body)
+        if match is None:
+            return None
+        if match[1] == "" and not exponent:
+            return None  # "1934." is "1934.1K" in a column too narrow for it, not 1934
+        return len(match[1] or "")
+
+
+def why_unreadable(text: str) -> str:
+    """Why ``text`` is no figure, for people."""
+    text = text.strip()
+    if not text:
+        return "blank in the report"
+    if "#" in text:
+        return "overflowed its column (####)"
+    if text.upper() in {"N/A", "NA"}:
+        return "not available (N/A)"
+    if re.fullmatch(r"[\d,]+\.", text):
+        return f"cut by its column ({text})"
+    return f"not a number ({text[:30]})"

@@ -1,0 +1,66 @@
+"""Points of the latency-over-IOPS picture from reports: one per report, one line per series of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from openslob.awr import readings
+from openslob.awr.readings import Reading, Subject
+
+GROUPINGS = ("name", "dir", "block_size", "none")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One run: a point of line ``series``, in order of ``sessions``. Rates per second, MB of 2^20 bytes."""
+
+    series: str
+    sessions: int | None
+    iops: float
+    mb_per_s: float | None
+    latency_us: float
+    file: str
+
+
+def point(subject: Subject, group_by: str, event: str | None = None) -> Point | str:
+    """The point of a report, or why it has none. ``event`` replaces the single-block read as the latency."""
+    latency = readings.latency(event)(subject) if event else readings.read_latency(subject)
+    rate = readings.iops(subject)
+    if not isinstance(rate.value, float):
+        return rate.why
+    if not isinstance(latency.value, float):
+        return latency.why
+    megabytes = readings.mb_per_s(subject).value
+    return Point(
+        series=series(subject, group_by),
+        sessions=subject.name.sessions,
+        iops=rate.value,
+        mb_per_s=megabytes if isinstance(megabytes, float) else None,
+        latency_us=latency.value,
+        file=PurePath(subject.report.path).name,
+    )
+
+
+def series(subject: Subject, group_by: str) -> str:
+    """The name of the line a report belongs to."""
+    path = PurePath(subject.report.path)
+    if group_by == "dir":
+        return path.parent.name or "."
+    if group_by == "block_size":
+        return _block_size(readings.block_size(subject))
+    if group_by == "none":
+        return "all reports"
+    return subject.name.group if subject.name.sessions is not None else "no session count"
+
+
+def _block_size(size: Reading) -> str:
+    return f"{size.value / 1024:g}k" if isinstance(size.value, int) else "block size unknown"
+
+
+def ordered(points: Iterable[Point]) -> list[Point]:
+    """By series as they first come, and by session count in each: the order in which a petal is drawn."""
+    listed = list(points)
+    first = {one.series: at for at, one in reversed(list(enumerate(listed)))}
+    return sorted(listed, key=lambda one: (first[one.series], one.sessions or 0))

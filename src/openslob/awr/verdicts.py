@@ -1,0 +1,216 @@
+"""Whether a report says what it seems to say. Each verdict holds, fails or is unknown, with its figures.
+
+They look for what has misled readers of SLOB's reports: a window that is longer than the load, an average over
+two kinds of I/O, commits that nobody waited for, reads that no device served, a saturated CPU taken for slow
+storage, and blocks taken for requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from openslob.awr.latency import latency_of
+from openslob.awr.model import Bucket, Report, WaitEvent
+
+IDLE_SHARE = 0.05  # of the window: SLOB's 30 s of idling are 10 % of its default 300 s, 5 % of 600 s
+MODE_SHARE_PCT = 1.0  # a second mode counts from 1 % of the waits on: enough to be one's p99
+MODE_DISTANCE = 4.0  # and when its waits are four times (two buckets) longer than the first's
+VALLEY = 0.5  # with less than half of the smaller mode in a bucket between
+SYNC_SHARE = 0.5  # redo syncs per commit; the PL/SQL commit optimisation leaves 97 for 6,400 commits
+FEW_COMMITS = 100  # fewer are a test's own housekeeping
+CACHE_US = 50.0  # no device answers a single-block read over a driver and an interrupt faster on average
+MOST_REQUESTS = 5e6  # read requests/s of one instance: twice what the largest appliance's maker claims for a server
+CPU_SHARE = 0.9  # of all CPUs; above, waiting for CPU is in every latency
+BLOCKS_PER_REQUEST = 1.1  # above, blocks/s overstate IOPS by more than 10 %
+
+SINGLE_BLOCK_READS = ("db file sequential read", "cell single block physical read")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A question about a report: does ``name`` hold? ``why`` is for people, ``figures`` are what it rests on."""
+
+    name: str
+    verdict: Literal["holds", "fails", "unknown"]
+    why: str
+    figures: Mapping[str, float] = field(default_factory=dict)
+
+
+def verdicts(report: Report, sessions: int | None = None) -> tuple[Verdict, ...]:
+    """All verdicts on ``report``; ``sessions`` is how many of them were made to be always busy."""
+    return (_window(report, sessions), *(check(report) for check in _CHECKS))
+
+
+def single_block_read(report: Report) -> WaitEvent | None:
+    """The foreground's single-block read event: of an ordinary database or of Exadata."""
+    found = (report.foreground(name) for name in SINGLE_BLOCK_READS)
+    return next((event for event in found if event is not None), None)
+
+
+def _unknown(name: str, why: str) -> Verdict:
+    return Verdict(name, "unknown", why)
+
+
+def _judged(name: str, holds: bool, why: str, **figures: float) -> Verdict:
+    return Verdict(name, "holds" if holds else "fails", why, figures)
+
+
+def _window(report: Report, sessions: int | None) -> Verdict:
+    """DB time is sessions x seconds as long as all sessions work: what is missing is idle window (or think time)."""
+    name, elapsed, minutes = "window_is_load", report.elapsed_s, report.header.db_time_min
+    if not sessions:
+        return _unknown(name, "how many sessions ran is not known from the file's name")
+    if elapsed is None or minutes is None:
+        return _unknown(name, "elapsed time or DB time is missing")
+    active = minutes.value * 60 / elapsed.value
+    idle_s = max(0.0, (1 - active / sessions) * elapsed.value)
+    why = (
+        f"{active:.1f} of {sessions} sessions active on average over {elapsed.value:.0f} s, "
+        f"as if {idle_s:.0f} s were idle"
+    )
+    return _judged(name, active >= (1 - IDLE_SHARE) * sessions, why, active_sessions=active, idle_s=idle_s)
+
+
+def _one_mode(report: Report) -> Verdict:
+    """An average of two modes is a latency that hardly any I/O had."""
+    name, event = "average_is_typical", single_block_read(report)
+    histogram = report.histogram(event.name) if event else None
+    if event is None or histogram is None:
+        return _unknown(name, "no single-block read event with a histogram")
+    modes = _modes(histogram.buckets)
+    if len(modes) < 2:
+        return _judged(name, True, f"{event.name}: one mode in the histogram")
+    first, second = modes[:2]
+    figures = {"first_low_us": first.low_us, "second_low_us": second.low_us, "second_pct": second.share_pct}
+    why = f"{event.name}: most waits take {_span(first)}, but {second.share_pct:.1f} % take {_span(second)}"
+    return _judged(name, False, why, **figures)
+
+
+def _modes(buckets: tuple[Bucket, ...]) -> list[Bucket]:
+    """Peaks of the histogram, the highest first, that stand apart from each other."""
+    peaks = [
+        (at, bucket)
+        for at, bucket in enumerate(buckets)
+        if bucket.share_pct >= MODE_SHARE_PCT
+        and all(
+            bucket.share_pct >= near.share_pct for near in (*buckets[max(0, at - 1) : at], *buckets[at + 1 : at + 2])
+        )
+    ]
+    peaks.sort(key=lambda peak: -peak[1].share_pct)
+    apart = peaks[:1]
+    for at, bucket in peaks[1:]:
+        if all(_stand_apart(buckets, at, other) for other, _ in apart):
+            apart.append((at, bucket))
+    return [bucket for _, bucket in apart]
+
+
+def _stand_apart(buckets: tuple[Bucket, ...], one: int, other: int) -> bool:
+    left, right = sorted((one, other))
+    lower = min(buckets[left].share_pct, buckets[right].share_pct)
+    between = buckets[left + 1 : right]
+    far = buckets[right].low_us >= MODE_DISTANCE * max(buckets[left].low_us, 1.0)
+    return far and any(bucket.share_pct < VALLEY * lower for bucket in between)
+
+
+def _span(bucket: Bucket) -> str:
+    return f"{_us(bucket.low_us)} to {_us(bucket.high_us)}" if bucket.high_us else f"{_us(bucket.low_us)} or more"
+
+
+def _us(microseconds: float) -> str:
+    """µs in a unit that people read."""
+    for size, unit in ((1e6, "s"), (1e3, "ms")):
+        if microseconds >= size:
+            return f"{microseconds / size:g} {unit}"
+    return f"{microseconds:g} us"
+
+
+def _commits_waited(report: Report) -> Verdict:
+    name = "commits_are_waited_for"
+    commits, syncs = _total(report, "user commits"), _total(report, "redo synch writes")
+    if commits is None or syncs is None:
+        return _unknown(name, "user commits or redo synch writes are not listed")
+    if commits < FEW_COMMITS:
+        return _unknown(name, f"only {commits:.0f} commits")
+    why = f"{syncs:.0f} redo synch writes for {commits:.0f} commits"
+    if syncs < SYNC_SHARE * commits:
+        why += ": commits did not wait for the log (PL/SQL commit optimisation, or commit nowait)"
+    return _judged(name, syncs >= SYNC_SHARE * commits, why, commits=commits, redo_synch_writes=syncs)
+
+
+def _device_reads(report: Report) -> Verdict:
+    """Faster than a device, or more than any device can do: a cache below the database answered."""
+    name, requests = "reads_reach_a_device", _rate(report, "physical read total IO requests")
+    if requests is not None and requests > MOST_REQUESTS:
+        return _judged(name, False, f"{requests:.0f} read requests/s are beyond storage", read_requests_per_s=requests)
+    event = single_block_read(report)
+    found = latency_of(report, event) if event else None
+    if event is None or found is None:
+        return _unknown(name, "there is no single-block read event")
+    if found.us is None:
+        below = found.high_us < CACHE_US
+        why = f"{event.name}: below {found.high_us:.3g} us, the report prints 0"
+        return _judged(name, False, why, high_us=found.high_us) if below else _unknown(name, why)
+    if found.low_us < CACHE_US <= found.high_us:
+        return _unknown(name, f"{event.name}: {found.us:.4g} us, too coarsely printed to tell")
+    why = f"{event.name}: {found.us:.0f} us on average ({found.source})"
+    return _judged(name, found.us >= CACHE_US, why, latency_us=found.us)
+
+
+def _cpu_left(report: Report) -> Verdict:
+    name, elapsed, cpus = "cpu_is_not_saturated", report.elapsed_s, report.header.cpus
+    used = report.time_model_s.get("DB CPU")
+    if elapsed is None or not cpus or used is None:
+        return _unknown(name, "DB CPU, the elapsed time or the number of CPUs is missing")
+    background = report.time_model_s.get("background cpu time")
+    busy = (used.value + (background.value if background else 0.0)) / elapsed.value
+    why = f"{busy:.1f} of {cpus} CPUs used by the database"
+    limit = _cpu_count(report)
+    if limit and limit < cpus:
+        why += f", cpu_count allows {limit}"
+    held = busy < CPU_SHARE * min(limit or cpus, cpus)
+    return _judged(name, held, why, cpus_used=busy, cpus=float(cpus))
+
+
+def _cpu_count(report: Report) -> int | None:
+    parameter = report.parameters.get("cpu_count")
+    return int(parameter.begin) if parameter and parameter.begin.isdigit() and int(parameter.begin) > 0 else None
+
+
+def _requests_are_blocks(report: Report) -> Verdict:
+    """The load profile's physical reads are blocks; IOPS are requests."""
+    name = "blocks_are_requests"
+    blocks, requests = _rate(report, "physical reads"), _rate(report, "physical read IO requests")
+    if blocks is None or requests is None:
+        return _unknown(name, "physical reads or physical read IO requests are not listed")
+    if requests == 0:
+        return _unknown(name, "there were no physical reads")
+    size, event = blocks / requests, single_block_read(report)
+    why = f"{blocks:.0f} blocks/s in {requests:.0f} requests/s: {size:.2f} blocks a request"
+    figures = {"blocks_per_s": blocks, "requests_per_s": requests, "blocks_per_request": size}
+    elapsed = report.elapsed_s
+    if event and event.waits and elapsed:
+        share = 100 * event.waits.value / elapsed.value / requests
+        figures["single_block_pct"] = share
+        why += f", {min(share, 100.0):.0f} % of them single-block"
+    return _judged(name, size <= BLOCKS_PER_REQUEST, why, **figures)
+
+
+def _total(report: Report, name: str) -> float | None:
+    stat = report.activity.get(name)
+    return stat.total.value if stat and stat.total else None
+
+
+def _rate(report: Report, name: str) -> float | None:
+    stat = report.activity.get(name)
+    return stat.per_second.value if stat and stat.per_second else None
+
+
+_CHECKS: tuple[Callable[[Report], Verdict], ...] = (
+    _one_mode,
+    _commits_waited,
+    _device_reads,
+    _cpu_left,
+    _requests_are_blocks,
+)

@@ -1,0 +1,172 @@
+"""Readers of wait event tables and wait histograms."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import accumulate
+
+from openslob.awr.draft import Draft, HistogramRows
+from openslob.awr.model import Bucket, Histogram, Scope, WaitEvent
+from openslob.awr.numbers import US_PER, Number, NumberFormat
+from openslob.awr.tables import Table, cell, plain
+
+_TIME = r"(tota?l? )?(wait )?time( waited)?( ?\((s|sec|cs|ms|us)\))?|total ?\((s|ms|us)\)"
+_AVERAGE = r"(avg|average|ave) ?(wait)?( time)?( ?\((ns|us|ms|cs|s)\))?|wait avg( ?\((ms|us)\))?"
+_UNIT = re.compile(r"\((ns|us|ms|cs|s|sec)\)")
+_SHARE = r"%(?!.*outs?$).*\b(time|db|call|bg)\b.*"
+_EDGE = re.compile(r"<=?\s*(?:(\d+)/)?(\d+)\s*([a-zµ]*)$")  # at the end: "% of Waits" may stand above it
+_REST = re.compile(r">=?\s*[\d/]+\s*[a-zµ]*$")
+_ROUNDING_PCT = 2.0  # per cent that eight rounded shares may be off 100, and more than they ever are
+_COUNTED = re.compile(r"<?\s*([\d.,]+)\s*\((\d+)\)")
+
+
+def events(scope: Scope) -> Callable[[Table, Draft], None]:
+    """A reader of the events of ``scope``."""
+
+    def read(table: Table, draft: Draft) -> None:
+        name, waits, time = table.index("event.*"), table.index("waits"), table.index(_TIME)
+        if name is None or (waits is None and time is None):
+            draft.cannot_read(table)
+            return
+        average, share = table.index(_AVERAGE), table.index(_SHARE)
+        timeouts = table.index(r"%tim(e|eouts?)?( ?-? ?outs?)?")
+        wait_class, instance = table.index("wait class", "class"), table.index("i#")
+        average_unit = _unit(table, average)
+        time_unit = US_PER[_unit(table, time) or "s"] / 1e6
+        for row in table.rows:
+            if not cell(row, name) or cell(row, instance) not in ("", "*"):
+                continue
+            seconds = draft.number(table, row, time)
+            event = WaitEvent(
+                name=cell(row, name),
+                scope=scope,
+                waits=draft.number(table, row, waits),
+                time_s=seconds.scaled(time_unit) if seconds else None,
+                avg_us=draft.duration_us(table, row, average, average_unit),
+                timeouts_pct=draft.number(table, row, timeouts),
+                share_pct=draft.number(table, row, share),
+                wait_class=cell(row, wait_class) or None,
+                cut=_is_cut(table, row, name),
+            )
+            draft.events.append(event)
+
+    return read
+
+
+def _unit(table: Table, at: int | None) -> str | None:
+    match = _UNIT.search(plain(table.columns[at])) if at is not None else None
+    return match[1] if match else None
+
+
+def _is_cut(table: Table, row: tuple[str, ...], at: int) -> bool:
+    return bool(table.widths) and len(row[at]) >= table.widths[at] - 1
+
+
+def histogram(table: Table, draft: Draft) -> None:
+    """A histogram table: its buckets say what share of an event's waits took less than their edge.
+
+    From 12.2 on, the main table ends at half a millisecond, and tables of the same form look closer at a range;
+    their first bucket holds everything below that range. So all of them are kept as shares below an edge.
+    """
+    name, waits = table.index("event"), table.index("total waits", "waits", ".* total waits")
+    edges = bucket_edges(table.columns)
+    rest = next((at for at, column in enumerate(table.columns) if _REST.search(plain(column))), None)
+    if name is None or not edges:
+        draft.cannot_read(table)
+        return
+    for row in table.rows:
+        if not cell(row, name):
+            continue
+        rows = draft.histograms.setdefault(cell(row, name), HistogramRows(cut=_is_cut(table, row, name)))
+        rows.sections.append(table.section)
+        if waits is not None and rows.waits is None:
+            rows.waits = draft.number(table, row, waits)
+        shares = [_share(cell(row, at), rows.waits, draft.numbers) for at, _ in edges]
+        above = _share(cell(row, rest), rows.waits, draft.numbers)
+        _keep(rows, edges, shares, above, f"{table.section}: {row[name]}", draft)
+
+
+def _keep(
+    rows: HistogramRows,
+    edges: list[tuple[int, float]],
+    shares: list[float | None],
+    above: float | None,
+    place: str,
+    draft: Draft,
+) -> None:
+    """Add a row's shares, if all of them were read and make a whole."""
+    known = [share for share in (*shares, above) if share is not None]
+    if len(known) <= len(shares) or abs(sum(known) - 100.0) > _ROUNDING_PCT:
+        draft.warnings.append(f"{place}: shares make {sum(known):.1f} %, row left out")
+        return
+    for (_, edge), below in zip(edges, accumulate(known), strict=False):
+        rows.below_pct.setdefault(edge, below)
+
+
+def _share(text: str, waits: Number | None, numbers: NumberFormat) -> float | None:
+    """A cell of a histogram in per cent; blank is truly none, and ``0.0(25352)`` counts what is below rounding."""
+    if not text:
+        return 0.0
+    counted = _COUNTED.fullmatch(text)
+    if counted:
+        return 100.0 * int(counted[2]) / waits.value if waits and waits.value else 0.0
+    number = numbers.read(text)
+    return number.value if number else None
+
+
+def bucket_edges(columns: tuple[str, ...]) -> list[tuple[int, float]]:
+    """Columns that are buckets ``<8us``, with their upper edge in µs.
+
+    Narrow text columns lose the end of the unit (``<128u``) or all of it (``<512``), so an edge without a clear
+    unit takes the one that makes it follow its neighbour: each edge is larger than the last, usually double.
+    """
+    found = [(at, match) for at, column in enumerate(columns) if (match := _EDGE.search(plain(column)))]
+    edges: list[tuple[int, float]] = []
+    for position, (at, match) in enumerate(found):
+        size = float(match[1]) / float(match[2]) if match[1] else float(match[2])
+        units = _possible_units(match[3])
+        if len(units) > 1 and edges:
+            units = [min(units, key=lambda unit: abs(size * US_PER[unit] / edges[-1][1] - 2.0))]
+        elif len(units) > 1 and position + 1 < len(found):
+            units = [
+                min(
+                    units,
+                    key=lambda unit: abs(_edge_us(found[position + 1][1]) / (size * US_PER[unit]) - 2.0),
+                )
+            ]
+        if len(units) == 1:
+            edges.append((at, size * US_PER[units[0]]))
+    return edges
+
+
+def _possible_units(printed: str) -> list[str]:
+    if printed in ("us", "ms", "s", "h"):
+        return [printed]
+    return {"u": ["us"], "m": ["ms", "min"]}.get(printed, ["us", "ms", "s", "min"] if not printed else [])
+
+
+def _edge_us(match: re.Match[str]) -> float:
+    size = float(match[1]) / float(match[2]) if match[1] else float(match[2])
+    return size * US_PER.get(match[3], 1e3)
+
+
+def histograms(draft: Draft) -> Iterator[Histogram]:
+    """The histograms that were read; names cut alike in one table are of several events, and of none for sure."""
+    for name, rows in draft.histograms.items():
+        if len(set(rows.sections)) < len(rows.sections):
+            draft.missing[f"Wait Event Histogram: {name}"] = "listed more than once, with different figures"
+        elif rows.below_pct:
+            yield _merged(name, rows)
+
+
+def _merged(name: str, rows: HistogramRows) -> Histogram:
+    """One histogram out of all the tables that show the event; shares cannot fall from one edge to the next."""
+    buckets: list[Bucket] = []
+    low, below = 0.0, 0.0
+    for edge in sorted(rows.below_pct):
+        upto = min(100.0, max(below, rows.below_pct[edge]))
+        buckets.append(Bucket(low, edge, upto - below))
+        low, below = edge, upto
+    buckets.append(Bucket(low, None, 100.0 - below))
+    return Histogram(name, rows.waits, tuple(buckets), rows.cut)

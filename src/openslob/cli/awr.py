@@ -1,0 +1,214 @@
+"""``slob awr``: AWR and Statspack reports as a table, CSV, XLSX or JSON, and as petals."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from enum import StrEnum
+from importlib import import_module
+from io import StringIO
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from openslob.awr.batch import Result, Selection, extract_all
+from openslob.awr.columns import ROW_SETS, SETS
+from openslob.awr.petals import ordered
+from openslob.errors import SlobError, UsageError
+from openslob.report import sheets
+from openslob.report.format import printable
+
+_SETS = ", ".join((*SETS, *ROW_SETS))
+
+
+class Format(StrEnum):
+    """How the figures are written."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+    XLSX = "xlsx"
+
+
+class Grouping(StrEnum):
+    """What makes a line of the picture."""
+
+    NAME = "name"
+    DIR = "dir"
+    BLOCK_SIZE = "block_size"
+    NONE = "none"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("awr")(awr)
+
+
+def awr(
+    files: Annotated[list[Path], typer.Argument(help="AWR or Statspack reports, text or HTML.")],
+    columns: Annotated[str, typer.Option(help=f"A set ({_SETS}) or a list of columns, see docs/awr.md.")] = "slob",
+    event: Annotated[
+        list[str] | None, typer.Option(help="Wait event for --columns events and --petals; repeatable.")
+    ] = None,
+    form: Annotated[
+        Format | None, typer.Option("--format", help="By default what --output's ending says, else a table.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
+    petals: Annotated[
+        Path | None, typer.Option(help="Draw latency over IOPS and MB/s: .html (offline), .svg or .png.")
+    ] = None,
+    group_by: Annotated[Grouping, typer.Option(help="What makes a line of the picture.")] = Grouping.NAME,
+    pattern: Annotated[
+        str | None,
+        typer.Option(help=r"Regular expression for file names: (?P<sessions>\d+), writers, readers, group."),
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes; by default one per core.")] = None,
+) -> None:
+    r"""Read AWR and Statspack reports, without a database: a row each, or an event, or a verdict.
+
+    Exit code 0: every report was read whole; 1: some; 2: none.
+
+    Example: slob awr reports/awr_0_*.txt --columns events --petals petals.html
+    """
+    form = _format(form, json, output)
+    for target in filter(None, (output, petals)):
+        _check_target(target)
+    if petals is not None:
+        _drawing().check_format(petals)
+    selection = Selection(columns, tuple(event or ()), pattern, group_by.value, details=form is Format.JSON)
+    results = list(_told(extract_all([str(file) for file in files], selection, jobs)))
+    _write(form, output, selection, results)
+    if petals is not None:
+        _draw(petals, results)
+    raise typer.Exit(_exit_code(results))
+
+
+def _check_target(path: Path) -> None:
+    """A file that cannot be written is told before thousands of reports are read, not after."""
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise UsageError(f"{path}: cannot be written", "give a file in a directory that you may write to")
+
+
+def _format(form: Format | None, json: bool, output: Path | None) -> Format:
+    if json:
+        return Format.JSON
+    endings = {".csv": Format.CSV, ".json": Format.JSON, ".xlsx": Format.XLSX}
+    chosen = form or (endings.get(output.suffix.lower()) if output else None) or Format.TABLE
+    if chosen is Format.XLSX and output is None:
+        raise UsageError("a workbook is a file", "add --output figures.xlsx")
+    return chosen
+
+
+def _told(results: Iterator[Result]) -> Iterator[Result]:
+    """Pass ``results`` on, saying on stderr what is wrong with each as it comes."""
+    for result in results:
+        if result.error:
+            print(f"slob: {result.error}", file=sys.stderr)
+        for warning in result.warnings:
+            print(f"{result.path}: warning: {warning}", file=sys.stderr)
+        yield result
+
+
+def _write(form: Format, output: Path | None, selection: Selection, results: Sequence[Result]) -> None:
+    headings = selection.headings()
+    rows = [[reading.value for reading in row] for result in results for row in result.rows]
+    if form is Format.XLSX and output is not None:
+        sheets.write_xlsx(output, headings, rows, _notes(headings, results))
+    elif form is Format.TABLE:
+        _show(headings, rows, output)
+    else:
+        text = sheets.as_csv(headings, rows) if form is Format.CSV else sheets.as_json(_document(headings, results))
+        _put(text, output)
+
+
+def _put(text: str, output: Path | None) -> None:
+    if output is None:
+        sys.stdout.write(printable(text, sys.stdout.encoding))
+    else:
+        output.write_text(text, encoding="utf-8")
+
+
+def _show(headings: Sequence[str], rows: Sequence[Sequence[sheets.Cell]], output: Path | None) -> None:
+    """A table on the screen, as wide as it is where the screen does not end it."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for at, heading in enumerate(headings):
+        figures = all(isinstance(row[at], int | float | None) for row in rows)
+        table.add_column(heading, justify="right" if figures else "left", no_wrap=not figures, overflow="fold")
+    for row in rows:
+        table.add_row(*(escape(_screen(cell)) for cell in row))
+    with StringIO() as text:
+        Console(file=text, width=None if sys.stdout.isatty() and output is None else 500).print(table)
+        _put("".join(line.rstrip() + "\n" for line in text.getvalue().splitlines()), output)
+
+
+def _screen(cell: sheets.Cell) -> str:
+    """A figure for people: as many digits as are read; what is missing is a dash, never 0."""
+    if cell is None:
+        return "-"
+    if isinstance(cell, float):
+        return f"{cell:,.0f}" if abs(cell) >= 1000 else f"{cell:,.4g}"
+    return f"{cell:,}" if isinstance(cell, int) and not isinstance(cell, bool) else str(cell)
+
+
+def _notes(headings: Sequence[str], results: Sequence[Result]) -> Iterator[Sequence[str]]:
+    """What is missing and why, what is doubtful, and which files failed."""
+    yield ("file", "column", "note")
+    for result in results:
+        for row in result.rows:
+            yield from (
+                (result.path, heading, f"missing: {reading.why}")
+                for heading, reading in zip(headings, row, strict=True)
+                if reading.value is None
+            )
+        yield from ((result.path, "", note) for note in (result.error, *result.warnings) if note)
+
+
+def _document(headings: Sequence[str], results: Sequence[Result]) -> dict[str, object]:
+    return {"columns": list(headings), "reports": [_entry(headings, result) for result in results]}
+
+
+def _entry(headings: Sequence[str], result: Result) -> dict[str, object]:
+    readings = [dict(zip(headings, row, strict=True)) for row in result.rows]
+    return {
+        "path": result.path,
+        "status": result.status,
+        "error": result.error or None,
+        "rows": [{heading: reading.value for heading, reading in row.items()} for row in readings],
+        "missing": [{h: r.why for h, r in row.items() if r.value is None} for row in readings],
+        "sources": [{h: r.source for h, r in row.items() if r.source} for row in readings],
+        "verdicts": [asdict(verdict) for verdict in result.verdicts],
+        "warnings": list(result.warnings),
+        "unparsed": list(result.unparsed),
+    }
+
+
+def _drawing() -> ModuleType:
+    """The module that draws: slow to import, and pictures are seldom asked for."""
+    return import_module("openslob.report.petals")
+
+
+def _draw(path: Path, results: Sequence[Result]) -> None:
+    """Draw the reports that have a point; say which have none."""
+    points = ordered(result.point for result in results if result.point)
+    for result in results:
+        if result.no_point:
+            print(f"{result.path}: not in the picture: {result.no_point}", file=sys.stderr)
+    if not points:
+        raise SlobError("no report has both IOPS and a latency", "nothing is drawn")
+    _drawing().save(points, path, "Latency over IOPS and MB/s")
+    print(f"{path}: {len(points)} reports drawn", file=sys.stderr)
+
+
+def _exit_code(results: Sequence[Result]) -> int:
+    """0: all whole, 1: some, 2: none."""
+    if all(result.status == "whole" for result in results):
+        return 0
+    return 2 if all(result.status == "failed" for result in results) else 1
