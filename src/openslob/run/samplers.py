@@ -55,7 +55,7 @@ class Samplers:
             footprint.main_pid, footprint.data_directory, lambda: own, footprint.why_unknown or SAME_HOST
         )
         self._interval_s = COUNTER_INTERVAL_S * max(1.0, sessions / SESSIONS_A_SECOND)
-        self._tickers = (Ticker(self._interval_s, self._tick), Ticker(WAIT_INTERVAL_S, self._tick_waits))
+        self._tickers = (Ticker(self._interval_s, self._tick, "counters"), Ticker(WAIT_INTERVAL_S, self._tick_waits, "waits"))
 
     def edge(self) -> Reading:
         """Both readings now, the operating system first: its window is the wider one, and it costs more."""
