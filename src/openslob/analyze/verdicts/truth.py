@@ -110,7 +110,7 @@ def reads_reached_device(measurement: Measurement) -> Verdict:
     got, whose = _storage_bytes(measurement)
     if asked.value is None or requests.value is None:
         return untold(name, asked, requests)
-    if requests.value < MIN_READ_REQUESTS or asked.value <= 0:
+    if requests.value < MIN_READ_REQUESTS or asked.value < requests.value:
         return unknown(
             name,
             f"The run read almost nothing physically: {some(requests.value, 'request')}, "
