@@ -4,12 +4,14 @@
 
 -- name: session
 -- No time limit of the role's may end a load; a backend whose client died must notice; a small sample is enough for
--- keys that are all different, where the default would read 30,000 blocks.
+-- keys that are all different, where the default would read 30,000 blocks; and the kernel is told to write every so
+-- many blocks while the load goes on, so that the commit's sync finds little left (a quarter of a single load's time).
 SET statement_timeout = 0;
 SET lock_timeout = '60s';
 SET idle_in_transaction_session_timeout = 0;
 SET client_connection_check_interval = '1s';
 SET default_statistics_target = 10;
+SET backend_flush_after = 256;
 
 -- name: enter
 -- Each loading session holds this, so that whoever removes or loads can wait until all of them are over.
