@@ -1,0 +1,87 @@
+"""From a workload to sessions and slices."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openslob.method import phases_of
+from openslob.run.plan import SHORTEST_SLICE, SLICES_PER_S, Phase, session_plans, slice_seconds
+from openslob.units import NANOS
+from openslob.workload import Workload
+
+BLOCK = 8192
+SESSIONS = st.integers(1, 500)
+LENGTHS_NS = st.integers(1, 100 * NANOS)
+BEGIN_NS = 1_700_000_000 * NANOS
+
+
+def boundaries(length_ns, session, sessions):
+    return list(Phase("window", BEGIN_NS, BEGIN_NS + length_ns).boundaries(session, sessions))
+
+
+@given(LENGTHS_NS, SESSIONS, st.data())
+def test_slices_cover_a_phase_exactly(length_ns, sessions, data):
+    ends = boundaries(length_ns, data.draw(st.integers(0, sessions - 1)), sessions)
+    assert ends[-1] == BEGIN_NS + length_ns
+    assert all(before < after for before, after in pairwise([BEGIN_NS, *ends]))
+
+
+@given(LENGTHS_NS, SESSIONS, st.data())
+def test_no_slice_is_much_shorter_or_longer_than_asked(length_ns, sessions, data):
+    whole = slice_seconds(sessions) * NANOS
+    ends = boundaries(length_ns, data.draw(st.integers(0, sessions - 1)), sessions)
+    lengths = [after - before for before, after in pairwise([BEGIN_NS, *ends])]
+    assert max(lengths) <= (1 + SHORTEST_SLICE) * whole + 1
+    if length_ns > 2 * whole:
+        assert min(lengths) >= SHORTEST_SLICE * whole - 1
+    assert all(length == int(whole) for length in lengths[1:-1])
+
+
+def test_sessions_do_not_end_their_slices_at_the_same_moment():
+    sessions = 16
+    whole = slice_seconds(sessions) * NANOS
+    inner = [boundaries(round(10 * whole), session, sessions)[2:-2] for session in range(sessions)]
+    moments = sorted({moment for ends in inner for moment in ends})
+    assert len(moments) == sum(len(ends) for ends in inner)
+    assert all(after - before == pytest.approx(whole / sessions, abs=2) for before, after in pairwise(moments))
+
+
+@given(SESSIONS)
+def test_so_many_sessions_so_few_slices_a_second(sessions):
+    assert slice_seconds(sessions) >= 1
+    assert sessions / slice_seconds(sessions) <= SLICES_PER_S
+
+
+@pytest.mark.parametrize(
+    ("given", "schemas"),
+    [
+        ({"schemas": 3, "threads_per_schema": 2}, [1, 2, 3, 1, 2, 3]),
+        ({"schemas": 4, "sessions": 2}, [1, 2]),
+        ({"schemas": 2, "sessions": 5}, [1, 2, 1, 2, 1]),
+        ({"schemas": 1, "sessions": 3}, [1, 1, 1]),
+    ],
+)
+def test_sessions_go_round_robin_over_the_schemas(given, schemas):
+    plans = session_plans(Workload(scale="100", **given), BLOCK, "tag")
+    assert [plan.schema for plan in plans] == schemas
+    assert [plan.number for plan in plans] == list(range(len(schemas)))
+    assert len({plan.tag for plan in plans}) == len(plans)
+
+
+def test_a_plan_has_the_scale_in_blocks_and_phases_of_its_own():
+    workload = Workload(scale="80M", seed=7, hot_schema_frequency=5, think_tm_frequency=9)
+    plans = session_plans(workload, BLOCK, "tag")
+    assert {plan.scale for plan in plans} == {80 * 1024**2 // BLOCK}
+    assert [plan.phases for plan in plans] == [phases_of(7, number, 0, 5, 9) for number in range(4)]
+
+
+def test_the_hot_spot_is_in_keys_of_the_engine_s_block_size():
+    """SLOB computes with 8 KB whatever the block size is (PEERS S6)."""
+    workload = Workload(scale="1000", do_hotspot=True, hotspot_mb=2, hotspot_offset_mb=1, hotspot_frequency=3)
+    assert session_plans(workload, 8192, "t")[0].hotspot == (129, 256)
+    assert session_plans(workload, 16384, "t")[0].hotspot == (65, 128)
+    plain = Workload(scale="1000", hotspot_frequency=3)
+    assert session_plans(plain, 8192, "t")[0].hotspot is None
+    assert session_plans(plain, 8192, "t")[0].phases.hotspot == 0

@@ -1,0 +1,105 @@
+"""Adding up slices: totals by session and kind, latency over time, operations in any interval."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_up import histogram
+
+from openslob.engines.base import SliceResult
+from openslob.histogram import Histogram
+from openslob.method import OpKind
+from openslob.run.plan import session_plans
+from openslob.run.tally import Tally
+from openslob.units import NANOS
+from openslob.workload import Workload
+
+BEGIN = 1_700_000_000 * NANOS
+MS = 1_000_000
+PLANS = session_plans(Workload(schemas=2, sessions=2, scale="100", work_unit=4), 8192, "tag")
+
+
+def a_slice(start_ms, end_ms, selects=0, updates=0, us=100):
+    latency = {OpKind.SELECT: histogram(selects, us), OpKind.UPDATE: histogram(updates, us), OpKind.SCAN: Histogram()}
+    ops = selects + updates
+    return SliceResult(
+        start_ns=BEGIN + start_ms * MS,
+        end_ns=BEGIN + end_ms * MS,
+        first_op_ns=BEGIN + start_ms * MS if ops else None,
+        ops=ops,
+        rows_read=4 * selects,
+        rows_updated=4 * updates,
+        rows_scanned=0,
+        latency=latency,
+    )
+
+
+def tally_of(*slices):
+    tally = Tally(PLANS, BEGIN)
+    for session, result in slices:
+        tally.add(session, result)
+    return tally
+
+
+def test_totals_by_session():
+    first, second = tally_of(
+        (0, a_slice(0, 1000, selects=3, updates=2)),
+        (1, a_slice(5, 700, updates=1, us=50)),
+        (0, a_slice(1010, 2000, selects=4)),
+    ).totals()
+    assert (first.number, first.schema, first.ops, first.selects, first.updates, first.slices) == (0, 1, 9, 7, 2, 2)
+    assert (first.rows_read, first.rows_updated, first.busy_us, first.idle_us) == (28, 8, 900, 10_000)
+    assert (second.number, second.schema, second.ops, second.updates, second.busy_us) == (1, 2, 1, 1, 50)
+    assert second.idle_us == 0
+
+
+def test_the_load_is_from_the_first_operation_to_the_end_of_the_last_slice():
+    tally = tally_of((0, a_slice(0, 500)), (1, a_slice(40, 900, selects=1)), (0, a_slice(510, 1500, selects=2)))
+    assert tally.load_begin_ns == BEGIN + 40 * MS
+    assert tally.load_end_ns == BEGIN + 1500 * MS
+    assert tally.start_skew_ms == 470
+
+
+def test_without_an_operation_there_is_no_load():
+    tally = tally_of((0, a_slice(0, 500)))
+    assert tally.load_begin_ns is None
+    assert tally.start_skew_ms == 0
+    assert [totals.ops for totals in tally.totals()] == [0, 0]
+
+
+def test_a_slice_over_an_edge_counts_by_its_share_of_time():
+    tally = tally_of((0, a_slice(0, 1000, selects=100)), (1, a_slice(500, 1500, selects=50)))
+    assert tally.ops_between(BEGIN, BEGIN + 1000 * MS) == 125
+    assert tally.ops_between(BEGIN + 1000 * MS, BEGIN + 2000 * MS) == 25
+    assert tally.ops_between(BEGIN - NANOS, BEGIN) == 0
+    assert tally.ops_between(BEGIN + 1500 * MS, BEGIN + 9000 * MS) == 0
+
+
+SPANS = st.tuples(st.integers(0, 1), st.integers(0, 5000), st.integers(1, 3000), st.integers(0, 40), st.integers(0, 9))
+
+
+@given(st.lists(SPANS, max_size=30), st.lists(st.integers(1, 8000), max_size=8))
+def test_nothing_is_lost_or_counted_twice(spans, cuts):
+    """Whatever the slices and wherever the intervals are cut, all add up to the same operations."""
+    slices = [
+        (session, a_slice(start, start + long, selects, updates)) for session, start, long, selects, updates in spans
+    ]
+    tally = tally_of(*slices)
+    ops = sum(result.ops for _, result in slices)
+    assert sum(totals.ops for totals in tally.totals()) == ops
+    assert sum(histogram.count for histogram in tally.latency.values()) == ops
+    edges = [BEGIN + at * MS for at in [0, *sorted(cuts), 9000]]
+    between = [tally.ops_between(begin, end) for begin, end in pairwise(edges)]
+    assert sum(between) == pytest.approx(ops)
+    early = list(tally.seconds_before(3))
+    late = list(tally.seconds_before(2**62))
+    assert sum(histogram.count for _, _, histogram in early + late) == ops
+    assert all(second < 3 for second, _, _ in early)
+    assert all(second >= 3 for second, _, _ in late)
+
+
+def test_a_slice_that_ends_on_the_second_belongs_to_the_second_before():
+    tally = tally_of((0, a_slice(0, 1000, selects=1)), (0, a_slice(1000, 1001, updates=2)))
+    found = [(second, kind, histogram.count) for second, kind, histogram in tally.seconds_before(10)]
+    assert found == [(0, OpKind.SELECT, 1), (1, OpKind.UPDATE, 2)]
