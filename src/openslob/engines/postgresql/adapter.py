@@ -29,7 +29,7 @@ from openslob.engines.postgresql.names import DEFAULT_SCHEMA, Names
 from openslob.engines.postgresql.rest import settle
 from openslob.engines.postgresql.session import PostgresSession, compose_slice
 from openslob.engines.postgresql.stop import PostgresStop
-from openslob.engines.postgresql.waits import PostgresWaits
+from openslob.engines.postgresql.waits import PostgresWaits, compose_waits
 from openslob.engines.sql import read_statements
 from openslob.errors import SlobError
 from openslob.workload import DataSpec, Workload
@@ -150,9 +150,10 @@ class PostgresEngine:
             yield
 
     def install(self, workload: Workload) -> None:
-        """Create the slice procedure of each schema that sessions will work on."""
+        """Create the slice procedure of each schema that sessions will work on, and the sampling function."""
         numbers = range(1, min(workload.schemas, workload.total_sessions) + 1)
         with self.open("install") as connection, reported("can't install the work loop"), connection.transaction():
+            connection.execute(compose_waits(self.names))
             for number in numbers:
                 # A procedure whose parameters changed between versions can't be replaced in place.
                 connection.execute(sql.SQL("DROP PROCEDURE IF EXISTS {}").format(self.names.procedure(number)))
@@ -174,7 +175,7 @@ class PostgresEngine:
 
     def open_waits(self) -> PostgresWaits:
         """Connect the wait sampler."""
-        return PostgresWaits(self.open("waits"), SESSIONS)
+        return PostgresWaits(self.open("waits"), self.names, SESSIONS)
 
     def open_stop(self) -> PostgresStop:
         """Connect the stop signal."""

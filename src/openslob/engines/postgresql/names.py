@@ -33,3 +33,7 @@ class Names:
     def manifest(self) -> sql.Identifier:
         """What was loaded and whether it was verified."""
         return self._in_schema("manifest")
+
+    def waits(self) -> sql.Identifier:
+        """The function that samples wait events."""
+        return self._in_schema("sample_waits")

@@ -1,31 +1,43 @@
-"""Samples the wait events of the test's sessions over one connection."""
+"""Samples the wait events of the test's sessions over one connection, several looks a call."""
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any
 
 import psycopg
+from psycopg import sql
 
+from openslob.engines.base import WaitLook
 from openslob.engines.postgresql.failures import reported
+from openslob.engines.postgresql.names import Names
 from openslob.engines.sql import read_sql
 
 PACKAGE = "openslob.engines.postgresql"
 
 
+def compose_waits(names: Names) -> sql.Composed:
+    """The statement that creates the sampling function."""
+    return sql.SQL(read_sql(PACKAGE, "waits")).format(function=names.waits())
+
+
 class PostgresWaits:
-    """One statement a sample, prepared once: its cost is the sampler's own and is measured."""
+    """Calls the sampling function. Its cost inside the server is this session's, and is measured."""
 
-    def __init__(self, connection: psycopg.Connection[Any], application: str) -> None:
+    def __init__(self, connection: psycopg.Connection[Any], names: Names, application: str) -> None:
         self._connection = connection
-        # Prepared from the first execution on, so that all samples cost the same.
-        connection.prepare_threshold = 0
-        self._statement = read_sql(PACKAGE, "waits").encode()
-        self._parameters = {"application": application}
+        connection.prepare_threshold = None
+        self._statement = sql.SQL("SELECT * FROM {}(%s, %s, %s)").format(names.waits())
+        self._application = application
 
-    def sample(self) -> dict[str, int]:
-        """Sessions by event; SlobError when the server is gone."""
+    def watch(self, looks: int, every_s: float) -> list[WaitLook]:
+        """Look so many times; SlobError when the server is gone."""
         with reported("the wait events can't be sampled"):
-            return dict(self._connection.execute(self._statement, self._parameters).fetchall())
+            rows = self._connection.execute(self._statement, (self._application, looks, every_s)).fetchall()
+        return [
+            WaitLook(looked_us * 1000, {event: sessions for _, event, sessions in found if event})
+            for looked_us, found in groupby(rows, key=lambda row: row[0])
+        ]
 
     def backend_id(self) -> int:
         """Process id of the sampler's backend."""

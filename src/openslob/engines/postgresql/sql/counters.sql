@@ -7,6 +7,7 @@
 -- name: pg_stat_io
 SELECT 'io' AS source, concat_ws('/', backend_type, object, context) AS key, jsonb_strip_nulls(to_jsonb(s)) AS counters
   FROM pg_stat_io AS s
+ WHERE reads > 0 OR writes > 0 OR extends > 0 OR hits > 0 OR fsyncs > 0  -- most rows never count: half the driver's cost
 
 -- name: pg_stat_database
 SELECT 'database', '', jsonb_strip_nulls(to_jsonb(s)) FROM pg_stat_database AS s WHERE datname = current_database()
