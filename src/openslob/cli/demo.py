@@ -51,11 +51,12 @@ def served(size: plan.Sizes, keep: bool) -> Iterator[tuple[Engine, ManagedServer
     tell(f"starting a server with {size.cache // 2**20} MB of cache and direct I/O")
     spec = replace(registry.default_spec(plan.SERVER), cache_bytes=size.cache)
     server = registry.managed(spec)
-    try:
-        yield registry.engine_for(server.start().url), server
-    finally:
-        if not keep:
-            server.destroy()
+    with registry.claim(plan.SERVER):
+        try:
+            yield registry.engine_for(server.start().url), server
+        finally:
+            if not keep:
+                server.destroy()
 
 
 def load(engine: Engine, server: ManagedServer, size: plan.Sizes, interrupt: Interrupt) -> None:

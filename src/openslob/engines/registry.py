@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
 from openslob.engines.base import Engine, ManagedServer, ServerSpec
-from openslob.engines.hosting.home import home
+from openslob.engines.hosting.home import claimed, home
 from openslob.errors import UsageError
 
 # scheme of a target URL -> module with `connect(url) -> Engine`
@@ -58,6 +59,11 @@ def find(name: str) -> ManagedServer | None:
     """The managed server of this name as it was last asked for, whatever its engine; None if there is none."""
     servers = (_managing(engine).find(name) for engine in _MANAGED)
     return next((server for server in servers if server), None)
+
+
+def claim(name: str) -> AbstractContextManager[None]:
+    """Keep a managed server to this process for the block. SlobError when another has it."""
+    return claimed(name)
 
 
 def servers_place() -> Path:

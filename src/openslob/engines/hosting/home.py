@@ -137,6 +137,29 @@ class ServerHome:
             return False
 
 
+@contextmanager
+def claimed(name: str) -> Iterator[None]:
+    """Keep a server to oneself over several starts, loads and runs; SlobError names the process that has it.
+
+    The claim is not the server's lock, which each of those takes and gives back; it lapses with the process.
+    """
+    path = home() / "servers" / f".{name}.claim"
+    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    with path.open("a+", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            raise SlobError(f"the server {name} is in use by process {file.read()}", "wait until it is done") from None
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
 def _remove_shared() -> None:
     try:
         (home() / "servers").rmdir()
