@@ -158,6 +158,7 @@ def claimed(name: str) -> Iterator[None]:
             yield
         finally:
             path.unlink(missing_ok=True)
+            _remove_shared()
 
 
 def _remove_shared() -> None:
