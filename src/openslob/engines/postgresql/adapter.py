@@ -30,7 +30,7 @@ from openslob.engines.postgresql.rest import settle
 from openslob.engines.postgresql.session import PostgresSession, compose_slice
 from openslob.engines.postgresql.stop import PostgresStop
 from openslob.engines.postgresql.waits import PostgresWaits, compose_waits
-from openslob.engines.sql import read_statements
+from openslob.engines.sql import read_sql, read_statements
 from openslob.errors import SlobError
 from openslob.workload import DataSpec, Workload
 
@@ -150,14 +150,18 @@ class PostgresEngine:
             yield
 
     def install(self, workload: Workload) -> None:
-        """Create the slice procedure of each schema that sessions will work on, and the sampling function."""
+        """Create the slice procedure of each schema that sessions will work on, and what samples waits."""
         numbers = range(1, min(workload.schemas, workload.total_sessions) + 1)
+        routines = [
+            (self.names.nap(), sql.SQL(read_sql(PACKAGE, "nap")).format(nap=self.names.nap())),
+            (self.names.waits(), compose_waits(self.names)),
+            *((self.names.procedure(number), compose_slice(self.names, number, workload)) for number in numbers),
+        ]
         with self.open("install") as connection, reported("can't install the work loop"), connection.transaction():
-            connection.execute(compose_waits(self.names))
-            for number in numbers:
-                # A procedure whose parameters changed between versions can't be replaced in place.
-                connection.execute(sql.SQL("DROP PROCEDURE IF EXISTS {}").format(self.names.procedure(number)))
-                connection.execute(compose_slice(self.names, number, workload))
+            for name, statement in routines:
+                # One whose parameters changed between versions can't be replaced in place.
+                connection.execute(sql.SQL("DROP ROUTINE IF EXISTS {}").format(name))
+                connection.execute(statement)
 
     def settle(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
         """Checkpoint, if the role may, so that old dirty blocks are not written in the window."""

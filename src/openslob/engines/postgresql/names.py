@@ -35,5 +35,9 @@ class Names:
         return self._in_schema("manifest")
 
     def waits(self) -> sql.Identifier:
-        """The function that samples wait events."""
+        """The procedure that samples wait events."""
         return self._in_schema("sample_waits")
+
+    def nap(self) -> sql.Identifier:
+        """The procedure that sleeps without holding a snapshot."""
+        return self._in_schema("nap")

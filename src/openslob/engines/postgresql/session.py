@@ -57,6 +57,7 @@ def compose_slice(names: Names, schema: int, workload: Workload) -> sql.Composed
     ]
     return sql.SQL(read_sql(PACKAGE, "slice")).format(
         procedure=names.procedure(schema),
+        nap=names.nap(),
         cf1=names.cf1(schema),
         cf2=names.cf2(schema),
         hot_cf1=names.cf1(1),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import psycopg
@@ -17,26 +18,27 @@ PACKAGE = "openslob.engines.postgresql"
 
 
 def compose_waits(names: Names) -> sql.Composed:
-    """The statement that creates the sampling function."""
-    return sql.SQL(read_sql(PACKAGE, "waits")).format(function=names.waits())
+    """The statement that creates the sampling procedure."""
+    return sql.SQL(read_sql(PACKAGE, "waits")).format(waits=names.waits(), nap=names.nap())
 
 
 class PostgresWaits:
-    """Calls the sampling function. Its cost inside the server is this session's, and is measured."""
+    """Calls the sampling procedure. Its cost inside the server is this session's, and is measured."""
 
     def __init__(self, connection: psycopg.Connection[Any], names: Names, application: str) -> None:
         self._connection = connection
         connection.prepare_threshold = None
-        self._statement = sql.SQL("SELECT * FROM {}(%s, %s, %s)").format(names.waits())
+        self._statement = sql.SQL("CALL {}(%s, %s, %s, '{{}}', '{{}}', '{{}}')").format(names.waits())
         self._application = application
 
     def watch(self, looks: int, every_s: float) -> list[WaitLook]:
         """Look so many times; SlobError when the server is gone."""
         with reported("the wait events can't be sampled"):
-            rows = self._connection.execute(self._statement, (self._application, looks, every_s)).fetchall()
+            row = self._connection.execute(self._statement, (self._application, looks, every_s)).fetchone()
+        seen = zip(*row, strict=True) if row else ()
         return [
             WaitLook(looked_us * 1000, {event: sessions for _, event, sessions in found if event})
-            for looked_us, found in groupby(rows, key=lambda row: row[0])
+            for looked_us, found in groupby(seen, key=itemgetter(0))
         ]
 
     def backend_id(self) -> int:

@@ -1,7 +1,7 @@
 -- Purpose:  the work loop. One call is one slice: it runs operations until its end time or operation limit, with a
 --           COMMIT after every update, and returns what it did. The procedure is made once per schema and workload.
 -- Versions: PostgreSQL 15 and later (pg_stat_force_next_flush).
--- Placeholders (identifiers, quoted by the driver): procedure; cf1, cf2, the session's own tables; hot_cf1, hot_cf2,
+-- Placeholders (identifiers, quoted by the driver): procedure; nap (nap.sql); cf1, cf2, the session's own tables; hot_cf1, hot_cf2,
 --           schema 1's tables; assignments, the SET list over the array `fresh`.
 -- Parameters: see the comments beside them. Moments are µs since the epoch by the server's clock.
 -- Result:   one row of the OUT parameters.
@@ -68,7 +68,7 @@ DECLARE
     key            bigint;
     found_rows     bigint;
     fresh          text[];
-    look_every     CONSTANT interval := '0.5 s';
+    look_every     CONSTANT interval := '20 ms';
     until          CONSTANT timestamptz := to_timestamp(until_us / 1e6::float8);
     resume_at      timestamptz := to_timestamp(resume_us / 1e6::float8);
     began_at       timestamptz := greatest(to_timestamp(not_before_us / 1e6::float8), resume_at);
@@ -157,6 +157,9 @@ BEGIN
         op := op + 1;
 
         IF ended_at > look_at THEN
+            -- The SELECTs since the last COMMIT share a snapshot, and while it is held no row version that others made
+            -- dead can be pruned: updates would no longer stay in their block.
+            COMMIT;
             EXIT WHEN NOT pg_try_advisory_lock_shared(stop_key);
             PERFORM pg_advisory_unlock_shared(stop_key);
             look_at := ended_at + look_every;
@@ -168,9 +171,7 @@ BEGIN
         END IF;
         IF think_every > 0 AND (op - 1 + think_phase) % think_every = 0 THEN
             resume_at := ended_at + (think_min + random() * (think_max - think_min)) * interval '1 second';
-            -- A sleeping session must not hold back the removal of old row versions.
-            COMMIT;
-            PERFORM pg_sleep(date_part('epoch', least(resume_at, until) - clock_timestamp()));
+            CALL {nap}(least(resume_at, until));
             ended_at := clock_timestamp();
         END IF;
     END LOOP;
