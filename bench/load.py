@@ -1,4 +1,4 @@
-"""Our load against the plain way, in turn, on the same disk: prints the seconds of each round and the ratio.
+"""Our load against the plain way, in turn, on the same disk: prints the rates and their ratio.
 
 The plain way is one INSERT … SELECT … ORDER BY random() into one table with the same rows and fillfactor, then
 CREATE UNIQUE INDEX and VACUUM ANALYZE, on a server with PostgreSQL's default settings. Ours is `slob load` of as many
@@ -9,24 +9,23 @@ blocks in several schemas on a managed server with direct I/O, its restarts and 
 
 from __future__ import annotations
 
-import argparse
-import os
-import shutil
-import statistics
-import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
 
+from common import Bar, Bench, Pair, bench, parse, parser, print_heading, print_pairs, scratch_folder, start, tell
 from openslob.engines import registry
 from openslob.engines.hosting.account import server_account
 from openslob.engines.postgresql.binaries import find_installation, readable_installation
 from openslob.run import loading
 from openslob.workload import Workload
 
+QUICK_BLOCKS = 65_536
+# At least twice the rate of the plain way.
+RATE_BAR = Bar(2)
 COLUMNS = [f"c{number}" for number in range(2, 21)]
 PLAIN = f"""
 CREATE TABLE plain (custid bigint, {", ".join(f"{name} varchar(128)" for name in COLUMNS)}) WITH (fillfactor = 10);
@@ -43,7 +42,7 @@ def default_server(place: Path) -> Iterator[psycopg.Connection[tuple[object, ...
     account.make_private(place)
     programs = readable_installation(find_installation(registry.default_spec("plain")), account)
     socket = f"-c listen_addresses= -c unix_socket_directories={place}"
-    commands = {
+    commands: Mapping[str, list[str | Path]] = {
         "initdb": ["-D", place / "data", "-U", "slob", "-A", "trust"],
         "pg_ctl": ["start", "-w", "-s", "-D", place / "data", "-l", place / "log", "-o", socket],
     }
@@ -67,43 +66,37 @@ def plain_seconds(connection: psycopg.Connection[tuple[object, ...]], rows: int)
     return seconds
 
 
-def our_seconds(workload: Workload) -> tuple[float, float]:
+def our_seconds(made: Bench, workload: Workload) -> tuple[float, float]:
     """Load our way: in all, and without the restarts; the data are dropped afterwards, outside the clock."""
-    engine, server = registry.resolve(registry.EMBEDDED)
     begun = time.monotonic()
-    result = loading.load(engine, server, workload, lambda _: None, lambda: False, lambda _: None)
+    result = loading.load(made.engine, made.server, workload, lambda _: None, lambda: False, lambda _: None)
     seconds = time.monotonic() - begun
-    engine.drop()
+    made.engine.drop()
     return seconds, result.seconds
 
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--blocks", type=int, default=262_144)
-    parser.add_argument("--schemas", type=int, default=8)
-    parser.add_argument("--rounds", type=int, default=3)
-    asked = parser.parse_args()
-    scan = asked.blocks // asked.schemas // 256
-    workload = Workload.model_validate(
-        {"schemas": asked.schemas, "scale": asked.blocks // asked.schemas - scan, "scan_table_sz": scan}
-    )
-    place = Path(tempfile.mkdtemp(prefix="slob-bench-", dir="/var/tmp"))
-    place.chmod(0o755)
-    os.environ["OPENSLOB_HOME"] = str(place)
-    try:
-        with default_server(place / "plain") as connection:
-            rounds = [(plain_seconds(connection, asked.blocks), *our_seconds(workload)) for _ in range(asked.rounds)]
-    finally:
-        if server := registry.find(registry.EMBEDDED):
-            server.destroy()
-        shutil.rmtree(place)
-    for plain, ours, load in rounds:
-        print(f"plain {plain:6.2f} s   ours {ours:6.2f} s ({load:.2f} s of it the load)   ratio {plain / ours:.2f}")
-    in_all = statistics.median(plain / ours for plain, ours, _ in rounds)
-    alone = statistics.median(plain / load for plain, _, load in rounds)
-    print(f"median ratio {in_all:.2f}, without the restarts {alone:.2f} ({asked.blocks} blocks)")
+    options = parser(__doc__, rounds=3)
+    options.add_argument("--blocks", type=int, default=262_144, help="blocks to load in all (%(default)d)")
+    options.add_argument("--schemas", type=int, default=8, help="our schemas (%(default)d)")
+    asked = parse(options)
+    blocks = min(asked.blocks, QUICK_BLOCKS) if asked.quick else asked.blocks
+    scan = blocks // asked.schemas // 256
+    shape = {"schemas": asked.schemas, "scale": blocks // asked.schemas - scan, "scan_table_sz": scan}
+    workload = Workload.model_validate(shape)
+    in_all, alone = [], []
+    with bench("load") as made, scratch_folder() as place, default_server(place / "plain") as connection:
+        print_heading(f"loading {blocks:,} blocks, blocks/s", pairs=True)
+        for number in range(asked.rounds):
+            tell(f"round {number + 1} of {asked.rounds}")
+            plain = plain_seconds(connection, blocks)
+            seconds, load = our_seconds(made, workload)
+            in_all.append(Pair(blocks / seconds, blocks / plain))
+            alone.append(Pair(blocks / load, blocks / plain))
+    print_pairs("restarts and checks included", in_all, RATE_BAR)
+    print_pairs("without the restarts", alone)
 
 
 if __name__ == "__main__":
-    main()
+    start(main)

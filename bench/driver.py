@@ -1,0 +1,59 @@
+"""What the load driver itself costs: CPU at 16 sessions, start skew at 100, memory and CPU at 300.
+
+.venv/bin/python bench/driver.py [--quick] [--seconds 10] [--rounds 3]
+"""
+
+from __future__ import annotations
+
+from common import Bar, Bench, bench, figure, parse, parser, print_figure, print_heading, start, tell
+from openslob.sample.driver import peak_rss_bytes
+from openslob.units import MIB
+from openslob.workload import Workload
+
+CPU_BAR = Bar(2, at_least=False)
+SKEW_BAR = Bar(20, at_least=False)
+MEMORY_BAR = Bar(300, at_least=False)
+MANY = 300
+CACHE_MB = 64
+
+
+def main() -> None:
+    """Measure and print."""
+    asked = parse(parser(__doc__, seconds=10, rounds=3))
+    data_mb = (8 if asked.quick else 16) * CACHE_MB
+    with bench("driver", cache_bytes=CACHE_MB * MIB, max_sessions=MANY + 20) as made:
+        made.load(_workload(data_mb, sessions=1))
+        print_heading("the driver")
+        cached = {"mode": "lio", "scale": f"{CACHE_MB // 2}M", "sessions": 16}
+        cpu(made, "driver CPU, 16 sessions, cached", {**cached}, asked.seconds, asked.rounds)
+        physical = {"mode": "pio", "scale": f"{data_mb}M"}
+        cpu(made, "driver CPU, 16 sessions, physical", {**physical, "sessions": 16}, asked.seconds, asked.rounds)
+        skew(made, {**physical, "sessions": 100}, min(asked.seconds, 3.0), asked.rounds + 2)
+        cpu(made, f"driver CPU, {MANY} sessions, physical", {**physical, "sessions": MANY}, asked.seconds, 1)
+        # The peak of all that this process did, the load included: what the driver alone takes is less.
+        print_figure(f"driver memory, {MANY} sessions", [peak_rss_bytes() / MIB], "MB", MEMORY_BAR)
+
+
+def _workload(data_mb: int, **parameters: object) -> Workload:
+    return Workload.model_validate({"schemas": 1, "scale": f"{data_mb}M", **parameters})
+
+
+def cpu(made: Bench, what: str, parameters: dict[str, object], seconds: float, rounds: int) -> None:
+    """The driver's CPU in % of the server's."""
+    values = []
+    for number in range(rounds):
+        tell(f"{what}: round {number + 1} of {rounds}")
+        record = made.run(schemas=1, run_time=seconds, warmup=1, **parameters)
+        values.append(figure(record, "driver_cpu_pct_of_db"))
+    print_figure(what, values, "% of DB CPU", CPU_BAR)
+
+
+def skew(made: Bench, parameters: dict[str, object], seconds: float, rounds: int) -> None:
+    """Time between the first session's first operation and the last's."""
+    tell(f"start skew: {rounds} rounds")
+    runs = [made.run(schemas=1, run_time=seconds, warmup=0.5, **parameters) for _ in range(rounds)]
+    print_figure("start skew, 100 sessions", [figure(run, "start_skew_ms") for run in runs], "ms", SKEW_BAR)
+
+
+if __name__ == "__main__":
+    start(main)

@@ -1,0 +1,56 @@
+"""Whether physical reads are what they are called: the same run on a server with direct I/O and on a buffered one.
+
+With direct I/O the block device must have completed what the engine says it read, and the verdict on it holds; on the
+buffered server, whose data the page cache holds, it must fail. The device's reads are everybody's: others' show here.
+
+    .venv/bin/python bench/honesty.py [--quick] [--seconds 10] [--rounds 3]
+"""
+
+from __future__ import annotations
+
+from common import Bar, Bench, bench, figure, parse, parser, print_figure, print_heading, start, verdict
+from openslob.record.model import Holds, RunRecord
+from openslob.units import MIB
+from openslob.workload import Workload
+
+# METHOD: device reads are engine reads ± 2 %.
+BAR = Bar(2, at_least=False)
+NAME = "reads_reached_device"
+
+
+def main() -> None:
+    """Measure and print."""
+    asked = parse(parser(__doc__, seconds=10, rounds=3))
+    shape = {"schemas": 4, "scale": "64M" if asked.quick else "128M", "sessions": 8, "warmup": 1}
+    workload = Workload.model_validate({**shape, "run_time": asked.seconds, "mode": "pio"})
+    for io in ("direct", "buffered"):
+        with bench(f"honesty-{io}", cache_bytes=16 * MIB, io=io) as made:
+            made.load(workload)
+            print_heading(f"{io} I/O, 8 sessions")
+            records = measure(made, workload, asked.rounds)
+            expected = Holds.HOLDS if io == "direct" else Holds.FAILS
+            as_expected = sum(verdict(record, NAME).startswith(expected) for record in records)
+            print_figure(f"runs in which the verdict {expected}", [as_expected], "", Bar(asked.rounds))
+            if io == "direct":
+                print_figure("device reads apart from engine reads", [apart_pct(each) for each in records], "%", BAR)
+
+
+def apart_pct(record: RunRecord) -> float:
+    """By how much the device's reads differ from the engine's, in %."""
+    return 100 * abs(figure(record, "dev_read_per_s") / figure(record, "pio_read_per_s") - 1)
+
+
+def measure(made: Bench, workload: Workload, rounds: int) -> list[RunRecord]:
+    """Reads of engine and device side by side, and the verdict of each run."""
+    records = []
+    for _ in range(rounds):
+        record = made.run(**workload.to_record())
+        engine, device = figure(record, "pio_read_per_s"), figure(record, "dev_read_per_s")
+        records.append(record)
+        print(f"  engine {engine:,.0f} reads/s, device {device:,.0f}: ratio {device / engine:.4f}", flush=True)
+        print(f"  {NAME} {verdict(record, NAME)}", flush=True)
+    return records
+
+
+if __name__ == "__main__":
+    start(main)

@@ -1,0 +1,138 @@
+"""The work loop on cached data against two other ways to do the same, and what its timing costs.
+
+With 2 sessions on one table, for data of several sizes (memory latency decides how fast blocks can be visited) and,
+for root, with huge pages too:
+  WORK_UNIT=64   block visits/s against a loop of dynamic SQL in PL/pgSQL (sql/dynamic_loop.sql)
+  WORK_UNIT=1    operations/s against one-row selects by `pgbench -M prepared`
+  timing         time of the work loop against the time of the same text without clocks and histograms
+
+    .venv/bin/python bench/loop.py [--quick] [--seconds 8] [--rounds 5]
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import psycopg
+
+from common import Bar, Bench, Pair, bench, figure, parse, parser, print_heading, print_pairs, start, tell
+from openslob.engines.base import Session, SliceOrder
+from openslob.engines.postgresql.adapter import PatientConnection
+from openslob.engines.postgresql.session import PostgresSession
+from openslob.run.plan import session_plans
+from openslob.units import MIB
+from openslob.workload import Workload
+from peers import dynamic_loop, pgbench
+from untimed import UntimedNames, untimed_slice
+
+SESSIONS = 2
+BLOCK = 8192
+VISITS_BAR = Bar(1.8)
+PGBENCH_BAR = Bar(2)
+TIMING_BAR = Bar(1.05, at_least=False)
+# The loops with and without timing take turns this often, so that a disturbance meets both.
+TURN_S = 0.25
+FEWEST_TURNS = 20
+NEVER_NS = 2**62
+
+
+def main() -> None:
+    """Measure and print."""
+    asked = parse(parser(__doc__, seconds=8, rounds=5))
+    sizes = [64, 256] if asked.quick else [64, 1024]
+    with bench("loop", cache_bytes=2 * sizes[-1] * MIB) as made:
+        made.load(_workload(sizes[-1]))
+        for huge_pages in (False, True) if os.geteuid() == 0 else (False,):
+            if huge_pages:
+                made.restart(huge_pages=True)
+            for size in sizes:
+                pages = "huge pages" if huge_pages else "4 KB pages"
+                print_heading(f"cached, {SESSIONS} sessions, {size} MB of data, {pages}", pairs=True)
+                measure(made, size, asked.seconds, asked.rounds)
+
+
+def _workload(size_mb: int, work_unit: int = 64, seconds: float = 60) -> Workload:
+    shape = {"schemas": 1, "sessions": SESSIONS, "scale": f"{size_mb}M", "work_unit": work_unit}
+    return Workload.model_validate({**shape, "run_time": seconds, "warmup": 0.5, "mode": "lio"})
+
+
+def measure(made: Bench, size_mb: int, seconds: float, rounds: int) -> None:
+    """All comparisons on data of one size."""
+    keys = size_mb * MIB // BLOCK
+    visits: list[Pair] = []
+    ops: list[Pair] = []
+    for number in range(rounds):
+        tell(f"round {number + 1} of {rounds}")
+        ours = made.run(**_workload(size_mb, 64, seconds).to_record())
+        visits.append(Pair(figure(ours, "block_visits_per_s"), dynamic_loop(made, keys, 64, SESSIONS, seconds)))
+        ours = made.run(**_workload(size_mb, 1, seconds).to_record())
+        ops.append(Pair(figure(ours, "ops_per_s"), pgbench(made, keys, SESSIONS, seconds).per_s))
+    print_pairs("WORK_UNIT=64, block visits/s, dynamic SQL", visits, VISITS_BAR)
+    print_pairs("WORK_UNIT=1, operations/s, pgbench prepared", ops, PGBENCH_BAR)
+    turns = timing_cost(made, _workload(size_mb), max(FEWEST_TURNS, int(seconds * rounds / TURN_S / 2)))
+    print_pairs("WORK_UNIT=64, ms a turn, without timing", turns, TIMING_BAR)
+
+
+def timing_cost(made: Bench, workload: Workload, turns: int) -> list[Pair]:
+    """Milliseconds of equal turns of the real loop and of the one without timing, in turn; each session has both."""
+    with _both_loops(made, workload) as (timed, untimed):
+        ops = _ops_a_turn(timed)
+        pairs = []
+        for turn in range(turns):
+            # Whoever comes second finds the caches as the other left them: each is second every other time.
+            order = (timed, untimed) if turn % 2 else (untimed, timed)
+            took = {id(sessions): _turn_ms(sessions, turn * ops, ops) for sessions in order}
+            pairs.append(Pair(took[id(timed)], took[id(untimed)]))
+    return pairs
+
+
+@contextmanager
+def _both_loops(made: Bench, workload: Workload) -> Iterator[tuple[list[Session], list[Session]]]:
+    """Prepared sessions of the real loop, and as many of the one without timing."""
+    names = UntimedNames()
+    made.engine.install(workload)
+    with psycopg.connect(made.url, autocommit=True) as connection:
+        connection.execute(untimed_slice(names, 1, workload))
+    plans = session_plans(workload, BLOCK, "timing")
+    timed: list[Session] = [made.engine.open_session(plan) for plan in plans]
+    untimed: list[Session] = [
+        PostgresSession(PatientConnection.connect(made.url, autocommit=True), names, plan) for plan in plans
+    ]
+    try:
+        for session in (*timed, *untimed):
+            session.prepare()
+        yield timed, untimed
+    finally:
+        for session in (*timed, *untimed):
+            session.close()
+
+
+def _ops_a_turn(sessions: Sequence[Session]) -> int:
+    """How many operations fill a turn."""
+    until_ns = time.time_ns() + int(TURN_S * 1e9)
+
+    def one(session: Session) -> int:
+        return session.run_slice(SliceOrder(0, 0, until_ns, 0)).ops
+
+    with ThreadPoolExecutor(len(sessions)) as pool:
+        return min(pool.map(one, sessions))
+
+
+def _turn_ms(sessions: Sequence[Session], first_op: int, ops: int) -> float:
+    """Mean time of one slice of ``ops`` operations in all sessions at the same time, by this process's clock."""
+
+    def one(session: Session) -> float:
+        begun = time.perf_counter()
+        session.run_slice(SliceOrder(first_op, 0, NEVER_NS, ops))
+        return 1000 * (time.perf_counter() - begun)
+
+    with ThreadPoolExecutor(len(sessions)) as pool:
+        return sum(pool.map(one, sessions)) / len(sessions)
+
+
+if __name__ == "__main__":
+    start(main)

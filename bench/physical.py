@@ -1,0 +1,81 @@
+"""Physical reads, 8 sessions: against fio on the same file system, and their CPU against pgbench's on the same data.
+
+fio reads a file as large as the data: 8 jobs, synchronous, direct, blocks of the same size, at random. pgbench runs
+one-row selects with 8 clients; its physical reads are those that the server counts, its CPU is the server's.
+
+    .venv/bin/python bench/physical.py [--quick] [--seconds 10] [--rounds 5]
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from common import (
+    Bar,
+    Bench,
+    Pair,
+    bench,
+    figure,
+    parse,
+    parser,
+    print_heading,
+    print_pairs,
+    scratch_folder,
+    start,
+    tell,
+    verdict,
+)
+from openslob.units import MIB
+from openslob.workload import Workload
+from peers import Fio, fio_program, pgbench
+
+SESSIONS = 8
+FIO_BAR = Bar(0.9)
+CPU_BAR = Bar(3)
+# One block visit in sixteen is a hit.
+DATA_PER_CACHE = 16
+
+
+def main() -> None:
+    """Measure and print."""
+    asked = parse(parser(__doc__, seconds=10, rounds=5))
+    size_mb = 512 if asked.quick else 1024
+    shape = {"schemas": 1, "sessions": SESSIONS, "scale": f"{size_mb}M", "mode": "pio"}
+    workload = Workload.model_validate({**shape, "run_time": asked.seconds, "warmup": 1})
+    with ExitStack() as stack:
+        made = stack.enter_context(bench("physical", cache_bytes=size_mb // DATA_PER_CACHE * MIB))
+        made.load(workload)
+        fio = _fio(made, stack, size_mb)
+        print_heading(f"physical, {SESSIONS} sessions, {size_mb} MB of data", pairs=True)
+        measure(made, workload, fio, asked.rounds)
+
+
+def _fio(made: Bench, stack: ExitStack, size_mb: int) -> Fio | None:
+    program = fio_program()
+    if program is None:
+        tell("fio is not installed: nothing is compared with it")
+        return None
+    block_size = made.engine.facts().block_size
+    return Fio(program, stack.enter_context(scratch_folder()), size_mb * MIB, block_size, SESSIONS)
+
+
+def measure(made: Bench, workload: Workload, fio: Fio | None, rounds: int) -> None:
+    """All of them in turn."""
+    keys = workload.scale.blocks(made.engine.facts().block_size)
+    reads: list[Pair] = []
+    by_cpu: list[Pair] = []
+    for number in range(rounds):
+        tell(f"round {number + 1} of {rounds}")
+        ours = made.run(**workload.to_record())
+        tell(verdict(ours, "mode"))
+        if fio:
+            reads.append(Pair(figure(ours, "pio_read_per_s"), fio.iops(workload.run_time)))
+        theirs = pgbench(made, keys, SESSIONS, workload.run_time)
+        by_cpu.append(Pair(figure(ours, "iops_per_db_cpu"), theirs.reads_per_cpu_s))
+    if reads:
+        print_pairs("reads/s, fio", reads, FIO_BAR)
+    print_pairs("reads per DB CPU second, pgbench prepared", by_cpu, CPU_BAR)
+
+
+if __name__ == "__main__":
+    start(main)
