@@ -188,19 +188,11 @@ class Counters(Protocol):
         """Close the connection; never raises."""
 
 
-@dataclass(frozen=True)
-class WaitLook:
-    """One look at what the sessions are doing: sessions by event (``Class:Event``, or ``CPU`` for no wait)."""
-
-    server_ns: int
-    sessions_by_event: Mapping[str, int]
-
-
 class Waits(Protocol):
-    """Samples what the test's sessions are doing, over one connection kept open."""
+    """Samples what the test's sessions are doing at this moment, over one connection kept open."""
 
-    def watch(self, looks: int, every_s: float) -> Sequence[WaitLook]:
-        """Look so many times at this interval, then return; sessions outside operations are left out."""
+    def look(self) -> Mapping[str, int]:
+        """Sessions by event (``Class:Event``, or ``CPU`` for no wait); those outside operations are left out."""
 
     def backend_id(self) -> int:
         """The sampler's own session, so that its cost can be measured."""

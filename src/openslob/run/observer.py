@@ -73,7 +73,6 @@ class Observer:
         self._raw_seen: dict[str, float] = {}
         self._intervals: list[_Interval] = []
         self._shown = (0, 0.0)
-        self._ended_ns: int | None = None
 
     def handle(self, message: Message) -> None:
         """One message from the crew's queue."""
@@ -85,15 +84,9 @@ class Observer:
             self.reading(message)
 
     def _wait(self, sample: WaitSample) -> None:
-        if self._ended_ns is not None and sample.server_ns > self._ended_ns:
-            return
         self.waits.update(sample.sessions_by_event)
         self.wait_samples += 1
         self._raw.waits(sample.wall_ns, sample.sessions_by_event)
-
-    def end(self) -> None:
-        """All sessions are done: what the samplers saw after the last slice is none of the window's."""
-        self._ended_ns = self.tally.load_end_ns
 
     def _slice(self, done: SliceDone) -> None:
         result = done.result

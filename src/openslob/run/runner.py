@@ -206,8 +206,6 @@ class _Run:
 
         crew.run_phase(Phase("window", begin_ns, end_ns, load.work_loop), observer.handle, read_before)
         edges.read_end(samplers)
-        observer.end()
-        edges.errors.extend(samplers.stop_waits())
         crew.drain(observer.handle)
         observer.finish()
         return edges
@@ -312,8 +310,8 @@ class _Edges:
         self.errors: list[str] = []
 
     def read_end(self, samplers: Samplers) -> None:
-        """The closing edge, as soon as the last session is done and the counters' connection is free."""
-        self.errors.extend(samplers.stop_counters())
+        """The closing edge, as soon as the last session is done and the connections are free."""
+        self.errors.extend(samplers.stop())
         try:
             self.after = samplers.edge()
             self.observer.reading(self.after)

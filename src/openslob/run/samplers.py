@@ -18,8 +18,6 @@ from openslob.units import NANOS
 
 COUNTER_INTERVAL_S = 1.0
 WAIT_INTERVAL_S = 0.1
-# Looks are made inside the server and fetched together: the driver wakes once for so many.
-LOOKS_A_CALL = 10
 # Reading counters and every backend's CPU costs more the more sessions there are; this many are read once a second.
 SESSIONS_A_SECOND = 100
 CLOCK_QUESTIONS = 5
@@ -36,9 +34,8 @@ class Reading:
 
 @dataclass(frozen=True)
 class WaitSample:
-    """What the sessions were doing at one moment, by the server's clock and by this host's."""
+    """What the sessions were doing at one moment."""
 
-    server_ns: int
     wall_ns: int
     sessions_by_event: Mapping[str, int]
 
@@ -58,9 +55,8 @@ class Samplers:
             footprint.main_pid, footprint.data_directory, lambda: own, footprint.why_unknown or SAME_HOST
         )
         self._interval_s = COUNTER_INTERVAL_S * max(1.0, sessions / SESSIONS_A_SECOND)
-        self._offset_ns = 0
         self._counter_ticker = Ticker(self._interval_s, self._tick, "counters")
-        self._wait_ticker = Ticker(WAIT_INTERVAL_S * LOOKS_A_CALL, self._tick_waits, "waits")
+        self._wait_ticker = Ticker(WAIT_INTERVAL_S, self._tick_waits, "waits")
 
     def edge(self) -> Reading:
         """Both readings now, the operating system first: its window is the wider one, and it costs more."""
@@ -70,22 +66,17 @@ class Samplers:
         self._post(self.edge())
 
     def _tick_waits(self) -> None:
-        # One pause less than looks, so that a call ends before the next is due.
-        for look in self._waits.watch(LOOKS_A_CALL, WAIT_INTERVAL_S * (1 - 1 / LOOKS_A_CALL)):
-            self._post(WaitSample(look.server_ns, look.server_ns - self._offset_ns, look.sessions_by_event))
+        self._post(WaitSample(time.time_ns(), self._waits.look()))
 
     def start(self) -> None:
         """Begin to sample; the first counters come an interval after the edge that was just read."""
         self._counter_ticker.start(time.monotonic_ns() + int(self._interval_s * NANOS))
         self._wait_ticker.start()
 
-    def stop_counters(self) -> list[str]:
-        """End reading between the edges and wait for a reading under way; returns what went wrong, if anything did."""
-        return _error_of(self._counter_ticker)
-
-    def stop_waits(self) -> list[str]:
-        """End looking at waits; a call under way takes up to a second, so this comes after the closing edge."""
-        return _error_of(self._wait_ticker)
+    def stop(self) -> list[str]:
+        """End sampling and wait for samples under way; returns what went wrong, if anything did."""
+        errors = (self._counter_ticker.stop(), self._wait_ticker.stop())
+        return [str(error) for error in errors if error is not None]
 
     def engine_delta(self, before: Reading, after: Reading) -> EngineDelta:
         """What the engine's counters say of the time between two readings."""
@@ -93,8 +84,7 @@ class Samplers:
 
     def server_clock_offset_ns(self) -> int:
         """The server's clock less this host's, from the quickest of a few questions."""
-        self._offset_ns = min(self._ask_clock() for _ in range(CLOCK_QUESTIONS))[1]
-        return self._offset_ns
+        return min(self._ask_clock() for _ in range(CLOCK_QUESTIONS))[1]
 
     def _ask_clock(self) -> tuple[int, int]:
         before = time.time_ns()
@@ -107,8 +97,3 @@ class Samplers:
         self._counters.close()
         self._waits.close()
         self._os.close()
-
-
-def _error_of(ticker: Ticker) -> list[str]:
-    error = ticker.stop()
-    return [] if error is None else [str(error)]

@@ -29,7 +29,7 @@ from openslob.engines.postgresql.names import DEFAULT_SCHEMA, Names
 from openslob.engines.postgresql.rest import settle
 from openslob.engines.postgresql.session import PostgresSession, compose_slice
 from openslob.engines.postgresql.stop import PostgresStop
-from openslob.engines.postgresql.waits import PostgresWaits, compose_waits
+from openslob.engines.postgresql.waits import PostgresWaits
 from openslob.engines.sql import read_sql, read_statements
 from openslob.errors import SlobError
 from openslob.workload import DataSpec, Workload
@@ -150,11 +150,10 @@ class PostgresEngine:
             yield
 
     def install(self, workload: Workload) -> None:
-        """Create the slice procedure of each schema that sessions will work on, and what samples waits."""
+        """Create the slice procedure of each schema that sessions will work on, and what it calls."""
         numbers = range(1, min(workload.schemas, workload.total_sessions) + 1)
         routines = [
             (self.names.nap(), sql.SQL(read_sql(PACKAGE, "nap")).format(nap=self.names.nap())),
-            (self.names.waits(), compose_waits(self.names)),
             *((self.names.procedure(number), compose_slice(self.names, number, workload)) for number in numbers),
         ]
         with self.open("install") as connection, reported("can't install the work loop"), connection.transaction():
@@ -179,7 +178,7 @@ class PostgresEngine:
 
     def open_waits(self) -> PostgresWaits:
         """Connect the wait sampler."""
-        return PostgresWaits(self.open("waits"), self.names, SESSIONS)
+        return PostgresWaits(self.open("waits"), SESSIONS)
 
     def open_stop(self) -> PostgresStop:
         """Connect the stop signal."""

@@ -34,10 +34,6 @@ class Names:
         """What was loaded and whether it was verified."""
         return self._in_schema("manifest")
 
-    def waits(self) -> sql.Identifier:
-        """The procedure that samples wait events."""
-        return self._in_schema("sample_waits")
-
     def nap(self) -> sql.Identifier:
         """The procedure that sleeps without holding a snapshot."""
         return self._in_schema("nap")

@@ -1,0 +1,19 @@
+-- Purpose:  sleep without holding back the removal of old row versions. A sleeping statement holds a snapshot; while it is
+--           held no version that became dead since can be pruned, updates no longer fit in their block, and the table
+--           grows. So the sleep is cut into short pieces, each its own transaction.
+-- Versions: PostgreSQL 13 and later.
+-- Placeholder: nap, its name, quoted by the driver.
+-- Parameters: until, when to wake up. Must be called where COMMIT is allowed.
+-- Result:   none.
+CREATE OR REPLACE PROCEDURE {nap}(until timestamptz)
+LANGUAGE plpgsql AS $nap$
+DECLARE
+    piece CONSTANT float8 := 0.02;
+BEGIN
+    WHILE clock_timestamp() < until LOOP
+        COMMIT;
+        PERFORM pg_sleep(least(date_part('epoch', until - clock_timestamp()), piece));
+    END LOOP;
+    COMMIT;
+END
+$nap$
