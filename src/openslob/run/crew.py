@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from queue import Empty, SimpleQueue
 from threading import Event
 
@@ -11,19 +11,33 @@ from openslob.engines.base import Engine, SessionPlan
 from openslob.errors import SlobError
 from openslob.run.interrupt import Interrupt
 from openslob.run.plan import Phase
-from openslob.run.samplers import Reading, WaitSample
+from openslob.run.samplers import Reading
 from openslob.run.worker import Lost, PhaseDone, Ready, Report, Worker
 
-POLL_S = 0.2
+# How often the runner's thread looks up: for what has come, and at what the sessions wait for.
+PULSE_S = 0.1
+# So long before a phase's end messages are taken as they come.
+END_NEAR_NS = 300_000_000
 # How long a session may take to end after a stop (an operation may wait for a lock), before its statement is cancelled.
 PATIENCE_S = 10.0
 CONNECT_PATIENCE_S = 60.0
 
-Message = Report | Reading | WaitSample
+Message = Report | Reading
+
+
+def _ignore(_message: Message) -> None:
+    """Handle a message of a phase that is not measured."""
+
+
+def _nothing() -> None:
+    """Do nothing at a time when something may be done."""
 
 
 class Crew:
-    """The session threads and the one queue through which everything is reported to the runner's thread."""
+    """The session threads and the one queue through which everything is reported to the runner's thread.
+
+    ``clock_offset_ns``, the server's clock less this host's, is to be set before a phase is run.
+    """
 
     def __init__(self, engine: Engine, plans: Sequence[SessionPlan], interrupt: Interrupt) -> None:
         self._queue: SimpleQueue[Message] = SimpleQueue()
@@ -33,6 +47,7 @@ class Crew:
         self._workers = [Worker(engine, plan, self._queue.put, self._stopping) for plan in plans]
         self._present: set[int] = set()
         self.errors: list[str] = []
+        self.clock_offset_ns = 0
 
     def _stopping(self) -> bool:
         return self._ending.is_set() or self._interrupt.stop.is_set()
@@ -48,12 +63,12 @@ class Crew:
         plans: dict[str, str] = {}
         deadline = time.monotonic() + CONNECT_PATIENCE_S + len(self._workers) / 10
         while len(self._present) + len(self.errors) < len(self._workers):
-            message = self._next()
-            if isinstance(message, Ready):
-                self._present.add(message.session)
-                plans.update(message.plans)
-            elif isinstance(message, Lost):
-                self.errors.append(message.why)
+            for message in self._collect(PULSE_S, dawdle=False):
+                if isinstance(message, Ready):
+                    self._present.add(message.session)
+                    plans.update(message.plans)
+                elif isinstance(message, Lost):
+                    self.errors.append(message.why)
             if self._interrupt.requested or time.monotonic() > deadline:
                 break
         self._require_all()
@@ -68,23 +83,54 @@ class Crew:
             why = "stopped before the start"
         raise SlobError(f"{missing} of {len(self._workers)} sessions could not be brought up: {why}")
 
-    def run_phase(self, phase: Phase, handle: Callable[[Message], None], before: Callable[[], None]) -> None:
-        """Send all sessions through ``phase``; ``before`` is called once they wait for its begin."""
+    def run_phase(
+        self,
+        phase: Phase,
+        handle: Callable[[Message], None] = _ignore,
+        before: Callable[[], None] = _nothing,
+        pulse: Callable[[], None] = _nothing,
+    ) -> None:
+        """Send all sessions through ``phase``, handing every message to ``handle``.
+
+        ``before`` is called once they wait for its begin, ``pulse`` every `PULSE_S` until its end.
+        """
         running = set(self._present)
         for worker in self._workers:
             worker.give(phase)
         before()
         stopped_at: float | None = None
+        next_pulse = time.monotonic()
         while running:
-            message = self._next()
-            if isinstance(message, PhaseDone):
-                running.discard(message.session)
-            elif isinstance(message, Lost):
-                self._lose(message)
-                running.discard(message.session)
-            elif message is not None:
-                handle(message)
+            if time.monotonic() >= next_pulse:
+                pulse()
+                next_pulse = max(next_pulse + PULSE_S, time.monotonic())
+            for message in self._collect(next_pulse - time.monotonic(), self._may_dawdle(phase)):
+                if isinstance(message, PhaseDone | Lost):
+                    running.discard(message.session)
+                if isinstance(message, Lost):
+                    self._lose(message)
+                else:
+                    handle(message)
             stopped_at = self._press(stopped_at)
+
+    def _may_dawdle(self, phase: Phase) -> bool:
+        """Whether messages may wait for the next pulse: not near a phase's end, which must be seen at once."""
+        server_ns = time.time_ns() + self.clock_offset_ns
+        return not (phase.max_ops or self._stopping()) and server_ns < phase.end_ns - END_NEAR_NS
+
+    def _collect(self, timeout_s: float, dawdle: bool) -> Iterator[Message]:
+        """What is in the queue: within ``timeout_s`` as soon as there is something, or only after all of it.
+
+        Waking up for each message would be a good part of the driver's CPU.
+        """
+        if dawdle:
+            time.sleep(max(0.0, timeout_s))
+        try:
+            yield self._queue.get(timeout=max(0.0, timeout_s) if not dawdle else 0)
+            while True:
+                yield self._queue.get_nowait()
+        except Empty:
+            return
 
     def _lose(self, lost: Lost) -> None:
         # Fewer sessions than asked for would measure something else: the run ends with the first one lost.
@@ -116,12 +162,6 @@ class Crew:
                 worker.cancel()
         self._interrupt.now.clear()
 
-    def _next(self) -> Message | None:
-        try:
-            return self._queue.get(timeout=POLL_S)
-        except Empty:
-            return None
-
     def drain(self, handle: Callable[[Message], None]) -> None:
         """Handle what the samplers still posted after the sessions were done."""
         while not self._queue.empty():
@@ -140,4 +180,4 @@ class Crew:
             worker.join(max(0.0, deadline - time.monotonic()))
             if worker.is_alive():
                 worker.cancel()
-                worker.join(POLL_S)
+                worker.join(PULSE_S)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from openslob.clock import Anchor
@@ -12,7 +13,7 @@ from openslob.record.measurement import EngineDelta, HostDelta, TimelinePoint
 from openslob.record.raw import RawFiles
 from openslob.run.crew import Message
 from openslob.run.plan import slice_seconds
-from openslob.run.samplers import Reading, WaitSample
+from openslob.run.samplers import Reading
 from openslob.run.tally import Tally
 from openslob.run.worker import SliceDone
 from openslob.sample.os_reader import difference
@@ -78,15 +79,14 @@ class Observer:
         """One message from the crew's queue."""
         if isinstance(message, SliceDone):
             self._slice(message)
-        elif isinstance(message, WaitSample):
-            self._wait(message)
         elif isinstance(message, Reading):
             self.reading(message)
 
-    def _wait(self, sample: WaitSample) -> None:
-        self.waits.update(sample.sessions_by_event)
+    def waited(self, sessions_by_event: Mapping[str, int]) -> None:
+        """What the sessions were doing when they were looked at just now."""
+        self.waits.update(sessions_by_event)
         self.wait_samples += 1
-        self._raw.waits(sample.wall_ns, sample.sessions_by_event)
+        self._raw.waits(time.time_ns(), sessions_by_event)
 
     def _slice(self, done: SliceDone) -> None:
         result = done.result

@@ -162,14 +162,14 @@ class _Run:
     ) -> Measurement:
         self._environment = environment(samplers.data_directory)
         self._environment["local"] = samplers.data_directory is not None
-        offset_ns = samplers.server_clock_offset_ns()
+        offset_ns = crew.clock_offset_ns = samplers.server_clock_offset_ns()
         self._environment["server_clock_offset_s"] = offset_ns / NANOS
         blocks_before = self._engine.table_blocks()
         if self._workload.warmup:
             self._show(Progress("warm-up", 0, self._workload.warmup))
             begin_ns = self._begin_ns(offset_ns)
             end_ns = begin_ns + int(self._workload.warmup * NANOS)
-            crew.run_phase(Phase("warm-up", begin_ns, end_ns), handle=lambda _: None, before=lambda: None)
+            crew.run_phase(Phase("warm-up", begin_ns, end_ns))
             self._require_going_on(crew)
         window = self._window(folder, crew, samplers, plans, self._begin_ns(offset_ns), offset_ns)
         return self._measurement(window, crew, samplers, blocks_before)
@@ -204,7 +204,13 @@ class _Run:
             observer.reading(edges.before)
             samplers.start()
 
-        crew.run_phase(Phase("window", begin_ns, end_ns, load.work_loop), observer.handle, read_before)
+        def look() -> None:
+            try:
+                observer.waited(samplers.look())
+            except SlobError as error:
+                edges.lose(str(error))
+
+        crew.run_phase(Phase("window", begin_ns, end_ns, load.work_loop), observer.handle, read_before, look)
         edges.read_end(samplers)
         crew.drain(observer.handle)
         observer.finish()
@@ -316,8 +322,12 @@ class _Edges:
             self.after = samplers.edge()
             self.observer.reading(self.after)
         except SlobError as error:
-            if str(error) not in self.errors:
-                self.errors.append(str(error))
+            self.lose(str(error))
+
+    def lose(self, why: str) -> None:
+        """Remember what went wrong, once."""
+        if why not in self.errors:
+            self.errors.append(why)
 
     def last(self, default: Reading) -> Reading:
         """The last reading that came through, when the closing edge did not."""

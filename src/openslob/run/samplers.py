@@ -1,6 +1,6 @@
-"""What is watched while sessions run: counters and the operating system once a second, waits ten times a second.
+"""What is watched while sessions run: counters and the operating system once a second, on a thread of their own.
 
-Readings go into the runner's queue, so that one thread alone writes the record.
+Readings go into the runner's queue, so that one thread alone writes the record. That thread itself looks at the waits.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from openslob.sample.schedule import Ticker
 from openslob.units import NANOS
 
 COUNTER_INTERVAL_S = 1.0
-WAIT_INTERVAL_S = 0.1
 # Reading counters and every backend's CPU costs more the more sessions there are; this many are read once a second.
 SESSIONS_A_SECOND = 100
 CLOCK_QUESTIONS = 5
@@ -32,18 +31,10 @@ class Reading:
     os: OsReading
 
 
-@dataclass(frozen=True)
-class WaitSample:
-    """What the sessions were doing at one moment."""
-
-    wall_ns: int
-    sessions_by_event: Mapping[str, int]
-
-
 class Samplers:
     """Owns the sampling connections; `edge` reads at the window's edges, `start` and `stop` frame what is between."""
 
-    def __init__(self, engine: Engine, sessions: int, post: Callable[[Reading | WaitSample], None]) -> None:
+    def __init__(self, engine: Engine, sessions: int, post: Callable[[Reading], None]) -> None:
         footprint = engine.footprint()
         self._post = post
         self.data_directory = footprint.data_directory
@@ -55,8 +46,7 @@ class Samplers:
             footprint.main_pid, footprint.data_directory, lambda: own, footprint.why_unknown or SAME_HOST
         )
         self._interval_s = COUNTER_INTERVAL_S * max(1.0, sessions / SESSIONS_A_SECOND)
-        self._counter_ticker = Ticker(self._interval_s, self._tick, "counters")
-        self._wait_ticker = Ticker(WAIT_INTERVAL_S, self._tick_waits, "waits")
+        self._ticker = Ticker(self._interval_s, self._tick, "counters")
 
     def edge(self) -> Reading:
         """Both readings now, the operating system first: its window is the wider one, and it costs more."""
@@ -65,18 +55,18 @@ class Samplers:
     def _tick(self) -> None:
         self._post(self.edge())
 
-    def _tick_waits(self) -> None:
-        self._post(WaitSample(time.time_ns(), self._waits.look()))
-
     def start(self) -> None:
         """Begin to sample; the first counters come an interval after the edge that was just read."""
-        self._counter_ticker.start(time.monotonic_ns() + int(self._interval_s * NANOS))
-        self._wait_ticker.start()
+        self._ticker.start(time.monotonic_ns() + int(self._interval_s * NANOS))
 
     def stop(self) -> list[str]:
-        """End sampling and wait for samples under way; returns what went wrong, if anything did."""
-        errors = (self._counter_ticker.stop(), self._wait_ticker.stop())
-        return [str(error) for error in errors if error is not None]
+        """End sampling and wait for a reading under way; returns what went wrong, if anything did."""
+        error = self._ticker.stop()
+        return [] if error is None else [str(error)]
+
+    def look(self) -> Mapping[str, int]:
+        """What the sessions are doing at this moment: sessions by event."""
+        return self._waits.look()
 
     def engine_delta(self, before: Reading, after: Reading) -> EngineDelta:
         """What the engine's counters say of the time between two readings."""
