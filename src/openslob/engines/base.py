@@ -96,6 +96,7 @@ class SessionPlan:
     number: int
     schema: int
     scale: int
+    block_size: int
     workload: Workload
     phases: Phases
     hotspot: tuple[int, int] | None

@@ -25,6 +25,7 @@ def session_plans(workload: Workload, block_size: int, run_tag: str) -> list[Ses
             number=number,
             schema=1 + number % workload.schemas,
             scale=scale,
+            block_size=block_size,
             workload=workload,
             phases=phases_of(
                 workload.seed,

@@ -88,6 +88,9 @@ def _data(workload: Workload, facts: ServerFacts, state: DataState | None) -> It
         if asked > there:
             why = f"{what} asks for {asked:,} and {there:,} are loaded"
             yield Finding("data", why, "run `slob load` with the same parameters, or ask for less", True)
+    if wanted.obfuscate != state.spec.obfuscate:
+        fill = "incompressible" if state.spec.obfuscate else "constant"
+        yield Finding("fill", f"the loaded data are {fill}, OBFUSCATE_COLUMNS asks otherwise", "load again", False)
     yield from _range(workload, wanted.scale_blocks, facts.block_size)
 
 

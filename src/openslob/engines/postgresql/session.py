@@ -14,6 +14,7 @@ from openslob.engines.base import SessionPlan, SliceOrder, SliceResult
 from openslob.engines.postgresql.failures import reported
 from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.plans import explain
+from openslob.engines.postgresql.rows import column_bytes
 from openslob.engines.postgresql.stop import STOP_KEY
 from openslob.engines.sql import read_sql
 from openslob.errors import SlobError
@@ -91,6 +92,7 @@ def slice_parameters(plan: SessionPlan) -> dict[str, Any]:
         "tag": plan.tag,
         "random_values": load.obfuscate_columns,
         "written_columns": len(written_columns(load)),
+        "value_bytes": column_bytes(plan.block_size),
         "stop_key": STOP_KEY,
         "step_aside": step_aside_s(load.total_sessions),
     }

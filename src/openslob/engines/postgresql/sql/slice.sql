@@ -34,6 +34,7 @@ CREATE OR REPLACE PROCEDURE {procedure}(
     tag              text,         -- unique to session and run: makes every written value new
     random_values    boolean,      -- write incompressible values
     written_columns  int,          -- columns an UPDATE sets
+    value_bytes      int,          -- length of what it writes in each
     stop_key         bigint,       -- advisory lock that is held exclusively when the run shall stop
     step_aside       float8,       -- seconds to pause after the first operation of a common start; 0: none
     INOUT resume_us  bigint,       -- end of a sleep that the slice before cut short
@@ -105,10 +106,10 @@ BEGIN
             IF random_values THEN
                 fresh := ARRAY(SELECT left(translate(encode(sha512(convert_to(concat(tag, op, c, 'a'), 'UTF8'))
                                                   || sha512(convert_to(concat(tag, op, c, 'b'), 'UTF8')),
-                                                  'base64'), E'\n', ''), 128)
+                                                  'base64'), E'\n', ''), value_bytes)
                                FROM generate_series(1, written_columns) AS c);
             ELSE
-                fresh := array_fill(rpad(concat(op, tag), 128, 'x'), ARRAY[written_columns]);
+                fresh := array_fill(rpad(concat(op, tag), value_bytes, 'x'), ARRAY[written_columns]);
             END IF;
             t0 := clock_timestamp();
             IF hot THEN
