@@ -36,6 +36,8 @@ READ_AHEAD_SHARE = 0.004
 READ_AHEAD_S = (0.012, 0.04)
 # A run by WORK_LOOP alone has no end time; this one is never reached.
 NO_END_S = 100 * 86_400
+# A session whose connection was closed is gone from the server soon after, not at once.
+GOODBYE_S = 2.0
 # Data of up to this share of the cache stay in it when read once.
 CACHEABLE = 0.8
 
@@ -258,6 +260,9 @@ class _Run:
     def _see_off(self) -> None:
         """Leave no session behind; a server that is gone has none."""
         try:
+            deadline = time.monotonic() + GOODBYE_S
+            while self._engine.sessions_left() and time.monotonic() < deadline:
+                time.sleep(GOODBYE_S / 20)
             left = self._engine.release_sessions()
         except SlobError:
             return

@@ -26,6 +26,8 @@ PACKAGE = "openslob.engines.postgresql"
 BUCKETS_A_KIND = 2000
 KINDS = (OpKind.SELECT, OpKind.UPDATE, OpKind.SCAN)
 NO_LIMIT = 2**62
+# Operations are numbered from 0: what this one writes comes only once in a session.
+_BEFORE_ALL = -1
 # Waking up and the first operation take a session less than this on a host with two CPUs.
 STEP_ASIDE_PER_SESSION_S = 1e-4
 # The server's sleeps are in whole milliseconds.
@@ -156,7 +158,7 @@ class PostgresSession:
             if commit:
                 self._connection.execute(sql.SQL("SET synchronous_commit = {}").format(sql.Literal(commit)))
             for shares in self._kinds_used():
-                self._execute(self._compose_call(shares), SliceOrder(0, 0, _NEVER_NS, 1))
+                self._execute(self._compose_call(shares), SliceOrder(_BEFORE_ALL, 0, _NEVER_NS, 1))
             self._resume_us = 0
             seed = (self._plan.workload.seed * 7919 + self._plan.number) % _SEED_STEPS
             self._connection.execute("SELECT setseed(%s)", (seed / _SEED_STEPS,))

@@ -104,8 +104,8 @@ BEGIN
             kind := 1;
             key := base + floor(random() * (span - update_work_unit + 1))::bigint;
             IF random_values THEN
-                fresh := ARRAY(SELECT left(translate(encode(sha512(convert_to(concat(tag, op, c, 'a'), 'UTF8'))
-                                                  || sha512(convert_to(concat(tag, op, c, 'b'), 'UTF8')),
+                fresh := ARRAY(SELECT left(translate(encode(sha512(convert_to(concat_ws('/', tag, op, c, 'a'), 'UTF8'))
+                                                  || sha512(convert_to(concat_ws('/', tag, op, c, 'b'), 'UTF8')),
                                                   'base64'), E'\n', ''), value_bytes)
                                FROM generate_series(1, written_columns) AS c);
             ELSE
