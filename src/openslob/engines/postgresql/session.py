@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 import psycopg
@@ -211,8 +213,16 @@ class PostgresSession:
         try:
             self._connection.cancel_safe(timeout=5)
         except psycopg.Error:
-            # The server no longer answers: then there is no slice to stop either.
-            self.close()
+            self._cut()
+
+    def _cut(self) -> None:
+        """End the session of a server that no longer answers.
+
+        The thread in the slice uses the connection: closing it here would free its memory in mid-use. So only its
+        socket is shut, which that thread sees as a lost connection.
+        """
+        with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(self._connection.fileno())) as shared:
+            shared.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Close the connection."""
