@@ -77,7 +77,12 @@ def _data(workload: Workload, facts: ServerFacts, state: DataState | None) -> It
         yield Finding("data", "nothing is loaded", "run `slob load` first", True)
         return
     if not state.verified:
-        yield Finding("data", "the last load did not finish", "run `slob load` again", True)
+        yield Finding(
+            "data",
+            "the last load did not finish, or its tables have grown or shrunk since",
+            "run `slob load` again",
+            True,
+        )
         return
     wanted = workload.data(facts.block_size)
     for what, asked, there in (
