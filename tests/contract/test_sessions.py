@@ -1,0 +1,213 @@
+"""Every engine's sessions, plans, lock and data, as the runner counts on them."""
+
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+from subjects import NEVER_NS, SCALE, SCHEMAS, SPEC
+
+from openslob.errors import SlobError
+from openslob.workload import DataSpec
+
+pytestmark = pytest.mark.server
+
+UNKNOWN_WITHOUT_A_REASON = "a figure is None and no reason is given"
+
+
+def eventually(true):
+    """Whether ``true()`` comes true within some seconds."""
+    return any(true() or time.sleep(0.05) for _ in range(200))
+
+
+def test_the_data_are_what_was_asked_for(subject):
+    subject.load()
+    state = subject.engine.data_state()
+    assert (state.spec, state.verified) == (SPEC, True)
+    assert state.blocks == dict.fromkeys(range(1, SCHEMAS + 1), SCALE)
+    assert subject.engine.table_blocks() >= SCHEMAS * SCALE
+
+
+def test_the_server_is_described(subject):
+    facts = subject.engine.facts()
+    assert facts.product in ("PostgreSQL", "MariaDB", "MySQL", "Oracle")
+    assert facts.version[0].isdigit()
+    assert facts.block_size in (4096, 8192, 16384, 32768, 65536)
+    assert facts.cache_bytes >= 32 * 1024**2
+    assert facts.free_connections > 100
+    assert facts.settings
+    footprint = subject.engine.footprint()
+    assert footprint.main_pid
+    assert footprint.data_directory.is_dir()
+
+
+def test_a_fitting_workload_has_no_blocking_finding(subject):
+    findings = list(subject.engine.findings(subject.workload(update_pct=50, scan_pct=50)))
+    assert [finding for finding in findings if finding.blocking] == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "name"),
+    [
+        ({"scale": str(SCALE + 1)}, "data"),
+        ({"scan_table_sz": "11", "scan_pct": 1}, "data"),
+        ({"work_unit": SCALE + 1}, "work unit"),
+        ({"update_work_unit": SCALE + 1}, "work unit"),
+        ({"do_hotspot": True, "hotspot_mb": 1, "hotspot_offset_mb": SCALE}, "hot spot"),
+        ({"sessions": 10_000}, "connections"),
+    ],
+)
+def test_what_would_fail_is_found_before(subject, asked, name):
+    findings = [finding for finding in subject.engine.findings(subject.workload(**asked)) if finding.blocking]
+    assert [finding.name for finding in findings] == [name]
+    assert findings[0].why
+    assert findings[0].remedy
+
+
+def test_more_schemas_than_loaded_are_found(subject):
+    workload = subject.workload().model_copy(update={"schemas": SCHEMAS + 1})
+    assert "data" in [finding.name for finding in subject.engine.findings(workload) if finding.blocking]
+
+
+def test_plans_are_recorded_for_what_runs_and_use_the_index(subject):
+    used = {(0, 0): {"select"}, (0, 10): {"select", "scan"}, (50, 0): {"select", "update"}, (100, 0): {"update"}}
+    for (update_pct, scan_pct), names in used.items():
+        with subject.session(subject.workload(update_pct=update_pct, scan_pct=scan_pct)) as worked:
+            plans = worked.session.plans()
+        assert set(plans) == names
+        assert all("ndex" in plans[name] for name in names - {"scan"})
+
+
+@pytest.mark.parametrize("update_pct", [0, 100])
+def test_another_plan_is_refused(subject, update_pct):
+    workload = subject.workload(update_pct=update_pct)
+    with subject.session(workload) as worked:
+        assert worked.session.plans()
+    refused = pytest.raises(SlobError, match="would not read block by block through the index")
+    with subject.without_index(), subject.session(workload) as worked, refused:
+        worked.session.plans()
+
+
+def test_sessions_are_counted_and_can_be_ended_from_outside(subject):
+    engine = subject.engine
+    assert engine.sessions_left() == 0
+    with subject.session(subject.workload(), tag="one") as first, subject.session(subject.workload(), tag="two") as two:
+        assert engine.sessions_left() == 2
+        assert first.session.backend_id() != two.session.backend_id()
+        assert engine.release_sessions() == 2
+        assert engine.sessions_left() == 0
+        with pytest.raises(SlobError, match="session 0 was lost"):
+            first.run(max_ops=1)
+        first.session.close()
+        first.session.close()
+    assert engine.release_sessions() == 0
+
+
+@contextmanager
+def in_background(worked):
+    """A slice without an end in a thread; its errors. A connection must never be closed under a thread that uses it."""
+    caught = []
+
+    def work():
+        try:
+            worked.run()
+        except SlobError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield thread, caught
+    finally:
+        if thread.is_alive():
+            worked.session.cancel()
+        thread.join(30)
+
+
+def busy(subject):
+    waits = subject.engine.open_waits()
+    try:
+        return bool(waits.look())
+    finally:
+        waits.close()
+
+
+def test_a_slice_can_be_cancelled_from_another_thread(subject):
+    with subject.session(subject.workload(update_pct=50)) as worked, in_background(worked) as (thread, caught):
+        assert eventually(lambda: busy(subject))
+        worked.session.cancel()
+        thread.join(30)
+        assert not thread.is_alive()
+    assert len(caught) == 1
+    assert "\n" not in str(caught[0])
+    assert eventually(lambda: subject.engine.sessions_left() == 0)
+
+
+def test_a_stop_ends_long_slices_and_keeps_what_they_did(subject):
+    stop = subject.engine.open_stop()
+    with subject.session(subject.workload(update_pct=50)) as worked:
+        with in_background(worked) as (thread, caught):
+            assert eventually(lambda: busy(subject))
+            stop.request()
+            thread.join(30)
+            assert not thread.is_alive()
+        stop.close()
+        assert caught == []
+        (result,) = worked.results
+        assert 0 < result.ops == sum(histogram.count for histogram in result.latency.values())
+        assert result.end_ns < NEVER_NS
+        # and once it is over, slices run again
+        assert worked.run(max_ops=3).ops == 3
+
+
+def test_one_load_or_run_at_a_time(subject):
+    refused = pytest.raises(SlobError, match="in use: run by pid")
+    with subject.engine.exclusive("run"), refused, subject.engine.exclusive("load"):
+        pass
+    with subject.engine.exclusive("load"):
+        pass
+
+
+def test_a_load_of_what_is_there_is_instant(subject):
+    subject.load()  # tests that update may have left the tables larger
+    assert subject.load().reused
+    assert subject.engine.data_state().spec == SPEC != DataSpec(1, 1, 1, False)
+
+
+def test_settling_warms_the_cache(subject):
+    workload = subject.workload(work_unit=SCALE, sessions=SCHEMAS)
+    assert subject.engine.settle(workload, warm_cache=True)
+    for number in range(SCHEMAS):
+        with subject.session(workload, number) as worked:
+            assert subject.counted(lambda worked=worked: worked.slices(3)).read_requests == 0
+
+
+def test_counters_know_every_figure_or_why_not(subject):
+    with subject.session(subject.workload(update_pct=50, commit_mode="wait")) as worked:
+        delta = subject.counted(lambda: worked.slices(100))
+    missing = {name for name, value in vars(delta).items() if value is None}
+    assert missing <= set(delta.unknown), UNKNOWN_WITHOUT_A_REASON
+    assert missing == set()
+    assert {"table", "index", "log"} <= set(delta.by_object)
+    assert delta.log_bytes > 50 * 100
+    assert delta.rows_updated_in_place == delta.rows_updated == 50
+
+
+def test_a_reset_of_the_counters_makes_every_figure_unknown(subject):
+    counters = subject.engine.open_counters()
+    before = counters.read()
+    subject.reset_counters()
+    delta = counters.difference(before, counters.read())
+    counters.close()
+    assert delta.rows_read is None
+    assert "reset" in delta.unknown["*"]
+
+
+def test_waits_are_of_sessions_in_operations_only(subject):
+    waits = subject.engine.open_waits()
+    assert waits.look() == {}
+    with subject.session(subject.workload()) as worked:
+        assert waits.look() == {}
+        with in_background(worked):
+            assert eventually(waits.look)
+    waits.close()
