@@ -14,6 +14,8 @@ CPU_BAR = Bar(2, at_least=False)
 SKEW_BAR = Bar(20, at_least=False)
 MEMORY_BAR = Bar(300, at_least=False)
 MANY = 300
+# Counters are read ahead of the load by a share of the window; with so many processes that takes some 20 ms.
+MANY_S = 10.0
 CACHE_MB = 64
 
 
@@ -29,7 +31,8 @@ def main() -> None:
         physical = {"mode": "pio", "scale": f"{data_mb}M"}
         cpu(made, "driver CPU, 16 sessions, physical", {**physical, "sessions": 16}, asked.seconds, asked.rounds)
         skew(made, {**physical, "sessions": 100}, min(asked.seconds, 3.0), asked.rounds + 2)
-        cpu(made, f"driver CPU, {MANY} sessions, physical", {**physical, "sessions": MANY}, asked.seconds, 1)
+        long_enough = max(asked.seconds, MANY_S)
+        cpu(made, f"driver CPU, {MANY} sessions, physical", {**physical, "sessions": MANY}, long_enough, 1)
         # The peak of all that this process did, the load included: what the driver alone takes is less.
         print_figure(f"driver memory, {MANY} sessions", [peak_rss_bytes() / MIB], "MB", MEMORY_BAR)
 
