@@ -75,17 +75,17 @@ class RawFiles:
         row = (
             session, number, start_ns, end_ns, first_op_ns, sum(counts.values()),
             counts[OpKind.SELECT], counts[OpKind.UPDATE], counts[OpKind.SCAN],
-            rows_read, rows_updated, rows_scanned, busy_us, max_us,
+            rows_read, rows_updated, rows_scanned, _cell(busy_us), _cell(max_us),
         )  # fmt: skip
         self._append("slices.csv", [row])
 
     def sample(self, server_ns: int, epoch: str, values: Mapping[str, float | None]) -> None:
         """One reading of the engine's cumulative counters; ``epoch`` changes when they were reset."""
-        self._append("samples.csv", [(server_ns, epoch, name, value) for name, value in values.items()])
+        self._append("samples.csv", [(server_ns, epoch, name, _cell(value)) for name, value in values.items()])
 
     def os(self, wall_ns: int, values: Mapping[str, float | None]) -> None:
         """One reading of the operating system's cumulative counters."""
-        self._append("os.csv", [(wall_ns, name, value) for name, value in values.items()])
+        self._append("os.csv", [(wall_ns, name, _cell(value)) for name, value in values.items()])
 
     def waits(self, wall_ns: int, sessions_by_event: Mapping[str, int]) -> None:
         """One look at what the sessions wait for. A look that found none counts too: its row has no event."""
@@ -132,7 +132,7 @@ class RawFiles:
 
     def _append(self, name: str, rows: Iterable[Iterable[Cell]]) -> None:
         try:
-            csv.writer(self._files[name], lineterminator="\n").writerows([_cell(cell) for cell in row] for row in rows)
+            csv.writer(self._files[name], lineterminator="\n").writerows(rows)
         except OSError as error:
             raise self._failed(name, error) from error
         if time.monotonic_ns() - self._flushed_ns >= FLUSH_EVERY_NS:

@@ -12,7 +12,7 @@ from openslob.workload import Workload
 
 SLICE_S = 1.0
 # The driver's work is per slice, about half a millisecond of CPU. So many slices a second keep it below 1 % of a CPU.
-SLICES_PER_S = 12
+SLICES_PER_S = 8
 # A remainder shorter than this is added to the slice before it.
 SHORTEST_SLICE = 0.3
 

@@ -32,7 +32,7 @@ class Reading:
 
 
 class Samplers:
-    """Owns the sampling connections; `edge` reads at the window's edges, `start` and `stop` frame what is between."""
+    """Owns the sampling connections; reads at the window's edges; `start` and `stop` frame what is between."""
 
     def __init__(self, engine: Engine, sessions: int, post: Callable[[Reading], None]) -> None:
         footprint = engine.footprint()
@@ -48,12 +48,25 @@ class Samplers:
         self._interval_s = COUNTER_INTERVAL_S * max(1.0, sessions / SESSIONS_A_SECOND)
         self._ticker = Ticker(self._interval_s, self._tick, "counters")
 
-    def edge(self) -> Reading:
-        """Both readings now, the operating system first: its window is the wider one, and it costs more."""
-        return Reading(os=self._os.read(), counters=self._counters.read())
+    def get_ready(self) -> None:
+        """Do beforehand what would make the opening edge take long: look at all processes of the host once."""
+        self._os.read()
+
+    def opening_edge(self) -> Reading:
+        """Both readings now, just before the window; `get_ready` came shortly before."""
+        return self._read()
+
+    def closing_edge(self) -> Reading:
+        """Both readings now, just after the window: the counters first, since the load's end is their end."""
+        counters = self._counters.read()
+        return Reading(counters, self._os.read())
+
+    def _read(self) -> Reading:
+        host = self._os.read(thorough=False)
+        return Reading(self._counters.read(), host)
 
     def _tick(self) -> None:
-        self._post(self.edge())
+        self._post(self._read())
 
     def start(self) -> None:
         """Begin to sample; the first counters come an interval after the edge that was just read."""

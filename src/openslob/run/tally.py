@@ -76,6 +76,8 @@ class Tally:
         # A slice belongs to the second in which it ended; -1 because a slice that ends on the edge lies before it.
         second = self._seconds.setdefault((result.end_ns - 1 - self.begin_ns) // NANOS, {})
         for kind, histogram in result.latency.items():
+            if not histogram.counts:
+                continue
             self.latency[kind].merge(histogram)
             second.setdefault(kind, Histogram()).merge(histogram)
 

@@ -43,11 +43,11 @@ class OsReader:
         except FigureUnknownError as error:
             self._why_no_device = str(error)
 
-    def read(self) -> OsReading:
-        """Everything now; what can't be read has its reason in its sample."""
+    def read(self, thorough: bool = True) -> OsReading:
+        """Everything now; what can't be read has its reason in its sample. ``thorough``: see `ServerProcesses.read`."""
         time_ns = time.monotonic_ns()
         host = {"host": self._host.cpu(), "memory": self._host.memory(), "device": self._read_device()}
-        server, samplers = self._read_server()
+        server, samplers = self._read_server(thorough)
         return OsReading(time_ns, {**host, "server": server, "sampler": samplers, "driver": read_driver()})
 
     def close(self) -> None:
@@ -59,11 +59,11 @@ class OsReader:
     def _read_device(self) -> Sample:
         return self._device.read() if self._device else Sample.missing(DEVICE_NAMES, self._why_no_device)
 
-    def _read_server(self) -> tuple[Sample, Sample]:
+    def _read_server(self, thorough: bool) -> tuple[Sample, Sample]:
         why = self._why_no_server
         if self._server:
             try:
-                reading = self._server.read()
+                reading = self._server.read(thorough)
                 return reading.server(), reading.samplers(self._sampler_pids())
             except FigureUnknownError as error:
                 why = str(error)

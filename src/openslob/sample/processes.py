@@ -138,9 +138,16 @@ class ServerProcesses:
         if not (proc / "stat").exists():
             raise FigureUnknownError("the CPU of ended processes is told on Linux only")
         self._proc = os.open(proc, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._foreign: set[str] = set()
 
-    def read(self) -> ServerReading:
-        """All processes of the server now. FigureUnknownError: the main process can't be seen, or none stays."""
+    def read(self, thorough: bool = True) -> ServerReading:
+        """All processes of the server now. FigureUnknownError: the main process can't be seen, or none stays.
+
+        Unless ``thorough``, processes that were somebody else's when last looked at are not looked at again, which
+        makes up most of the cost; one of the server's that got the number of one of them since would be missed.
+        """
+        if thorough:
+            self._foreign.clear()
         for _ in range(ATTEMPTS):
             reading = self._read_once()
             if self._main().reaped_faults == reading.processes[0].reaped_faults:
@@ -154,10 +161,12 @@ class ServerProcesses:
             self._proc = -1
 
     def _read_once(self) -> ServerReading:
-        numbers = [name for name in os.listdir(self._proc) if name.isdigit()]  # noqa: PTH208 - of an open folder
+        names = [name for name in os.listdir(self._proc) if name.isdigit()]  # noqa: PTH208 - of an open folder
         main = self._main()
         main_io = self._io(main.pid)
-        below = descendants(main.pid, [stat for number in numbers if (stat := self._stat(number))])
+        stats = [stat for name in names if name not in self._foreign and (stat := self._stat(name))]
+        below = descendants(main.pid, stats)
+        self._foreign.update({str(stat.pid) for stat in stats} - {str(stat.pid) for stat in (main, *below)})
         io = _sum_io([main_io, *(self._io(process.pid) for process in below)])
         return ServerReading([main, *below], io, _cores_of(main.pid))
 

@@ -58,7 +58,7 @@ class PostgresCounters:
                 if name == "stats_reset":
                     resets.add(f"{source}={value}")
                 elif isinstance(value, (int, float)) and not isinstance(value, bool):
-                    values[prefix + name] = float(value)
+                    values[prefix + name] = value
         return CounterReading(server_ns, values, " ".join(sorted(resets)))
 
     def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:

@@ -17,6 +17,7 @@ class PostgresWaits:
 
     def __init__(self, connection: psycopg.Connection[Any], application: str) -> None:
         self._connection = connection
+        self._cursor = connection.cursor()
         self._statement = read_sql(PACKAGE, "waits").encode()
         self._parameters = {"application": application}
 
@@ -24,7 +25,7 @@ class PostgresWaits:
         """Sessions by event; SlobError when the server is gone."""
         with reported("the wait events can't be sampled"):
             # Prepared from the first look on, so that all cost the same.
-            return dict(self._connection.execute(self._statement, self._parameters, prepare=True).fetchall())
+            return dict(self._cursor.execute(self._statement, self._parameters, prepare=True).fetchall())
 
     def backend_id(self) -> int:
         """Process id of the sampler's backend."""
