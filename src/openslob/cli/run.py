@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from openslob.cli.options import Resolved, with_workload
 from openslob.engines.registry import resolve
 from openslob.errors import SlobError, UsageError, VerdictError
 from openslob.record.model import Holds, RunRecord, Status
+from openslob.report.format import printable
 from openslob.report.text import render
 from openslob.run import runner
 
@@ -44,7 +46,8 @@ def run(
             finished = runner.run(engine, request, interrupt, live, render)
         finally:
             live.clear()
-    print(finished.record.model_dump_json(indent=1) if json else render(finished.record))
+    report = finished.record.model_dump_json(indent=1) if json else render(finished.record, finished.folder)
+    print(printable(report, sys.stdout.encoding))
     judge(finished.record, required_of(resolved, require))
 
 
