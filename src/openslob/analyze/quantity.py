@@ -9,6 +9,8 @@ from typing import Self
 
 from openslob.record.measurement import Measurement
 
+# In `unknown`: the reason that holds for all figures that have none of their own.
+EVERY_FIGURE = "*"
 NOT_LOCAL = "the server is not on this host"
 # The kernel counts guests' time within user and nice time as well, so that summing them would count it twice.
 COUNTED_WITHIN_OTHERS = frozenset({"guest", "guest_nice"})
@@ -101,4 +103,4 @@ def block_visits(measurement: Measurement) -> float:
 def _quantity(value: float | None, reasons: Mapping[str, str], field: str) -> Quantity:
     if value is not None:
         return Quantity(float(value))
-    return Quantity.missing(reasons.get(field) or f"{field} was not measured")
+    return Quantity.missing(reasons.get(field) or reasons.get(EVERY_FIGURE) or f"{field} was not measured")
