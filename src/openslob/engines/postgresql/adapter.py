@@ -119,7 +119,7 @@ class PostgresEngine:
     def findings(self, workload: Workload) -> Iterator[Finding]:
         """Everything that would spoil this run."""
         with self.open("check") as connection, reported(f"{self.target} can't be checked"):
-            yield from checks.findings(connection, self.names, workload, self.facts(), self.data_state())
+            yield from checks.findings(connection, self.names, workload, self.facts(), self.data_state)
 
     def data_state(self) -> DataState | None:
         """What is loaded."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import psycopg
@@ -24,14 +24,14 @@ def findings(
     names: Names,
     workload: Workload,
     facts: ServerFacts,
-    state: DataState | None,
+    data_state: Callable[[], DataState | None],
 ) -> Iterator[Finding]:
-    """All findings, blocking ones first."""
+    """All findings. The data are asked about once rights are known: without them only the server's refusal would come."""
     role = _role(connection, names)
     yield from _version(connection)
     yield from _role_findings(role, names)
     yield from _connections(workload, facts, role)
-    yield from _data(workload, facts, state)
+    yield from _data(workload, facts, data_state())
     yield from _settings(facts)
     yield from _cache(workload, facts)
 
