@@ -201,8 +201,9 @@ class _Run:
         edges = _Edges(observer)
 
         def read_before() -> None:
+            samplers.get_ready()
             time.sleep(max(0.0, (begin_ns - offset_ns - time.time_ns()) / NANOS - read_ahead_s(load.run_time)))
-            edges.before = samplers.edge()
+            edges.before = samplers.opening_edge()
             observer.reading(edges.before)
             samplers.start()
 
@@ -224,9 +225,7 @@ class _Run:
         before, after = edges.before, edges.after
         if before is None or tally.load_begin_ns is None:
             raise SlobError(errors[0] if errors else "the window ended before any operation was done")
-        if before.counters.server_ns > tally.load_begin_ns:
-            errors.append("the counters were first read after the load had begun: the host is too busy to measure on")
-        lost = EngineDelta(unknown={"*": "the server's counters could not be read at the end of the window"})
+        counted, counter_seconds = _counted(samplers, before, after, tally.load_begin_ns)
         host = difference(before.os, (after or edges.last(before)).os)
         self._environment["host_cpu_s"] = dict(host.cpu or {})
         return Measurement(
@@ -237,14 +236,14 @@ class _Run:
             window=Window(
                 load_start_ns=tally.load_begin_ns,
                 load_end_ns=tally.load_end_ns,
-                counter_seconds=(after.counters.server_ns - before.counters.server_ns) / NANOS if after else 0.0,
+                counter_seconds=counter_seconds,
                 start_skew_ms=tally.start_skew_ms,
                 planned_s=self._workload.run_time,
                 warmup_s=self._workload.warmup,
             ),
             sessions=tally.totals(),
             latency=tally.latency,
-            engine=samplers.engine_delta(before, after) if after else lost,
+            engine=counted,
             host=host,
             waits=dict(edges.observer.waits),
             wait_samples=edges.observer.wait_samples,
@@ -311,6 +310,19 @@ class _Run:
         return assemble(measurement, **self._identity(status))
 
 
+def _counted(
+    samplers: Samplers, before: Reading, after: Reading | None, load_begin_ns: int
+) -> tuple[EngineDelta, float]:
+    """What the engine counted of the load, and in how many seconds; nothing in none if its counters don't frame it."""
+    if after is None:
+        return EngineDelta(unknown={"*": "the server's counters could not be read at the end of the window"}), 0.0
+    if before.counters.server_ns > load_begin_ns:
+        why = "the server's counters were first read after the load had begun: the host was too busy"
+        return EngineDelta(unknown={"*": why}), 0.0
+    seconds = (after.counters.server_ns - before.counters.server_ns) / NANOS
+    return samplers.engine_delta(before, after), seconds
+
+
 class _Edges:
     """Readings at the window's edges, and what went wrong on the way between them."""
 
@@ -324,7 +336,7 @@ class _Edges:
         """The closing edge, as soon as the last session is done and the connections are free."""
         self.errors.extend(samplers.stop())
         try:
-            self.after = samplers.edge()
+            self.after = samplers.closing_edge()
             self.observer.reading(self.after)
         except SlobError as error:
             self.lose(str(error))
