@@ -51,10 +51,11 @@ def pgbench(bench: Bench, keys: int, clients: int, seconds: float) -> Observed:
         script.write_text(f"\\set key random(1, {keys})\nSELECT count(c2) FROM {TABLE} WHERE custid = :key;\n")
         samplers = Samplers(bench.engine, clients, lambda _: None)
         try:
-            before = samplers.edge()
+            samplers.get_ready()
+            before = samplers.opening_edge()
             per_s = _run_pgbench(bench, script, clients, seconds)
             time.sleep(COUNTERS_SETTLE_S)
-            after = samplers.edge()
+            after = samplers.closing_edge()
             return Observed(per_s, samplers.engine_delta(before, after), difference(before.os, after.os))
         finally:
             samplers.close()

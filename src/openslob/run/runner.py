@@ -30,10 +30,12 @@ from openslob.workload import Mode, Workload
 # From the order to begin until the begin: every session must have its order and wait in the server by then.
 LEAD_S = 0.06
 LEAD_PER_SESSION_S = 0.003
-# The counters are read ahead of the begin by this share of the window, which keeps the two windows alike, but within
-# these bounds: a reading takes some milliseconds, and on a busy host some more.
+# The counters are read ahead of the begin by this share of the window, at the most so long, which keeps the two windows
+# alike; but not later than a reading takes on a busy host, and it takes longer with more sessions to look at.
 READ_AHEAD_SHARE = 0.004
-READ_AHEAD_S = (0.012, 0.04)
+READ_AHEAD_MOST_S = 0.04
+READ_AHEAD_LEAST_S = 0.012
+READ_AHEAD_PER_SESSION_S = 0.0001
 # A run by WORK_LOOP alone has no end time; this one is never reached.
 NO_END_S = 100 * 86_400
 # A session whose connection was closed is gone from the server soon after, not at once.
@@ -42,10 +44,10 @@ GOODBYE_S = 2.0
 CACHEABLE = 0.8
 
 
-def read_ahead_s(run_time: float) -> float:
+def read_ahead_s(run_time: float, sessions: int) -> float:
     """How long before the begin the counters are read, in seconds."""
-    least, most = READ_AHEAD_S
-    return min(most, max(least, READ_AHEAD_SHARE * run_time))
+    least = READ_AHEAD_LEAST_S + READ_AHEAD_PER_SESSION_S * sessions
+    return max(least, min(READ_AHEAD_MOST_S, READ_AHEAD_SHARE * run_time))
 
 
 @dataclass(frozen=True)
@@ -202,7 +204,9 @@ class _Run:
 
         def read_before() -> None:
             samplers.get_ready()
-            time.sleep(max(0.0, (begin_ns - offset_ns - time.time_ns()) / NANOS - read_ahead_s(load.run_time)))
+            time.sleep(
+                max(0.0, (begin_ns - offset_ns - time.time_ns()) / NANOS - read_ahead_s(load.run_time, len(plans)))
+            )
             edges.before = samplers.opening_edge()
             observer.reading(edges.before)
             samplers.start()
