@@ -46,7 +46,10 @@ class Crew:
         self._signal = engine.open_stop()
         self._workers = [Worker(engine, plan, self._queue.put, self._stopping) for plan in plans]
         self._present: set[int] = set()
+        self._cancelled = False
         self.errors: list[str] = []
+        # Sessions whose last slice was cancelled at a stop: not an error, but what it did is not counted.
+        self.cut_short = 0
         self.clock_offset_ns = 0
 
     def _stopping(self) -> bool:
@@ -135,7 +138,10 @@ class Crew:
     def _lose(self, lost: Lost) -> None:
         # Fewer sessions than asked for would measure something else: the run ends with the first one lost.
         self._present.discard(lost.session)
-        self.errors.append(lost.why)
+        if self._cancelled:
+            self.cut_short += 1
+        else:
+            self.errors.append(lost.why)
         self._ending.set()
 
     def _press(self, stopped_at: float | None) -> float | None:
@@ -157,6 +163,7 @@ class Crew:
             self.errors.append(str(error))
 
     def _cancel(self) -> None:
+        self._cancelled = True
         for worker in self._workers:
             if worker.number in self._present:
                 worker.cancel()

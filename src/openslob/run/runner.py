@@ -225,6 +225,8 @@ class _Run:
 
     def _measurement(self, edges: _Edges, crew: Crew, samplers: Samplers, blocks_before: int) -> Measurement:
         errors = [*crew.errors, *edges.errors]
+        if crew.cut_short:
+            self._notes.append(f"{crew.cut_short} sessions were cancelled in mid-slice: its operations are not counted")
         tally = edges.observer.tally
         before, after = edges.before, edges.after
         if before is None or tally.load_begin_ns is None:
