@@ -26,7 +26,7 @@ def findings(
     facts: ServerFacts,
     data_state: Callable[[], DataState | None],
 ) -> Iterator[Finding]:
-    """All findings. The data are asked about once rights are known: without them only the server's refusal would come."""
+    """All findings; the data are asked about once the rights are known, without which the server just refuses."""
     role = _role(connection, names)
     yield from _version(connection)
     yield from _role_findings(role, names)
