@@ -14,8 +14,9 @@ import numpy as np
 from scipy.special import stdtrit
 
 CONFIDENCE = 0.95
-# Below ten values the autocorrelation of a series is not known well enough to correct for it.
-MIN_SERIES = 10
+# With five values the interval, meant to hold the truth in 95 cases of 100, does so in 97 when they are independent and
+# in 88 when neighbours correlate by 0.5 (with twenty: 96 and 92), by simulation; with fewer it says nothing.
+MIN_SERIES = 5
 
 
 class Basis(StrEnum):

@@ -1,10 +1,11 @@
 """The shape of a line of points: its peak, its knee, and whether it comes back.
 
-The knee is the best throughput before latency pays for nothing: among the points up to the peak, in the order of
-the session count, the one with the greatest *power*, throughput divided by latency (Kleinrock, "Power and
-deterministic rules of thumb for probabilistic problems in computer communications", ICC 1979). Up to there one
-percent more throughput costs no more than one percent more latency; beyond, it costs more. Points after the peak are
-left out, because on the way back latency can fall together with throughput.
+The knee is the best throughput before latency pays for nothing. Only the way up counts: the points, in the order of
+the session count, up to the *top*, the first within `MIN_CHANGE_PCT` of the highest throughput; whatever latency is
+paid beyond it buys nothing. Between the first point and the top both axes are scaled to 0…1, and the knee is the
+point that lies furthest to the throughput side of the straight line between the two (Satopää, Albrecht, Irwin,
+Raghavan, "Finding a Kneedle in a Haystack", ICDCS workshops 2011), if from there to the top latency rises by a greater
+share than throughput does. A line without such a bend has its knee at the top, unless it ends there.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from enum import StrEnum
 MIN_POINTS = 3
 # The spread that windows of a steady run may have (`steady.MAX_SPREAD_PCT`): less is not a fall or a rise.
 MIN_CHANGE_PCT = 5.0
+# A tenth of the way: flatter bends come from the grain of the points.
+MIN_BULGE = 0.1
 
 
 class Turn(StrEnum):
@@ -61,19 +64,36 @@ def shape(curve: Sequence[CurvePoint]) -> Shape:
         most = max((point.throughput for point in points), default=None)
         best = next((point.sessions for point in points if point.throughput == most), None)
         return Shape(best, None, None, None, f"not enough data: a knee needs {MIN_POINTS} session counts")
-    peak_at = max(range(len(points)), key=lambda at: points[at].throughput)
-    knee_at = max(range(peak_at + 1), key=lambda at: points[at].throughput / points[at].latency_us)
-    peak, last = points[peak_at], points[-1]
-    fall = 100 * (1 - last.throughput / peak.throughput)
-    turn = _turn(points, peak_at, fall)
-    if knee_at == len(points) - 1:
-        why = f"throughput was still worth its latency at {last.sessions} sessions: more sessions may show the knee"
-        return Shape(peak.sessions, None, turn, fall, why)
-    return Shape(peak.sessions, points[knee_at].sessions, turn, fall)
+    most = max(point.throughput for point in points)
+    top = next(at for at, point in enumerate(points) if point.throughput >= most * (1 - MIN_CHANGE_PCT / 100))
+    peak = next(point for point in points if point.throughput == most)
+    fall = 100 * (1 - points[-1].throughput / most)
+    knee = _bend(points[: top + 1])
+    if knee is None and top == len(points) - 1:
+        why = (
+            f"throughput still rises in proportion to latency at {points[-1].sessions} sessions: more may show the knee"
+        )
+        return Shape(peak.sessions, None, _turn(points, fall), fall, why)
+    return Shape(peak.sessions, (knee or points[top]).sessions, _turn(points, fall), fall)
 
 
-def _turn(points: Sequence[CurvePoint], peak_at: int, fall_pct: float) -> Turn:
+def _bend(way_up: Sequence[CurvePoint]) -> CurvePoint | None:
+    """Where the way up bends; None when it does not."""
+    first, top = way_up[0], way_up[-1]
+    gain, cost = top.throughput - first.throughput, top.latency_us - first.latency_us
+    if gain <= 0 or cost <= 0:
+        return None
+
+    def bulge(point: CurvePoint) -> float:
+        return (point.throughput - first.throughput) / gain - (point.latency_us - first.latency_us) / cost
+
+    best = max(way_up, key=bulge)
+    dearer = top.latency_us / best.latency_us > top.throughput / best.throughput
+    return best if bulge(best) >= MIN_BULGE and dearer else None
+
+
+def _turn(points: Sequence[CurvePoint], fall_pct: float) -> Turn:
     if fall_pct > MIN_CHANGE_PCT:
         return Turn.BACK
-    gain_pct = 100 * (points[-1].throughput / points[-2].throughput - 1)
-    return Turn.RISES if peak_at == len(points) - 1 and gain_pct > MIN_CHANGE_PCT else Turn.FLAT
+    before = max(point.throughput for point in points[:-1])
+    return Turn.RISES if 100 * (points[-1].throughput / before - 1) > MIN_CHANGE_PCT else Turn.FLAT

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from openslob.analyze.intervals import Basis, Estimate, of_repeats, relative_half_width
+from openslob.analyze.timeline import Timeline
 from openslob.metrics import METRICS
 from openslob.record.model import Holds, RunRecord, Status
 
@@ -19,19 +20,6 @@ _NOT_PARAMETERS = frozenset({"seed", "load_parallel_degree", "threads_per_schema
 _ENGINE_FACTS = ("product", "version", "block_size", "cache_bytes", "direct_io")
 LATENCIES = ("mean_us", "p50_us", "p90_us", "p99_us", "p999_us", "max_us")
 LIMIT = "limit_found"
-# WORK_UNIT fixes the work of an operation: these rates rise and fall with operations/s, and within a steady run by
-# the same share. No other figure has an interval within one run.
-_LIKE_OPERATIONS = (
-    "ops_per_s", "sql_per_s", "block_visits_per_s", "lio_per_s", "pio_read_per_s", "pio_read_mb_per_s",
-)  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Timeline:
-    """One run by whole seconds of its load: operations in each, and their mean latency in µs by kind."""
-
-    ops: Sequence[float]
-    mean_us: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -40,12 +28,12 @@ class Run:
 
     record: RunRecord
     parameters: Parameters
-    timeline: Timeline | None = None
+    timeline: Timeline = field(default_factory=dict)
 
     @classmethod
     def of(cls, record: RunRecord, given: Parameters | None = None, timeline: Timeline | None = None) -> Run:
         """``given`` are parameters which a sweep set and that are not in the record's spec, such as CPUs."""
-        return cls(record, {**parameters_of(record), **(given or {})}, timeline)
+        return cls(record, {**parameters_of(record), **(given or {})}, timeline or {})
 
 
 @dataclass(frozen=True)
@@ -145,14 +133,12 @@ def _metric(runs: Sequence[Run], name: str) -> Estimate:
     estimate = of_repeats(values)
     if not values:
         return Estimate(None, why=next((figure.why for figure in figures if figure and figure.why), estimate.why))
-    timeline = runs[0].timeline
-    return _within(estimate, timeline.ops if timeline and name in _LIKE_OPERATIONS else ())
+    return _within(estimate, runs[0].timeline.get(name, ()))
 
 
 def _latency(runs: Sequence[Run], kind: str, name: str) -> Estimate:
     values = [run.record.latency.get(kind, {}).get(name) for run in runs]
-    timeline = runs[0].timeline
-    series = timeline.mean_us.get(kind, ()) if timeline and name == "mean_us" else ()
+    series = runs[0].timeline.get(f"{kind}_{name}", ())
     return _within(of_repeats([value for value in values if value is not None]), series)
 
 
