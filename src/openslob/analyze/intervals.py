@@ -17,6 +17,9 @@ CONFIDENCE = 0.95
 # With five values the interval, meant to hold the truth in 95 cases of 100, does so in 97 when they are independent and
 # in 88 when neighbours correlate by 0.5 (with twenty: 96 and 92), by simulation; with fewer it says nothing.
 MIN_SERIES = 5
+# A run that drifts or swings slowly is worth one or two independent values: Student's t is then so wide that the
+# interval would say nothing.
+MIN_EFFECTIVE = 3.0
 
 
 class Basis(StrEnum):
@@ -71,7 +74,7 @@ def of_repeats(values: Sequence[float]) -> Estimate:
 
 
 def effective_size(values: Sequence[float]) -> float:
-    """How many independent values a series of n is worth: n (1 − ρ) / (1 + ρ), between 2 and n.
+    """How many independent values a series of n is worth: n (1 − ρ) / (1 + ρ), at most n.
 
     That is the size for an autoregressive series of first order (Bayley and Hammersley, 1946). ρ is the lag-1
     autocorrelation, corrected for its bias in short series, ρ + (1 + 4ρ) / n (Marriott and Pope, 1954); a negative
@@ -83,7 +86,7 @@ def effective_size(values: Sequence[float]) -> float:
         return float(n)
     rho = float(np.dot(series[:-1], series[1:])) / total
     rho = min(max(rho + (1 + 4 * rho) / n, 0.0), 0.99)
-    return max(n * (1 - rho) / (1 + rho), 2.0)
+    return n * (1 - rho) / (1 + rho)
 
 
 def relative_half_width(values: Sequence[float]) -> float | None:
@@ -98,4 +101,6 @@ def relative_half_width(values: Sequence[float]) -> float | None:
     if mean <= 0:
         return None
     size = effective_size(values)
+    if size < MIN_EFFECTIVE:
+        return None
     return t_quantile(size - 1) * float(np.std(values, ddof=1)) / math.sqrt(size) / mean

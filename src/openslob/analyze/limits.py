@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 
-from openslob.analyze.lines import Line
+from openslob.analyze.lines import PHYSICAL, Line
 from openslob.errors import UsageError
 
 PERCENTILES = ("mean", "p50", "p90", "p99", "p999")
@@ -50,10 +50,13 @@ def parse_latency_us(text: str) -> float:
 
 
 def latency_figure(at: str) -> str:
-    """Name of the operations' latency at ``mean``, ``p50`` … ``p999`` (`Point.figure`); UsageError for others."""
+    """The figure (`Point.figure`) that ``p50`` … ``p999`` of an operation means, or ``mean``, that of an engine's read.
+
+    Engines time their reads by the sum only: a percentile is to be had of operations alone. UsageError for others.
+    """
     if at not in PERCENTILES:
         raise UsageError(f"{at!r} is not a latency figure", f"one of {', '.join(PERCENTILES)}")
-    return f"op_{at}_us"
+    return PHYSICAL.latency if at == "mean" else f"op_{at}_us"
 
 
 def best_under(line: Line, limit_us: float, latency: str) -> UnderLimit:

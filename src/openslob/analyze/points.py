@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from openslob.analyze.intervals import Basis, Estimate, of_repeats, relative_half_width
 from openslob.analyze.timeline import Timeline
@@ -32,8 +32,9 @@ class Run:
 
     @classmethod
     def of(cls, record: RunRecord, given: Parameters | None = None, timeline: Timeline | None = None) -> Run:
-        """``given`` are parameters which a sweep set and that are not in the record's spec, such as CPUs."""
-        return cls(record, {**parameters_of(record), **(given or {})}, timeline or {})
+        """``given`` are parameters which a sweep set, such as CPUs; what the record itself tells goes first."""
+        known = {name: value for name, value in parameters_of(record).items() if value is not None}
+        return cls(record, {**parameters_of(record), **(given or {}), **known}, timeline or {})
 
 
 @dataclass(frozen=True)
@@ -144,9 +145,11 @@ def _latency(runs: Sequence[Run], kind: str, name: str) -> Estimate:
 
 def _within(estimate: Estimate, series: Sequence[float]) -> Estimate:
     """``estimate`` with an interval from within the run when there is only one run and its time line tells it."""
-    share = relative_half_width(series) if estimate.n == 1 else None
-    if share is None or estimate.mean is None:
+    if estimate.n != 1 or estimate.mean is None or not series:
         return estimate
+    share = relative_half_width(series)
+    if share is None:
+        return replace(estimate, why=f"{estimate.why}, and it is too short or too unsteady for an interval of its own")
     return Estimate(estimate.mean, share * abs(estimate.mean), 1, None, Basis.WITHIN_RUN)
 
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from openslob.histogram import bucket_of, middle_us
-from openslob.method import OpKind
 from openslob.units import MIB, NANOS
 
 # Values of a figure in consecutive parts of a run, by `Point.figure` name.
 Timeline = Mapping[str, Sequence[float]]
+SliceRow = tuple[int, int, int, int]
 LatencyRow = tuple[int, str, int, int]
 EngineRow = tuple[int, int, str, float]
+
+_Array = NDArray[np.float64]
 
 # A part shorter than half a second is the sliver at the end of a window: its rate is mostly chance.
 MIN_PART_S = 0.5
@@ -26,27 +31,46 @@ _ENGINE_RATES: Mapping[str, tuple[str, float]] = {
 }
 
 
-def of_operations(rows: Iterable[LatencyRow], load_seconds: float) -> Timeline:
-    """Operations/s and mean latencies by second of the load, from (second, kind, bucket's lower edge in µs, count)."""
-    length = {second: min(load_seconds - second, 1.0) for second in range(int(load_seconds) + 1)}
-    seconds = [second for second, part in length.items() if part >= MIN_PART_S]
-    counts: dict[tuple[int, str], int] = {}
-    time_us: dict[tuple[int, str], float] = {}
-    for second, kind, edge_us, count in rows:
-        counts[second, kind] = counts.get((second, kind), 0) + count
-        time_us[second, kind] = time_us.get((second, kind), 0.0) + count * middle_us(bucket_of(edge_us))
-    ops = [sum(counts.get((second, kind.value), 0) for kind in OpKind) / length[second] for second in seconds]
-    commits = [counts.get((second, OpKind.UPDATE.value), 0) / length[second] for second in seconds]
-    means = {
-        f"{kind.value}_mean_us": [
-            time_us[second, kind.value] / counts[second, kind.value]
-            for second in seconds
-            if counts.get((second, kind.value))
-        ]
-        for kind in OpKind
-    }
+def of_slices(rows: Sequence[SliceRow], start_ns: int, end_ns: int) -> Timeline:
+    """Rates by second of the load, from (start, end in ns, operations, updates) of every slice of every session.
+
+    A slice that reaches over a second's edge counts in both by its share of time.
+    """
+    whole = (end_ns - start_ns) // NANOS
+    edges: _Array = start_ns + float(NANOS) * np.arange(whole + 1)
+    if end_ns - edges[-1] >= MIN_PART_S * NANOS:
+        edges = np.append(edges, end_ns)
+    if not len(rows) or len(edges) < 2:
+        return {}
+    spans = np.asarray(rows, dtype=float)
+    ops, updates = (_amounts(spans[:, :2], spans[:, column], edges) / np.diff(edges) * NANOS for column in (2, 3))
     # The work of an operation is fixed by WORK_UNIT: what is counted in rows rises and falls with operations/s.
-    return {"ops_per_s": ops, "sql_per_s": ops, "block_visits_per_s": ops, "commits_per_s": commits, **means}
+    same = dict.fromkeys(("ops_per_s", "sql_per_s", "block_visits_per_s"), ops.tolist())
+    return {**same, "commits_per_s": updates.tolist()}
+
+
+def of_latencies(rows: Iterable[LatencyRow]) -> Timeline:
+    """Mean latency by second and kind, from (second, kind, bucket's lower edge in µs, count)."""
+    counts: dict[tuple[str, int], int] = {}
+    time_us: dict[tuple[str, int], float] = {}
+    for second, kind, edge_us, count in rows:
+        counts[kind, second] = counts.get((kind, second), 0) + count
+        time_us[kind, second] = time_us.get((kind, second), 0.0) + count * middle_us(bucket_of(edge_us))
+    means: dict[str, list[float]] = {}
+    for (kind, second), count in sorted(counts.items()):
+        means.setdefault(f"{kind}_mean_us", []).append(time_us[kind, second] / count)
+    return means
+
+
+def _amounts(spans: _Array, amounts: _Array, edges: _Array) -> _Array:
+    """How much falls between each two edges, when every amount is spread evenly over its span."""
+    kept = spans[:, 1] > spans[:, 0]
+    rates = amounts[kept] / (spans[kept, 1] - spans[kept, 0])
+    times = np.concatenate([spans[kept, 0], spans[kept, 1]])
+    order = np.argsort(times, kind="stable")
+    at, rate = times[order], np.cumsum(np.concatenate([rates, -rates])[order])
+    done = np.concatenate([[0.0], np.cumsum(rate[:-1] * np.diff(at))])
+    return np.diff(np.interp(edges, at, done))
 
 
 def of_engine(rows: Iterable[EngineRow], start_ns: int, end_ns: int) -> Timeline:

@@ -1,0 +1,71 @@
+"""Tidy tables: one row a run or a point, one column a variable, the unit at the end of a column's name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from openslob.analyze.intervals import Estimate
+from openslob.analyze.points import LATENCIES, Parameters, ParameterValue, Point, Run
+from openslob.method import OpKind
+from openslob.metrics import METRICS
+from openslob.record.model import Holds
+
+Row = dict[str, ParameterValue]
+
+# Half the width of the 95 % interval of the column before it; empty where it is not known.
+INTERVAL = "_ci95"
+_SESSIONS = "sessions"
+
+
+def run_rows(runs: Sequence[Run]) -> list[Row]:
+    """One row a run, those that failed too; the columns are the same in every row."""
+    names = _names([run.parameters for run in runs])
+    return [_run_row(run, names) for run in runs]
+
+
+def point_rows(points: Sequence[Point]) -> list[Row]:
+    """One row a point: parameters, number of repeats, and of each figure its mean and half its interval's width."""
+    names = _names([point.parameters for point in points])
+    return [_point_row(point, names) for point in points]
+
+
+def _run_row(run: Run, names: Sequence[str]) -> Row:
+    record = run.record
+    row: Row = {
+        "id": record.id,
+        "name": record.name,
+        "started_at": record.started_at,
+        "status": record.status.value,
+        **{name: run.parameters.get(name) for name in names},
+    }
+    for name in METRICS:
+        figure = record.summary.get(name)
+        row.setdefault(name, figure.value if figure else None)
+    row |= {
+        f"{kind.value}_{name}": record.latency.get(kind.value, {}).get(name) for kind in OpKind for name in LATENCIES
+    }
+    fails = [verdict.name for verdict in record.verdicts if verdict.verdict is Holds.FAILS]
+    return {**row, "limit": _limit(run), "failed_verdicts": " ".join(fails)}
+
+
+def _point_row(point: Point, names: Sequence[str]) -> Row:
+    row: Row = {name: point.parameters.get(name) for name in names}
+    row |= {"repeats": len(point.record_ids), "left_out": len(point.left_out), "ids": " ".join(point.record_ids)}
+    for name, estimate in _figures(point).items():
+        row |= {name: estimate.mean, f"{name}{INTERVAL}": estimate.half_width}
+    limit = point.limit.resource if point.limit else None
+    return {**row, "limit": limit, "failed_verdicts": " ".join(point.failed)}
+
+
+def _figures(point: Point) -> Mapping[str, Estimate]:
+    latency = [f"{kind.value}_{name}" for kind in OpKind for name in LATENCIES]
+    return {name: point.figure(name) for name in (*METRICS, *latency) if name != _SESSIONS}
+
+
+def _names(parameters: Sequence[Parameters]) -> list[str]:
+    return list(dict.fromkeys(name for each in parameters for name in each))
+
+
+def _limit(run: Run) -> str | None:
+    limits = [each.figures.get("limit") for each in run.record.verdicts if each.name == "limit_found"]
+    return str(limits[0]) if limits and limits[0] else None
