@@ -37,9 +37,9 @@ def of_slices(rows: Sequence[SliceRow], start_ns: int, end_ns: int) -> Timeline:
     A slice that reaches over a second's edge counts in both by its share of time.
     """
     whole = (end_ns - start_ns) // NANOS
-    edges: _Array = start_ns + float(NANOS) * np.arange(whole + 1)
+    edges = start_ns + NANOS * np.arange(whole + 1, dtype=np.float64)
     if end_ns - edges[-1] >= MIN_PART_S * NANOS:
-        edges = np.append(edges, end_ns)
+        edges = np.concatenate([edges, np.array([end_ns], dtype=np.float64)])
     if not len(rows) or len(edges) < 2:
         return {}
     spans = np.asarray(rows, dtype=float)
