@@ -60,6 +60,11 @@ def find(name: str) -> ManagedServer | None:
     return next((server for server in servers if server), None)
 
 
+def engine_of(name: str) -> str:
+    """The engine of the managed server of this name; the default one while there is no such server."""
+    return next((engine for engine in _MANAGED if _managing(engine).find(name)), DEFAULT_ENGINE)
+
+
 def servers_place() -> Path:
     """The directory below which managed servers keep their data; it need not exist yet."""
     return home()
