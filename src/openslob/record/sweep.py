@@ -64,18 +64,19 @@ class SweepPoint(_Plain):
 
 
 class SearchRecord(_Plain):
-    """A search over session counts for the most reads/s with a latency within a limit, and what came of it.
+    """A search over session counts for the highest throughput with a latency within a limit, and what came of it.
 
-    ``at`` names the latency: ``mean`` is the mean of a read by the engine's own clock, ``p50`` and so on are
-    percentiles of the most frequent operation. ``sessions`` is the answer, None while there is none; ``why`` says what
-    ended the search.
+    ``at`` is ``mean`` or a percentile such as ``p99`` of the latency of the most frequent operation. ``throughput`` is
+    the metric that was maximised. ``sessions`` is the answer, None while there is none or when even one session is too
+    slow; ``why`` says what ended the search, None while it goes on.
     """
 
     limit_us: float
     at: str
     most_sessions: int
+    throughput: str | None = None
     sessions: int | None = None
-    reads_per_s: float | None = None
+    best: float | None = None
     latency_us: float | None = None
     why: str | None = None
 
@@ -140,6 +141,12 @@ class SweepRecord(_Plain):
         by_number = {point.number: point for point in changed}
         points = tuple(by_number.get(point.number, point) for point in self.points)
         return self.model_copy(update={"points": points}).judged()
+
+    def with_failures_pending(self) -> Self:
+        """The record in which what failed or was skipped is to be run again."""
+        again = {"state": PointState.PENDING, "run": None, "error": None}
+        bad = (PointState.FAILED, PointState.SKIPPED)
+        return self.with_points([point.model_copy(update=again) for point in self.points if point.state in bad])
 
     def judged(self) -> Self:
         """The record with the status that its points give it."""
