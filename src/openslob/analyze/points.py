@@ -52,7 +52,8 @@ class Point:
     by kind of operation.
 
     ``record_ids`` are the repeats behind the means; ``left_out`` are runs that failed or were interrupted, by id with
-    the reason. ``failed`` maps each verdict that fails in at least one repeat to its sentence.
+    the reason. ``failed`` maps each verdict that fails in at least one repeat to its sentence; ``held`` are those that
+    hold in every repeat.
     """
 
     sessions: int
@@ -63,6 +64,7 @@ class Point:
     latency: Mapping[str, Mapping[str, Estimate]]
     failed: Mapping[str, str]
     limit: Limit | None
+    held: frozenset[str] = frozenset()
 
     def mean(self, name: str) -> float | None:
         """Mean of a figure by its `figure` name; None when it is not known."""
@@ -121,6 +123,7 @@ def _point(runs: Sequence[Run]) -> Point:
         latency={kind: {name: _latency(good, kind, name) for name in LATENCIES} for kind in kinds},
         failed=_failed(runs),
         limit=_limit([run.record for run in good]),
+        held=_held([run.record for run in good]),
     )
 
 
@@ -160,6 +163,11 @@ def _failed(runs: Sequence[Run]) -> dict[str, str]:
             if verdict.verdict is Holds.FAILS:
                 failed.setdefault(verdict.name, verdict.why)
     return failed
+
+
+def _held(records: Sequence[RunRecord]) -> frozenset[str]:
+    each = [{one.name for one in record.verdicts if one.verdict is Holds.HOLDS} for record in records]
+    return frozenset(set.intersection(*each)) if each else frozenset()
 
 
 def _limit(records: Sequence[RunRecord]) -> Limit | None:

@@ -10,17 +10,20 @@ from typing import Any
 from openslob.analyze.compare import Comparison, Mismatch, Pair
 from openslob.analyze.difference import DETECT_PCT, MOST_REPEATS, Difference, Outcome
 from openslob.analyze.gate import Judged, Judgement
-from openslob.analyze.intervals import Basis, Estimate
+from openslob.analyze.intervals import Basis
 from openslob.analyze.lines import axes_for
 from openslob.analyze.points import Point
 from openslob.metrics import METRICS
 from openslob.report.format import MISSING, pairs, quantity, shortened, table, wrapped
+from openslob.report.reading import REACHED_DEVICE
 
 _MOST_POINTS_NAMED = 8
 _WIDEST_VALUE = 60
 # A wider interval says only that nothing is known.
 _WIDEST_SHOWN = 100
-_CHANGE_HEAD = ("B against A", "95 % interval", "", f"runs for {DETECT_PCT:g} %")
+_CHANGE_HEAD = ("B against A", "difference", "runs*")
+_NEEDED = f"* How many runs a side would show a change of {DETECT_PCT:g} %, at the spread seen here."
+_IN_TABLE = {Outcome.NOT_SHOWN: "not shown", Outcome.NOT_ENOUGH: "no data"}
 _SHOWN = (Outcome.BETTER, Outcome.WORSE, Outcome.DIFFERENT)
 # What a reader asks first; other figures are in the text when they differ, and in JSON always.
 _MAIN = (
@@ -34,6 +37,7 @@ def render_comparison(comparison: Comparison, judgements: Sequence[Judgement] = 
     """The comparison in words and tables."""
     found = answers(comparison)
     several = len(comparison.pairs) > 1
+    physical = all(REACHED_DEVICE in point.held for pair in comparison.pairs for point in (pair.a, pair.b))
     rows = {name: one for name, one in found.items() if _worth(name, one)}
     lines = [
         *_sides(comparison),
@@ -42,8 +46,8 @@ def render_comparison(comparison: Comparison, judgements: Sequence[Judgement] = 
         *wrapped(summary(comparison)),
         *_mismatches(comparison),
         "",
-        *(_mean_table(rows) if several else _value_table(rows)),
-        *(_point_table(comparison) if several else []),
+        *(_mean_table(rows, physical) if several else _value_table(rows, physical)),
+        *(_point_table(comparison, physical) if several else []),
         *_remarks(comparison),
     ]
     return "\n".join(lines) + "\n"
@@ -89,10 +93,11 @@ def mismatch_lines(mismatches: Sequence[Mismatch]) -> list[str]:
     return pairs([(each.name, f"{_values(each.a)}  against  {_values(each.b)}") for each in mismatches])
 
 
-def figure_label(name: str) -> str:
-    """How a figure is headed."""
+def figure_label(name: str, physical: bool) -> str:
+    """How a figure is headed; reads are called physical only where every run's verdict says that they were."""
     if name in METRICS:
-        return METRICS[name].label
+        text = METRICS[name].label
+        return text if physical else text.replace("Physical", "Engine").replace("IOPS", "Engine reads")
     kind, at, _ = name.split("_")
     return f"{kind} {'p99.9' if at == 'p999' else at}".capitalize()
 
@@ -130,28 +135,24 @@ def _mismatches(comparison: Comparison) -> list[str]:
     return ["", "Not the same in both, so that a difference may come from it:", *mismatch_lines(comparison.mismatches)]
 
 
-def _value_table(rows: Mapping[str, Difference]) -> list[str]:
+def _value_table(rows: Mapping[str, Difference], physical: bool) -> list[str]:
     head = ("figure", "A", "B", *_CHANGE_HEAD)
-    body = [
-        (figure_label(name), _estimate(one.a, one), _estimate(one.b, one), *_change(one)) for name, one in rows.items()
-    ]
-    return table(head, body)
+    return table(head, [(figure_label(name, physical), *_values_of(one), *_change(one)) for name, one in rows.items()])
 
 
-def _mean_table(rows: Mapping[str, Difference]) -> list[str]:
-    head = ("mean over the points", *_CHANGE_HEAD)
-    return table(head, [(figure_label(name), *_change(one)) for name, one in rows.items()])
+def _mean_table(rows: Mapping[str, Difference], physical: bool) -> list[str]:
+    head = ("mean over the points", *_CHANGE_HEAD[:-1])
+    return table(head, [(figure_label(name, physical), *_change(one)[:-1]) for name, one in rows.items()])
 
 
-def _point_table(comparison: Comparison) -> list[str]:
+def _point_table(comparison: Comparison, physical: bool) -> list[str]:
     """Throughput and latency of every point."""
     axes = axes_for([pair.a for pair in comparison.pairs])
     lines = []
     for figure in (axes.throughput, axes.latency):
         rows = [(pair.label, one) for pair in comparison.pairs if (one := _of(pair, figure))]
-        head = (figure_label(rows[0][1].figure) if rows else figure, "A", "B", *_CHANGE_HEAD)
-        body = [(label, _estimate(one.a, one), _estimate(one.b, one), *_change(one)) for label, one in rows]
-        lines += ["", *table(head, body)]
+        head = (figure_label(rows[0][1].figure, physical) if rows else figure, "A", "B", *_CHANGE_HEAD)
+        lines += ["", *table(head, [(label, *_values_of(one), *_change(one)) for label, one in rows])]
     return lines
 
 
@@ -160,16 +161,26 @@ def _of(pair: Pair, figure: str) -> Difference | None:
     return pair.differences.get(f"{pair.a.main_kind}_{at}" if kind == "op" else figure)
 
 
-def _change(one: Difference) -> tuple[str, str, str, str]:
-    """Change, interval, outcome, and how many runs a side would show a small one."""
+def _change(one: Difference) -> tuple[str, str, str]:
+    """Change with its interval, whether a difference is shown, and how many runs a side would show a small one."""
     in_points = one.unit == "%" and one.change is not None
-    show = _points if in_points else _signed
+    unit = "pt" if in_points else "%"
     percent, plain = (one.pct, one.pct_low, one.pct_high), (one.change, one.change_low, one.change_high)
-    change, low, high = plain if in_points else percent
-    interval = MISSING if low is None or high is None else f"{show(low)} … {show(high)}"
-    if change is not None and high is not None and high - change > _WIDEST_SHOWN:
-        interval = f"beyond ±{_WIDEST_SHOWN} %"
-    return show(change), interval, one.outcome.value, _needed(one)
+    return (
+        _interval(*(plain if in_points else percent), unit),
+        _IN_TABLE.get(one.outcome, one.outcome.value),
+        _needed(one),
+    )
+
+
+def _interval(change: float | None, low: float | None, high: float | None, unit: str) -> str:
+    """``+5.1 ± 1.2 %``; a change in percentage points ends in pt, because half of 2 % is not half of everything."""
+    if change is None:
+        return MISSING
+    if low is None or high is None:
+        return f"{change:+.1f} {unit}"
+    half = (high - low) / 2
+    return f"{change:+.1f} ± {half:.1f} {unit}" if half <= _WIDEST_SHOWN else f"{change:+.1f} ± >{_WIDEST_SHOWN} {unit}"
 
 
 def _needed(one: Difference) -> str:
@@ -178,20 +189,8 @@ def _needed(one: Difference) -> str:
     return f"{MOST_REPEATS}+" if one.repeats_needed == MOST_REPEATS else str(one.repeats_needed)
 
 
-def _estimate(estimate: Estimate, one: Difference) -> str:
-    text = figure_text(estimate.mean, one.unit)
-    if estimate.half_width is None or not estimate.mean:
-        return text
-    return f"{text} ± {abs(100 * estimate.half_width / estimate.mean):.1f} %"
-
-
-def _signed(pct: float | None) -> str:
-    return MISSING if pct is None else f"{pct:+.1f} %"
-
-
-def _points(change: float | None) -> str:
-    """Shares differ by percentage points: half of 2 % is not half of everything."""
-    return MISSING if change is None else f"{change:+.1f} pt"
+def _values_of(one: Difference) -> tuple[str, str]:
+    return figure_text(one.a.mean, one.unit), figure_text(one.b.mean, one.unit)
 
 
 def _worth(name: str, one: Difference) -> bool:
@@ -207,12 +206,14 @@ def _remarks(comparison: Comparison) -> list[str]:
     points = [point for pair in comparison.pairs for point in (pair.a, pair.b)]
     within = any(point.metrics["ops_per_s"].basis is Basis.WITHIN_RUN for point in points)
     single = all(len(point.record_ids) < 2 for point in points) and len(comparison.pairs) == 1
+    needed = any(pair.differences[name].repeats_needed for pair in comparison.pairs for name in pair.differences)
     remarks = [
+        *([_NEEDED] if needed else []),
         *_fails(comparison),
         *([f"Only in A: {_named(comparison.only_a)}."] if comparison.only_a else []),
         *([f"Only in B: {_named(comparison.only_b)}."] if comparison.only_b else []),
-        *(["One run a side: ± is the spread within each run; how much runs differ is not known."] if single else []),
-        *(["± of a single run is the spread within it."] if within and not single else []),
+        *(["One run a side: how much runs differ is not known. ± is from the spread within them."] if single else []),
+        *(["± of single runs is from the spread within them."] if within and not single else []),
     ]
     return ["", *(line for text in remarks for line in wrapped(text))] if remarks else []
 
