@@ -12,8 +12,8 @@ from typing import Annotated
 
 import typer
 
+from openslob import api
 from openslob.analyze.limits import latency_figure, parse_latency_us
-from openslob.analyze.points import Run
 from openslob.cli.live import LiveLine, stoppable
 from openslob.cli.loadview import LoadView
 from openslob.cli.options import Several, with_several
@@ -23,7 +23,7 @@ from openslob.disk import existing_parent
 from openslob.engines.registry import servers_place
 from openslob.errors import SlobError, UsageError, VerdictError
 from openslob.record.model import Status
-from openslob.record.sweep import SearchRecord, SweepFolder, SweepRecord, load_sweep, resolve_sweep, sweep_runs
+from openslob.record.sweep import SearchRecord, SweepFolder, SweepRecord, load_sweep, resolve_sweep
 from openslob.report.sweep_text import render_plan, render_sweep
 from openslob.report.text import render
 from openslob.run.observer import ProgressSink
@@ -163,7 +163,7 @@ def _before(step: Step) -> str:
 def _result(folder: SweepFolder, json: bool) -> str:
     if json:
         return folder.record.model_dump_json(indent=1) + "\n"
-    runs = [Run.of(record, point.server) for point, record in sweep_runs(folder.path)]
+    runs = api.load(folder.path).runs if any(point.run for point in folder.record.points) else ()
     return f"{render_sweep(folder.record, runs)}records: {folder.path}\n"
 
 

@@ -21,9 +21,9 @@ from typing import IO, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from openslob.errors import SlobError, UsageError
-from openslob.record.model import RunRecord, Status
+from openslob.record.model import Status
 from openslob.record.scrub import scrubbed
-from openslob.record.store import MARKER_FILE, load, locked_marker, new_folder, running_pid, write_whole
+from openslob.record.store import MARKER_FILE, locked_marker, new_folder, running_pid, write_whole
 
 SWEEP_VERSION = 1
 SWEEP_FILE = "sweep.json"
@@ -233,14 +233,6 @@ def resolve_sweep(wanted: str, results: Path) -> Path:
         return found[0]
     many = f"{len(found)} sweeps begin with {wanted!r}: give more of the id"
     raise UsageError(many if found else f"no sweep in {results} is called {wanted!r} or begins so")
-
-
-def sweep_runs(path: Path) -> list[tuple[SweepPoint, RunRecord]]:
-    """Every point of a sweep that has a run, done or failed, with its record; in the order of the points.
-
-    Runs that were broken off and repeated are not among them. SlobError when a record can't be read.
-    """
-    return [(point, load(path / point.run)) for point in load_sweep(path).points if point.run]
 
 
 def _from_document(document: object, file: Path) -> SweepRecord:
