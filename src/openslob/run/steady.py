@@ -47,7 +47,7 @@ class SteadyWatch:
         for second in range(before, complete):
             begin_ns = self._phase.begin_ns + second * NANOS
             ops = self._tally.ops_between(begin_ns, begin_ns + NANOS)
-            self._timeline.append(TimelinePoint(at_s=second + 1, seconds=1, ops=ops, reads=None, server_cpu_s=None))
+            self._timeline.append(TimelinePoint(second + 1, 1, ops, reads=None, server_cpu_s=None, steal_s=None))
         return complete > before
 
     def finding(self) -> str:
