@@ -9,7 +9,7 @@ import altair as alt
 
 from openslob.analyze.intervals import Estimate
 from openslob.analyze.lines import PointSet
-from openslob.report.charts.petals import doubt
+from openslob.report.charts.petals import SOUND, doubt
 from openslob.report.charts.picture import Panel, Picture, Table
 from openslob.report.charts.theme import Names, coloured, counted, dashed, faded, from_zero, picked, shaped, unit_of
 from openslob.report.format import MISSING, number
@@ -20,6 +20,7 @@ PERCENTILES = {"p50_us": "p50", "p90_us": "p90", "p99_us": "p99", "p999_us": "p9
 FULL_LINES = 2
 FEW = ("p50_us", "p99_us")
 PANEL_HEIGHT = 260
+NOTES = ("Hollow points: a verdict fails. Bars: 95 % intervals.",)
 
 
 def latency_percentiles(points: PointSet) -> Picture:
@@ -32,6 +33,7 @@ def latency_percentiles(points: PointSet) -> Picture:
         title="Latency percentiles over sessions",
         says=f"Latency of an operation ({shown}) over the number of sessions. {_ends(points, 'op_p99_us', 'p99')}",
         panels=(_percentile_panel(rows),) if rows else (),
+        notes=NOTES,
         table=_table(points, {f"op_{name}": PERCENTILES[name] + " (µs)" for name in PERCENTILES}),
     )
 
@@ -47,6 +49,7 @@ def cpu(points: PointSet, names: Names | None = None) -> Picture:
         title=f"CPU, and {names.label(per_cpu)}, over sessions",
         says=" ".join(_ends(points, figure, names.label(figure)) for figure in figures),
         panels=tuple(_panel(rows, figure, names) for figure, rows in panels.items()),
+        notes=NOTES,
         table=_table(points, {figure: names.axis(figure) for figure in ("db_cpu_per_s", *figures)}),
         heights=dict.fromkeys(range(len(panels)), PANEL_HEIGHT),
     )
@@ -74,8 +77,7 @@ def _percentile_panel(rows: list[Row]) -> Panel:
         strokeDash=dashed("percentile", names, each=True), detail=["line:N", "percentile:N"]
     )
     tips = [*_tips("latency (µs)"), alt.Tooltip("percentile:N", title="percentile")]
-    dots = base.mark_point(filled=True, size=55).encode(shape=shaped("line", lines), tooltip=tips)
-    return alt.layer(_bars(base), drawn, dots).add_params(*picks)
+    return alt.layer(_bars(base), drawn, *_dots(base, shaped("line", lines), tips)).add_params(*picks)
 
 
 def _panel(rows: list[Row], figure: str, names: Names) -> Panel:
@@ -85,8 +87,8 @@ def _panel(rows: list[Row], figure: str, names: Names) -> Panel:
     y = alt.Y("value:Q", title=names.axis(figure), scale=scale)
     base = _base(rows).encode(y=y, color=coloured("line", lines), **faded(pick))
     drawn = base.mark_line(strokeWidth=1.8).encode(strokeDash=dashed("line", lines))
-    dots = base.mark_point(filled=True, size=55).encode(shape=shaped("line", lines), tooltip=_tips(names.axis(figure)))
-    return alt.layer(_bars(base), drawn, dots).add_params(pick)
+    dots = _dots(base, shaped("line", lines), _tips(names.axis(figure)))
+    return alt.layer(_bars(base), drawn, *dots).add_params(pick)
 
 
 def _base(rows: list[Row]) -> alt.Chart:
@@ -98,6 +100,13 @@ def _bars(base: alt.Chart) -> alt.Chart:
     known = base.transform_filter("isValid(datum.low)")
     bars: alt.Chart = known.mark_rule(clip=True, strokeWidth=1).encode(y="low:Q", y2="high:Q")
     return bars
+
+
+def _dots(base: alt.Chart, shape: alt.Shape, tips: list[alt.Tooltip]) -> list[alt.Chart]:
+    """The points: filled where every verdict holds, hollow where one fails."""
+    sound = base.transform_filter(alt.datum.doubt == SOUND).mark_point(filled=True, size=55)
+    doubted = base.transform_filter(alt.datum.doubt != SOUND).mark_point(filled=False, size=55, strokeWidth=1.8)
+    return [dots.encode(shape=shape, tooltip=tips) for dots in (sound, doubted)]
 
 
 def _tips(title: str) -> list[alt.Tooltip]:

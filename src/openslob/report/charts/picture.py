@@ -17,6 +17,8 @@ Spec = dict[str, Any]
 Panel = alt.LayerChart | alt.Chart | alt.FacetChart
 # Pixels of a PNG per unit of the drawing: sharp when printed over the width of a page.
 PNG_SCALE = 2.0
+# The Vega-Lite that the specifications are written for, as major and minor number.
+VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
 @dataclass(frozen=True)
@@ -67,12 +69,12 @@ def whole_spec(picture: Picture) -> Spec:
 
 def svg(picture: Picture) -> str:
     """The picture as SVG."""
-    return vl_convert.vegalite_to_svg(whole_spec(picture))
+    return vl_convert.vegalite_to_svg(whole_spec(picture), vl_version=VEGA_LITE)
 
 
 def png(picture: Picture) -> bytes:
     """The picture as PNG."""
-    return vl_convert.vegalite_to_png(whole_spec(picture), scale=PNG_SCALE)
+    return vl_convert.vegalite_to_png(whole_spec(picture), vl_version=VEGA_LITE, scale=PNG_SCALE)
 
 
 def save_all(pictures: Sequence[Picture], folder: Path, ending: str) -> list[Path]:

@@ -27,11 +27,12 @@ CONFIG: dict[str, Any] = {
     "axis": {"gridColor": "#e4e4e4", "domainColor": QUIET, "tickColor": QUIET, "labelFontSize": 12, "titleFontSize": 13,
              "titleFontWeight": "normal", "labelOverlap": True},
     "legend": {"orient": "bottom", "labelFontSize": 12, "titleFontSize": 12, "symbolSize": 110,
-               "symbolStrokeWidth": 2, "labelLimit": 360, "columns": {"expr": "max(1, floor(width / 160))"},
+               "symbolStrokeWidth": 2, "labelLimit": 360,
                "layout": {"bottom": {"direction": "vertical", "anchor": "start", "center": False, "margin": 4}}},
     "title": {"fontSize": 16, "subtitleFontSize": 12, "subtitleColor": "#606060"},
 }  # fmt: skip
-LEGEND = alt.Legend(title=None)
+# Width of a letter and of a symbol with its spaces, in dots: the columns of a legend are as wide as its longest name.
+LETTER, SYMBOL = 7, 40
 _LATENCIES = {
     "mean_us": "mean latency",
     "p50_us": "p50 latency",
@@ -79,12 +80,16 @@ class Sign:
 
 def coloured(field: str, names: Sequence[str], signs: Sequence[Sign] = ()) -> alt.Color:
     """The colour of each name, with a legend where there is more than one. ``signs`` go into the same legend."""
-    return alt.Color(f"{field}:N", scale=_scale(names, COLOURS, signs, [sign.colour for sign in signs]), legend=LEGEND)
+    return alt.Color(
+        f"{field}:N", scale=_scale(names, COLOURS, signs, [sign.colour for sign in signs]), legend=_legend(names, signs)
+    )
 
 
 def shaped(field: str, names: Sequence[str], signs: Sequence[Sign] = ()) -> alt.Shape:
     """The shape of each name's points."""
-    return alt.Shape(f"{field}:N", scale=_scale(names, SHAPES, signs, [sign.shape for sign in signs]), legend=LEGEND)
+    return alt.Shape(
+        f"{field}:N", scale=_scale(names, SHAPES, signs, [sign.shape for sign in signs]), legend=_legend(names, signs)
+    )
 
 
 def dashed(field: str, names: Sequence[str], signs: Sequence[Sign] = (), each: bool = False) -> alt.StrokeDash:
@@ -94,7 +99,7 @@ def dashed(field: str, names: Sequence[str], signs: Sequence[Sign] = (), each: b
     """
     dashes = [list(DASHES[at // (1 if each else len(COLOURS)) % len(DASHES)]) for at in range(len(names))]
     none: list[list[int]] = [[1, 0]] * len(signs)
-    legend = LEGEND if each else None
+    legend = _legend(names, signs) if each else None
     return alt.StrokeDash(f"{field}:N", scale=_scale(names, dashes, signs, none), legend=legend)
 
 
@@ -137,3 +142,8 @@ def _scale(names: Sequence[str], values: Sequence[Any], signs: Sequence[Sign], o
     # Legends of equal domains become one, so that colour, shape and dash of a line stand together in it.
     chosen = [values[at % len(values)] for at in range(len(names))]
     return alt.Scale(domain=[*names, *(sign.name for sign in signs)], range=[*chosen, *of_signs])
+
+
+def _legend(names: Sequence[str], signs: Sequence[Sign]) -> alt.Legend:
+    widest = max((len(name) for name in (*names, *(sign.name for sign in signs))), default=0)
+    return alt.Legend(title=None, columns=alt.expr(f"max(1, floor(width / {LETTER * widest + SYMBOL}))"))

@@ -1,0 +1,218 @@
+"""The page of a sweep, or of any several runs: lines of points, side by side where they are few."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+
+from openslob.analyze.compare import Comparison
+from openslob.analyze.lines import Line, PointSet, point_set
+from openslob.analyze.points import Point, Run
+from openslob.analyze.usl import Scaling
+from openslob.metrics import METRICS
+from openslob.record.model import Holds, RunRecord, Status
+from openslob.report import context
+from openslob.report.answers import figure_with_interval, physical, set_answers
+from openslob.report.charts.comparing import changes, tails
+from openslob.report.charts.over_sessions import cpu, latency_percentiles
+from openslob.report.charts.petals import petals
+from openslob.report.charts.picture import Picture, Table
+from openslob.report.charts.theme import Names
+from openslob.report.comparison import summary
+from openslob.report.format import MISSING, number, percent, size
+from openslob.report.headline import headline
+from openslob.report.html.page import SIGNS, Page, Part, VerdictRow, definitions, spoken, text_part, worst_first
+from openslob.report.reading import shown
+
+# More runs than these are too many columns for a page and too many lines for a picture of tails.
+MOST_SIDE_BY_SIDE = 6
+MOST_REASONS = 3
+_POINT_FIGURES = (
+    "ops_per_s", "pio_read_per_s", "pio_read_mb_per_s", "lio_per_s", "engine_read_latency_us", "redo_mb_per_s",
+    "db_cpu_per_s", "iops_per_db_cpu", "host_cpu_left_pct",
+)  # fmt: skip
+_LATENCIES = ("op_p50_us", "op_p99_us")
+
+
+def several_page(name: str, runs: Sequence[Run], problems: Sequence[str], comparison: Comparison | None = None) -> Page:
+    """The page of ``runs``, called ``name``; with a ``comparison`` of two sides, what changed stands first."""
+    records, points = [run.record for run in runs], point_set(runs)
+    is_physical = physical([record for record in records if record.status is Status.COMPLETE])
+    names = Names(is_physical)
+    few = records if len(records) <= MOST_SIDE_BY_SIDE else []
+    return Page(
+        title=f"{name}: {_on_what(records)}",
+        about=_about(records, points),
+        banners=tuple(_banners(records, problems)),
+        answers=(*([summary(comparison)] if comparison else []), *set_answers(points, is_physical)),
+        verdicts=_verdicts(records),
+        pictures=tuple(picture for picture in _pictures(points, names, few, comparison) if picture and picture.panels),
+        parts=tuple(chain(
+            [_mismatches(comparison)] if comparison and comparison.mismatches else [],
+            [_lines(points, names), _points(points, names)],
+            [_side_by_side(few)] if few else [],
+            [_configuration(points), _runs(records, points)],
+            *(text_part(section(records[-1])) for section in (context.test, context.host, context.server)),
+            [definitions()],
+        )),
+    )  # fmt: skip
+
+
+def _on_what(records: Sequence[RunRecord]) -> str:
+    engines = [record.engine for record in records]
+    products = dict.fromkeys(
+        f"{engine.get('product', 'unknown server')} {engine.get('version', '')}" for engine in engines
+    )
+    hosts = dict.fromkeys(str(host) for record in records if (host := record.environment.get("host")))
+    where = f" on {', '.join(hosts)}" if hosts else ""
+    return f"{' and '.join(products).strip()}{where}"
+
+
+def _about(records: Sequence[RunRecord], points: PointSet) -> str:
+    times = sorted(record.started_at.replace("T", " ").removesuffix("Z") for record in records)
+    return (
+        f"{len(records)} runs from {times[0]} to {times[-1]} UTC: {len(points.points)} points on "
+        f"{len(points.lines)} line{'s' if len(points.lines) > 1 else ''}."
+    )
+
+
+def _banners(records: Sequence[RunRecord], problems: Sequence[str]) -> list[str]:
+    bad = [record for record in records if record.status is not Status.COMPLETE]
+    told = [f"{record.id} is {record.status.value}: {'; '.join(record.errors[:1])}" for record in bad[:MOST_REASONS]]
+    more = [f"and {len(bad) - MOST_REASONS} more runs that are not complete"] if len(bad) > MOST_REASONS else []
+    return [*told, *more, *problems]
+
+
+def _pictures(
+    points: PointSet, names: Names, few: Sequence[RunRecord], comparison: Comparison | None
+) -> list[Picture | None]:
+    sized = "pio_read_mb_per_s" if points.axes.throughput.startswith("pio") else None
+    return [
+        changes(comparison, names) if comparison else None,
+        petals(points, points.axes.throughput, names),
+        petals(points, sized, names) if sized else None,
+        latency_percentiles(points),
+        cpu(points, names),
+        tails([(record.id, record) for record in few]) if len(few) > 1 else None,
+    ]
+
+
+def _verdicts(records: Sequence[RunRecord]) -> tuple[VerdictRow, ...]:
+    names = dict.fromkeys(verdict.name for record in records for verdict in record.verdicts)
+    return worst_first([_verdict(name, records) for name in names])
+
+
+def _verdict(name: str, records: Sequence[RunRecord]) -> VerdictRow:
+    """What the verdict of this name says in all runs: the worst outcome, in how many, and the first reason."""
+    given = [(record, each) for record in records for each in record.verdicts if each.name == name]
+    outcome = next(each for each in SIGNS if any(verdict.verdict is each for _, verdict in given))
+    same = [(record, verdict) for record, verdict in given if verdict.verdict is outcome]
+    told = f"{SIGNS[outcome][1]} in {len(same)} of {len(given)}"
+    record, verdict = same[0]
+    why = verdict.why if outcome is Holds.HOLDS else f"{_which(record)}: {verdict.why}"
+    return VerdictRow(outcome, told, spoken(name), why)
+
+
+def _which(record: RunRecord) -> str:
+    return f"{record.spec.get('sessions')} sessions, {record.spec.get('update_pct')} % updates"
+
+
+def _mismatches(comparison: Comparison) -> Part:
+    rows = tuple(
+        (spoken(each.name), ", ".join(map(str, each.a)) or MISSING, ", ".join(map(str, each.b)) or MISSING)
+        for each in comparison.mismatches
+    )
+    lines = ("What is not the same on both sides may be why the figures differ.",)
+    return Part("What makes the two sides hard to compare", lines, Table(("parameter or fact", "A", "B"), rows))
+
+
+def _lines(points: PointSet, names: Names) -> Part:
+    head = (
+        "line", "knee", "at the knee", "peak", "at the peak", "then", "limited by", "one session gives", "serial σ",
+        "coherence κ", "R²", "remark",
+    )  # fmt: skip
+    unit = (
+        f"Throughput is {names.axis(points.axes.throughput)}; σ, κ and R² are those of the Universal Scalability Law."
+    )
+    return Part("The lines", (unit,), Table(head, tuple(_line(line) for line in points.lines)))
+
+
+def _line(line: Line) -> tuple[str, ...]:
+    knee, peak, fit = line.knee, line.peak, line.scaling
+    limit = f"{line.exhausted.limit.resource} from {line.exhausted.sessions} sessions on" if line.exhausted else MISSING
+    law = (
+        (number(fit.lambda_per_s), number(fit.sigma), number(fit.kappa), number(fit.r2))
+        if isinstance(fit, Scaling)
+        else (MISSING,) * 4
+    )
+    why = "; ".join(filter(None, (line.shape.why, "" if isinstance(fit, Scaling) else fit.why)))
+    turn = line.shape.turn.value if line.shape.turn else MISSING
+    return (line.label, *_at(line, knee), *_at(line, peak), turn, limit, *law, why)
+
+
+def _at(line: Line, point: Point | None) -> tuple[str, str]:
+    if point is None:
+        return MISSING, MISSING
+    return f"{point.sessions} sessions", figure_with_interval(point.figure(line.axes.throughput))
+
+
+def _points(points: PointSet, names: Names) -> Part:
+    head = (
+        "line",
+        "sessions",
+        "runs",
+        *(names.axis(name) for name in (*_POINT_FIGURES, *_LATENCIES)),
+        "verdicts that fail",
+    )
+    rows = tuple(
+        (
+            line.label, str(point.sessions), str(len(point.record_ids)),
+            *(figure_with_interval(point.figure(name)) for name in (*_POINT_FIGURES, *_LATENCIES)),
+            ", ".join(map(spoken, point.failed)) or "none",
+        )
+        for line in points.lines
+        for point in line.points
+    )  # fmt: skip
+    return Part(
+        "The points", ("Means over the runs, ± half of the 95 % interval where it is known.",), Table(head, rows)
+    )
+
+
+def _side_by_side(records: Sequence[RunRecord]) -> Part:
+    rows = tuple((METRICS[name].label, *(shown(record, name) for record in records)) for name in METRICS)
+    lines = tuple(f"{record.id}: {headline(record)}" for record in records)
+    return Part("Side by side", lines, Table(("figure", *(record.id for record in records)), rows))
+
+
+def _configuration(points: PointSet) -> Part:
+    varied = tuple(
+        (spoken(name), ", ".join(dict.fromkeys(_value(name, line.key.get(name)) for line in points.lines)))
+        for name in points.varying
+    )
+    sessions = ", ".join(str(count) for count in sorted({point.sessions for point in points.points}))
+    common = tuple((spoken(name), _value(name, value)) for name, value in points.common.items())
+    table = Table(("parameter", "value"), (("sessions", sessions), *varied, *common))
+    return Part("Configuration", ("What was varied stands first; the rest is the same in all runs.",), table)
+
+
+def _value(name: str, value: object) -> str:
+    if value is None:
+        return MISSING
+    if name.endswith(("_bytes", "block_size")) and isinstance(value, int):
+        return size(value)
+    if name.endswith("_pct") and isinstance(value, (int, float)):
+        return percent(value)
+    return str(value)
+
+
+def _runs(records: Sequence[RunRecord], points: PointSet) -> Part:
+    head = ("id", "started (UTC)", "status", "sessions", "seed", "left out because")
+    left_out = {run: why for point in points.points for run, why in point.left_out.items()}
+    rows = tuple(
+        (
+            record.id, record.started_at, record.status.value, str(record.spec.get("sessions")),
+            str(record.spec.get("seed")), left_out.get(record.id, ""),
+        )
+        for record in records
+    )  # fmt: skip
+    return Part("The runs", table=Table(head, rows))
