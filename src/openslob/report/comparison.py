@@ -122,11 +122,11 @@ def _side(name: str, points: Sequence[Point]) -> str:
 
 def _judged(judgements: Sequence[Judgement]) -> list[str]:
     said = {Judged.TRIPPED: "✗", Judged.UNTOLD: "?", Judged.HELD: "✓"}
-    lines = [
+    texts = [
         f"{said[each.judged]} {each.condition.text}: {each.judged.value}{f' ({each.why})' if each.why else ''}"
         for each in judgements
     ]
-    return [*lines, ""] if lines else []
+    return [*(line for text in texts for line in wrapped(text, later="  ")), ""] if texts else []
 
 
 def _mismatches(comparison: Comparison) -> list[str]:
@@ -212,8 +212,8 @@ def _remarks(comparison: Comparison) -> list[str]:
         *_fails(comparison),
         *([f"Only in A: {_named(comparison.only_a)}."] if comparison.only_a else []),
         *([f"Only in B: {_named(comparison.only_b)}."] if comparison.only_b else []),
-        *(["One run a side: how much runs differ is not known. ± is from the spread within them."] if single else []),
-        *(["± of single runs is from the spread within them."] if within and not single else []),
+        *(["One run a side: how much runs differ from each other is not known."] if single else []),
+        *(["± of single runs is from the spread within them."] if within else []),
     ]
     return ["", *(line for text in remarks for line in wrapped(text))] if remarks else []
 
