@@ -11,7 +11,6 @@ from openslob.record.model import Holds, RunRecord
 from openslob.report.format import micros, number, percent, size
 from openslob.report.reading import REACHED_DEVICE, outcome, value
 
-
 # Below this share of block visits a run's reads are stragglers, of which nothing is said.
 _READS_MATTER = 0.001
 

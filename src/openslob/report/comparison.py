@@ -77,7 +77,7 @@ def summary(comparison: Comparison) -> str:
     counts = Counter(one.outcome for name, one in answers(comparison).items() if not _nothing(one))
     told = sum(counts[outcome] for outcome in (*_SHOWN, Outcome.NOT_SHOWN))
     if not told:
-        return "Not enough data to tell B from A: repeat the runs."
+        return "Not enough data to tell B from A: repeat the runs, at least three times a side."
     parts = [f"{outcome.value} in {counts[outcome]}" for outcome in _SHOWN if counts[outcome]]
     words = f"{', '.join(parts)} of {told} figures" if parts else f"no difference is shown in any of {told} figures"
     text = f"B against A: {words}"

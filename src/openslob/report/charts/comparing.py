@@ -103,8 +103,8 @@ def tails(records: Sequence[tuple[str, RunRecord]]) -> Picture | None:
         .encode(
             x=alt.X("us:Q", title="latency of an operation (µs)", scale=from_zero([row["us"] for row in rows])),
             y=alt.Y("share_pct:Q", title="operations that took so long or longer (%)", scale=y_scale),
-            color=coloured("run", runs),
-            strokeDash=dashed("run", runs, each=True),
+            color=coloured("run", runs, outlined=True),
+            strokeDash=dashed("run", runs, outlined=True),
             tooltip=[alt.Tooltip("run:N", title="run")],
             **faded(pick),
         )

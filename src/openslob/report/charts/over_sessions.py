@@ -74,7 +74,7 @@ def _percentile_panel(rows: list[Row]) -> Panel:
     y = alt.Y("value:Q", title="latency of an operation (µs)", scale=_reach(rows))
     base = _base(rows).encode(y=y, color=coloured("line", lines), **faded(*picks))
     drawn = base.mark_line(strokeWidth=1.8).encode(
-        strokeDash=dashed("percentile", names, each=True), detail=["line:N", "percentile:N"]
+        strokeDash=dashed("percentile", names, outlined=True), detail=["line:N", "percentile:N"]
     )
     tips = [*_tips("latency (µs)"), alt.Tooltip("percentile:N", title="percentile")]
     return alt.layer(_bars(base), drawn, *_dots(base, shaped("line", lines), tips)).add_params(*picks)

@@ -136,7 +136,7 @@ def _panel(points: PointSet, rows: list[Row], throughput: str, names: Names) -> 
     picks = [picked("colour", "picked_colour"), *([picked("dash", "picked_dash")] if two else [])]
     signs = _signs_among(rows)
     colour = coloured("colour", colours, () if two else signs)
-    shape, dash = shaped("dash", dashes, signs), dashed("dash", dashes, signs, each=two)
+    shape, dash = shaped("dash", dashes, signs, two), dashed("dash", dashes, signs, two)
     base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=y, **faded(*picks))
     between = alt.Chart(alt.InlineData(values=arrow_rows(rows, {"x": is_log(x_scale), "y": is_log(y_scale)})))
     return alt.layer(
@@ -145,7 +145,7 @@ def _panel(points: PointSet, rows: list[Row], throughput: str, names: Names) -> 
         _arrows(between, x_scale, y_scale, colour).encode(**faded(*picks)),
         *_dots(base, colour, shape, _tooltips(throughput, points.axes.latency, names)),
         _labels(base, colour, rows),
-        *(_signed(base, shaped("sign", dashes, signs), sign) for sign in signs),
+        *(_signed(base, shaped("sign", dashes, signs, two), sign) for sign in signs),
     ).add_params(*picks)
 
 

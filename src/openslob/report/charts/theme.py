@@ -27,7 +27,7 @@ CONFIG: dict[str, Any] = {
     "axis": {"gridColor": "#e4e4e4", "domainColor": QUIET, "tickColor": QUIET, "labelFontSize": 12, "titleFontSize": 13,
              "titleFontWeight": "normal", "labelOverlap": True},
     "legend": {"orient": "bottom", "labelFontSize": 12, "titleFontSize": 12, "symbolSize": 110,
-               "symbolStrokeWidth": 2, "labelLimit": 360,
+               "labelLimit": 360,
                "layout": {"bottom": {"direction": "vertical", "anchor": "start", "center": False, "margin": 4}}},
     "title": {"fontSize": 16, "subtitleFontSize": 12, "subtitleColor": "#606060"},
 }  # fmt: skip
@@ -78,29 +78,31 @@ class Sign:
     colour: str = QUIET
 
 
-def coloured(field: str, names: Sequence[str], signs: Sequence[Sign] = ()) -> alt.Color:
-    """The colour of each name, with a legend where there is more than one. ``signs`` go into the same legend."""
-    return alt.Color(
-        f"{field}:N", scale=_scale(names, COLOURS, signs, [sign.colour for sign in signs]), legend=_legend(names, signs)
-    )
+def coloured(field: str, names: Sequence[str], signs: Sequence[Sign] = (), outlined: bool = False) -> alt.Color:
+    """The colour of each name, with a legend; ``signs`` stand in the same legend.
 
-
-def shaped(field: str, names: Sequence[str], signs: Sequence[Sign] = ()) -> alt.Shape:
-    """The shape of each name's points."""
-    return alt.Shape(
-        f"{field}:N", scale=_scale(names, SHAPES, signs, [sign.shape for sign in signs]), legend=_legend(names, signs)
-    )
-
-
-def dashed(field: str, names: Sequence[str], signs: Sequence[Sign] = (), each: bool = False) -> alt.StrokeDash:
-    """The dash of each name's line; in the legend when ``each`` has its own.
-
-    Else the colours' first round is solid, the next dashed, and so on: shapes in the legend tell them apart.
+    ``outlined``: what the legend shows are strokes and outlines, as those of lines without points, and not solid.
     """
-    dashes = [list(DASHES[at // (1 if each else len(COLOURS)) % len(DASHES)]) for at in range(len(names))]
+    scale = _scale(names, COLOURS, signs, [sign.colour for sign in signs])
+    return alt.Color(f"{field}:N", scale=scale, legend=_legend(names, signs, outlined))
+
+
+def shaped(field: str, names: Sequence[str], signs: Sequence[Sign] = (), outlined: bool = False) -> alt.Shape:
+    """The shape of each name's points."""
+    scale = _scale(names, SHAPES, signs, [sign.shape for sign in signs])
+    return alt.Shape(f"{field}:N", scale=scale, legend=_legend(names, signs, outlined))
+
+
+def dashed(field: str, names: Sequence[str], signs: Sequence[Sign] = (), outlined: bool = False) -> alt.StrokeDash:
+    """The dash of each name's line: one of its own where it is all that tells them apart (``outlined``).
+
+    Else the colours' first round is solid, the next dashed, and so on.
+    """
+    round_of = 1 if outlined else len(COLOURS)
+    dashes = [list(DASHES[at // round_of % len(DASHES)]) for at in range(len(names))]
     none: list[list[int]] = [[1, 0]] * len(signs)
-    legend = _legend(names, signs) if each else None
-    return alt.StrokeDash(f"{field}:N", scale=_scale(names, dashes, signs, none), legend=legend)
+    scale = _scale(names, dashes, signs, none)
+    return alt.StrokeDash(f"{field}:N", scale=scale, legend=_legend(names, signs, outlined))
 
 
 def picked(field: str, name: str) -> alt.Parameter:
@@ -139,11 +141,12 @@ def counted(counts: Sequence[int]) -> alt.X:
 
 
 def _scale(names: Sequence[str], values: Sequence[Any], signs: Sequence[Sign], of_signs: Sequence[Any]) -> alt.Scale:
-    # Legends of equal domains become one, so that colour, shape and dash of a line stand together in it.
     chosen = [values[at % len(values)] for at in range(len(names))]
     return alt.Scale(domain=[*names, *(sign.name for sign in signs)], range=[*chosen, *of_signs])
 
 
-def _legend(names: Sequence[str], signs: Sequence[Sign]) -> alt.Legend:
+def _legend(names: Sequence[str], signs: Sequence[Sign], outlined: bool) -> alt.Legend:
+    # Legends of equal domains become one, and so must be equal in everything.
     widest = max((len(name) for name in (*names, *(sign.name for sign in signs))), default=0)
-    return alt.Legend(title=None, columns=alt.expr(f"max(1, floor(width / {LETTER * widest + SYMBOL}))"))
+    columns = alt.expr(f"max(1, floor(width / {LETTER * widest + SYMBOL}))")
+    return alt.Legend(title=None, columns=columns, symbolStrokeWidth=2 if outlined else 0)

@@ -23,7 +23,7 @@ def page_for(sides: Sides, runs: Sequence[Run], folders: Sequence[Path], problem
     """
     if len(runs) == 1:
         return run_page(runs[0].record, folders[0])
-    name = ", ".join(side for side, _ in sides)
+    name = ", ".join(Path(side).name or side for side, _ in sides)
     if len(sides) != 2:
         return several_page(name, runs, problems)
     (name_a, a), (name_b, b) = sides

@@ -5,13 +5,16 @@
   const options = { renderer: "svg", actions: false, mode: "vega-lite", tooltip: { theme: "custom" } };
   const charts = Array.from(document.querySelectorAll(".chart"));
   const drawn = charts.map(function (element) {
-    return vegaEmbed(element, specs[Number(element.dataset.spec)], options).catch(function (error) {
+    return vegaEmbed(element, specs[Number(element.dataset.spec)], options).then(function (result) {
+      // The legend's columns follow the width, which is known only now: room is made for its rows in a second pass.
+      return result.view.resize().runAsync();
+    }).catch(function (error) {
       element.textContent = "This picture can't be drawn: " + error.message;
       throw error;
     });
   });
-  window.charts = Promise.all(drawn).then(function (results) {
-    document.documentElement.dataset.charts = String(results.length);
-    return results.map(function (result) { return result.view; });
+  window.charts = Promise.all(drawn).then(function (views) {
+    document.documentElement.dataset.charts = String(views.length);
+    return views;
   });
 })();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -33,22 +34,25 @@ def render_page(page: Page) -> str:
     return _template().render(
         page=page,
         pictures=pictures,
-        specs=_script(json.dumps(specs, ensure_ascii=False, separators=(",", ":"))),
+        specs=_json(specs),
         library=_library() if specs else "",
         style=Markup(_file("style.css")),
         script=Markup(_file("draw.js")),
     )
 
 
+def _json(data: object) -> Markup:
+    """JSON that can stand in a script element: without "<" nothing in it can end that element."""
+    return Markup(json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"))
+
+
 @cache
 def _library() -> Markup:
     """Vega, Vega-Lite and vega-embed as one script."""
-    return _script(vl_convert.javascript_bundle(_GLOBALS, VEGA_LITE))
-
-
-def _script(text: str) -> Markup:
-    # "</" would end the script element; in JSON and in JavaScript strings and patterns "<\\/" is the same.
-    return Markup(text.replace("</", "<\\/").replace("<!--", "<\\!--"))
+    # A string or pattern of the library with "</script" in it would end the element; "<\/script" is the same text.
+    return Markup(
+        re.sub("</(script)", r"<\\/\1", vl_convert.javascript_bundle(_GLOBALS, VEGA_LITE), flags=re.IGNORECASE)
+    )
 
 
 @cache

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
+from dataclasses import replace
 
 from openslob.analyze.compare import Comparison
-from openslob.analyze.lines import Line, PointSet, point_set
+from openslob.analyze.lines import CACHED, PHYSICAL, Axes, Line, PointSet, axes_for, point_set
 from openslob.analyze.points import Point, Run
 from openslob.analyze.usl import Scaling
 from openslob.metrics import METRICS
@@ -31,31 +31,48 @@ _POINT_FIGURES = (
     "ops_per_s", "pio_read_per_s", "pio_read_mb_per_s", "lio_per_s", "engine_read_latency_us", "redo_mb_per_s",
     "db_cpu_per_s", "iops_per_db_cpu", "host_cpu_left_pct",
 )  # fmt: skip
+_LAST = (context.test, context.host, context.server)
 _LATENCIES = ("op_p50_us", "op_p99_us")
 
 
 def several_page(name: str, runs: Sequence[Run], problems: Sequence[str], comparison: Comparison | None = None) -> Page:
     """The page of ``runs``, called ``name``; with a ``comparison`` of two sides, what changed stands first."""
-    records, points = [run.record for run in runs], point_set(runs)
+    records, sets = [run.record for run in runs], point_sets(runs)
     is_physical = physical([record for record in records if record.status is Status.COMPLETE])
     names = Names(is_physical)
     few = records if len(records) <= MOST_SIDE_BY_SIDE else []
+    compared = [changes(comparison, names)] if comparison else []
+    side_by_side = [tails([(record.id, record) for record in few])] if len(few) > 1 else []
+    drawn = [picture for points in sets for picture in _pictures(points, names, len(sets) > 1)]
     return Page(
         title=f"{name}: {_on_what(records)}",
-        about=_about(records, points),
+        about=_about(records, sets),
         banners=tuple(_banners(records, problems)),
-        answers=(*([summary(comparison)] if comparison else []), *set_answers(points, is_physical)),
+        answers=(
+            *([summary(comparison)] if comparison else []),
+            *(answer for points in sets for answer in set_answers(points, is_physical)),
+        ),
         verdicts=_verdicts(records),
-        pictures=tuple(picture for picture in _pictures(points, names, few, comparison) if picture and picture.panels),
-        parts=tuple(chain(
-            [_mismatches(comparison)] if comparison and comparison.mismatches else [],
-            [_lines(points, names), _points(points, names)],
-            [_side_by_side(few)] if few else [],
-            [_configuration(points), _runs(records, points)],
-            *(text_part(section(records[-1])) for section in (context.test, context.host, context.server)),
-            [definitions()],
-        )),
-    )  # fmt: skip
+        pictures=tuple(each for each in (*compared, *drawn, *side_by_side) if each and each.panels),
+        parts=(
+            *([_mismatches(comparison)] if comparison and comparison.mismatches else []),
+            *(part for points in sets for part in (_lines(points, names), _points(points, names))),
+            *([_side_by_side(few)] if few else []),
+            _configuration(point_set(runs)),
+            _runs(records, sets),
+            *(part for section in _LAST for part in text_part(section(records[-1]))),
+            definitions(),
+        ),
+    )
+
+
+def point_sets(runs: Sequence[Run]) -> list[PointSet]:
+    """The runs that read first, then those that find their blocks in the cache: their figures share no axes."""
+    by_axes: dict[Axes, set[str]] = {PHYSICAL: set(), CACHED: set()}
+    for line in point_set(runs).lines:
+        ids = by_axes[axes_for(line.points)]
+        ids.update(run for point in line.points for run in (*point.record_ids, *point.left_out))
+    return [point_set([run for run in runs if run.record.id in ids], axes) for axes, ids in by_axes.items() if ids]
 
 
 def _on_what(records: Sequence[RunRecord]) -> str:
@@ -68,11 +85,12 @@ def _on_what(records: Sequence[RunRecord]) -> str:
     return f"{' and '.join(products).strip()}{where}"
 
 
-def _about(records: Sequence[RunRecord], points: PointSet) -> str:
+def _about(records: Sequence[RunRecord], sets: Sequence[PointSet]) -> str:
     times = sorted(record.started_at.replace("T", " ").removesuffix("Z") for record in records)
+    lines, points = (sum(map(len, each)) for each in zip(*((one.lines, one.points) for one in sets), strict=True))
     return (
-        f"{len(records)} runs from {times[0]} to {times[-1]} UTC: {len(points.points)} points on "
-        f"{len(points.lines)} line{'s' if len(points.lines) > 1 else ''}."
+        f"{len(records)} run{'s' if len(records) > 1 else ''} from {times[0]} to {times[-1]} UTC: {points} points on "
+        f"{lines} line{'s' if lines > 1 else ''}."
     )
 
 
@@ -83,18 +101,19 @@ def _banners(records: Sequence[RunRecord], problems: Sequence[str]) -> list[str]
     return [*told, *more, *problems]
 
 
-def _pictures(
-    points: PointSet, names: Names, few: Sequence[RunRecord], comparison: Comparison | None
-) -> list[Picture | None]:
-    sized = "pio_read_mb_per_s" if points.axes.throughput.startswith("pio") else None
-    return [
-        changes(comparison, names) if comparison else None,
+def _pictures(points: PointSet, names: Names, is_one_of_two: bool) -> list[Picture]:
+    """The pictures of a set of points; those of one of two sets say by their names and titles of which."""
+    reads = points.axes == PHYSICAL
+    pictures = [
         petals(points, points.axes.throughput, names),
-        petals(points, sized, names) if sized else None,
+        *([petals(points, "pio_read_mb_per_s", names)] if reads else []),
         latency_percentiles(points),
         cpu(points, names),
-        tails([(record.id, record) for record in few]) if len(few) > 1 else None,
     ]
+    if not is_one_of_two:
+        return pictures
+    kind = "reading" if reads else "cached"
+    return [replace(each, name=f"{each.name}-{kind}", title=f"{each.title}: {kind} runs") for each in pictures]
 
 
 def _verdicts(records: Sequence[RunRecord]) -> tuple[VerdictRow, ...]:
@@ -205,9 +224,9 @@ def _value(name: str, value: object) -> str:
     return str(value)
 
 
-def _runs(records: Sequence[RunRecord], points: PointSet) -> Part:
+def _runs(records: Sequence[RunRecord], sets: Sequence[PointSet]) -> Part:
     head = ("id", "started (UTC)", "status", "sessions", "seed", "left out because")
-    left_out = {run: why for point in points.points for run, why in point.left_out.items()}
+    left_out = {run: why for points in sets for point in points.points for run, why in point.left_out.items()}
     rows = tuple(
         (
             record.id, record.started_at, record.status.value, str(record.spec.get("sessions")),
