@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from openslob.analyze.intervals import Estimate
+from openslob.analyze.lines import Line, PointSet
 from openslob.analyze.points import LATENCIES, Parameters, ParameterValue, Point, Run
+from openslob.analyze.usl import Scaling
 from openslob.method import OpKind
 from openslob.metrics import METRICS
 from openslob.record.model import Holds
@@ -27,6 +29,30 @@ def point_rows(points: Sequence[Point]) -> list[Row]:
     """One row a point: parameters, number of repeats, and of each figure its mean and half its interval's width."""
     names = _names([point.parameters for point in points])
     return [_point_row(point, names) for point in points]
+
+
+def line_rows(found: PointSet) -> list[Row]:
+    """One row a line: what it is, its knee and peak, what was exhausted there, and how it scales."""
+    return [_line_row(line) for line in found.lines]
+
+
+def _line_row(line: Line) -> Row:
+    rates = dict.fromkeys((line.axes.throughput, "pio_read_mb_per_s"))
+    row: Row = {"line": line.label}
+    for name, point in (("knee", line.knee), ("peak", line.peak)):
+        row[f"{name}_sessions"] = point.sessions if point else None
+        row |= {f"{name}_{rate}": point.mean(rate) if point else None for rate in rates}
+        row[f"{name}_latency_us"] = point.mean(line.axes.latency) if point else None
+    row |= {"turn": line.shape.turn.value if line.shape.turn else None, "note": line.shape.why or None}
+    limit = line.exhausted
+    row |= {"limit": limit.limit.resource if limit else None, "limit_from_sessions": limit.sessions if limit else None}
+    fit = line.scaling if isinstance(line.scaling, Scaling) else None
+    return row | {
+        "usl_lambda_per_s": fit.lambda_per_s if fit else None,
+        "usl_sigma": fit.sigma if fit else None,
+        "usl_kappa": fit.kappa if fit else None,
+        "usl_r2": fit.r2 if fit else None,
+    }
 
 
 def _run_row(run: Run, names: Sequence[str]) -> Row:

@@ -1,4 +1,4 @@
-"""A workbook with native charts: the petals over IOPS and over MB/s, and the data they are drawn from."""
+"""A workbook with native charts: the petals over IOPS and over MB/s, lines' knees and peaks, and all the data."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from typing import Any
 import xlsxwriter
 
 from openslob.analyze.lines import PHYSICAL, Line, PointSet
-from openslob.export.tidy import INTERVAL, Row
+from openslob.export.tidy import INTERVAL, Row, line_rows
 from openslob.metrics import METRICS
 
-_POINTS, _RUNS, _CHARTS, _FIGURES = "Points", "Runs", "Petals", "Figures"
+_CHARTS, _LINES, _POINTS, _RUNS, _FIGURES = "Petals", "Lines", "Points", "Runs", "Figures"
+# From this ratio of the highest latency to the lowest on, the lower points can't be told apart on a plain axis.
+_WIDE = 10
 # Okabe and Ito: colours that colour-blind people tell apart; olive for their yellow, which is faint on white.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#999933")
 _DASHES = ("solid", "dash")  # with the second, sixteen lines can be told apart
@@ -28,7 +30,10 @@ def workbook(found: PointSet, points: Sequence[Row], runs: Sequence[Row]) -> byt
     target = BytesIO()
     book = xlsxwriter.Workbook(target, {"in_memory": True, "nan_inf_to_errors": True})
     charts = book.add_worksheet(_CHARTS)
+    charts.fit_to_pages(1, 1)
     head = book.add_format({"bold": True, "bottom": 1})
+    lines = line_rows(found)
+    _sheet(book, _LINES, lines, head)
     _sheet(book, _POINTS, points, head)
     _sheet(book, _RUNS, runs, head)
     _sheet(book, _FIGURES, _definitions(), head)
@@ -50,18 +55,38 @@ def _throughputs(found: PointSet, columns: Sequence[str]) -> list[tuple[str, str
 
 def _petals(book: Any, found: PointSet, columns: Sequence[str], figure: str, heading: str) -> Any:  # noqa: ANN401
     chart = book.add_chart({"type": "scatter", "subtype": "straight_with_markers"})
+    if any(line.knee for line in found.lines):
+        chart.add_series(_knees(found, figure))
     first = 1
     for number, line in enumerate(found.lines):
-        chart.add_series(_series(line, first, columns, figure, _latency(found, line), number))
+        chart.add_series(_series(line, first, columns, figure, _latency(line), number))
         first += len(line.points)
-    _add_knees(chart, found, columns, figure)
     grid = {"visible": True, "line": {"color": "#E6E6E6"}}
     chart.set_x_axis({"name": heading, "min": 0, "num_format": "#,##0", "major_gridlines": grid})
-    chart.set_y_axis({"name": _axis_name(found), "min": 0, "num_format": "#,##0", "major_gridlines": grid})
+    chart.set_y_axis({"name": _axis_name(found), "num_format": "#,##0", "major_gridlines": grid, **_scale(found)})
     chart.set_title({"name": f"Latency over {heading}; numbers are sessions", "name_font": {"size": 13}})
     chart.set_legend({"position": "bottom"})
     chart.set_size(_SIZE)
     return chart
+
+
+def _scale(found: PointSet) -> dict[str, float]:
+    known = [y for line in found.lines for point in line.points if (y := point.mean(_latency(line)))]
+    if not known or max(known) <= _WIDE * min(known):
+        return {"min": 0}
+    return {"log_base": 10, "min": 10 ** math.floor(math.log10(min(known)))}
+
+
+def _knees(found: PointSet, figure: str) -> dict[str, Any]:
+    """A diamond behind each knee, from the sheet of lines."""
+    columns, rows = list(line_rows(found)[0]), range(1, 1 + len(found.lines))
+    return {
+        "name": "knee",
+        "categories": _range(rows, columns, f"knee_{figure}", _LINES),
+        "values": _range(rows, columns, "knee_latency_us", _LINES),
+        "line": {"none": True},
+        "marker": {"type": "diamond", "size": 13, "fill": {"color": "#BBBBBB"}, "border": {"color": "#000000"}},
+    }
 
 
 def _series(line: Line, first: int, columns: Sequence[str], figure: str, latency: str, number: int) -> dict[str, Any]:
@@ -88,45 +113,19 @@ def _error_bars(rows: range, columns: Sequence[str], figure: str, colour: str) -
     return {"type": "custom", "plus_values": cells, "minus_values": cells, "line": line}
 
 
-def _add_knees(chart: Any, found: PointSet, columns: Sequence[str], figure: str) -> None:  # noqa: ANN401
-    """A ring around each knee; only the first is in the legend."""
-    first, named = 1, False
-    deleted: list[int] = []
-    for line in found.lines:
-        if line.knee is not None:
-            row = first + line.points.index(line.knee)
-            marker = {
-                "type": "diamond",
-                "size": 12,
-                "fill": {"none": True},
-                "border": {"color": "#000000", "width": 1.5},
-            }
-            latency = _latency(found, line)
-            cells = range(row, row + 1)
-            chart.add_series({
-                "name": "knee", "marker": marker, "line": {"none": True},
-                "categories": _range(cells, columns, figure), "values": _range(cells, columns, latency),
-            })  # fmt: skip
-            if named:
-                deleted.append(len(found.lines) + len(deleted) + 1)
-            named = True
-        first += len(line.points)
-    chart.set_legend({"position": "bottom", "delete_series": deleted})
-
-
-def _latency(found: PointSet, line: Line) -> str:
+def _latency(line: Line) -> str:
     """The column of the latency axis: that of the most frequent kind where the axis is of operations."""
-    kind, _, rest = found.axes.latency.partition("_")
-    return f"{line.points[0].main_kind}_{rest}" if kind == "op" else found.axes.latency
+    kind, _, rest = line.axes.latency.partition("_")
+    return f"{line.points[0].main_kind}_{rest}" if kind == "op" else line.axes.latency
 
 
 def _axis_name(found: PointSet) -> str:
     return "Engine read latency (µs)" if found.axes == PHYSICAL else "Operation latency, mean (µs)"
 
 
-def _range(rows: range, columns: Sequence[str], name: str) -> Range:
+def _range(rows: range, columns: Sequence[str], name: str, sheet: str = _POINTS) -> Range:
     column = list(columns).index(name)
-    return [_POINTS, rows.start, column, rows.stop - 1, column]
+    return [sheet, rows.start, column, rows.stop - 1, column]
 
 
 def _formula(rows: range, columns: Sequence[str], name: str) -> str:
