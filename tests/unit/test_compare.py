@@ -190,6 +190,16 @@ def test_nothing_in_common_is_a_usage_error() -> None:
         compared(records(sessions=(1,)), records(sessions=(2,)))
 
 
+def test_a_run_on_both_sides_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="in both"):
+        compared(records(), [*records(day=2), records()[0]])
+
+
+def test_points_come_by_parameters_and_sessions() -> None:
+    a, b = (records(day=day, sessions=(16, 2, 1)) for day in (1, 2))
+    assert [pair.sessions for pair in compared(a, b).pairs] == [1, 2, 16]
+
+
 def test_one_side_with_points_that_can_not_be_told_apart_is_a_usage_error() -> None:
     a = [changed(each, block_size=16384) for each in records()]
     b = [changed(each, block_size=size) for size in (4096, 8192) for each in records(day=2)]
@@ -271,7 +281,8 @@ def test_text_is_the_reviewed_one(name: str) -> None:
 
 
 def test_reads_are_not_called_physical_where_they_were_not() -> None:
-    text = render_comparison(compared([buffered()], [buffered()]))
+    again = buffered().model_copy(update={"id": "20260302-120000-again"})
+    text = render_comparison(compared([buffered()], [again]))
     assert "Physical" not in text
     assert "IOPS" not in text
 

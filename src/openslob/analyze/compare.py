@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from openslob.analyze.difference import Difference, difference, mean_difference
-from openslob.analyze.lines import label
+from openslob.analyze.lines import label, order
 from openslob.analyze.points import SESSIONS, Parameters, ParameterValue, Point, Run, points, varying
 from openslob.errors import UsageError
 from openslob.metrics import METRICS, Better
@@ -28,6 +28,8 @@ _FACTS = (
     "environment.virtualization", "environment.clock_source", "environment.data.file_system",
     "environment.data.mount_options", "environment.data.device",
 )  # fmt: skip
+
+Key = tuple[tuple[str, ParameterValue], ...]
 
 
 @dataclass(frozen=True)
@@ -92,13 +94,16 @@ def better_of(figure: str) -> Better:
 def compare(a: Sequence[Run], b: Sequence[Run], name_a: str = "A", name_b: str = "B") -> Comparison:
     """Every point that both have, matched by those parameters that have a value in common.
 
-    A parameter without one is a mismatch, and points are matched without it. UsageError when no point matches, or
-    when leaving a parameter out makes points of one side equal.
+    A parameter without one is a mismatch, and points are matched without it. UsageError when no point matches, when
+    leaving a parameter out makes points of one side equal, or when a run is on both sides.
     """
+    shared = {run.record.id for run in a} & {run.record.id for run in b}
+    if shared:
+        raise UsageError(f"the run {min(shared)} is in both {name_a} and {name_b}")
     other = _foreign(a, b)
     by_a, by_b = _by_key(a, other, name_a), _by_key(b, other, name_b)
     told_apart = [name for name in varying([*a, *b]) if name not in other]
-    pairs = tuple(_pair(by_a[key], by_b[key], told_apart) for key in by_a if key in by_b)
+    pairs = tuple(_pair(by_a[key], by_b[key], told_apart) for key in _ordered(by_a, told_apart) if key in by_b)
     if not pairs:
         raise UsageError(f"{name_a} and {name_b} have no point in common", "compare runs with the same sessions")
     return Comparison(
@@ -106,8 +111,8 @@ def compare(a: Sequence[Run], b: Sequence[Run], name_a: str = "A", name_b: str =
         name_b,
         (*_parameter_mismatches(a, b, other), *_fact_mismatches(a, b, pairs)),
         pairs,
-        tuple(_name(point, told_apart) for key, point in by_a.items() if key not in by_b),
-        tuple(_name(point, told_apart) for key, point in by_b.items() if key not in by_a),
+        tuple(_name(by_a[key], told_apart) for key in _ordered(by_a, told_apart) if key not in by_b),
+        tuple(_name(by_b[key], told_apart) for key in _ordered(by_b, told_apart) if key not in by_a),
         _overall(pairs),
     )
 
@@ -122,14 +127,24 @@ def _values(runs: Sequence[Run], name: str) -> set[ParameterValue]:
     return {run.parameters.get(name) for run in runs}
 
 
-def _by_key(runs: Sequence[Run], without: frozenset[str], side: str) -> dict[tuple[object, ...], Point]:
-    found: dict[tuple[object, ...], Point] = {}
+def _by_key(runs: Sequence[Run], without: frozenset[str], side: str) -> dict[Key, Point]:
+    found: dict[Key, Point] = {}
     for point in points(runs):
         key = tuple(sorted((name, value) for name, value in point.parameters.items() if name not in without))
         if key in found:
             raise UsageError(f"{side} holds several points that differ only by {', '.join(sorted(without))}")
         found[key] = point
     return found
+
+
+def _ordered(by_key: Mapping[Key, Point], told_apart: Sequence[str]) -> list[Key]:
+    """By the parameters that vary, then by sessions."""
+
+    def place(key: Key) -> list[tuple[bool, bool, float, str]]:
+        values = by_key[key].parameters
+        return [order(values.get(name)) for name in (*told_apart, SESSIONS)]
+
+    return sorted(by_key, key=place)
 
 
 def _pair(a: Point, b: Point, told_apart: Sequence[str]) -> Pair:

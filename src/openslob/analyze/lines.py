@@ -89,7 +89,7 @@ def point_set(runs: Sequence[Run], axes: Axes | None = None) -> PointSet:
     for point in found:
         groups.setdefault(tuple(point.parameters.get(name) for name in names), []).append(point)
     lines = [_line(dict(zip(names, key, strict=True)), group, chosen) for key, group in groups.items()]
-    lines.sort(key=lambda line: [_order(line.key[name]) for name in names])
+    lines.sort(key=lambda line: [order(line.key[name]) for name in names])
     first = runs[0].parameters if runs else {}
     common = {name: value for name, value in first.items() if name != SESSIONS and name not in names}
     return PointSet(tuple(lines), chosen, names, common)
@@ -104,6 +104,12 @@ def axes_for(found: Sequence[Point]) -> Axes:
 def label(key: Parameters) -> str:
     """A line's parameters in words, such as ``20 % updates, 8 KB blocks``."""
     return ", ".join(_worded(name, value) for name, value in key.items()) or ONE_LINE
+
+
+def order(value: ParameterValue) -> tuple[bool, bool, float, str]:
+    """What to sort values of a parameter by: numbers by size, then words, then what is not known."""
+    is_number = isinstance(value, (int, float))
+    return value is None, not is_number, float(value) if isinstance(value, (int, float)) else 0.0, str(value)
 
 
 def _line(key: Mapping[str, ParameterValue], group: Sequence[Point], axes: Axes) -> Line:
@@ -136,12 +142,6 @@ def _exhausted(ordered: Sequence[Point], found: Shape) -> Exhausted | None:
 def _reads_lead(point: Point) -> bool:
     reads, visits = point.mean("pio_read_per_s"), point.mean("block_visits_per_s")
     return reads is not None and visits is not None and reads >= _READS_LEAD * visits
-
-
-def _order(value: ParameterValue) -> tuple[bool, bool, float, str]:
-    # Numbers by size, before words; unknown values last.
-    is_number = isinstance(value, (int, float))
-    return value is None, not is_number, float(value) if isinstance(value, (int, float)) else 0.0, str(value)
 
 
 def _worded(name: str, value: ParameterValue) -> str:
