@@ -58,7 +58,8 @@ class World:
     def load(self, engine, server, workload, view, cancelled, tell):
         if self.load_fails(workload):
             raise SlobError("the disk is full")
-        self.loaded.append(str(workload.scale))
+        if self.loaded[-1:] != [str(workload.scale)]:
+            self.loaded.append(str(workload.scale))
 
     def run(self, engine, request, interrupt, show, render):
         self.ran.append(request)

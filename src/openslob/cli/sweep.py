@@ -164,7 +164,8 @@ def _result(folder: SweepFolder, json: bool) -> str:
     if json:
         return folder.record.model_dump_json(indent=1) + "\n"
     runs = api.load(folder.path).runs if any(point.run for point in folder.record.points) else ()
-    return f"{render_sweep(folder.record, runs)}records: {folder.path}\n"
+    done = [run for run in runs if run.record.status is Status.COMPLETE]
+    return f"{render_sweep(folder.record, done)}records: {folder.path}\n"
 
 
 def judge(folder: SweepFolder) -> None:

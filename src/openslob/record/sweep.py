@@ -81,6 +81,9 @@ class SearchRecord(_Plain):
     why: str | None = None
 
 
+_ANSWER = ("throughput", "sessions", "best", "latency_us", "why")
+
+
 class SweepRecord(_Plain):
     """A sweep as asked for and as far as it is.
 
@@ -143,10 +146,14 @@ class SweepRecord(_Plain):
         return self.model_copy(update={"points": points}).judged()
 
     def with_failures_pending(self) -> Self:
-        """The record in which what failed or was skipped is to be run again."""
+        """The record in which what failed or was skipped is to be run again, and a search by that to be answered."""
+        bad = [point for point in self.points if point.state in (PointState.FAILED, PointState.SKIPPED)]
+        if not bad:
+            return self
         again = {"state": PointState.PENDING, "run": None, "error": None}
-        bad = (PointState.FAILED, PointState.SKIPPED)
-        return self.with_points([point.model_copy(update=again) for point in self.points if point.state in bad])
+        open_again = self.search and self.search.model_copy(update=dict.fromkeys(_ANSWER))
+        record = self.model_copy(update={"search": open_again})
+        return record.with_points([point.model_copy(update=again) for point in bad])
 
     def judged(self) -> Self:
         """The record with the status that its points give it."""

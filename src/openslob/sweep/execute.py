@@ -45,12 +45,11 @@ class _PreparationError(SlobError):
 
 @dataclass(frozen=True)
 class _Ready:
-    """A server that runs as a point wants it, with its data."""
+    """A server that runs with these settings."""
 
     engine: Engine
     server: ManagedServer | None
     values: Values
-    data: tuple[object, ...] | None = None
 
 
 class Execution:
@@ -112,10 +111,9 @@ class Execution:
             if ready is None or ready.values != point.server:
                 ready = self._ready = _Ready(*self._place.at(point.server), point.server)
             workload = workload_of(self._folder.record, point)
-            if ready.data != data_of(workload):
-                with self._view.loading(ready.engine.facts().block_size) as sink:
-                    loading.load(ready.engine, ready.server, workload, sink, self._stopped, self._view.tell)
-                ready = self._ready = _Ready(ready.engine, ready.server, point.server, data_of(workload))
+            # Nothing is done if the data are there; after updates they may have grown so far that they must be renewed.
+            with self._view.loading(ready.engine.facts().block_size) as sink:
+                loading.load(ready.engine, ready.server, workload, sink, self._stopped, self._view.tell)
         except SlobError as error:
             raise _PreparationError(str(error)) from error
         return ready

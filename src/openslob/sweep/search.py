@@ -14,7 +14,8 @@ FINEST_SHARE = 1 / 8
 
 @dataclass(frozen=True)
 class Probe:
-    """What a session count gave: throughput per second and latency in µs; None where its runs failed."""
+    """What a session count gave: throughput per second and latency in µs; None where its runs failed or
+    a figure could not be had."""
 
     throughput: float | None
     latency_us: float | None
@@ -67,7 +68,7 @@ def search(limit_us: float, most: int) -> Generator[int, Probe, Answer]:
         why = _end_of_rise(tried, sessions, most)
         sessions = min(2 * sessions, most)
     if tried.worth(tried.best) == -math.inf:
-        return Answer(None, "the latency is above the limit, or the run failed, with one session already")
+        return Answer(None, "with one session already the latency is above the limit, or the run gave no figure")
     while (following := _next(tried)) is not None:
         tried.add(following, (yield following))
     return Answer(tried.best, why)
@@ -75,18 +76,15 @@ def search(limit_us: float, most: int) -> Generator[int, Probe, Answer]:
 
 def _end_of_rise(tried: _Tried, sessions: int, most: int) -> str:
     if tried.worth(sessions) == -math.inf:
-        return "with more sessions the latency is above the limit, or the run fails"
+        return "with more sessions the latency is above the limit, or the run gave no figure"
     if tried.worth(sessions) < (1 - FALL_SHARE) * tried.worth(tried.best):
         return "more sessions give less throughput"
     return "" if sessions < most else "the most sessions allowed are still within the limit"
 
 
 def _next(tried: _Tried) -> int | None:
-    """The middle of the wider gap beside the best count; below it only once throughput has been seen to fall."""
+    """The middle of the wider gap beside the best count, which may hide a peak; None when both are narrow."""
     best = tried.best
     below, above = tried.around(best)
-    finest = max(1, int(best * FINEST_SHARE))
-    fell = tried.worth(above) > -math.inf and above > best
-    gaps = [(above - best, best)] + ([(best - below, below)] if fell else [])
-    widest, start = max(gaps)
-    return start + widest // 2 if widest > finest else None
+    widest, start = max((above - best, best), (best - below, below))
+    return start + widest // 2 if widest > max(1, int(best * FINEST_SHARE)) else None
