@@ -10,7 +10,7 @@ Example::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from openslob.analyze import timeline
@@ -60,10 +60,16 @@ def load(path: str | Path) -> Results:
 
 
 def find(wanted: str, results: Path) -> Results:
-    """What the user of a command means: a path, or the id of a run or sweep in ``results`` or its beginning."""
+    """What the user of a command means: a path, the name of runs or sweeps, or an id or its beginning.
+
+    All runs of a name count, so that repeats need no more than the same name.
+    """
     place = Path(wanted)
     if place.exists():
         return _loaded(place)
+    named = _named(wanted, results)
+    if named:
+        return replace(joined([_loaded(each) for each in named]), name=wanted)
     if any(folder.name.startswith(wanted) for folder in find_sweeps(results)):
         return _loaded(resolve_sweep(wanted, results))
     return _loaded(store.resolve(wanted, results))
@@ -76,6 +82,12 @@ def joined(found: Sequence[Results]) -> Results:
     problems = tuple(problem for each in found for problem in each.problems)
     name = ", ".join(each.name for each in found)
     return Results(name, tuple(run for run, _ in kept), tuple(folder for _, folder in kept), problems)
+
+
+def _named(name: str, results: Path) -> list[Path]:
+    sweeps = [folder for folder in find_sweeps(results) if load_sweep(folder).name == name]
+    alone = [each for each in store.find(results) if not (each.path.parent / SWEEP_FILE).is_file()]
+    return sweeps or [each.path for each in alone if each.record and each.record.name == name and each.pid is None]
 
 
 def _loaded(place: Path) -> Results:

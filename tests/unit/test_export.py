@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 import openslob
 from openslob.analyze.lines import point_set
 from openslob.analyze.points import Run
+from openslob.api import find
 from openslob.cli import app
 from openslob.errors import SlobError
 from openslob.export.hdr import HdrRun, encoded, hdr_log
@@ -229,6 +230,16 @@ def test_load_reads_a_run_and_a_folder_of_runs(tmp_path: Path) -> None:
     assert [row["sessions"] for row in both.rows()] == [8, 16]
     with pytest.raises(SlobError, match="not there"):
         openslob.load(tmp_path / "nothing")
+
+
+def test_runs_are_found_by_name_id_and_path(tmp_path: Path) -> None:
+    for at in range(2):
+        save(tmp_path, physical(name="before", record_id=f"20260301-12000{at}-before"))
+    assert len(find("before", tmp_path).runs) == 2
+    assert find("20260301-120001", tmp_path).records[0].id == "20260301-120001-before"
+    assert len(find(str(tmp_path), Path("elsewhere")).runs) == 2
+    with pytest.raises(SlobError):
+        find("after", tmp_path)
 
 
 def test_a_single_run_has_intervals_from_its_own_seconds(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from openslob.errors import SlobError, VerdictError
 from openslob.report.comparison import comparison_json, mismatch_lines, render_comparison
 from openslob.report.format import printable
 
-SIDE = typer.Argument(metavar="RECORD", help="A path, or the id of a run or sweep or its beginning; several: a,b,c.")
+SIDE = typer.Argument(metavar="RECORD", help="Name or id of runs or a sweep, or a path; several: a,b,c.")
 RESULTS = Annotated[Path, typer.Option(envvar="SLOB_RESULTS", metavar="DIR", help="Where records lie.")]
 JSON = Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")]
 ANYWAY = Annotated[bool, typer.Option("--anyway", help="Compare, and name what is not the same.")]

@@ -37,7 +37,7 @@ class Per(StrEnum):
 
 
 _ENDINGS = {".prom": Format.OPENMETRICS, ".om": Format.OPENMETRICS, ".hlog": Format.HDR}
-RECORDS = Annotated[list[str], typer.Argument(metavar="RECORD…", help="Paths, or ids of runs and sweeps.")]
+RECORDS = Annotated[list[str], typer.Argument(metavar="RECORD…", help="Names or ids of runs and sweeps, or paths.")]
 FORMAT = Annotated[Format | None, typer.Option("--format", "-f", help="Default: by the ending of FILE, else csv.")]
 OUTPUT = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: standard output.")]
 PER = Annotated[Per, typer.Option(help="A row of a table: a point, its repeats taken together, or a run.")]
