@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from openslob.analyze.points import Run
 from openslob.cli import app
 from openslob.config.grid import Grid
-from openslob.record.sweep import PointState, SearchRecord
+from openslob.record.sweep import PointState, SearchRecord, SweepPoint
 from openslob.report.sweep_text import render_sweep
 from openslob.sweep.ask import new_sweep
 from openslob.workload import Workload
@@ -38,8 +38,13 @@ def test_what_failed_is_listed_with_its_reason():
     asked = record()
     bad = asked.points[2].model_copy(update={"state": PointState.FAILED, "error": "a session was lost"})
     text = render_sweep(asked.with_points([bad]), [])
-    values = ", ".join(f"{name} {value}" for name, value in bad.values.items())
-    assert text == f"points: 5 done, 1 failed\n! failed {values}: a session was lost\n"
+    assert text == f"points: 5 done, 1 failed\n! failed {bad.label}: a session was lost\n"
+
+
+def test_points_are_called_as_flags_call_them():
+    point = SweepPoint(number=1, values={"update_pct": 20}, server={"cache_bytes": 16 << 20}, repeat=2)
+    assert (point.label, point.run_name) == ("cache 16M, update pct 20, repeat 2", "cache-16M-update_pct-20-r2")
+    assert SweepPoint(number=1, values={}).label == "the only point"
 
 
 def test_the_answer_of_a_search_comes_first():

@@ -31,7 +31,7 @@ from openslob.secrets import STARS
 from openslob.sweep.ask import new_sweep, unfinished_like
 from openslob.sweep.execute import Execution
 from openslob.sweep.place import server_grid
-from openslob.sweep.plan import Step, label, steps
+from openslob.sweep.plan import Step, steps
 
 NAME = Annotated[str, typer.Option(help="What to call the sweep.")]
 GRID = Annotated[Path | None, typer.Option("--grid", metavar="FILE", help="A TOML file with tables grid and server.")]
@@ -147,7 +147,7 @@ def _target(record: SweepRecord, several: Several) -> str:
 
 def _plan(record: SweepRecord) -> str:
     rows = [
-        (str(step.point.number), label(step.point), _before(step), f"{step.point.estimated_s:.0f}")
+        (str(step.point.number), step.point.label, _before(step), f"{step.point.estimated_s:.0f}")
         for step in steps(record)
     ]
     local = "://" not in record.target

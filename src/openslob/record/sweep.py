@@ -24,12 +24,22 @@ from openslob.errors import SlobError, UsageError
 from openslob.record.model import Status
 from openslob.record.scrub import scrubbed
 from openslob.record.store import MARKER_FILE, locked_marker, new_folder, running_pid, write_whole
+from openslob.units import Extent
 
 SWEEP_VERSION = 1
 SWEEP_FILE = "sweep.json"
 
+_SIZES = ("cache_bytes", "block_size")
+
 Value = bool | int | float | str | None
 Values = Mapping[str, Value]
+
+
+def shown_parameter(name: str, value: Value) -> tuple[str, str]:
+    """A varied parameter as its flag has it: ``cache`` and ``16M`` for 16,777,216 ``cache_bytes``."""
+    if name in _SIZES and isinstance(value, int):
+        return name.removesuffix("_bytes"), str(Extent(value, in_bytes=True))
+    return name, str(value)
 
 
 class PointState(StrEnum):
@@ -61,6 +71,21 @@ class SweepPoint(_Plain):
     run: str | None = None
     error: str | None = None
     estimated_s: float = 0.0
+
+    @property
+    def label(self) -> str:
+        """The point in words: its values and, from the second on, the repeat."""
+        words = [f"{name.replace('_', ' ')} {value}" for name, value in self._shown()]
+        return ", ".join(words or ["the only point"]) + (f", repeat {self.repeat}" if self.repeat > 1 else "")
+
+    @property
+    def run_name(self) -> str:
+        """What to call its run."""
+        words = [f"{name}-{value}" for name, value in self._shown()]
+        return "-".join([*(words or ["point"]), f"r{self.repeat}"])
+
+    def _shown(self) -> list[tuple[str, str]]:
+        return [shown_parameter(name, value) for name, value in {**self.server, **self.values}.items()]
 
 
 class SearchRecord(_Plain):

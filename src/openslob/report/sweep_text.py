@@ -8,7 +8,7 @@ from openslob.analyze.intervals import Estimate
 from openslob.analyze.lines import Axes, Line, PointSet, point_set
 from openslob.analyze.points import Point, Run
 from openslob.metrics import METRICS
-from openslob.record.sweep import PointState, SweepRecord
+from openslob.record.sweep import PointState, SweepRecord, Value, shown_parameter
 from openslob.report.format import MISSING, micros, number, pairs, percent, size, table, wrapped
 from openslob.units import format_duration
 
@@ -106,9 +106,13 @@ def _ends(record: SweepRecord) -> list[str]:
     bad = [point for point in record.points if point.state in (PointState.FAILED, PointState.SKIPPED)]
     lines = [f"points: {states or 'none'}"]
     for point in bad[:_MOST_ERRORS]:
-        values = ", ".join(f"{name} {value}" for name, value in {**point.server, **point.values}.items())
-        lines += wrapped(f"! {point.state.value} {values or point.number}: {point.error}", "", "  ")
+        lines += wrapped(f"! {point.state.value} {point.label}: {point.error}", "", "  ")
     return lines + ([f"! and {len(bad) - _MOST_ERRORS} more"] if len(bad) > _MOST_ERRORS else [])
+
+
+def _varied(name: str, values: Sequence[Value]) -> tuple[str, str]:
+    shown = [shown_parameter(name, value) for value in values]
+    return shown[0][0].replace("_", " "), ", ".join(text for _, text in shown)
 
 
 def render_plan(record: SweepRecord, rows: Sequence[tuple[str, ...]], free_bytes: int | None) -> str:
@@ -117,7 +121,7 @@ def render_plan(record: SweepRecord, rows: Sequence[tuple[str, ...]], free_bytes
     free = "" if free_bytes is None else f", {size(free_bytes)} free"
     facts = [
         ("target", record.target),
-        *((name.replace("_", " "), ", ".join(map(str, values))) for name, values in grid.items()),
+        *(_varied(name, values) for name, values in grid.items()),
         ("repeats", str(record.repeats)),
         ("points", str(len(rows)) if rows else "as the search asks for them"),
         ("time", f"about {format_duration(record.estimated_s or 0)}" if rows else "depends on the search"),

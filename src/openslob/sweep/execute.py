@@ -21,7 +21,7 @@ from openslob.run import loading, runner
 from openslob.run.interrupt import Interrupt
 from openslob.run.observer import ProgressSink
 from openslob.sweep.place import Place
-from openslob.sweep.plan import data_of, label, run_name, seconds_left, workload_of
+from openslob.sweep.plan import data_of, seconds_left, workload_of
 from openslob.sweep.searcher import run_search
 from openslob.units import format_duration
 
@@ -125,7 +125,7 @@ class Execution:
         """The point as its run left it: done, failed with the reason, or pending if it was stopped."""
         record, folder = self._folder.record, self._folder.path
         workload, before = workload_of(record, point), set(folder.iterdir())
-        request = runner.Request(workload, run_name(point), folder, steady_limit_s=record.steady_limit_s)
+        request = runner.Request(workload, point.run_name, folder, steady_limit_s=record.steady_limit_s)
         try:
             with self._view.running(self._heading(point)) as show:
                 finished = runner.run(ready.engine, request, self._interrupt, show, self._render)
@@ -144,7 +144,7 @@ class Execution:
         record = self._folder.record
         left = seconds_left(record, self._done_s, self._spent_s)
         of = "" if record.search else f" of {len(record.points)}, {format_duration(left)} left"
-        return f"[{point.number}{of}] {label(point)}"
+        return f"[{point.number}{of}] {point.label}"
 
     def _skip_block(self, point: SweepPoint, why: str) -> None:
         """A server or data that can't be had once won't be had for the other points that need them."""

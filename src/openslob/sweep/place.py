@@ -10,13 +10,14 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
 from openslob.engines import registry
 from openslob.engines.base import Engine, ManagedServer, ServerSpec
 from openslob.errors import UsageError
-from openslob.record.sweep import SweepRecord, Value, Values
+from openslob.record.sweep import SweepRecord, Value, Values, shown_parameter
 from openslob.sweep.plan import made_with
 from openslob.units import parse_bytes
 
@@ -94,7 +95,7 @@ class Place:
             return registry.resolve(self._target)
         spec = self._wanted(self._before, values)
         self._remove_own(keep=spec.name)
-        self._tell(f"server {spec.name}: {', '.join(f'{name} {value}' for name, value in values.items())}")
+        self._tell(f"server {spec.name}: {', '.join(map(' '.join, starmap(shown_parameter, values.items())))}")
         self._changed |= spec.name == self._before.name
         server = registry.managed(spec, registry.engine_of(self._before.name))
         return registry.engine_for(server.start().url), server

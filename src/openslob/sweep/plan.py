@@ -82,7 +82,7 @@ def workload_of(record: SweepRecord, point: SweepPoint) -> Workload:
         return Workload.model_validate({**record.workload, **seed, **point.values})
     except ValidationError as error:
         why = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
-        raise UsageError(f"{label(point)}: {why}", "leave this combination out of the grid") from None
+        raise UsageError(f"{point.label}: {why}", "leave this combination out of the grid") from None
 
 
 def made_with(server: Values) -> dict[str, Value]:
@@ -93,20 +93,6 @@ def made_with(server: Values) -> dict[str, Value]:
 def data_of(workload: Workload) -> tuple[object, ...]:
     """What tells one set of loaded data from another, whatever the block size."""
     return tuple(str(getattr(workload, name)) for name in DATA_PARAMETERS)
-
-
-def label(point: SweepPoint) -> str:
-    """The point in words: its values and, from the second on, the repeat."""
-    values = {**point.server, **point.values}
-    words = [f"{name.removesuffix('_bytes').replace('_', ' ')} {value}" for name, value in values.items()]
-    return ", ".join(words or ["the only point"]) + (f", repeat {point.repeat}" if point.repeat > 1 else "")
-
-
-def run_name(point: SweepPoint) -> str:
-    """What to call the point's run."""
-    values = {**point.server, **point.values}
-    words = [f"{name.removesuffix('_bytes')}-{value}" for name, value in values.items()]
-    return "-".join([*(words or ["point"]), f"r{point.repeat}"])
 
 
 @dataclass(frozen=True)
