@@ -62,7 +62,7 @@ def page_of(records: list[RunRecord]) -> Page:
 
 
 SMALL = sweep(counts=(2, 8, 32), update_pcts=(0, 20), repeats=2)
-SMALL_PAGE = SMALL_PAGE
+SMALL_PAGE = page_of(SMALL)
 
 
 @cache
@@ -97,7 +97,8 @@ def test_a_sweep_s_answer_has_interval_latency_cpu_and_limit() -> None:
     answers = SMALL_PAGE.answers
     assert re.match(
         r"This platform does [\d,]+ ± [\d,]+ physical 8 KB reads/s at [\d.]+ µs mean "
-        r"\(select of 64 blocks p99 [\d.]+ ms\) with [\d.]+ % of the host's CPU busy, at its knee of 8 sessions \(at most .*\); "
+        r"\(select of 64 blocks p99 [\d.]+ ms\) with [\d.]+ % of the host's CPU busy, "
+        r"at its knee of 8 sessions \(at most .*\); "
         r"it is limited by storage from 8 sessions on \(0 % updates\)\.",
         answers[0],
     )
