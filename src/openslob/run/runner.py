@@ -174,7 +174,6 @@ class _Run:
         blocks_before = self._engine.table_blocks()
         if self._workload.warmup or self._request.steady_limit_s:
             self._warm_up(crew, plans, self._begin_ns(offset_ns))
-            self._require_going_on(crew)
         window = self._window(folder, crew, samplers, plans, self._begin_ns(offset_ns), offset_ns)
         return self._measurement(window, crew, samplers, blocks_before)
 
@@ -182,13 +181,12 @@ class _Run:
         limit_s = max(self._workload.warmup, self._request.steady_limit_s or 0)
         self._show(Progress("warm-up", 0, limit_s))
         phase = Phase("warm-up", begin_ns, begin_ns + int(limit_s * NANOS))
-        if self._request.steady_limit_s is None:
-            crew.run_phase(phase, handle=lambda _: None, before=lambda: None)
-        else:
-            watch = SteadyWatch(phase, plans, self._workload.warmup)
-            crew.run_phase(phase, watch.handle, before=lambda: None)
-            self._notes.append(watch.finding())
+        watch = SteadyWatch(phase, plans, self._workload.warmup) if self._request.steady_limit_s else None
+        crew.run_phase(phase, watch.handle if watch else lambda _: None, before=lambda: None)
+        self._require_going_on(crew)
         self._warmup_s = (phase.end_ns - begin_ns) / NANOS
+        if watch:
+            self._notes.append(watch.finding())
 
     def _begin_ns(self, offset_ns: int) -> int:
         lead_s = LEAD_S + LEAD_PER_SESSION_S * self._workload.total_sessions
