@@ -12,7 +12,19 @@ from openslob.record.sweep import PointState, SweepRecord, Value, shown_paramete
 from openslob.report.format import MISSING, micros, number, pairs, percent, size, table, wrapped
 from openslob.units import format_duration
 
-_COLUMNS = ("sessions", "± 95 %", "latency", "op p50", "op p99", "DB CPU", "CPU left", "runs", "limit", "verdicts")
+_COLUMNS = (
+    "sessions",
+    "per s",
+    "± 95 %",
+    "latency",
+    "op p50",
+    "op p99",
+    "DB CPU",
+    "CPU left",
+    "runs",
+    "limit",
+    "verdicts",
+)
 # Long lists of points that failed for one reason are not worth their lines.
 _MOST_ERRORS = 10
 
@@ -45,9 +57,9 @@ def _answer(record: SweepRecord) -> list[str]:
 
 
 def _line(line: Line, found: PointSet) -> list[str]:
-    head = (_COLUMNS[0], METRICS[found.axes.throughput].label.lower() + "/s", *_COLUMNS[1:])
     rows = [_row(point, found.axes) for point in line.points]
-    return [*wrapped(f"{line.label}: {_shape(line, found.axes)}"), *table(head, rows, ends_in_text=True)]
+    head = f"{line.label}, {METRICS[found.axes.throughput].label.lower()}: {_shape(line, found.axes)}"
+    return [*wrapped(head), *table(_COLUMNS, rows, ends_in_text=True)]
 
 
 def _shape(line: Line, axes: Axes) -> str:
@@ -59,7 +71,7 @@ def _shape(line: Line, axes: Axes) -> str:
     )
     if line.exhausted:
         text += f"; limited by {line.exhausted.limit.resource} from {line.exhausted.sessions} sessions on"
-    return f"{text}; beyond the peak it {line.shape.turn.value if line.shape.turn else 'is not known'}."
+    return f"{text}; at its end it {line.shape.turn.value}." if line.shape.turn else f"{text}."
 
 
 def _row(point: Point, axes: Axes) -> tuple[str, ...]:
