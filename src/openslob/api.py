@@ -77,7 +77,8 @@ def find(wanted: str, results: Path) -> Results:
 
 def joined(found: Sequence[Results]) -> Results:
     """Several as one; a run that is in two of them counts once."""
-    runs = {run.record.id: (run, folder) for each in found for run, folder in zip(each.runs, each.folders, strict=True)}
+    every = ((run, folder) for each in found for run, folder in zip(each.runs, each.folders, strict=True))
+    runs = {folder.resolve(): (run, folder) for run, folder in every}
     kept = sorted(runs.values(), key=lambda pair: (pair[0].record.started_at, pair[0].record.id))
     problems = tuple(problem for each in found for problem in each.problems)
     name = ", ".join(each.name for each in found)

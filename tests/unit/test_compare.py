@@ -190,11 +190,6 @@ def test_nothing_in_common_is_a_usage_error() -> None:
         compared(records(sessions=(1,)), records(sessions=(2,)))
 
 
-def test_a_run_on_both_sides_is_a_usage_error() -> None:
-    with pytest.raises(UsageError, match="in both"):
-        compared(records(), [*records(day=2), records()[0]])
-
-
 def test_points_come_by_parameters_and_sessions() -> None:
     a, b = (records(day=day, sessions=(16, 2, 1)) for day in (1, 2))
     assert [pair.sessions for pair in compared(a, b).pairs] == [1, 2, 16]
@@ -317,3 +312,4 @@ def test_command_gives_the_exit_codes(tmp_path: Path) -> None:
     assert code(a, other) == 1
     assert code(a, other, "--anyway") == 0
     assert code(a, "nothing") == 2
+    assert code(a, f"{b},{a}") == 2

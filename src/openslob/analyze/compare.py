@@ -94,12 +94,9 @@ def better_of(figure: str) -> Better:
 def compare(a: Sequence[Run], b: Sequence[Run], name_a: str = "A", name_b: str = "B") -> Comparison:
     """Every point that both have, matched by those parameters that have a value in common.
 
-    A parameter without one is a mismatch, and points are matched without it. UsageError when no point matches, when
-    leaving a parameter out makes points of one side equal, or when a run is on both sides.
+    A parameter without one is a mismatch, and points are matched without it. UsageError when no point matches, or
+    when leaving a parameter out makes points of one side equal.
     """
-    shared = {run.record.id for run in a} & {run.record.id for run in b}
-    if shared:
-        raise UsageError(f"the run {min(shared)} is in both {name_a} and {name_b}")
     other = _foreign(a, b)
     by_a, by_b = _by_key(a, other, name_a), _by_key(b, other, name_b)
     told_apart = [name for name in varying([*a, *b]) if name not in other]
@@ -180,10 +177,10 @@ def _parameter_mismatches(a: Sequence[Run], b: Sequence[Run], names: frozenset[s
 
 def _fact_mismatches(a: Sequence[Run], b: Sequence[Run], pairs: Sequence[Pair]) -> list[Mismatch]:
     """Facts that differ between the two sides of at least one pair, with all values they have in such pairs."""
-    records = {run.record.id: run.record for run in (*a, *b)}
+    records = [{run.record.id: run.record for run in side} for side in (a, b)]
     seen: dict[str, tuple[set[ParameterValue], set[ParameterValue]]] = {}
     for pair in pairs:
-        sides = [_facts([records[each] for each in point.record_ids]) for point in (pair.a, pair.b)]
+        sides = [_facts([by_id[i] for i in p.record_ids]) for by_id, p in zip(records, (pair.a, pair.b), strict=True)]
         for name in dict.fromkeys((*sides[0], *sides[1])):
             mine, others = sides[0].get(name, {None}), sides[1].get(name, {None})
             if mine != others:

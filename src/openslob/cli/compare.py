@@ -13,8 +13,7 @@ from openslob import api
 from openslob.analyze import gate
 from openslob.analyze.compare import Comparison
 from openslob.analyze.compare import compare as compared
-from openslob.analyze.points import Run
-from openslob.errors import SlobError, VerdictError
+from openslob.errors import SlobError, UsageError, VerdictError
 from openslob.report.comparison import comparison_json, mismatch_lines, render_comparison
 from openslob.report.format import printable
 
@@ -41,7 +40,9 @@ def compare(
     Example: slob compare before after --fail-if 'iops_per_db_cpu < -5%'
     """
     conditions = [gate.parse(text) for text in fail_if or ()]
-    comparison = compared(_side(a, results), _side(b, results), a, b)
+    sides = _side(a, results), _side(b, results)
+    _refuse_shared(*sides)
+    comparison = compared(sides[0].runs, sides[1].runs, a, b)
     _refuse(comparison, anyway)
     judgements = [gate.judge(condition, comparison) for condition in conditions]
     if as_json:
@@ -53,11 +54,18 @@ def compare(
         raise VerdictError(f"so, or can't be told not to be: {'; '.join(failed)}")
 
 
-def _side(wanted: str, results: Path) -> tuple[Run, ...]:
+def _side(wanted: str, results: Path) -> api.Results:
     found = api.joined([api.find(each, results) for each in wanted.split(",")])
     for problem in found.problems:
         print(f"slob: {problem}", file=sys.stderr)
-    return found.runs
+    return found
+
+
+def _refuse_shared(a: api.Results, b: api.Results) -> None:
+    """A run on both sides would make the sides look more alike than they are."""
+    shared = {folder.resolve() for folder in a.folders} & {folder.resolve() for folder in b.folders}
+    if shared:
+        raise UsageError(f"the run {min(shared).name} is on both sides")
 
 
 def _refuse(comparison: Comparison, anyway: bool) -> None:
