@@ -32,6 +32,15 @@ def format_bytes(count: float) -> str:
     return f"{count:.0f} {unit}" if unit == "B" else f"{count:.4g} {unit}"
 
 
+def format_duration(seconds: float) -> str:
+    """``45 s``, ``3 min 20 s`` or ``2 h 5 min``: two units at the most."""
+    whole = round(seconds)
+    minutes, hours = whole // 60, whole // 3600
+    if hours:
+        return f"{hours} h {minutes % 60} min"
+    return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"
+
+
 @dataclass(frozen=True)
 class Extent:
     """An amount of data given either in database blocks (a bare number) or in bytes (a number with a suffix).

@@ -17,6 +17,7 @@ from sample_records import cached, failed, histogram, physical
 from openslob.errors import SlobError, UsageError
 from openslob.method import OpKind
 from openslob.record import store, versions
+from openslob.record.measurement import EngineDelta
 from openslob.record.model import RECORD_VERSION, RunRecord, Status
 from openslob.record.raw import COLUMNS, RawFiles
 from openslob.record.store import RunFolder
@@ -191,6 +192,7 @@ def test_raw_files_in_long_format(tmp_path: Path) -> None:
             latency={OpKind.SELECT: selects},
         )  # fmt: skip
         raw.os(5, {"cpu.user_s": 1.25, "device.reads": None})
+        raw.engine(2, 5, EngineDelta(read_requests=12.0, log_bytes=0.5).amounts())
         raw.waits(6, {"IO:Read": 2, "CPU": 1})
         raw.waits(7, {})
         raw.latency(0, OpKind.SELECT, selects)
@@ -199,6 +201,9 @@ def test_raw_files_in_long_format(tmp_path: Path) -> None:
         "first_op_ns": "", "ops": "10", "selects": "10", "updates": "0", "busy_us": "400", "max_us": "40",
     }  # fmt: skip
     assert [row["value"] for row in _rows(tmp_path / "os.csv")] == ["1.25", ""]
+    assert [tuple(row.values()) for row in _rows(tmp_path / "engine.csv")] == [
+        ("2", "5", "read_requests", "12"), ("2", "5", "log_bytes", "0.5"),
+    ]  # fmt: skip
     assert [(row["event"], row["sessions"]) for row in _rows(tmp_path / "waits.csv")] == [
         ("IO:Read", "2"), ("CPU", "1"), ("", "0"),
     ]  # fmt: skip

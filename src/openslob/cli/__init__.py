@@ -19,7 +19,20 @@ app = typer.Typer(
 )
 
 # The order is the order in `slob --help`: the way of the data.
-COMMANDS: tuple[str, ...] = ("demo", "server", "load", "run", "drop", "show", "list", "awr")
+COMMANDS: tuple[str, ...] = (
+    "demo",
+    "server",
+    "load",
+    "run",
+    "sweep",
+    "drop",
+    "show",
+    "list",
+    "report",
+    "compare",
+    "export",
+    "awr",
+)
 
 for _name in COMMANDS:
     import_module(f"{__name__}.{_name}").register(app)

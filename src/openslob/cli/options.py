@@ -29,6 +29,7 @@ import typer
 from openslob.config.parameters import Parameter, parameters, shown
 from openslob.config.resolve import resolve
 from openslob.secrets import Target
+from openslob.sweep.place import SERVER_PARAMETERS, ServerParameter
 from openslob.workload import Workload
 
 Command = Callable[..., None]
@@ -67,15 +68,35 @@ def with_workload(command: Command) -> Command:
     """Give ``command`` all flags of a workload and its target; it receives them as ``resolved: Resolved``."""
 
     def called(target: str, ask_password: bool, config: Path | None, **given: Any) -> None:  # noqa: ANN401
-        flags = {name: shown(given.pop(name)) for name in parameters() if given[name] is not None}
-        own = {name: value for name, value in given.items() if name not in parameters()}
+        flags, own = _parted(given)
         found = resolve(flags, config, os.environ)
         for notice in found.notices:
             typer.echo(f"slob: {notice}", err=True)
         command(resolved=Resolved(found.workload, found.sources, found.notices, _target(target, ask_password)), **own)
 
-    options = [_option("config", CONFIG, None), *(_option(one.name, _flag(one), None) for one in parameters().values())]
-    return _presented(called, command, "resolved", options)
+    return _presented(called, command, "resolved", _workload_options())
+
+
+@dataclass(frozen=True)
+class Several:
+    """The flags of a command that takes several values of a parameter: texts as given, by field and by server flag."""
+
+    texts: Mapping[str, str]
+    servers: Mapping[str, str]
+    config: Path | None
+    target: Target
+
+
+def with_several(command: Command) -> Command:
+    """Like `with_workload`, but nothing is resolved yet: the command receives ``several: Several``."""
+
+    def called(target: str, ask_password: bool, config: Path | None, **given: Any) -> None:  # noqa: ANN401
+        texts, rest = _parted(given)
+        servers = {name: text for name in SERVER_PARAMETERS if (text := rest.pop(name))}
+        command(several=Several(texts, servers, config, _target(target, ask_password)), **rest)
+
+    servers = [_option(one.name, _server_flag(one), None) for one in SERVER_PARAMETERS.values()]
+    return _presented(called, command, "several", [*servers, *_workload_options()])
 
 
 def with_target(command: Command) -> Command:
@@ -85,6 +106,16 @@ def with_target(command: Command) -> Command:
         command(target=_target(target, ask_password), **own)
 
     return _presented(called, command, "target", [])
+
+
+def _parted(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
+    """Texts of the parameters that were given, and the command's own options."""
+    texts = {name: shown(given[name]) for name in parameters() if given[name] is not None}
+    return texts, {name: value for name, value in given.items() if name not in parameters()}
+
+
+def _workload_options() -> list[inspect.Parameter]:
+    return [_option("config", CONFIG, None), *(_option(one.name, _flag(one), None) for one in parameters().values())]
 
 
 def _target(text: str, ask_password: bool) -> Target:
@@ -119,6 +150,11 @@ def _flag(parameter: Parameter) -> object:
     panel = f"Workload: {parameter.group}"
     option = typer.Option(name, help=_help(parameter), rich_help_panel=panel, metavar=metavar, show_default=False)
     return Annotated[kind | None, option]
+
+
+def _server_flag(parameter: ServerParameter) -> object:
+    option = typer.Option(parameter.flag, help=parameter.meaning, rich_help_panel="Managed server", metavar="VALUES")
+    return Annotated[str | None, option]
 
 
 def _help(parameter: Parameter) -> str:

@@ -66,6 +66,11 @@ def claim(name: str) -> AbstractContextManager[None]:
     return claimed(name)
 
 
+def engine_of(name: str) -> str:
+    """The engine of the managed server of this name; the default one while there is no such server."""
+    return next((engine for engine in _MANAGED if _managing(engine).find(name)), DEFAULT_ENGINE)
+
+
 def servers_place() -> Path:
     """The directory below which managed servers keep their data; it need not exist yet."""
     return home()

@@ -6,7 +6,7 @@ Missing is None with a reason in ``unknown`` (figure name to reason), never 0.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from openslob.histogram import Histogram
 from openslob.method import OpKind
@@ -52,6 +52,11 @@ class EngineDelta:
     by_object: Mapping[str, ObjectIo] = field(default_factory=dict)
     wait_means_us: Mapping[str, float] = field(default_factory=dict)
     unknown: Mapping[str, str] = field(default_factory=dict)
+
+    def amounts(self) -> Mapping[str, float | None]:
+        """Every count, amount and time by name: all but the break-downs."""
+        broken_down = ("by_object", "wait_means_us", "unknown")
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in broken_down}
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
         "rows_read", "rows_updated", "rows_scanned", "busy_us", "max_us",
     ),
     "samples.csv": ("server_ns", "epoch", "counter", "value"),
+    "engine.csv": ("begin_ns", "end_ns", "figure", "value"),
     "os.csv": ("wall_ns", "counter", "value"),
     "waits.csv": ("wall_ns", "event", "sessions"),
     "latency.csv": ("second", "kind", "lower_edge_us", "count"),
@@ -82,6 +83,15 @@ class RawFiles:
     def sample(self, server_ns: int, epoch: str, values: Mapping[str, float | None]) -> None:
         """One reading of the engine's cumulative counters; ``epoch`` changes when they were reset."""
         self._append("samples.csv", [(server_ns, epoch, name, _cell(value)) for name, value in values.items()])
+
+    def engine(self, begin_ns: int, end_ns: int, values: Mapping[str, float | None]) -> None:
+        """What the engine did between two readings, by the fields of `EngineDelta`; times by the server's clock.
+
+        The names are the same for every engine, so that reports need not know one. An interval that begins where an
+        earlier one began replaces it: the closing reading may come too soon after the last tick.
+        """
+        rows = [(begin_ns, end_ns, name, value) for name, value in values.items() if value is not None]
+        self._append("engine.csv", rows)
 
     def os(self, wall_ns: int, values: Mapping[str, float | None]) -> None:
         """One reading of the operating system's cumulative counters."""

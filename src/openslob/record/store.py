@@ -57,10 +57,10 @@ class RunFolder:
         If that name is taken, ``-2`` and so on is added: `id` is what the record is called from now on.
         SlobError when the folder can't be written; nothing is left then.
         """
-        path = _new_folder(results, record.id)
+        path = new_folder(results, record.id)
         with ExitStack() as undo:
             undo.callback(shutil.rmtree, path, ignore_errors=True)
-            marker = undo.enter_context(_locked_marker(path))
+            marker = undo.enter_context(locked_marker(path))
             folder = cls(path, marker, undo.enter_context(RawFiles(path)))
             unfinished = {"status": Status.FAILED, "errors": (*record.errors, UNFINISHED)}
             folder._save(record.model_copy(update=unfinished))
@@ -81,7 +81,7 @@ class RunFolder:
 
     def write_report(self, text: str) -> None:
         """Write the text report beside the record."""
-        _write(self.path / REPORT_FILE, without_passwords(text))
+        write_whole(self.path / REPORT_FILE, without_passwords(text))
 
     def close(self) -> None:
         """Close the raw files and let go of the folder; harmless when done before."""
@@ -101,7 +101,7 @@ class RunFolder:
 
     def _save(self, record: RunRecord) -> None:
         document = scrubbed(record.model_copy(update={"id": self.id}).model_dump(mode="json"))
-        _write(self.path / RECORD_FILE, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+        write_whole(self.path / RECORD_FILE, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,8 @@ def _age(found: Found) -> tuple[str, str]:
     return digits[:14], found.id
 
 
-def _new_folder(results: Path, wanted: str) -> Path:
+def new_folder(results: Path, wanted: str) -> Path:
+    """Make ``results/<wanted>``, with ``-2`` and so on added if that is taken. SlobError when it can't be made."""
     path, copy = results / wanted, 1
     while True:
         try:
@@ -203,10 +204,11 @@ def _new_folder(results: Path, wanted: str) -> Path:
             copy += 1
             path = results / f"{wanted}-{copy}"
         except OSError as error:
-            raise _cannot_write(path, error) from error
+            raise cannot_write(path, error) from error
 
 
-def _locked_marker(folder: Path) -> IO[str]:
+def locked_marker(folder: Path) -> IO[str]:
+    """The file that says who writes ``folder``, locked while it is open. SlobError when it can't be written."""
     path = folder / MARKER_FILE
     try:
         marker = path.open("w", encoding="utf-8")
@@ -214,11 +216,11 @@ def _locked_marker(folder: Path) -> IO[str]:
         marker.write(f"{os.getpid()}\n")
         marker.flush()
     except OSError as error:
-        raise _cannot_write(path, error) from error
+        raise cannot_write(path, error) from error
     return marker
 
 
-def _write(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str) -> None:
     """All of ``text`` or nothing: a reader, or a crash at any moment, sees the old file or the new one."""
     temporary = path.with_name(f".{path.name}.tmp")
     try:
@@ -230,7 +232,7 @@ def _write(path: Path, text: str) -> None:
         _sync_folder(path.parent)
     except OSError as error:
         temporary.unlink(missing_ok=True)
-        raise _cannot_write(path, error) from error
+        raise cannot_write(path, error) from error
 
 
 def _sync_folder(folder: Path) -> None:
@@ -242,7 +244,8 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _cannot_write(path: Path, error: OSError) -> SlobError:
+def cannot_write(path: Path, error: OSError) -> SlobError:
+    """The error of a record that can't be written."""
     return SlobError(
         f"{path} can't be written: {error.strerror}",
         "what was measured up to here is kept; free space or choose another folder with --results",

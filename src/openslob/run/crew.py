@@ -25,7 +25,7 @@ CONNECT_PATIENCE_S = 60.0
 Message = Report | Reading
 
 
-def _ignore(_message: Message) -> None:
+def ignore(_message: Message) -> None:
     """Handle a message of a phase that is not measured."""
 
 
@@ -89,7 +89,7 @@ class Crew:
     def run_phase(
         self,
         phase: Phase,
-        handle: Callable[[Message], None] = _ignore,
+        handle: Callable[[Message], None] = ignore,
         before: Callable[[], None] = _nothing,
         pulse: Callable[[], None] = _nothing,
     ) -> None:

@@ -145,6 +145,7 @@ class Observer:
             host.cpu.get("steal") if host.cpu else None,
         )
         self._intervals.append(interval)
+        self._raw.engine(interval.begin_ns, interval.end_ns, engine.amounts())
         self._show_progress(interval, host)
 
     def _show_progress(self, interval: _Interval, host: HostDelta) -> None:

@@ -53,9 +53,12 @@ def slice_seconds(sessions: int) -> float:
     return max(SLICE_S, sessions / SLICES_PER_S)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Phase:
-    """A stretch of load common to all sessions, on the server's clock. ``max_ops`` is per session, 0 for no limit."""
+    """A stretch of load common to all sessions, on the server's clock. ``max_ops`` is per session, 0 for no limit.
+
+    Its end can be moved forward while it runs: a session looks at it each time it begins a slice.
+    """
 
     name: str
     begin_ns: int
@@ -72,3 +75,9 @@ class Phase:
                 yield at
             at += length
         yield self.end_ns
+
+    def end_soon(self, last_end_ns: int, sessions: int) -> None:
+        """End as soon as all sessions can end together; ``last_end_ns`` is the latest end of a slice so far."""
+        # A slice under way ends one length after the one before, or one and a shortest when it took in a remainder.
+        longest = int((1 + SHORTEST_SLICE) * slice_seconds(sessions) * NANOS)
+        self.end_ns = min(self.end_ns, last_end_ns + longest)

@@ -17,11 +17,12 @@ from openslob.errors import SlobError
 from openslob.record.measurement import EngineDelta, Measurement, Window
 from openslob.record.model import RunRecord, Status
 from openslob.record.store import RunFolder, record_id
-from openslob.run.crew import Crew
+from openslob.run.crew import Crew, ignore
 from openslob.run.interrupt import Interrupt
 from openslob.run.observer import Observer, Progress, ProgressSink
 from openslob.run.plan import Phase, session_plans
 from openslob.run.samplers import Reading, Samplers
+from openslob.run.steady import SteadyWatch
 from openslob.sample.environment import environment
 from openslob.sample.os_reader import difference
 from openslob.units import NANOS
@@ -52,13 +53,18 @@ def read_ahead_s(run_time: float, sessions: int) -> float:
 
 @dataclass(frozen=True)
 class Request:
-    """What to run, what to call it and where to put the record. ``notes`` and ``sources`` go into the record."""
+    """What to run, what to call it and where to put the record. ``notes`` and ``sources`` go into the record.
+
+    With ``steady_limit_s`` the warm-up lasts until the throughput is steady (`SteadyWatch`), WARMUP at the least and
+    so many seconds at the most.
+    """
 
     workload: Workload
     name: str
     results: Path
     notes: Sequence[str] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
+    steady_limit_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -103,6 +109,7 @@ class _Run:
         self._notes = list(request.notes)
         self._engine_record: dict[str, Any] = self._describe_engine()
         self._environment: dict[str, Any] = {}
+        self._warmup_s = 0.0
 
     def execute(self) -> Finished:
         """The whole run."""
@@ -169,14 +176,21 @@ class _Run:
         offset_ns = crew.clock_offset_ns = samplers.server_clock_offset_ns()
         self._environment["server_clock_offset_s"] = offset_ns / NANOS
         blocks_before = self._engine.table_blocks()
-        if self._workload.warmup:
-            self._show(Progress("warm-up", 0, self._workload.warmup))
-            begin_ns = self._begin_ns(offset_ns)
-            end_ns = begin_ns + int(self._workload.warmup * NANOS)
-            crew.run_phase(Phase("warm-up", begin_ns, end_ns))
-            self._require_going_on(crew)
+        if self._workload.warmup or self._request.steady_limit_s:
+            self._warm_up(crew, plans, self._begin_ns(offset_ns))
         window = self._window(folder, crew, samplers, plans, self._begin_ns(offset_ns), offset_ns)
         return self._measurement(window, crew, samplers, blocks_before)
+
+    def _warm_up(self, crew: Crew, plans: Sequence[SessionPlan], begin_ns: int) -> None:
+        limit_s = max(self._workload.warmup, self._request.steady_limit_s or 0)
+        self._show(Progress("warm-up", 0, limit_s))
+        phase = Phase("warm-up", begin_ns, begin_ns + int(limit_s * NANOS))
+        watch = SteadyWatch(phase, plans, self._workload.warmup) if self._request.steady_limit_s else None
+        crew.run_phase(phase, watch.handle if watch else ignore)
+        self._require_going_on(crew)
+        self._warmup_s = (phase.end_ns - begin_ns) / NANOS
+        if watch:
+            self._notes.append(watch.finding())
 
     def _begin_ns(self, offset_ns: int) -> int:
         lead_s = LEAD_S + LEAD_PER_SESSION_S * self._workload.total_sessions
@@ -245,7 +259,7 @@ class _Run:
                 counter_seconds=counter_seconds,
                 start_skew_ms=tally.start_skew_ms,
                 planned_s=self._workload.run_time,
-                warmup_s=self._workload.warmup,
+                warmup_s=self._warmup_s,
             ),
             sessions=tally.totals(),
             latency=tally.latency,

@@ -1,0 +1,167 @@
+"""Points joined to lines: everything equal but the session count; each with its shape, limit and scaling."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from openslob.analyze.knee import CurvePoint, Shape, shape
+from openslob.analyze.points import SESSIONS, Limit, Parameters, ParameterValue, Point, Run, points, varying
+from openslob.analyze.usl import NoFit, Scaling, fit
+from openslob.units import format_bytes
+
+# From this share of block visits on a set of runs is about reading, not about the cache.
+_READS_LEAD = 0.5
+ONE_LINE = "all runs"
+
+
+@dataclass(frozen=True)
+class Axes:
+    """Names of the figures (`Point.figure`) that a line is drawn and judged by."""
+
+    throughput: str
+    latency: str
+
+
+PHYSICAL = Axes("pio_read_per_s", "engine_read_latency_us")
+CACHED = Axes("lio_per_s", "op_mean_us")
+
+
+@dataclass(frozen=True)
+class Exhausted:
+    """The resource at its limit from ``sessions`` sessions on, up to the end of the line or beyond the peak."""
+
+    limit: Limit
+    sessions: int
+
+
+@dataclass(frozen=True)
+class Line:
+    """Points in the order of their session counts. ``key`` holds those parameters that tell lines apart.
+
+    ``knee`` and ``peak`` are points of the line, None where ``shape.why`` tells the reason. ``exhausted`` is None when
+    the line does not bend, or no verdict told what set the pace at its peak.
+    """
+
+    key: Parameters
+    label: str
+    points: tuple[Point, ...]
+    axes: Axes
+    shape: Shape
+    scaling: Scaling | NoFit
+    exhausted: Exhausted | None
+
+    @property
+    def knee(self) -> Point | None:
+        """The point with the best throughput before latency pays for nothing."""
+        return self.at(self.shape.knee)
+
+    @property
+    def peak(self) -> Point | None:
+        """The point with the highest throughput."""
+        return self.at(self.shape.peak)
+
+    def at(self, sessions: int | None) -> Point | None:
+        """The point with so many sessions."""
+        return next((point for point in self.points if point.sessions == sessions), None)
+
+
+@dataclass(frozen=True)
+class PointSet:
+    """All that a set of runs says: its lines, by which parameters they differ, and what is the same in all."""
+
+    lines: tuple[Line, ...]
+    axes: Axes
+    varying: tuple[str, ...]
+    common: Parameters
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """Every point, line by line."""
+        return tuple(point for line in self.lines for point in line.points)
+
+
+def point_set(runs: Sequence[Run], axes: Axes | None = None) -> PointSet:
+    """Runs of a sweep, or any others, as lines of points; ``axes`` default to what the runs are about."""
+    names, found = varying(runs), points(runs)
+    chosen = axes or axes_for(found)
+    groups: dict[tuple[ParameterValue, ...], list[Point]] = {}
+    for point in found:
+        groups.setdefault(tuple(point.parameters.get(name) for name in names), []).append(point)
+    lines = [_line(dict(zip(names, key, strict=True)), group, chosen) for key, group in groups.items()]
+    lines.sort(key=lambda line: [order(line.key[name]) for name in names])
+    first = runs[0].parameters if runs else {}
+    common = {name: value for name, value in first.items() if name != SESSIONS and name not in names}
+    return PointSet(tuple(lines), chosen, names, common)
+
+
+def axes_for(found: Sequence[Point]) -> Axes:
+    """Physical reads and their latency where most of the points read; logical reads and operations else."""
+    reading = [_reads_lead(point) for point in found if point.mean("block_visits_per_s")]
+    return PHYSICAL if not reading or 2 * sum(reading) >= len(reading) else CACHED
+
+
+def label(key: Parameters) -> str:
+    """A line's parameters in words, such as ``20 % updates, 8 KB blocks``."""
+    return ", ".join(_worded(name, value) for name, value in key.items()) or ONE_LINE
+
+
+def order(value: ParameterValue) -> tuple[bool, bool, float, str]:
+    """What to sort values of a parameter by: numbers by size, then words, then what is not known."""
+    is_number = isinstance(value, (int, float))
+    return value is None, not is_number, float(value) if isinstance(value, (int, float)) else 0.0, str(value)
+
+
+def _line(key: Mapping[str, ParameterValue], group: Sequence[Point], axes: Axes) -> Line:
+    ordered = tuple(sorted(group, key=lambda point: point.sessions))
+    known = [
+        CurvePoint(point.sessions, x, y)
+        for point in ordered
+        if (x := point.mean(axes.throughput)) is not None and (y := point.mean(axes.latency)) is not None
+    ]
+    found = shape(known)
+    rates = [(point.sessions, x) for point in ordered if (x := point.mean(axes.throughput)) is not None]
+    scaling = fit([sessions for sessions, _ in rates], [x for _, x in rates])
+    return Line(key, label(key), ordered, axes, found, scaling, _exhausted(ordered, found))
+
+
+def _exhausted(ordered: Sequence[Point], found: Shape) -> Exhausted | None:
+    """What set the pace at the peak of a line that bends, and from which point, the knee at the earliest."""
+    bent = [point for point in ordered if found.knee is not None and point.sessions >= found.knee]
+    peak = next((point for point in bent if point.sessions == found.peak), None)
+    if peak is None or peak.limit is None:
+        return None
+    since = peak
+    for point in reversed(bent[: bent.index(peak)]):
+        if point.limit is None or point.limit.resource != peak.limit.resource:
+            break
+        since = point
+    return Exhausted(peak.limit, since.sessions)
+
+
+def _reads_lead(point: Point) -> bool:
+    reads, visits = point.mean("pio_read_per_s"), point.mean("block_visits_per_s")
+    return reads is not None and visits is not None and reads >= _READS_LEAD * visits
+
+
+def _worded(name: str, value: ParameterValue) -> str:
+    if value is None:
+        return f"{name.replace('_', ' ')} unknown"
+    if name == "direct_io":
+        return "direct I/O" if value else "buffered I/O"
+    if name in _WORDS:
+        return _WORDS[name].format(format_bytes(value) if isinstance(value, int) and value >= 1024 else value)
+    if isinstance(value, bool):
+        return f"{name.replace('_', ' ')} {'on' if value else 'off'}"
+    return f"{name.replace('_', ' ')} {value}"
+
+
+_WORDS = {
+    "update_pct": "{} % updates",
+    "scan_pct": "{} % scans",
+    "block_size": "{} blocks",
+    "cache_bytes": "{} cache",
+    "cpus": "{} CPUs",
+    "product": "{}",
+    "mode": "{}",
+}

@@ -1,0 +1,83 @@
+"""`slob compare`: two runs, or two sweeps, held against each other."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from openslob import api
+from openslob.analyze import gate
+from openslob.analyze.compare import Comparison
+from openslob.analyze.compare import compare as compared
+from openslob.errors import SlobError, UsageError, VerdictError
+from openslob.report.comparison import comparison_json, mismatch_lines, render_comparison
+from openslob.report.format import printable
+
+SIDE = typer.Argument(metavar="RECORD", help="Name or id of runs or a sweep, or a path; several: a,b,c.")
+RESULTS = Annotated[Path, typer.Option(envvar="SLOB_RESULTS", metavar="DIR", help="Where records lie.")]
+JSON = Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")]
+ANYWAY = Annotated[bool, typer.Option("--anyway", help="Compare, and name what is not the same.")]
+FAIL_IF = Annotated[
+    list[str] | None,
+    typer.Option(metavar="CONDITION", help="Exit with 3 if the change is so, such as 'iops_per_db_cpu < -5%'."),
+]
+
+
+def compare(
+    a: Annotated[str, SIDE],
+    b: Annotated[str, SIDE],
+    anyway: ANYWAY = False,
+    fail_if: FAIL_IF = None,
+    results: RESULTS = Path("results"),
+    as_json: JSON = False,
+) -> None:
+    """Tell how B differs from A in every figure, with a 95 % interval, or why that can't be told.
+
+    Example: slob compare before after --fail-if 'iops_per_db_cpu < -5%'
+    """
+    conditions = [gate.parse(text) for text in fail_if or ()]
+    sides = _side(a, results), _side(b, results)
+    _refuse_shared(*sides)
+    comparison = compared(sides[0].runs, sides[1].runs, a, b)
+    _refuse(comparison, anyway)
+    judgements = [gate.judge(condition, comparison) for condition in conditions]
+    if as_json:
+        print(json.dumps(comparison_json(comparison, judgements), indent=1, ensure_ascii=False))
+    else:
+        print(printable(render_comparison(comparison, judgements), sys.stdout.encoding), end="")
+    failed = [each.condition.text for each in judgements if each.judged is not gate.Judged.HELD]
+    if failed:
+        raise VerdictError(f"so, or can't be told not to be: {'; '.join(failed)}")
+
+
+def _side(wanted: str, results: Path) -> api.Results:
+    found = api.joined([api.find(each, results) for each in wanted.split(",")])
+    for problem in found.problems:
+        print(f"slob: {problem}", file=sys.stderr)
+    return found
+
+
+def _refuse_shared(a: api.Results, b: api.Results) -> None:
+    """A run on both sides would make the sides look more alike than they are."""
+    shared = {folder.resolve() for folder in a.folders} & {folder.resolve() for folder in b.folders}
+    if shared:
+        raise UsageError(f"the run {min(shared).name} is on both sides")
+
+
+def _refuse(comparison: Comparison, anyway: bool) -> None:
+    if comparison.mismatches and not anyway:
+        print("\n".join(mismatch_lines(comparison.mismatches)), file=sys.stderr)
+        count = len(comparison.mismatches)
+        raise SlobError(
+            f"{comparison.name_a} and {comparison.name_b} can't be compared as they are: {count} things differ",
+            "see the list above; --anyway compares them and names the differences",
+        )
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(compare)

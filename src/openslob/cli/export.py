@@ -1,0 +1,123 @@
+"""`slob export`: records for other programs."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from openslob import api
+from openslob.errors import SlobError, UsageError
+from openslob.export import tables
+from openslob.export.hdr import HdrRun, hdr_log
+from openslob.export.openmetrics import openmetrics
+from openslob.record.raw_rows import latency_rows
+from openslob.units import NANOS
+
+
+class Format(StrEnum):
+    """What can be written."""
+
+    CSV = "csv"
+    JSON = "json"
+    XLSX = "xlsx"
+    PARQUET = "parquet"
+    OPENMETRICS = "openmetrics"
+    HDR = "hdr"
+
+
+class Per(StrEnum):
+    """What a row of a table is."""
+
+    POINT = "point"
+    RUN = "run"
+
+
+_ENDINGS = {".prom": Format.OPENMETRICS, ".om": Format.OPENMETRICS, ".hlog": Format.HDR}
+RECORDS = Annotated[list[str], typer.Argument(metavar="RECORD…", help="Names or ids of runs and sweeps, or paths.")]
+FORMAT = Annotated[Format | None, typer.Option("--format", "-f", help="Default: by the ending of FILE, else csv.")]
+OUTPUT = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: standard output.")]
+PER = Annotated[Per, typer.Option(help="A row of a table: a point, its repeats taken together, or a run.")]
+RESULTS = Annotated[Path, typer.Option(envvar="SLOB_RESULTS", metavar="DIR", help="Where records lie.")]
+JSON = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
+
+
+def export(
+    records: RECORDS,
+    form: FORMAT = None,
+    output: OUTPUT = None,
+    per: PER = Per.POINT,
+    results: RESULTS = Path("results"),
+    as_json: JSON = False,
+) -> None:
+    """Write records as CSV, XLSX with petal charts, Parquet, OpenMetrics, HdrHistogram log or JSON.
+
+    Example: slob export petals -o petals.xlsx
+    """
+    chosen = Format.JSON if as_json else form or _by_ending(output)
+    found = api.joined([api.find(each, results) for each in records])
+    for problem in found.problems:
+        print(f"slob: {problem}", file=sys.stderr)
+    _write(_rendered(found, chosen, per), output)
+
+
+def _by_ending(output: Path | None) -> Format:
+    if output is None:
+        return Format.CSV
+    ending = output.suffix.lower()
+    if ending.removeprefix(".") in {each.value for each in Format}:
+        return Format(ending.removeprefix("."))
+    if ending not in _ENDINGS:
+        raise UsageError(f"{output}: what to write does not follow from its ending", "say it with --format")
+    return _ENDINGS[ending]
+
+
+def _rendered(found: api.Results, form: Format, per: Per) -> str | bytes:
+    match form:
+        case Format.XLSX:
+            # Takes a moment to import, and only this needs it.
+            from openslob.export.xlsx import workbook  # noqa: PLC0415
+
+            return workbook(found.points(), found.point_rows(), found.rows())
+        case Format.OPENMETRICS:
+            return openmetrics(found.runs)
+        case Format.HDR:
+            return hdr_log(_hdr_runs(found))
+    rows = found.rows() if per is Per.RUN else found.point_rows()
+    if form is Format.PARQUET:
+        return tables.as_parquet(rows)
+    return tables.as_json(rows) if form is Format.JSON else tables.as_csv(rows)
+
+
+def _hdr_runs(found: api.Results) -> list[HdrRun]:
+    measured = [(r, folder) for r, folder in zip(found.records, found.folders, strict=True) if r.window]
+    runs = [
+        HdrRun(record.id, record.window.load_start_ns / NANOS, latency_rows(folder))
+        for record, folder in measured
+        if record.window
+    ]
+    if not any(run.latency for run in runs):
+        raise SlobError("there is no latency over time in these records")
+    return runs
+
+
+def _write(content: str | bytes, output: Path | None) -> None:
+    raw = content.encode("utf-8") if isinstance(content, str) else content
+    if output is None:
+        if isinstance(content, bytes) and sys.stdout.isatty():
+            raise UsageError("this is no text, and standard output is a terminal", "name a file with -o")
+        sys.stdout.buffer.write(raw)
+        return
+    try:
+        output.write_bytes(raw)
+    except OSError as error:
+        raise SlobError(f"{output} can't be written: {error.strerror}") from error
+    print(f"slob: wrote {output}", file=sys.stderr)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(export)

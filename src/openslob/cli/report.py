@@ -1,0 +1,76 @@
+"""`slob report`: a run, a sweep, or several side by side as one HTML file, with pictures as files on demand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from openslob import api
+from openslob.record.store import write_whole
+from openslob.record.sweep import SWEEP_FILE
+
+if TYPE_CHECKING:
+    from openslob.report.html.page import Page
+
+REPORT = "report.html"
+WHICH = "Paths or ids of runs and sweeps, or beginnings of ids; a,b is one side of two that are compared."
+RECORDS = Annotated[list[str], typer.Argument(metavar="RECORD…", help=WHICH)]
+RESULTS = Annotated[Path, typer.Option(envvar="SLOB_RESULTS", metavar="DIR", help="Where records lie.")]
+OUTPUT_HELP = "The file to write; default: report.html in the folder of the run or sweep, of several right here."
+OUTPUT = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help=OUTPUT_HELP)]
+PNG = Annotated[Path | None, typer.Option(metavar="DIR", help="Draw every picture as PNG into this folder too.")]
+SVG = Annotated[Path | None, typer.Option(metavar="DIR", help="Draw every picture as SVG into this folder too.")]
+JSON = Annotated[bool, typer.Option("--json", help="Print the answers and what was written as JSON.")]
+
+
+def report(
+    records: RECORDS,
+    output: OUTPUT = None,
+    png_dir: PNG = None,
+    svg_dir: SVG = None,
+    results: RESULTS = Path("results"),
+    as_json: JSON = False,
+) -> None:
+    """Write one HTML file that needs no network: the answer, verdicts, pictures, tables, configuration, definitions.
+
+    Example: slob report 20260301-petals -o petals.html --png-dir pictures
+    """
+    # What draws takes a second to import, and only this command needs it.
+    from openslob.report.charts.picture import save_all  # noqa: PLC0415
+    from openslob.report.html.choose import page_for  # noqa: PLC0415
+    from openslob.report.html.render import render_page  # noqa: PLC0415
+
+    sides = [(wanted, api.joined([api.find(each, results) for each in wanted.split(",")])) for wanted in records]
+    found = api.joined([side for _, side in sides])
+    page = page_for([(name, side.runs) for name, side in sides], found.runs, found.folders, found.problems)
+    file = output or default_file(found.folders)
+    write_whole(file, render_page(page))
+    pngs = save_all(page.pictures, png_dir, "png") if png_dir else []
+    svgs = save_all(page.pictures, svg_dir, "svg") if svg_dir else []
+    tell(page, [file, *pngs, *svgs], as_json)
+
+
+def default_file(folders: tuple[Path, ...]) -> Path:
+    """``report.html`` in the folder of the only run or sweep; of several, where the command was called."""
+    if len(folders) == 1:
+        return folders[0] / REPORT
+    parents = {folder.parent for folder in folders}
+    place = parents.pop()
+    return place / REPORT if not parents and (place / SWEEP_FILE).is_file() else Path(REPORT)
+
+
+def tell(page: Page, written: list[Path], as_json: bool) -> None:
+    """The answers and what was written."""
+    if as_json:
+        told = {"answers": page.answers, "verdicts": page.tally, "written": [str(path) for path in written]}
+        print(json.dumps(told, indent=1, ensure_ascii=False))
+    else:
+        print("\n".join([*page.answers, f"Verdicts: {page.tally}.", *(f"Written: {path}" for path in written)]))
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(report)

@@ -1,0 +1,210 @@
+"""`slob sweep`: a grid of runs, or a search for the most under a latency limit; stopped and taken up at any moment."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from openslob import api
+from openslob.analyze.limits import latency_figure, parse_latency_us
+from openslob.cli.live import LiveLine, stoppable
+from openslob.cli.loadview import LoadView
+from openslob.cli.options import Several, with_several
+from openslob.cli.run import RESULTS
+from openslob.config.grid import SweepFile, read_sweep_file, resolve_grid, split
+from openslob.disk import existing_parent
+from openslob.engines.registry import servers_place
+from openslob.errors import SlobError, UsageError, VerdictError
+from openslob.record.model import Status
+from openslob.record.sweep import SearchRecord, SweepFolder, SweepRecord, load_sweep, resolve_sweep
+from openslob.report.sweep_text import render_plan, render_sweep
+from openslob.report.text import render
+from openslob.run.observer import ProgressSink
+from openslob.secrets import STARS
+from openslob.sweep.ask import new_sweep, unfinished_like
+from openslob.sweep.execute import Execution
+from openslob.sweep.place import server_grid
+from openslob.sweep.plan import Step, steps
+
+NAME = Annotated[str, typer.Option(help="What to call the sweep.")]
+GRID = Annotated[Path | None, typer.Option("--grid", metavar="FILE", help="A TOML file with tables grid and server.")]
+REPEATS = Annotated[int, typer.Option(min=1, help="How often each point is run, in shuffled rounds.")]
+STEADY = Annotated[
+    float | None,
+    typer.Option("--until-steady", min=1, metavar="S", help="Warm up until throughput is steady, so long at the most."),
+]
+UNDER = Annotated[
+    str | None,
+    typer.Option("--find-max-iops-under", metavar="LATENCY", help="Search the session count for the most under it."),
+]
+AT = Annotated[str, typer.Option("--at", help="Which latency of operations: mean, p50, p90, p99 or p999.")]
+MOST = Annotated[int, typer.Option("--most-sessions", min=1, help="Where a search ends.")]
+DRY = Annotated[bool, typer.Option("--dry-run", help="Print the plan with its time and disk needs; run nothing.")]
+RESUME = Annotated[
+    str | None,
+    typer.Option(metavar="SWEEP", help="Go on with this sweep (a folder, an id, latest); what failed is run again."),
+]
+NEW = Annotated[bool, typer.Option("--new", help="Begin anew, even if the same sweep was left unfinished.")]
+JSON = Annotated[bool, typer.Option("--json", help="Print the sweep's record as JSON.")]
+
+
+@with_several
+def sweep(
+    several: Several,
+    name: NAME = "sweep",
+    results: RESULTS = Path("results"),
+    grid: GRID = None,
+    repeats: REPEATS = 1,
+    until_steady: STEADY = None,
+    find_max_iops_under: UNDER = None,
+    at: AT = "p99",
+    most_sessions: MOST = 128,
+    dry_run: DRY = False,
+    resume: RESUME = None,
+    new: NEW = False,
+    json: JSON = False,
+) -> None:
+    """Run a grid of points: any parameter takes several values. Stopped or killed, the same command goes on.
+
+    Example: slob sweep --sessions 1,2,4,8,16,32 --update-pct 0,10,20 --run-time 10 --repeats 3
+    """
+    search = _search(find_max_iops_under, at, most_sessions) if find_max_iops_under else None
+    path = _resumed(resume, results, several) if resume else None
+    record = load_sweep(path) if path else _asked(several, name, grid, repeats, until_steady, search)
+    if not path and not new:
+        path = unfinished_like(record, results)
+    if dry_run:
+        print(_plan(load_sweep(path) if path else record), end="")
+        return
+    with _taken_up(path, bool(resume)) if path else SweepFolder.begin(results, record) as folder:
+        _execute(folder, several)
+        print(_result(folder, json), end="")
+        judge(folder)
+
+
+def _search(under: str, at: str, most: int) -> SearchRecord:
+    latency_figure(at)
+    return SearchRecord(limit_us=parse_latency_us(under), at=at, most_sessions=most)
+
+
+def _asked(
+    several: Several,
+    name: str,
+    grid: Path | None,
+    repeats: int,
+    until_steady: float | None,
+    search: SearchRecord | None,
+) -> SweepRecord:
+    """The sweep that the flags and files ask for, yet to be run; a flag is stronger than the sweep file."""
+    file = read_sweep_file(grid) if grid else SweepFile({}, {})
+    texts = {**file.grid, **{name: split(text) for name, text in several.texts.items()}}
+    servers = {**file.server, **{name: split(text) for name, text in several.servers.items()}}
+    found = resolve_grid(texts, several.config, os.environ)
+    target = several.target.shown
+    record = new_sweep(name, target, found, server_grid(servers), repeats, until_steady, search)
+    for note in record.notes:
+        tell(note)
+    return record
+
+
+def _resumed(wanted: str, results: Path, several: Several) -> Path:
+    """The folder of the sweep to go on with; it asks for nothing new."""
+    if several.texts or several.servers:
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in [*several.texts, *several.servers])
+        raise UsageError(f"--resume goes on as the sweep was asked for, without {flags}", "leave them out")
+    return resolve_sweep(wanted, results)
+
+
+def _taken_up(path: Path, failures_too: bool) -> SweepFolder:
+    folder = SweepFolder.resume(path)
+    if failures_too:
+        folder.save(folder.record.with_failures_pending())
+    counts = folder.record.counts
+    tell(f"going on with {path}: " + ", ".join(f"{count} {state}" for state, count in counts.items() if count))
+    return folder
+
+
+def _execute(folder: SweepFolder, several: Several) -> None:
+    with stoppable() as interrupt:
+        Execution(folder, _target(folder.record, several), interrupt, SweepView(), render).execute()
+
+
+def _target(record: SweepRecord, several: Several) -> str:
+    """What to connect with: the sweep's target, with the password from today's flags where it had one."""
+    if several.target.shown == record.target:
+        return several.target.reveal()
+    if STARS in record.target:
+        raise UsageError(f"this sweep's target was {record.target}", "give it with its password by --target")
+    return record.target
+
+
+def _plan(record: SweepRecord) -> str:
+    rows = [
+        (str(step.point.number), step.point.label, _before(step), f"{step.point.estimated_s:.0f}")
+        for step in steps(record)
+    ]
+    local = "://" not in record.target
+    free = shutil.disk_usage(existing_parent(servers_place())).free if local else None
+    return render_plan(record, rows, free)
+
+
+def _before(step: Step) -> str:
+    server = "make server" if step.made else "restart" if step.restarted and step.point.server else ""
+    return ", ".join(each for each in (server, "load" if step.loaded else "") if each)
+
+
+def _result(folder: SweepFolder, json: bool) -> str:
+    if json:
+        return folder.record.model_dump_json(indent=1) + "\n"
+    runs = api.load(folder.path).runs if any(point.run for point in folder.record.points) else ()
+    done = [run for run in runs if run.record.status is Status.COMPLETE]
+    return f"{render_sweep(folder.record, done)}records: {folder.path}\n"
+
+
+def judge(folder: SweepFolder) -> None:
+    """The exit code: 1 for a sweep that was stopped or has points that failed, 3 for a search without an answer."""
+    record = folder.record
+    if record.status is Status.INTERRUPTED:
+        raise SlobError("the sweep was stopped before its end", f"slob sweep --resume {folder.path} goes on with it")
+    if record.status is Status.FAILED:
+        raise SlobError("some points failed; the others are done")
+    if record.search and record.search.sessions is None:
+        raise VerdictError(f"no session count stays under the limit: {record.search.why}")
+
+
+class SweepView:
+    """Shows a sweep on stderr."""
+
+    def tell(self, text: str) -> None:
+        """One line."""
+        tell(text)
+
+    @contextmanager
+    def running(self, label: str) -> Iterator[ProgressSink]:
+        """The live line of a run."""
+        live = LiveLine(label)
+        try:
+            yield live
+        finally:
+            live.clear()
+
+    def loading(self, block_size: int) -> LoadView:
+        """The bar of a load."""
+        return LoadView(block_size)
+
+
+def tell(text: str) -> None:
+    """One line of progress."""
+    print(f"slob: {text}", file=sys.stderr, flush=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(sweep)

@@ -1,0 +1,1 @@
+"""Results for other programs: tidy tables, spreadsheets, metrics and histograms."""

@@ -1,0 +1,101 @@
+"""Latencies as an HdrHistogram log, for that project's viewers: one line for each second and kind of operation.
+
+Log format 1.3 and histogram encoding V2 (https://github.com/HdrHistogram/HdrHistogram): values in ns with three
+significant digits, maxima in ms, as its tools expect. Our buckets are 1.4 % wide; a value is its bucket's middle.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from openslob.histogram import bucket_of, middle_us
+
+_COOKIE = 0x1C849313
+_COMPRESSED_COOKIE = 0x1C849314
+_DIGITS = 3
+# With three digits every bucket holds 2,048 values, the upper half of which are its own.
+_SUB_BITS = 11
+_LOWEST_NS = 1
+_HIGHEST_NS = 3600 * 10**9
+_NS_PER_US = 1000
+_NS_PER_MS = 1e6
+
+
+@dataclass(frozen=True)
+class HdrRun:
+    """One run: its id, start in seconds since the epoch, and rows of `latency.csv`."""
+
+    id: str
+    start_s: float
+    latency: Sequence[tuple[int, str, int, int]]
+
+
+def hdr_log(runs: Sequence[HdrRun]) -> str:
+    """The log; a line's tag is its kind of operation, before which the run's id stands when there are several runs."""
+    base = min((run.start_s for run in runs), default=0.0)
+    head = [
+        "#[Latencies of openslob runs, in ns]",
+        "#[Histogram log format version 1.3]",
+        f"#[StartTime: {base:.3f} (seconds since epoch)]",
+        '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"',
+    ]
+    lines = [
+        _line(f"{run.id}/{kind}" if len(runs) > 1 else kind, run.start_s - base + second, counts)
+        for run in runs
+        for (second, kind), counts in _intervals(run)
+    ]
+    return "\n".join([*head, *lines]) + "\n"
+
+
+def encoded(counts: Mapping[int, int]) -> bytes:
+    """A histogram of value in ns to count, in compressed V2 form."""
+    payload = b"".join(map(_zigzag, _runs(counts)))
+    head = struct.pack(">iiiiqqd", _COOKIE, len(payload), 0, _DIGITS, _LOWEST_NS, _HIGHEST_NS, 1.0)
+    squeezed = zlib.compress(head + payload)
+    return struct.pack(">ii", _COMPRESSED_COOKIE, len(squeezed)) + squeezed
+
+
+def _intervals(run: HdrRun) -> list[tuple[tuple[int, str], dict[int, int]]]:
+    found: dict[tuple[int, str], dict[int, int]] = {}
+    for second, kind, edge_us, count in run.latency:
+        counts = found.setdefault((second, kind), {})
+        value = min(round(middle_us(bucket_of(edge_us)) * _NS_PER_US), _HIGHEST_NS)
+        counts[value] = counts.get(value, 0) + count
+    return sorted(found.items())
+
+
+def _line(tag: str, start_s: float, counts: Mapping[int, int]) -> str:
+    text = base64.b64encode(encoded(counts)).decode("ascii")
+    return f"Tag={tag},{start_s:.3f},1.000,{max(counts) / _NS_PER_MS:.3f},{text}"
+
+
+def _runs(counts: Mapping[int, int]) -> Iterator[int]:
+    """Counts in the order of their index; a gap between them as its negative length."""
+    by_index: dict[int, int] = {}
+    for value, count in counts.items():
+        by_index[_index(value)] = by_index.get(_index(value), 0) + count
+    at = 0
+    for index, count in sorted(by_index.items()):
+        if index > at:
+            yield at - index
+        yield count
+        at = index + 1
+
+
+def _index(value: int) -> int:
+    shift = max(value.bit_length() - _SUB_BITS, 0)
+    return (shift << (_SUB_BITS - 1)) + (value >> shift)
+
+
+def _zigzag(value: int) -> bytes:
+    """Signed to unsigned by ZigZag, then 7 bits a byte, the lowest first."""
+    rest, text = (value << 1) ^ (value >> 63), bytearray()
+    while rest > 0x7F:
+        text.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    text.append(rest)
+    return bytes(text)

@@ -1,0 +1,97 @@
+"""Tidy tables: one row a run or a point, one column a variable, the unit at the end of a column's name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from openslob.analyze.intervals import Estimate
+from openslob.analyze.lines import Line, PointSet
+from openslob.analyze.points import LATENCIES, Parameters, ParameterValue, Point, Run
+from openslob.analyze.usl import Scaling
+from openslob.method import OpKind
+from openslob.metrics import METRICS
+from openslob.record.model import Holds
+
+Row = dict[str, ParameterValue]
+
+# Half the width of the 95 % interval of the column before it; empty where it is not known.
+INTERVAL = "_ci95"
+_SESSIONS = "sessions"
+
+
+def run_rows(runs: Sequence[Run]) -> list[Row]:
+    """One row a run, those that failed too; the columns are the same in every row."""
+    names = _names([run.parameters for run in runs])
+    return [_run_row(run, names) for run in runs]
+
+
+def point_rows(points: Sequence[Point]) -> list[Row]:
+    """One row a point: parameters, number of repeats, and of each figure its mean and half its interval's width."""
+    names = _names([point.parameters for point in points])
+    return [_point_row(point, names) for point in points]
+
+
+def line_rows(found: PointSet) -> list[Row]:
+    """One row a line: what it is, its knee and peak, what was exhausted there, and how it scales."""
+    return [_line_row(line) for line in found.lines]
+
+
+def _line_row(line: Line) -> Row:
+    rates = dict.fromkeys((line.axes.throughput, "pio_read_mb_per_s"))
+    row: Row = {"line": line.label}
+    for name, point in (("knee", line.knee), ("peak", line.peak)):
+        row[f"{name}_sessions"] = point.sessions if point else None
+        row |= {f"{name}_{rate}": point.mean(rate) if point else None for rate in rates}
+        row[f"{name}_latency_us"] = point.mean(line.axes.latency) if point else None
+    row |= {"turn": line.shape.turn.value if line.shape.turn else None, "note": line.shape.why or None}
+    limit = line.exhausted
+    row |= {"limit": limit.limit.resource if limit else None, "limit_from_sessions": limit.sessions if limit else None}
+    fit = line.scaling if isinstance(line.scaling, Scaling) else None
+    return row | {
+        "usl_lambda_per_s": fit.lambda_per_s if fit else None,
+        "usl_sigma": fit.sigma if fit else None,
+        "usl_kappa": fit.kappa if fit else None,
+        "usl_r2": fit.r2 if fit else None,
+    }
+
+
+def _run_row(run: Run, names: Sequence[str]) -> Row:
+    record = run.record
+    row: Row = {
+        "id": record.id,
+        "name": record.name,
+        "started_at": record.started_at,
+        "status": record.status.value,
+        **{name: run.parameters.get(name) for name in names},
+    }
+    for name in METRICS:
+        figure = record.summary.get(name)
+        row.setdefault(name, figure.value if figure else None)
+    row |= {
+        f"{kind.value}_{name}": record.latency.get(kind.value, {}).get(name) for kind in OpKind for name in LATENCIES
+    }
+    fails = [verdict.name for verdict in record.verdicts if verdict.verdict is Holds.FAILS]
+    return {**row, "limit": _limit(run), "failed_verdicts": " ".join(fails)}
+
+
+def _point_row(point: Point, names: Sequence[str]) -> Row:
+    row: Row = {name: point.parameters.get(name) for name in names}
+    row |= {"repeats": len(point.record_ids), "left_out": len(point.left_out), "ids": " ".join(point.record_ids)}
+    for name, estimate in _figures(point).items():
+        row |= {name: estimate.mean, f"{name}{INTERVAL}": estimate.half_width}
+    limit = point.limit.resource if point.limit else None
+    return {**row, "limit": limit, "failed_verdicts": " ".join(point.failed)}
+
+
+def _figures(point: Point) -> Mapping[str, Estimate]:
+    latency = [f"{kind.value}_{name}" for kind in OpKind for name in LATENCIES]
+    return {name: point.figure(name) for name in (*METRICS, *latency) if name != _SESSIONS}
+
+
+def _names(parameters: Sequence[Parameters]) -> list[str]:
+    return list(dict.fromkeys(name for each in parameters for name in each))
+
+
+def _limit(run: Run) -> str | None:
+    limits = [each.figures.get("limit") for each in run.record.verdicts if each.name == "limit_found"]
+    return str(limits[0]) if limits and limits[0] else None

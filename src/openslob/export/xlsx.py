@@ -1,0 +1,163 @@
+"""A workbook with native charts: the petals over IOPS and over MB/s, lines' knees and peaks, and all the data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from io import BytesIO
+from typing import Any
+
+import xlsxwriter
+
+from openslob.analyze.lines import PHYSICAL, Line, PointSet
+from openslob.export.tidy import INTERVAL, Row, line_rows
+from openslob.metrics import METRICS
+
+_CHARTS, _LINES, _POINTS, _RUNS, _FIGURES = "Petals", "Lines", "Points", "Runs", "Figures"
+# From this ratio of the highest latency to the lowest on, the lower points can't be told apart on a plain axis.
+_WIDE = 10
+# Okabe and Ito: colours that colour-blind people tell apart; olive for their yellow, which is faint on white.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#999933")
+_DASHES = ("solid", "dash")  # with the second, sixteen lines can be told apart
+_SIZE = {"width": 760, "height": 520}
+_CHART_ROWS = 27  # as many rows as a chart is high
+_WIDEST_COLUMN = 28
+Range = list[str | int]
+
+
+def workbook(found: PointSet, points: Sequence[Row], runs: Sequence[Row]) -> bytes:
+    """The file. ``points`` are the tidy rows of ``found.points``, in their order."""
+    target = BytesIO()
+    book = xlsxwriter.Workbook(target, {"in_memory": True, "nan_inf_to_errors": True})
+    charts = book.add_worksheet(_CHARTS)
+    charts.fit_to_pages(1, 1)
+    head = book.add_format({"bold": True, "bottom": 1})
+    lines = line_rows(found)
+    _sheet(book, _LINES, lines, head)
+    _sheet(book, _POINTS, points, head)
+    _sheet(book, _RUNS, runs, head)
+    _sheet(book, _FIGURES, _definitions(), head)
+    columns = list(points[0]) if points else []
+    for at, (figure, heading) in enumerate(_throughputs(found, columns)):
+        chart = _petals(book, found, columns, figure, heading)
+        charts.insert_chart(1 + at * _CHART_ROWS, 0, chart)
+    book.close()
+    return target.getvalue()
+
+
+def _throughputs(found: PointSet, columns: Sequence[str]) -> list[tuple[str, str]]:
+    """Figures that the petals are drawn over, and what their axis is called; none without points."""
+    chosen = [(found.axes.throughput, f"{METRICS[found.axes.throughput].label} per second")]
+    if found.axes == PHYSICAL:
+        chosen = [("pio_read_per_s", "IOPS (read requests per second)"), ("pio_read_mb_per_s", "MB/s (2^20 bytes)")]
+    return chosen if columns else []
+
+
+def _petals(book: Any, found: PointSet, columns: Sequence[str], figure: str, heading: str) -> Any:  # noqa: ANN401
+    chart = book.add_chart({"type": "scatter", "subtype": "straight_with_markers"})
+    if any(line.knee for line in found.lines):
+        chart.add_series(_knees(found, figure))
+    first = 1
+    for number, line in enumerate(found.lines):
+        chart.add_series(_series(line, first, columns, figure, _latency(line), number))
+        first += len(line.points)
+    grid = {"visible": True, "line": {"color": "#E6E6E6"}}
+    chart.set_x_axis({"name": heading, "min": 0, "num_format": "#,##0", "major_gridlines": grid})
+    chart.set_y_axis({"name": _axis_name(found), "num_format": "#,##0", "major_gridlines": grid, **_scale(found)})
+    chart.set_title({"name": f"Latency over {heading}; numbers are sessions", "name_font": {"size": 13}})
+    chart.set_legend({"position": "bottom"})
+    chart.set_size(_SIZE)
+    return chart
+
+
+def _scale(found: PointSet) -> dict[str, float]:
+    known = [y for line in found.lines for point in line.points if (y := point.mean(_latency(line)))]
+    if not known or max(known) <= _WIDE * min(known):
+        return {"min": 0}
+    return {"log_base": 10, "min": 10 ** math.floor(math.log10(min(known)))}
+
+
+def _knees(found: PointSet, figure: str) -> dict[str, Any]:
+    """A diamond behind each knee, from the sheet of lines."""
+    columns, rows = list(line_rows(found)[0]), range(1, 1 + len(found.lines))
+    return {
+        "name": "knee",
+        "categories": _range(rows, columns, f"knee_{figure}", _LINES),
+        "values": _range(rows, columns, "knee_latency_us", _LINES),
+        "line": {"none": True},
+        "marker": {"type": "diamond", "size": 13, "fill": {"color": "#BBBBBB"}, "border": {"color": "#000000"}},
+    }
+
+
+def _series(line: Line, first: int, columns: Sequence[str], figure: str, latency: str, number: int) -> dict[str, Any]:
+    rows = range(first, first + len(line.points))
+    colour = _COLOURS[number % len(_COLOURS)]
+    dash = _DASHES[number // len(_COLOURS) % len(_DASHES)]
+    labels = [{"value": str(point.sessions)} for point in line.points]
+    series = {
+        "name": line.label,
+        "categories": _range(rows, columns, figure),
+        "values": _range(rows, columns, latency),
+        "line": {"color": colour, "width": 1.75, "dash_type": dash},
+        "marker": {"type": "circle", "size": 5, "fill": {"color": colour}, "border": {"color": colour}},
+        "data_labels": {"custom": labels, "value": True, "position": "above", "font": {"size": 8, "color": colour}},
+    }
+    bars = {"x_error_bars": figure, "y_error_bars": latency}
+    known = {key: name for key, name in bars.items() if any(point.figure(name).half_width for point in line.points)}
+    return series | {key: _error_bars(rows, columns, name, colour) for key, name in known.items()}
+
+
+def _error_bars(rows: range, columns: Sequence[str], figure: str, colour: str) -> dict[str, Any]:
+    cells = _formula(rows, columns, f"{figure}{INTERVAL}")
+    line = {"color": colour, "width": 0.75}
+    return {"type": "custom", "plus_values": cells, "minus_values": cells, "line": line}
+
+
+def _latency(line: Line) -> str:
+    """The column of the latency axis: that of the most frequent kind where the axis is of operations."""
+    kind, _, rest = line.axes.latency.partition("_")
+    return f"{line.points[0].main_kind}_{rest}" if kind == "op" else line.axes.latency
+
+
+def _axis_name(found: PointSet) -> str:
+    return "Engine read latency (µs)" if found.axes == PHYSICAL else "Operation latency, mean (µs)"
+
+
+def _range(rows: range, columns: Sequence[str], name: str, sheet: str = _POINTS) -> Range:
+    column = list(columns).index(name)
+    return [sheet, rows.start, column, rows.stop - 1, column]
+
+
+def _formula(rows: range, columns: Sequence[str], name: str) -> str:
+    column = xlsxwriter.utility.xl_col_to_name(list(columns).index(name), True)
+    return f"={_POINTS}!{column}${rows.start + 1}:{column}${rows.stop}"
+
+
+def _sheet(book: Any, name: str, rows: Sequence[Row], head: Any) -> None:  # noqa: ANN401
+    sheet = book.add_worksheet(name)
+    sheet.freeze_panes(1, 0)
+    for column, title in enumerate(rows[0] if rows else ()):
+        values = [row[title] for row in rows]
+        sheet.write_string(0, column, title, head)
+        for at, value in enumerate(values, 1):
+            _write(sheet, at, column, value)
+        sheet.set_column(column, column, min(max(len(title), *(len(str(v)) for v in values)), _WIDEST_COLUMN))
+    if rows:
+        sheet.autofilter(0, 0, len(rows), len(rows[0]) - 1)
+
+
+def _write(sheet: Any, row: int, column: int, value: object) -> None:  # noqa: ANN401
+    """Text stays text: what looks like a formula is none. What is not known stays an empty cell."""
+    if isinstance(value, bool):
+        sheet.write_boolean(row, column, value)
+    elif isinstance(value, (int, float)) and math.isfinite(value):
+        sheet.write_number(row, column, value)
+    elif value is not None:
+        sheet.write_string(row, column, str(value))
+
+
+def _definitions() -> list[Row]:
+    return [
+        {"figure": each.name, "heading": each.label, "unit": each.unit, "definition": each.definition}
+        for each in METRICS.values()
+    ]

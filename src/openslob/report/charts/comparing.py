@@ -1,0 +1,138 @@
+"""Two runs or sweeps held against each other: the change in each figure, and the tails of their latencies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from openslob.analyze.compare import Comparison
+from openslob.analyze.difference import Difference, Outcome
+from openslob.histogram import bucket_of
+from openslob.metrics import METRICS, Better
+from openslob.record.model import RunRecord
+from openslob.report.charts.over_time import exceeding
+from openslob.report.charts.picture import Picture
+from openslob.report.charts.theme import COLOURS, QUIET, Names, coloured, dashed, faded, from_zero, picked
+from openslob.report.comparison import answers, summary
+
+Row = dict[str, Any]
+# Colour and shape of each outcome that has a place on the axis.
+OUTCOMES = {
+    Outcome.BETTER: (COLOURS[2], "triangle-up"),
+    Outcome.WORSE: (COLOURS[1], "triangle-down"),
+    Outcome.DIFFERENT: (COLOURS[0], "diamond"),
+    Outcome.NOT_SHOWN: (QUIET, "circle"),
+    Outcome.NOT_ENOUGH: (QUIET, "cross"),
+}
+ROW_HEIGHT = 22
+# What only describes how the run was made is the same on both sides by intention.
+_NOT_FIGURES = ("sessions", "elapsed_s", "start_skew_ms")
+# An interval that reaches further says only that nothing is known, and would press the others flat.
+WIDEST_PCT = 100.0
+
+
+def changes(comparison: Comparison, names: Names | None = None) -> Picture | None:
+    """The change of B against A in % with its 95 % interval, a line a figure; None when nothing is known of any."""
+    rows = change_rows(answers(comparison), names or Names())
+    if not rows:
+        return None
+    shown = [outcome for outcome in OUTCOMES if any(row["outcome"] == outcome.value for row in rows)]
+    scale = alt.Scale(domain=[each.value for each in shown], range=[OUTCOMES[each][0] for each in shown])
+    shapes = alt.Scale(domain=[each.value for each in shown], range=[OUTCOMES[each][1] for each in shown])
+    x = alt.X("pct:Q", title="B against A (%)", scale=alt.Scale(domain=_reach(rows), nice=False))
+    legend = alt.Legend(title=None)
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        y=alt.Y("figure:N", title=None, sort=None, axis=alt.Axis(labelLimit=260, grid=True)),
+        color=alt.Color("outcome:N", scale=scale, legend=legend),
+    )
+    tips = [
+        alt.Tooltip("figure:N", title="figure"),
+        alt.Tooltip("a:Q", title="A", format=",.4~r"),
+        alt.Tooltip("b:Q", title="B", format=",.4~r"),
+        *(alt.Tooltip(f"{field}:Q", title=title, format="+.2f") for field, title in _TIPS.items()),
+        alt.Tooltip("outcome:N", title="outcome"),
+    ]
+    panel = alt.layer(
+        alt.Chart(alt.InlineData(values=[{"pct": 0}])).mark_rule(color=QUIET, strokeDash=[4, 3]).encode(x=x),
+        base.mark_rule(clip=True, strokeWidth=1.6).encode(x="low:Q", x2="high:Q"),
+        base.mark_point(filled=True, size=85, clip=True).encode(
+            x=x, shape=alt.Shape("outcome:N", scale=shapes, legend=legend), tooltip=tips
+        ),
+    )
+    return Picture(
+        name="changes",
+        title="What changed",
+        says=f"{summary(comparison)} A is {comparison.name_a}, B is {comparison.name_b}.",
+        panels=(panel,),
+        notes=(f"A: {comparison.name_a}", f"B: {comparison.name_b}", "Bars: 95 % intervals of the change."),
+        heights={0: ROW_HEIGHT * len(rows)},
+    )
+
+
+def change_rows(differences: Mapping[str, Difference], names: Names) -> list[Row]:
+    """A row for each figure whose change in % is known, those with a direction first."""
+    known = {
+        name: each
+        for name, each in differences.items()
+        if name not in _NOT_FIGURES and not name.endswith("_total") and each.pct is not None and _moves(each)
+    }
+    ordered = sorted(known.items(), key=lambda item: item[0] in METRICS and METRICS[item[0]].better is Better.NEITHER)
+    return [
+        {
+            "figure": names.axis(name), "outcome": each.outcome.value, "a": each.a.mean, "b": each.b.mean,
+            "pct": each.pct, "low": each.pct_low, "high": each.pct_high,
+        }
+        for name, each in ordered
+    ]  # fmt: skip
+
+
+def tails(records: Sequence[tuple[str, RunRecord]]) -> Picture | None:
+    """The share of operations that took longer than so many µs, a line a run: records by the name to show."""
+    rows = [{"run": name, **row} for name, record in records for row in exceeding(_buckets(record))]
+    if not rows:
+        return None
+    runs = list(dict.fromkeys(row["run"] for row in rows))
+    pick = picked("run", "picked_run")
+    least = min(row["share_pct"] for row in rows)
+    y_scale = alt.Scale(type="log", domain=[least * 0.85, 100])
+    panel = (
+        alt.Chart(alt.InlineData(values=rows))
+        .mark_line(interpolate="step-before", strokeWidth=1.8)
+        .encode(
+            x=alt.X("us:Q", title="latency of an operation (µs)", scale=from_zero([row["us"] for row in rows])),
+            y=alt.Y("share_pct:Q", title="operations that took so long or longer (%)", scale=y_scale),
+            color=coloured("run", runs, outlined=True),
+            strokeDash=dashed("run", runs, outlined=True),
+            tooltip=[alt.Tooltip("run:N", title="run")],
+            **faded(pick),
+        )
+        .add_params(pick)
+    )
+    return Picture(
+        name="tails",
+        title="Latency of operations, side by side",
+        says=f"The share of operations that took longer than a given time, for {', '.join(runs)}.",
+        panels=(panel,),
+    )
+
+
+_TIPS = {"pct": "change (%)", "low": "from (%)", "high": "to (%)"}
+
+
+def _moves(each: Difference) -> bool:
+    return each.outcome in OUTCOMES and bool(each.a.mean or each.b.mean)
+
+
+def _reach(rows: Sequence[Row]) -> list[float]:
+    ends = [row[field] for row in rows for field in _TIPS if row[field] is not None]
+    low, high = max(min(ends, default=-1.0), -WIDEST_PCT), min(max(ends, default=1.0), WIDEST_PCT)
+    low, high = min([low, *(row["pct"] for row in rows)]), max([high, *(row["pct"] for row in rows)])
+    return [min(low * 1.08, -1.0), max(high * 1.08, 1.0)]
+
+
+def _buckets(record: RunRecord) -> dict[int, int]:
+    """Counts by bucket of the most frequent kind of operation."""
+    most = max(record.latency.values(), key=lambda figures: figures.get("count") or 0, default={})
+    return {bucket_of(edge): count for edge, count in most.get("buckets", ())}

@@ -1,0 +1,149 @@
+"""Figures over the session count, a line for each set of parameters: latency percentiles, CPU, scaling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from openslob.analyze.intervals import Estimate
+from openslob.analyze.lines import PointSet
+from openslob.report.charts.petals import SOUND, doubt
+from openslob.report.charts.picture import Panel, Picture, Table
+from openslob.report.charts.theme import Names, coloured, counted, dashed, faded, from_zero, picked, shaped, unit_of
+from openslob.report.format import MISSING, number
+
+Row = dict[str, Any]
+PERCENTILES = {"p50_us": "p50", "p90_us": "p90", "p99_us": "p99", "p999_us": "p99.9"}
+# With more lines than this four percentiles of each would be a tangle: the middle and the tail are enough.
+FULL_LINES = 2
+FEW = ("p50_us", "p99_us")
+PANEL_HEIGHT = 260
+NOTES = ("Hollow points: a verdict fails. Bars: 95 % intervals.",)
+
+
+def latency_percentiles(points: PointSet) -> Picture:
+    """Percentiles of the most frequent operation's latency over sessions."""
+    chosen = tuple(PERCENTILES) if len(points.lines) <= FULL_LINES else FEW
+    rows = [row | {"percentile": PERCENTILES[name]} for name in chosen for row in session_rows(points, f"op_{name}")]
+    shown = ", ".join(PERCENTILES[name] for name in chosen)
+    return Picture(
+        name="latency-percentiles",
+        title="Latency percentiles over sessions",
+        says=f"Latency of an operation ({shown}) over the number of sessions. {_ends(points, 'op_p99_us', 'p99')}",
+        panels=(_percentile_panel(rows),) if rows else (),
+        notes=NOTES,
+        table=_table(points, {f"op_{name}": PERCENTILES[name] + " (µs)" for name in PERCENTILES}),
+    )
+
+
+def cpu(points: PointSet, names: Names | None = None) -> Picture:
+    """Host CPU, and what a CPU second of the server bought, over sessions."""
+    names = names or Names()
+    per_cpu = "iops_per_db_cpu" if points.axes.throughput.startswith("pio") else "lio_per_db_cpu"
+    figures = ("host_cpu_busy_pct", per_cpu)
+    panels = {figure: rows for figure in figures if (rows := session_rows(points, figure))}
+    return Picture(
+        name="cpu",
+        title=f"CPU, and {names.label(per_cpu)}, over sessions",
+        says=" ".join(_ends(points, figure, names.label(figure)) for figure in figures),
+        panels=tuple(_panel(rows, figure, names) for figure, rows in panels.items()),
+        notes=NOTES,
+        table=_table(points, {figure: names.axis(figure) for figure in ("db_cpu_per_s", *figures)}),
+        heights=dict.fromkeys(range(len(panels)), PANEL_HEIGHT),
+    )
+
+
+def session_rows(points: PointSet, figure: str) -> list[Row]:
+    """A row for each point that has ``figure``: session count, mean, ends of the interval, whether it is in doubt."""
+    return [
+        {
+            "line": line.label, "sessions": point.sessions, "value": estimate.mean, "low": estimate.low,
+            "high": estimate.high, "doubt": doubt(point.failed),
+        }
+        for line in points.lines
+        for point in line.points
+        if (estimate := point.figure(figure)).mean is not None
+    ]  # fmt: skip
+
+
+def _percentile_panel(rows: list[Row]) -> Panel:
+    lines, names = (list(dict.fromkeys(row[field] for row in rows)) for field in ("line", "percentile"))
+    picks = [picked("line", "picked_line"), picked("percentile", "picked_percentile")]
+    y = alt.Y("value:Q", title="latency of an operation (µs)", scale=_reach(rows))
+    base = _base(rows).encode(y=y, color=coloured("line", lines), **faded(*picks))
+    drawn = base.mark_line(strokeWidth=1.8).encode(
+        strokeDash=dashed("percentile", names, outlined=True), detail=["line:N", "percentile:N"]
+    )
+    tips = [*_tips("latency (µs)"), alt.Tooltip("percentile:N", title="percentile")]
+    return alt.layer(_bars(base), drawn, *_dots(base, shaped("line", lines), tips)).add_params(*picks)
+
+
+def _panel(rows: list[Row], figure: str, names: Names) -> Panel:
+    lines = list(dict.fromkeys(row["line"] for row in rows))
+    pick = picked("line", f"picked_{figure}")
+    scale = alt.Scale(domain=[0, 100]) if unit_of(figure) == "%" else _reach(rows)
+    y = alt.Y("value:Q", title=names.axis(figure), scale=scale)
+    base = _base(rows).encode(y=y, color=coloured("line", lines), **faded(pick))
+    drawn = base.mark_line(strokeWidth=1.8).encode(strokeDash=dashed("line", lines))
+    dots = _dots(base, shaped("line", lines), _tips(names.axis(figure)))
+    return alt.layer(_bars(base), drawn, *dots).add_params(pick)
+
+
+def _base(rows: list[Row]) -> alt.Chart:
+    base: alt.Chart = alt.Chart(alt.InlineData(values=rows)).encode(x=counted([row["sessions"] for row in rows]))
+    return base
+
+
+def _bars(base: alt.Chart) -> alt.Chart:
+    known = base.transform_filter("isValid(datum.low)")
+    bars: alt.Chart = known.mark_rule(clip=True, strokeWidth=1).encode(y="low:Q", y2="high:Q")
+    return bars
+
+
+def _dots(base: alt.Chart, shape: alt.Shape, tips: list[alt.Tooltip]) -> list[alt.Chart]:
+    """The points: filled where every verdict holds, hollow where one fails."""
+    sound = base.transform_filter(alt.datum.doubt == SOUND).mark_point(filled=True, size=55)
+    doubted = base.transform_filter(alt.datum.doubt != SOUND).mark_point(filled=False, size=55, strokeWidth=1.8)
+    return [dots.encode(shape=shape, tooltip=tips) for dots in (sound, doubted)]
+
+
+def _tips(title: str) -> list[alt.Tooltip]:
+    figures = {"sessions": "sessions", "value": title, "low": "95 % interval from", "high": "to"}
+    return [
+        alt.Tooltip("line:N", title="line"),
+        *(alt.Tooltip(f"{field}:Q", title=text, format=",.4~r") for field, text in figures.items()),
+        alt.Tooltip("doubt:N", title="verdicts"),
+    ]
+
+
+def _reach(rows: Sequence[Row]) -> alt.Scale:
+    return from_zero([row["value"] for row in rows])
+
+
+def _ends(points: PointSet, figure: str, label: str) -> str:
+    parts = []
+    for line in points.lines:
+        known = [point for point in line.points if point.mean(figure) is not None]
+        if known:
+            first, last = known[0], known[-1]
+            course = f"{number(first.mean(figure))} with {first.sessions} to {number(last.mean(figure))} with"
+            parts.append(f"{line.label}: from {course} {last.sessions} sessions")
+    return f"{label}: {'; '.join(parts)}." if parts else f"{label}: not known."
+
+
+def _table(points: PointSet, columns: dict[str, str]) -> Table:
+    rows = [
+        (line.label, str(point.sessions), *(_with_interval(point.figure(name)) for name in columns))
+        for line in points.lines
+        for point in line.points
+    ]
+    return Table(("line", "sessions", *columns.values()), tuple(rows))
+
+
+def _with_interval(estimate: Estimate) -> str:
+    if estimate.mean is None:
+        return MISSING
+    half = f" ± {number(estimate.half_width)}" if estimate.half_width is not None else ""
+    return f"{number(estimate.mean)}{half}"

@@ -1,0 +1,254 @@
+"""The petals: latency over throughput, a line for each set of parameters, a point for each session count.
+
+A line is drawn in the order of its session counts, so that it runs out, bends where a resource is exhausted, and
+comes back. Arrow heads tell its direction, crosses through a point its 95 % intervals, a ring the knee. A point with a
+verdict that fails is hollow; where the verdict is about the truth of the figures it is crossed out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import altair as alt
+
+from openslob.analyze.lines import Line, PointSet
+from openslob.analyze.points import Point
+from openslob.metrics import METRICS
+from openslob.report.charts.picture import Panel, Picture, Table
+from openslob.report.charts.theme import (
+    WARNING,
+    Names,
+    Sign,
+    coloured,
+    dashed,
+    faded,
+    from_zero,
+    is_log,
+    picked,
+    shaped,
+)
+from openslob.report.format import number, quantity
+from openslob.units import format_bytes
+
+Row = dict[str, Any]
+BY_RATE = ("pio_read_per_s", "lio_per_s")
+# What a figure claims to be is wrong when one of these fails; the other verdicts are about how far it can be trusted.
+TRUTH = frozenset({"errors", "window", "counts_agree", "exact_mix", "reads_reached_device", "mode", "data_in_place"})
+# That nothing was at its limit yet is the beginning of every line, and no doubt about its points.
+NO_DOUBT = frozenset({"limit_found"})
+# With more lines than this, every point's label would cover its neighbours: only the ends and the knee have one.
+LABELLED_LINES = 6
+# An interval longer than this share of the largest mean is cut off at the picture's edge rather than shrink all else.
+LONGEST_BAR = 0.25
+SOUND = "every verdict holds"
+_RING = "M-1,0A1,1,0,1,1,1,0A1,1,0,1,1,-1,0M-{0},0A{0},{0},0,1,0,{0},0A{0},{0},0,1,0,-{0},0Z"
+KNEE = Sign("knee", _RING.format("0.85"))
+DOUBTED = Sign("hollow: a verdict fails", _RING.format("0.7"))
+UNTRUE = Sign(
+    "crossed out: not what it claims to be",
+    "M-1,-0.75L-0.75,-1L0,-0.25L0.75,-1L1,-0.75L0.25,0L1,0.75L0.75,1L0,0.25L-0.75,1L-1,0.75L-0.25,0Z",
+    WARNING,
+)
+SIGNS = (KNEE, DOUBTED, UNTRUE)
+
+
+def petals(points: PointSet, throughput: str, names: Names | None = None) -> Picture:
+    """The picture over ``throughput``, a figure of the registry, with the latency that the set is judged by."""
+    names = names or Names()
+    rows = petal_rows(points, throughput)
+    latency = points.axes.latency
+    unit = METRICS[throughput].unit
+    return Picture(
+        name=f"petals-{throughput.removesuffix('_per_s').replace('_', '-')}",
+        title=f"Latency over {'MB/s' if unit == 'MB/s' else 'IOPS' if throughput in BY_RATE else unit}",
+        says=_says(points, throughput, names),
+        panels=(_panel(points, rows, throughput, names),) if rows else (),
+        notes=("Numbers at the points: sessions. Bars: 95 % intervals.",),
+        table=_table(rows, throughput, latency, names),
+    )
+
+
+def petal_rows(points: PointSet, throughput: str) -> list[Row]:
+    """A row for each point whose throughput and latency are known: means, ends of intervals, doubts, place in line."""
+    return [
+        row
+        for line in points.lines
+        for order, point in enumerate(line.points)
+        if (row := _row(line, point, order, throughput, points.axes.latency)) is not None
+    ]
+
+
+def arrow_rows(rows: Sequence[Row], logs: Mapping[str, bool]) -> list[Row]:
+    """The middle of each stretch between two points of a line, and the points it lies between.
+
+    ``logs`` tells for ``x`` and ``y`` whether the axis is logarithmic: there the middle is the geometric one.
+    """
+    pairs = [(a, b) for a, b in pairwise(rows) if a["line"] == b["line"]]
+    return [
+        {name: a[name] for name in ("line", "colour", "dash")}
+        | {f"{axis}_mid": _middle(a[axis], b[axis], logs[axis]) for axis in "xy"}
+        | {f"{axis}_{end}": row[axis] for axis in "xy" for end, row in (("from", a), ("to", b))}
+        for a, b in pairs
+    ]
+
+
+def doubt(failed: Mapping[str, str]) -> str:
+    """Which sign a point with these failed verdicts bears."""
+    if TRUTH & failed.keys():
+        return UNTRUE.name
+    return DOUBTED.name if failed.keys() - NO_DOUBT else SOUND
+
+
+def told_by(line: Line) -> tuple[str, str]:
+    """What a line's colour says and what its dash says: block sizes have colours of their own, where they differ."""
+    rest = {name: value for name, value in line.key.items() if name != "block_size"}
+    if "block_size" not in line.key or not rest:
+        return line.label, line.label
+    size = line.key["block_size"]
+    block = f"{format_bytes(size)} blocks" if isinstance(size, int) else "block size unknown"
+    return block, ", ".join(part for part in line.label.split(", ") if part != block)
+
+
+def _row(line: Line, point: Point, order: int, throughput: str, latency: str) -> Row | None:
+    x, y = point.figure(throughput), point.figure(latency)
+    if x.mean is None or y.mean is None:
+        return None
+    colour, dash = told_by(line)
+    return {
+        "line": line.label, "colour": colour, "dash": dash, "order": order, "sessions": point.sessions,
+        "x": x.mean, "x_low": x.low, "x_high": x.high, "y": y.mean, "y_low": y.low, "y_high": y.high,
+        "runs": len(point.record_ids), "doubt": doubt(point.failed),
+        "fails": ", ".join(name.replace("_", " ") for name in point.failed) or "none",
+        "knee": line.shape.knee == point.sessions,
+        "end": order in (0, len(line.points) - 1),
+    }  # fmt: skip
+
+
+def _panel(points: PointSet, rows: list[Row], throughput: str, names: Names) -> Panel:
+    x_scale, y_scale = _reach(rows, "x"), _reach(rows, "y")
+    x = alt.X("x:Q", title=names.axis(throughput), scale=x_scale)
+    y = alt.Y("y:Q", title=names.axis(points.axes.latency), scale=y_scale)
+    colours, dashes = (list(dict.fromkeys(row[name] for row in rows)) for name in ("colour", "dash"))
+    two = colours != dashes
+    picks = [picked("colour", "picked_colour"), *([picked("dash", "picked_dash")] if two else [])]
+    signs = _signs_among(rows)
+    colour = coloured("colour", colours, () if two else signs)
+    shape, dash = shaped("dash", dashes, signs, two), dashed("dash", dashes, signs, two)
+    base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=y, **faded(*picks))
+    between = alt.Chart(alt.InlineData(values=arrow_rows(rows, {"x": is_log(x_scale), "y": is_log(y_scale)})))
+    return alt.layer(
+        *_bars(base, colour),
+        base.mark_line(strokeWidth=1.8).encode(color=colour, strokeDash=dash, order="order:Q", detail="line:N"),
+        _arrows(between, x_scale, y_scale, colour).encode(**faded(*picks)),
+        *_dots(base, colour, shape, _tooltips(throughput, points.axes.latency, names)),
+        _labels(base, colour, rows),
+        *(_signed(base, shaped("sign", dashes, signs, two), sign) for sign in signs),
+    ).add_params(*picks)
+
+
+def _bars(base: alt.Chart, colour: alt.Color) -> list[alt.Chart]:
+    """The 95 % interval of the throughput and that of the latency."""
+    across = base.mark_rule(clip=True, strokeWidth=1).encode(x="x_low:Q", x2="x_high:Q", color=colour)
+    along = base.mark_rule(clip=True, strokeWidth=1).encode(y="y_low:Q", y2="y_high:Q", color=colour)
+    return [
+        across.transform_filter("isValid(datum.x_low)"),
+        along.transform_filter("isValid(datum.y_low)"),
+    ]
+
+
+def _arrows(between: alt.Chart, x: alt.Scale, y: alt.Scale, colour: alt.Color) -> alt.Chart:
+    # The slope on the page depends on how wide the page is, so it is worked out there, from the scales.
+    slope = (
+        "atan2(scale('y', datum.y_to) - scale('y', datum.y_from), scale('x', datum.x_to) - scale('x', datum.x_from))"
+    )
+    head = between.mark_point(shape="triangle-right", filled=True, size=60, angle=alt.expr(f"{slope} * 180 / PI"))
+    drawn: alt.Chart = head.encode(x=alt.X("x_mid:Q", scale=x), y=alt.Y("y_mid:Q", scale=y), color=colour)
+    return drawn
+
+
+def _dots(base: alt.Chart, colour: alt.Color, shape: alt.Shape, tooltip: list[alt.Tooltip]) -> list[alt.Chart]:
+    """The points: filled where every verdict holds, hollow where one fails."""
+    sound = base.transform_filter(alt.datum.doubt == SOUND).mark_point(filled=True, size=70)
+    doubted = base.transform_filter(alt.datum.doubt != SOUND).mark_point(filled=False, size=70, strokeWidth=1.8)
+    return [dots.encode(color=colour, shape=shape, tooltip=tooltip) for dots in (sound, doubted)]
+
+
+def _labels(base: alt.Chart, colour: alt.Color, rows: Sequence[Row]) -> alt.Chart:
+    """The session counts beside the points; with many lines only those at the ends and the knee."""
+    many = len({row["line"] for row in rows}) > LABELLED_LINES
+    shown = base.transform_filter("datum.end || datum.knee") if many else base
+    text: alt.Chart = shown.mark_text(align="left", dx=7, dy=-7, fontSize=11).encode(text="sessions:Q", color=colour)
+    return text
+
+
+def _signs_among(rows: Sequence[Row]) -> list[Sign]:
+    """Those signs that some point bears."""
+    return [sign for sign in SIGNS if any(row["knee"] if sign is KNEE else row["doubt"] == sign.name for row in rows)]
+
+
+def _signed(base: alt.Chart, shape: alt.Shape, sign: Sign) -> alt.Chart:
+    """A sign over the points that bear it. A doubted point is hollow already: its sign is only in the legend."""
+    test = "datum.knee" if sign is KNEE else f"datum.doubt == '{sign.name}'"
+    marks = base.transform_filter(test).transform_calculate(sign=f"'{sign.name}'")
+    size = {KNEE.name: 240, UNTRUE.name: 150}.get(sign.name, 0)
+    drawn: alt.Chart = marks.mark_point(filled=True, size=size, color=sign.colour).encode(shape=shape)
+    return drawn
+
+
+def _tooltips(throughput: str, latency: str, names: Names) -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("line:N", title="line"),
+        alt.Tooltip("sessions:Q", title="sessions"),
+        alt.Tooltip("x:Q", title=names.axis(throughput), format=",.4~r"),
+        alt.Tooltip("x_low:Q", title="from", format=",.4~r"),
+        alt.Tooltip("x_high:Q", title="to", format=",.4~r"),
+        alt.Tooltip("y:Q", title=names.axis(latency), format=",.4~r"),
+        alt.Tooltip("y_low:Q", title="from", format=",.4~r"),
+        alt.Tooltip("y_high:Q", title="to", format=",.4~r"),
+        alt.Tooltip("runs:Q", title="runs"),
+        alt.Tooltip("fails:N", title="verdicts that fail"),
+    ]
+
+
+def _reach(rows: Sequence[Row], axis: str) -> alt.Scale:
+    """The scale of an axis: to the largest mean, and further for the intervals, but not without end."""
+    means = [row[axis] for row in rows]
+    ends = [row[f"{axis}_high"] for row in rows if row[f"{axis}_high"] is not None]
+    largest = max(means, default=1.0)
+    return from_zero(means, min(max([largest, *ends]), largest * (1 + LONGEST_BAR)))
+
+
+def _middle(a: float, b: float, log: bool) -> float:
+    return math.sqrt(a * b) if log and a > 0 and b > 0 else (a + b) / 2
+
+
+def _says(points: PointSet, throughput: str, names: Names) -> str:
+    lines = [f"{line.label}: {_course(line, throughput)}" for line in points.lines]
+    axes = f"{names.label(points.axes.latency)} over {names.label(throughput).lower()}"
+    return f"{axes}, a line for each set of parameters. {' '.join(lines)}"
+
+
+def _course(line: Line, throughput: str) -> str:
+    known = [(point.sessions, x) for point in line.points if (x := point.mean(throughput)) is not None]
+    if not known:
+        return "nothing known."
+    best = max(known, key=lambda each: each[1])
+    unit = METRICS[throughput].unit
+    knee = f", knee at {line.shape.knee} sessions" if line.shape.knee else ""
+    most = f"{quantity(best[1], unit if unit != '1/s' else '')}{'/s' if unit == '1/s' else ''}"
+    return f"at most {most} with {best[0]} sessions{knee}."
+
+
+def _table(rows: Sequence[Row], throughput: str, latency: str, names: Names) -> Table:
+    head = ("line", "sessions", "runs", names.axis(throughput), "± 95 %", names.axis(latency), "± 95 %", "fails")
+    return Table(head, tuple(_cells(row) for row in rows))
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    halves = [None if row[f"{axis}_high"] is None else row[f"{axis}_high"] - row[axis] for axis in "xy"]
+    knee = " (knee)" if row["knee"] else ""
+    figures = (number(row["x"]), number(halves[0]), number(row["y"]), number(halves[1]))
+    return (row["line"], f"{row['sessions']}{knee}", str(row["runs"]), *figures, row["fails"])

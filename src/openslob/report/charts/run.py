@@ -1,0 +1,262 @@
+"""The pictures of one run: its time line, the distribution of its latencies, and that over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from openslob.analyze.verdicts.conditions import MIN_BEYOND
+from openslob.histogram import bucket_of
+from openslob.metrics import METRICS
+from openslob.record.model import RunRecord
+from openslob.report.charts import over_time as rows_of
+from openslob.report.charts.picture import Panel, Picture, Table
+from openslob.report.charts.theme import HEAT, WARNING, Names, coloured, dashed, faded, picked, shaped
+from openslob.report.format import micros, number, seconds
+from openslob.report.raw_series import RawSeries
+from openslob.units import MIB
+
+Row = dict[str, Any]
+# Rare is light and frequent dark on it, on a dark page too.
+MAP_GROUND = "#f6f6f4"
+PANEL_HEIGHT, MAP_HEIGHT = 190, 300
+MARKED = {"p50_us": "p50", "p90_us": "p90", "p99_us": "p99", "p999_us": "p99.9"}
+# From the median's dark blue to a light one: the further from the middle, the fewer operations.
+_BAND_COLOURS = {"p50": "#0B4F79", "p50 to p90": "#4A9CC9", "p90 to p99": "#A9D0E6"}
+_BAND_ENDS = ("p50_us", "p90_us", "p99_us")
+# Room for the widest label, so that the time axes of the panels lie one below the other.
+_Y_AXIS = alt.Axis(minExtent=58, maxExtent=58)
+
+
+def timeline(record: RunRecord, raw: RawSeries, names: Names | None = None) -> Picture:
+    """Requests, MB/s, latency percentiles, wait events and CPU over the time of the load."""
+    names, length = names or Names(), record.window.load_seconds if record.window else 0.0
+    requests = [*rows_of.engine_rates(raw.engine, rows_of.RATES), *rows_of.device_rates(raw.host)]
+    sizes = rows_of.engine_rates(raw.engine, rows_of.SIZES, MIB)
+    panels = {
+        "requests/s": _rates("picked_rate", requests, "per second", names, length) if requests else None,
+        "MB/s": _rates("picked_size", sizes, "MB/s", names, length) if sizes else None,
+        **{f"latency of {kind}s": _bands(kind, of_kind, length) for kind, of_kind in raw.latency.items()},
+        "sessions waiting": _waits(rows_of.wait_rows(raw.waits, length), length) if raw.waits else None,
+        "CPU": _cpu(rows_of.cpu_shares(raw.host), length) if raw.host else None,
+    }
+    shown = {name: panel for name, panel in panels.items() if panel is not None}
+    missing = [name for name, panel in panels.items() if panel is None]
+    return Picture(
+        name="timeline",
+        title="The run over time",
+        says=f"Over {seconds(length)} of load: {', '.join(shown)}. {_steadiness(requests)}",
+        panels=tuple(shown.values()),
+        notes=(
+            f"Percentiles are drawn where at least {MIN_BEYOND} operations of the step lie beyond them.",
+            *((f"Not recorded over time: {', '.join(missing)}.",) if missing else ()),
+        ),
+        heights=dict.fromkeys(range(len(shown)), PANEL_HEIGHT),
+    )
+
+
+def latency_histogram(record: RunRecord) -> Picture | None:
+    """How long the operations took, by kind, with the percentiles marked; None when there were none."""
+    kinds = {kind: figures for kind, figures in record.latency.items() if figures.get("count")}
+    if not kinds:
+        return None
+    says = [f"{kind}: {_percentiles(figures)}" for kind, figures in kinds.items()]
+    return Picture(
+        name="latency",
+        title="Latency of operations",
+        says=f"Histogram of latencies. {'; '.join(says)}.",
+        panels=tuple(_histogram(kind, figures) for kind, figures in kinds.items()),
+        table=Table(
+            ("operation", "count", "mean", *MARKED.values(), "max"),
+            tuple(_latency_cells(kind, figures) for kind, figures in kinds.items()),
+        ),
+        heights=dict.fromkeys(range(len(kinds)), PANEL_HEIGHT),
+    )
+
+
+def heat_map(record: RunRecord, raw: RawSeries) -> Picture | None:
+    """Latency over time as a map: a stall is a column that reaches up; None when nothing was recorded."""
+    length = record.window.load_seconds if record.window else 0.0
+    if not raw.latency or not length:
+        return None
+    return Picture(
+        name="latency-over-time",
+        title="Latency over time",
+        says=f"Map of the latencies of {' and '.join(f'{kind}s' for kind in raw.latency)} over the time of the load.",
+        panels=tuple(_map(kind, rows_of.heat_cells(of_kind, length), length) for kind, of_kind in raw.latency.items()),
+        heights=dict.fromkeys(range(len(raw.latency)), MAP_HEIGHT),
+    )
+
+
+def _time(field: str, length: float) -> alt.X:
+    scale = alt.Scale(domain=[0, length], nice=False, clamp=True)
+    axis = alt.Axis(format="~g", tickMinStep=1)
+    return alt.X(f"{field}:Q", title="time since the load began (s)", scale=scale, axis=axis)
+
+
+def _rates(pick_name: str, rows: list[Row], title: str, names: Names, length: float) -> Panel:
+    drawn = [
+        row | {"series": names.label(row["figure"]), "middle_s": (row["from_s"] + row["to_s"]) / 2} for row in rows
+    ]
+    series = list(dict.fromkeys(row["series"] for row in drawn))
+    pick = picked("series", pick_name)
+    base = alt.Chart(alt.InlineData(values=drawn)).encode(
+        x=_time("middle_s", length),
+        y=alt.Y("value:Q", title=title, scale=alt.Scale(zero=True), axis=_Y_AXIS),
+        color=coloured("series", series),
+        **faded(pick),
+    )
+    lines = base.mark_line(strokeWidth=1.8).encode(strokeDash=dashed("series", series))
+    tips = [_tip("series:N", "figure"), _tip("middle_s:Q", "at (s)"), _tip("value:Q", title)]
+    return alt.layer(
+        lines, base.mark_point(size=28, filled=True).encode(shape=shaped("series", series), tooltip=tips)
+    ).add_params(pick)
+
+
+def _bands(kind: str, seconds_of: Mapping[int, Any], length: float) -> Panel:
+    rows = rows_of.latency_bands(seconds_of, length)
+    known = [row[name] for row in rows for name in _BAND_ENDS if row[name] is not None]
+    reach = _spread(known)
+    y = alt.Y("p50_us:Q", title=f"{kind} latency (µs)", scale=reach, axis=_Y_AXIS)
+    drawn = {
+        name: colour
+        for (name, colour), end in zip(_BAND_COLOURS.items(), _BAND_ENDS, strict=True)
+        if any(row[end] is not None for row in rows)
+    }
+    scale = alt.Scale(domain=list(drawn), range=list(drawn.values()))
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        x=_time("from_s", length),
+        x2="to_s:Q",
+        tooltip=[
+            _tip("from_s:Q", "from (s)"),
+            _tip("count:Q", "operations"),
+            *(_tip(f"{name}:Q", f"{MARKED[name]} (µs)") for name in _BAND_ENDS),
+        ],
+    )
+    layers = [
+        base.transform_filter(f"isValid(datum.{high})")
+        .mark_rect()
+        .encode(y=alt.Y(f"{low}:Q", scale=reach), y2=f"{high}:Q", color=alt.datum(name))
+        for low, high, name in (("p90_us", "p99_us", "p90 to p99"), ("p50_us", "p90_us", "p50 to p90"))
+        if name in drawn
+    ]
+    middle = base.transform_filter("isValid(datum.p50_us)").mark_rule(strokeWidth=3).encode(y=y, color=alt.datum("p50"))
+    return alt.layer(*layers, middle).encode(color=alt.Color(scale=scale, legend=alt.Legend(title=None)))
+
+
+def _waits(rows: list[Row], length: float) -> Panel:
+    events = list(dict.fromkeys(row["event"] for row in rows))
+    events.sort(key=lambda event: event == rows_of.OTHERS)
+    pick = picked("event", "picked_event")
+    drawn: alt.Chart = (
+        alt.Chart(alt.InlineData(values=rows))
+        .mark_rect()
+        .encode(
+            x=_time("from_s", length),
+            x2="to_s:Q",
+            y=alt.Y("low:Q", title="DB time (s/s)", scale=alt.Scale(zero=True), axis=_Y_AXIS),
+            y2="high:Q",
+            color=coloured("event", events),
+            tooltip=[_tip("event:N", "event"), _tip("value:Q", "sessions in it"), _tip("from_s:Q", "from (s)")],
+            **faded(pick),
+        )
+        .add_params(pick)
+    )
+    return drawn
+
+
+def _cpu(rows: list[Row], length: float) -> Panel:
+    kinds = [kind for kind in (*rows_of.CPU_KINDS, rows_of.SERVER) if any(row["kind"] == kind for row in rows)]
+    pick = picked("kind", "picked_kind")
+    y = alt.Y("low:Q", title="host CPU (%)", scale=alt.Scale(domain=[0, 100]), axis=_Y_AXIS)
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        x=_time("from_s", length),
+        x2="to_s:Q",
+        color=coloured("kind", kinds),
+        tooltip=[_tip("kind:N", "kind"), _tip("value:Q", "% of the host's CPU"), _tip("from_s:Q", "from (s)")],
+        **faded(pick),
+    )
+    host, server = (base.transform_filter(f'datum.kind {sign} "{rows_of.SERVER}"') for sign in ("!=", "=="))
+    line = server.mark_rule(strokeWidth=3).encode(y="high:Q")
+    return alt.layer(host.mark_rect().encode(y=y, y2="high:Q"), line).add_params(pick)
+
+
+def _histogram(kind: str, figures: Mapping[str, Any]) -> Panel:
+    bars = rows_of.histogram_bars({bucket_of(edge): count for edge, count in figures["buckets"]})
+    axis = alt.Scale(type="log", domain=[bars[0]["from_us"], bars[-1]["to_us"]], nice=False)
+    x = alt.X("from_us:Q", title=f"{kind} latency (µs)", scale=axis)
+    drawn = (
+        alt.Chart(alt.InlineData(values=bars))
+        .mark_bar(color=_BAND_COLOURS["p50 to p90"], stroke="white", strokeWidth=0.3)
+        .encode(
+            x=x,
+            x2="to_us:Q",
+            y=alt.Y("share_pct:Q", title="operations (%)", stack=None, axis=_Y_AXIS),
+            y2=alt.datum(0),
+            tooltip=[
+                _tip("from_us:Q", "from (µs)"), _tip("to_us:Q", "below (µs)"), _tip("count:Q", "operations"),
+                _tip("share_pct:Q", "% of them"),
+            ],
+        )
+    )  # fmt: skip
+    marks = [
+        {"us": us, "name": name, "row": at}
+        for at, (field, name) in enumerate(MARKED.items())
+        if (us := figures.get(field)) is not None
+    ]
+    marked = alt.Chart(alt.InlineData(values=marks)).encode(x=alt.X("us:Q", scale=axis))
+    rules = marked.mark_rule(strokeDash=[4, 3], color=WARNING, strokeWidth=1.2).encode(
+        tooltip=[_tip("name:N", "percentile"), _tip("us:Q", "µs")]
+    )
+    return alt.layer(drawn, rules, marked.mark_text(align="left", dx=3, dy=8, color=WARNING).encode(
+        y=alt.value(0), text="name:N"
+    ))  # fmt: skip
+
+
+def _map(kind: str, cells: list[Row], length: float) -> Panel:
+    edges = [cell["from_us"] for cell in cells] + [cell["to_us"] for cell in cells]
+    axis = alt.Scale(type="log", domain=[min(edges), max(edges)], nice=False)
+    legend = alt.Legend(title="operations of the step (%)", gradientLength=220, format="~g")
+    drawn: alt.Chart = (
+        alt.Chart(alt.InlineData(values=cells))
+        .mark_rect()
+        .properties(view=alt.ViewBackground(fill=MAP_GROUND))
+        .encode(
+            x=_time("from_s", length),
+            x2="to_s:Q",
+            y=alt.Y("from_us:Q", title=f"{kind} latency (µs)", scale=axis, axis=_Y_AXIS),
+            y2="to_us:Q",
+            color=alt.Color("share_pct:Q", scale=alt.Scale(type="log", scheme=HEAT, reverse=True), legend=legend),
+            tooltip=[
+                _tip("from_s:Q", "from (s)"), _tip("from_us:Q", "from (µs)"), _tip("to_us:Q", "below (µs)"),
+                _tip("count:Q", "operations"), _tip("share_pct:Q", "% of the step"),
+            ],
+        )
+    )  # fmt: skip
+    return drawn
+
+
+def _tip(field: str, title: str) -> alt.Tooltip:
+    return alt.Tooltip(field, title=title, format=",.4~r" if field.endswith(":Q") else alt.Undefined)
+
+
+def _spread(known: Sequence[float]) -> alt.Scale:
+    return alt.Scale(type="log", domain=[min(known) * 0.85, max(known) * 1.15], nice=False) if known else alt.Scale()
+
+
+def _steadiness(requests: Sequence[Row]) -> str:
+    reads = [row["value"] for row in requests if row["figure"] == "pio_read_per_s"]
+    if not reads:
+        return ""
+    return f"{METRICS['pio_read_per_s'].label}: from {number(min(reads))} to {number(max(reads))} a second."
+
+
+def _percentiles(figures: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {micros(figures.get(field))}" for field, name in MARKED.items())
+
+
+def _latency_cells(kind: str, figures: Mapping[str, Any]) -> tuple[str, ...]:
+    times = (micros(figures.get(field)) for field in ("mean_us", *MARKED, "max_us"))
+    return (kind, number(figures["count"]), *times)

@@ -1,0 +1,250 @@
+"""A comparison as text and as JSON: what came of it first, then what is not the same, then the figures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from openslob.analyze.compare import Comparison, Mismatch, Pair
+from openslob.analyze.difference import DETECT_PCT, MOST_REPEATS, Difference, Outcome
+from openslob.analyze.gate import Judged, Judgement
+from openslob.analyze.intervals import Basis
+from openslob.analyze.lines import axes_for
+from openslob.analyze.points import Point
+from openslob.metrics import METRICS
+from openslob.report.format import MISSING, pairs, quantity, shortened, table, wrapped
+from openslob.report.reading import REACHED_DEVICE
+
+_MOST_POINTS_NAMED = 8
+_WIDEST_VALUE = 60
+# A wider interval says only that nothing is known.
+_WIDEST_SHOWN = 100
+_CHANGE_HEAD = ("B against A", "difference", "runs*")
+_NEEDED = f"* How many runs a side would show a change of {DETECT_PCT:g} %, at the spread seen here."
+_IN_TABLE = {Outcome.NOT_SHOWN: "not shown", Outcome.NOT_ENOUGH: "no data"}
+_SHOWN = (Outcome.BETTER, Outcome.WORSE, Outcome.DIFFERENT)
+# What a reader asks first; other figures are in the text when they differ, and in JSON always.
+_MAIN = (
+    "ops_per_s", "lio_per_s", "pio_read_per_s", "pio_read_mb_per_s", "engine_read_latency_us", "pio_write_per_s",
+    "redo_mb_per_s", "commits_per_s", "db_cpu_per_s", "iops_per_db_cpu", "lio_per_db_cpu", "host_cpu_left_pct",
+    "select_mean_us", "select_p50_us", "select_p99_us", "update_mean_us", "update_p50_us", "update_p99_us",
+)  # fmt: skip
+
+
+def render_comparison(comparison: Comparison, judgements: Sequence[Judgement] = ()) -> str:
+    """The comparison in words and tables."""
+    found = answers(comparison)
+    several = len(comparison.pairs) > 1
+    physical = all(REACHED_DEVICE in point.held for pair in comparison.pairs for point in (pair.a, pair.b))
+    rows = {name: one for name, one in found.items() if _worth(name, one)}
+    lines = [
+        *_sides(comparison),
+        "",
+        *_judged(judgements),
+        *wrapped(summary(comparison)),
+        *_mismatches(comparison),
+        "",
+        *(_mean_table(rows, physical) if several else _value_table(rows, physical)),
+        *(_point_table(comparison, physical) if several else []),
+        *_remarks(comparison),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def comparison_json(comparison: Comparison, judgements: Sequence[Judgement] = ()) -> dict[str, Any]:
+    """The comparison in plain values: differences by figure of every point, and of the mean over the points."""
+    return {
+        "a": comparison.name_a,
+        "b": comparison.name_b,
+        "mismatches": [asdict(each) for each in comparison.mismatches],
+        "conditions": [{"condition": j.condition.text, "judged": j.judged.value, "why": j.why} for j in judgements],
+        "overall": {name: asdict(each) for name, each in comparison.overall.items()},
+        "points": [_pair_json(pair) for pair in comparison.pairs],
+        "only_a": list(comparison.only_a),
+        "only_b": list(comparison.only_b),
+    }
+
+
+def answers(comparison: Comparison) -> Mapping[str, Difference]:
+    """The difference in each figure: at the only point, or the mean over the points."""
+    return comparison.overall if len(comparison.pairs) > 1 else comparison.pairs[0].differences
+
+
+def summary(comparison: Comparison) -> str:
+    """What came of it, in a sentence or two."""
+    counts = Counter(one.outcome for name, one in answers(comparison).items() if not _nothing(one))
+    told = sum(counts[outcome] for outcome in (*_SHOWN, Outcome.NOT_SHOWN))
+    if not told:
+        return "Not enough data to tell B from A: repeat the runs, at least three times a side."
+    parts = [f"{outcome.value} in {counts[outcome]}" for outcome in _SHOWN if counts[outcome]]
+    words = f"{', '.join(parts)} of {told} figures" if parts else f"no difference is shown in any of {told} figures"
+    text = f"B against A: {words}"
+    if counts[Outcome.NOT_ENOUGH]:
+        text += f"; not enough data for {counts[Outcome.NOT_ENOUGH]} more"
+    chance = told * 0.05
+    by_chance = f"about {chance:.0f}" if chance >= 1 else "less than one"
+    return f"{text}. Each is told with 95 % confidence: {by_chance} would differ by chance." if parts else f"{text}."
+
+
+def mismatch_lines(mismatches: Sequence[Mismatch]) -> list[str]:
+    """A line for each parameter or fact that is not the same."""
+    return pairs([(each.name, f"{_values(each.a)}  against  {_values(each.b)}") for each in mismatches])
+
+
+def figure_label(name: str, physical: bool) -> str:
+    """How a figure is headed; reads are called physical only where every run's verdict says that they were."""
+    if name in METRICS:
+        text = METRICS[name].label
+        return text if physical else text.replace("Physical", "Engine").replace("IOPS", "Engine reads")
+    kind, at, _ = name.split("_")
+    return f"{kind} {'p99.9' if at == 'p999' else at}".capitalize()
+
+
+def figure_text(value: float | None, unit: str) -> str:
+    """A value with its unit, as everywhere."""
+    if value is None or not unit.endswith("/s"):
+        return quantity(value, unit)
+    return f"{quantity(value, unit.removesuffix('/s').removeprefix('1'))}/s"
+
+
+def _sides(comparison: Comparison) -> list[str]:
+    a, b = ([getattr(pair, side) for pair in comparison.pairs] for side in ("a", "b"))
+    return pairs([("A", _side(comparison.name_a, a)), ("B", _side(comparison.name_b, b))])
+
+
+def _side(name: str, points: Sequence[Point]) -> str:
+    runs = sum(len(point.record_ids) for point in points)
+    what = f"{runs} run{'' if runs == 1 else 's'}"
+    return f"{name} ({what} at {len(points)} points)" if len(points) > 1 else f"{name} ({what})"
+
+
+def _judged(judgements: Sequence[Judgement]) -> list[str]:
+    said = {Judged.TRIPPED: "✗", Judged.UNTOLD: "?", Judged.HELD: "✓"}
+    texts = [
+        f"{said[each.judged]} {each.condition.text}: {each.judged.value}{f' ({each.why})' if each.why else ''}"
+        for each in judgements
+    ]
+    return [*(line for text in texts for line in wrapped(text, later="  ")), ""] if texts else []
+
+
+def _mismatches(comparison: Comparison) -> list[str]:
+    if not comparison.mismatches:
+        return []
+    return ["", "Not the same in both, so that a difference may come from it:", *mismatch_lines(comparison.mismatches)]
+
+
+def _value_table(rows: Mapping[str, Difference], physical: bool) -> list[str]:
+    head = ("figure", "A", "B", *_CHANGE_HEAD)
+    return table(head, [(figure_label(name, physical), *_values_of(one), *_change(one)) for name, one in rows.items()])
+
+
+def _mean_table(rows: Mapping[str, Difference], physical: bool) -> list[str]:
+    head = ("mean over the points", *_CHANGE_HEAD[:-1])
+    return table(head, [(figure_label(name, physical), *_change(one)[:-1]) for name, one in rows.items()])
+
+
+def _point_table(comparison: Comparison, physical: bool) -> list[str]:
+    """Throughput and latency of every point."""
+    axes = axes_for([pair.a for pair in comparison.pairs])
+    lines = []
+    for figure in (axes.throughput, axes.latency):
+        rows = [(pair.label, one) for pair in comparison.pairs if (one := _of(pair, figure))]
+        head = (figure_label(rows[0][1].figure, physical) if rows else figure, "A", "B", *_CHANGE_HEAD)
+        lines += ["", *table(head, [(label, *_values_of(one), *_change(one)) for label, one in rows])]
+    return lines
+
+
+def _of(pair: Pair, figure: str) -> Difference | None:
+    kind, _, at = figure.partition("_")
+    return pair.differences.get(f"{pair.a.main_kind}_{at}" if kind == "op" else figure)
+
+
+def _change(one: Difference) -> tuple[str, str, str]:
+    """Change with its interval, whether a difference is shown, and how many runs a side would show a small one."""
+    in_points = one.unit == "%" and one.change is not None
+    unit = "pt" if in_points else "%"
+    percent, plain = (one.pct, one.pct_low, one.pct_high), (one.change, one.change_low, one.change_high)
+    return (
+        _interval(*(plain if in_points else percent), unit),
+        _IN_TABLE.get(one.outcome, one.outcome.value),
+        _needed(one),
+    )
+
+
+def _interval(change: float | None, low: float | None, high: float | None, unit: str) -> str:
+    """``+5.1 ± 1.2 %``; a change in percentage points ends in pt, because half of 2 % is not half of everything."""
+    if change is None:
+        return MISSING
+    if low is None or high is None:
+        return f"{change:+.1f} {unit}"
+    half = (high - low) / 2
+    return f"{change:+.1f} ± {half:.1f} {unit}" if half <= _WIDEST_SHOWN else f"{change:+.1f} ± >{_WIDEST_SHOWN} {unit}"
+
+
+def _needed(one: Difference) -> str:
+    if one.repeats_needed is None or one.outcome is not Outcome.NOT_SHOWN:
+        return ""
+    return f"{MOST_REPEATS}+" if one.repeats_needed == MOST_REPEATS else str(one.repeats_needed)
+
+
+def _values_of(one: Difference) -> tuple[str, str]:
+    return figure_text(one.a.mean, one.unit), figure_text(one.b.mean, one.unit)
+
+
+def _worth(name: str, one: Difference) -> bool:
+    return not _nothing(one) and (name in _MAIN or one.outcome in _SHOWN)
+
+
+def _nothing(one: Difference) -> bool:
+    """Neither side has any of it, or the figure is not known."""
+    return one.outcome is Outcome.UNKNOWN or (one.a.mean == 0 and one.b.mean == 0)
+
+
+def _remarks(comparison: Comparison) -> list[str]:
+    points = [point for pair in comparison.pairs for point in (pair.a, pair.b)]
+    within = any(point.metrics["ops_per_s"].basis is Basis.WITHIN_RUN for point in points)
+    single = all(len(point.record_ids) < 2 for point in points) and len(comparison.pairs) == 1
+    needed = any(pair.differences[name].repeats_needed for pair in comparison.pairs for name in pair.differences)
+    remarks = [
+        *([_NEEDED] if needed else []),
+        *_fails(comparison),
+        *([f"Only in A: {_named(comparison.only_a)}."] if comparison.only_a else []),
+        *([f"Only in B: {_named(comparison.only_b)}."] if comparison.only_b else []),
+        *(["One run a side: how much runs differ from each other is not known."] if single else []),
+        *(["± of single runs is from the spread within them."] if within else []),
+    ]
+    return ["", *(line for text in remarks for line in wrapped(text))] if remarks else []
+
+
+def _fails(comparison: Comparison) -> list[str]:
+    names = {
+        side: dict.fromkeys(name for pair in comparison.pairs for name in getattr(pair, side).failed)
+        for side in ("a", "b")
+    }
+    return [
+        f"! In {side.upper()} these verdicts fail: {', '.join(name.replace('_', ' ') for name in failed)}."
+        for side, failed in names.items()
+        if failed
+    ]
+
+
+def _named(labels: Sequence[str]) -> str:
+    more = len(labels) - _MOST_POINTS_NAMED
+    return "; ".join(labels[:_MOST_POINTS_NAMED]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _values(values: Sequence[object]) -> str:
+    text = ", ".join("unknown" if value is None else str(value).replace("\n", " ") for value in values)
+    return shortened(text, _WIDEST_VALUE)
+
+
+def _pair_json(pair: Pair) -> dict[str, Any]:
+    return {
+        "point": pair.label,
+        "sessions": pair.sessions,
+        "runs_a": list(pair.a.record_ids),
+        "runs_b": list(pair.b.record_ids),
+        "figures": {name: asdict(each) for name, each in pair.differences.items()},
+    }

@@ -1,0 +1,99 @@
+"""What stands on a page, in the order in which it stands there: the answer and the verdicts come first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from openslob import __version__
+from openslob.metrics import METRICS
+from openslob.record.model import Holds, Verdict
+from openslob.report.charts.picture import Picture, Table
+
+SIGNS = {Holds.FAILS: ("✗", "fails"), Holds.UNKNOWN: ("?", "unknown"), Holds.HOLDS: ("✓", "holds")}
+VERDICT_HEAD = ("outcome", "verdict", "why")
+
+
+@dataclass(frozen=True)
+class VerdictRow:
+    """One line of the verdicts: outcome, its sign and words, name, reason."""
+
+    outcome: Holds
+    told: str
+    name: str
+    why: str
+
+    @property
+    def sign(self) -> str:
+        """The outcome without words."""
+        return SIGNS[self.outcome][0]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A section with lines, a table, or text that keeps its columns."""
+
+    title: str
+    lines: tuple[str, ...] = ()
+    table: Table | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """All that the template shows. ``banners`` are what must not be overlooked."""
+
+    title: str
+    about: str
+    banners: tuple[str, ...]
+    answers: tuple[str, ...]
+    verdicts: tuple[VerdictRow, ...]
+    pictures: tuple[Picture, ...]
+    parts: tuple[Part, ...]
+    version: str = __version__
+    verdict_head: tuple[str, ...] = VERDICT_HEAD
+
+    @property
+    def tally(self) -> str:
+        """How many verdicts came out how."""
+        counts = {outcome: sum(row.outcome is outcome for row in self.verdicts) for outcome in SIGNS}
+        if not self.verdicts:
+            return "none"
+        if counts[Holds.HOLDS] == len(self.verdicts):
+            return f"all {len(self.verdicts)} hold"
+        failing = f"{counts[Holds.FAILS]} fail{'s' if counts[Holds.FAILS] == 1 else ''}"
+        return f"{failing}, {counts[Holds.UNKNOWN]} unknown, {counts[Holds.HOLDS]} hold"
+
+
+def verdict_rows(verdicts: Sequence[Verdict]) -> tuple[VerdictRow, ...]:
+    """The verdicts of one run, the failing ones on top."""
+    rows = [VerdictRow(each.verdict, SIGNS[each.verdict][1], spoken(each.name), each.why) for each in verdicts]
+    return worst_first(rows)
+
+
+def worst_first(rows: Sequence[VerdictRow]) -> tuple[VerdictRow, ...]:
+    """The rows in the order of `SIGNS`."""
+    return tuple(sorted(rows, key=lambda row: list(SIGNS).index(row.outcome)))
+
+
+def spoken(name: str) -> str:
+    """A name in words."""
+    return name.replace("_", " ")
+
+
+def text_part(lines: Sequence[str]) -> list[Part]:
+    """A section of the text report as one of the page, with the heading that it has there; none for no lines."""
+    if not lines:
+        return []
+    heading, *rest = lines
+    words = heading.capitalize() if heading.isupper() else heading.partition(",")[0].capitalize()
+    return [Part(words, text="\n".join(rest))]
+
+
+def definitions() -> Part:
+    """What every figure is."""
+    rows = tuple(
+        (metric.label, metric.unit or "count", "" if metric.better == "neither" else metric.better, metric.definition)
+        for metric in METRICS.values()
+    )
+    return Part("What the figures mean", table=Table(("figure", "unit", "better is", "definition"), rows))

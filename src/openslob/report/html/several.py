@@ -1,0 +1,237 @@
+"""The page of a sweep, or of any several runs: lines of points, side by side where they are few."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from openslob.analyze.compare import Comparison
+from openslob.analyze.lines import CACHED, PHYSICAL, Axes, Line, PointSet, axes_for, point_set
+from openslob.analyze.points import Point, Run
+from openslob.analyze.usl import Scaling
+from openslob.metrics import METRICS
+from openslob.record.model import Holds, RunRecord, Status
+from openslob.report import context
+from openslob.report.answers import figure_with_interval, physical, set_answers
+from openslob.report.charts.comparing import changes, tails
+from openslob.report.charts.over_sessions import cpu, latency_percentiles
+from openslob.report.charts.petals import petals
+from openslob.report.charts.picture import Picture, Table
+from openslob.report.charts.theme import Names
+from openslob.report.comparison import summary
+from openslob.report.format import MISSING, number, percent, size
+from openslob.report.headline import headline
+from openslob.report.html.page import SIGNS, Page, Part, VerdictRow, definitions, spoken, text_part, worst_first
+from openslob.report.reading import shown
+
+# More runs than these are too many columns for a page and too many lines for a picture of tails.
+MOST_SIDE_BY_SIDE = 6
+MOST_REASONS = 3
+_POINT_FIGURES = (
+    "ops_per_s", "pio_read_per_s", "pio_read_mb_per_s", "lio_per_s", "engine_read_latency_us", "redo_mb_per_s",
+    "db_cpu_per_s", "iops_per_db_cpu", "host_cpu_left_pct",
+)  # fmt: skip
+_LAST = (context.test, context.host, context.server)
+_LATENCIES = ("op_p50_us", "op_p99_us")
+
+
+def several_page(name: str, runs: Sequence[Run], problems: Sequence[str], comparison: Comparison | None = None) -> Page:
+    """The page of ``runs``, called ``name``; with a ``comparison`` of two sides, what changed stands first."""
+    records, sets = [run.record for run in runs], point_sets(runs)
+    is_physical = physical([record for record in records if record.status is Status.COMPLETE])
+    names = Names(is_physical)
+    few = records if len(records) <= MOST_SIDE_BY_SIDE else []
+    compared = [changes(comparison, names)] if comparison else []
+    side_by_side = [tails([(record.id, record) for record in few])] if len(few) > 1 else []
+    drawn = [picture for points in sets for picture in _pictures(points, names, len(sets) > 1)]
+    return Page(
+        title=f"{name}: {_on_what(records)}",
+        about=_about(records, sets),
+        banners=tuple(_banners(records, problems)),
+        answers=(
+            *([summary(comparison)] if comparison else []),
+            *(answer for points in sets for answer in set_answers(points, is_physical)),
+        ),
+        verdicts=_verdicts(records),
+        pictures=tuple(each for each in (*compared, *drawn, *side_by_side) if each and each.panels),
+        parts=(
+            *([_mismatches(comparison)] if comparison and comparison.mismatches else []),
+            *(part for points in sets for part in (_lines(points, names), _points(points, names))),
+            *([_side_by_side(few)] if few else []),
+            _configuration(point_set(runs)),
+            _runs(records, sets),
+            *(part for section in _LAST for part in text_part(section(records[-1]))),
+            definitions(),
+        ),
+    )
+
+
+def point_sets(runs: Sequence[Run]) -> list[PointSet]:
+    """The runs that read first, then those that find their blocks in the cache: their figures share no axes."""
+    by_axes: dict[Axes, set[str]] = {PHYSICAL: set(), CACHED: set()}
+    for line in point_set(runs).lines:
+        ids = by_axes[axes_for(line.points)]
+        ids.update(run for point in line.points for run in (*point.record_ids, *point.left_out))
+    return [point_set([run for run in runs if run.record.id in ids], axes) for axes, ids in by_axes.items() if ids]
+
+
+def _on_what(records: Sequence[RunRecord]) -> str:
+    engines = [record.engine for record in records]
+    products = dict.fromkeys(
+        f"{engine.get('product', 'unknown server')} {engine.get('version', '')}" for engine in engines
+    )
+    hosts = dict.fromkeys(str(host) for record in records if (host := record.environment.get("host")))
+    where = f" on {', '.join(hosts)}" if hosts else ""
+    return f"{' and '.join(products).strip()}{where}"
+
+
+def _about(records: Sequence[RunRecord], sets: Sequence[PointSet]) -> str:
+    times = sorted(record.started_at.replace("T", " ").removesuffix("Z") for record in records)
+    lines, points = (sum(map(len, each)) for each in zip(*((one.lines, one.points) for one in sets), strict=True))
+    return (
+        f"{len(records)} run{'s' if len(records) > 1 else ''} from {times[0]} to {times[-1]} UTC: {points} points on "
+        f"{lines} line{'s' if lines > 1 else ''}."
+    )
+
+
+def _banners(records: Sequence[RunRecord], problems: Sequence[str]) -> list[str]:
+    bad = [record for record in records if record.status is not Status.COMPLETE]
+    told = [f"{record.id} is {record.status.value}: {'; '.join(record.errors[:1])}" for record in bad[:MOST_REASONS]]
+    more = [f"and {len(bad) - MOST_REASONS} more runs that are not complete"] if len(bad) > MOST_REASONS else []
+    return [*told, *more, *problems]
+
+
+def _pictures(points: PointSet, names: Names, is_one_of_two: bool) -> list[Picture]:
+    """The pictures of a set of points; those of one of two sets say by their names and titles of which."""
+    reads = points.axes == PHYSICAL
+    pictures = [
+        petals(points, points.axes.throughput, names),
+        *([petals(points, "pio_read_mb_per_s", names)] if reads else []),
+        latency_percentiles(points),
+        cpu(points, names),
+    ]
+    if not is_one_of_two:
+        return pictures
+    kind = "reading" if reads else "cached"
+    return [replace(each, name=f"{each.name}-{kind}", title=f"{each.title}: {kind} runs") for each in pictures]
+
+
+def _verdicts(records: Sequence[RunRecord]) -> tuple[VerdictRow, ...]:
+    names = dict.fromkeys(verdict.name for record in records for verdict in record.verdicts)
+    return worst_first([_verdict(name, records) for name in names])
+
+
+def _verdict(name: str, records: Sequence[RunRecord]) -> VerdictRow:
+    """What the verdict of this name says in all runs: the worst outcome, in how many, and the first reason."""
+    given = [(record, each) for record in records for each in record.verdicts if each.name == name]
+    outcome = next(each for each in SIGNS if any(verdict.verdict is each for _, verdict in given))
+    same = [(record, verdict) for record, verdict in given if verdict.verdict is outcome]
+    told = f"{SIGNS[outcome][1]} in {len(same)} of {len(given)}"
+    record, verdict = same[0]
+    why = verdict.why if outcome is Holds.HOLDS else f"{_which(record)}: {verdict.why}"
+    return VerdictRow(outcome, told, spoken(name), why)
+
+
+def _which(record: RunRecord) -> str:
+    return f"{record.spec.get('sessions')} sessions, {record.spec.get('update_pct')} % updates"
+
+
+def _mismatches(comparison: Comparison) -> Part:
+    rows = tuple(
+        (spoken(each.name), ", ".join(map(str, each.a)) or MISSING, ", ".join(map(str, each.b)) or MISSING)
+        for each in comparison.mismatches
+    )
+    lines = ("What is not the same on both sides may be why the figures differ.",)
+    return Part("What makes the two sides hard to compare", lines, Table(("parameter or fact", "A", "B"), rows))
+
+
+def _lines(points: PointSet, names: Names) -> Part:
+    head = (
+        "line", "knee", "at the knee", "peak", "at the peak", "then", "limited by", "one session gives", "serial σ",
+        "coherence κ", "R²", "remark",
+    )  # fmt: skip
+    unit = (
+        f"Throughput is {names.axis(points.axes.throughput)}; σ, κ and R² are those of the Universal Scalability Law."
+    )
+    return Part("The lines", (unit,), Table(head, tuple(_line(line) for line in points.lines)))
+
+
+def _line(line: Line) -> tuple[str, ...]:
+    knee, peak, fit = line.knee, line.peak, line.scaling
+    limit = f"{line.exhausted.limit.resource} from {line.exhausted.sessions} sessions on" if line.exhausted else MISSING
+    law = (
+        (number(fit.lambda_per_s), number(fit.sigma), number(fit.kappa), number(fit.r2))
+        if isinstance(fit, Scaling)
+        else (MISSING,) * 4
+    )
+    why = "; ".join(filter(None, (line.shape.why, "" if isinstance(fit, Scaling) else fit.why)))
+    turn = line.shape.turn.value if line.shape.turn else MISSING
+    return (line.label, *_at(line, knee), *_at(line, peak), turn, limit, *law, why)
+
+
+def _at(line: Line, point: Point | None) -> tuple[str, str]:
+    if point is None:
+        return MISSING, MISSING
+    return f"{point.sessions} sessions", figure_with_interval(point.figure(line.axes.throughput))
+
+
+def _points(points: PointSet, names: Names) -> Part:
+    head = (
+        "line",
+        "sessions",
+        "runs",
+        *(names.axis(name) for name in (*_POINT_FIGURES, *_LATENCIES)),
+        "verdicts that fail",
+    )
+    rows = tuple(
+        (
+            line.label, str(point.sessions), str(len(point.record_ids)),
+            *(figure_with_interval(point.figure(name)) for name in (*_POINT_FIGURES, *_LATENCIES)),
+            ", ".join(map(spoken, point.failed)) or "none",
+        )
+        for line in points.lines
+        for point in line.points
+    )  # fmt: skip
+    return Part(
+        "The points", ("Means over the runs, ± half of the 95 % interval where it is known.",), Table(head, rows)
+    )
+
+
+def _side_by_side(records: Sequence[RunRecord]) -> Part:
+    rows = tuple((METRICS[name].label, *(shown(record, name) for record in records)) for name in METRICS)
+    lines = tuple(f"{record.id}: {headline(record)}" for record in records)
+    return Part("Side by side", lines, Table(("figure", *(record.id for record in records)), rows))
+
+
+def _configuration(points: PointSet) -> Part:
+    varied = tuple(
+        (spoken(name), ", ".join(dict.fromkeys(_value(name, line.key.get(name)) for line in points.lines)))
+        for name in points.varying
+    )
+    sessions = ", ".join(str(count) for count in sorted({point.sessions for point in points.points}))
+    common = tuple((spoken(name), _value(name, value)) for name, value in points.common.items())
+    table = Table(("parameter", "value"), (("sessions", sessions), *varied, *common))
+    return Part("Configuration", ("What was varied stands first; the rest is the same in all runs.",), table)
+
+
+def _value(name: str, value: object) -> str:
+    if value is None:
+        return MISSING
+    if name.endswith(("_bytes", "block_size")) and isinstance(value, int):
+        return size(value)
+    if name.endswith("_pct") and isinstance(value, (int, float)):
+        return percent(value)
+    return str(value)
+
+
+def _runs(records: Sequence[RunRecord], sets: Sequence[PointSet]) -> Part:
+    head = ("id", "started (UTC)", "status", "sessions", "seed", "left out because")
+    left_out = {run: why for points in sets for point in points.points for run, why in point.left_out.items()}
+    rows = tuple(
+        (
+            record.id, record.started_at, record.status.value, str(record.spec.get("sessions")),
+            str(record.spec.get("seed")), left_out.get(record.id, ""),
+        )
+        for record in records
+    )  # fmt: skip
+    return Part("The runs", table=Table(head, rows))

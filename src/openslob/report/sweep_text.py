@@ -1,0 +1,147 @@
+"""A sweep in text: its plan before it runs, and its lines, a row a point, when it has run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from openslob.analyze.intervals import Estimate
+from openslob.analyze.lines import Axes, Line, PointSet, point_set
+from openslob.analyze.points import Point, Run
+from openslob.metrics import METRICS
+from openslob.record.sweep import PointState, SweepRecord, Value, shown_parameter
+from openslob.report.format import MISSING, micros, number, pairs, percent, size, table, wrapped
+from openslob.units import format_duration
+
+_COLUMNS = (
+    "sessions",
+    "per s",
+    "± 95 %",
+    "latency",
+    "op p50",
+    "op p99",
+    "DB CPU",
+    "CPU left",
+    "runs",
+    "limit",
+    "verdicts",
+)
+# Long lists of points that failed for one reason are not worth their lines.
+_MOST_ERRORS = 10
+
+
+def render_sweep(record: SweepRecord, runs: Sequence[Run]) -> str:
+    """What came of a sweep: the answer of a search, then each line with its knee and points, then what failed."""
+    lines = [*_answer(record)]
+    if runs:
+        found = point_set(runs)
+        for line in found.lines:
+            lines += ["", *_line(line, found)]
+        lines += ["", *_doubts(found.points)]
+    lines += ["", *_ends(record)]
+    return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def _answer(record: SweepRecord) -> list[str]:
+    search = record.search
+    if search is None or search.why is None:
+        return []
+    limit = f"{micros(search.limit_us)} at {search.at}"
+    if search.sessions is None or search.throughput is None:
+        return wrapped(f"No session count stays under {limit}: {search.why}.")
+    metric = METRICS[search.throughput]
+    text = (
+        f"The most under {limit}: {number(search.best)} {metric.label.lower()}/s with {search.sessions} sessions, "
+        f"at {micros(search.latency_us)}; {search.why}."
+    )
+    return wrapped(text)
+
+
+def _line(line: Line, found: PointSet) -> list[str]:
+    rows = [_row(point, found.axes) for point in line.points]
+    head = f"{line.label}, {METRICS[found.axes.throughput].label.lower()}: {_shape(line, found.axes)}"
+    return [*wrapped(head), *table(_COLUMNS, rows, ends_in_text=True)]
+
+
+def _shape(line: Line, axes: Axes) -> str:
+    knee = line.knee
+    if knee is None:
+        return f"no knee, {line.shape.why}." if line.shape.why else "no knee."
+    text = (
+        f"knee at {knee.sessions} sessions, {number(knee.mean(axes.throughput))}/s at {micros(knee.mean(axes.latency))}"
+    )
+    if line.exhausted:
+        text += f"; limited by {line.exhausted.limit.resource} from {line.exhausted.sessions} sessions on"
+    return f"{text}; at its end it {line.shape.turn.value}." if line.shape.turn else f"{text}."
+
+
+def _row(point: Point, axes: Axes) -> tuple[str, ...]:
+    throughput = point.figure(axes.throughput)
+    return (
+        str(point.sessions),
+        number(throughput.mean),
+        _half_width(throughput),
+        micros(point.mean(axes.latency)),
+        micros(point.mean("op_p50_us")),
+        micros(point.mean("op_p99_us")),
+        number(point.mean("db_cpu_per_s")),
+        percent(point.mean("host_cpu_left_pct")),
+        str(len(point.record_ids)),
+        point.limit.resource if point.limit else MISSING,
+        f"{len(point.failed)} fail" if point.failed else "none fails",
+    )
+
+
+def _half_width(estimate: Estimate) -> str:
+    if estimate.half_width is None or not estimate.mean:
+        return MISSING
+    return percent(round(100 * estimate.half_width / abs(estimate.mean), 1))
+
+
+def _doubts(found: Sequence[Point]) -> list[str]:
+    """Each verdict that fails: in how many points, and the first one's reason."""
+    reasons: dict[str, list[str]] = {}
+    for point in found:
+        for name, why in point.failed.items():
+            reasons.setdefault(name, []).append(why)
+    return [
+        line
+        for name, why in reasons.items()
+        for line in wrapped(
+            f"{name.replace('_', ' ')} fails in {len(why)} of {len(found)} points. First: {why[0]}", "! ", "  "
+        )
+    ]
+
+
+def _ends(record: SweepRecord) -> list[str]:
+    counts = record.counts
+    states = ", ".join(f"{count} {state.value}" for state, count in counts.items() if count)
+    bad = [point for point in record.points if point.state in (PointState.FAILED, PointState.SKIPPED)]
+    lines = [f"points: {states or 'none'}"]
+    for point in bad[:_MOST_ERRORS]:
+        lines += wrapped(f"! {point.state.value} {point.label}: {point.error}", "", "  ")
+    return lines + ([f"! and {len(bad) - _MOST_ERRORS} more"] if len(bad) > _MOST_ERRORS else [])
+
+
+def _varied(name: str, values: Sequence[Value]) -> tuple[str, str]:
+    shown = [shown_parameter(name, value) for value in values]
+    return shown[0][0].replace("_", " "), ", ".join(text for _, text in shown)
+
+
+def render_plan(record: SweepRecord, rows: Sequence[tuple[str, ...]], free_bytes: int | None) -> str:
+    """A sweep before it runs. ``rows``: number, point, what happens before it, seconds; in the order to run them."""
+    grid = {**record.server_grid, **record.grid}
+    free = "" if free_bytes is None else f", {size(free_bytes)} free"
+    facts = [
+        ("target", record.target),
+        *(_varied(name, values) for name, values in grid.items()),
+        ("repeats", str(record.repeats)),
+        ("points", str(len(rows)) if rows else "as the search asks for them"),
+        ("time", f"about {format_duration(record.estimated_s or 0)}" if rows else "depends on the search"),
+        ("disk", f"about {size(record.estimated_bytes)}{free}" if rows else f"not known{free}"),
+    ]
+    lines = [*pairs(facts), ""]
+    if rows:
+        lines += [*table(("no", "point", "before it", "s"), rows), ""]
+    for note in record.notes:
+        lines += wrapped(note, "! ", "  ")
+    return "\n".join(lines).rstrip("\n") + "\n"

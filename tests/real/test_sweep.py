@@ -1,0 +1,152 @@
+"""Sweeps on a real server: killed in the middle and gone on with, restarted with other settings, planned only."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from openslob.engines import registry
+from openslob.record.store import load
+from openslob.record.sweep import PointState, find_sweeps, load_sweep
+
+pytestmark = pytest.mark.server
+
+COMMAND = [sys.executable, "-c", "from openslob.cli import main; main()", "sweep"]
+SMALL = ["--schemas", "1", "--scale", "8M", "--scan-table-sz", "64K", "--warmup", "0"]
+PATIENCE_S = 60
+BUSY, TRIES = "too busy", 5
+
+
+@pytest.fixture(scope="module")
+def server(make_server):
+    return make_server(name="swept", cache_bytes=24 << 20)
+
+
+def arguments(results, *more):
+    return [*COMMAND, "--target", "swept", "--results", str(results), *more]
+
+
+def sweep(results, *more, code=0):
+    """Run a sweep to its end. Points that a busy host spoiled are run again, as a user would."""
+    done = subprocess.run(arguments(results, *SMALL, *more), capture_output=True, text=True, check=False)
+    json_too = [flag for flag in more if flag == "--json"]
+    for _ in range(TRIES):
+        if BUSY not in done.stdout:
+            break
+        again = arguments(results, "--resume", "latest", *json_too)
+        done = subprocess.run(again, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr + done.stdout
+    return done
+
+
+def only_sweep(results):
+    (path,) = find_sweeps(results)
+    return path, load_sweep(path)
+
+
+def wait_for_ended(results, count):
+    """Until so many points have ended and the run of the next has begun."""
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        for path in find_sweeps(results):
+            ended = len(load_sweep(path).points) - len(load_sweep(path).pending)
+            if ended >= count and len(run_folders(path)) > ended:
+                return
+        time.sleep(0.02)
+    raise AssertionError("the sweep does not get on")
+
+
+def run_folders(path):
+    return {each.name for each in path.iterdir() if each.is_dir()}
+
+
+def form(path, record):
+    """What must not depend on a kill: points, their states, and what each run's record holds."""
+    runs = [load(path / point.run) for point in record.points]
+    spec = [(run.spec["sessions"], run.spec["update_pct"], run.status, run.engine["cache_bytes"]) for run in runs]
+    names = [(set(run.summary), set(run.latency), [v.name for v in run.verdicts]) for run in runs]
+    return [(p.number, p.values, p.server, p.repeat, p.state) for p in record.points], record.status, spec, names
+
+
+def test_a_killed_sweep_goes_on_by_the_same_command_and_ends_like_one_that_was_not(server, tmp_path):
+    asked = ["--sessions", "1,2,3", "--cache", "16M", "--run-time", "1"]
+    broken = subprocess.Popen(arguments(tmp_path / "broken", *SMALL, *asked), stderr=subprocess.DEVNULL)
+    wait_for_ended(tmp_path / "broken", 1)
+    broken.send_signal(signal.SIGKILL)
+    broken.wait()
+    path, record = only_sweep(tmp_path / "broken")
+    before = [point for point in record.points if point.state is not PointState.PENDING]
+    killed = run_folders(path) - {point.run for point in before}
+    assert 1 <= len(before) < 3
+    assert len(killed) == 1
+
+    told = sweep(tmp_path / "broken", *asked).stderr
+    assert "going on with" in told
+    path, record = only_sweep(tmp_path / "broken")
+    done = [point for point in before if point.state is PointState.DONE]
+    assert all(point in record.points for point in done)
+    assert not killed & {point.run for point in record.points}
+
+    sweep(tmp_path / "whole", *asked)
+    assert form(path, record) == form(*only_sweep(tmp_path / "whole"))
+    # Run with the cache that was asked for, and left with the one it had, kill or no kill.
+    assert {load(path / point.run).engine["cache_bytes"] for point in record.points} == {16 << 20}
+    assert registry.find("swept").status().spec.cache_bytes == 24 << 20
+
+
+def test_a_point_that_cannot_be_run_is_recorded_and_the_rest_goes_on(server, tmp_path):
+    done = sweep(tmp_path, "--sessions", "1,900", "--run-time", "1", "--repeats", "2", code=1)
+    path, record = only_sweep(tmp_path)
+    by_sessions = {point.values["sessions"]: point for point in record.points}
+    assert sorted((p.values["sessions"], p.state.value) for p in record.points) == [
+        *((1, "done"),) * 2,
+        *((900, "failed"),) * 2,
+    ]
+    assert "900 sessions need" in by_sessions[900].error
+    assert load(path / by_sessions[900].run).status == "failed"
+    assert "! failed sessions 900: 900 sessions need" in done.stdout
+    assert "some points failed" in done.stderr
+
+
+def test_a_stopped_sweep_says_how_to_go_on(server, tmp_path):
+    running = subprocess.Popen(
+        arguments(tmp_path, *SMALL, "--sessions", "1,2", "--run-time", "30"), stderr=subprocess.PIPE, text=True
+    )
+    wait_for_ended(tmp_path, 0)
+    time.sleep(0.5)
+    running.send_signal(signal.SIGINT)
+    said = running.communicate(timeout=PATIENCE_S)[1]
+    path, record = only_sweep(tmp_path)
+    assert running.returncode == 1
+    assert f"slob sweep --resume {path} goes on with it" in said
+    assert [point.state for point in record.points] == [PointState.PENDING] * 2
+
+
+def test_a_search_finds_a_session_count_and_its_warm_up_is_told(server, tmp_path):
+    asked = ["--find-max-iops-under", "1s", "--at", "p50", "--most-sessions", "1", "--until-steady", "2"]
+    sweep(tmp_path, *asked, "--run-time", "6")
+    path, record = only_sweep(tmp_path)
+    run = load(path / record.points[0].run)
+    assert (record.search.sessions, record.search.throughput) == (1, "lio_per_s")
+    assert record.search.best == run.summary["lio_per_s"].value
+    assert record.search.latency_us == run.latency["select"]["p50_us"] < 1e6
+    assert run.window.warmup_s == pytest.approx(2)
+    assert any("2 s, the limit, was discarded" in note for note in run.notes)
+
+
+def test_a_search_without_an_answer_exits_with_3(server, tmp_path):
+    done = sweep(tmp_path, "--find-max-iops-under", "1us", "--run-time", "1", code=3)
+    assert "No session count stays under 1 µs at p99" in done.stdout
+
+
+def test_a_dry_run_plans_and_touches_nothing(server, tmp_path):
+    told = sweep(tmp_path / "r", "--sessions", "1,2,4", "--repeats", "2", "--cpus", "0,1", "--dry-run").stdout
+    assert not (tmp_path / "r").exists()
+    assert "points    12" in told
+    assert told.count("restart") == 2
+    assert told.count("load") == 1
+    assert registry.find("swept").status().spec.cpus is None
