@@ -1,0 +1,163 @@
+"""Runs for tests: within this process, and as the command line in one of its own."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import psycopg
+
+from openslob.engines import registry
+from openslob.record import store
+from openslob.record.model import Holds
+from openslob.report.text import render
+from openslob.run import loading, runner
+from openslob.run.interrupt import Interrupt
+from openslob.workload import Workload
+
+SCHEMAS = 2
+SCALE = 4000
+SCAN_ROWS = 20
+DATA = {"schemas": SCHEMAS, "scale": str(SCALE), "scan_table_sz": str(SCAN_ROWS)}
+# No test's run should ever take as long.
+LONG_S = 60
+
+
+def ignore(_):
+    """A progress sink."""
+
+
+def load(server):
+    """`DATA` on a managed server; returns its engine."""
+    engine, _ = registry.resolve(server.name)
+    loading.load(engine, server, Workload(**DATA), ignore, lambda: False, ignore)
+    return engine
+
+
+def measured(engine, results, interrupt=None, **parameters):
+    """A run to its end; returns what it finished with."""
+    workload = Workload(**{**DATA, "run_time": 3, "warmup": 0, **parameters})
+    return runner.run(engine, runner.Request(workload, "test", results), interrupt or Interrupt(), ignore, render)
+
+
+def counted(engine, results, **parameters):
+    """`measured`, again if the host was too busy for a moment to read the counters in time."""
+    for _ in range(4):
+        finished = measured(engine, results, **parameters)
+        if verdicts_of(finished.record)["counts_agree"].verdict is not Holds.UNKNOWN:
+            break
+    return finished
+
+
+def rows_of(folder, name):
+    """A raw file of a record."""
+    with (folder / name).open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def total(rows, column):
+    """Sum of a column."""
+    return sum(int(row[column]) for row in rows)
+
+
+def verdicts_of(record):
+    """Verdict by name."""
+    return {verdict.name: verdict for verdict in record.verdicts}
+
+
+COMMAND = [sys.executable, "-c", "from openslob.cli import main; main()"]
+
+
+def slob(*arguments, **options):
+    """The command line, to its end."""
+    command = [*COMMAND, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=LONG_S, **options)
+
+
+class Target:
+    """A loaded server as the command line's target, with a results folder of its own."""
+
+    def __init__(self, url, results):
+        self.url = url
+        self.results = results
+        self.engine = registry.engine_for(url)
+
+    def ask(self, statement, *values):
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            cursor = connection.execute(statement, values or None)
+            return cursor.fetchall() if cursor.description else []
+
+    def arguments(self, flags, url=None):
+        given = {"target": url or self.url, "results": self.results, "warmup": 0, "run-time": LONG_S, **DATA, **flags}
+        return [text for name, value in given.items() for text in (f"--{name.replace('_', '-')}", str(value))]
+
+    def run(self, url=None, **flags):
+        """`slob run` to its end."""
+        return slob("run", *self.arguments(flags, url))
+
+    @contextmanager
+    def running(self, **flags):
+        """`slob run` in the background; killed at the end if it should still be there."""
+        command = [*COMMAND, "run", *self.arguments(flags)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ)
+        try:
+            yield Running(process, self)
+        finally:
+            process.kill()
+            process.communicate()
+
+    def folders(self):
+        return [found.path for found in store.find(self.results)]
+
+    def record(self):
+        """The only record there is."""
+        (found,) = store.find(self.results)
+        assert found.pid is None
+        return found.record
+
+    def document(self):
+        (folder,) = self.folders()
+        return json.loads((folder / "run.json").read_text())
+
+    def is_free(self):
+        """No session is left in the server, and the next run could begin."""
+        with self.engine.exclusive("test"):
+            return self.engine.sessions_left() == 0
+
+
+class Running:
+    """A run in the background."""
+
+    def __init__(self, process, target):
+        self.process = process
+        self.target = target
+
+    def wait_until(self, true):
+        """Wait for something to come true while the run is going on."""
+        deadline = time.monotonic() + LONG_S
+        while not (found := true()):
+            assert self.process.poll() is None, self.process.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        return found
+
+    def wait_until_measured(self, slices=2):
+        """Wait until so many slices are in the raw file."""
+
+        def there():
+            folders = self.target.folders()
+            return folders and len((folders[0] / "slices.csv").read_text().splitlines()) > slices
+
+        self.wait_until(there)
+
+    def interrupt(self, number=signal.SIGINT):
+        self.process.send_signal(number)
+
+    def end(self):
+        """Its exit code, stdout and stderr."""
+        stdout, stderr = self.process.communicate(timeout=LONG_S)
+        return self.process.returncode, stdout, stderr

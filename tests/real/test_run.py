@@ -1,0 +1,312 @@
+"""Whole runs on real servers: figures are exact, and a run is called what it was."""
+
+import json
+import time
+from collections import Counter
+from contextlib import closing
+
+import pytest
+from running import SCALE, SCAN_ROWS, SCHEMAS, Target, counted, load, measured, rows_of, slob, total, verdicts_of
+
+from openslob.analyze.figures import WINDOW_TOLERANCE_PCT
+from openslob.engines.postgresql.adapter import PostgresEngine
+from openslob.metrics import METRICS
+from openslob.record import store
+from openslob.record.model import Holds, Status
+from openslob.run.samplers import CLOCK_QUESTIONS
+from openslob.units import MIB
+
+pytestmark = pytest.mark.server
+
+MIX = {"sessions": 4, "update_pct": 10, "scan_pct": 2, "work_unit": 16}
+COUNTERS = {"ops_total", "updates_total", "selects_total", "scans_total", "sessions", "elapsed_s", "start_skew_ms"}
+RATES = {name for name in METRICS if name.endswith("_per_s")}
+
+
+@pytest.fixture(scope="module")
+def small_cache(make_server):
+    """Direct I/O, and a cache of a sixteenth of the data."""
+    return load(make_server(name="small", cache_bytes=4 * MIB))
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    return tmp_path_factory.mktemp("results")
+
+
+@pytest.fixture(scope="module")
+def physical(small_cache, results):
+    return counted(small_cache, results, mode="pio", **MIX)
+
+
+@pytest.fixture(scope="module")
+def buffered(pg_buffered, results):
+    return counted(load(pg_buffered), results, mode="pio", **MIX)
+
+
+@pytest.fixture(scope="module")
+def cached(pg_server, results):
+    """Data of half the cache, which the product itself reads into it first."""
+    half = {"scale": str(SCALE // 8), "update_pct": 1}
+    return counted(load(pg_server), results, **{**MIX, **half}, mode="lio", warmup=0.5)
+
+
+@pytest.fixture(params=["physical", "buffered", "cached"])
+def finished(request):
+    return request.getfixturevalue(request.param)
+
+
+# --- exactness
+
+
+def test_a_run_is_complete_and_says_so(finished):
+    record = finished.record
+    assert record.status is Status.COMPLETE
+    assert record.errors == ()
+    assert store.load(finished.folder) == record
+    assert (finished.folder / "report.txt").read_text()
+    assert set(record.summary) == set(METRICS)
+    verdicts = verdicts_of(record)
+    assert [verdicts[name].verdict for name in ("errors", "counts_agree", "exact_mix")] == [Holds.HOLDS] * 3
+
+
+def test_operations_in_the_record_are_those_of_the_slices_and_of_the_latencies(finished):
+    record, slices = finished.record, rows_of(finished.folder, "slices.csv")
+    ops = total(slices, "ops")
+    assert record.summary["ops_total"].value == ops > 0
+    for kind in ("select", "update", "scan"):
+        count = total(slices, f"{kind}s")
+        assert record.summary[f"{kind}s_total"].value == count == record.latency[kind]["count"]
+        assert sum(count for _, count in record.latency[kind]["buckets"]) == count
+    by_kind = Counter()
+    for row in rows_of(finished.folder, "latency.csv"):
+        by_kind[row["kind"]] += int(row["count"])
+    assert by_kind == {kind: record.latency[kind]["count"] for kind in record.latency}
+    assert total(slices, "rows_read") == 16 * record.summary["selects_total"].value
+    assert total(slices, "rows_updated") == 16 * record.summary["updates_total"].value
+    assert total(slices, "rows_scanned") == SCAN_ROWS * record.summary["scans_total"].value
+
+
+def test_updates_are_their_share_to_one_operation_in_each_session(finished):
+    sessions = Counter(), Counter()
+    for row in rows_of(finished.folder, "slices.csv"):
+        sessions[0][row["session"]] += int(row["ops"])
+        sessions[1][row["session"]] += int(row["updates"])
+    ops, updates = sessions
+    assert set(ops) == {"0", "1", "2", "3"}
+    for session, count in ops.items():
+        assert abs(updates[session] - count * finished.record.spec["update_pct"] / 100) < 1
+
+
+def test_the_server_counted_the_same(finished):
+    figures = verdicts_of(finished.record)["counts_agree"].figures
+    slices = rows_of(finished.folder, "slices.csv")
+    assert figures["engine_rows_updated"] == total(slices, "rows_updated")
+    assert figures["engine_rows_read"] == total(slices, "rows_read") + total(slices, "rows_updated")
+
+
+def test_no_latency_is_0(finished):
+    for latency in finished.record.latency.values():
+        assert min(latency[name] for name in ("mean_us", "p50_us", "p90_us", "p99_us", "p999_us", "max_us")) > 0
+    value = finished.record.summary["engine_read_latency_us"].value
+    assert value is None or value > 0
+
+
+def test_slices_lie_in_the_window_and_follow_one_another(finished):
+    window, ends = finished.record.window, {}
+    for row in rows_of(finished.folder, "slices.csv"):
+        start, end = int(row["start_ns"]), int(row["end_ns"])
+        assert window.load_start_ns <= int(row["first_op_ns"] or start)
+        assert start <= end <= window.load_end_ns
+        assert start >= ends.get(row["session"], 0)
+        ends[row["session"]] = end
+    assert window.load_seconds == pytest.approx(3, abs=1.5)
+
+
+def test_rates_are_published_exactly_when_the_windows_agree(finished):
+    record = finished.record
+    verdict = verdicts_of(record)["window"]
+    assert (verdict.verdict is Holds.HOLDS) == (abs(verdict.figures["difference_pct"]) <= WINDOW_TOLERANCE_PCT)
+    ops_per_s = record.summary["ops_per_s"]
+    if verdict.verdict is Holds.HOLDS:
+        assert ops_per_s.value == pytest.approx(record.summary["ops_total"].value / record.window.load_seconds)
+    elif abs(record.window.difference_pct) > WINDOW_TOLERANCE_PCT:
+        assert (ops_per_s.value, bool(ops_per_s.why)) == (None, True)
+
+
+def test_every_missing_figure_has_a_reason(finished):
+    for name, figure in finished.record.summary.items():
+        assert (figure.value is None) == bool(figure.why), name
+
+
+def test_the_plans_are_in_the_record(finished):
+    plans = finished.record.engine["plans"]
+    assert set(plans) == {"select", "update", "scan"}
+    assert "Index Scan" in plans["select"]
+    assert "Index Scan" in plans["update"]
+
+
+# --- honesty
+
+
+def test_with_direct_io_the_engine_s_reads_are_the_device_s(physical):
+    verdict = verdicts_of(physical.record)["reads_reached_device"]
+    assert verdict.verdict is Holds.HOLDS
+    assert verdict.figures["storage_to_engine_pct"] == pytest.approx(100, abs=2)
+    assert verdicts_of(physical.record)["mode"].verdict is Holds.HOLDS
+    engine, device = (physical.record.summary[name] for name in ("pio_read_mb_per_s", "dev_read_mb_per_s"))
+    if engine.value and device.value:  # the device may be unknown, and others may read from it too
+        assert device.value > 0.98 * engine.value
+
+
+def test_the_same_run_on_a_buffered_server_is_told_to_be_cached(buffered):
+    verdicts = verdicts_of(buffered.record)
+    assert verdicts["reads_reached_device"].verdict is Holds.FAILS
+    assert verdicts["reads_reached_device"].figures["storage_to_engine_pct"] < 50
+    assert verdicts["mode"].verdict is Holds.FAILS
+
+
+def test_a_cached_run_proves_that_it_was(cached):
+    verdict = verdicts_of(cached.record)["mode"]
+    assert verdict.verdict is Holds.HOLDS
+    assert verdict.figures["hit_pct"] >= 99.9
+    assert any("into the cache" in done for done in cached.record.engine["settled"])
+
+
+def test_the_window_of_counters_and_load_is_one(small_cache, results):
+    """A host may be too busy for a moment; one run in four must come out."""
+    runs = (measured(small_cache, results, sessions=2, run_time=4).record for _ in range(4))
+    good = next((record for record in runs if verdicts_of(record)["window"].verdict is Holds.HOLDS), None)
+    assert good
+    missing = {name for name in RATES if good.summary[name].value is None}
+    assert missing <= {"dev_read_per_s", "dev_read_mb_per_s", "dev_write_per_s", "dev_write_mb_per_s"}
+    assert good.summary["pio_read_per_s"].value > 0
+
+
+class LateCounters:
+    """Counters that are slow to answer once they have answered so many times."""
+
+    def __init__(self, counters, quick):
+        self._counters = counters
+        self._quick = quick
+
+    def __getattr__(self, name):
+        return getattr(self._counters, name)
+
+    def read(self):
+        self._quick -= 1
+        if self._quick < 0:
+            time.sleep(0.3)
+        return self._counters.read()
+
+
+class LateEngine(PostgresEngine):
+    quick = 0
+
+    def open_counters(self):
+        return LateCounters(super().open_counters(), self.quick)
+
+
+@pytest.mark.parametrize("edge", ["opening", "closing"])
+def test_counters_of_another_window_publish_no_rate(small_cache, results, edge):
+    engine = LateEngine(small_cache._url)
+    engine.quick = CLOCK_QUESTIONS + (edge == "closing")
+    record = measured(engine, results, sessions=2).record
+    verdict = verdicts_of(record)["window"]
+    assert verdict.verdict is Holds.FAILS
+    assert abs(record.window.difference_pct) > WINDOW_TOLERANCE_PCT
+    if edge == "opening":
+        assert "first read after the load had begun" in verdicts_of(record)["counts_agree"].why
+    for name in RATES:
+        assert record.summary[name].value is None
+        assert record.summary[name].why
+    assert {name for name in COUNTERS if record.summary[name].value is None} == set()
+    assert record.status is Status.COMPLETE
+
+
+# --- how runs end
+
+
+@pytest.mark.parametrize("run_time", [0, 100])
+def test_work_loop_ends_each_session_after_so_many_operations(small_cache, results, run_time):
+    finished = measured(small_cache, results, **MIX, run_time=run_time, work_loop=130, warmup=0.3)
+    ops = Counter()
+    for row in rows_of(finished.folder, "slices.csv"):
+        ops[row["session"]] += int(row["ops"])
+    assert ops == dict.fromkeys("0123", 130)
+    assert finished.record.summary["updates_total"].value == 4 * 13
+    assert finished.record.status is Status.COMPLETE
+
+
+def test_warm_up_is_run_and_not_counted(small_cache, results):
+    with closing(small_cache.open_counters()) as counters:
+        before = counters.read()
+        finished = counted(small_cache, results, sessions=2, update_pct=100, work_unit=1, warmup=1)
+        all_of_it = counters.difference(before, counters.read()).rows_updated
+    recorded = finished.record.summary["ops_total"].value
+    assert verdicts_of(finished.record)["counts_agree"].figures["engine_rows_updated"] == recorded
+    assert all_of_it > recorded + 100
+    assert finished.record.window.warmup_s == 1
+    assert verdicts_of(finished.record)["exact_mix"].verdict is Holds.HOLDS
+
+
+def test_without_warm_up_the_server_counted_what_is_in_the_record_and_one_to_prepare_each_session(small_cache, results):
+    with closing(small_cache.open_counters()) as counters:
+        before = counters.read()
+        finished = measured(small_cache, results, sessions=3, update_pct=100, work_unit=2, run_time=1)
+        all_of_it = counters.difference(before, counters.read()).rows_updated
+    assert all_of_it == 2 * (finished.record.summary["ops_total"].value + 3)
+
+
+def test_updates_stay_in_their_blocks(physical):
+    assert verdicts_of(physical.record)["data_in_place"].verdict is Holds.HOLDS
+
+
+def test_think_time_is_no_db_time(small_cache, results):
+    finished = measured(
+        small_cache, results, sessions=2, work_unit=1, think_tm_frequency=1, think_tm_min=0.1, think_tm_max=0.2
+    )
+    ops = finished.record.summary["ops_total"].value
+    assert 2 <= ops <= 2 * (3 / 0.1 + 2)
+    busy_us = sum(float(row["busy_us"]) for row in rows_of(finished.folder, "slices.csv"))
+    assert busy_us < 3e6
+
+
+# --- the command line
+
+
+@pytest.fixture
+def target(small_cache, tmp_path):
+    return Target(small_cache._url, tmp_path)
+
+
+def test_the_command_line_runs_shows_and_lists(target):
+    ran = target.run(run_time=2, sessions=2, name="first")
+    assert (ran.returncode, ran.stdout[:1] != "") == (0, True)
+    folder = target.folders()[0]
+    assert folder.name.endswith("-first")
+    assert slob("show", "--results", target.results).stdout.strip() == ran.stdout.strip()
+    document = json.loads(slob("show", folder, "--json").stdout)
+    assert document == target.document()
+    assert document["status"] == "complete"
+    assert document["spec"]["run_time"] == 2
+    assert folder.name in slob("list", "--results", target.results).stdout
+    assert target.is_free()
+
+
+def test_a_verdict_that_is_asked_for_decides_the_exit_code(pg_buffered, tmp_path):
+    load(pg_buffered)
+    target = Target(pg_buffered.status().url, tmp_path)
+    ran = slob(
+        "run", *target.arguments({"run_time": 2, **MIX}), "--json",
+        "--require", "errors", "--require", "reads_reached_device",
+    )  # fmt: skip
+    assert ran.returncode == 3
+    assert ran.stderr.splitlines()[-1].startswith("slob: verdict reads_reached_device fails: ")
+    assert json.loads(ran.stdout)["summary"]["ops_total"]["value"] > 0
+    assert target.run(run_time=1, sessions=1, mode="scan").returncode == 3
+
+
+def test_sessions_spread_over_schemas(physical):
+    assert physical.record.summary["sessions"].value == 4
+    assert physical.record.engine["data_bytes"] == SCHEMAS * SCALE * physical.record.engine["block_size"]
