@@ -90,7 +90,7 @@ class RawFiles:
         The names are the same for every engine, so that reports need not know one. An interval that begins where an
         earlier one began replaces it: the closing reading may come too soon after the last tick.
         """
-        rows = [(begin_ns, end_ns, name, value) for name, value in values.items() if value is not None]
+        rows = [(begin_ns, end_ns, name, _cell(value)) for name, value in values.items() if value is not None]
         self._append("engine.csv", rows)
 
     def os(self, wall_ns: int, values: Mapping[str, float | None]) -> None:
