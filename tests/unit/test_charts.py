@@ -25,6 +25,7 @@ from openslob.analyze.waits import CPU_ROW
 from openslob.errors import SlobError
 from openslob.histogram import Histogram, bucket_of
 from openslob.metrics import METRICS
+from openslob.record.model import Status
 from openslob.report import raw_series
 from openslob.report.charts import over_time
 from openslob.report.charts.comparing import changes, tails
@@ -130,6 +131,22 @@ def test_the_points_of_a_line_are_drawn_in_the_order_of_their_sessions() -> None
 def test_a_point_without_the_figure_is_left_out() -> None:
     assert petal_rows(points_of([remote()]), "pio_read_per_s") == []
     assert petals(points_of([remote()]), "pio_read_per_s").panels == ()
+
+
+def test_a_line_is_broken_where_a_point_is_missing_and_the_picture_says_so() -> None:
+    records = [
+        each.model_copy(update={"status": Status.FAILED})
+        if each.spec["sessions"] == 8 and each.spec["update_pct"] == 0
+        else each
+        for each in RUNS
+    ]
+    points = points_of(records)
+    rows = petal_rows(points, "pio_read_per_s")
+    assert [(row["sessions"], row["stretch"]) for row in rows if row["line"] == "0 % updates"] == [(2, 0), (32, 1)]
+    arrows = arrow_rows(rows, {"x": False, "y": False})
+    assert [arrow["line"] for arrow in arrows] == ["20 % updates"] * 2
+    assert petals(points, "pio_read_per_s").notes[1:] == ("No result: 0 % updates with 8 sessions.",)
+    assert [row["stretch"] for row in session_rows(points, "ops_per_s")][:2] == [0, 1]
 
 
 def test_arrows_lie_between_neighbours_of_one_line_only() -> None:

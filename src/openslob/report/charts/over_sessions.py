@@ -9,7 +9,7 @@ import altair as alt
 
 from openslob.analyze.intervals import Estimate
 from openslob.analyze.lines import PointSet
-from openslob.report.charts.petals import SOUND, doubt
+from openslob.report.charts.petals import SOUND, doubt, stretches
 from openslob.report.charts.picture import Panel, Picture, Table
 from openslob.report.charts.theme import Names, coloured, counted, dashed, faded, from_zero, picked, shaped, unit_of
 from openslob.report.format import MISSING, number
@@ -60,11 +60,11 @@ def session_rows(points: PointSet, figure: str) -> list[Row]:
     return [
         {
             "line": line.label, "sessions": point.sessions, "value": estimate.mean, "low": estimate.low,
-            "high": estimate.high, "doubt": doubt(point.failed),
+            "high": estimate.high, "doubt": doubt(point.failed), "stretch": stretch,
         }
         for line in points.lines
-        for point in line.points
-        if (estimate := point.figure(figure)).mean is not None
+        for stretch, _, point in stretches(line, (figure,))
+        for estimate in (point.figure(figure),)
     ]  # fmt: skip
 
 
@@ -74,7 +74,7 @@ def _percentile_panel(rows: list[Row]) -> Panel:
     y = alt.Y("value:Q", title="latency of an operation (µs)", scale=_reach(rows))
     base = _base(rows).encode(y=y, color=coloured("line", lines), **faded(*picks))
     drawn = base.mark_line(strokeWidth=1.8).encode(
-        strokeDash=dashed("percentile", names, outlined=True), detail=["line:N", "percentile:N"]
+        strokeDash=dashed("percentile", names, outlined=True), detail=["line:N", "percentile:N", "stretch:N"]
     )
     tips = [*_tips("latency (µs)"), alt.Tooltip("percentile:N", title="percentile")]
     return alt.layer(_bars(base), drawn, *_dots(base, shaped("line", lines), tips)).add_params(*picks)
@@ -86,7 +86,7 @@ def _panel(rows: list[Row], figure: str, names: Names) -> Panel:
     scale = alt.Scale(domain=[0, 100]) if unit_of(figure) == "%" else _reach(rows)
     y = alt.Y("value:Q", title=names.axis(figure), scale=scale)
     base = _base(rows).encode(y=y, color=coloured("line", lines), **faded(pick))
-    drawn = base.mark_line(strokeWidth=1.8).encode(strokeDash=dashed("line", lines))
+    drawn = base.mark_line(strokeWidth=1.8).encode(strokeDash=dashed("line", lines), detail="stretch:N")
     dots = _dots(base, shaped("line", lines), _tips(names.axis(figure)))
     return alt.layer(_bars(base), drawn, *dots).add_params(pick)
 

@@ -8,7 +8,7 @@ verdict that fails is hollow; where the verdict is about the truth of the figure
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -66,7 +66,7 @@ def petals(points: PointSet, throughput: str, names: Names | None = None) -> Pic
         title=f"Latency over {'MB/s' if unit == 'MB/s' else 'IOPS' if throughput in BY_RATE else unit}",
         says=_says(points, throughput, names),
         panels=(_panel(points, rows, throughput, names),) if rows else (),
-        notes=("Numbers at the points: sessions. Bars: 95 % intervals.",),
+        notes=("Numbers at the points: sessions. Bars: 95 % intervals.", *missing(points, (throughput, latency))),
         table=_table(rows, throughput, latency, names),
     )
 
@@ -74,11 +74,34 @@ def petals(points: PointSet, throughput: str, names: Names | None = None) -> Pic
 def petal_rows(points: PointSet, throughput: str) -> list[Row]:
     """A row for each point whose throughput and latency are known: means, ends of intervals, doubts, place in line."""
     return [
-        row
+        row | {"stretch": stretch}
         for line in points.lines
-        for order, point in enumerate(line.points)
+        for stretch, order, point in stretches(line, (throughput, points.axes.latency))
         if (row := _row(line, point, order, throughput, points.axes.latency)) is not None
     ]
+
+
+def stretches(line: Line, figures: Sequence[str]) -> Iterator[tuple[int, int, Point]]:
+    """The points of a line that have all these figures, with their place in it and the number of their stretch.
+
+    A stretch ends where a point is missing: a line drawn across it would claim what nobody measured.
+    """
+    stretch, before = 0, -1
+    for order, point in enumerate(line.points):
+        if all(point.mean(figure) is not None for figure in figures):
+            stretch += order != before + 1
+            before = order
+            yield stretch, order, point
+
+
+def missing(points: PointSet, figures: Sequence[str]) -> list[str]:
+    """A sentence for each line of which points are missing."""
+    told = []
+    for line in points.lines:
+        known = {order for _, order, _ in stretches(line, figures)}
+        counts = [str(point.sessions) for order, point in enumerate(line.points) if order not in known]
+        told += [f"No result: {line.label} with {', '.join(counts)} sessions."] if counts else []
+    return told
 
 
 def arrow_rows(rows: Sequence[Row], logs: Mapping[str, bool]) -> list[Row]:
@@ -86,7 +109,7 @@ def arrow_rows(rows: Sequence[Row], logs: Mapping[str, bool]) -> list[Row]:
 
     ``logs`` tells for ``x`` and ``y`` whether the axis is logarithmic: there the middle is the geometric one.
     """
-    pairs = [(a, b) for a, b in pairwise(rows) if a["line"] == b["line"]]
+    pairs = [(a, b) for a, b in pairwise(rows) if (a["line"], a["stretch"]) == (b["line"], b["stretch"])]
     return [
         {name: a[name] for name in ("line", "colour", "dash")}
         | {f"{axis}_mid": _middle(a[axis], b[axis], logs[axis]) for axis in "xy"}
@@ -141,7 +164,9 @@ def _panel(points: PointSet, rows: list[Row], throughput: str, names: Names) -> 
     between = alt.Chart(alt.InlineData(values=arrow_rows(rows, {"x": is_log(x_scale), "y": is_log(y_scale)})))
     return alt.layer(
         *_bars(base, colour),
-        base.mark_line(strokeWidth=1.8).encode(color=colour, strokeDash=dash, order="order:Q", detail="line:N"),
+        base.mark_line(strokeWidth=1.8).encode(
+            color=colour, strokeDash=dash, order="order:Q", detail=["line:N", "stretch:N"]
+        ),
         _arrows(between, x_scale, y_scale, colour).encode(**faded(*picks)),
         *_dots(base, colour, shape, _tooltips(throughput, points.axes.latency, names)),
         _labels(base, colour, rows),
