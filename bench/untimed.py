@@ -20,7 +20,7 @@ from openslob.workload import Workload
 TIMING = {
     "t0 := clock_timestamp();": 3,
     "ended_at := clock_timestamp();": 4,
-    "us := round(date_part('epoch', ended_at - t0) * 1e6::float8);": 1,
+    "us := greatest(round(date_part('epoch', ended_at - t0) * 1e6::float8), 0);": 1,
     "place := kind * buckets_a_kind + least(floor(72 * asinh(us / 50::float8))::int, last_bucket);": 1,
     "counts[place] := counts[place] + 1;": 1,
     "sum_us[kind + 1] := sum_us[kind + 1] + us;": 1,

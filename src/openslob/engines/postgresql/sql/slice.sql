@@ -148,7 +148,8 @@ BEGIN
             END IF;
         END IF;
 
-        us := round(date_part('epoch', ended_at - t0) * 1e6::float8);
+        -- A clock that was set back within an operation gives 0, the bucket below its resolution.
+        us := greatest(round(date_part('epoch', ended_at - t0) * 1e6::float8), 0);
         place := kind * buckets_a_kind + least(floor(72 * asinh(us / 50::float8))::int, last_bucket);
         counts[place] := counts[place] + 1;
         sum_us[kind + 1] := sum_us[kind + 1] + us;
