@@ -177,7 +177,9 @@ def test_a_session_that_hangs_is_cancelled_in_the_end(target, monkeypatch):
     interrupt = Interrupt()
     with ThreadPoolExecutor() as pool:
         ran = pool.submit(measured, target.engine, target.results, interrupt, run_time=LONG_S, **UPDATES)
-        assert eventually(lambda: sessions(target))
+        assert eventually(lambda: len(sessions(target)) == 3)
+        # Past their preparation, which the lock would hold up as well.
+        time.sleep(3)
         with blocked(target):
             assert eventually(lambda: is_waiting(target))
             time.sleep(2)

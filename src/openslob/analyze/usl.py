@@ -20,6 +20,10 @@ MIN_COUNTS = 4
 GOOD_R2 = 0.95
 
 
+# A coefficient below this puts the peak beyond ten thousand sessions: it is the fit's rounding, not a property.
+NO_COHERENCE = 1e-9
+
+
 @dataclass(frozen=True)
 class Scaling:
     """The fit: λ per second, σ and κ as shares, R² of throughput.
@@ -76,7 +80,7 @@ def _scaling(lam: float, sigma: float, kappa: float, n: np.ndarray, x: np.ndarra
     variation = float(np.sum((x - x.mean()) ** 2))
     if variation <= 0:
         return NoFit("the line does not scale: throughput is the same at every session count")
-    peak = math.sqrt((1 - sigma) / kappa) if kappa > 0 and sigma < 1 else None
+    peak = math.sqrt((1 - sigma) / kappa) if kappa > NO_COHERENCE and sigma < 1 else None
     bare = Scaling(float(lam), float(sigma), float(kappa), 0.0, peak, None)
     rest = float(sum((have - bare.throughput(at)) ** 2 for at, have in zip(n.tolist(), x.tolist(), strict=True)))
     ceiling = bare.throughput(peak) if peak else (float(lam / sigma) if sigma > 0 else None)
