@@ -41,7 +41,6 @@ class Samplers:
         self._counters = engine.open_counters()
         self._waits = engine.open_waits()
         own = [self._counters.backend_id(), self._waits.backend_id()]
-        self.why_not_local = footprint.why_unknown
         self._os = OsReader(
             footprint.main_pid, footprint.data_directory, lambda: own, footprint.why_unknown or SAME_HOST
         )
