@@ -7,6 +7,7 @@ demo: $(VENV)/.ready
 	$(VENV)/bin/slob demo
 
 test: $(VENV)/.ready
+	scripts/test-tools
 	scripts/check
 
 check: test

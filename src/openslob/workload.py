@@ -40,6 +40,20 @@ class CommitMode(_Choice):
     ENGINE = "engine"
 
 
+class Pacing(_Choice):
+    """How the due times of operations lie when a rate is given."""
+
+    UNIFORM = "uniform"
+    POISSON = "poisson"
+
+
+class BlockPath(_Choice):
+    """Through which memory blocks go: the shared buffer cache, or memory private to the session."""
+
+    SHARED = "shared"
+    LOCAL = "local"
+
+
 class Mode(_Choice):
     """What the test is for; the record says whether it was so."""
 
@@ -203,7 +217,28 @@ class Workload(BaseModel):
         json_schema_extra={"slob": "THINK_TM_MAX", "unit": "s", "group": "think time"},
     )  # fmt: skip
 
+    # pacing
+    target_ops: float | None = Field(
+        default=None, ge=0.001, le=10**9,
+        description="Operations per second over all sessions; default: as many as they can.",
+        json_schema_extra={"slob": "TARGET_OPS", "unit": "1/s", "group": "pacing"},
+    )  # fmt: skip
+    target_iops: float | None = Field(
+        default=None, ge=0.001, le=10**9, description="The same, given as block visits per second.",
+        json_schema_extra={"slob": "TARGET_IOPS", "unit": "blocks/s", "group": "pacing"},
+    )  # fmt: skip
+    pacing: Pacing = Field(
+        default=Pacing.UNIFORM,
+        description="Due times of a given rate: uniform, at even intervals; poisson, as independent users would come.",
+        json_schema_extra={"slob": "PACING", "unit": "", "group": "pacing"},
+    )
+
     # purpose
+    block_path: BlockPath = Field(
+        default=BlockPath.SHARED,
+        description="shared: blocks go through the buffer cache; local: through memory private to the session.",
+        json_schema_extra={"slob": "BLOCK_PATH", "unit": "", "group": "purpose"},
+    )
     seed: int = Field(
         default=1, ge=0, le=2**31 - 1, description="Seed of every random choice; the same seed, the same choices.",
         json_schema_extra={"slob": "SEED", "unit": "", "group": "purpose"},
@@ -223,6 +258,8 @@ class Workload(BaseModel):
             raise ValueError(
                 "DO_HOTSPOT needs HOTSPOT_MB and HOTSPOT_FREQUENCY above 0: nothing would go to the hot spot"
             )
+        if self.target_ops and self.target_iops:
+            raise ValueError("TARGET_OPS and TARGET_IOPS are both given: one rate is enough")
         return self
 
     @property
@@ -234,6 +271,18 @@ class Workload(BaseModel):
     def rows_per_update(self) -> int:
         """Rows one UPDATE changes."""
         return self.update_work_unit or self.work_unit
+
+    def ops_per_s_wanted(self, block_size: int) -> float | None:
+        """The rate asked for, in operations per second over all sessions; None when there is none.
+
+        A rate of block visits is one of operations by the blocks that the mix visits in an operation on average.
+        """
+        if self.target_iops is None:
+            return self.target_ops
+        updates, scans = self.update_pct / 100, (100 - self.update_pct) * self.scan_pct / 10_000
+        selects = 1 - updates - scans
+        scanned = self.scan_table_sz.blocks(block_size)
+        return self.target_iops / (updates * self.rows_per_update + selects * self.work_unit + scans * scanned)
 
     def data(self, block_size: int) -> DataSpec:
         """The data this workload needs on a server with blocks of ``block_size`` bytes."""

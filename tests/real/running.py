@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import psycopg
 
 from openslob.engines import registry
+from openslob.errors import SlobError
 from openslob.record import store
 from openslob.record.model import Holds
 from openslob.report.text import render
@@ -125,8 +126,11 @@ class Target:
 
     def is_free(self):
         """No session is left in the server, and the next run could begin."""
-        with self.engine.exclusive("test"):
-            return self.engine.sessions_left() == 0
+        try:
+            with self.engine.exclusive("test"):
+                return self.engine.sessions_left() == 0
+        except SlobError:
+            return False
 
 
 class Running:

@@ -6,6 +6,7 @@ import json
 import shlex
 import string
 import subprocess
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -368,7 +369,7 @@ def test_the_range_that_is_told_is_the_range_that_holds(name):
     companions |= {"think_tm_min": "0"} if name == "think_tm_max" else {}
     for edge in (low, high):
         assert float(getattr(resolved(**{name: edge}, **companions).workload, name)) == float(edge)
-    for beyond in (str(int(low) - 1), str(int(high) + 1)):
+    for beyond in (str(Decimal(low) - 1), str(Decimal(high) + 1)):
         assert "is not allowed" in error_of(**{name: beyond}, **companions)
 
 

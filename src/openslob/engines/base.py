@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -90,7 +90,8 @@ class SessionPlan:
     """One session's part of a workload, resolved: ``number`` from 0, ``schema`` from 1, ranges in keys.
 
     ``hotspot`` is (first key, number of keys) or None. ``tag`` is unique to session and run, so that every update
-    writes a value that was never there before.
+    writes a value that was never there before. ``interval_us`` is the mean time between the due times of its
+    operations (how they lie is the workload's ``pacing``), None for a session that works as fast as it can.
     """
 
     number: int
@@ -101,6 +102,7 @@ class SessionPlan:
     phases: Phases
     hotspot: tuple[int, int] | None
     tag: str
+    interval_us: float | None = None
 
 
 @dataclass(frozen=True)
@@ -108,12 +110,14 @@ class SliceOrder:
     """What the next slice shall do, on the server's clock (ns since the epoch): start not before, end not after.
 
     ``first_op`` is the number of the session's next operation; ``max_ops`` ends the slice early, 0 for no limit.
+    ``due_ns`` is when that operation is due; None when the session is not paced.
     """
 
     first_op: int
     not_before_ns: int
     until_ns: int
     max_ops: int
+    due_ns: int | None = None
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,9 @@ class SliceResult:
 
     ``first_op_ns`` is when the first operation began (None if none did); ``busy_us`` is the time inside operations.
     ``rows_read`` (by SELECTs), ``rows_updated`` and ``rows_scanned`` are what the engine returned, not what was asked.
+    ``latency`` is service time, from an operation's begin. Of a paced session ``response`` is the same from the due
+    time, so that waiting for a late predecessor counts, and ``due_ns`` is when its next operation is due; a slice
+    begins no operation before it is due, and leaves one that is overdue at its end to the next slice.
     """
 
     start_ns: int
@@ -132,6 +139,8 @@ class SliceResult:
     rows_updated: int
     rows_scanned: int
     latency: Mapping[OpKind, Histogram]
+    response: Mapping[OpKind, Histogram] = field(default_factory=dict)
+    due_ns: int | None = None
 
     @property
     def busy_us(self) -> float:

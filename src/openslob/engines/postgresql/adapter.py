@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,6 +43,8 @@ WAIT_INTERVAL_S = 2.0
 _T = TypeVar("_T")
 # "openslob" as a number: the key of the advisory lock that keeps two loads or runs on one database apart.
 LOCK_KEY = int.from_bytes(b"openslob", "big", signed=True)
+# The server frees the lock of a process that was killed when it notices, which is soon, not at once.
+LOCK_PATIENCE_S = 1.0
 
 
 class PatientConnection(psycopg.Connection[Any]):
@@ -138,16 +141,21 @@ class PostgresEngine:
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[None]:
         """Hold the advisory lock on a connection of its own; the server frees it when this process dies."""
-        text = read_statements(PACKAGE, "facts")
         with self.open(f"{purpose} by pid {os.getpid()} on {socket.gethostname()}"[:63]) as connection:
             with reported(f"{self.target} can't be locked"):
-                row = connection.execute(text["lock"], {"key": LOCK_KEY}).fetchone()
-                if row is None or not row[0]:
-                    holder = connection.execute(text["lock_holder"], {"key": LOCK_KEY}).fetchone()
-                    raise SlobError(
-                        f"{self.target} is in use: {_describe_holder(holder)}", "wait for it to end, or stop it"
-                    )
+                self._lock(connection)
             yield
+
+    def _lock(self, connection: psycopg.Connection[Any]) -> None:
+        text = read_statements(PACKAGE, "facts")
+        deadline = time.monotonic() + LOCK_PATIENCE_S
+        while not connection.execute(text["lock"], {"key": LOCK_KEY}).fetchall()[0][0]:
+            if time.monotonic() > deadline:
+                holder = connection.execute(text["lock_holder"], {"key": LOCK_KEY}).fetchone()
+                raise SlobError(
+                    f"{self.target} is in use: {_describe_holder(holder)}", "wait for it to end, or stop it"
+                )
+            time.sleep(LOCK_PATIENCE_S / 20)
 
     def install(self, workload: Workload) -> None:
         """Create the slice procedure of each schema that sessions will work on, and what it calls."""
