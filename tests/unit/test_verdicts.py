@@ -175,6 +175,7 @@ CASES = [
     ("limit_found", HOLDS, {"local": False}, "how busy the device was is unknown"),
     ("limit_found", HOLDS, {"host": made_up.host(cpu=BUSY_CPU)}, "The limit was the server's CPU"),
     ("limit_found", HOLDS, {"host": made_up.host(server_cores=1, server_cpu_s=58.0)}, "CPU 97 %"),
+    ("limit_found", HOLDS, {"host": made_up.host(server_cores=1, server_cpus_busy_s=59.0)}, "not storage: CPU 98 %"),
     ("limit_found", HOLDS, {"waits": {"Lock:tuple": 800, "CPU": 200}}, "The limit was the wait for locks"),
     ("limit_found", FAILS, {"waits": {"CPU": 1000}}, "Nothing was at its limit"),
     ("limit_found", UNKNOWN, {"waits": {"CPU": 1000}, "local": False}, "not on this host"),

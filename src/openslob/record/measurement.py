@@ -81,7 +81,7 @@ class HostDelta:
     ``server_cpu_s`` is the CPU of all processes of the server, ended ones included; ``server_read_bytes`` is what
     they caused to be read from storage (page-cache hits are not in it). ``sampler_cpu_s`` is what the product's own
     sampling sessions cost inside the server, part of ``server_cpu_s``. ``server_cores`` is how many CPUs the server
-    may run on.
+    may run on, ``server_cpus_busy_s`` how long these were busy, with its work, interrupts or anybody else's.
     """
 
     seconds: float
@@ -90,6 +90,7 @@ class HostDelta:
     server_cpu_s: float | None = None
     sampler_cpu_s: float | None = None
     server_cores: int | None = None
+    server_cpus_busy_s: float | None = None
     server_read_bytes: float | None = None
     server_write_bytes: float | None = None
     driver_cpu_s: float | None = None

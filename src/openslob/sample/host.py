@@ -16,15 +16,16 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 # In the order of /proc/stat. Guest time follows there and is left out: the kernel counts it in user and nice already.
 CPU_KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 CPU_NAMES = tuple(f"cpu_{kind}_s" for kind in CPU_KINDS)
+_AT_REST = ("idle", "iowait")
 MEMORY_NAMES = ("page_cache_bytes", "memory_available_bytes")
 _MEMINFO = {"Cached": "page_cache_bytes", "MemAvailable": "memory_available_bytes"}
 
 
 def parse_cpu(text: str) -> Sample:
-    """``/proc/stat`` as seconds by kind, summed over the CPUs online, and their number ``cores``.
+    """``/proc/stat`` as seconds by kind, summed over the CPUs online, their number ``cores``, and each one's busy time.
 
-    A kernel that lacks a kind has no value for it. The number of CPUs is the epoch: one that comes or goes takes its
-    time with it.
+    A kernel that lacks a kind has no value for it. Busy is every kind but idle and iowait. The number of CPUs is the
+    epoch: one that comes or goes takes its time with it.
     """
     lines = [line.split() for line in text.splitlines() if line.startswith("cpu")]
     cores = sum(line[0] != "cpu" for line in lines)
@@ -32,7 +33,17 @@ def parse_cpu(text: str) -> Sample:
     if not total or not cores:
         return Sample.missing((*CPU_NAMES, "cores"), "/proc/stat has no CPU times")
     times = {name: int(ticks) / TICKS_PER_S for name, ticks in zip(CPU_NAMES, total, strict=False)}
-    return Sample(values={**times, "cores": cores}, epoch=f"{cores} CPUs")
+    busy = {busy_name(line[0][3:]): _busy_s(line[1:]) for line in lines if line[0] != "cpu"}
+    return Sample(values={**times, "cores": cores, **busy}, epoch=f"{cores} CPUs")
+
+
+def busy_name(cpu: int | str) -> str:
+    """What the busy seconds of one CPU are called."""
+    return f"cpu{cpu}_busy_s"
+
+
+def _busy_s(ticks: list[str]) -> float:
+    return sum(int(each) for kind, each in zip(CPU_KINDS, ticks, strict=False) if kind not in _AT_REST) / TICKS_PER_S
 
 
 def parse_memory(text: str) -> Sample:
@@ -54,7 +65,7 @@ class LinuxHost:
         self._memory = KeptFile(proc / "meminfo")
 
     def cpu(self) -> Sample:
-        """Host CPU seconds by kind since boot, and ``cores``."""
+        """Host CPU seconds by kind since boot, ``cores``, and the busy seconds of each."""
         return parse_cpu(self._stat.read())
 
     def memory(self) -> Sample:

@@ -9,10 +9,12 @@ from pathlib import Path
 from openslob.record.measurement import DeviceIo, HostDelta
 from openslob.sample.device import DEVICE_NAMES, BlockDevice, device_under
 from openslob.sample.driver import read_driver
-from openslob.sample.host import CPU_NAMES, open_host
+from openslob.sample.host import CPU_NAMES, busy_name, open_host
 from openslob.sample.processes import SAMPLER_NAMES, SERVER_NAMES, ServerProcesses
 from openslob.sample.reading import FigureUnknownError, OsReading, Sample
 from openslob.units import NANOS
+
+CPUS_NAMES = ("server_cpus_busy_s",)
 
 
 class OsReader:
@@ -46,9 +48,9 @@ class OsReader:
     def read(self, thorough: bool = True) -> OsReading:
         """Everything now; what can't be read has its reason in its sample. ``thorough``: see `ServerProcesses.read`."""
         time_ns = time.monotonic_ns()
-        host = {"host": self._host.cpu(), "memory": self._host.memory(), "device": self._read_device()}
-        server, samplers = self._read_server(thorough)
-        return OsReading(time_ns, {**host, "server": server, "sampler": samplers, "driver": read_driver()})
+        host, memory, device = self._host.cpu(), self._host.memory(), self._read_device()
+        server = self._read_server(host, thorough)
+        return OsReading(time_ns, {"host": host, "memory": memory, "device": device, **server, "driver": read_driver()})
 
     def close(self) -> None:
         """Release every handle; a second time does nothing."""
@@ -59,15 +61,25 @@ class OsReader:
     def _read_device(self) -> Sample:
         return self._device.read() if self._device else Sample.missing(DEVICE_NAMES, self._why_no_device)
 
-    def _read_server(self, thorough: bool) -> tuple[Sample, Sample]:
+    def _read_server(self, host: Sample, thorough: bool) -> dict[str, Sample]:
         why = self._why_no_server
         if self._server:
             try:
                 reading = self._server.read(thorough)
-                return reading.server(), reading.samplers(self._sampler_pids())
+                samplers = reading.samplers(self._sampler_pids())
+                return {"server": reading.server(), "sampler": samplers, "cpus": _cpus(host, reading.cpus)}
             except FigureUnknownError as error:
                 why = str(error)
-        return Sample.missing(SERVER_NAMES, why), Sample.missing(SAMPLER_NAMES, why)
+        names = {"server": SERVER_NAMES, "sampler": SAMPLER_NAMES, "cpus": CPUS_NAMES}
+        return {source: Sample.missing(each, why) for source, each in names.items()}
+
+
+def _cpus(host: Sample, cpus: frozenset[int] | None) -> Sample:
+    """Busy time of the CPUs that the server may run on, whoever used them: interrupts are in no process's time."""
+    if cpus is None or any(busy_name(cpu) not in host.values for cpu in cpus):
+        return Sample.missing(CPUS_NAMES, "this system does not tell how busy each CPU is, or which the server may use")
+    busy = sum(host.values[busy_name(cpu)] for cpu in cpus)
+    return Sample({CPUS_NAMES[0]: busy}, f"the server on CPUs {', '.join(map(str, sorted(cpus)))}")
 
 
 class _Interval:
@@ -131,6 +143,7 @@ def difference(before: OsReading, after: OsReading) -> HostDelta:
         cpu=dict(zip((name[4:-2] for name in kinds), cpu, strict=True)) if cpu else None,
         server_cpu_s=interval.one("server", "server_cpu_s"),
         sampler_cpu_s=interval.one("sampler", "sampler_cpu_s"),
+        server_cpus_busy_s=interval.one("cpus", "server_cpus_busy_s"),
         server_cores=None if server_cores is None else int(server_cores),
         server_read_bytes=interval.one("server", "server_read_bytes"),
         server_write_bytes=interval.one("server", "server_write_bytes"),

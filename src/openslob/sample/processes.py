@@ -98,20 +98,20 @@ def descendants(main: int, stats: Iterable[ProcessStat]) -> list[ProcessStat]:
 class ServerReading:
     """The server's processes at one moment, main process first.
 
-    ``io`` is bytes read and written, or why that is not known; ``cores`` is how many CPUs the main process may run on.
+    ``io`` is bytes read and written, or why that is not known; ``cpus`` are those the main process may run on.
     """
 
     processes: Sequence[ProcessStat]
     io: tuple[int, int] | str
-    cores: int | None
+    cpus: frozenset[int] | None
 
     def server(self) -> Sample:
         """CPU seconds and storage bytes of the whole server since its main process started."""
         main = self.processes[0]
         values: dict[str, float] = {"server_cpu_s": sum(process.ticks for process in self.processes) / TICKS_PER_S}
         unknown: dict[str, str] = {}
-        if self.cores is not None:
-            values["server_cores"] = self.cores
+        if self.cpus is not None:
+            values["server_cores"] = len(self.cpus)
         if isinstance(self.io, str):
             unknown = dict.fromkeys(_IO_NAMES, self.io)
         else:
@@ -168,7 +168,7 @@ class ServerProcesses:
         below = descendants(main.pid, stats)
         self._foreign.update({str(stat.pid) for stat in stats} - {str(stat.pid) for stat in (main, *below)})
         io = _sum_io([main_io, *(self._io(process.pid) for process in below)])
-        return ServerReading([main, *below], io, _cores_of(main.pid))
+        return ServerReading([main, *below], io, _cpus_of(main.pid))
 
     def _main(self) -> ProcessStat:
         stat = self._stat(str(self.main_pid))
@@ -219,8 +219,8 @@ def _sum_io(parts: Iterable[tuple[int, int] | str | None]) -> tuple[int, int] | 
     return sum(read for read, _ in known), sum(written for _, written in known)
 
 
-def _cores_of(pid: int) -> int | None:
+def _cpus_of(pid: int) -> frozenset[int] | None:
     try:
-        return len(os.sched_getaffinity(pid)) if hasattr(os, "sched_getaffinity") else None
+        return frozenset(os.sched_getaffinity(pid)) if hasattr(os, "sched_getaffinity") else None
     except OSError:
         return None

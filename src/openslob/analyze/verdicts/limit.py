@@ -59,15 +59,23 @@ def _limit(cpu: Quantity, shares: dict[WaitClass, Quantity]) -> str | None:
 
 
 def _cpu_pct(measurement: Measurement) -> Quantity:
-    """Use of the CPUs the server may run on, in %: of its own when it is held to some, of the host's else."""
-    if _cores(measurement) < measurement.host.cores:
-        return _server_cpu_pct(measurement)
-    return host_cpu_left_pct(measurement).times(-1).plus(Quantity(100.0))
+    """How busy the CPUs were that the server may run on, in %: the host's, or those it is held to.
+
+    Where CPUs can't be told apart, a server that is held to some is known by its own use of them alone.
+    """
+    if _cores(measurement) == measurement.host.cores:
+        return host_cpu_left_pct(measurement).times(-1).plus(Quantity(100.0))
+    busy = _of_capacity(measurement, "server_cpus_busy_s")
+    return busy if busy.value is not None else _server_cpu_pct(measurement)
 
 
 def _server_cpu_pct(measurement: Measurement) -> Quantity:
+    return _of_capacity(measurement, "server_cpu_s")
+
+
+def _of_capacity(measurement: Measurement, seconds: str) -> Quantity:
     capacity = Quantity(measurement.host.seconds * _cores(measurement))
-    return host(measurement, "server_cpu_s").times(100).per(capacity, "the host counters span no time")
+    return host(measurement, seconds).times(100).per(capacity, "the host counters span no time")
 
 
 def _cores(measurement: Measurement) -> int:
