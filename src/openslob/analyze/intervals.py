@@ -17,9 +17,9 @@ CONFIDENCE = 0.95
 # With five values the interval, meant to hold the truth in 95 cases of 100, does so in 97 when they are independent and
 # in 88 when neighbours correlate by 0.5 (with twenty: 96 and 92), by simulation; with fewer it says nothing.
 MIN_SERIES = 5
-# A run that drifts or swings slowly is worth one or two independent values: Student's t is then so wide that the
-# interval would say nothing.
-MIN_EFFECTIVE = 3.0
+# A run that drifts, swings slowly or is short (five seconds are worth three values at most) has so few independent
+# values that Student's t is beyond 3.2 and the spread itself a guess: the interval would say nothing.
+MIN_EFFECTIVE = 4.0
 
 
 class Basis(StrEnum):

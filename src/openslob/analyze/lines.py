@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from openslob.analyze.knee import CurvePoint, Shape, shape
@@ -88,7 +88,7 @@ def point_set(runs: Sequence[Run], axes: Axes | None = None) -> PointSet:
     groups: dict[tuple[ParameterValue, ...], list[Point]] = {}
     for point in found:
         groups.setdefault(tuple(point.parameters.get(name) for name in names), []).append(point)
-    lines = [_line(dict(zip(names, key, strict=True)), group, chosen) for key, group in groups.items()]
+    lines = [line_of(dict(zip(names, key, strict=True)), group, chosen) for key, group in groups.items()]
     lines.sort(key=lambda line: [order(line.key[name]) for name in names])
     first = runs[0].parameters if runs else {}
     common = {name: value for name, value in first.items() if name != SESSIONS and name not in names}
@@ -112,7 +112,8 @@ def order(value: ParameterValue) -> tuple[bool, bool, float, str]:
     return value is None, not is_number, float(value) if isinstance(value, (int, float)) else 0.0, str(value)
 
 
-def _line(key: Mapping[str, ParameterValue], group: Sequence[Point], axes: Axes) -> Line:
+def line_of(key: Parameters, group: Sequence[Point], axes: Axes, called: str = "") -> Line:
+    """The line of these points, in whatever order they come; ``called`` defaults to its key in words."""
     ordered = tuple(sorted(group, key=lambda point: point.sessions))
     known = [
         CurvePoint(point.sessions, x, y)
@@ -122,7 +123,7 @@ def _line(key: Mapping[str, ParameterValue], group: Sequence[Point], axes: Axes)
     found = shape(known)
     rates = [(point.sessions, x) for point in ordered if (x := point.mean(axes.throughput)) is not None]
     scaling = fit([sessions for sessions, _ in rates], [x for _, x in rates])
-    return Line(key, label(key), ordered, axes, found, scaling, _exhausted(ordered, found))
+    return Line(key, called or label(key), ordered, axes, found, scaling, _exhausted(ordered, found))
 
 
 def _exhausted(ordered: Sequence[Point], found: Shape) -> Exhausted | None:

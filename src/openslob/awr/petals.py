@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -57,10 +56,3 @@ def series(subject: Subject, group_by: str) -> str:
 
 def _block_size(size: Reading) -> str:
     return f"{size.value / 1024:g}k" if isinstance(size.value, int) else "block size unknown"
-
-
-def ordered(points: Iterable[Point]) -> list[Point]:
-    """By series as they first come, and by session count in each: the order in which a petal is drawn."""
-    listed = list(points)
-    first = {one.series: at for at, one in reversed(list(enumerate(listed)))}
-    return sorted(listed, key=lambda one: (first[one.series], one.sessions or 0))

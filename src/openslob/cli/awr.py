@@ -7,10 +7,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from enum import StrEnum
-from importlib import import_module
 from io import StringIO
 from pathlib import Path
-from types import ModuleType
 from typing import Annotated
 
 import typer
@@ -20,8 +18,8 @@ from rich.table import Table
 
 from openslob.awr.batch import Result, Selection, extract_all
 from openslob.awr.columns import ROW_SETS, SETS
-from openslob.awr.petals import ordered
-from openslob.errors import SlobError, UsageError
+from openslob.cli.awrview import check_picture, draw
+from openslob.errors import UsageError
 from openslob.report import sheets
 from openslob.report.format import printable
 
@@ -82,12 +80,13 @@ def awr(
     for target in filter(None, (output, petals)):
         _check_target(target)
     if petals is not None:
-        _drawing().check_format(petals)
-    selection = Selection(columns, tuple(event or ()), pattern, group_by.value, details=form is Format.JSON)
+        check_picture(petals)
+    details = form is Format.JSON or petals is not None
+    selection = Selection(columns, tuple(event or ()), pattern, group_by.value, details)
     results = list(_told(extract_all([str(file) for file in files], selection, jobs)))
     _write(form, output, selection, results)
     if petals is not None:
-        _draw(petals, results)
+        draw(petals, results, selection.events)
     raise typer.Exit(_exit_code(results))
 
 
@@ -188,23 +187,6 @@ def _entry(headings: Sequence[str], result: Result) -> dict[str, object]:
         "warnings": list(result.warnings),
         "unparsed": list(result.unparsed),
     }
-
-
-def _drawing() -> ModuleType:
-    """The module that draws: slow to import, and pictures are seldom asked for."""
-    return import_module("openslob.report.petals")
-
-
-def _draw(path: Path, results: Sequence[Result]) -> None:
-    """Draw the reports that have a point; say which have none."""
-    points = ordered(result.point for result in results if result.point)
-    for result in results:
-        if result.no_point:
-            print(f"{result.path}: not in the picture: {result.no_point}", file=sys.stderr)
-    if not points:
-        raise SlobError("no report has both IOPS and a latency", "nothing is drawn")
-    _drawing().save(points, path, "Latency over IOPS and MB/s")
-    print(f"{path}: {len(points)} reports drawn", file=sys.stderr)
 
 
 def _exit_code(results: Sequence[Result]) -> int:

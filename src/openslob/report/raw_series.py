@@ -5,15 +5,14 @@ What is not there (an older record, a server on another host) is empty, and a la
 
 from __future__ import annotations
 
-import csv
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from openslob.errors import SlobError
 from openslob.histogram import Histogram, bucket_of
 from openslob.record.model import RunRecord
+from openslob.record.raw_rows import engine_rows, host_rows, latency_rows, wait_rows
 from openslob.units import NANOS
 
 
@@ -59,36 +58,21 @@ def read(folder: Path, record: RunRecord) -> RawSeries:
     start = record.window.load_start_ns
     # Host and wait events are stamped by the driver's clock, the rest by the server's.
     offset = round(float(record.environment.get("server_clock_offset_s") or 0) * NANOS)
-    try:
-        return RawSeries(
-            engine=_engine(folder / "engine.csv", start),
-            waits=_waits(folder / "waits.csv", start - offset),
-            host=_host(folder / "os.csv", start - offset),
-            latency=_latency(folder / "latency.csv"),
-        )
-    except (ValueError, csv.Error, UnicodeDecodeError) as error:
-        raise SlobError(f"the raw measurements in {folder} are damaged: {error}") from error
-    except OSError as error:
-        raise SlobError(f"{error.filename} can't be read: {error.strerror}") from error
+    return RawSeries(
+        engine=_engine(engine_rows(folder), start),
+        waits=_waits(wait_rows(folder), start - offset),
+        host=_host(host_rows(folder), start - offset),
+        latency=_latency(latency_rows(folder)),
+    )
 
 
-def _rows(file: Path) -> Iterator[dict[str, str]]:
-    if not file.exists():
-        return
-    with file.open(encoding="utf-8", newline="") as opened:
-        for row in csv.DictReader(opened):
-            if None not in row.values():
-                yield row
-
-
-def _engine(file: Path, start_ns: int) -> list[Interval]:
+def _engine(rows: Iterable[tuple[int, int, str, float]], start_ns: int) -> list[Interval]:
     # A later interval with the same beginning replaces the earlier one: see `RawFiles.engine`.
     found: dict[int, tuple[int, dict[str, float]]] = {}
-    for row in _rows(file):
-        begin, end = int(row["begin_ns"]), int(row["end_ns"])
+    for begin, end, figure, value in rows:
         if begin not in found or found[begin][0] != end:
             found[begin] = (end, {})
-        found[begin][1][row["figure"]] = float(row["value"])
+        found[begin][1][figure] = value
     return [
         Interval((begin - start_ns) / NANOS, (end - start_ns) / NANOS, amounts)
         for begin, (end, amounts) in sorted(found.items())
@@ -96,29 +80,26 @@ def _engine(file: Path, start_ns: int) -> list[Interval]:
     ]
 
 
-def _waits(file: Path, start_ns: int) -> list[Look]:
+def _waits(rows: Iterable[tuple[int, str, int]], start_ns: int) -> list[Look]:
     found: dict[int, dict[str, int]] = {}
-    for row in _rows(file):
-        look = found.setdefault(int(row["wall_ns"]), {})
-        if row["event"]:
-            look[row["event"]] = int(row["sessions"])
+    for at, event, sessions in rows:
+        look = found.setdefault(at, {})
+        if event:
+            look[event] = sessions
     return [Look((at - start_ns) / NANOS, sessions) for at, sessions in sorted(found.items())]
 
 
-def _host(file: Path, start_ns: int) -> list[HostReading]:
+def _host(rows: Iterable[tuple[int, str, float]], start_ns: int) -> list[HostReading]:
     found: dict[int, dict[str, float]] = {}
-    for row in _rows(file):
-        reading = found.setdefault(int(row["wall_ns"]), {})
-        if row["value"]:
-            reading[row["counter"]] = float(row["value"])
+    for at, counter, value in rows:
+        found.setdefault(at, {})[counter] = value
     return [HostReading((at - start_ns) / NANOS, counters) for at, counters in sorted(found.items())]
 
 
-def _latency(file: Path) -> dict[str, dict[int, Histogram]]:
+def _latency(rows: Iterable[tuple[int, str, int, int]]) -> dict[str, dict[int, Histogram]]:
     found: dict[str, dict[int, Histogram]] = {}
-    for row in _rows(file):
-        second = found.setdefault(row["kind"], {}).setdefault(int(row["second"]), Histogram())
-        edge = int(row["lower_edge_us"])
+    for at, kind, edge, count in rows:
+        second = found.setdefault(kind, {}).setdefault(at, Histogram())
         # The file does not have the maximum: nothing bounds a percentile but its bucket.
-        second.add({bucket_of(edge): int(row["count"])}, 0.0, math.inf)
+        second.add({bucket_of(edge): count}, 0.0, math.inf)
     return found

@@ -66,9 +66,14 @@ def petals(points: PointSet, throughput: str, names: Names | None = None) -> Pic
         title=f"Latency over {'MB/s' if unit == 'MB/s' else 'IOPS' if throughput in BY_RATE else unit}",
         says=_says(points, throughput, names),
         panels=(_panel(points, rows, throughput, names),) if rows else (),
-        notes=("Numbers at the points: sessions. Bars: 95 % intervals.", *missing(points, (throughput, latency))),
+        notes=(_legend(rows), *missing(points, (throughput, latency))),
         table=_table(rows, throughput, latency, names),
     )
+
+
+def _legend(rows: Sequence[Row]) -> str:
+    bars = " Bars: 95 % intervals." if any(row[end] is not None for row in rows for end in ("x_low", "y_low")) else ""
+    return f"Numbers at the points: sessions.{bars}"
 
 
 def petal_rows(points: PointSet, throughput: str) -> list[Row]:
@@ -156,7 +161,7 @@ def _panel(points: PointSet, rows: list[Row], throughput: str, names: Names) -> 
     y = alt.Y("y:Q", title=names.axis(points.axes.latency), scale=y_scale)
     colours, dashes = (list(dict.fromkeys(row[name] for row in rows)) for name in ("colour", "dash"))
     two = colours != dashes
-    picks = [picked("colour", "picked_colour"), *([picked("dash", "picked_dash")] if two else [])]
+    picks = [picked("colour", f"colour_{throughput}"), *([picked("dash", f"dash_{throughput}")] if two else [])]
     signs = _signs_among(rows)
     colour = coloured("colour", colours, () if two else signs)
     shape, dash = shaped("dash", dashes, signs, two), dashed("dash", dashes, signs, two)

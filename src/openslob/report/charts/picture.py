@@ -86,8 +86,13 @@ def save_all(pictures: Sequence[Picture], folder: Path, ending: str) -> list[Pat
         raise SlobError(f"the pictures can't be written into {folder}: {error.strerror}") from error
 
 
+def draw(picture: Picture, ending: str) -> bytes:
+    """The picture as a file: ``ending`` is ``.svg`` or ``.png``."""
+    return png(picture) if ending == ".png" else svg(picture).encode()
+
+
 def _save(picture: Picture, path: Path) -> Path:
-    path.write_bytes(png(picture) if path.suffix == ".png" else svg(picture).encode())
+    path.write_bytes(draw(picture, path.suffix))
     return path
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import altair as alt
@@ -20,7 +20,7 @@ WARNING, QUIET = "#C62828", "#8C8C8C"
 HEAT: Literal["cividis"] = "cividis"
 WIDTH, HEIGHT = 640, 380
 # From this ratio of largest to smallest on, a linear axis presses the small values flat.
-LOG_RATIO = 30.0
+LOG_RATIO = 100.0
 CONFIG: dict[str, Any] = {
     "background": "transparent",
     "view": {"stroke": None},
@@ -46,12 +46,18 @@ _KINDS = {"op": "operation", "select": "select", "update": "update", "scan": "sc
 
 @dataclass(frozen=True)
 class Names:
-    """What figures are called. ``physical``: every read is known to have reached a device, so that one may say so."""
+    """What figures are called. ``physical``: every read is known to have reached a device, so that one may say so.
+
+    ``instead`` has names for figures that are not quite those of the registry, as in reports of others.
+    """
 
     physical: bool = True
+    instead: Mapping[str, str] = field(default_factory=dict)
 
     def label(self, figure: str) -> str:
         """A figure of the registry, or a latency such as ``select_p99_us``, in words."""
+        if figure in self.instead:
+            return self.instead[figure]
         if figure not in METRICS:
             kind, _, percentile = figure.partition("_")
             return f"{_KINDS[kind].capitalize()}: {_LATENCIES[percentile]}"

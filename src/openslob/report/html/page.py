@@ -71,6 +71,23 @@ def verdict_rows(verdicts: Sequence[Verdict]) -> tuple[VerdictRow, ...]:
     return worst_first(rows)
 
 
+def verdicts_of_all(given: Sequence[tuple[str, Sequence[Verdict]]]) -> tuple[VerdictRow, ...]:
+    """The verdicts of several, each with what it is called in a sentence: a row for each name, the worst on top."""
+    names = dict.fromkeys(verdict.name for _, verdicts in given for verdict in verdicts)
+    return worst_first([_of_all(name, given) for name in names])
+
+
+def _of_all(name: str, given: Sequence[tuple[str, Sequence[Verdict]]]) -> VerdictRow:
+    """What the verdict of this name says of all: the worst outcome, in how many, and the first reason."""
+    said = [(called, each) for called, verdicts in given for each in verdicts if each.name == name]
+    outcome = next(each for each in SIGNS if any(verdict.verdict is each for _, verdict in said))
+    same = [(called, verdict) for called, verdict in said if verdict.verdict is outcome]
+    told = f"{SIGNS[outcome][1]} in {len(same)} of {len(said)}"
+    called, verdict = same[0]
+    why = verdict.why if outcome is Holds.HOLDS else f"{called}: {verdict.why}"
+    return VerdictRow(outcome, told, spoken(name), why)
+
+
 def worst_first(rows: Sequence[VerdictRow]) -> tuple[VerdictRow, ...]:
     """The rows in the order of `SIGNS`."""
     return tuple(sorted(rows, key=lambda row: list(SIGNS).index(row.outcome)))

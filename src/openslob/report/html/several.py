@@ -10,7 +10,7 @@ from openslob.analyze.lines import CACHED, PHYSICAL, Axes, Line, PointSet, axes_
 from openslob.analyze.points import Point, Run
 from openslob.analyze.usl import Scaling
 from openslob.metrics import METRICS
-from openslob.record.model import Holds, RunRecord, Status
+from openslob.record.model import RunRecord, Status
 from openslob.report import context
 from openslob.report.answers import figure_with_interval, physical, set_answers
 from openslob.report.charts.comparing import changes, tails
@@ -21,7 +21,7 @@ from openslob.report.charts.theme import Names
 from openslob.report.comparison import summary
 from openslob.report.format import MISSING, number, percent, size
 from openslob.report.headline import headline
-from openslob.report.html.page import SIGNS, Page, Part, VerdictRow, definitions, spoken, text_part, worst_first
+from openslob.report.html.page import Page, Part, definitions, spoken, text_part, verdicts_of_all
 from openslob.report.reading import shown
 
 # More runs than these are too many columns for a page and too many lines for a picture of tails.
@@ -52,7 +52,7 @@ def several_page(name: str, runs: Sequence[Run], problems: Sequence[str], compar
             *([summary(comparison)] if comparison else []),
             *(answer for points in sets for answer in set_answers(points, is_physical)),
         ),
-        verdicts=_verdicts(records),
+        verdicts=verdicts_of_all([(_which(record), record.verdicts) for record in records]),
         pictures=tuple(each for each in (*compared, *drawn, *side_by_side) if each and each.panels),
         parts=(
             *([_mismatches(comparison)] if comparison and comparison.mismatches else []),
@@ -114,22 +114,6 @@ def _pictures(points: PointSet, names: Names, is_one_of_two: bool) -> list[Pictu
         return pictures
     kind = "reading" if reads else "cached"
     return [replace(each, name=f"{each.name}-{kind}", title=f"{each.title}: {kind} runs") for each in pictures]
-
-
-def _verdicts(records: Sequence[RunRecord]) -> tuple[VerdictRow, ...]:
-    names = dict.fromkeys(verdict.name for record in records for verdict in record.verdicts)
-    return worst_first([_verdict(name, records) for name in names])
-
-
-def _verdict(name: str, records: Sequence[RunRecord]) -> VerdictRow:
-    """What the verdict of this name says in all runs: the worst outcome, in how many, and the first reason."""
-    given = [(record, each) for record in records for each in record.verdicts if each.name == name]
-    outcome = next(each for each in SIGNS if any(verdict.verdict is each for _, verdict in given))
-    same = [(record, verdict) for record, verdict in given if verdict.verdict is outcome]
-    told = f"{SIGNS[outcome][1]} in {len(same)} of {len(given)}"
-    record, verdict = same[0]
-    why = verdict.why if outcome is Holds.HOLDS else f"{_which(record)}: {verdict.why}"
-    return VerdictRow(outcome, told, spoken(name), why)
 
 
 def _which(record: RunRecord) -> str:
