@@ -161,7 +161,10 @@ def _panel(points: PointSet, rows: list[Row], throughput: str, names: Names) -> 
     y = alt.Y("y:Q", title=names.axis(points.axes.latency), scale=y_scale)
     colours, dashes = (list(dict.fromkeys(row[name] for row in rows)) for name in ("colour", "dash"))
     two = colours != dashes
-    picks = [picked("colour", f"colour_{throughput}"), *([picked("dash", f"dash_{throughput}")] if two else [])]
+    picks = [
+        picked("colour", f"picked_colour_{throughput}"),
+        *([picked("dash", f"picked_dash_{throughput}")] if two else []),
+    ]
     signs = _signs_among(rows)
     colour = coloured("colour", colours, () if two else signs)
     shape, dash = shaped("dash", dashes, signs, two), dashed("dash", dashes, signs, two)

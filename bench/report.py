@@ -1,0 +1,79 @@
+"""The HTML report of a sweep: how long `slob report` takes, how large the file is, how long a browser takes to open it.
+
+.venv/bin/python bench/report.py SWEEP [--results results] [--rounds 5]
+
+The browser is headless Chromium, and what it takes to start is taken off: it opens an empty page in turn.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from common import Bar, parse, parser, print_figure, print_heading, start
+from openslob.errors import SlobError
+from openslob.units import MIB
+
+WRITE_BAR = Bar(10, at_least=False)
+SIZE_BAR = Bar(5, at_least=False)
+OPEN_BAR = Bar(2, at_least=False)
+EMPTY = "<!DOCTYPE html><html><head><title></title></head><body></body></html>"
+FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
+
+
+def browser() -> str:
+    """Chromium's program. SlobError when there is none."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        raise SlobError("no Chromium here", "apt-get install chromium")
+    return found
+
+
+def opened_s(page: Path) -> float:
+    """Seconds until the page is loaded and its charts are drawn. SlobError when it is not what was written."""
+    with tempfile.TemporaryDirectory(prefix="slob-bench-") as profile:
+        command = [browser(), *FLAGS, f"--user-data-dir={profile}", "--virtual-time-budget=10000", "--dump-dom"]
+        begun = time.monotonic()
+        done = subprocess.run([*command, page.as_uri()], capture_output=True, text=True, check=True, timeout=120)
+        seconds = time.monotonic() - begun
+    if "chart" in page.read_text(encoding="utf-8") and "<svg" not in done.stdout:
+        raise SlobError(f"{page}: the browser drew no chart")
+    return seconds
+
+
+def main() -> None:
+    """Measure and print."""
+    made = parser(__doc__, rounds=5)
+    made.add_argument("sweep", help="a sweep, or any runs, as `slob report` takes them")
+    made.add_argument("--results", default="results", help="the folder of its records (%(default)s)")
+    asked = parse(made)
+    with tempfile.TemporaryDirectory(prefix="slob-bench-") as folder:
+        page, empty = Path(folder) / "report.html", Path(folder) / "empty.html"
+        empty.write_text(EMPTY, encoding="utf-8")
+        command = [
+            Path(sys.executable).with_name("slob"),
+            "report",
+            asked.sweep,
+            "--results",
+            asked.results,
+            "-o",
+            page,
+        ]
+        written, opened = [], []
+        for _ in range(asked.rounds):
+            begun = time.monotonic()
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            written.append(time.monotonic() - begun)
+            opened.append(opened_s(page) - opened_s(empty))
+        print_heading(f"the report of {asked.sweep}")
+        print_figure("slob report", written, "s", WRITE_BAR)
+        print_figure("the file", [page.stat().st_size / MIB], "MB", SIZE_BAR)
+        print_figure("opening it, less an empty page", opened, "s", OPEN_BAR)
+
+
+if __name__ == "__main__":
+    start(main)
