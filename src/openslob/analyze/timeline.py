@@ -76,7 +76,8 @@ def _amounts(spans: _Array, amounts: _Array, edges: _Array) -> _Array:
 def of_engine(rows: Iterable[EngineRow], start_ns: int, end_ns: int) -> Timeline:
     """Rates and read latency by interval within the load, from (begin, end, field of `EngineDelta`, value).
 
-    Of intervals that begin at the same time the last counts (`RawFiles.engine`).
+    Of intervals that begin at the same time the last counts (`RawFiles.engine`). The first interval and the last are
+    taken as one: the engine counts what a slice did when it ends, so that what the first lacks is in the last.
     """
     parts: dict[int, tuple[int, dict[str, float]]] = {}
     for begin, end, name, value in rows:
@@ -84,11 +85,13 @@ def of_engine(rows: Iterable[EngineRow], start_ns: int, end_ns: int) -> Timeline
             parts[begin] = (end, {})
         parts[begin][1][name] = value
     slack = MIN_PART_S * NANOS
-    inside = [
-        ((end - begin) / NANOS, values)
-        for begin, (end, values) in sorted(parts.items())
-        if begin >= start_ns - slack and end <= end_ns + slack and end - begin >= slack
-    ]
+    inside = _ends_joined(
+        [
+            ((end - begin) / NANOS, values)
+            for begin, (end, values) in sorted(parts.items())
+            if begin >= start_ns - slack and end <= end_ns + slack and end - begin >= slack
+        ]
+    )
     rates = {
         figure: [values[name] * factor / seconds for seconds, values in inside if name in values]
         for figure, (name, factor) in _ENGINE_RATES.items()
@@ -97,3 +100,10 @@ def of_engine(rows: Iterable[EngineRow], start_ns: int, end_ns: int) -> Timeline
         v["read_time_us"] / v["read_requests"] for _, v in inside if v.get("read_requests") and "read_time_us" in v
     ]
     return {**rates, "engine_read_latency_us": latency}
+
+
+def _ends_joined(parts: Sequence[tuple[float, dict[str, float]]]) -> list[tuple[float, dict[str, float]]]:
+    if len(parts) < 2:
+        return []
+    (first_s, first), *between, (last_s, last) = parts
+    return [(first_s + last_s, {name: first[name] + last[name] for name in first.keys() & last.keys()}), *between]

@@ -46,6 +46,11 @@ def step_s(seconds: float) -> int:
     return next((step for step in STEPS_S if seconds / step <= MOST_STEPS), math.ceil(seconds / MOST_STEPS))
 
 
+def between_ends(intervals: Sequence[Interval]) -> Sequence[Interval]:
+    """All but the first and the last: the engine counts what a slice did when it ends, so these show less and more."""
+    return intervals[1:-1]
+
+
 def engine_rates(intervals: Sequence[Interval], figures: Mapping[str, str], unit: float = 1.0) -> list[Row]:
     """Rates of the engine's amounts: ``figures`` maps amount to figure, ``unit`` is how much of it counts as one."""
     group = math.ceil(len(intervals) / MOST_STEPS) or 1

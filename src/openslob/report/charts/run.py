@@ -33,8 +33,9 @@ _Y_AXIS = alt.Axis(minExtent=58, maxExtent=58)
 def timeline(record: RunRecord, raw: RawSeries, names: Names | None = None) -> Picture:
     """Requests, MB/s, latency percentiles, wait events and CPU over the time of the load."""
     names, length = names or Names(), record.window.load_seconds if record.window else 0.0
-    requests = [*rows_of.engine_rates(raw.engine, rows_of.RATES), *rows_of.device_rates(raw.host)]
-    sizes = rows_of.engine_rates(raw.engine, rows_of.SIZES, MIB)
+    engine = rows_of.between_ends(raw.engine)
+    requests = [*rows_of.engine_rates(engine, rows_of.RATES), *rows_of.device_rates(raw.host)]
+    sizes = rows_of.engine_rates(engine, rows_of.SIZES, MIB)
     panels = {
         "requests/s": _rates("picked_rate", requests, "per second", names, length) if requests else None,
         "MB/s": _rates("picked_size", sizes, "MB/s", names, length) if sizes else None,
@@ -51,6 +52,11 @@ def timeline(record: RunRecord, raw: RawSeries, names: Names | None = None) -> P
         panels=tuple(shown.values()),
         notes=(
             f"Percentiles are drawn where at least {MIN_BEYOND} operations of the step lie beyond them.",
+            *(
+                ("Not drawn: the engine's first and last interval, since it counts a slice when that ends.",)
+                if engine
+                else ()
+            ),
             *((f"Not recorded over time: {', '.join(missing)}.",) if missing else ()),
         ),
         heights=dict.fromkeys(range(len(shown)), PANEL_HEIGHT),

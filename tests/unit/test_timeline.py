@@ -1,0 +1,60 @@
+"""A run cut into seconds."""
+
+from __future__ import annotations
+
+import pytest
+
+from openslob.analyze.timeline import of_engine, of_latencies, of_slices
+from openslob.units import NANOS
+
+START = 1_000 * NANOS
+
+
+def slices(*spans):
+    return [(START + int(begin * NANOS), START + int(end * NANOS), ops, updates) for begin, end, ops, updates in spans]
+
+
+def intervals(*reads, name="read_requests"):
+    return [(START + at * NANOS, START + (at + 1) * NANOS, name, count) for at, count in enumerate(reads)]
+
+
+def test_a_slice_counts_in_each_second_by_its_share():
+    found = of_slices(slices((0, 1.5, 300, 30), (1.5, 2, 100, 0)), START, START + 2 * NANOS)
+    assert found["ops_per_s"] == pytest.approx([200, 200])
+    assert found["commits_per_s"] == pytest.approx([20, 10])
+    assert found["block_visits_per_s"] == found["ops_per_s"]
+
+
+def test_a_sliver_at_the_end_is_left_out_and_half_a_second_is_not():
+    assert len(of_slices(slices((0, 2.4, 240, 0)), START, START + int(2.4 * NANOS))["ops_per_s"]) == 2
+    assert len(of_slices(slices((0, 2.6, 260, 0)), START, START + int(2.6 * NANOS))["ops_per_s"]) == 3
+
+
+def test_no_slices_no_rates():
+    assert of_slices([], START, START + NANOS) == {}
+
+
+def test_the_engines_first_and_last_interval_are_one():
+    """What is counted only when a slice ends moves from each interval into the next."""
+    found = of_engine(intervals(50, 100, 100, 150), START, START + 4 * NANOS)
+    assert found["pio_read_per_s"] == [100, 100, 100]
+
+
+def test_the_later_of_two_intervals_with_the_same_begin_counts():
+    rows = [*intervals(50, 100, 100), (START + 2 * NANOS, START + 4 * NANOS, "read_requests", 250)]
+    assert of_engine(rows, START, START + 4 * NANOS)["pio_read_per_s"] == [100, 100]
+
+
+def test_intervals_outside_of_the_load_are_left_out():
+    rows = [*intervals(50, 100, 150), (START - 5 * NANOS, START - 4 * NANOS, "read_requests", 7)]
+    assert of_engine(rows, START, START + 3 * NANOS)["pio_read_per_s"] == [100, 100]
+
+
+def test_latency_is_time_by_reads():
+    rows = [*intervals(10, 20, 10), *intervals(1_000, 4_000, 1_000, name="read_time_us")]
+    assert of_engine(rows, START, START + 3 * NANOS)["engine_read_latency_us"] == [100, 200]
+
+
+def test_mean_latency_of_a_second_lies_in_its_bucket():
+    (mean,) = of_latencies([(0, "select", 100, 5)])["select_mean_us"]
+    assert mean == pytest.approx(100, rel=0.02)
