@@ -15,6 +15,8 @@ MAIN_SHARE_PCT = 50.0
 # A share of one in two is known within 5 % from 100 samples.
 MIN_SAMPLES = 100
 STORAGE = "storage"
+CPU = "server's CPU"
+OTHERS_CPU = "CPU that others used"
 
 
 def limit_found(measurement: Measurement) -> Verdict:
@@ -28,7 +30,7 @@ def limit_found(measurement: Measurement) -> Verdict:
     name, shares = "limit_found", _shares(measurement)
     cpu, server = _cpu_pct(measurement), _server_cpu_pct(measurement)
     busy, queue = _device_busy_pct(measurement), _device_queue(measurement)
-    limit = _limit(cpu, shares)
+    limit = _limit(cpu, server, shares)
     figures: dict[str, Shown] = {
         "limit": limit,
         "cpu_pct": cpu.value,
@@ -50,9 +52,10 @@ def limit_found(measurement: Measurement) -> Verdict:
     return fails(name, f"Nothing was at its limit, so more sessions may do more: {used}.", **figures)
 
 
-def _limit(cpu: Quantity, shares: dict[WaitClass, Quantity]) -> str | None:
-    if (cpu.value or 0) >= SATURATED_PCT:
-        return "server's CPU"
+def _limit(cpu: Quantity, server: Quantity, shares: dict[WaitClass, Quantity]) -> str | None:
+    if cpu.value is not None and cpu.value >= SATURATED_PCT:
+        of_busy = server.times(100).per(cpu, "no CPU was busy").value
+        return CPU if of_busy is None or of_busy > MAIN_SHARE_PCT else OTHERS_CPU
     if any((shares[kind].value or 0) > MAIN_SHARE_PCT for kind in (WaitClass.DATA_IO, WaitClass.LOG)):
         return STORAGE
     return "wait for locks" if (shares[WaitClass.LOCK].value or 0) > MAIN_SHARE_PCT else None
