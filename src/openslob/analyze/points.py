@@ -18,7 +18,11 @@ SESSIONS = "sessions"
 # Repeats differ by their seed; the degree of parallel loading does not change what was loaded.
 _NOT_PARAMETERS = frozenset({"seed", "load_parallel_degree", "threads_per_schema", SESSIONS})
 _ENGINE_FACTS = ("product", "version", "block_size", "cache_bytes", "direct_io")
-LATENCIES = ("mean_us", "p50_us", "p90_us", "p99_us", "p999_us", "max_us")
+SERVICE = ("mean_us", "p50_us", "p90_us", "p99_us", "p999_us", "max_us")
+# Beside the service time, from an operation's begin, the response time, from when it was due at a given rate.
+RESPONSE_PREFIX = "response_"
+RESPONSE = tuple(RESPONSE_PREFIX + name for name in SERVICE)
+LATENCIES = (*SERVICE, *RESPONSE)
 LIMIT = "limit_found"
 
 
@@ -71,7 +75,10 @@ class Point:
         return self.figure(name).mean
 
     def figure(self, name: str) -> Estimate:
-        """A figure of the registry, or a latency as ``select_p99_us`` or, for the most frequent kind, ``op_p99_us``."""
+        """A figure of the registry, or a latency as ``select_p99_us`` or, for the most frequent kind, ``op_p99_us``.
+
+        ``select_response_p99_us`` is from when operations were due.
+        """
         if name in METRICS:
             return self.metrics[name]
         kind, _, percentile = name.partition("_")
@@ -141,9 +148,17 @@ def _metric(runs: Sequence[Run], name: str) -> Estimate:
 
 
 def _latency(runs: Sequence[Run], kind: str, name: str) -> Estimate:
-    values = [run.record.latency.get(kind, {}).get(name) for run in runs]
+    values = [latency_of(run.record, kind, name) for run in runs]
     series = runs[0].timeline.get(f"{kind}_{name}", ())
     return _within(of_repeats([value for value in values if value is not None]), series)
+
+
+def latency_of(record: RunRecord, kind: str, name: str) -> float | None:
+    """One of `LATENCIES` of a kind of operation; None when there was no such operation, or no rate given."""
+    service = not name.startswith(RESPONSE_PREFIX)
+    found = (record.latency if service else record.response).get(kind, {})
+    value = found.get(name.removeprefix(RESPONSE_PREFIX))
+    return None if value is None else float(value)
 
 
 def _within(estimate: Estimate, series: Sequence[float]) -> Estimate:

@@ -14,9 +14,9 @@ def slice_rows(folder: Path) -> list[tuple[int, int, int, int]]:
     return [(int(row[2]), int(row[3]), int(row[5]), int(row[7])) for row in _rows(folder / "slices.csv")]
 
 
-def latency_rows(folder: Path) -> list[tuple[int, str, int, int]]:
-    """(second of the load, kind of operation, lower edge of the bucket in µs, count) of `latency.csv`."""
-    rows = _rows(folder / "latency.csv")
+def latency_rows(folder: Path, file: str = "latency.csv") -> list[tuple[int, str, int, int]]:
+    """(second of the load, kind of operation, lower edge of the bucket in µs, count) of a file of latencies."""
+    rows = _rows(folder / file)
     return [(int(second), kind, int(edge), int(count)) for second, kind, edge, count in rows]
 
 

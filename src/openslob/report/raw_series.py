@@ -44,12 +44,16 @@ class HostReading:
 
 @dataclass(frozen=True)
 class RawSeries:
-    """A run over time. ``latency`` has a histogram for each second of the load and kind of operation in it."""
+    """A run over time. ``latency`` has a histogram for each second of the load and kind of operation in it.
+
+    ``response`` has the same from when operations were due, if the run had a rate.
+    """
 
     engine: Sequence[Interval] = ()
     waits: Sequence[Look] = ()
     host: Sequence[HostReading] = ()
     latency: Mapping[str, Mapping[int, Histogram]] = field(default_factory=dict)
+    response: Mapping[str, Mapping[int, Histogram]] = field(default_factory=dict)
 
 
 def read(folder: Path, record: RunRecord) -> RawSeries:
@@ -65,6 +69,7 @@ def read(folder: Path, record: RunRecord) -> RawSeries:
             waits=_waits(folder / "waits.csv", start - offset),
             host=_host(folder / "os.csv", start - offset),
             latency=_latency(folder / "latency.csv"),
+            response=_latency(folder / "response.csv"),
         )
     except (ValueError, csv.Error, UnicodeDecodeError) as error:
         raise SlobError(f"the raw measurements in {folder} are damaged: {error}") from error
