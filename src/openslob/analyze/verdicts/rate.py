@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from openslob.analyze.figures import begun_pct
 from openslob.analyze.quantity import total
-from openslob.analyze.verdicts.outcome import count, settled, some
+from openslob.analyze.verdicts.outcome import count, settled, some, untold
 from openslob.record.measurement import Measurement
 from openslob.record.model import Verdict
 
@@ -23,9 +23,12 @@ def rate_reached(measurement: Measurement) -> Verdict | None:
 
     Judged by what was due, not by the mean rate: of a Poisson process that is due to chance.
     """
-    schedule, share = measurement.schedule, begun_pct(measurement).value
-    if schedule is None or share is None:
+    schedule, begun = measurement.schedule, begun_pct(measurement)
+    if schedule is None:
         return None
+    share = begun.value
+    if share is None:
+        return untold("rate_reached", begun)
     ops, seconds = total(measurement, "ops"), measurement.window.load_seconds
     achieved = ops / seconds if seconds > 0 else None
     done = "" if achieved is None else f", {achieved:,.1f} of {schedule.wanted_per_s:,.1f} a second"
