@@ -46,7 +46,6 @@ LOG_WAITS = {"IO:WalSync": 400, "LWLock:WALWrite": 300, "CPU": 300}
 BUSY_CPU = {"user": 190.0, "steal": 2.0, "idle": 6.0, "iowait": 2.0}
 
 
-
 def left(ops):
     return made_up.schedule(not_begun=float(ops), oldest_s=12.5)
 
@@ -169,12 +168,12 @@ CASES = [
     ("percentiles_supported", FAILS, {"latency": {OpKind.SCAN: made_up.histogram(100, 5.0)}}, "scan p90"),
     ("percentiles_supported", FAILS, {"latency": {OpKind.SCAN: made_up.histogram(99, 5.0)}}, "scan p50"),
     ("percentiles_supported", FAILS, {"latency": {OpKind.SCAN: made_up.histogram(19, 5.0)}}, "scan none"),
-    ("rate_reached", HOLDS, {"schedule": made_up.schedule()}, "2,000.0 of 2,000.0 a second; none that was due was left"),
+    ("rate_reached", HOLDS, {"schedule": made_up.schedule()}, "2,000.0 of 2,000.0 a second; none"),
     ("rate_reached", HOLDS, {"schedule": left(1200)}, "99.01 % of those due"),
     ("rate_reached", FAILS, {"schedule": left(1300)}, "1,300 operations due in the window had not begun"),
     ("rate_reached", FAILS, {"schedule": left(30_000)}, "the oldest 12.500 s late"),
-    ("driver_quiet", HOLDS, {"host": made_up.host(driver_cpu_s=4.7), "schedule": made_up.schedule()}, "1.96 % of the ho"),
-    ("driver_quiet", FAILS, {"host": made_up.host(driver_cpu_s=4.9), "schedule": made_up.schedule()}, "2.04 % of the ho"),
+    ("driver_quiet", HOLDS, {"host": made_up.host(driver_cpu_s=4.7), "schedule": made_up.schedule()}, "1.96 % of the"),
+    ("driver_quiet", FAILS, {"host": made_up.host(driver_cpu_s=4.9), "schedule": made_up.schedule()}, "2.04 % of the"),
     ("limit_found", HOLDS, {"schedule": made_up.schedule()}, "Not limited: the rate was given"),
     ("limit_found", HOLDS, {"schedule": left(30_000)}, "Storage was the limit"),
     ("limit_found", FAILS, {"schedule": left(30_000), "waits": {"CPU": 1000}}, "Nothing was at its limit"),
