@@ -15,6 +15,8 @@ ParameterValue = str | int | float | bool | None
 Parameters = Mapping[str, ParameterValue]
 
 SESSIONS = "sessions"
+# A given rate, in operations or in blocks visited per second, and how a value of it reads.
+RATES = {"target_ops": "{:,g} ops/s asked", "target_iops": "{:,g} block visits/s asked"}
 # Repeats differ by their seed; the degree of parallel loading does not change what was loaded.
 _NOT_PARAMETERS = frozenset({"seed", "load_parallel_degree", "threads_per_schema", SESSIONS})
 _ENGINE_FACTS = ("product", "version", "block_size", "cache_bytes", "direct_io")
@@ -57,7 +59,7 @@ class Point:
 
     ``record_ids`` are the repeats behind the means; ``left_out`` are runs that failed or were interrupted, by id with
     the reason. ``failed`` maps each verdict that fails in at least one repeat to its sentence; ``held`` are those that
-    hold in every repeat.
+    hold in every repeat. ``along`` is the parameter that lines of points run along: the sessions, or a rate.
     """
 
     sessions: int
@@ -69,6 +71,22 @@ class Point:
     failed: Mapping[str, str]
     limit: Limit | None
     held: frozenset[str] = frozenset()
+    along: str = SESSIONS
+
+    @property
+    def step(self) -> float:
+        """The point's value of what lines run along."""
+        value = self.parameters.get(self.along)
+        if self.along == SESSIONS or not isinstance(value, (int, float)):
+            return self.sessions
+        return int(value) if value == int(value) else value
+
+    @property
+    def at(self) -> str:
+        """The same in words, such as ``8 sessions``."""
+        if self.along in RATES:
+            return RATES[self.along].format(self.step)
+        return f"{self.sessions} session{'' if self.sessions == 1 else 's'}"
 
     def mean(self, name: str) -> float | None:
         """Mean of a figure by its `figure` name; None when it is not known."""
