@@ -128,4 +128,6 @@ def _run(folder: Path, record: RunRecord, given: dict[str, ParameterValue]) -> R
     span = record.window.load_start_ns, record.window.load_end_ns
     rates = timeline.of_slices(slice_rows(folder), *span)
     engine = timeline.of_engine(engine_rows(folder), *span)
-    return Run.of(record, given, {**engine, **rates, **timeline.of_latencies(latency_rows(folder))})
+    service = timeline.of_latencies(latency_rows(folder))
+    response = timeline.of_latencies(latency_rows(folder, "response.csv"), "response_mean_us")
+    return Run.of(record, given, {**engine, **rates, **service, **response})

@@ -60,5 +60,11 @@ METRICS: dict[str, Metric] = {
         Metric("updates_total", "Updates", "", _N, "Update operations in the window."),
         Metric("selects_total", "Selects", "", _N, "Select operations in the window."),
         Metric("scans_total", "Scans", "", _N, "Short-scan operations in the window."),
+        Metric("target_ops_per_s", "Target rate", "1/s", _N, "Operations asked for over all sessions: TARGET_OPS, or TARGET_IOPS divided by the mean blocks of an operation."),
+        Metric("ops_not_begun_pct", "Not begun", "%", _L, "Share of the operations due in the window that had not begun at its end. Their waiting is in no latency."),
+        Metric("backlog_s", "Backlog", "s", _L, "How long the oldest of them had been due at the end of the window."),
+        Metric("wake_up_late_us", "Late wake-ups", "µs", _L, "Mean time by which sessions woke up late for operations that they had been waiting for: the server's timer. It is within the response time."),
     )
 }  # fmt: skip
+# Figures of runs at a given rate only.
+PACED = frozenset({"target_ops_per_s", "ops_not_begun_pct", "backlog_s", "wake_up_late_us"})

@@ -272,6 +272,11 @@ class Workload(BaseModel):
         """Rows one UPDATE changes."""
         return self.update_work_unit or self.work_unit
 
+    @property
+    def is_paced(self) -> bool:
+        """A rate is given: operations have due times."""
+        return self.target_ops is not None or self.target_iops is not None
+
     def ops_per_s_wanted(self, block_size: int) -> float | None:
         """The rate asked for, in operations per second over all sessions; None when there is none.
 

@@ -17,6 +17,7 @@ from openslob.record.measurement import (
     HostDelta,
     Measurement,
     ObjectIo,
+    Schedule,
     SessionTotals,
     TimelinePoint,
     Window,
@@ -172,6 +173,12 @@ def measurement(**overrides: Any) -> Measurement:
         blocks_before=131_072,
         blocks_after=131_072,
     )
+    return replace(plain, **overrides)
+
+
+def schedule(**overrides: Any) -> Schedule:
+    """The rate of the made-up run as one that was asked for and reached: nothing was left, no wake-up was on time."""
+    plain = Schedule(wanted_per_s=2000.0, not_begun=0.0, oldest_s=0.0, wake_ups=histogram(100_000, 600.0))
     return replace(plain, **overrides)
 
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openslob.analyze.assemble import assemble
-from openslob.analyze.figures import BELOW_CLOCK, COMPUTATIONS, NO_READS, summary
+from openslob.analyze.figures import BELOW_CLOCK, COMPUTATIONS, NO_RATE, NO_READS, summary
 from openslob.analyze.quantity import NOT_LOCAL, Quantity
-from openslob.metrics import METRICS
+from openslob.metrics import METRICS, PACED
 from openslob.record.measurement import EngineDelta, HostDelta
 from openslob.record.model import RunRecord, Status
 
@@ -47,9 +47,13 @@ EXPECTED = {
     "updates_total": 12_000,
     "selects_total": 108_000,
     "scans_total": 0,
+    "target_ops_per_s": 2000,
+    "ops_not_begun_pct": 0,
+    "backlog_s": 0,
+    "wake_up_late_us": 600,
 }
 TOTALS = {"elapsed_s", "sessions", "ops_total", "updates_total", "selects_total", "scans_total", "start_skew_ms"}
-NOT_RATES = TOTALS | {"engine_read_latency_us", "driver_cpu_pct_of_db"}
+NOT_RATES = TOTALS | {"engine_read_latency_us", "driver_cpu_pct_of_db"} | PACED
 HOST_FIGURES = {name for name in METRICS if name.startswith(("dev_", "host_", "db_cpu", "driver"))} | {
     "iops_per_db_cpu",
     "lio_per_db_cpu",
@@ -63,7 +67,7 @@ def test_every_figure_of_the_registry_is_computed_and_no_other():
 
 @pytest.mark.parametrize("name", METRICS)
 def test_figures_of_a_run_calculated_by_hand(name):
-    figure = summary(made_up.measurement())[name]
+    figure = summary(made_up.measurement(schedule=made_up.schedule()))[name]
     assert figure.value == pytest.approx(EXPECTED[name])
     assert figure.unit == METRICS[name].unit
     assert figure.why is None
@@ -71,7 +75,8 @@ def test_figures_of_a_run_calculated_by_hand(name):
 
 @pytest.mark.parametrize("counter_seconds", [61.0, 90.0, 59.0, 0.0])
 def test_no_rate_when_the_counters_span_another_window_but_totals_stay(counter_seconds):
-    figures = summary(made_up.measurement(window=made_up.window(counter_seconds=counter_seconds)))
+    window = made_up.window(counter_seconds=counter_seconds)
+    figures = summary(made_up.measurement(window=window, schedule=made_up.schedule()))
     for name, figure in figures.items():
         if name in NOT_RATES:
             assert figure.value == pytest.approx(EXPECTED[name])
@@ -88,7 +93,7 @@ def test_rates_are_told_when_the_windows_differ_by_less_than_a_percent(counter_s
 
 def test_host_counters_over_another_window_take_away_the_hosts_rates_only():
     figures = summary(made_up.measurement(host=made_up.host(seconds=66.0)))
-    missing = {name for name, figure in figures.items() if figure.value is None}
+    missing = {name for name, figure in figures.items() if figure.value is None} - PACED
     assert missing == HOST_FIGURES - {"driver_cpu_pct_of_db"}
 
 
@@ -124,6 +129,23 @@ def test_read_latency_is_never_0(reads, time_us, why):
     engine = made_up.engine(read_requests=reads, read_time_us=time_us)
     figure = summary(made_up.measurement(engine=engine))["engine_read_latency_us"]
     assert (figure.value, figure.why) == (None, why)
+
+
+def test_what_was_due_and_had_not_begun_is_told():
+    schedule = made_up.schedule(not_begun=30_000.0, oldest_s=12.5)
+    figures = summary(made_up.measurement(schedule=schedule))
+    assert figures["ops_not_begun_pct"].value == pytest.approx(20)  # 120,000 of 150,000 that were due had begun
+    assert figures["backlog_s"].value == 12.5
+
+
+def test_without_a_rate_its_figures_have_that_for_a_reason():
+    figures = summary(made_up.measurement())
+    assert {(figures[name].value, figures[name].why) for name in PACED} == {(None, NO_RATE)}
+
+
+def test_wake_ups_that_were_not_timed_are_unknown():
+    schedule = made_up.schedule(wake_ups=made_up.histogram(0, 0))
+    assert summary(made_up.measurement(schedule=schedule))["wake_up_late_us"].value is None
 
 
 def test_a_measured_0_stays_0():
@@ -186,6 +208,7 @@ def test_the_record_has_all_parts():
     assert record.window is not None
     assert (record.window.load_seconds, record.window.difference_pct) == (60, 0)
     assert record.latency["update"]["mean_us"] == made_up.UPDATE_US
+    assert record.response == {}
     assert set(record.latency) == {"select", "update"}
     assert record.errors == ("session 3 was lost",)
     assert record.waits[0].event == "IO:DataFileRead"

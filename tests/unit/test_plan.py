@@ -1,5 +1,7 @@
 """From a workload to sessions and slices."""
 
+import math
+import statistics
 from itertools import pairwise
 
 import pytest
@@ -7,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openslob.method import phases_of
-from openslob.run.plan import SHORTEST_SLICE, SLICES_PER_S, Phase, session_plans, slice_seconds
+from openslob.run.plan import SHORTEST_SLICE, SLICES_PER_S, Phase, first_due_ns, session_plans, slice_seconds
 from openslob.units import NANOS
 from openslob.workload import Workload
 
@@ -85,3 +87,58 @@ def test_the_hot_spot_is_in_keys_of_the_engine_s_block_size():
     plain = Workload(scale="1000", hotspot_frequency=3)
     assert session_plans(plain, 8192, "t")[0].hotspot is None
     assert session_plans(plain, 8192, "t")[0].phases.hotspot == 0
+
+
+# --- due times
+
+RATES = st.floats(0.01, 1e6)
+
+
+def paced(per_s, sessions, **given):
+    return session_plans(Workload(scale="100", sessions=sessions, target_ops=per_s, **given), BLOCK, "tag")
+
+
+def first_dues(plans, name="window"):
+    return [first_due_ns(plan, Phase(name, BEGIN_NS, BEGIN_NS + NANOS)) for plan in plans]
+
+
+@given(RATES, st.integers(1, 60), st.integers(1, 5))
+def test_due_times_of_all_sessions_together_are_even(per_s, sessions, rounds):
+    plans = paced(per_s, sessions)
+    interval_ns = plans[0].interval_us * 1000
+    assert [plan.interval_us for plan in plans] == pytest.approx([sessions / per_s * 1e6] * sessions)
+    dues = sorted(first + round(number * interval_ns) for first in first_dues(plans) for number in range(rounds))
+    assert dues[0] == BEGIN_NS
+    assert all(b - a == pytest.approx(1e9 / per_s, abs=2) for a, b in pairwise(dues))
+
+
+@given(RATES, st.integers(1, 60), st.integers(0, 1000))
+def test_first_due_times_of_independent_users_depend_on_seed_session_and_phase_only(per_s, sessions, seed):
+    plans = paced(per_s, sessions, seed=seed, pacing="poisson")
+    dues = first_dues(plans)
+    assert dues == first_dues(plans)
+    assert min(dues) >= BEGIN_NS
+    intervals = {round((due - BEGIN_NS) / (plans[0].interval_us * 1000), 4) for due in dues}
+    if per_s <= 1000:
+        assert len(intervals) == sessions
+        assert first_dues(plans, "warm-up") != dues
+
+
+def test_first_due_times_of_independent_users_are_exponential():
+    plans = paced(50, 2000, pacing="poisson")
+    intervals = [(due - BEGIN_NS) / (plans[0].interval_us * 1000) for due in first_dues(plans)]
+    assert statistics.mean(intervals) == pytest.approx(1, abs=5 / 2000**0.5)
+    assert statistics.median(intervals) == pytest.approx(math.log(2), abs=5 / 2000**0.5)
+
+
+def test_a_rate_of_blocks_is_one_of_operations_by_the_mix():
+    """10 % updates of 4 rows, 45 % selects of 64, 45 % scans of 128: 86.8 blocks an operation."""
+    mix = {"update_pct": 10, "update_work_unit": 4, "scan_pct": 50, "scan_table_sz": "128", "schemas": 4}
+    (plan, *_) = session_plans(Workload(scale="1000", target_iops=8680, **mix), BLOCK, "tag")
+    assert plan.interval_us == pytest.approx(4 / 100 * 1e6)
+
+
+def test_without_a_rate_nothing_is_due():
+    plans = session_plans(Workload(scale="100"), BLOCK, "tag")
+    assert {plan.interval_us for plan in plans} == {None}
+    assert first_dues(plans) == [None] * 4

@@ -1,5 +1,6 @@
 """Adding up slices: totals by session and kind, latency over time, operations in any interval."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -97,6 +98,74 @@ def test_nothing_is_lost_or_counted_twice(spans, cuts):
     assert sum(histogram.count for _, _, histogram in early + late) == ops
     assert all(second < 3 for second, _, _ in early)
     assert all(second >= 3 for second, _, _ in late)
+
+
+# --- a given rate: 10 operations a second over two sessions, so one each 0.2 s
+
+
+def paced_tally(pacing="uniform", **given):
+    workload = Workload(schemas=2, sessions=2, scale="100", target_ops=10, pacing=pacing, **given)
+    return Tally(session_plans(workload, 8192, "tag"), BEGIN)
+
+
+def paced_slice(start_ms, end_ms, due_ms, selects=0, waited_us=0):
+    made = a_slice(start_ms, end_ms, selects=selects)
+    first_op_ns = made.first_op_ns and made.first_op_ns + 50 * MS
+    response = {OpKind.SELECT: histogram(selects, 100 + waited_us)}
+    wake_ups = histogram(selects, 70)
+    return replace(made, first_op_ns=first_op_ns, response=response, due_ns=BEGIN + due_ms * MS, wake_ups=wake_ups)
+
+
+def test_what_was_due_and_had_not_begun_is_counted_by_session():
+    tally = paced_tally()
+    tally.add(0, paced_slice(0, 1000, due_ms=200, selects=1))
+    tally.add(0, paced_slice(1000, 2003, due_ms=1350, selects=5))
+    tally.add(1, paced_slice(0, 2000, due_ms=2001, selects=9))
+    schedule = tally.schedule(BEGIN + 2000 * MS)
+    # Due at 1.35, 1.55, 1.75 and 1.95 s; the one at 2.15 s lies beyond the end, the other session's too.
+    assert (schedule.wanted_per_s, schedule.not_begun, schedule.oldest_s) == (10, 4, pytest.approx(0.65))
+    assert (schedule.wake_ups.count, schedule.wake_ups.max_us) == (15, 70)
+
+
+def test_of_a_poisson_process_what_came_after_the_oldest_is_counted_by_its_mean():
+    tally = paced_tally("poisson")
+    tally.add(0, paced_slice(0, 2000, due_ms=1350, selects=1))
+    tally.add(1, paced_slice(0, 2000, due_ms=3000, selects=9))
+    assert tally.schedule(BEGIN + 2000 * MS).not_begun == pytest.approx(1 + 0.65 / 0.2)
+
+
+def test_sessions_that_did_what_they_should_or_ended_early_are_not_behind():
+    tally = paced_tally(work_loop=9)
+    tally.add(0, paced_slice(0, 1000, due_ms=200, selects=9))
+    tally.add(1, paced_slice(0, 500, due_ms=400, selects=2))
+    schedule = tally.schedule(BEGIN + 2000 * MS)
+    assert (schedule.not_begun, schedule.oldest_s) == (1, pytest.approx(0.1))
+
+
+def test_the_load_of_a_paced_run_begins_when_it_could_and_not_when_something_is_due():
+    tally = paced_tally()
+    tally.add(0, paced_slice(1, 1000, due_ms=1200, selects=1))
+    tally.add(1, paced_slice(3, 1000, due_ms=1200))
+    assert tally.load_begin_ns == BEGIN + MS
+    assert tally.start_skew_ms == 2
+    idle = paced_tally()
+    idle.add(0, paced_slice(1, 1000, due_ms=1200))
+    assert idle.load_begin_ns is None
+
+
+def test_response_times_are_added_up_beside_service_times():
+    tally = paced_tally()
+    tally.add(0, paced_slice(0, 1000, due_ms=1200, selects=3, waited_us=900))
+    assert tally.response[OpKind.SELECT].sum_us == 3000
+    assert tally.latency[OpKind.SELECT].sum_us == 300
+    assert [(second, kind, found.count) for second, kind, found in tally.responses_before(9)] == [(0, OpKind.SELECT, 3)]
+    assert len(list(tally.seconds_before(9))) == 1
+
+
+def test_without_a_rate_there_is_no_schedule():
+    tally = tally_of((0, a_slice(0, 1000, selects=3)))
+    assert tally.schedule(BEGIN + 1000 * MS) is None
+    assert tally.wanted_per_s is None
 
 
 def test_a_slice_that_ends_on_the_second_belongs_to_the_second_before():

@@ -45,6 +45,11 @@ NO_PROCESS_IO = {"server_read_bytes": None}
 LOG_WAITS = {"IO:WalSync": 400, "LWLock:WALWrite": 300, "CPU": 300}
 BUSY_CPU = {"user": 190.0, "steal": 2.0, "idle": 6.0, "iowait": 2.0}
 
+
+def left(ops):
+    return made_up.schedule(not_begun=float(ops), oldest_s=12.5)
+
+
 CASES = [
     ("errors", HOLDS, {}, "8 sessions ran without an error."),
     ("errors", HOLDS, {"interrupted": True}, "until the run was interrupted"),
@@ -163,6 +168,15 @@ CASES = [
     ("percentiles_supported", FAILS, {"latency": {OpKind.SCAN: made_up.histogram(100, 5.0)}}, "scan p90"),
     ("percentiles_supported", FAILS, {"latency": {OpKind.SCAN: made_up.histogram(99, 5.0)}}, "scan p50"),
     ("percentiles_supported", FAILS, {"latency": {OpKind.SCAN: made_up.histogram(19, 5.0)}}, "scan none"),
+    ("rate_reached", HOLDS, {"schedule": made_up.schedule()}, "2,000.0 of 2,000.0 a second; none"),
+    ("rate_reached", HOLDS, {"schedule": left(1200)}, "99.01 % of those due"),
+    ("rate_reached", FAILS, {"schedule": left(1300)}, "1,300 operations due in the window had not begun"),
+    ("rate_reached", FAILS, {"schedule": left(30_000)}, "the oldest 12.500 s late"),
+    ("driver_quiet", HOLDS, {"host": made_up.host(driver_cpu_s=4.7), "schedule": made_up.schedule()}, "1.96 % of the"),
+    ("driver_quiet", FAILS, {"host": made_up.host(driver_cpu_s=4.9), "schedule": made_up.schedule()}, "2.04 % of the"),
+    ("limit_found", HOLDS, {"schedule": made_up.schedule()}, "Not limited: the rate was given"),
+    ("limit_found", HOLDS, {"schedule": left(30_000)}, "Storage was the limit"),
+    ("limit_found", FAILS, {"schedule": left(30_000), "waits": {"CPU": 1000}}, "Nothing was at its limit"),
     ("limit_found", HOLDS, {}, "data I/O 60 %"),
     (
         "limit_found",
@@ -198,7 +212,7 @@ def test_verdict(name, outcome, overrides, says):
 
 def test_every_verdict_is_tested_for_each_outcome_it_can_have():
     tested = {(name, outcome) for name, outcome, _, _ in CASES}
-    tested |= {(found.name, found.verdict) for found in judge(made_up.idle())}
+    tested |= {(found.name, found.verdict) for found in judge(made_up.idle(schedule=made_up.schedule()))}
     names = {verdict.__name__ for verdict in VERDICTS}
     # Whether a session was lost is always known.
     assert tested == {(name, outcome) for name in names for outcome in Holds} - {("errors", UNKNOWN)}
@@ -227,6 +241,11 @@ def test_sentences_are_sentences_and_figures_are_plain():
 
 def test_the_sampling_cost_stands_beside_the_drivers():
     assert verdict("driver_quiet").figures["sampler_cpu_pct_of_db"] == pytest.approx(0.5)
+
+
+def test_without_a_rate_there_is_no_verdict_on_one():
+    assert "rate_reached" not in {found.name for found in judge(made_up.measurement())}
+    assert verdict("limit_found", schedule=made_up.schedule()).figures["limit"] == "given rate"
 
 
 def test_mode_looked_like_and_limit_are_figures():

@@ -10,6 +10,8 @@ from openslob.analyze.figures import ENGINE_SPAN, summary, window_differences_pc
 from openslob.analyze.quantity import Quantity
 from openslob.analyze.verdicts import judge
 from openslob.analyze.waits import top_events
+from openslob.histogram import Histogram
+from openslob.method import OpKind
 from openslob.record.measurement import Measurement, ObjectIo
 from openslob.record.model import RunRecord, Status, WindowRecord
 
@@ -39,7 +41,8 @@ def assemble(
         engine=engine,
         window=window_record(measurement),
         summary=summary(measurement),
-        latency=latency(measurement),
+        latency=latency(measurement.latency),
+        response=latency(measurement.response),
         waits=top_events(measurement),
         io_by_object=io_by_object(measurement),
         verdicts=judge(measurement),
@@ -63,9 +66,9 @@ def window_record(measurement: Measurement) -> WindowRecord | None:
     )
 
 
-def latency(measurement: Measurement) -> Mapping[str, Mapping[str, Any]]:
+def latency(histograms: Mapping[OpKind, Histogram]) -> Mapping[str, Mapping[str, Any]]:
     """Count, exact mean, percentiles, maximum and buckets of each kind of operation that ran."""
-    return {kind.value: histogram.summary() for kind, histogram in measurement.latency.items() if histogram.count}
+    return {kind.value: histogram.summary() for kind, histogram in histograms.items() if histogram.count}
 
 
 def io_by_object(measurement: Measurement) -> Mapping[str, Mapping[str, float | None]]:

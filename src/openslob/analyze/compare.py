@@ -8,16 +8,21 @@ from dataclasses import dataclass
 
 from openslob.analyze.difference import Difference, difference, mean_difference
 from openslob.analyze.lines import label, order
-from openslob.analyze.points import SESSIONS, Parameters, ParameterValue, Point, Run, points, varying
+from openslob.analyze.points import RESPONSE_PREFIX, SESSIONS, Parameters, ParameterValue, Point, Run, points, varying
 from openslob.errors import UsageError
 from openslob.metrics import METRICS, Better
 from openslob.record.model import RunRecord
 
 # What was asked for, and sums that follow from the length of the run: no results.
-_NO_RESULTS = frozenset({"elapsed_s", "sessions", "ops_total", "updates_total", "selects_total", "scans_total"})
-_LATENCY = re.compile(r"(op|select|update|scan)_(mean|p50|p90|p99|p999)_us")
+_NO_RESULTS = frozenset(
+    {"elapsed_s", "sessions", "ops_total", "updates_total", "selects_total", "scans_total"} | {"target_ops_per_s"}
+)
+_LATENCY = re.compile(r"(op|select|update|scan)_(response_)?(mean|p50|p90|p99|p999)_us")
 LATENCY_FIGURES = tuple(
-    f"{kind}_{at}_us" for kind in ("select", "update", "scan") for at in ("mean", "p50", "p90", "p99", "p999")
+    f"{kind}_{whole}{at}_us"
+    for whole in ("", RESPONSE_PREFIX)
+    for kind in ("select", "update", "scan")
+    for at in ("mean", "p50", "p90", "p99", "p999")
 )
 FIGURES = (*(name for name in METRICS if name not in _NO_RESULTS), *LATENCY_FIGURES)
 

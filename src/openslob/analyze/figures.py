@@ -17,7 +17,7 @@ from openslob.analyze.quantity import (
     total,
 )
 from openslob.metrics import METRICS
-from openslob.record.measurement import Measurement
+from openslob.record.measurement import Measurement, Schedule
 from openslob.record.model import Figure
 from openslob.units import MIB
 
@@ -31,6 +31,8 @@ NO_LOAD = "no operation ended in the window"
 NO_READS = "the engine made no read request"
 BELOW_CLOCK = "the engine's clock showed 0 µs for its reads"
 NO_CPU = "the server used no measurable CPU"
+NO_RATE = "no rate was given"
+NO_WAKE_UP = "no session had to wait for an operation, or the engine does not time it"
 
 
 def summary(measurement: Measurement) -> Mapping[str, Figure]:
@@ -85,6 +87,21 @@ def engine_read_latency_us(measurement: Measurement) -> Quantity:
 def driver_cpu_pct(measurement: Measurement) -> Quantity:
     """CPU of the load driver in % of that of the server's processes."""
     return host(measurement, "driver_cpu_s").times(100).per(host(measurement, "server_cpu_s"), NO_CPU)
+
+
+def begun_pct(measurement: Measurement) -> Quantity:
+    """Share of the operations due in the window that began in it, in %; unknown when no rate was given."""
+    ops = total(measurement, "ops")
+    due = _schedule(measurement, lambda schedule: ops + schedule.not_begun)
+    return Quantity(ops).times(100).per(due, "no operation was due in the window")
+
+
+def _schedule(measurement: Measurement, figure: Callable[[Schedule], float | None]) -> Quantity:
+    schedule = measurement.schedule
+    if schedule is None:
+        return Quantity.missing(NO_RATE)
+    value = figure(schedule)
+    return Quantity.missing(NO_WAKE_UP) if value is None else Quantity(value)
 
 
 Computation = Callable[[Measurement], Quantity]
@@ -155,4 +172,8 @@ COMPUTATIONS: Mapping[str, Computation] = {
     "updates_total": _total("updates"),
     "selects_total": _total("selects"),
     "scans_total": _total("scans"),
+    "target_ops_per_s": lambda m: _schedule(m, lambda schedule: schedule.wanted_per_s),
+    "ops_not_begun_pct": lambda m: begun_pct(m).times(-1).plus(Quantity(100.0)),
+    "backlog_s": lambda m: _schedule(m, lambda schedule: schedule.oldest_s),
+    "wake_up_late_us": lambda m: _schedule(m, lambda schedule: schedule.wake_ups.mean_us()),
 }

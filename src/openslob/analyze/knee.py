@@ -34,9 +34,9 @@ class Turn(StrEnum):
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """One point: throughput in any unit per second, latency in µs."""
+    """One point: its sessions (or what else the line runs along), throughput per second in any unit, latency in µs."""
 
-    sessions: int
+    sessions: float
     throughput: float
     latency_us: float
 
@@ -49,8 +49,8 @@ class Shape:
     line was not driven far enough.
     """
 
-    peak: int | None
-    knee: int | None
+    peak: float | None
+    knee: float | None
     turn: Turn | None
     fall_pct: float | None
     why: str = ""
@@ -65,13 +65,13 @@ def shape(curve: Sequence[CurvePoint]) -> Shape:
     if len({point.sessions for point in points}) < MIN_POINTS:
         most = max((point.throughput for point in points), default=None)
         best = next((point.sessions for point in points if point.throughput == most), None)
-        return Shape(best, None, None, None, f"not enough data: a knee needs {MIN_POINTS} session counts")
+        return Shape(best, None, None, None, f"not enough data: a knee needs {MIN_POINTS} points")
     most = max(point.throughput for point in points)
     peak_at = next(at for at, point in enumerate(points) if point.throughput == most)
     fall = 100 * (1 - points[-1].throughput / most)
     knee = max(points[: peak_at + 1], key=_power)
     if knee is points[-1]:
-        why = f"throughput was still worth its latency at {knee.sessions} sessions: more may show the knee"
+        why = f"throughput was still worth its latency at the last point, {knee.sessions:,g}: more may show the knee"
         return Shape(points[peak_at].sessions, None, _turn(points, fall), fall, why)
     return Shape(points[peak_at].sessions, knee.sessions, _turn(points, fall), fall)
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from openslob.analyze.knee import CurvePoint, Shape, shape
-from openslob.analyze.points import SESSIONS, Limit, Parameters, ParameterValue, Point, Run, points, varying
+from openslob.analyze.points import RATES, SESSIONS, Limit, Parameters, ParameterValue, Point, Run, points, varying
 from openslob.analyze.usl import NoFit, Scaling, fit
 from openslob.units import format_bytes
 
 # From this share of block visits on a set of runs is about reading, not about the cache.
 _READS_LEAD = 0.5
 ONE_LINE = "all runs"
+ONE_COUNT = "it is a law of session counts, and there is one"
 
 
 @dataclass(frozen=True)
@@ -25,19 +26,24 @@ class Axes:
 
 PHYSICAL = Axes("pio_read_per_s", "engine_read_latency_us")
 CACHED = Axes("lio_per_s", "op_mean_us")
+RESPONSE_LATENCY = "op_response_mean_us"
 
 
 @dataclass(frozen=True)
 class Exhausted:
-    """The resource at its limit from ``sessions`` sessions on, up to the end of the line or beyond the peak."""
+    """The resource at its limit from ``sessions`` sessions on, up to the end of the line or beyond the peak.
+
+    ``at`` tells where in words, of lines along a rate as well.
+    """
 
     limit: Limit
     sessions: int
+    at: str
 
 
 @dataclass(frozen=True)
 class Line:
-    """Points in the order of their session counts. ``key`` holds those parameters that tell lines apart.
+    """Points in the order of their session counts, or rates. ``key`` holds those parameters that tell lines apart.
 
     ``knee`` and ``peak`` are points of the line, None where ``shape.why`` tells the reason. ``exhausted`` is None when
     the line does not bend, or no verdict told what set the pace at its peak.
@@ -61,19 +67,23 @@ class Line:
         """The point with the highest throughput."""
         return self.at(self.shape.peak)
 
-    def at(self, sessions: int | None) -> Point | None:
-        """The point with so many sessions."""
-        return next((point for point in self.points if point.sessions == sessions), None)
+    def at(self, step: float | None) -> Point | None:
+        """The point with so many sessions, or at that rate."""
+        return next((point for point in self.points if point.step == step), None)
 
 
 @dataclass(frozen=True)
 class PointSet:
-    """All that a set of runs says: its lines, by which parameters they differ, and what is the same in all."""
+    """All that a set of runs says: its lines, by which parameters they differ, and what is the same in all.
+
+    ``along`` is the parameter that lines run along.
+    """
 
     lines: tuple[Line, ...]
     axes: Axes
     varying: tuple[str, ...]
     common: Parameters
+    along: str = SESSIONS
 
     @property
     def points(self) -> tuple[Point, ...]:
@@ -83,7 +93,9 @@ class PointSet:
 
 def point_set(runs: Sequence[Run], axes: Axes | None = None) -> PointSet:
     """Runs of a sweep, or any others, as lines of points; ``axes`` default to what the runs are about."""
-    names, found = varying(runs), points(runs)
+    along = _along(runs)
+    names = tuple(name for name in varying(runs) if name != along)
+    found = [replace(point, along=along) for point in points(runs)]
     chosen = axes or axes_for(found)
     groups: dict[tuple[ParameterValue, ...], list[Point]] = {}
     for point in found:
@@ -91,14 +103,26 @@ def point_set(runs: Sequence[Run], axes: Axes | None = None) -> PointSet:
     lines = [line_of(dict(zip(names, key, strict=True)), group, chosen) for key, group in groups.items()]
     lines.sort(key=lambda line: [order(line.key[name]) for name in names])
     first = runs[0].parameters if runs else {}
-    common = {name: value for name, value in first.items() if name != SESSIONS and name not in names}
-    return PointSet(tuple(lines), chosen, names, common)
+    common = {name: value for name, value in first.items() if name not in (SESSIONS, along, *names)}
+    return PointSet(tuple(lines), chosen, names, common, along)
+
+
+def _along(runs: Sequence[Run]) -> str:
+    """What lines run along: a rate that varies while the sessions stay, the sessions otherwise."""
+    rates = [name for name in varying(runs) if name in RATES]
+    same = len({run.parameters.get(SESSIONS) for run in runs}) < 2
+    return rates[0] if same and len(rates) == 1 else SESSIONS
 
 
 def axes_for(found: Sequence[Point]) -> Axes:
-    """Physical reads and their latency where most of the points read; logical reads and operations else."""
+    """Physical reads and their latency where most of the points read; logical reads and operations else.
+
+    At a given rate the latency is that from the due time.
+    """
     reading = [_reads_lead(point) for point in found if point.mean("block_visits_per_s")]
-    return PHYSICAL if not reading or 2 * sum(reading) >= len(reading) else CACHED
+    axes = PHYSICAL if not reading or 2 * sum(reading) >= len(reading) else CACHED
+    paced = found and all(point.mean("target_ops_per_s") is not None for point in found)
+    return replace(axes, latency=RESPONSE_LATENCY) if paced else axes
 
 
 def label(key: Parameters) -> str:
@@ -114,22 +138,23 @@ def order(value: ParameterValue) -> tuple[bool, bool, float, str]:
 
 def line_of(key: Parameters, group: Sequence[Point], axes: Axes, called: str = "") -> Line:
     """The line of these points, in whatever order they come; ``called`` defaults to its key in words."""
-    ordered = tuple(sorted(group, key=lambda point: point.sessions))
+    ordered = tuple(sorted(group, key=lambda point: point.step))
     known = [
-        CurvePoint(point.sessions, x, y)
+        CurvePoint(point.step, x, y)
         for point in ordered
         if (x := point.mean(axes.throughput)) is not None and (y := point.mean(axes.latency)) is not None
     ]
     found = shape(known)
     rates = [(point.sessions, x) for point in ordered if (x := point.mean(axes.throughput)) is not None]
-    scaling = fit([sessions for sessions, _ in rates], [x for _, x in rates])
+    by_sessions = all(point.along == SESSIONS for point in ordered)
+    scaling = fit([sessions for sessions, _ in rates], [x for _, x in rates]) if by_sessions else NoFit(ONE_COUNT)
     return Line(key, called or label(key), ordered, axes, found, scaling, _exhausted(ordered, found))
 
 
 def _exhausted(ordered: Sequence[Point], found: Shape) -> Exhausted | None:
     """What set the pace at the peak of a line that bends, and from which point, the knee at the earliest."""
-    bent = [point for point in ordered if found.knee is not None and point.sessions >= found.knee]
-    peak = next((point for point in bent if point.sessions == found.peak), None)
+    bent = [point for point in ordered if found.knee is not None and point.step >= found.knee]
+    peak = next((point for point in bent if point.step == found.peak), None)
     if peak is None or peak.limit is None:
         return None
     since = peak
@@ -137,7 +162,7 @@ def _exhausted(ordered: Sequence[Point], found: Shape) -> Exhausted | None:
         if point.limit is None or point.limit.resource != peak.limit.resource:
             break
         since = point
-    return Exhausted(peak.limit, since.sessions)
+    return Exhausted(peak.limit, since.sessions, since.at)
 
 
 def _reads_lead(point: Point) -> bool:
@@ -150,6 +175,8 @@ def _worded(name: str, value: ParameterValue) -> str:
         return f"{name.replace('_', ' ')} unknown"
     if name == "direct_io":
         return "direct I/O" if value else "buffered I/O"
+    if name in RATES:
+        return RATES[name].format(value)
     if name in _WORDS:
         return _WORDS[name].format(format_bytes(value) if isinstance(value, int) and value >= 1024 else value)
     if isinstance(value, bool):

@@ -15,10 +15,16 @@ ParameterValue = str | int | float | bool | None
 Parameters = Mapping[str, ParameterValue]
 
 SESSIONS = "sessions"
+# A given rate, in operations or in blocks visited per second, and how a value of it reads.
+RATES = {"target_ops": "{:,g} ops/s asked", "target_iops": "{:,g} block visits/s asked"}
 # Repeats differ by their seed; the degree of parallel loading does not change what was loaded.
 _NOT_PARAMETERS = frozenset({"seed", "load_parallel_degree", "threads_per_schema", SESSIONS})
 _ENGINE_FACTS = ("product", "version", "block_size", "cache_bytes", "direct_io")
-LATENCIES = ("mean_us", "p50_us", "p90_us", "p99_us", "p999_us", "max_us")
+SERVICE = ("mean_us", "p50_us", "p90_us", "p99_us", "p999_us", "max_us")
+# Beside the service time, from an operation's begin, the response time, from when it was due at a given rate.
+RESPONSE_PREFIX = "response_"
+RESPONSE = tuple(RESPONSE_PREFIX + name for name in SERVICE)
+LATENCIES = (*SERVICE, *RESPONSE)
 LIMIT = "limit_found"
 
 
@@ -53,7 +59,7 @@ class Point:
 
     ``record_ids`` are the repeats behind the means; ``left_out`` are runs that failed or were interrupted, by id with
     the reason. ``failed`` maps each verdict that fails in at least one repeat to its sentence; ``held`` are those that
-    hold in every repeat.
+    hold in every repeat. ``along`` is the parameter that lines of points run along: the sessions, or a rate.
     """
 
     sessions: int
@@ -65,13 +71,32 @@ class Point:
     failed: Mapping[str, str]
     limit: Limit | None
     held: frozenset[str] = frozenset()
+    along: str = SESSIONS
+
+    @property
+    def step(self) -> float:
+        """The point's value of what lines run along."""
+        value = self.parameters.get(self.along)
+        if self.along == SESSIONS or not isinstance(value, (int, float)):
+            return self.sessions
+        return int(value) if value == int(value) else value
+
+    @property
+    def at(self) -> str:
+        """The same in words, such as ``8 sessions``."""
+        if self.along in RATES:
+            return RATES[self.along].format(self.step)
+        return f"{self.sessions} session{'' if self.sessions == 1 else 's'}"
 
     def mean(self, name: str) -> float | None:
         """Mean of a figure by its `figure` name; None when it is not known."""
         return self.figure(name).mean
 
     def figure(self, name: str) -> Estimate:
-        """A figure of the registry, or a latency as ``select_p99_us`` or, for the most frequent kind, ``op_p99_us``."""
+        """A figure of the registry, or a latency as ``select_p99_us`` or, for the most frequent kind, ``op_p99_us``.
+
+        ``select_response_p99_us`` is from when operations were due.
+        """
         if name in METRICS:
             return self.metrics[name]
         kind, _, percentile = name.partition("_")
@@ -141,9 +166,17 @@ def _metric(runs: Sequence[Run], name: str) -> Estimate:
 
 
 def _latency(runs: Sequence[Run], kind: str, name: str) -> Estimate:
-    values = [run.record.latency.get(kind, {}).get(name) for run in runs]
+    values = [latency_of(run.record, kind, name) for run in runs]
     series = runs[0].timeline.get(f"{kind}_{name}", ())
     return _within(of_repeats([value for value in values if value is not None]), series)
+
+
+def latency_of(record: RunRecord, kind: str, name: str) -> float | None:
+    """One of `LATENCIES` of a kind of operation; None when there was no such operation, or no rate given."""
+    service = not name.startswith(RESPONSE_PREFIX)
+    found = (record.latency if service else record.response).get(kind, {})
+    value = found.get(name.removeprefix(RESPONSE_PREFIX))
+    return None if value is None else float(value)
 
 
 def _within(estimate: Estimate, series: Sequence[float]) -> Estimate:

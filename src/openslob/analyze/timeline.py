@@ -49,7 +49,7 @@ def of_slices(rows: Sequence[SliceRow], start_ns: int, end_ns: int) -> Timeline:
     return {**same, "commits_per_s": updates.tolist()}
 
 
-def of_latencies(rows: Iterable[LatencyRow]) -> Timeline:
+def of_latencies(rows: Iterable[LatencyRow], figure: str = "mean_us") -> Timeline:
     """Mean latency by second and kind, from (second, kind, bucket's lower edge in µs, count)."""
     counts: dict[tuple[str, int], int] = {}
     time_us: dict[tuple[str, int], float] = {}
@@ -58,7 +58,7 @@ def of_latencies(rows: Iterable[LatencyRow]) -> Timeline:
         time_us[kind, second] = time_us.get((kind, second), 0.0) + count * middle_us(bucket_of(edge_us))
     means: dict[str, list[float]] = {}
     for (kind, second), count in sorted(counts.items()):
-        means.setdefault(f"{kind}_mean_us", []).append(time_us[kind, second] / count)
+        means.setdefault(f"{kind}_{figure}", []).append(time_us[kind, second] / count)
     return means
 
 

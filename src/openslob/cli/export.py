@@ -95,13 +95,22 @@ def _rendered(found: api.Results, form: Format, per: Per) -> str | bytes:
 def _hdr_runs(found: api.Results) -> list[HdrRun]:
     measured = [(r, folder) for r, folder in zip(found.records, found.folders, strict=True) if r.window]
     runs = [
-        HdrRun(record.id, record.window.load_start_ns / NANOS, latency_rows(folder))
+        HdrRun(record.id, record.window.load_start_ns / NANOS, _latencies(folder))
         for record, folder in measured
         if record.window
     ]
     if not any(run.latency for run in runs):
         raise SlobError("there is no latency over time in these records")
     return runs
+
+
+def _latencies(folder: Path) -> list[tuple[int, str, int, int]]:
+    """Service times by kind, and the response times of a run at a given rate as kinds of their own."""
+    responses = latency_rows(folder, "response.csv")
+    return [
+        *latency_rows(folder),
+        *((second, f"{kind}-response", edge_us, count) for second, kind, edge_us, count in responses),
+    ]
 
 
 def _write(content: str | bytes, output: Path | None) -> None:

@@ -45,7 +45,8 @@ def describe(progress: Progress) -> str:
     of = f" of {progress.total_s:.0f}" if progress.total_s else ""
     parts = [f"{progress.phase} {progress.elapsed_s:.0f}{of} s" if progress.phase == "window" else progress.phase]
     if progress.ops_per_s is not None:
-        parts.append(f"{progress.ops_per_s:,.0f} ops/s")
+        asked = f" of {progress.wanted_per_s:,.0f}" if progress.wanted_per_s is not None else ""
+        parts.append(f"{progress.ops_per_s:,.0f}{asked} ops/s")
     if progress.reads_per_s is not None:
         parts.append(f"{progress.reads_per_s:,.0f} reads/s")
     if progress.mean_us is not None:

@@ -128,7 +128,8 @@ class SliceResult:
     ``rows_read`` (by SELECTs), ``rows_updated`` and ``rows_scanned`` are what the engine returned, not what was asked.
     ``latency`` is service time, from an operation's begin. Of a paced session ``response`` is the same from the due
     time, so that waiting for a late predecessor counts, and ``due_ns`` is when its next operation is due; a slice
-    begins no operation before it is due, and leaves one that is overdue at its end to the next slice.
+    begins no operation before it is due, and leaves one that is overdue at its end to the next slice. ``wake_ups`` is
+    how late it woke up for those operations that it had been waiting for, as far as the engine measures that.
     """
 
     start_ns: int
@@ -141,6 +142,7 @@ class SliceResult:
     latency: Mapping[OpKind, Histogram]
     response: Mapping[OpKind, Histogram] = field(default_factory=dict)
     due_ns: int | None = None
+    wake_ups: Histogram = field(default_factory=Histogram)
 
     @property
     def busy_us(self) -> float:

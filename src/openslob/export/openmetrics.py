@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from openslob.analyze.points import LATENCIES, SESSIONS, Run, varying
+from openslob.analyze.points import LATENCIES, SESSIONS, Run, latency_of, varying
 from openslob.metrics import METRICS
 from openslob.record.model import Holds
 
@@ -50,10 +50,10 @@ def _figure(run: Run, name: str, labels: Labels) -> list[Sample]:
 
 def _latencies(run: Run, labels: Labels) -> list[Sample]:
     return [
-        ({**labels, "kind": kind, "statistic": name.removesuffix("_us")}, float(row[name]))
-        for kind, row in run.record.latency.items()
+        ({**labels, "kind": kind, "statistic": name.removesuffix("_us")}, value)
+        for kind in run.record.latency
         for name in LATENCIES
-        if row.get(name) is not None
+        if (value := latency_of(run.record, kind, name)) is not None
     ]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from openslob.analyze.intervals import Estimate
 from openslob.analyze.lines import Line, PointSet
-from openslob.analyze.points import LATENCIES, Parameters, ParameterValue, Point, Run
+from openslob.analyze.points import LATENCIES, Parameters, ParameterValue, Point, Run, latency_of
 from openslob.analyze.usl import Scaling
 from openslob.method import OpKind
 from openslob.metrics import METRICS
@@ -67,9 +67,7 @@ def _run_row(run: Run, names: Sequence[str]) -> Row:
     for name in METRICS:
         figure = record.summary.get(name)
         row.setdefault(name, figure.value if figure else None)
-    row |= {
-        f"{kind.value}_{name}": record.latency.get(kind.value, {}).get(name) for kind in OpKind for name in LATENCIES
-    }
+    row |= {f"{kind.value}_{name}": latency_of(record, kind.value, name) for name in LATENCIES for kind in OpKind}
     fails = [verdict.name for verdict in record.verdicts if verdict.verdict is Holds.FAILS]
     return {**row, "limit": _limit(run), "failed_verdicts": " ".join(fails)}
 
@@ -84,7 +82,7 @@ def _point_row(point: Point, names: Sequence[str]) -> Row:
 
 
 def _figures(point: Point) -> Mapping[str, Estimate]:
-    latency = [f"{kind.value}_{name}" for kind in OpKind for name in LATENCIES]
+    latency = [f"{kind.value}_{name}" for name in LATENCIES for kind in OpKind]
     return {name: point.figure(name) for name in (*METRICS, *latency) if name != _SESSIONS}
 
 

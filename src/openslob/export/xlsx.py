@@ -9,7 +9,7 @@ from typing import Any
 
 import xlsxwriter
 
-from openslob.analyze.lines import PHYSICAL, Line, PointSet
+from openslob.analyze.lines import PHYSICAL, RESPONSE_LATENCY, Line, PointSet
 from openslob.export.tidy import INTERVAL, Row, line_rows
 from openslob.metrics import METRICS
 
@@ -93,7 +93,7 @@ def _series(line: Line, first: int, columns: Sequence[str], figure: str, latency
     rows = range(first, first + len(line.points))
     colour = _COLOURS[number % len(_COLOURS)]
     dash = _DASHES[number // len(_COLOURS) % len(_DASHES)]
-    labels = [{"value": str(point.sessions)} for point in line.points]
+    labels = [{"value": f"{point.step:g}"} for point in line.points]
     series = {
         "name": line.label,
         "categories": _range(rows, columns, figure),
@@ -120,7 +120,9 @@ def _latency(line: Line) -> str:
 
 
 def _axis_name(found: PointSet) -> str:
-    return "Engine read latency (µs)" if found.axes == PHYSICAL else "Operation latency, mean (µs)"
+    if found.axes == PHYSICAL:
+        return "Engine read latency (µs)"
+    return f"Operation {'response time' if found.axes.latency == RESPONSE_LATENCY else 'latency'}, mean (µs)"
 
 
 def _range(rows: range, columns: Sequence[str], name: str, sheet: str = _POINTS) -> Range:

@@ -145,6 +145,21 @@ class SessionTotals:
 
 
 @dataclass(frozen=True)
+class Schedule:
+    """What came of the due times of a run at a given rate, of ``wanted_per_s`` operations over all sessions.
+
+    ``not_begun`` operations were due in the window and had not begun at its end, the oldest ``oldest_s`` after it had
+    been due; of a Poisson process all after a session's first such are counted by their mean. ``wake_ups`` is how late
+    sessions woke up for operations that they had been waiting for; empty when the engine does not measure it.
+    """
+
+    wanted_per_s: float
+    not_begun: float
+    oldest_s: float
+    wake_ups: Histogram
+
+
+@dataclass(frozen=True)
 class TimelinePoint:
     """One second (or more) of the window: its end from the start of the load, operations, engine reads, CPU."""
 
@@ -161,6 +176,8 @@ class Measurement:
     """Everything one run measured. ``waits`` counts samples by event; ``wait_samples`` is how often was looked.
 
     ``blocks_before`` and ``blocks_after`` are the test tables' sizes; ``local``: the server is on this host.
+    ``latency`` is service time; ``response``, time from when an operation was due, and ``schedule`` are there of a run
+    at a given rate.
     """
 
     workload: Workload
@@ -181,3 +198,5 @@ class Measurement:
     blocks_after: int | None = None
     errors: Sequence[str] = ()
     interrupted: bool = False
+    response: Mapping[OpKind, Histogram] = field(default_factory=dict)
+    schedule: Schedule | None = None

@@ -1,6 +1,7 @@
 """The record of one run, as it stands in `run.json`. Versioned: an old record stays readable.
 
 History of the format, newest first:
+  2  ``response``: latency from the due time, of a run at a given rate.
   1  first version.
 """
 
@@ -12,7 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-RECORD_VERSION = 1
+RECORD_VERSION = 2
 
 
 class Status(StrEnum):
@@ -81,7 +82,8 @@ class RunRecord(_Plain):
     ``environment`` has ``local`` (the server is on this host), ``host`` (its name) and ``host_cpu_s`` (seconds by kind
     in the window); ``engine`` has ``product``, ``version``, ``target``, ``block_size``, ``cache_bytes``,
     ``data_bytes``, ``direct_io``, ``settings``, ``plans`` (text by statement). Either may have ``unknown``: fact to
-    reason. ``io_by_object`` holds the fields of `ObjectIo`, totals of the window, by kind of object.
+    reason. ``latency`` is service time; ``response`` has the same figures from the due time, of a run at a given rate.
+    ``io_by_object`` holds the fields of `ObjectIo`, totals of the window, by kind of object.
     """
 
     record_version: int = RECORD_VERSION
@@ -97,6 +99,7 @@ class RunRecord(_Plain):
     window: WindowRecord | None = None
     summary: Mapping[str, Figure] = Field(default_factory=dict)
     latency: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
+    response: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
     waits: tuple[WaitRow, ...] = ()
     io_by_object: Mapping[str, Mapping[str, float | None]] = Field(default_factory=dict)
     verdicts: tuple[Verdict, ...] = ()

@@ -23,13 +23,14 @@ Cell = str | int | float | None
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "slices.csv": (
         "session", "slice", "start_ns", "end_ns", "first_op_ns", "ops", "selects", "updates", "scans",
-        "rows_read", "rows_updated", "rows_scanned", "busy_us", "max_us",
+        "rows_read", "rows_updated", "rows_scanned", "busy_us", "max_us", "due_ns",
     ),
     "samples.csv": ("server_ns", "epoch", "counter", "value"),
     "engine.csv": ("begin_ns", "end_ns", "figure", "value"),
     "os.csv": ("wall_ns", "counter", "value"),
     "waits.csv": ("wall_ns", "event", "sessions"),
     "latency.csv": ("second", "kind", "lower_edge_us", "count"),
+    "response.csv": ("second", "kind", "lower_edge_us", "count"),
 }  # fmt: skip
 
 # The most that a crash of the driver can lose: what is not flushed is only in this process's memory.
@@ -68,6 +69,7 @@ class RawFiles:
         rows_updated: int,
         rows_scanned: int,
         latency: Mapping[OpKind, Histogram],
+        due_ns: int | None = None,
     ) -> None:
         """Slice ``number`` (from 0) of a session; times by the server's clock; counts and times from ``latency``."""
         counts = {kind: latency[kind].count if kind in latency else 0 for kind in OpKind}
@@ -76,7 +78,7 @@ class RawFiles:
         row = (
             session, number, start_ns, end_ns, first_op_ns, sum(counts.values()),
             counts[OpKind.SELECT], counts[OpKind.UPDATE], counts[OpKind.SCAN],
-            rows_read, rows_updated, rows_scanned, _cell(busy_us), _cell(max_us),
+            rows_read, rows_updated, rows_scanned, _cell(busy_us), _cell(max_us), due_ns,
         )  # fmt: skip
         self._append("slices.csv", [row])
 
@@ -104,8 +106,15 @@ class RawFiles:
 
     def latency(self, second: int, kind: OpKind, histogram: Histogram) -> None:
         """Latencies of one kind of operation in one second of the load (from 0)."""
+        self._histogram("latency.csv", second, kind, histogram)
+
+    def response(self, second: int, kind: OpKind, histogram: Histogram) -> None:
+        """The same of its times from when operations were due."""
+        self._histogram("response.csv", second, kind, histogram)
+
+    def _histogram(self, name: str, second: int, kind: OpKind, histogram: Histogram) -> None:
         buckets = sorted(histogram.counts.items())
-        self._append("latency.csv", [(second, kind.value, lower_edge_us(bucket), count) for bucket, count in buckets])
+        self._append(name, [(second, kind.value, lower_edge_us(bucket), count) for bucket, count in buckets])
 
     def flush(self) -> None:
         """Hand everything to the operating system; done by itself once a second while rows come in."""

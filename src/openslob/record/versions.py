@@ -12,8 +12,14 @@ from openslob.record.model import RECORD_VERSION, RunRecord
 
 Document = dict[str, Any]
 
+
+def _without_response(document: Document) -> Document:
+    # No run had a rate then.
+    return document
+
+
 # Version n to the step that makes it n + 1. A change of the model adds a step here and a fixture of the old version.
-STEPS: Mapping[int, Callable[[Document], Document]] = {}
+STEPS: Mapping[int, Callable[[Document], Document]] = {1: _without_response}
 
 
 def from_document(document: object, source: str) -> RunRecord:

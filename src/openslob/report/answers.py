@@ -73,10 +73,11 @@ def _reads(line: Line, point: Point, is_physical: bool) -> str:
 
 
 def _p99(point: Point) -> str:
-    p99 = point.mean("op_p99_us")
-    return (
-        "" if p99 is None else f" ({point.main_kind} of {point.parameters.get('work_unit')} blocks p99 {micros(p99)})"
-    )
+    response = point.mean("op_response_p99_us")
+    p99 = point.mean("op_p99_us") if response is None else response
+    since = "" if response is None else " from when it was due"
+    operation = f"{point.main_kind} of {point.parameters.get('work_unit')} blocks"
+    return "" if p99 is None else f" ({operation} p99 {micros(p99)}{since})"
 
 
 def _cpu(point: Point) -> str:
@@ -85,14 +86,14 @@ def _cpu(point: Point) -> str:
 
 
 def _where(line: Line, point: Point) -> str:
-    sessions = f"{point.sessions} session{'' if point.sessions == 1 else 's'}"
+    sessions = point.at
     if line.knee is None:
         return f"at {sessions}, its peak"
     peak = line.peak
     if peak is None or peak is point:
         return f"at its knee of {sessions}"
     most = figure_with_interval(peak.figure(line.axes.throughput))
-    return f"at its knee of {sessions} (at most {most}/s, with {peak.sessions})"
+    return f"at its knee of {sessions} (at most {most}/s, with {peak.step:,g})"
 
 
 def _limit(line: Line) -> str:
@@ -100,7 +101,7 @@ def _limit(line: Line) -> str:
         return line.shape.why or "what limits it is not known"
     resource = line.exhausted.limit.resource
     article = "" if resource == "storage" else "the "
-    return f"it is limited by {article}{resource} from {line.exhausted.sessions} sessions on"
+    return f"it is limited by {article}{resource} from {line.exhausted.at} on"
 
 
 def _with(line: Line, points: PointSet) -> str:

@@ -98,8 +98,8 @@ def figure_label(name: str, physical: bool) -> str:
     if name in METRICS:
         text = METRICS[name].label
         return text if physical else text.replace("Physical", "Engine").replace("IOPS", "Engine reads")
-    kind, at, _ = name.split("_")
-    return f"{kind} {'p99.9' if at == 'p999' else at}".capitalize()
+    *kind, at, _ = name.split("_")
+    return f"{' '.join(kind)} {'p99.9' if at == 'p999' else at}".capitalize()
 
 
 def figure_text(value: float | None, unit: str) -> str:

@@ -21,7 +21,7 @@ from openslob.report.format import (
     size,
     wrapped,
 )
-from openslob.report.reading import gaps, label, reason, shown, value
+from openslob.report.reading import figures_of, gaps, label, reason, shown, value
 from openslob.workload import Workload
 
 DEVICE = ("dev_read_per_s", "dev_read_mb_per_s", "dev_write_per_s", "dev_write_mb_per_s")
@@ -83,7 +83,7 @@ def server(record: RunRecord) -> list[str]:
 
 def unknown(record: RunRecord) -> list[str]:
     """What is not known, by reason."""
-    missing = [name for name in METRICS if value(record, name) is None] if record.summary else []
+    missing = [name for name in figures_of(record) if value(record, name) is None] if record.summary else []
     names: dict[str, list[str]] = {}
     for name in missing:
         names.setdefault(reason(record, name), []).append(_distinct(record, name))

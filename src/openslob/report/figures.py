@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from openslob.histogram import PERCENTILES
 from openslob.metrics import METRICS
 from openslob.record.model import RunRecord, WaitRow
 from openslob.report.format import INDENT, MISSING, micros, number, percent, quantity, seconds, shortened, size, table
-from openslob.report.reading import label, shown, value
+from openslob.report.reading import is_paced, label, shown, value
 
 LOAD_PROFILE = (
     "ops_per_s", "sql_per_s", "block_visits_per_s", "lio_per_s", "pio_read_per_s", "pio_read_mb_per_s",
@@ -19,6 +20,7 @@ EFFICIENCY = (
     "iops_per_db_cpu", "lio_per_db_cpu", "host_cpu_busy_pct", "host_cpu_left_pct", "engine_read_latency_us",
     "driver_cpu_pct_of_db", "start_skew_ms",
 )  # fmt: skip
+PACING = ("target_ops_per_s", "ops_per_s", "ops_not_begun_pct", "backlog_s", "wake_up_late_us")
 EVENTS_SHOWN = 6
 _EVENT_WIDTH = 40
 # The latency table's columns: heading and field.
@@ -47,8 +49,19 @@ def efficiency(record: RunRecord) -> list[str]:
     """What the work cost, what was left, and what the measuring itself cost."""
     if not record.summary:
         return []
-    cells = [f"{label(record, name):<27} {shown(record, name):>15}" for name in EFFICIENCY]
-    return ["EFFICIENCY", *(f"{INDENT}{'      '.join(cells[row : row + 2])}" for row in range(0, len(cells), 2))]
+    return ["EFFICIENCY", *_in_two_columns(record, EFFICIENCY)]
+
+
+def pacing(record: RunRecord) -> list[str]:
+    """The rate that was asked for, and what came of it; nothing of a run that had none."""
+    if not record.summary or not is_paced(record):
+        return []
+    return [f"PACING, {record.spec.get('pacing')}", *_in_two_columns(record, PACING)]
+
+
+def _in_two_columns(record: RunRecord, names: Sequence[str]) -> list[str]:
+    cells = [f"{label(record, name):<27} {shown(record, name):>15}" for name in names]
+    return [f"{INDENT}{'      '.join(cells[row : row + 2])}" for row in range(0, len(cells), 2)]
 
 
 def timed_events(record: RunRecord) -> list[str]:
@@ -70,10 +83,19 @@ def timed_events(record: RunRecord) -> list[str]:
 
 
 def latencies(record: RunRecord) -> list[str]:
-    """Latency of each kind of operation."""
-    kinds = {kind: figures for kind, figures in record.latency.items() if figures.get("count")}
-    rows = [_latency_row(kind, figures) for kind, figures in kinds.items()]
-    return ["LATENCY of one operation, µs", *table(("", "count", *_LATENCY), rows)] if rows else []
+    """Latency of each kind of operation, from its begin."""
+    since = ", from its begin (service time)" if is_paced(record) else ""
+    return _latency_table(f"LATENCY of one operation{since}, µs", record.latency)
+
+
+def responses(record: RunRecord) -> list[str]:
+    """Latency of each kind of operation from when it was due; nothing of a run that had no rate."""
+    return _latency_table("LATENCY of one operation, from when it was due (response time), µs", record.response)
+
+
+def _latency_table(head: str, latency: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    rows = [_latency_row(kind, figures) for kind, figures in latency.items() if figures.get("count")]
+    return [head, *table(("", "count", *_LATENCY), rows)] if rows else []
 
 
 def object_io(record: RunRecord) -> list[str]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from openslob.record.model import Holds, RunRecord, Status
-from openslob.report.format import micros, number, percent, size
-from openslob.report.reading import REACHED_DEVICE, outcome, reason, value
+from openslob.report.format import micros, number, percent, seconds, size
+from openslob.report.reading import RATE_REACHED, REACHED_DEVICE, is_paced, outcome, reason, value
 from openslob.units import MIB
 
 # From this share of block visits on, the run is about reading and not about the cache.
@@ -22,7 +22,7 @@ def headline(record: RunRecord) -> str:
     if value(record, "ops_per_s") is None:
         return f"{_who(record)}: no rate is published, because {reason(record, 'ops_per_s')}."
     work = ", ".join(filter(None, (_main(record), *_writes(record))))
-    parts = [f"{_who(record)}: {work}", *_latencies(record), _cpu(record)]
+    parts = [f"{_who(record)}{_rate(record)}: {work}", *_latencies(record), _cpu(record)]
     text = "; ".join(filter(None, parts)) + "."
     return text if record.status is Status.COMPLETE else f"Up to where it ended: {text}"
 
@@ -32,6 +32,17 @@ def _who(record: RunRecord) -> str:
     plural = "session" if sessions == 1 else "sessions"
     scans = f", {record.spec.get('scan_pct')} % scans" if record.spec.get("scan_pct") else ""
     return f"{number(sessions)} {plural}, {record.spec.get('update_pct')} % updates{scans}"
+
+
+def _rate(record: RunRecord) -> str:
+    """The rate that was asked for, and whether it was reached."""
+    target, done = value(record, "target_ops_per_s"), value(record, "ops_per_s")
+    if target is None:
+        return ""
+    if outcome(record, RATE_REACHED) is Holds.HOLDS:
+        return f", {number(target)} ops/s asked and reached"
+    backlog = seconds(value(record, "backlog_s") or 0.0)
+    return f", {number(target)} ops/s asked, only {number(done)} reached with {backlog} of backlog at the end"
 
 
 def _main(record: RunRecord) -> str:
@@ -92,10 +103,15 @@ def _latencies(record: RunRecord) -> list[str]:
     work = record.spec.get("work_unit")
     units = {"select": work, "update": record.spec.get("update_work_unit") or work}
     return [
-        f"{kind}{_of_blocks(units.get(kind))} p99 {micros(figures.get('p99_us'))}"
+        f"{kind}{_of_blocks(units.get(kind))} p99 {micros(figures.get('p99_us'))}{_response(record, kind)}"
         for kind, figures in record.latency.items()
         if figures.get("count")
     ]
+
+
+def _response(record: RunRecord, kind: str) -> str:
+    p99 = record.response.get(kind, {}).get("p99_us")
+    return "" if p99 is None else f", {micros(p99)} from when it was due"
 
 
 def _of_blocks(count: int | None) -> str:
@@ -106,4 +122,6 @@ def _cpu(record: RunRecord) -> str:
     busy = value(record, "host_cpu_busy_pct")
     if busy is None:
         return "host CPU unknown"
-    return f"host CPU {percent(busy)} busy"
+    left = value(record, "host_cpu_left_pct")
+    kept = f", {percent(left)} left" if is_paced(record) else ""
+    return f"host CPU {percent(busy)} busy{kept}"

@@ -43,12 +43,16 @@ class HostReading:
 
 @dataclass(frozen=True)
 class RawSeries:
-    """A run over time. ``latency`` has a histogram for each second of the load and kind of operation in it."""
+    """A run over time. ``latency`` has a histogram for each second of the load and kind of operation in it.
+
+    ``response`` has the same from when operations were due, if the run had a rate.
+    """
 
     engine: Sequence[Interval] = ()
     waits: Sequence[Look] = ()
     host: Sequence[HostReading] = ()
     latency: Mapping[str, Mapping[int, Histogram]] = field(default_factory=dict)
+    response: Mapping[str, Mapping[int, Histogram]] = field(default_factory=dict)
 
 
 def read(folder: Path, record: RunRecord) -> RawSeries:
@@ -63,6 +67,7 @@ def read(folder: Path, record: RunRecord) -> RawSeries:
         waits=_waits(wait_rows(folder), start - offset),
         host=_host(host_rows(folder), start - offset),
         latency=_latency(latency_rows(folder)),
+        response=_latency(latency_rows(folder, "response.csv")),
     )
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from openslob.metrics import METRICS
+from openslob.metrics import METRICS, PACED
 from openslob.record.model import Holds, RunRecord
 from openslob.report.format import quantity
 
 REACHED_DEVICE = "reads_reached_device"
+RATE_REACHED = "rate_reached"
 NOT_RECORDED = "not recorded"
 
 
@@ -17,6 +18,16 @@ def value(record: RunRecord, name: str) -> float | None:
     """A figure of the summary; None when it is not known."""
     figure = record.summary.get(name)
     return figure.value if figure else None
+
+
+def is_paced(record: RunRecord) -> bool:
+    """The run had a rate."""
+    return any(record.spec.get(name) is not None for name in ("target_ops", "target_iops"))
+
+
+def figures_of(record: RunRecord) -> list[str]:
+    """Names of the figures of the registry that a run of its kind has, known or not."""
+    return [name for name in METRICS if name not in PACED or is_paced(record)]
 
 
 def reason(record: RunRecord, name: str) -> str:

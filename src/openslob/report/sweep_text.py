@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from openslob.analyze.intervals import Estimate
-from openslob.analyze.lines import Axes, Line, PointSet, point_set
-from openslob.analyze.points import Point, Run
+from openslob.analyze.lines import RESPONSE_LATENCY, Axes, Line, PointSet, point_set
+from openslob.analyze.points import SESSIONS, Point, Run
 from openslob.metrics import METRICS
 from openslob.record.sweep import PointState, SweepRecord, Value, shown_parameter
 from openslob.report.format import MISSING, micros, number, pairs, percent, size, table, wrapped
 from openslob.units import format_duration
 
+OP_PERCENTILES = ("op_p50_us", "op_p99_us")
 _COLUMNS = (
     "sessions",
     "per s",
@@ -58,31 +59,32 @@ def _answer(record: SweepRecord) -> list[str]:
 
 def _line(line: Line, found: PointSet) -> list[str]:
     rows = [_row(point, found.axes) for point in line.points]
+    paced = found.axes.latency == RESPONSE_LATENCY
+    heads = {"sessions": "asked/s" if found.along != SESSIONS else "sessions"}
+    heads |= {"op p50": "resp p50", "op p99": "resp p99", "latency": "response"} if paced else {}
     head = f"{line.label}, {METRICS[found.axes.throughput].label.lower()}: {_shape(line, found.axes)}"
-    return [*wrapped(head), *table(_COLUMNS, rows, ends_in_text=True)]
+    return [*wrapped(head), *table(tuple(heads.get(name, name) for name in _COLUMNS), rows, ends_in_text=True)]
 
 
 def _shape(line: Line, axes: Axes) -> str:
     knee = line.knee
     if knee is None:
         return f"no knee, {line.shape.why}." if line.shape.why else "no knee."
-    text = (
-        f"knee at {knee.sessions} sessions, {number(knee.mean(axes.throughput))}/s at {micros(knee.mean(axes.latency))}"
-    )
+    text = f"knee at {knee.at}, {number(knee.mean(axes.throughput))}/s at {micros(knee.mean(axes.latency))}"
     if line.exhausted:
-        text += f"; limited by {line.exhausted.limit.resource} from {line.exhausted.sessions} sessions on"
+        text += f"; limited by {line.exhausted.limit.resource} from {line.exhausted.at} on"
     return f"{text}; at its end it {line.shape.turn.value}." if line.shape.turn else f"{text}."
 
 
 def _row(point: Point, axes: Axes) -> tuple[str, ...]:
     throughput = point.figure(axes.throughput)
+    percentiles = ("op_response_p50_us", "op_response_p99_us") if axes.latency == RESPONSE_LATENCY else OP_PERCENTILES
     return (
-        str(point.sessions),
+        f"{point.step:,g}",
         number(throughput.mean),
         _half_width(throughput),
         micros(point.mean(axes.latency)),
-        micros(point.mean("op_p50_us")),
-        micros(point.mean("op_p99_us")),
+        *(micros(point.mean(name)) for name in percentiles),
         number(point.mean("db_cpu_per_s")),
         percent(point.mean("host_cpu_left_pct")),
         str(len(point.record_ids)),

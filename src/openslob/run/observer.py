@@ -25,7 +25,10 @@ SHORTEST_INTERVAL_S = 0.5
 
 @dataclass(frozen=True)
 class Progress:
-    """What the live line shows: phase, seconds done of how many, and rates over the last interval (None: unknown)."""
+    """What the live line shows: phase, seconds done of how many, and rates over the last interval (None: unknown).
+
+    ``wanted_per_s`` is the rate that was given, if one was.
+    """
 
     phase: str
     elapsed_s: float
@@ -34,6 +37,7 @@ class Progress:
     reads_per_s: float | None = None
     mean_us: float | None = None
     server_cpu: float | None = None
+    wanted_per_s: float | None = None
 
 
 ProgressSink = Callable[[Progress], None]
@@ -101,12 +105,15 @@ class Observer:
             rows_updated=result.rows_updated,
             rows_scanned=result.rows_scanned,
             latency=result.latency,
+            due_ns=result.due_ns,
         )
         self._write_latency(before=int((result.end_ns - self.tally.begin_ns) / NANOS - self._lag_s))
 
     def _write_latency(self, before: int) -> None:
         for second, kind, histogram in self.tally.seconds_before(before):
             self._raw.latency(second, kind, histogram)
+        for second, kind, histogram in self.tally.responses_before(before):
+            self._raw.response(second, kind, histogram)
 
     def reading(self, reading: Reading) -> None:
         """Counters and operating system at one moment: the window's edges and each tick between."""
@@ -163,6 +170,7 @@ class Observer:
                 reads_per_s=None if interval.reads is None else interval.reads / seconds,
                 mean_us=new_busy / new_ops if new_ops else None,
                 server_cpu=None if host.server_cpu_s is None else host.server_cpu_s / host.seconds,
+                wanted_per_s=self.tally.wanted_per_s,
             )
         )
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from openslob.engines.base import SessionPlan
 from openslob.method import phases_of
 from openslob.units import MIB, NANOS
-from openslob.workload import Workload
+from openslob.workload import Pacing, Workload
 
 SLICE_S = 1.0
 # The driver's work is per slice, about half a millisecond of CPU. So many slices a second keep it below 1 % of a CPU.
@@ -20,6 +21,7 @@ SHORTEST_SLICE = 0.3
 def session_plans(workload: Workload, block_size: int, run_tag: str) -> list[SessionPlan]:
     """One plan a session; sessions go round-robin over the schemas. ``run_tag`` is unique to the run."""
     scale = workload.scale.blocks(block_size)
+    wanted = workload.ops_per_s_wanted(block_size)
     return [
         SessionPlan(
             number=number,
@@ -36,6 +38,7 @@ def session_plans(workload: Workload, block_size: int, run_tag: str) -> list[Ses
             ),
             hotspot=_hotspot(workload, block_size),
             tag=f"{run_tag}.{number}",
+            interval_us=None if wanted is None else workload.total_sessions / wanted * 1e6,
         )
         for number in range(workload.total_sessions)
     ]
@@ -46,6 +49,22 @@ def _hotspot(workload: Workload, block_size: int) -> tuple[int, int] | None:
         return None
     first_block = int(workload.hotspot_offset_mb * MIB) // block_size
     return first_block + 1, int(workload.hotspot_mb * MIB) // block_size
+
+
+def first_due_ns(plan: SessionPlan, phase: Phase) -> int | None:
+    """When a session's first operation of a phase is due; None when no rate is given.
+
+    At even intervals sessions follow each other, so that due times are even over all of them. Otherwise each begins
+    after an interval of chance, as at any moment of a Poisson process, so that all together are one as well.
+    """
+    if plan.interval_us is None:
+        return None
+    load = plan.workload
+    if load.pacing is Pacing.POISSON:
+        intervals = random.Random(f"{load.seed}/{plan.number}/{phase.name}/due").expovariate(1)
+    else:
+        intervals = plan.number / load.total_sessions
+    return phase.begin_ns + round(intervals * plan.interval_us * 1000)
 
 
 def slice_seconds(sessions: int) -> float:

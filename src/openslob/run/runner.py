@@ -196,6 +196,9 @@ class _Run:
         lead_s = LEAD_S + LEAD_PER_SESSION_S * self._workload.total_sessions
         return time.time_ns() + offset_ns + int(lead_s * NANOS)
 
+    def _end_ns(self, begin_ns: int) -> int:
+        return begin_ns + int((self._workload.run_time or NO_END_S) * NANOS)
+
     def _require_going_on(self, crew: Crew) -> None:
         if crew.errors:
             raise SlobError(crew.errors[0])
@@ -212,7 +215,7 @@ class _Run:
         offset_ns: int,
     ) -> _Edges:
         load = self._workload
-        end_ns = begin_ns + int((load.run_time or NO_END_S) * NANOS)
+        end_ns = self._end_ns(begin_ns)
         observer = Observer(plans, begin_ns, load.run_time, folder.raw, samplers.engine_delta, self._show)
         edges = _Edges(observer)
 
@@ -274,6 +277,8 @@ class _Run:
             blocks_after=self._engine.table_blocks() if after else None,
             errors=errors,
             interrupted=self._interrupt.requested,
+            response=tally.response,
+            schedule=tally.schedule(self._end_ns(tally.begin_ns)),
         )
 
     def _see_off(self) -> None:

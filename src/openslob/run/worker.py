@@ -9,7 +9,7 @@ from threading import Thread
 
 from openslob.engines.base import Engine, Session, SessionPlan, SliceOrder, SliceResult
 from openslob.errors import SlobError
-from openslob.run.plan import Phase
+from openslob.run.plan import Phase, first_due_ns
 
 
 @dataclass(frozen=True)
@@ -99,10 +99,13 @@ class Worker(Thread):
 
     def _run_phase(self, session: Session, phase: Phase) -> None:
         last_op = self._next_op + phase.max_ops if phase.max_ops else 0
+        due_ns = first_due_ns(self._plan, phase)
         for number, until_ns in enumerate(phase.boundaries(self.number, self._plan.workload.total_sessions)):
             if self._stopping() or (last_op and self._next_op >= last_op):
                 return
             remaining = last_op - self._next_op if last_op else 0
-            result = session.run_slice(SliceOrder(self._next_op, phase.begin_ns, until_ns, remaining))
+            order = SliceOrder(self._next_op, phase.begin_ns, until_ns, remaining, due_ns)
+            result = session.run_slice(order)
             self._report(SliceDone(self.number, number, self._next_op, result))
             self._next_op += result.ops
+            due_ns = result.due_ns

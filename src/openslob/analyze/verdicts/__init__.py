@@ -13,11 +13,12 @@ from openslob.analyze.verdicts.conditions import (
 )
 from openslob.analyze.verdicts.limit import limit_found
 from openslob.analyze.verdicts.purpose import mode
+from openslob.analyze.verdicts.rate import rate_reached
 from openslob.analyze.verdicts.truth import counts_agree, errors, exact_mix, reads_reached_device, window
 from openslob.record.measurement import Measurement
 from openslob.record.model import Verdict
 
-VERDICTS: tuple[Callable[[Measurement], Verdict], ...] = (
+VERDICTS: tuple[Callable[[Measurement], Verdict | None], ...] = (
     errors,
     window,
     counts_agree,
@@ -29,10 +30,12 @@ VERDICTS: tuple[Callable[[Measurement], Verdict], ...] = (
     quiet_machine,
     steady,
     percentiles_supported,
+    rate_reached,
     limit_found,
 )
 
 
 def judge(measurement: Measurement) -> tuple[Verdict, ...]:
-    """Every verdict on the run, in order."""
-    return tuple(verdict(measurement) for verdict in VERDICTS)
+    """Every verdict on the run, in order; one that is about something the run did not have is left out."""
+    judged = (verdict(measurement) for verdict in VERDICTS)
+    return tuple(verdict for verdict in judged if verdict is not None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from openslob.analyze.quantity import Quantity, device, engine, host, host_cpu_left_pct, total
 from openslob.analyze.verdicts.outcome import Shown, fails, holds, untold
+from openslob.analyze.verdicts.rate import is_reached
 from openslob.analyze.waits import WaitClass, class_shares_pct
 from openslob.record.measurement import Measurement
 from openslob.record.model import Verdict
@@ -17,12 +18,14 @@ MIN_SAMPLES = 100
 STORAGE = "storage"
 CPU = "server's CPU"
 OTHERS_CPU = "CPU that others used"
+GIVEN_RATE = "given rate"
 
 
 def limit_found(measurement: Measurement) -> Verdict:
     """Something set the pace, so that the figures are this platform's and not the test's. ``why`` names it.
 
-    Looked for in this order: the server's CPU saturated (more storage would have brought nothing); else sessions more
+    Of a run that reached the rate it was given that is the rate, whatever the rest. Else looked for in this order: the
+    server's CPU saturated (more storage would have brought nothing); else sessions more
     than half of their time in data I/O, or in writing the log, which is storage as well; else in locks. Fails when
     nothing was at its limit. Unknown when what is known names nothing and something is not known. Whether it was
     storage's throughput or its latency is told by how busy the device was.
@@ -30,7 +33,7 @@ def limit_found(measurement: Measurement) -> Verdict:
     name, shares = "limit_found", _shares(measurement)
     cpu, server = _cpu_pct(measurement), _server_cpu_pct(measurement)
     busy, queue = _device_busy_pct(measurement), _device_queue(measurement)
-    limit = _limit(cpu, server, shares)
+    limit = GIVEN_RATE if is_reached(measurement) else _limit(cpu, server, shares)
     figures: dict[str, Shown] = {
         "limit": limit,
         "cpu_pct": cpu.value,
@@ -43,6 +46,8 @@ def limit_found(measurement: Measurement) -> Verdict:
     }
     waited = ", ".join(f"{kind.value} {_pct(share)}" for kind, share in shares.items())
     used = f"CPU {_pct(cpu)} (by the server {_pct(server)}), and of DB time: {waited}"
+    if limit == GIVEN_RATE:
+        return holds(name, f"Not limited: the rate was given, and reached with {used}.", **figures)
     if limit == STORAGE:
         return holds(name, f"Storage was the limit: {used}; {_device(busy, queue)}.", **figures)
     if limit:

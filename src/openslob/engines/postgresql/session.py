@@ -18,15 +18,18 @@ from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.plans import explain
 from openslob.engines.postgresql.rows import column_bytes
 from openslob.engines.postgresql.stop import STOP_KEY
-from openslob.engines.sql import read_sql
+from openslob.engines.sql import read_sql, read_statements
 from openslob.errors import SlobError
 from openslob.histogram import Histogram
 from openslob.method import OpKind
-from openslob.workload import CommitMode, RedoStress, Workload
+from openslob.workload import CommitMode, Pacing, RedoStress, Workload
 
 PACKAGE = "openslob.engines.postgresql"
 BUCKETS_A_KIND = 2000
 KINDS = (OpKind.SELECT, OpKind.UPDATE, OpKind.SCAN)
+# Histograms of the work loop: service time by kind; of a paced one then response time by kind, and late wake-ups.
+_WAKE_UPS = 2 * len(KINDS)
+PACED_HISTOGRAMS = _WAKE_UPS + 1
 NO_LIMIT = 2**62
 # Operations are numbered from 0: what this one writes comes only once in a session.
 _BEFORE_ALL = -1
@@ -36,7 +39,7 @@ STEP_ASIDE_PER_SESSION_S = 1e-4
 SHORTEST_SLEEP_S = 1e-3
 # Later than any run ends; a bigint of nanoseconds holds it.
 _NEVER_NS = 2**62
-_SLICE_PARAMETERS = ("first_op", "max_ops", "not_before_us", "until_us", "resume_us")
+_SLICE_PARAMETERS = ("first_op", "max_ops", "not_before_us", "until_us", "resume_us", "due_ns")
 _RESULT_COLUMNS = (
     *("began_us", "ended_us", "ops", "rows_read", "rows_updated", "rows_scanned"),
     *("sum_us", "max_us", "bucket", "bucket_count"),
@@ -60,15 +63,23 @@ def compose_slice(names: Names, schema: int, workload: Workload) -> sql.Composed
         sql.SQL("{} = fresh[{}]").format(sql.Identifier(column), sql.Literal(place))
         for place, column in enumerate(written_columns(workload), start=1)
     ]
+    paced = workload.is_paced
     return sql.SQL(read_sql(PACKAGE, "slice")).format(
         procedure=names.procedure(schema),
         nap=names.nap(),
+        histograms=sql.Literal(PACED_HISTOGRAMS if paced else len(KINDS)),
+        paced_wait=_piece("wait", names) if paced else sql.SQL(""),
+        paced_respond=_piece("respond", names) if paced else sql.SQL(""),
         cf1=names.cf1(schema),
         cf2=names.cf2(schema),
         hot_cf1=names.cf1(1),
         hot_cf2=names.cf2(1),
         assignments=sql.SQL(", ").join(assignments),
     )
+
+
+def _piece(name: str, names: Names) -> sql.Composed:
+    return sql.SQL(read_statements(PACKAGE, "paced")[name]).format(nap=names.nap())
 
 
 def slice_parameters(plan: SessionPlan) -> dict[str, Any]:
@@ -98,7 +109,10 @@ def slice_parameters(plan: SessionPlan) -> dict[str, Any]:
         "written_columns": len(written_columns(load)),
         "value_bytes": column_bytes(plan.block_size),
         "stop_key": STOP_KEY,
-        "step_aside": step_aside_s(load.total_sessions),
+        # Sessions with due times of their own do not begin together.
+        "step_aside": step_aside_s(load.total_sessions) if plan.interval_us is None else 0.0,
+        "interval_us": plan.interval_us or 0.0,
+        "poisson": load.pacing is Pacing.POISSON,
     }
 
 
@@ -110,12 +124,13 @@ def step_aside_s(sessions: int) -> float:
 
 def to_result(row: Mapping[str, Any]) -> SliceResult:
     """The procedure's row as a result."""
-    latency = {kind: Histogram() for kind in KINDS}
-    places: dict[OpKind, list[tuple[int, int]]] = {kind: [] for kind in KINDS}
+    paced = len(row["sum_us"]) == PACED_HISTOGRAMS
+    made = [Histogram() for _ in row["sum_us"]]
+    places: list[list[tuple[int, int]]] = [[] for _ in made]
     for place, count in zip(row["bucket"] or (), row["bucket_count"] or (), strict=True):
-        places[KINDS[place // BUCKETS_A_KIND]].append((place % BUCKETS_A_KIND, count))
-    for kind, sum_us, max_us in zip(KINDS, row["sum_us"], row["max_us"], strict=True):
-        latency[kind].add(places[kind], sum_us, max_us)
+        places[place // BUCKETS_A_KIND].append((place % BUCKETS_A_KIND, count))
+    for histogram, counted, sum_us, max_us in zip(made, places, row["sum_us"], row["max_us"], strict=True):
+        histogram.add(counted, sum_us, max_us)
     return SliceResult(
         start_ns=row["began_us"] * 1000,
         end_ns=row["ended_us"] * 1000,
@@ -124,7 +139,10 @@ def to_result(row: Mapping[str, Any]) -> SliceResult:
         rows_read=row["rows_read"],
         rows_updated=row["rows_updated"],
         rows_scanned=row["rows_scanned"],
-        latency=latency,
+        latency=dict(zip(KINDS, made, strict=False)),
+        response=dict(zip(KINDS, made[len(KINDS) :], strict=False)),
+        due_ns=row["due_ns"] if paced else None,
+        wake_ups=made[_WAKE_UPS] if paced else Histogram(),
     )
 
 
@@ -193,6 +211,7 @@ class PostgresSession:
             "not_before_us": order.not_before_ns // 1000,
             "until_us": order.until_ns // 1000,
             "resume_us": self._resume_us,
+            "due_ns": order.due_ns or 0,
         }
         with self._connection.cursor(row_factory=dict_row) as cursor:
             row = cursor.execute(call, parameters).fetchone()

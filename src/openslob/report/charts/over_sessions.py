@@ -8,8 +8,8 @@ from typing import Any
 import altair as alt
 
 from openslob.analyze.intervals import Estimate
-from openslob.analyze.lines import PointSet
-from openslob.report.charts.petals import SOUND, doubt, stretches
+from openslob.analyze.lines import RESPONSE_LATENCY, PointSet
+from openslob.report.charts.petals import SOUND, doubt, over, stretches
 from openslob.report.charts.picture import Panel, Picture, Table
 from openslob.report.charts.theme import Names, coloured, counted, dashed, faded, from_zero, picked, shaped, unit_of
 from openslob.report.format import MISSING, number
@@ -26,15 +26,16 @@ NOTES = ("Hollow points: a verdict fails. Bars: 95 % intervals.",)
 def latency_percentiles(points: PointSet) -> Picture:
     """Percentiles of the most frequent operation's latency over sessions."""
     chosen = tuple(PERCENTILES) if len(points.lines) <= FULL_LINES else FEW
-    rows = [row | {"percentile": PERCENTILES[name]} for name in chosen for row in session_rows(points, f"op_{name}")]
+    op = "op_response" if points.axes.latency == RESPONSE_LATENCY else "op"
+    rows = [row | {"percentile": PERCENTILES[name]} for name in chosen for row in session_rows(points, f"{op}_{name}")]
     shown = ", ".join(PERCENTILES[name] for name in chosen)
     return Picture(
         name="latency-percentiles",
-        title="Latency percentiles over sessions",
-        says=f"Latency of an operation ({shown}) over the number of sessions. {_ends(points, 'op_p99_us', 'p99')}",
-        panels=(_percentile_panel(rows),) if rows else (),
+        title=f"{'Latency' if op == 'op' else 'Response time'} percentiles over {over(points)}",
+        says=f"Latency of an operation ({shown}) over the number of {over(points)}. {_ends(points, f'{op}_p99_us', 'p99')}",
+        panels=(_percentile_panel(rows, over(points)),) if rows else (),
         notes=NOTES,
-        table=_table(points, {f"op_{name}": PERCENTILES[name] + " (µs)" for name in PERCENTILES}),
+        table=_table(points, {f"{op}_{name}": PERCENTILES[name] + " (µs)" for name in PERCENTILES}),
     )
 
 
@@ -46,9 +47,9 @@ def cpu(points: PointSet, names: Names | None = None) -> Picture:
     panels = {figure: rows for figure in figures if (rows := session_rows(points, figure))}
     return Picture(
         name="cpu",
-        title=f"CPU, and {names.label(per_cpu)}, over sessions",
+        title=f"CPU, and {names.label(per_cpu)}, over {over(points)}",
         says=" ".join(_ends(points, figure, names.label(figure)) for figure in figures),
-        panels=tuple(_panel(rows, figure, names) for figure, rows in panels.items()),
+        panels=tuple(_panel(rows, figure, names, over(points)) for figure, rows in panels.items()),
         notes=NOTES,
         table=_table(points, {figure: names.axis(figure) for figure in ("db_cpu_per_s", *figures)}),
         heights=dict.fromkeys(range(len(panels)), PANEL_HEIGHT),
@@ -59,7 +60,7 @@ def session_rows(points: PointSet, figure: str) -> list[Row]:
     """A row for each point that has ``figure``: session count, mean, ends of the interval, whether it is in doubt."""
     return [
         {
-            "line": line.label, "sessions": point.sessions, "value": estimate.mean, "low": estimate.low,
+            "line": line.label, "sessions": point.step, "value": estimate.mean, "low": estimate.low,
             "high": estimate.high, "doubt": doubt(point.failed), "stretch": stretch,
         }
         for line in points.lines
@@ -68,31 +69,32 @@ def session_rows(points: PointSet, figure: str) -> list[Row]:
     ]  # fmt: skip
 
 
-def _percentile_panel(rows: list[Row]) -> Panel:
+def _percentile_panel(rows: list[Row], along: str) -> Panel:
     lines, names = (list(dict.fromkeys(row[field] for row in rows)) for field in ("line", "percentile"))
     picks = [picked("line", "picked_line"), picked("percentile", "picked_percentile")]
     y = alt.Y("value:Q", title="latency of an operation (µs)", scale=_reach(rows))
-    base = _base(rows).encode(y=y, color=coloured("line", lines), **faded(*picks))
+    base = _base(rows, along).encode(y=y, color=coloured("line", lines), **faded(*picks))
     drawn = base.mark_line(strokeWidth=1.8).encode(
         strokeDash=dashed("percentile", names, outlined=True), detail=["line:N", "percentile:N", "stretch:N"]
     )
-    tips = [*_tips("latency (µs)"), alt.Tooltip("percentile:N", title="percentile")]
+    tips = [*_tips("latency (µs)", along), alt.Tooltip("percentile:N", title="percentile")]
     return alt.layer(_bars(base), drawn, *_dots(base, shaped("line", lines), tips)).add_params(*picks)
 
 
-def _panel(rows: list[Row], figure: str, names: Names) -> Panel:
+def _panel(rows: list[Row], figure: str, names: Names, along: str) -> Panel:
     lines = list(dict.fromkeys(row["line"] for row in rows))
     pick = picked("line", f"picked_{figure}")
     scale = alt.Scale(domain=[0, 100]) if unit_of(figure) == "%" else _reach(rows)
     y = alt.Y("value:Q", title=names.axis(figure), scale=scale)
-    base = _base(rows).encode(y=y, color=coloured("line", lines), **faded(pick))
+    base = _base(rows, along).encode(y=y, color=coloured("line", lines), **faded(pick))
     drawn = base.mark_line(strokeWidth=1.8).encode(strokeDash=dashed("line", lines), detail="stretch:N")
-    dots = _dots(base, shaped("line", lines), _tips(names.axis(figure)))
+    dots = _dots(base, shaped("line", lines), _tips(names.axis(figure), along))
     return alt.layer(_bars(base), drawn, *dots).add_params(pick)
 
 
-def _base(rows: list[Row]) -> alt.Chart:
-    base: alt.Chart = alt.Chart(alt.InlineData(values=rows)).encode(x=counted([row["sessions"] for row in rows]))
+def _base(rows: list[Row], along: str) -> alt.Chart:
+    x = counted([row["sessions"] for row in rows], along[:1].upper() + along[1:])
+    base: alt.Chart = alt.Chart(alt.InlineData(values=rows)).encode(x=x)
     return base
 
 
@@ -109,8 +111,8 @@ def _dots(base: alt.Chart, shape: alt.Shape, tips: list[alt.Tooltip]) -> list[al
     return [dots.encode(shape=shape, tooltip=tips) for dots in (sound, doubted)]
 
 
-def _tips(title: str) -> list[alt.Tooltip]:
-    figures = {"sessions": "sessions", "value": title, "low": "95 % interval from", "high": "to"}
+def _tips(title: str, along: str) -> list[alt.Tooltip]:
+    figures = {"sessions": along, "value": title, "low": "95 % interval from", "high": "to"}
     return [
         alt.Tooltip("line:N", title="line"),
         *(alt.Tooltip(f"{field}:Q", title=text, format=",.4~r") for field, text in figures.items()),
@@ -128,18 +130,18 @@ def _ends(points: PointSet, figure: str, label: str) -> str:
         known = [point for point in line.points if point.mean(figure) is not None]
         if known:
             first, last = known[0], known[-1]
-            course = f"{number(first.mean(figure))} with {first.sessions} to {number(last.mean(figure))} with"
-            parts.append(f"{line.label}: from {course} {last.sessions} sessions")
+            course = f"{number(first.mean(figure))} with {first.step:,g} to {number(last.mean(figure))} with"
+            parts.append(f"{line.label}: from {course} {last.at}")
     return f"{label}: {'; '.join(parts)}." if parts else f"{label}: not known."
 
 
 def _table(points: PointSet, columns: dict[str, str]) -> Table:
     rows = [
-        (line.label, str(point.sessions), *(_with_interval(point.figure(name)) for name in columns))
+        (line.label, f"{point.step:,g}", *(_with_interval(point.figure(name)) for name in columns))
         for line in points.lines
         for point in line.points
     ]
-    return Table(("line", "sessions", *columns.values()), tuple(rows))
+    return Table(("line", over(points), *columns.values()), tuple(rows))
 
 
 def _with_interval(estimate: Estimate) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import altair as alt
 
 from openslob.analyze.lines import Line, PointSet
-from openslob.analyze.points import Point
+from openslob.analyze.points import SESSIONS, Point
 from openslob.metrics import METRICS
 from openslob.report.charts.picture import Panel, Picture, Table
 from openslob.report.charts.theme import (
@@ -66,14 +66,14 @@ def petals(points: PointSet, throughput: str, names: Names | None = None) -> Pic
         title=f"Latency over {'MB/s' if unit == 'MB/s' else 'IOPS' if throughput in BY_RATE else unit}",
         says=_says(points, throughput, names),
         panels=(_panel(points, rows, throughput, names),) if rows else (),
-        notes=(_legend(rows), *missing(points, (throughput, latency))),
-        table=_table(rows, throughput, latency, names),
+        notes=(_legend(points, rows), *missing(points, (throughput, latency))),
+        table=_table(rows, throughput, latency, names, over(points)),
     )
 
 
-def _legend(rows: Sequence[Row]) -> str:
+def _legend(points: PointSet, rows: Sequence[Row]) -> str:
     bars = " Bars: 95 % intervals." if any(row[end] is not None for row in rows for end in ("x_low", "y_low")) else ""
-    return f"Numbers at the points: sessions.{bars}"
+    return f"Numbers at the points: {over(points)}.{bars}"
 
 
 def petal_rows(points: PointSet, throughput: str) -> list[Row]:
@@ -104,8 +104,9 @@ def missing(points: PointSet, figures: Sequence[str]) -> list[str]:
     told = []
     for line in points.lines:
         known = {order for _, order, _ in stretches(line, figures)}
-        counts = [str(point.sessions) for order, point in enumerate(line.points) if order not in known]
-        told += [f"No result: {line.label} with {', '.join(counts)} sessions."] if counts else []
+        counts = [f"{point.step:,g}" for order, point in enumerate(line.points) if order not in known]
+        what = "asked per second" if points.along != SESSIONS else "sessions"
+        told += [f"No result: {line.label} with {', '.join(counts)} {what}."] if counts else []
     return told
 
 
@@ -121,6 +122,13 @@ def arrow_rows(rows: Sequence[Row], logs: Mapping[str, bool]) -> list[Row]:
         | {f"{axis}_{end}": row[axis] for axis in "xy" for end, row in (("from", a), ("to", b))}
         for a, b in pairs
     ]
+
+
+def over(points: PointSet) -> str:
+    """What its lines run along, in words."""
+    if points.along == SESSIONS:
+        return "sessions"
+    return "operations/s asked" if points.along == "target_ops" else "block visits/s asked"
 
 
 def doubt(failed: Mapping[str, str]) -> str:
@@ -146,11 +154,11 @@ def _row(line: Line, point: Point, order: int, throughput: str, latency: str) ->
         return None
     colour, dash = told_by(line)
     return {
-        "line": line.label, "colour": colour, "dash": dash, "order": order, "sessions": point.sessions,
+        "line": line.label, "colour": colour, "dash": dash, "order": order, "sessions": point.step,
         "x": x.mean, "x_low": x.low, "x_high": x.high, "y": y.mean, "y_low": y.low, "y_high": y.high,
         "runs": len(point.record_ids), "doubt": doubt(point.failed),
         "fails": ", ".join(name.replace("_", " ") for name in point.failed) or "none",
-        "knee": line.shape.knee == point.sessions,
+        "knee": line.shape.knee == point.step,
         "end": order in (0, len(line.points) - 1),
     }  # fmt: skip
 
@@ -176,7 +184,7 @@ def _panel(points: PointSet, rows: list[Row], throughput: str, names: Names) -> 
             color=colour, strokeDash=dash, order="order:Q", detail=["line:N", "stretch:N"]
         ),
         _arrows(between, x_scale, y_scale, colour).encode(**faded(*picks)),
-        *_dots(base, colour, shape, _tooltips(throughput, points.axes.latency, names)),
+        *_dots(base, colour, shape, _tooltips(throughput, points, names)),
         _labels(base, colour, rows),
         *(_signed(base, shaped("sign", dashes, signs, two), sign) for sign in signs),
     ).add_params(*picks)
@@ -231,10 +239,11 @@ def _signed(base: alt.Chart, shape: alt.Shape, sign: Sign) -> alt.Chart:
     return drawn
 
 
-def _tooltips(throughput: str, latency: str, names: Names) -> list[alt.Tooltip]:
+def _tooltips(throughput: str, points: PointSet, names: Names) -> list[alt.Tooltip]:
+    latency = points.axes.latency
     return [
         alt.Tooltip("line:N", title="line"),
-        alt.Tooltip("sessions:Q", title="sessions"),
+        alt.Tooltip("sessions:Q", title=over(points)),
         alt.Tooltip("x:Q", title=names.axis(throughput), format=",.4~r"),
         alt.Tooltip("x_low:Q", title="from", format=",.4~r"),
         alt.Tooltip("x_high:Q", title="to", format=",.4~r"),
@@ -265,18 +274,18 @@ def _says(points: PointSet, throughput: str, names: Names) -> str:
 
 
 def _course(line: Line, throughput: str) -> str:
-    known = [(point.sessions, x) for point in line.points if (x := point.mean(throughput)) is not None]
+    known = [(point.at, x) for point in line.points if (x := point.mean(throughput)) is not None]
     if not known:
         return "nothing known."
     best = max(known, key=lambda each: each[1])
     unit = METRICS[throughput].unit
-    knee = f", knee at {line.shape.knee} sessions" if line.shape.knee else ""
+    knee = f", knee at {line.knee.at}" if line.knee else ""
     most = f"{quantity(best[1], unit if unit != '1/s' else '')}{'/s' if unit == '1/s' else ''}"
-    return f"at most {most} with {best[0]} sessions{knee}."
+    return f"at most {most} with {best[0]}{knee}."
 
 
-def _table(rows: Sequence[Row], throughput: str, latency: str, names: Names) -> Table:
-    head = ("line", "sessions", "runs", names.axis(throughput), "± 95 %", names.axis(latency), "± 95 %", "fails")
+def _table(rows: Sequence[Row], throughput: str, latency: str, names: Names, along: str) -> Table:
+    head = ("line", along, "runs", names.axis(throughput), "± 95 %", names.axis(latency), "± 95 %", "fails")
     return Table(head, tuple(_cells(row) for row in rows))
 
 
@@ -284,4 +293,4 @@ def _cells(row: Row) -> tuple[str, ...]:
     halves = [None if row[f"{axis}_high"] is None else row[f"{axis}_high"] - row[axis] for axis in "xy"]
     knee = " (knee)" if row["knee"] else ""
     figures = (number(row["x"]), number(halves[0]), number(row["y"]), number(halves[1]))
-    return (row["line"], f"{row['sessions']}{knee}", str(row["runs"]), *figures, row["fails"])
+    return (row["line"], f"{row['sessions']:,g}{knee}", str(row["runs"]), *figures, row["fails"])

@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from openslob.analyze.verdicts.conditions import MIN_BEYOND
-from openslob.histogram import bucket_of
+from openslob.histogram import Histogram, bucket_of
 from openslob.metrics import METRICS
 from openslob.record.model import RunRecord
 from openslob.report.charts import over_time as rows_of
@@ -65,13 +65,22 @@ def timeline(record: RunRecord, raw: RawSeries, names: Names | None = None) -> P
 
 def latency_histogram(record: RunRecord) -> Picture | None:
     """How long the operations took, by kind, with the percentiles marked; None when there were none."""
-    kinds = {kind: figures for kind, figures in record.latency.items() if figures.get("count")}
+    return _histograms("latency", "Latency of operations", record.latency)
+
+
+def response_histogram(record: RunRecord) -> Picture | None:
+    """The same from when they were due; None when the run had no rate."""
+    return _histograms("response", "Response time of operations, from when they were due", record.response)
+
+
+def _histograms(name: str, title: str, latency: Mapping[str, Mapping[str, Any]]) -> Picture | None:
+    kinds = {kind: figures for kind, figures in latency.items() if figures.get("count")}
     if not kinds:
         return None
     says = [f"{kind}: {_percentiles(figures)}" for kind, figures in kinds.items()]
     return Picture(
-        name="latency",
-        title="Latency of operations",
+        name=name,
+        title=title,
         says=f"Histogram of latencies. {'; '.join(says)}.",
         panels=tuple(_histogram(kind, figures) for kind, figures in kinds.items()),
         table=Table(
@@ -84,15 +93,26 @@ def latency_histogram(record: RunRecord) -> Picture | None:
 
 def heat_map(record: RunRecord, raw: RawSeries) -> Picture | None:
     """Latency over time as a map: a stall is a column that reaches up; None when nothing was recorded."""
+    return _heat_map("latency-over-time", "Latency over time", record, raw.latency)
+
+
+def response_map(record: RunRecord, raw: RawSeries) -> Picture | None:
+    """The same from when operations were due; None when the run had no rate."""
+    return _heat_map("response-over-time", "Response time over time", record, raw.response)
+
+
+def _heat_map(
+    name: str, title: str, record: RunRecord, latency: Mapping[str, Mapping[int, Histogram]]
+) -> Picture | None:
     length = record.window.load_seconds if record.window else 0.0
-    if not raw.latency or not length:
+    if not latency or not length:
         return None
     return Picture(
-        name="latency-over-time",
-        title="Latency over time",
-        says=f"Map of the latencies of {' and '.join(f'{kind}s' for kind in raw.latency)} over the time of the load.",
-        panels=tuple(_map(kind, rows_of.heat_cells(of_kind, length), length) for kind, of_kind in raw.latency.items()),
-        heights=dict.fromkeys(range(len(raw.latency)), MAP_HEIGHT),
+        name=name,
+        title=title,
+        says=f"Map of the latencies of {' and '.join(f'{kind}s' for kind in latency)} over the time of the load.",
+        panels=tuple(_map(kind, rows_of.heat_cells(of_kind, length), length) for kind, of_kind in latency.items()),
+        heights=dict.fromkeys(range(len(latency)), MAP_HEIGHT),
     )
 
 

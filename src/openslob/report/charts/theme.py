@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import altair as alt
 
+from openslob.analyze.points import RESPONSE_PREFIX
 from openslob.metrics import METRICS
 
 # Okabe and Ito (2008), without black and yellow, which are lost on a dark and on a white page; grey and violet instead.
@@ -41,6 +42,7 @@ _LATENCIES = {
     "p999_us": "p99.9 latency",
     "max_us": "longest",
 }
+_LATENCIES |= {RESPONSE_PREFIX + name: f"response time, {text}" for name, text in _LATENCIES.items()}
 _KINDS = {"op": "operation", "select": "select", "update": "update", "scan": "scan"}
 
 
@@ -138,12 +140,12 @@ def is_log(scale: alt.Scale) -> bool:
     return scale.to_dict().get("type") == "log"
 
 
-def counted(counts: Sequence[int]) -> alt.X:
-    """The axis of session counts: each doubling as wide as the last, a tick at every count that was measured."""
+def counted(counts: Sequence[float], title: str = METRICS["sessions"].label) -> alt.X:
+    """The axis of session counts, or of rates: each doubling as wide as the last, a tick at every one measured."""
     ticks = sorted(set(counts))
-    axis = alt.Axis(values=ticks, format="d", grid=True)
+    axis = alt.Axis(values=ticks, format="d" if all(tick == int(tick) for tick in ticks) else "~g", grid=True)
     scale = alt.Scale(type="log", base=2, domain=[ticks[0] / 1.15, ticks[-1] * 1.15]) if ticks else alt.Scale()
-    return alt.X("sessions:Q", title=METRICS["sessions"].label, scale=scale, axis=axis)
+    return alt.X("sessions:Q", title=title, scale=scale, axis=axis)
 
 
 def _scale(names: Sequence[str], values: Sequence[Any], signs: Sequence[Sign], of_signs: Sequence[Any]) -> alt.Scale:

@@ -5,19 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 
 from openslob.errors import SlobError
-from openslob.metrics import METRICS
 from openslob.record.model import RunRecord, Status
 from openslob.report import context, figures, raw_series
 from openslob.report.answers import physical
 from openslob.report.charts.picture import Table
-from openslob.report.charts.run import heat_map, latency_histogram, timeline
+from openslob.report.charts.run import (
+    heat_map,
+    latency_histogram,
+    response_histogram,
+    response_map,
+    timeline,
+)
 from openslob.report.charts.theme import Names
 from openslob.report.headline import headline
 from openslob.report.html.page import Page, Part, definitions, text_part, verdict_rows
-from openslob.report.reading import label, reason, shown, value
+from openslob.report.reading import figures_of, label, reason, shown, value
 
 _SECTIONS = (
-    figures.load_profile, figures.efficiency, figures.timed_events, figures.latencies, figures.object_io,
+    figures.load_profile, figures.pacing, figures.efficiency, figures.timed_events, figures.latencies,
+    figures.responses, figures.object_io,
     context.test, context.host, context.server, context.remarks,
 )  # fmt: skip
 
@@ -25,7 +31,13 @@ _SECTIONS = (
 def run_page(record: RunRecord, folder: Path) -> Page:
     """The page of the run in ``folder``. Raw files that are damaged are told on it, and the rest is shown."""
     raw, problem = _raw(record, folder)
-    pictures = (timeline(record, raw, Names(physical([record]))), latency_histogram(record), heat_map(record, raw))
+    latencies = (
+        latency_histogram(record),
+        response_histogram(record),
+        heat_map(record, raw),
+        response_map(record, raw),
+    )
+    pictures = (timeline(record, raw, Names(physical([record]))), *latencies)
     return Page(
         title=f"{record.name}: {_on_what(record)}",
         about=f"Run {record.id}, started {record.started_at.replace('T', ' ').removesuffix('Z')} UTC.",
@@ -65,7 +77,7 @@ def _status(record: RunRecord) -> str:
 def _figures(record: RunRecord) -> Part:
     rows = tuple(
         (label(record, name), shown(record, name), "" if value(record, name) is not None else reason(record, name))
-        for name in METRICS
+        for name in figures_of(record)
         if record.summary
     )
     return Part("Figures", table=Table(("figure", "value", "why it is not known"), rows))

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from openslob.analyze.compare import Comparison
-from openslob.analyze.lines import CACHED, PHYSICAL, Axes, Line, PointSet, axes_for, point_set
-from openslob.analyze.points import Point, Run
+from openslob.analyze.lines import CACHED, PHYSICAL, RESPONSE_LATENCY, Axes, Line, PointSet, axes_for, point_set
+from openslob.analyze.points import SESSIONS, Point, Run
 from openslob.analyze.usl import Scaling
 from openslob.metrics import METRICS
 from openslob.record.model import RunRecord, Status
@@ -15,7 +15,7 @@ from openslob.report import context
 from openslob.report.answers import figure_with_interval, physical, set_answers
 from openslob.report.charts.comparing import changes, tails
 from openslob.report.charts.over_sessions import cpu, latency_percentiles
-from openslob.report.charts.petals import petals
+from openslob.report.charts.petals import over, petals
 from openslob.report.charts.picture import Picture, Table
 from openslob.report.charts.theme import Names
 from openslob.report.comparison import summary
@@ -33,6 +33,7 @@ _POINT_FIGURES = (
 )  # fmt: skip
 _LAST = (context.test, context.host, context.server)
 _LATENCIES = ("op_p50_us", "op_p99_us")
+_RESPONSES = ("op_p50_us", "op_p99_us", "op_response_p50_us", "op_response_p99_us")
 
 
 def several_page(name: str, runs: Sequence[Run], problems: Sequence[str], comparison: Comparison | None = None) -> Page:
@@ -70,7 +71,7 @@ def point_sets(runs: Sequence[Run]) -> list[PointSet]:
     """The runs that read first, then those that find their blocks in the cache: their figures share no axes."""
     by_axes: dict[Axes, set[str]] = {PHYSICAL: set(), CACHED: set()}
     for line in point_set(runs).lines:
-        ids = by_axes[axes_for(line.points)]
+        ids = by_axes.setdefault(axes_for(line.points), set())
         ids.update(run for point in line.points for run in (*point.record_ids, *point.left_out))
     return [point_set([run for run in runs if run.record.id in ids], axes) for axes, ids in by_axes.items() if ids]
 
@@ -103,7 +104,7 @@ def _banners(records: Sequence[RunRecord], problems: Sequence[str]) -> list[str]
 
 def _pictures(points: PointSet, names: Names, is_one_of_two: bool) -> list[Picture]:
     """The pictures of a set of points; those of one of two sets say by their names and titles of which."""
-    reads = points.axes == PHYSICAL
+    reads = points.axes.throughput == PHYSICAL.throughput
     pictures = [
         petals(points, points.axes.throughput, names),
         *([petals(points, "pio_read_mb_per_s", names)] if reads else []),
@@ -112,7 +113,7 @@ def _pictures(points: PointSet, names: Names, is_one_of_two: bool) -> list[Pictu
     ]
     if not is_one_of_two:
         return pictures
-    kind = "reading" if reads else "cached"
+    kind = ("reading" if reads else "cached") + ("-paced" if points.axes.latency == RESPONSE_LATENCY else "")
     return [replace(each, name=f"{each.name}-{kind}", title=f"{each.title}: {kind} runs") for each in pictures]
 
 
@@ -142,7 +143,7 @@ def _lines(points: PointSet, names: Names) -> Part:
 
 def _line(line: Line) -> tuple[str, ...]:
     knee, peak, fit = line.knee, line.peak, line.scaling
-    limit = f"{line.exhausted.limit.resource} from {line.exhausted.sessions} sessions on" if line.exhausted else MISSING
+    limit = f"{line.exhausted.limit.resource} from {line.exhausted.at} on" if line.exhausted else MISSING
     law = (
         (number(fit.lambda_per_s), number(fit.sigma), number(fit.kappa), number(fit.r2))
         if isinstance(fit, Scaling)
@@ -156,21 +157,22 @@ def _line(line: Line) -> tuple[str, ...]:
 def _at(line: Line, point: Point | None) -> tuple[str, str]:
     if point is None:
         return MISSING, MISSING
-    return f"{point.sessions} sessions", figure_with_interval(point.figure(line.axes.throughput))
+    return point.at, figure_with_interval(point.figure(line.axes.throughput))
 
 
 def _points(points: PointSet, names: Names) -> Part:
+    latencies = _RESPONSES if points.axes.latency == RESPONSE_LATENCY else _LATENCIES
     head = (
         "line",
-        "sessions",
+        over(points),
         "runs",
-        *(names.axis(name) for name in (*_POINT_FIGURES, *_LATENCIES)),
+        *(names.axis(name) for name in (*_POINT_FIGURES, *latencies)),
         "verdicts that fail",
     )
     rows = tuple(
         (
-            line.label, str(point.sessions), str(len(point.record_ids)),
-            *(figure_with_interval(point.figure(name)) for name in (*_POINT_FIGURES, *_LATENCIES)),
+            line.label, f"{point.step:,g}", str(len(point.record_ids)),
+            *(figure_with_interval(point.figure(name)) for name in (*_POINT_FIGURES, *latencies)),
             ", ".join(map(spoken, point.failed)) or "none",
         )
         for line in points.lines
@@ -194,7 +196,9 @@ def _configuration(points: PointSet) -> Part:
     )
     sessions = ", ".join(str(count) for count in sorted({point.sessions for point in points.points}))
     common = tuple((spoken(name), _value(name, value)) for name, value in points.common.items())
-    table = Table(("parameter", "value"), (("sessions", sessions), *varied, *common))
+    asked = ", ".join(dict.fromkeys(point.at for point in points.points)) if points.along != SESSIONS else ""
+    rates = ((spoken(points.along), asked),) if asked else ()
+    table = Table(("parameter", "value"), (("sessions", sessions), *rates, *varied, *common))
     return Part("Configuration", ("What was varied stands first; the rest is the same in all runs.",), table)
 
 

@@ -3,15 +3,19 @@
 --           grows. So the sleep is cut into short pieces, each its own transaction.
 -- Versions: PostgreSQL 13 and later.
 -- Placeholder: nap, its name, quoted by the driver.
--- Parameters: until, when to wake up. Must be called where COMMIT is allowed.
--- Result:   none.
-CREATE OR REPLACE PROCEDURE {nap}(until timestamptz)
+-- Parameters: until, when to wake up; stop_key, the advisory lock that is held exclusively when the run shall stop;
+--             stopping, false. Must be called where COMMIT is allowed.
+-- Result:   stopping, true when the sleep was broken off because the run shall stop.
+CREATE OR REPLACE PROCEDURE {nap}(until timestamptz, stop_key bigint, INOUT stopping boolean)
 LANGUAGE plpgsql AS $nap$
 DECLARE
     piece CONSTANT float8 := 0.02;
 BEGIN
     WHILE clock_timestamp() < until LOOP
         COMMIT;
+        stopping := NOT pg_try_advisory_lock_shared(stop_key);
+        EXIT WHEN stopping;
+        PERFORM pg_advisory_unlock_shared(stop_key);
         PERFORM pg_sleep(least(date_part('epoch', until - clock_timestamp()), piece));
     END LOOP;
     COMMIT;

@@ -2,11 +2,13 @@
 --           COMMIT after every update, and returns what it did. The procedure is made once per schema and workload.
 -- Versions: PostgreSQL 15 and later (pg_stat_force_next_flush).
 -- Placeholders (identifiers, quoted by the driver): procedure; nap (nap.sql); cf1, cf2, the session's own tables; hot_cf1, hot_cf2,
---           schema 1's tables; assignments, the SET list over the array `fresh`.
+--           schema 1's tables; assignments, the SET list over the array `fresh`; paced_wait and paced_respond (paced.sql),
+--           nothing when the workload has no rate.
 -- Parameters: see the comments beside them. Moments are µs since the epoch by the server's clock.
 -- Result:   one row of the OUT parameters.
 -- Notes:    * Everything that must survive a slice is derived from the operation number, but for the random
---             generator, which lives in the session, and `resume_us`, the end of a sleep that a slice cut short.
+--             generator, which lives in the session, `resume_us`, the end of a sleep that a slice cut short, and
+--             `due_ns`, when the next operation is due.
 --           * A procedure with a SET clause may not COMMIT: plan settings are the session's (session.sql).
 --           * Latency is measured by two clock readings an operation; the bucket formula is histogram.py's.
 CREATE OR REPLACE PROCEDURE {procedure}(
@@ -37,16 +39,19 @@ CREATE OR REPLACE PROCEDURE {procedure}(
     value_bytes      int,          -- length of what it writes in each
     stop_key         bigint,       -- advisory lock that is held exclusively when the run shall stop
     step_aside       float8,       -- seconds to pause after the first operation of a common start; 0: none
+    interval_us      float8,       -- mean time between due times
+    poisson          boolean,      -- due times lie as independent users would come, not at even intervals
     INOUT resume_us  bigint,       -- end of a sleep that the slice before cut short
+    INOUT due_ns     bigint,       -- when the next operation is due, in ns since the epoch
     OUT began_us     bigint,       -- when the first operation could begin
     OUT ended_us     bigint,
     OUT ops          bigint,
     OUT rows_read    bigint,       -- rows the SELECTs returned
     OUT rows_updated bigint,
     OUT rows_scanned bigint,
-    OUT sum_us       float8[],     -- by kind: select, update, scan
+    OUT sum_us       float8[],     -- by histogram: service time of select, update, scan; of a paced session then paced.sql's
     OUT max_us       float8[],
-    OUT bucket       int[],        -- non-empty buckets, kind * 2000 + bucket number
+    OUT bucket       int[],        -- non-empty buckets, histogram * 2000 + bucket number
     OUT bucket_count int[]         -- their counts
 )
 LANGUAGE plpgsql AS $slice$
@@ -60,7 +65,8 @@ DECLARE
     updates_before CONSTANT bigint := (update_phase + first_op) * update_pct / 100 - update_phase * update_pct / 100;
     update_quota   bigint := (update_phase + first_op) * update_pct % 100;
     scan_quota     bigint := (scan_phase + first_op - updates_before) * scan_pct % 100;
-    counts         int[] := array_fill(0, ARRAY[3 * buckets_a_kind], ARRAY[0]);
+    histograms     CONSTANT int := {histograms};
+    counts         int[] := array_fill(0, ARRAY[histograms * buckets_a_kind], ARRAY[0]);
     kind           int;
     place          int;
     base           bigint := 1;
@@ -76,11 +82,15 @@ DECLARE
     ended_at       timestamptz;
     look_at        timestamptz;
     waited         boolean := false;
+    stopping       boolean := false;
+    first_due      CONSTANT timestamptz := to_timestamp(due_ns / 1e9::float8);
+    since_first    float8 := 0;    -- µs
+    due_at         timestamptz;
     t0             timestamptz;
     us             float8;
 BEGIN
     ops := 0; rows_read := 0; rows_updated := 0; rows_scanned := 0;
-    sum_us := ARRAY[0, 0, 0]; max_us := ARRAY[0, 0, 0];
+    sum_us := array_fill(0, ARRAY[histograms]); max_us := sum_us;
     IF began_at > clock_timestamp() THEN
         PERFORM pg_sleep(date_part('epoch', least(began_at, until) - clock_timestamp()));
         waited := step_aside > 0;
@@ -89,6 +99,7 @@ BEGIN
     ended_at := began_at;
     look_at := began_at + look_every;
     WHILE ended_at < until AND op < op_limit LOOP
+{paced_wait}
         IF special THEN
             hot := hot_schema_every > 0 AND (op + hot_schema_phase) % hot_schema_every = 0;
             IF hotspot_every > 0 AND (op + hotspot_phase) % hotspot_every = 0 THEN
@@ -156,6 +167,7 @@ BEGIN
         IF us > max_us[kind + 1] THEN
             max_us[kind + 1] := us;
         END IF;
+{paced_respond}
         op := op + 1;
 
         IF ended_at > look_at THEN
@@ -173,14 +185,16 @@ BEGIN
         END IF;
         IF think_every > 0 AND (op - 1 + think_phase) % think_every = 0 THEN
             resume_at := ended_at + (think_min + random() * (think_max - think_min)) * interval '1 second';
-            CALL {nap}(least(resume_at, until));
+            CALL {nap}(least(resume_at, until), stop_key, stopping);
             ended_at := clock_timestamp();
+            EXIT WHEN stopping;
         END IF;
     END LOOP;
     ops := op - first_op;
     began_us := date_part('epoch', began_at) * 1e6::float8;
     ended_us := date_part('epoch', ended_at) * 1e6::float8;
     resume_us := date_part('epoch', resume_at) * 1e6::float8;
+    due_ns := due_ns + round(since_first * 1000)::bigint;
     SELECT array_agg(n - 1), array_agg(c) INTO bucket, bucket_count
       FROM unnest(counts) WITH ORDINALITY AS filled(c, n) WHERE c > 0;
     -- Without this the counters of a slice may reach the shared statistics only with the next one.

@@ -1,0 +1,233 @@
+"""Every engine's sessions at a given rate: when operations begin, and what their latency counts."""
+
+import math
+import statistics
+import threading
+import time
+from itertools import pairwise
+
+import pytest
+
+from openslob.engines.base import SliceOrder
+from openslob.histogram import lower_edge_us
+from openslob.method import OpKind
+from openslob.run.plan import Phase, first_due_ns
+from openslob.units import NANOS
+
+pytestmark = pytest.mark.server
+
+MS = 1_000_000
+# A session may wake up late on a busy host, but not by as much as the waits that are looked for here.
+LATE_MS = 150
+
+
+def at_rate(subject, per_s, **parameters):
+    return subject.workload(target_ops=per_s, sessions=1, **parameters)
+
+
+class Paced:
+    """A session at work, from a begin on the server's clock."""
+
+    def __init__(self, subject, worked, workload, begin_in_ms=50):
+        self._session = worked.session
+        self.plan = subject.plan(workload)
+        self.begin_ns = subject.now_ns() + begin_in_ms * MS
+        self.due_ns = first_due_ns(self.plan, Phase("window", self.begin_ns, self.begin_ns))
+        self.ops = 0
+        self.results = []
+
+    def until(self, ms, max_ops=0):
+        """The next slice, which ends so long after the begin."""
+        order = SliceOrder(self.ops, self.begin_ns, self.begin_ns + ms * MS, max_ops, self.due_ns)
+        result = self._session.run_slice(order)
+        self.ops += result.ops
+        self.due_ns = result.due_ns
+        self.results.append(result)
+        return result
+
+    @property
+    def interval_ns(self):
+        return self.plan.interval_us * 1000
+
+
+@pytest.fixture
+def paced(subject):
+    def start(per_s, begin_in_ms=50, **parameters):
+        workload = at_rate(subject, per_s, **parameters)
+        context = subject.session(workload)
+        opened.append(context)
+        return Paced(subject, context.__enter__(), workload, begin_in_ms)
+
+    opened = []
+    yield start
+    for context in opened:
+        context.__exit__(None, None, None)
+
+
+def merged(results, name):
+    """Count, sum and greatest of all kinds in the histograms of results."""
+    histograms = [histogram for result in results for histogram in getattr(result, name).values()]
+    return (
+        sum(histogram.count for histogram in histograms),
+        sum(histogram.sum_us for histogram in histograms),
+        max(histogram.max_us for histogram in histograms),
+    )
+
+
+@pytest.mark.parametrize("per_s", [40, 333.3, 1500])
+def test_the_rate_is_kept_over_slices_to_a_percent(paced, per_s):
+    session = paced(per_s, update_pct=20)
+    for ms in (500, 1000, 1300, 2000):
+        session.until(ms)
+    assert session.ops == pytest.approx(2 * per_s, rel=0.01, abs=1)
+    first = first_due_ns(session.plan, Phase("window", session.begin_ns, 0))
+    assert session.due_ns == pytest.approx(first + session.ops * session.interval_ns, abs=5000)
+
+
+def test_nothing_begins_before_it_is_due(subject):
+    workload = at_rate(subject, 50, update_pct=100)
+    with subject.watching() as watch, subject.session(workload) as worked:
+        watch.clear()
+        session = Paced(subject, worked, workload)
+        session.until(500)
+        session.until(1000)
+        begun_us = [update.at_us for update in watch.updates()]
+    due_us = [session.begin_ns / 1000 + number * session.plan.interval_us for number in range(len(begun_us))]
+    assert len(begun_us) == session.ops
+    assert all(begun >= due - 2 for begun, due in zip(begun_us, due_us, strict=True))
+    late_us = [begun - due for begun, due in zip(begun_us, due_us, strict=True)]
+    assert statistics.median(late_us) < LATE_MS * 1000
+
+
+def test_each_operation_has_a_response_time_that_is_not_below_its_service_time(paced):
+    session = paced(400, update_pct=30, scan_pct=30)
+    session.until(700)
+    (result,) = session.results
+    assert {kind: histogram.count for kind, histogram in result.response.items()} == {
+        kind: histogram.count for kind, histogram in result.latency.items()
+    }
+    for kind in OpKind:
+        assert result.response[kind].sum_us >= result.latency[kind].sum_us > 0
+        assert result.response[kind].max_us >= result.latency[kind].max_us
+    assert result.busy_us == merged([result], "latency")[1]
+
+
+def test_operations_wait_for_one_that_is_late_and_their_response_counts_it(paced):
+    """The session gets its first slice half a second after its first operation was due."""
+    session = paced(100)
+    time.sleep(0.55)
+    session.until(1000)
+    count, total_us, longest_us = merged(session.results, "response")
+    assert count == session.ops == pytest.approx(100, abs=1)
+    assert 490_000 < longest_us < (500 + LATE_MS) * 1000
+    # 50 were due by then, on average 250 ms before.
+    assert total_us == pytest.approx(50 * 250_000, rel=0.4)
+    assert merged(session.results, "latency")[2] < LATE_MS * 1000
+
+
+def test_what_is_overdue_at_the_end_of_a_slice_is_left_to_the_next(paced):
+    """More is asked for than can be done: the due time falls behind, and the response time grows with it."""
+    session = paced(1_000_000)
+    first = session.until(300)
+    assert first.due_ns < first.end_ns - 100 * MS
+    assert first.end_ns <= session.begin_ns + (300 + LATE_MS) * MS
+    second = session.until(600)
+    assert session.ops == first.ops + second.ops
+    assert merged([second], "response")[2] >= merged([first], "response")[2] > 100_000
+    assert session.due_ns == pytest.approx(session.begin_ns + session.ops * session.interval_ns, abs=5000)
+
+
+def test_a_slice_ends_when_it_shall_though_nothing_is_due(paced):
+    session = paced(1)
+    first = session.until(300)
+    assert first.ops == 1
+    for ms in (500, 700):
+        result = session.until(ms)
+        assert (result.ops, result.first_op_ns) == (0, None)
+        assert 0 <= result.end_ns - session.begin_ns - ms * MS < LATE_MS * MS
+        assert session.due_ns == session.begin_ns + NANOS
+    assert session.until(1200).ops == 1
+
+
+def test_an_operation_limit_ends_a_slice(paced):
+    session = paced(200)
+    assert session.until(2000, max_ops=7).ops == 7
+    assert session.due_ns == pytest.approx(session.begin_ns + 7 * session.interval_ns, abs=5000)
+
+
+def test_intervals_of_a_poisson_process_have_the_mean_and_the_variance_of_one(paced):
+    """From the due times themselves, each the end of a slice of one operation."""
+    session = paced(5000, pacing="poisson", begin_in_ms=0)
+    dues = [session.due_ns]
+    for _ in range(600):
+        session.until(60_000, max_ops=1)
+        dues.append(session.due_ns)
+    intervals = [(after - before) / session.interval_ns for before, after in pairwise(dues)]
+    n = len(intervals)
+    assert min(intervals) >= 0
+    assert statistics.mean(intervals) == pytest.approx(1, abs=5 / math.sqrt(n))
+    # The variance of the estimated variance of an exponential distribution is 8/n.
+    assert statistics.variance(intervals) == pytest.approx(1, abs=5 * math.sqrt(8 / n))
+    assert statistics.median(intervals) == pytest.approx(math.log(2), abs=5 / math.sqrt(n))
+
+
+@pytest.mark.parametrize("pacing", ["uniform", "poisson"])
+def test_slicing_changes_neither_due_times_nor_operations(paced, pacing):
+    long, short = (paced(3000, pacing=pacing, update_pct=40, begin_in_ms=0) for _ in range(2))
+    long.until(60_000, max_ops=60)
+    for size in (1, 7, 22, 30):
+        short.until(60_000, max_ops=size)
+    assert long.due_ns - long.begin_ns == pytest.approx(short.due_ns - short.begin_ns, abs=5000)
+    for kind in OpKind:
+        assert sum(result.latency[kind].count for result in short.results) == long.results[0].latency[kind].count
+
+
+def test_late_wake_ups_are_told_where_they_are_timed(paced):
+    session = paced(100)
+    session.until(500)
+    (result,) = session.results
+    if not result.wake_ups.count:
+        pytest.skip("this engine does not time them")
+    assert result.wake_ups.count <= result.ops
+    waiting_us = merged([result], "response")[1] - merged([result], "latency")[1]
+    assert 0 < result.wake_ups.sum_us <= waiting_us + result.ops
+
+
+def test_a_stop_ends_the_slice_of_a_session_that_waits_for_its_next_operation(subject):
+    workload = at_rate(subject, 0.01)
+    stop = subject.engine.open_stop()
+    with subject.session(workload) as worked:
+        session = Paced(subject, worked, workload)
+        thread = threading.Thread(target=session.until, args=(60_000,))
+        thread.start()
+        try:
+            time.sleep(0.5)
+            begun = time.monotonic()
+            stop.request()
+            thread.join(30)
+            assert not thread.is_alive()
+            assert time.monotonic() - begun < 5
+        finally:
+            stop.close()
+            worked.session.cancel()
+            thread.join(30)
+    (result,) = session.results
+    assert result.ops == 1
+    assert session.due_ns == session.begin_ns + 100 * NANOS
+
+
+def test_a_session_without_a_rate_has_no_response_time(subject):
+    with subject.session(subject.workload()) as worked:
+        result = worked.run(max_ops=20)
+    assert result.due_ns is None
+    assert sum(histogram.count for histogram in result.response.values()) == 0
+    assert result.wake_ups.count == 0
+
+
+def test_response_times_fall_into_buckets_of_the_histogram(paced):
+    session = paced(100)
+    time.sleep(0.3)
+    result = session.until(400)
+    histogram = result.response[OpKind.SELECT]
+    assert lower_edge_us(max(histogram.counts)) <= histogram.max_us
+    assert lower_edge_us(max(histogram.counts) + 1) > histogram.max_us

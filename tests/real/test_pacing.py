@@ -1,0 +1,128 @@
+"""Runs at a given rate: a stall is in the response time, and what could not be reached is said."""
+
+import os
+import signal
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import psutil
+import pytest
+from running import Target, load, measured, rows_of, total, verdicts_of
+
+from openslob.report.text import render
+
+pytestmark = pytest.mark.server
+
+STALL_S = 2.0
+STALLED_RUN_S = 10
+PER_S = 100
+
+
+@pytest.fixture(scope="module")
+def server(make_server):
+    return make_server(name="paced")
+
+
+@pytest.fixture(scope="module")
+def engine(server):
+    return load(server)
+
+
+def reached(engine, results, **parameters):
+    """A run at a rate that a server with some CPU reaches; again if the host had none to spare at its end."""
+    for _ in range(4):
+        finished = measured(engine, results, **parameters)
+        if verdicts_of(finished.record)["rate_reached"].verdict == "holds":
+            break
+    return finished
+
+
+def figure(record, name):
+    return record.summary[name].value
+
+
+@dataclass
+class Stall:
+    """How long it took, once it is over."""
+
+    seconds: float = 0.0
+
+
+@contextmanager
+def stopped(main_pid):
+    """All processes of a server stand still within the block."""
+    main = psutil.Process(main_pid)
+    processes = [main, *main.children(recursive=True)]
+    stall, begun = Stall(), time.monotonic()
+    try:
+        for process in processes:
+            os.kill(process.pid, signal.SIGSTOP)
+        yield stall
+    finally:
+        for process in reversed(processes):
+            os.kill(process.pid, signal.SIGCONT)
+    stall.seconds = time.monotonic() - begun
+
+
+def test_a_stall_is_in_the_response_time_and_hardly_in_the_service_time(server, engine, tmp_path):
+    """Of 1,000 operations in 10 s about 200 come due while the server stands still for 2 s, at even distances.
+
+    The first of them waits 2 s and the last 0 s, so that the ten longest, 1 % of all, waited more than
+    2 s - 10 / 100 a second = 1.9 s: that is the honest p99. In service were at most as many as there are sessions, 4
+    of 1,000, so that the p99 of the service time knows nothing of the stall.
+    """
+    target = Target(server.status().url, tmp_path)
+    flags = {"target_ops": PER_S, "run_time": STALLED_RUN_S, "sessions": 4, "work_unit": 4, "update_pct": 10}
+    with target.running(**flags) as run:
+        run.wait_until_measured(slices=8)
+        with stopped(server.status().pid) as stall:
+            time.sleep(STALL_S)
+        code, stdout, stderr = run.end()
+    assert code == 0, stderr
+    record = target.record()
+    expected_us = (stall.seconds - 0.01 * STALLED_RUN_S) * 1e6
+    selects, service = record.response["select"], record.latency["select"]
+    assert selects["p99_us"] == pytest.approx(expected_us, abs=200_000)
+    assert selects["max_us"] == pytest.approx(stall.seconds * 1e6, abs=200_000)
+    assert service["p99_us"] < 500_000
+    assert figure(record, "ops_total") == pytest.approx(PER_S * STALLED_RUN_S, rel=0.01)
+    assert verdicts_of(record)["rate_reached"].verdict == "holds"
+    assert "(service time)" in stdout
+    assert "from when it was due (response time)" in stdout
+
+
+def test_a_rate_is_kept_to_a_percent_and_its_share_of_cpu_left_told(engine, tmp_path):
+    finished = reached(engine, tmp_path, target_iops=1000, sessions=3, work_unit=5, warmup=0.5, run_time=3)
+    record = finished.record
+    assert figure(record, "target_ops_per_s") == pytest.approx(200)
+    assert figure(record, "ops_total") == pytest.approx(600, rel=0.01)
+    verdicts = verdicts_of(record)
+    assert verdicts["rate_reached"].verdict == "holds"
+    assert verdicts["limit_found"].why.startswith("Not limited: the rate was given")
+    assert figure(record, "wake_up_late_us") > 0
+    responses = rows_of(finished.folder, "response.csv")
+    assert total(responses, "count") == total(rows_of(finished.folder, "latency.csv"), "count")
+    assert total(responses, "count") == figure(record, "ops_total")
+    text = render(record)
+    if figure(record, "ops_per_s") is not None:
+        assert "200 ops/s asked and reached" in text
+    assert "PACING, uniform" in text
+
+
+def test_what_could_not_be_reached_is_said(engine, tmp_path):
+    record = measured(engine, tmp_path, target_ops=10_000_000, sessions=2, work_unit=64, run_time=1.5).record
+    verdict = verdicts_of(record)["rate_reached"]
+    assert verdict.verdict == "fails"
+    # Nearly nothing of what was due was done, so that the oldest is from the begin of the window.
+    assert figure(record, "ops_not_begun_pct") > 90
+    assert figure(record, "backlog_s") == pytest.approx(1.5, rel=0.1)
+    assert "operations due in the window had not begun at its end, the oldest" in verdict.why
+    assert record.response["select"]["p50_us"] > 400_000
+
+
+def test_independent_users_come_by_chance_and_are_served(engine, tmp_path):
+    record = reached(engine, tmp_path, target_ops=200, pacing="poisson", sessions=2, work_unit=4, run_time=3).record
+    ops = figure(record, "ops_total")
+    assert ops == pytest.approx(600, abs=6 * 600**0.5)
+    assert verdicts_of(record)["rate_reached"].verdict == "holds"
