@@ -25,7 +25,10 @@ SHORTEST_INTERVAL_S = 0.5
 
 @dataclass(frozen=True)
 class Progress:
-    """What the live line shows: phase, seconds done of how many, and rates over the last interval (None: unknown)."""
+    """What the live line shows: phase, seconds done of how many, and rates over the last interval (None: unknown).
+
+    ``blocks_done`` of ``blocks_total``: how far sessions are that load data of their own.
+    """
 
     phase: str
     elapsed_s: float
@@ -34,6 +37,8 @@ class Progress:
     reads_per_s: float | None = None
     mean_us: float | None = None
     server_cpu: float | None = None
+    blocks_done: int | None = None
+    blocks_total: int = 0
 
 
 ProgressSink = Callable[[Progress], None]

@@ -13,16 +13,17 @@ from openslob.analyze.verdicts.conditions import (
 )
 from openslob.analyze.verdicts.limit import limit_found
 from openslob.analyze.verdicts.purpose import mode
-from openslob.analyze.verdicts.truth import counts_agree, errors, exact_mix, reads_reached_device, window
+from openslob.analyze.verdicts.truth import block_path, counts_agree, errors, exact_mix, reads_reached_device, window
 from openslob.record.measurement import Measurement
 from openslob.record.model import Verdict
 
-VERDICTS: tuple[Callable[[Measurement], Verdict], ...] = (
+VERDICTS: tuple[Callable[[Measurement], Verdict | None], ...] = (
     errors,
     window,
     counts_agree,
     exact_mix,
     reads_reached_device,
+    block_path,
     mode,
     data_in_place,
     driver_quiet,
@@ -34,5 +35,5 @@ VERDICTS: tuple[Callable[[Measurement], Verdict], ...] = (
 
 
 def judge(measurement: Measurement) -> tuple[Verdict, ...]:
-    """Every verdict on the run, in order."""
-    return tuple(verdict(measurement) for verdict in VERDICTS)
+    """Every verdict on the run, in order; one that gives None has nothing to judge in such a run."""
+    return tuple(found for verdict in VERDICTS if (found := verdict(measurement)))
