@@ -11,7 +11,7 @@ from openslob.report.format import table, wrapped
 from openslob.report.reading import REACHED_DEVICE
 
 _FIGURES = (
-    "pio_read_per_s", "lio_per_s", "db_cpu_per_s", "iops_per_db_cpu", "lio_per_db_cpu", "host_cpu_left_pct",
+    "pio_read_per_s", "lio_per_s", "block_visits_per_s", "db_cpu_per_s", "iops_per_db_cpu", "lio_per_db_cpu", "host_cpu_left_pct",
     "engine_read_latency_us", "select_mean_us", "select_p99_us", "update_mean_us",
 )  # fmt: skip
 
