@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -165,7 +166,18 @@ def test_the_difference_is_that_of_the_second_value_to_the_first():
     assert reads.pct == pytest.approx(20)
     # Welch: standard deviation 100 on both sides, three runs each, t(0.975, 4) = 2.776.
     assert reads.change_high - reads.change == pytest.approx(2.776 * 100 * (2 / 3) ** 0.5, rel=1e-3)
-    assert [each.name for each in found.mismatches] == ["block_path"]
+    assert found.mismatches == ()
+
+
+def test_what_else_is_not_the_same_is_told():
+    mixed = [run if run.parameters["block_path"] == "shared" else other_version(run) for run in runs()]
+    found = compare_values(mixed, Against("block_path", "shared", "local"))
+    assert [each.name for each in found.mismatches] == ["openslob_version"]
+    assert any("openslob_version" in line for line in tape_lines(found))
+
+
+def other_version(run):
+    return replace(run, record=run.record.model_copy(update={"openslob_version": "0"}))
 
 
 def test_a_value_without_runs_is_told():
@@ -204,6 +216,9 @@ def test_the_report_of_such_a_sweep_holds_them_against_each_other(tmp_path):
     page = page_for([("s", found.runs)], found.runs, found.folders, (), api.joined([found]).against)
     assert page.answers[0].startswith("B against A: better in")
     assert page.pictures[0].name == "changes"
+    (both,) = [part for part in page.parts if part.title == "Both sides"]
+    assert both.table.head[2:4] == ("block path shared", "block path local")
+    assert any(row[2:5] == ("20,000/s", "24,000/s", "+20.0 ± 1.1 %") for row in both.table.rows)
     assert page_for([("s", found.runs)], found.runs, found.folders, ()).pictures[0].name != "changes"
 
 
