@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from openslob.analyze import timeline
+from openslob.analyze.against import Against
 from openslob.analyze.lines import PointSet, point_set
 from openslob.analyze.points import ParameterValue, Run
 from openslob.errors import SlobError, UsageError
@@ -26,12 +27,16 @@ from openslob.record.sweep import SWEEP_FILE, find_sweeps, load_sweep, resolve_s
 
 @dataclass(frozen=True)
 class Results:
-    """Runs, in the order in which they began. ``folders`` are theirs; ``problems`` tell what could not be read."""
+    """Runs, in the order in which they began. ``folders`` are theirs; ``problems`` tell what could not be read.
+
+    ``against`` are the two values that a sweep holds against each other, where it does.
+    """
 
     name: str
     runs: tuple[Run, ...]
     folders: tuple[Path, ...]
     problems: tuple[str, ...] = ()
+    against: Against | None = None
 
     @property
     def records(self) -> tuple[RunRecord, ...]:
@@ -82,7 +87,8 @@ def joined(found: Sequence[Results]) -> Results:
     kept = sorted(runs.values(), key=lambda pair: (pair[0].record.started_at, pair[0].record.id))
     problems = tuple(problem for each in found for problem in each.problems)
     name = ", ".join(each.name for each in found)
-    return Results(name, tuple(run for run, _ in kept), tuple(folder for _, folder in kept), problems)
+    against = found[0].against if len(found) == 1 else None
+    return Results(name, tuple(run for run, _ in kept), tuple(folder for _, folder in kept), problems, against)
 
 
 def _named(name: str, results: Path) -> list[Path]:
@@ -103,7 +109,13 @@ def _loaded(place: Path) -> Results:
         raise UsageError(f"there are no records in {place}", problem or "`slob run` and `slob sweep` make them")
     runs = tuple(_run(path, record, given.get(path, {})) for path, record in read)
     problems = tuple(each.problem for each in found if each.record is None)
-    return Results(place.name or str(place), runs, tuple(path for path, _ in read), problems)
+    return Results(place.name or str(place), runs, tuple(path for path, _ in read), problems, _against(place))
+
+
+def _against(place: Path) -> Against | None:
+    """What the sweep in this folder holds against each other."""
+    record = load_sweep(place) if (place / SWEEP_FILE).is_file() else None
+    return Against(record.against, *record.values_against) if record and record.against else None
 
 
 def _given(place: Path) -> dict[Path, dict[str, ParameterValue]]:

@@ -258,6 +258,11 @@ class Workload(BaseModel):
             raise ValueError(
                 "DO_HOTSPOT needs HOTSPOT_MB and HOTSPOT_FREQUENCY above 0: nothing would go to the hot spot"
             )
+        if self.block_path is BlockPath.LOCAL and self.hot_schema_frequency:
+            raise ValueError(
+                "BLOCK_PATH=local gives every session tables of its own, and HOT_SCHEMA_FREQUENCY sends operations to "
+                "one that all share: only one of them can be"
+            )
         if self.target_ops and self.target_iops:
             raise ValueError("TARGET_OPS and TARGET_IOPS are both given: one rate is enough")
         return self
@@ -266,6 +271,20 @@ class Workload(BaseModel):
     def total_sessions(self) -> int:
         """Sessions in all."""
         return self.sessions or self.schemas * self.threads_per_schema
+
+    @property
+    def active_tables(self) -> int:
+        """Tables of SCALE blocks that are visited: each session's own on the local path, else the schemas worked on."""
+        if self.block_path is BlockPath.LOCAL:
+            return self.total_sessions
+        return min(self.schemas, self.total_sessions)
+
+    def private_blocks(self, block_size: int) -> int:
+        """Blocks that all sessions together load for themselves before a run; 0 on the shared path."""
+        if self.block_path is not BlockPath.LOCAL:
+            return 0
+        scanned = self.scan_table_sz.blocks(block_size) if self.scan_pct else 0
+        return self.total_sessions * (self.scale.blocks(block_size) + scanned)
 
     @property
     def rows_per_update(self) -> int:

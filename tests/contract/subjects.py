@@ -14,7 +14,7 @@ from importlib import import_module
 from openslob.engines.base import Engine, LoadResult, Session, SessionPlan, SliceOrder, SliceResult
 from openslob.record.measurement import EngineDelta
 from openslob.run.plan import session_plans
-from openslob.workload import DataSpec, Workload
+from openslob.workload import BlockPath, DataSpec, Workload
 
 SCALE = 512
 SCAN_ROWS = 10
@@ -65,6 +65,8 @@ class Subject(ABC):
         self.engine.install(workload)
         session = self.engine.open_session(self.plan(workload, number, tag))
         try:
+            if workload.block_path is BlockPath.LOCAL:
+                session.load_own(lambda _: None)
             session.prepare()
             yield Worked(session)
         finally:

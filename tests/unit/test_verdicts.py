@@ -36,6 +36,11 @@ def stated(mode, **overrides):
     return {"workload": made_up.workload(mode=mode), **overrides}
 
 
+def local_path(**overrides):
+    counted = {"private_visits": made_up.READ_REQUESTS, "shared_visits": 0.0, **overrides}
+    return {"workload": made_up.workload(block_path="local"), "engine": made_up.engine(**counted)}
+
+
 CACHED = made_up.engine(read_requests=10.0, read_bytes=10.0 * made_up.BLOCK)
 NO_UPDATES = made_up.engine(rows_updated=0.0, rows_updated_in_place=0.0)
 FEW_READS = made_up.engine(read_requests=999.0, read_bytes=999.0 * made_up.BLOCK)
@@ -109,6 +114,13 @@ CASES = [
         "no block device under the data",
     ),
     ("reads_reached_device", UNKNOWN, {"engine": made_up.engine(read_bytes=None)}, "read_bytes was not measured"),
+    ("reads_reached_device", FAILS, {"file_system": "tmpfs"}, "on tmpfs, memory-speed storage"),
+    ("reads_reached_device", HOLDS, {"file_system": "ext4"}, "100.0 %"),
+    ("block_path", HOLDS, local_path(), "960,000 went through the sessions' private memory and 0 through the shared"),
+    ("block_path", HOLDS, local_path(shared_visits=960.0), "and 960 through the shared cache"),
+    ("block_path", FAILS, local_path(shared_visits=961.0), "and 961 through the shared cache"),
+    ("block_path", FAILS, local_path(private_visits=959_999.0), "959,999 went through the sessions'"),
+    ("block_path", UNKNOWN, local_path(private_visits=None), "private_visits was not measured"),
     ("mode", UNKNOWN, {}, "looks like pio"),
     ("mode", UNKNOWN, {"engine": replace(CACHED, write_bytes=500.0 * MIB)}, "looks like lio"),
     ("mode", UNKNOWN, {"engine": replace(CACHED, write_bytes=50.0 * MIB)}, "looks like redo"),
@@ -216,6 +228,10 @@ def test_every_verdict_is_tested_for_each_outcome_it_can_have():
     names = {verdict.__name__ for verdict in VERDICTS}
     # Whether a session was lost is always known.
     assert tested == {(name, outcome) for name in names for outcome in Holds} - {("errors", UNKNOWN)}
+
+
+def test_the_path_is_judged_only_where_one_of_its_own_was_asked_for():
+    assert "block_path" not in {found.name for found in judge(made_up.measurement())}
 
 
 def test_a_run_without_operations_holds_nothing_but_that_no_session_was_lost():

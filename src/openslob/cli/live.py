@@ -44,6 +44,8 @@ def describe(progress: Progress) -> str:
     """One line: phase, time, rates."""
     of = f" of {progress.total_s:.0f}" if progress.total_s else ""
     parts = [f"{progress.phase} {progress.elapsed_s:.0f}{of} s" if progress.phase == "window" else progress.phase]
+    if progress.blocks_done is not None:
+        parts.append(f"{progress.blocks_done:,} of {progress.blocks_total:,} blocks")
     if progress.ops_per_s is not None:
         asked = f" of {progress.wanted_per_s:,.0f}" if progress.wanted_per_s is not None else ""
         parts.append(f"{progress.ops_per_s:,.0f}{asked} ops/s")

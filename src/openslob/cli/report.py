@@ -45,7 +45,9 @@ def report(
 
     sides = [(wanted, api.joined([api.find(each, results) for each in wanted.split(",")])) for wanted in records]
     found = api.joined([side for _, side in sides])
-    page = page_for([(name, side.runs) for name, side in sides], found.runs, found.folders, found.problems)
+    page = page_for(
+        [(name, side.runs) for name, side in sides], found.runs, found.folders, found.problems, found.against
+    )
     file = output or default_file(found.folders)
     write_whole(file, render_page(page))
     pngs = save_all(page.pictures, png_dir, "png") if png_dir else []

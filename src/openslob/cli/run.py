@@ -16,6 +16,7 @@ from openslob.record.model import Holds, RunRecord, Status
 from openslob.report.format import printable
 from openslob.report.text import render
 from openslob.run import runner
+from openslob.workload import BlockPath
 
 RESULTS = Annotated[Path, typer.Option(envvar="SLOB_RESULTS", metavar="DIR", help="Where records lie.")]
 NAME = Annotated[str, typer.Option(help="What to call the run.")]
@@ -52,8 +53,9 @@ def run(
 
 
 def required_of(resolved: Resolved, require: list[str] | None) -> list[str]:
-    """Names of the verdicts that were asked for; stating a mode asks for its proof."""
-    return [*(require or ()), *(["mode"] if resolved.workload.mode else ())]
+    """Names of the verdicts that were asked for; stating a mode or a path of its own asks for its proof."""
+    private = resolved.workload.block_path is BlockPath.LOCAL
+    return [*(require or ()), *(["mode"] if resolved.workload.mode else ()), *(["block_path"] if private else ())]
 
 
 def judge(record: RunRecord, required: list[str]) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from json import dumps
 from pathlib import Path
 from typing import Annotated
 
@@ -23,7 +25,8 @@ from openslob.disk import existing_parent
 from openslob.engines.registry import servers_place
 from openslob.errors import SlobError, UsageError, VerdictError
 from openslob.record.model import Status
-from openslob.record.sweep import SearchRecord, SweepFolder, SweepRecord, load_sweep, resolve_sweep
+from openslob.record.sweep import SearchRecord, SweepFolder, SweepRecord, Value, load_sweep, resolve_sweep
+from openslob.report.format import pairs
 from openslob.report.sweep_text import render_plan, render_sweep
 from openslob.report.text import render
 from openslob.run.observer import ProgressSink
@@ -32,10 +35,21 @@ from openslob.sweep.ask import new_sweep, unfinished_like
 from openslob.sweep.execute import Execution
 from openslob.sweep.place import server_grid
 from openslob.sweep.plan import Step, steps
+from openslob.sweep.ready import ready_names, ready_sweep
 
-NAME = Annotated[str, typer.Option(help="What to call the sweep.")]
+NAME = Annotated[str | None, typer.Option(help="What to call the sweep; default: sweep, or that of --ready.")]
+READY = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="A ready-made sweep; flags are stronger than it. list: which there are."),
+]
+AGAINST = Annotated[
+    str | None,
+    typer.Option(metavar="PARAMETER", help="Compare the two values of this parameter, such as block-path."),
+]
 GRID = Annotated[Path | None, typer.Option("--grid", metavar="FILE", help="A TOML file with tables grid and server.")]
-REPEATS = Annotated[int, typer.Option(min=1, help="How often each point is run, in shuffled rounds.")]
+REPEATS = Annotated[
+    int | None, typer.Option(min=1, help="How often each point is run, in shuffled rounds; default: 1.")
+]
 STEADY = Annotated[
     float | None,
     typer.Option("--until-steady", min=1, metavar="S", help="Warm up until throughput is steady, so long at the most."),
@@ -54,14 +68,19 @@ RESUME = Annotated[
 NEW = Annotated[bool, typer.Option("--new", help="Begin anew, even if the same sweep was left unfinished.")]
 JSON = Annotated[bool, typer.Option("--json", help="Print the sweep's record as JSON.")]
 
+# What --ready takes beside names.
+LIST = "list"
+
 
 @with_several
 def sweep(
     several: Several,
-    name: NAME = "sweep",
+    name: NAME = None,
     results: RESULTS = Path("results"),
     grid: GRID = None,
-    repeats: REPEATS = 1,
+    ready: READY = None,
+    against: AGAINST = None,
+    repeats: REPEATS = None,
     until_steady: STEADY = None,
     find_max_iops_under: UNDER = None,
     at: AT = "p99",
@@ -75,9 +94,13 @@ def sweep(
 
     Example: slob sweep --sessions 1,2,4,8,16,32 --update-pct 0,10,20 --run-time 10 --repeats 3
     """
+    if ready == LIST:
+        print(_ready_list(json))
+        return
     search = _search(find_max_iops_under, at, most_sessions) if find_max_iops_under else None
     path = _resumed(resume, results, several) if resume else None
-    record = load_sweep(path) if path else _asked(several, name, grid, repeats, until_steady, search)
+    asked = _Asked(name or ready or "sweep", _file(grid, ready), against, repeats, until_steady, search)
+    record = load_sweep(path) if path else _record(several, asked)
     if not path and not new:
         path = unfinished_like(record, results)
     if dry_run:
@@ -94,21 +117,54 @@ def _search(under: str, at: str, most: int) -> SearchRecord:
     return SearchRecord(limit_us=parse_latency_us(under), at=at, most_sessions=most)
 
 
-def _asked(
-    several: Several,
-    name: str,
-    grid: Path | None,
-    repeats: int,
-    until_steady: float | None,
-    search: SearchRecord | None,
-) -> SweepRecord:
+def _ready_list(json: bool) -> str:
+    about = {name: ready_sweep(name).about for name in ready_names()}
+    if json:
+        return dumps(about, indent=1)
+    return "\n".join(pairs(list(about.items())))
+
+
+def _file(grid: Path | None, ready: str | None) -> SweepFile:
+    if grid and ready:
+        raise UsageError("--grid and --ready are both sweep files: one is enough")
+    return ready_sweep(ready) if ready else read_sweep_file(grid) if grid else SweepFile()
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What the flags of this command alone say, and the sweep file."""
+
+    name: str
+    file: SweepFile
+    against: str | None
+    repeats: int | None
+    until_steady: float | None
+    search: SearchRecord | None
+
+    def compared(self, varied: Mapping[str, tuple[Value, ...]]) -> str | None:
+        """The parameter whose two values are compared; a flag may have left the file's with more or fewer."""
+        if self.against:
+            return self.against.replace("-", "_")
+        return self.file.against if len(varied.get(self.file.against or "", ())) == 2 else None
+
+
+def _record(several: Several, asked: _Asked) -> SweepRecord:
     """The sweep that the flags and files ask for, yet to be run; a flag is stronger than the sweep file."""
-    file = read_sweep_file(grid) if grid else SweepFile({}, {})
+    file = asked.file
     texts = {**file.grid, **{name: split(text) for name, text in several.texts.items()}}
-    servers = {**file.server, **{name: split(text) for name, text in several.servers.items()}}
+    servers = server_grid({**file.server, **{name: split(text) for name, text in several.servers.items()}})
     found = resolve_grid(texts, several.config, os.environ)
-    target = several.target.shown
-    record = new_sweep(name, target, found, server_grid(servers), repeats, until_steady, search)
+    record = new_sweep(
+        asked.name,
+        several.target.shown,
+        found,
+        servers,
+        asked.repeats or file.repeats or 1,
+        asked.until_steady,
+        asked.search,
+        asked.compared({**servers, **found.values}),
+        file.figures,
+    )
     for note in record.notes:
         tell(note)
     return record

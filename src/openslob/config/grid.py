@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from openslob.config.parameters import by_slob_name, parameters, shown
 from openslob.config.resolve import resolve
 from openslob.errors import UsageError
+from openslob.metrics import METRICS
 from openslob.workload import Workload
 
 Texts = Mapping[str, Sequence[str]]
 # Tables of a sweep file.
-GRID, SERVER = "grid", "server"
+SWEEP, GRID, SERVER = "sweep", "grid", "server"
 
 
 @dataclass(frozen=True)
@@ -32,10 +33,18 @@ class Grid:
 
 @dataclass(frozen=True)
 class SweepFile:
-    """A sweep file's tables: texts of each parameter's values. ``server`` is by the names of the server's flags."""
+    """A sweep file's tables: texts of each parameter's values. ``server`` is by the names of the server's flags.
 
-    grid: Texts
-    server: Texts
+    ``about`` says what the sweep is for; ``repeats`` is None when the file does not say; ``against`` is the parameter
+    whose two values are to be compared; ``figures`` are names of the registry to be shown with every point.
+    """
+
+    grid: Texts = field(default_factory=dict)
+    server: Texts = field(default_factory=dict)
+    about: str = ""
+    repeats: int | None = None
+    against: str | None = None
+    figures: tuple[str, ...] = ()
 
 
 def split(text: str) -> list[str]:
@@ -65,7 +74,7 @@ def resolve_grid(texts: Texts, config: Path | None, environment: Mapping[str, st
 def read_sweep_file(path: Path) -> SweepFile:
     """A TOML file with a ``[grid]`` of workload parameters and a ``[server]`` of server parameters, lists or single.
 
-    UsageError for anything else in it.
+    A table ``[sweep]`` may hold the other fields of `SweepFile`. UsageError for anything else in it.
     """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -73,11 +82,28 @@ def read_sweep_file(path: Path) -> SweepFile:
         raise UsageError(f"the sweep file {path} can't be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: {error}") from None
-    strange = next((key for key in content if key not in (GRID, SERVER) or not isinstance(content[key], dict)), None)
+    tables = (SWEEP, GRID, SERVER)
+    strange = next((key for key in content if key not in tables or not isinstance(content[key], dict)), None)
     if strange:
-        raise UsageError(f"{path}: {strange} is not known here", f"a sweep file has [{GRID}] and [{SERVER}]")
+        raise UsageError(f"{path}: {strange} is not known here", f"a sweep file has [{'], ['.join(tables)}]")
     grid = {_field(key, path): values for key, values in _texts(content.get(GRID, {}), path).items()}
-    return SweepFile(grid, {key.replace("-", "_"): v for key, v in _texts(content.get(SERVER, {}), path).items()})
+    server = {key.replace("-", "_"): v for key, v in _texts(content.get(SERVER, {}), path).items()}
+    return replace(_about(content.get(SWEEP, {}), path), grid=grid, server=server)
+
+
+def _about(table: Mapping[str, Any], path: Path) -> SweepFile:
+    kinds = {"about": str, "repeats": int, "against": str, "figures": list}
+    for key, value in table.items():
+        if not isinstance(value, kinds.get(key, ())):
+            known = ", ".join(kinds)
+            raise UsageError(f"{path}: {key} in [{SWEEP}] is not known, or not of its kind", f"known are {known}")
+    if table.get("repeats", 1) < 1:
+        raise UsageError(f"{path}: repeats in [{SWEEP}] is below 1")
+    figures = tuple(map(str, table.get("figures", ())))
+    unknown = next((name for name in figures if name not in METRICS), None)
+    if unknown:
+        raise UsageError(f"{path}: {unknown} is no figure", "docs/figures.md lists them")
+    return replace(SweepFile(), **{**table, "figures": figures})
 
 
 def _field(key: str, path: Path) -> str:

@@ -153,6 +153,12 @@ class SliceResult:
 class Session(Protocol):
     """One connection that runs the work loop. Used by one thread, but `cancel` may come from another."""
 
+    def load_own(self, wrote_blocks: Callable[[int], None]) -> None:
+        """Make and verify the session's own copy of its tables; before `prepare`, on the local path only.
+
+        ``wrote_blocks`` hears of every batch and step (0: no block, but a step done); what it raises ends the load.
+        """
+
     def prepare(self) -> None:
         """Set the session up (settings, plans, caches, seed), so that the first operation costs what the others do."""
 

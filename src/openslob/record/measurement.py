@@ -29,7 +29,9 @@ class EngineDelta:
     """What the engine's counters say of an interval, in the product's terms; None is not known, with a reason.
 
     Times are µs. ``rows_read`` counts rows fetched through the test tables' index, updates' look-ups included.
-    ``wait_means_us`` gives the mean of those wait events that the engine times itself.
+    ``shared_visits`` and ``private_visits`` are the test tables' blocks, without those of indexes, that were asked of
+    the shared cache and of sessions' private memory. ``wait_means_us`` gives the mean of those wait events that the
+    engine times itself.
     """
 
     logical_reads: float | None = None
@@ -49,6 +51,8 @@ class EngineDelta:
     rows_updated_in_place: float | None = None
     checkpoints: float | None = None
     maintenance: float | None = None
+    shared_visits: float | None = None
+    private_visits: float | None = None
     by_object: Mapping[str, ObjectIo] = field(default_factory=dict)
     wait_means_us: Mapping[str, float] = field(default_factory=dict)
     unknown: Mapping[str, str] = field(default_factory=dict)
@@ -175,9 +179,9 @@ class TimelinePoint:
 class Measurement:
     """Everything one run measured. ``waits`` counts samples by event; ``wait_samples`` is how often was looked.
 
-    ``blocks_before`` and ``blocks_after`` are the test tables' sizes; ``local``: the server is on this host.
-    ``latency`` is service time; ``response``, time from when an operation was due, and ``schedule`` are there of a run
-    at a given rate.
+    ``blocks_before`` and ``blocks_after`` are the test tables' sizes; ``local``: the server is on this host;
+    ``file_system`` is the kind its data lie on, None when that is not known. ``latency`` is service time;
+    ``response``, time from when an operation was due, and ``schedule`` are there of a run at a given rate.
     """
 
     workload: Workload
@@ -194,6 +198,7 @@ class Measurement:
     timeline: Sequence[TimelinePoint]
     direct_io: bool | None
     local: bool
+    file_system: str | None = None
     blocks_before: int | None = None
     blocks_after: int | None = None
     errors: Sequence[str] = ()

@@ -116,7 +116,8 @@ class SweepRecord(_Plain):
     name, ``server_grid`` those of the managed server by the name of `ServerSpec`'s field. ``server`` is the managed
     target as it was before the sweep, so that it can be left so. ``seed`` is that of the shuffle. ``steady_limit_s``
     is the longest warm-up when it shall last until the throughput is steady, else None. ``status`` is interrupted
-    while anything is pending, failed when a point failed or was skipped.
+    while anything is pending, failed when a point failed or was skipped. ``against`` names the parameter of ``grid`` or
+    ``server_grid`` whose two values are compared, ``figures`` what of the registry is shown with every point.
     """
 
     sweep_version: int = SWEEP_VERSION
@@ -135,6 +136,8 @@ class SweepRecord(_Plain):
     seed: int
     steady_limit_s: float | None = None
     search: SearchRecord | None = None
+    against: str | None = None
+    figures: tuple[str, ...] = ()
     points: tuple[SweepPoint, ...] = ()
     estimated_s: float | None = None
     estimated_bytes: float | None = None
@@ -144,6 +147,11 @@ class SweepRecord(_Plain):
     def pending(self) -> tuple[SweepPoint, ...]:
         """The points still to be run, in their order."""
         return tuple(point for point in self.points if point.state is PointState.PENDING)
+
+    @property
+    def values_against(self) -> tuple[Value, ...]:
+        """The two values of ``against``, the one that is compared with first; empty when nothing is compared."""
+        return {**self.server_grid, **self.grid}[self.against] if self.against else ()
 
     @property
     def counts(self) -> Mapping[PointState, int]:

@@ -137,12 +137,14 @@ def _mismatches(comparison: Comparison) -> list[str]:
 
 def _value_table(rows: Mapping[str, Difference], physical: bool) -> list[str]:
     head = ("figure", "A", "B", *_CHANGE_HEAD)
-    return table(head, [(figure_label(name, physical), *_values_of(one), *_change(one)) for name, one in rows.items()])
+    return table(
+        head, [(figure_label(name, physical), *value_cells(one), *change_cells(one)) for name, one in rows.items()]
+    )
 
 
 def _mean_table(rows: Mapping[str, Difference], physical: bool) -> list[str]:
     head = ("mean over the points", *_CHANGE_HEAD[:-1])
-    return table(head, [(figure_label(name, physical), *_change(one)[:-1]) for name, one in rows.items()])
+    return table(head, [(figure_label(name, physical), *change_cells(one)[:-1]) for name, one in rows.items()])
 
 
 def _point_table(comparison: Comparison, physical: bool) -> list[str]:
@@ -152,7 +154,7 @@ def _point_table(comparison: Comparison, physical: bool) -> list[str]:
     for figure in (axes.throughput, axes.latency):
         rows = [(pair.label, one) for pair in comparison.pairs if (one := _of(pair, figure))]
         head = (figure_label(rows[0][1].figure, physical) if rows else figure, "A", "B", *_CHANGE_HEAD)
-        lines += ["", *table(head, [(label, *_values_of(one), *_change(one)) for label, one in rows])]
+        lines += ["", *table(head, [(label, *value_cells(one), *change_cells(one)) for label, one in rows])]
     return lines
 
 
@@ -161,7 +163,7 @@ def _of(pair: Pair, figure: str) -> Difference | None:
     return pair.differences.get(f"{pair.a.main_kind}_{at}" if kind == "op" else figure)
 
 
-def _change(one: Difference) -> tuple[str, str, str]:
+def change_cells(one: Difference) -> tuple[str, str, str]:
     """Change with its interval, whether a difference is shown, and how many runs a side would show a small one."""
     in_points = one.unit == "%" and one.change is not None
     unit = "pt" if in_points else "%"
@@ -189,7 +191,8 @@ def _needed(one: Difference) -> str:
     return f"{MOST_REPEATS}+" if one.repeats_needed == MOST_REPEATS else str(one.repeats_needed)
 
 
-def _values_of(one: Difference) -> tuple[str, str]:
+def value_cells(one: Difference) -> tuple[str, str]:
+    """Both means with their unit."""
     return figure_text(one.a.mean, one.unit), figure_text(one.b.mean, one.unit)
 
 

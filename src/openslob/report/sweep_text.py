@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from openslob.analyze.against import Against, compare_values
 from openslob.analyze.intervals import Estimate
 from openslob.analyze.lines import RESPONSE_LATENCY, Axes, Line, PointSet, point_set
 from openslob.analyze.points import SESSIONS, Point, Run
+from openslob.errors import UsageError
 from openslob.metrics import METRICS
 from openslob.record.sweep import PointState, SweepRecord, Value, shown_parameter
+from openslob.report.answers import figure_with_interval
 from openslob.report.format import MISSING, micros, number, pairs, percent, size, table, wrapped
+from openslob.report.tape import tape_lines
 from openslob.units import format_duration
 
 OP_PERCENTILES = ("op_p50_us", "op_p99_us")
@@ -36,8 +40,8 @@ def render_sweep(record: SweepRecord, runs: Sequence[Run]) -> str:
     if runs:
         found = point_set(runs)
         for line in found.lines:
-            lines += ["", *_line(line, found)]
-        lines += ["", *_doubts(found.points)]
+            lines += ["", *_line(line, found), *_figures(line, record.figures)]
+        lines += [*_compared(record, runs), "", *_doubts(found.points)]
     lines += ["", *_ends(record)]
     return "\n".join(lines).lstrip("\n") + "\n"
 
@@ -64,6 +68,28 @@ def _line(line: Line, found: PointSet) -> list[str]:
     heads |= {"op p50": "resp p50", "op p99": "resp p99", "latency": "response"} if paced else {}
     head = f"{line.label}, {METRICS[found.axes.throughput].label.lower()}: {_shape(line, found.axes)}"
     return [*wrapped(head), *table(tuple(heads.get(name, name) for name in _COLUMNS), rows, ends_in_text=True)]
+
+
+def _figures(line: Line, names: Sequence[str]) -> list[str]:
+    """A table of further figures, each with half of its interval where that is known."""
+    if not names:
+        return []
+    rows = [
+        (str(point.sessions), *(figure_with_interval(point.figure(name)) for name in names)) for point in line.points
+    ]
+    head = [f"{METRICS[name].label}, {METRICS[name].unit}" for name in names]
+    return ["", *table(("sessions", *head), rows)]
+
+
+def _compared(record: SweepRecord, runs: Sequence[Run]) -> list[str]:
+    """The two values that the sweep holds against each other."""
+    if not record.against:
+        return []
+    try:
+        found = compare_values(runs, Against(record.against, *record.values_against))
+    except UsageError as error:
+        return ["", *wrapped(f"! Nothing is compared: {error}", later="  ")]
+    return ["", *tape_lines(found, record.figures)]
 
 
 def _shape(line: Line, axes: Axes) -> str:

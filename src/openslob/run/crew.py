@@ -12,7 +12,8 @@ from openslob.errors import SlobError
 from openslob.run.interrupt import Interrupt
 from openslob.run.plan import Phase
 from openslob.run.samplers import Reading
-from openslob.run.worker import Lost, PhaseDone, Ready, Report, Worker
+from openslob.run.worker import Loading, Lost, PhaseDone, Ready, Report, Worker
+from openslob.units import MIB
 
 # How often the runner's thread looks up: for what has come, and at what the sessions wait for.
 PULSE_S = 0.1
@@ -21,6 +22,9 @@ END_NEAR_NS = 300_000_000
 # How long a session may take to end after a stop (an operation may wait for a lock), before its statement is cancelled.
 PATIENCE_S = 10.0
 CONNECT_PATIENCE_S = 60.0
+# Steps of a session's own load that report nothing on their way (index, statistics, checks) go through all its blocks,
+# with all sessions at it on one disk; no storage that a test is made on is slower than this.
+SLOWEST_LOAD_BYTES_PER_S = 10 * MIB
 
 Message = Report | Reading
 
@@ -59,20 +63,27 @@ class Crew:
         """Put a message into the runner's queue; for samplers."""
         self._queue.put(message)
 
-    def bring_up(self) -> Mapping[str, str]:
-        """Connect and prepare every session; returns the plans. SlobError when one can't be had: then none stays."""
+    def bring_up(self, loaded: Callable[[int], None], private_bytes: int = 0) -> Mapping[str, str]:
+        """Connect and prepare every session; returns the plans. SlobError when one can't be had: then none stays.
+
+        Sessions that load data of their own load ``private_bytes`` together; ``loaded`` hears of every part, in blocks.
+        """
         for worker in self._workers:
             worker.start()
         plans: dict[str, str] = {}
-        deadline = time.monotonic() + CONNECT_PATIENCE_S + len(self._workers) / 10
+        patience_s = CONNECT_PATIENCE_S + len(self._workers) / 10 + private_bytes / SLOWEST_LOAD_BYTES_PER_S
+        heard_at = time.monotonic()
         while len(self._present) + len(self.errors) < len(self._workers):
             for message in self._collect(PULSE_S, dawdle=False):
+                heard_at = time.monotonic()
                 if isinstance(message, Ready):
                     self._present.add(message.session)
                     plans.update(message.plans)
+                elif isinstance(message, Loading):
+                    loaded(message.blocks)
                 elif isinstance(message, Lost):
                     self.errors.append(message.why)
-            if self._interrupt.requested or time.monotonic() > deadline:
+            if self._interrupt.requested or self.errors or time.monotonic() > heard_at + patience_s:
                 break
         self._require_all()
         return plans

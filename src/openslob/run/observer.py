@@ -28,6 +28,7 @@ class Progress:
     """What the live line shows: phase, seconds done of how many, and rates over the last interval (None: unknown).
 
     ``wanted_per_s`` is the rate that was given, if one was.
+    ``blocks_done`` of ``blocks_total``: how far sessions are that load data of their own.
     """
 
     phase: str
@@ -38,6 +39,8 @@ class Progress:
     mean_us: float | None = None
     server_cpu: float | None = None
     wanted_per_s: float | None = None
+    blocks_done: int | None = None
+    blocks_total: int = 0
 
 
 ProgressSink = Callable[[Progress], None]

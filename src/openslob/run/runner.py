@@ -136,7 +136,7 @@ class _Run:
         plans = session_plans(self._workload, self._facts.block_size, uuid.uuid4().hex[:8])
         crew = Crew(self._engine, plans, self._interrupt)
         try:
-            self._engine_record["plans"] = crew.bring_up()
+            self._engine_record["plans"] = self._bring_up(crew)
             samplers = Samplers(self._engine, len(plans), crew.post)
             try:
                 return self._warm_up_and_measure(folder, crew, samplers, plans)
@@ -145,6 +145,17 @@ class _Run:
         finally:
             crew.dismiss()
             self._see_off()
+
+    def _bring_up(self, crew: Crew) -> Mapping[str, str]:
+        self._show(Progress("connect", 0, 0))
+        total, done = self._workload.private_blocks(self._facts.block_size), 0
+
+        def loaded(blocks: int) -> None:
+            nonlocal done
+            done += blocks
+            self._show(Progress("sessions load their own tables", 0, 0, blocks_done=done, blocks_total=total))
+
+        return crew.bring_up(loaded, total * self._facts.block_size)
 
     def _check(self) -> DataState | None:
         self._show(Progress("check", 0, 0))
@@ -166,7 +177,7 @@ class _Run:
 
     def _data_bytes(self) -> int:
         data = self._workload.data(self._facts.block_size)
-        return data.scale_blocks * self._facts.block_size * min(data.schemas, self._workload.total_sessions)
+        return data.scale_blocks * self._facts.block_size * self._workload.active_tables
 
     def _warm_up_and_measure(
         self, folder: RunFolder, crew: Crew, samplers: Samplers, plans: Sequence[SessionPlan]
@@ -273,6 +284,7 @@ class _Run:
             timeline=edges.observer.timeline(),
             direct_io=self._facts.direct_io,
             local=samplers.data_directory is not None,
+            file_system=self._environment["data"]["file_system"] if samplers.data_directory else None,
             blocks_before=blocks_before,
             blocks_after=self._engine.table_blocks() if after else None,
             errors=errors,

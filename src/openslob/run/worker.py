@@ -10,6 +10,15 @@ from threading import Thread
 from openslob.engines.base import Engine, Session, SessionPlan, SliceOrder, SliceResult
 from openslob.errors import SlobError
 from openslob.run.plan import Phase, first_due_ns
+from openslob.workload import BlockPath
+
+
+@dataclass(frozen=True)
+class Loading:
+    """The session has written so many more blocks of its own copy of the data."""
+
+    session: int
+    blocks: int
 
 
 @dataclass(frozen=True)
@@ -46,7 +55,7 @@ class Lost:
     why: str
 
 
-Report = Ready | SliceDone | PhaseDone | Lost
+Report = Loading | Ready | SliceDone | PhaseDone | Lost
 
 
 class Worker(Thread):
@@ -90,12 +99,19 @@ class Worker(Thread):
                 self._session.close()
 
     def _serve(self, session: Session) -> None:
+        if self._plan.workload.block_path is BlockPath.LOCAL:
+            session.load_own(self._wrote)
         session.prepare()
         plans = dict(session.plans()) if self.number == 0 else {}
         self._report(Ready(self.number, session.backend_id(), plans))
         while (phase := self._phases.get()) is not None:
             self._run_phase(session, phase)
             self._report(PhaseDone(self.number))
+
+    def _wrote(self, blocks: int) -> None:
+        if self._stopping():
+            raise SlobError("stopped while it loaded its own tables")
+        self._report(Loading(self.number, blocks))
 
     def _run_phase(self, session: Session, phase: Phase) -> None:
         last_op = self._next_op + phase.max_ops if phase.max_ops else 0

@@ -27,6 +27,8 @@ def new_sweep(
     repeats: int = 1,
     steady_limit_s: float | None = None,
     search: SearchRecord | None = None,
+    against: str | None = None,
+    figures: tuple[str, ...] = (),
 ) -> SweepRecord:
     """The record of a sweep with all its points pending; that of a search has none yet.
 
@@ -34,6 +36,8 @@ def new_sweep(
     """
     if search:
         _require_one_line(grid, servers)
+    if against:
+        _require_two_values(against, {**servers, **grid.values})
     started_at, seed = iso(time.time_ns()), grid.workload.seed
     record = SweepRecord(
         id=record_id(name, started_at),
@@ -49,6 +53,8 @@ def new_sweep(
         seed=seed,
         steady_limit_s=steady_limit_s,
         search=search,
+        against=against,
+        figures=figures,
         points=() if search else points(grid.values, servers, repeats, seed),
     )
     planned = with_estimates(record)
@@ -60,6 +66,15 @@ def _require_one_line(grid: Grid, servers: Servers) -> None:
     if many:
         raise UsageError(
             f"a search varies the sessions only, not {', '.join(many)}", "give one value, or leave the sessions out"
+        )
+
+
+def _require_two_values(parameter: str, varied: Servers) -> None:
+    count = len(varied.get(parameter, ()))
+    if count != 2:
+        raise UsageError(
+            f"two values of {parameter} are held against each other, and the sweep has {count or 'one'}",
+            "give two, or leave --against out",
         )
 
 

@@ -139,8 +139,9 @@ def with_estimates(record: SweepRecord) -> SweepRecord:
 
 
 def run_seconds(record: SweepRecord, workload: Workload) -> float:
-    """Time of a run: the longest warm-up and window that are allowed, and what goes with them."""
-    return max(workload.warmup, record.steady_limit_s or 0) + workload.run_time + POINT_OVERHEAD_S
+    """Time of a run: the sessions' own loads, the longest warm-up and window that are allowed, what goes with them."""
+    warmup_s, load_s = max(workload.warmup, record.steady_limit_s or 0), private_bytes(workload) / LOAD_BYTES_PER_S
+    return load_s + warmup_s + workload.run_time + POINT_OVERHEAD_S
 
 
 def data_bytes(workload: Workload) -> int:
@@ -149,14 +150,22 @@ def data_bytes(workload: Workload) -> int:
     return spec.schemas * (spec.scale_blocks + spec.scan_blocks) * ASSUMED_BLOCK_BYTES
 
 
+def private_bytes(workload: Workload) -> int:
+    """Bytes of the tables that sessions load for themselves for a run."""
+    return workload.private_blocks(ASSUMED_BLOCK_BYTES) * ASSUMED_BLOCK_BYTES
+
+
 def disk_bytes(record: SweepRecord, workloads: Sequence[Workload]) -> float:
-    """The largest data at any moment, as much again for the log of loading them, and the records of all runs."""
+    """The largest data at any moment, as much again for the log of loading them, and the records of all runs.
+
+    Tables that sessions load for themselves for a run have no log.
+    """
     each_run, per_second, per_session_second = RECORD_BYTES
     records = sum(
         each_run + run_seconds(record, each) * (per_second + per_session_second * each.total_sessions)
         for each in workloads
     )
-    return 2 * max((data_bytes(each) for each in workloads), default=0) + records
+    return max((2 * data_bytes(each) + private_bytes(each) for each in workloads), default=0) + records
 
 
 def seconds_left(record: SweepRecord, done_s: float, spent_s: float) -> float:

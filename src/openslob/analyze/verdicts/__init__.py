@@ -14,7 +14,7 @@ from openslob.analyze.verdicts.conditions import (
 from openslob.analyze.verdicts.limit import limit_found
 from openslob.analyze.verdicts.purpose import mode
 from openslob.analyze.verdicts.rate import rate_reached
-from openslob.analyze.verdicts.truth import counts_agree, errors, exact_mix, reads_reached_device, window
+from openslob.analyze.verdicts.truth import block_path, counts_agree, errors, exact_mix, reads_reached_device, window
 from openslob.record.measurement import Measurement
 from openslob.record.model import Verdict
 
@@ -24,6 +24,7 @@ VERDICTS: tuple[Callable[[Measurement], Verdict | None], ...] = (
     counts_agree,
     exact_mix,
     reads_reached_device,
+    block_path,
     mode,
     data_in_place,
     driver_quiet,
@@ -36,6 +37,5 @@ VERDICTS: tuple[Callable[[Measurement], Verdict | None], ...] = (
 
 
 def judge(measurement: Measurement) -> tuple[Verdict, ...]:
-    """Every verdict on the run, in order; one that is about something the run did not have is left out."""
-    judged = (verdict(measurement) for verdict in VERDICTS)
-    return tuple(verdict for verdict in judged if verdict is not None)
+    """Every verdict on the run, in order; one that gives None has nothing to judge in such a run."""
+    return tuple(found for verdict in VERDICTS if (found := verdict(measurement)))

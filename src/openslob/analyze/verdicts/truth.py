@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from openslob.analyze.figures import NO_LOAD, WINDOW_TOLERANCE_PCT, window_differences_pct
-from openslob.analyze.quantity import Quantity, device, engine, host, total
+from openslob.analyze.quantity import Quantity, block_visits, device, engine, host, total
 from openslob.analyze.verdicts.outcome import Shown, count, fails, holds, settled, some, unknown, untold
 from openslob.record.measurement import Measurement, SessionTotals
 from openslob.record.model import Verdict
+from openslob.workload import BlockPath
 
 # A share of n operations is a whole number of operations only by rounding, and a window may begin anywhere in the
 # cycle of 100: exact interleaving leaves less than one operation.
@@ -15,6 +16,10 @@ MIX_TOLERANCE_OPS = 1.0
 MIN_READ_REQUESTS = 1000
 # The window's edges cut reads off and other processes read a little; the cache of a buffered server serves far more.
 DEVICE_TOLERANCE = 0.02
+# Nobody but the test reads its shared tables; what monitoring may do now and then changes no figure.
+MAX_SHARED_PCT = 0.1
+# File systems that are nothing but memory: there is no device, and direct I/O is not possible.
+MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs"})
 
 
 def errors(measurement: Measurement) -> Verdict:
@@ -107,7 +112,6 @@ def reads_reached_device(measurement: Measurement) -> Verdict:
     """
     name = "reads_reached_device"
     asked, requests = engine(measurement, "read_bytes"), engine(measurement, "read_requests")
-    got, whose = _storage_bytes(measurement)
     if asked.value is None or requests.value is None:
         return untold(name, asked, requests)
     if requests.value < MIN_READ_REQUESTS or asked.value < requests.value:
@@ -117,12 +121,20 @@ def reads_reached_device(measurement: Measurement) -> Verdict:
             f"too few below {count(MIN_READ_REQUESTS)} to judge by.",
             engine_read_requests=requests.value,
         )
+    if measurement.file_system in MEMORY_FILE_SYSTEMS:
+        why = f"There is no device: the data are on {measurement.file_system}, memory-speed storage."
+        return fails(name, why, engine_read_bytes=asked.value, file_system=measurement.file_system)
+    return _came_from_storage(name, asked.value, measurement)
+
+
+def _came_from_storage(name: str, asked_bytes: float, measurement: Measurement) -> Verdict:
+    got, whose = _storage_bytes(measurement)
     if got.value is None:
-        return untold(name, got, engine_read_bytes=asked.value)
-    ratio = got.value / asked.value
+        return untold(name, got, engine_read_bytes=asked_bytes)
+    ratio = got.value / asked_bytes
     figures: dict[str, Shown] = {
         "storage_to_engine_pct": 100 * ratio,
-        "engine_read_bytes": asked.value,
+        "engine_read_bytes": asked_bytes,
         "storage_read_bytes": got.value,
         "evidence": whose,
     }
@@ -138,6 +150,25 @@ def reads_reached_device(measurement: Measurement) -> Verdict:
         )
     beside = "; with direct I/O the rest is reads besides the engine's count" if ratio > 1 + DEVICE_TOLERANCE else ""
     return holds(name, f"{whose} read {100 * ratio:.1f} % of what the engine did{beside}.", **figures)
+
+
+def block_path(measurement: Measurement) -> Verdict | None:
+    """Blocks went through memory private to the session and not through the shared cache; only where that was asked."""
+    if measurement.workload.block_path is not BlockPath.LOCAL:
+        return None
+    name, private, shared = "block_path", engine(measurement, "private_visits"), engine(measurement, "shared_visits")
+    if private.value is None or shared.value is None:
+        return untold(name, private, shared)
+    visits = block_visits(measurement)
+    return settled(
+        name,
+        private.value >= visits and 100 * shared.value <= MAX_SHARED_PCT * visits,
+        f"Of {count(visits)} block visits {count(private.value)} went through the sessions' private memory and "
+        f"{count(shared.value)} through the shared cache, by the engine's count.",
+        private_visits=private.value,
+        shared_visits=shared.value,
+        block_visits=visits,
+    )
 
 
 def _storage_bytes(measurement: Measurement) -> tuple[Quantity, str]:

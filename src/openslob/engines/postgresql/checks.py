@@ -9,6 +9,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from openslob.engines.base import DataState, Finding, ServerFacts
+from openslob.engines.postgresql import private
 from openslob.engines.postgresql.names import Names
 from openslob.engines.sql import read_statements
 from openslob.workload import Mode, Workload
@@ -32,6 +33,7 @@ def findings(
     yield from _role_findings(role, names)
     yield from _connections(workload, facts, role)
     yield from _data(workload, facts, data_state())
+    yield from private.findings(connection, workload, facts.block_size)
     yield from _settings(facts)
     yield from _cache(workload, facts)
 
@@ -128,7 +130,7 @@ def _settings(facts: ServerFacts) -> Iterator[Finding]:
 
 def _cache(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
     active = workload.data(facts.block_size)
-    size = active.scale_blocks * min(active.schemas, workload.total_sessions) * facts.block_size
+    size = active.scale_blocks * workload.active_tables * facts.block_size
     if workload.mode is Mode.PIO and size < 4 * facts.cache_bytes:
         why = f"the active data are {size / facts.cache_bytes:.1f} times the server's cache"
         yield Finding("mode", f"{why}: most reads would be hits", "load more, or use a smaller cache", False)

@@ -17,7 +17,8 @@ PACKAGE = "openslob.engines.postgresql"
 Values = Mapping[str, float]
 
 # Sources without a view of their own name: always readable.
-_ALWAYS = ("pg_stat_all_tables", "pg_stat_all_indexes", "clock")
+_ALWAYS = ("pg_stat_all_tables", "pg_stat_all_indexes", "private_tables", "private_indexes", "clock")
+_PRIVATE = {"private table": "private_tables.heap_blks", "private index": "private_indexes.idx_blks"}
 _MS = 1000.0
 _LOG_BEFORE_18 = {"writes": "wal.wal_write", "fsyncs": "wal.wal_sync", "fsync_time": "wal.wal_sync_time"}
 
@@ -144,14 +145,16 @@ def to_delta(change: Values, block_size: int) -> EngineDelta:
         log_write_requests=io.log.get("writes"),
         full_page_images=get("wal.wal_fpi"),
         commits=get("database.xact_commit"),
-        rows_read=get("indexes.idx_tup_fetch"),
-        rows_updated=get("tables.n_tup_upd"),
-        rows_updated_in_place=get("tables.n_tup_hot_upd"),
+        rows_read=_added(get("indexes.idx_tup_fetch"), get("private_indexes.idx_tup_fetch")),
+        rows_updated=_added(get("tables.n_tup_upd"), get("private_tables.n_tup_upd")),
+        rows_updated_in_place=_added(get("tables.n_tup_hot_upd"), get("private_tables.n_tup_hot_upd")),
         checkpoints=_added(
             *(get(f"checkpointer.{name}") for name in ("num_timed", "num_requested")),
             *(get(f"bgwriter.{name}") for name in ("checkpoints_timed", "checkpoints_req")),
         ),
         maintenance=get("tables.maintenance"),
+        shared_visits=get("tables.heap_blks_fetched"),
+        private_visits=get("private_tables.heap_blks_fetched"),
         by_object=_by_object(change, io.log, block_size),
         wait_means_us=_wait_means(reads, read_us, syncs, sync_us),
     )
@@ -159,15 +162,15 @@ def to_delta(change: Values, block_size: int) -> EngineDelta:
 
 
 def _by_object(change: Values, log_io: Values, block_size: int) -> dict[str, ObjectIo]:
-    def blocks(kind: str) -> ObjectIo:
-        prefix = {"table": "tables.heap_blks", "index": "indexes.idx_blks"}[kind]
+    def blocks(prefix: str) -> ObjectIo:
         hits, fetched = change.get(f"{prefix}_hit"), change.get(f"{prefix}_fetched")
         missed = None if hits is None or fetched is None else fetched - hits
         # Through an index every miss is one request of one block.
         return ObjectIo(hits, missed, _times(missed, block_size), None, None)
 
+    own = {name: blocks(prefix) for name, prefix in _PRIVATE.items() if f"{prefix}_fetched" in change}
     log = ObjectIo(None, log_io.get("reads"), log_io.get("read_bytes"), log_io.get("writes"), None)
-    return {"table": blocks("table"), "index": blocks("index"), "log": log}
+    return {"table": blocks("tables.heap_blks"), "index": blocks("indexes.idx_blks"), **own, "log": log}
 
 
 def _wait_means(
@@ -183,6 +186,7 @@ _REASONS = {
     "read_requests": "the server has no pg_stat_io (PostgreSQL 16 or later)",
     "write_requests": "the server has no pg_stat_io (PostgreSQL 16 or later)",
     "read_time_us": "track_io_timing is off",
+    "private_visits": "no session has tables of its own",
     "log_bytes": "the server has no pg_stat_wal (PostgreSQL 14 or later)",
     "log_syncs": "the server does not count them in pg_stat_io or pg_stat_wal",
 }

@@ -23,6 +23,7 @@ from openslob.engines.postgresql.failures import explain_error, reported
 from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.pool import Pool
 from openslob.engines.postgresql.rows import row_bytes
+from openslob.engines.postgresql.space import index_bytes, is_local, visible
 from openslob.engines.postgresql.tables import Connection, Table, fill, statement, tables_of
 from openslob.engines.postgresql.verify import Check, checks_of, require, summary
 from openslob.errors import SlobError, UsageError
@@ -33,8 +34,6 @@ Connect = Callable[[], Connection]
 
 FILLING = "filling tables"
 FINISHING = "indexing, analysing, checking"
-# An index entry: 8 bytes of key, 8 of tuple, 4 of line pointer, in pages filled to 90 %; and the levels above.
-_INDEX_ENTRY_BYTES = 23
 
 
 def data_state(connection: Connection, names: Names | None = None) -> DataState | None:
@@ -92,12 +91,12 @@ class _Server:
         self._log_bytes: int = row["log_bytes"]
         self._held_bytes: int = row["held_bytes"]
         self._directory = Path(row["directory"]) if row["directory"] else None
-        self._local = connection.info.host.startswith("/") or connection.info.host in ("localhost", "127.0.0.1", "::1")
+        self._local = is_local(connection)
 
     def needed_bytes(self, spec: DataSpec) -> int:
         """Tables, indexes and the log of the load, together."""
         blocks = spec.schemas * (spec.scale_blocks + spec.scan_blocks)
-        index = spec.schemas * spec.scale_blocks * _INDEX_ENTRY_BYTES
+        index = index_bytes(spec.schemas * spec.scale_blocks)
         return blocks * self.block_size + index + min(self._log_bytes, blocks * row_bytes(self.block_size))
 
     def require_space_for(self, spec: DataSpec) -> str:
@@ -105,17 +104,10 @@ class _Server:
         needed = self.needed_bytes(spec)
         if self._directory is None:
             return f"{format_bytes(needed)} needed; not checked: this role may not see where the server's data are"
-        if not self._local or not _can_see(self._directory):
+        if not self._local or not visible(self._directory):
             return f"{format_bytes(needed)} needed; not checked: the server's disk can't be seen from here"
         require_space(self._directory, max(0, needed - self._held_bytes), "the load")
         return f"{format_bytes(needed)} needed and there"
-
-
-def _can_see(directory: Path) -> bool:
-    try:
-        return directory.is_dir()
-    except PermissionError:
-        return False
 
 
 class _Load:

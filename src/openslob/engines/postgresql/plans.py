@@ -8,6 +8,7 @@ import psycopg
 from psycopg import sql
 
 from openslob.engines.postgresql.names import Names
+from openslob.engines.postgresql.private import tables_on_path
 from openslob.errors import SlobError
 from openslob.workload import Workload
 
@@ -17,18 +18,19 @@ _RANGE = "custid >= $1 AND custid < $1 + $2"
 def explain(connection: psycopg.Connection[Any], names: Names, schema: int, workload: Workload) -> dict[str, str]:
     """Plan text by statement, planned as the loop plans them: generic, under this connection's settings."""
     found: dict[str, str] = {}
+    tables = tables_on_path(names, workload)
     if workload.update_pct < 100:
         found["select"] = _plan_of(
-            connection, sql.SQL("SELECT count(c2) FROM {} WHERE " + _RANGE).format(names.cf1(schema)), "(1, 64)"
+            connection, sql.SQL("SELECT count(c2) FROM {} WHERE " + _RANGE).format(tables.cf1(schema)), "(1, 64)"
         )
         _require_index_scan("select", found["select"])
     if workload.update_pct > 0:
         found["update"] = _plan_of(
-            connection, sql.SQL("UPDATE {} SET c2 = c2 WHERE " + _RANGE).format(names.cf1(schema)), "(1, 64)"
+            connection, sql.SQL("UPDATE {} SET c2 = c2 WHERE " + _RANGE).format(tables.cf1(schema)), "(1, 64)"
         )
         _require_index_scan("update", found["update"])
     if workload.update_pct < 100 and workload.scan_pct > 0:
-        found["scan"] = _plan_of(connection, sql.SQL("SELECT count(c2) FROM {}").format(names.cf2(schema)), "")
+        found["scan"] = _plan_of(connection, sql.SQL("SELECT count(c2) FROM {}").format(tables.cf2(schema)), "")
     return found
 
 

@@ -8,8 +8,10 @@ import psycopg
 from psycopg import sql
 
 from openslob.engines.postgresql.names import Names
+from openslob.engines.postgresql.private import buffers
 from openslob.engines.sql import read_sql
-from openslob.workload import Workload
+from openslob.units import format_bytes
+from openslob.workload import BlockPath, Workload
 
 PACKAGE = "openslob.engines.postgresql"
 
@@ -17,7 +19,9 @@ PACKAGE = "openslob.engines.postgresql"
 def settle(connection: psycopg.Connection[Any], names: Names, workload: Workload, warm_cache: bool) -> list[str]:
     """Read the active data once if asked to, then checkpoint if allowed; returns what was done."""
     done = []
-    if warm_cache:
+    if workload.block_path is BlockPath.LOCAL:
+        done.append(_own_memory(connection, workload))
+    elif warm_cache:
         done.append(_warm(connection, names, workload))
     try:
         connection.execute("CHECKPOINT")
@@ -25,6 +29,13 @@ def settle(connection: psycopg.Connection[Any], names: Names, workload: Workload
     except psycopg.errors.InsufficientPrivilege:
         done.append("no checkpoint: this role may not run one")
     return done
+
+
+def _own_memory(connection: psycopg.Connection[Any], workload: Workload) -> str:
+    block_size = int(connection.execute("SHOW block_size").fetchone()[0])  # type: ignore[index]
+    memory = format_bytes(buffers(connection, workload) * block_size)
+    blocks = workload.scale.blocks(block_size)
+    return f"each session's own {blocks:,} blocks are read through {memory} of its own memory (temp_buffers)"
 
 
 def _warm(connection: psycopg.Connection[Any], names: Names, workload: Workload) -> str:

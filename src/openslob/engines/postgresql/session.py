@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from typing import Any
 
@@ -16,6 +16,7 @@ from openslob.engines.base import SessionPlan, SliceOrder, SliceResult
 from openslob.engines.postgresql.failures import reported
 from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.plans import explain
+from openslob.engines.postgresql.private import load_own, tables_on_path
 from openslob.engines.postgresql.rows import column_bytes
 from openslob.engines.postgresql.stop import STOP_KEY
 from openslob.engines.sql import read_sql, read_statements
@@ -59,6 +60,7 @@ def written_columns(workload: Workload) -> tuple[str, ...]:
 
 def compose_slice(names: Names, schema: int, workload: Workload) -> sql.Composed:
     """The statement that creates the slice procedure of one schema for this workload."""
+    tables = tables_on_path(names, workload)
     assignments = [
         sql.SQL("{} = fresh[{}]").format(sql.Identifier(column), sql.Literal(place))
         for place, column in enumerate(written_columns(workload), start=1)
@@ -70,10 +72,10 @@ def compose_slice(names: Names, schema: int, workload: Workload) -> sql.Composed
         histograms=sql.Literal(PACED_HISTOGRAMS if paced else len(KINDS)),
         paced_wait=_piece("wait", names) if paced else sql.SQL(""),
         paced_respond=_piece("respond", names) if paced else sql.SQL(""),
-        cf1=names.cf1(schema),
-        cf2=names.cf2(schema),
-        hot_cf1=names.cf1(1),
-        hot_cf2=names.cf2(1),
+        cf1=tables.cf1(schema),
+        cf2=tables.cf2(schema),
+        hot_cf1=tables.cf1(1),
+        hot_cf2=tables.cf2(1),
         assignments=sql.SQL(", ").join(assignments),
     )
 
@@ -169,6 +171,11 @@ class PostgresSession:
         arguments = [sql.SQL("{} => {}").format(sql.Identifier(name), value) for name, value in values.items()]
         call = sql.SQL("CALL {}({})").format(self._names.procedure(self._plan.schema), sql.SQL(", ").join(arguments))
         return call.as_bytes(self._connection)
+
+    def load_own(self, wrote_blocks: Callable[[int], None]) -> None:
+        """Temporary tables of the session's own."""
+        with reported(f"session {self._plan.number} could not load its own tables"):
+            load_own(self._connection, self._plan, wrote_blocks)
 
     def prepare(self) -> None:
         """Session settings, then one operation of each kind to build plans and caches, then the seed."""

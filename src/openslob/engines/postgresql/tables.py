@@ -59,9 +59,18 @@ def tables_of(spec: DataSpec, names: Names) -> list[Table]:
 
 def _tables(spec: DataSpec, names: Names) -> Iterator[Table]:
     for number in range(1, spec.schemas + 1):
-        key = PLACEMENT_KEY + 2 * number
-        yield Table(names.cf1(number), Permutation(spec.scale_blocks, key), indexed=True)
-        yield Table(names.cf2(number), Permutation(spec.scan_blocks, key + 1), indexed=False)
+        yield table_cf1(names, number, spec.scale_blocks)
+        yield table_cf2(names, number, spec.scan_blocks)
+
+
+def table_cf1(names: Names, number: int, blocks: int) -> Table:
+    """The table of one row a block of a schema."""
+    return Table(names.cf1(number), Permutation(blocks, PLACEMENT_KEY + 2 * number), indexed=True)
+
+
+def table_cf2(names: Names, number: int, blocks: int) -> Table:
+    """The short-scan table of a schema."""
+    return Table(names.cf2(number), Permutation(blocks, PLACEMENT_KEY + 2 * number + 1), indexed=False)
 
 
 def statement(file: str, name: str, **identifiers: sql.Composable) -> sql.Composed:

@@ -23,6 +23,7 @@ from openslob.report.format import MISSING, number, percent, size
 from openslob.report.headline import headline
 from openslob.report.html.page import Page, Part, definitions, spoken, text_part, verdicts_of_all
 from openslob.report.reading import shown
+from openslob.report.tape import tape_rows
 
 # More runs than these are too many columns for a page and too many lines for a picture of tails.
 MOST_SIDE_BY_SIDE = 6
@@ -57,6 +58,7 @@ def several_page(name: str, runs: Sequence[Run], problems: Sequence[str], compar
         pictures=tuple(each for each in (*compared, *drawn, *side_by_side) if each and each.panels),
         parts=(
             *([_mismatches(comparison)] if comparison and comparison.mismatches else []),
+            *([_tape(comparison)] if comparison else []),
             *(part for points in sets for part in (_lines(points, names), _points(points, names))),
             *([_side_by_side(few)] if few else []),
             _configuration(point_set(runs)),
@@ -119,6 +121,13 @@ def _pictures(points: PointSet, names: Names, is_one_of_two: bool) -> list[Pictu
 
 def _which(record: RunRecord) -> str:
     return f"{record.spec.get('sessions')} sessions, {record.spec.get('update_pct')} % updates"
+
+
+def _tape(comparison: Comparison) -> Part:
+    rows = tuple((pair.label, *row) for pair in comparison.pairs for row in tape_rows(pair))
+    head = ("point", "figure", comparison.name_a, comparison.name_b, "difference", "shown")
+    lines = ("Means over the runs; the difference is that of the second to the first, ± half of its 95 % interval.",)
+    return Part("Both sides", lines, Table(head, rows))
 
 
 def _mismatches(comparison: Comparison) -> Part:

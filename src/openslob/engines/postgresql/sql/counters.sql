@@ -42,5 +42,23 @@ SELECT 'indexes', '', to_jsonb(s) FROM (
       FROM pg_class AS c
      WHERE c.relnamespace = to_regnamespace(%(schema)s) AND c.relkind = 'i') AS s
 
+-- name: private_tables
+-- Those of the sessions on the local path: temporary tables with the names of the shared ones.
+SELECT 'private_tables', '', to_jsonb(s) FROM (
+    SELECT sum(pg_stat_get_tuples_updated(c.oid))       AS n_tup_upd,
+           sum(pg_stat_get_tuples_hot_updated(c.oid))   AS n_tup_hot_upd,
+           sum(pg_stat_get_blocks_fetched(c.oid))       AS heap_blks_fetched,
+           sum(pg_stat_get_blocks_hit(c.oid))           AS heap_blks_hit
+      FROM pg_class AS c
+     WHERE c.relpersistence = 't' AND c.relkind = 'r' AND c.relname ~ '^cf[12]_[1-9][0-9]*$') AS s
+
+-- name: private_indexes
+SELECT 'private_indexes', '', to_jsonb(s) FROM (
+    SELECT sum(pg_stat_get_tuples_fetched(c.oid))       AS idx_tup_fetch,
+           sum(pg_stat_get_blocks_fetched(c.oid))       AS idx_blks_fetched,
+           sum(pg_stat_get_blocks_hit(c.oid))           AS idx_blks_hit
+      FROM pg_class AS c
+     WHERE c.relpersistence = 't' AND c.relkind = 'i' AND c.relname ~ '^cf1_[1-9][0-9]*_custid_idx$') AS s
+
 -- name: clock
 SELECT 'clock', '', jsonb_build_object('us', (date_part('epoch', clock_timestamp()) * 1e6)::bigint)

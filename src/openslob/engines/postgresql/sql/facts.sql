@@ -46,9 +46,11 @@ SELECT current_user AS name,
   FROM pg_roles WHERE rolname = current_user
 
 -- name: table_sizes
--- Parameters: schema. Result: table name, blocks.
-SELECT relname AS table, pg_relation_size(oid) / current_setting('block_size')::int AS blocks
-  FROM pg_class WHERE relnamespace = to_regnamespace(%(schema)s) AND relkind = 'r' AND relname LIKE 'cf%%'
+-- Parameters: schema. Result: table name, blocks, of the shared tables and of every session's own.
+SELECT relname AS table, coalesce(pg_relation_size(oid), 0) / current_setting('block_size')::int AS blocks
+  FROM pg_class
+ WHERE (relnamespace = to_regnamespace(%(schema)s) OR relpersistence = 't') AND relkind = 'r'
+   AND relname ~ '^cf[12]_[1-9][0-9]*$'
 
 -- name: sessions
 -- Parameters: application LIKE pattern. Result: pid, application name.

@@ -1,0 +1,71 @@
+"""The local path against the shared one on one CPU and memory-speed storage: what sharing a buffer cache costs.
+
+The server is held to one CPU and its data lie on a file system in memory, buffered, so that a read is a copy and CPU is
+all there is. Both paths are run in turn, in an order that is drawn anew for each round. The data are many times the
+cache: with one CPU the session that runs has the whole shared cache to itself for a moment, and with less data would
+find there what its own share of private memory does not hold.
+
+    .venv/bin/python bench/local_path.py [--quick] [--seconds 20] [--rounds 5] [--place /dev/shm] [--sessions 4]
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+from common import Bench, Pair, bench, figure, parse, parser, print_heading, print_pairs, start, tell, verdict
+from openslob.analyze.against import Against, compare_values
+from openslob.analyze.points import Run
+from openslob.record.model import RunRecord
+from openslob.report.tape import tape_lines
+from openslob.units import MIB
+from openslob.workload import Workload
+
+PATHS = ("shared", "local")
+DATA_PER_CACHE = 64
+# What the server takes at the least for a session's private memory is 800 KB; a quarter of this is above it.
+CACHE_BYTES = 4 * MIB
+FIGURES = ("iops_per_db_cpu", "lio_per_db_cpu", "pio_read_per_s")
+
+
+def main() -> None:
+    """Measure and print."""
+    made = parser(__doc__, seconds=20, rounds=5)
+    made.add_argument("--place", type=Path, default=Path("/dev/shm"), help="a file system in memory (%(default)s)")
+    made.add_argument("--sessions", type=int, default=4, help="sessions, and as many schemas (%(default)d)")
+    asked = parse(made)
+    scale_mb = CACHE_BYTES // MIB * (DATA_PER_CACHE // 4 if asked.quick else DATA_PER_CACHE) // asked.sessions
+    shape = {"schemas": asked.sessions, "sessions": asked.sessions, "scale": f"{scale_mb}M", "scan_table_sz": "64K"}
+    place = asked.place / f"slob-bench-{os.getpid()}"
+    spec = {"data_dir": place, "io": "buffered", "cpus": "0", "cache_bytes": CACHE_BYTES}
+    with bench("local-path", **spec) as server:
+        server.load(Workload.model_validate(shape))
+        records = measure(server, {**shape, "run_time": asked.seconds, "warmup": 1}, asked.rounds)
+    show(records, f"{asked.sessions} sessions, {scale_mb} MB each, one CPU, data on {asked.place}")
+
+
+def measure(made: Bench, shape: dict[str, object], rounds: int) -> dict[str, list[RunRecord]]:
+    """Runs of each path by round."""
+    found: dict[str, list[RunRecord]] = {path: [] for path in PATHS}
+    for number in range(rounds):
+        tell(f"round {number + 1} of {rounds}")
+        for path in random.Random(number).sample(PATHS, len(PATHS)):
+            record = made.run(**shape, block_path=path, seed=number + 1)
+            found[path].append(record)
+            tell(f"{path}: {verdict(record, 'reads_reached_device')}")
+    return found
+
+
+def show(records: dict[str, list[RunRecord]], what: str) -> None:
+    """The tale of the tape with intervals, then the rounds' own ratios."""
+    runs = [Run.of(record) for each in records.values() for record in each]
+    print("\n".join(tape_lines(compare_values(runs, Against("block_path", *PATHS)))))
+    print_heading(f"{what}: local and shared", pairs=True)
+    for name in FIGURES:
+        both = zip(records["local"], records["shared"], strict=True)
+        print_pairs(name.replace("_", " "), [Pair(figure(ours, name), figure(theirs, name)) for ours, theirs in both])
+
+
+if __name__ == "__main__":
+    start(main)
