@@ -20,6 +20,7 @@ from openslob.disk import require_space
 from openslob.engines.base import DataState, LoadProgress, LoadResult, ProgressSink
 from openslob.engines.postgresql import manifest
 from openslob.engines.postgresql.failures import explain_error, reported
+from openslob.engines.postgresql.footprint import locate
 from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.pool import Pool
 from openslob.engines.postgresql.rows import row_bytes
@@ -92,7 +93,7 @@ class _Server:
         self._log_bytes: int = row["log_bytes"]
         self._held_bytes: int = row["held_bytes"]
         self._directory = Path(row["directory"]) if row["directory"] else None
-        self._local = connection.info.host.startswith("/") or connection.info.host in ("localhost", "127.0.0.1", "::1")
+        self._local = locate(connection).main_pid is not None
 
     def needed_bytes(self, spec: DataSpec) -> int:
         """Tables, indexes and the log of the load, together."""

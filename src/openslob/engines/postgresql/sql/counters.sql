@@ -21,6 +21,11 @@ SELECT 'checkpointer', '', jsonb_strip_nulls(to_jsonb(s)) FROM pg_stat_checkpoin
 -- name: pg_stat_bgwriter
 SELECT 'bgwriter', '', jsonb_strip_nulls(to_jsonb(s)) FROM pg_stat_bgwriter AS s
 
+-- name: log_position
+-- Before 15: the log's bytes as of now, page headers included, where pg_stat_wal is late or missing. A standby writes none.
+SELECT 'log', '', jsonb_strip_nulls(jsonb_build_object('position', CASE WHEN NOT pg_is_in_recovery()
+       THEN pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0') END))
+
 -- name: pg_stat_all_tables
 SELECT 'tables', '', to_jsonb(s) FROM (
     SELECT sum(pg_stat_get_tuples_updated(c.oid))       AS n_tup_upd,

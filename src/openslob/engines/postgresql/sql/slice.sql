@@ -1,10 +1,10 @@
 -- Purpose:  the work loop. One call is one slice: it runs operations until its end time or operation limit, with a
 --           COMMIT after every update, and returns what it did. The procedure is made once per schema and workload.
--- Versions: PostgreSQL 15 and later (pg_stat_force_next_flush).
+-- Versions: PostgreSQL 13 and later. 13 has no OUT parameters of procedures: results are INOUT, given as NULL.
 -- Placeholders (identifiers, quoted by the driver): procedure; nap (nap.sql); cf1, cf2, the session's own tables; hot_cf1, hot_cf2,
 --           schema 1's tables; assignments, the SET list over the array `fresh`.
 -- Parameters: see the comments beside them. Moments are µs since the epoch by the server's clock.
--- Result:   one row of the OUT parameters.
+-- Result:   one row of the INOUT parameters.
 -- Notes:    * Everything that must survive a slice is derived from the operation number, but for the random
 --             generator, which lives in the session, and `resume_us`, the end of a sleep that a slice cut short.
 --           * A procedure with a SET clause may not COMMIT: plan settings are the session's (session.sql).
@@ -38,16 +38,16 @@ CREATE OR REPLACE PROCEDURE {procedure}(
     stop_key         bigint,       -- advisory lock that is held exclusively when the run shall stop
     step_aside       float8,       -- seconds to pause after the first operation of a common start; 0: none
     INOUT resume_us  bigint,       -- end of a sleep that the slice before cut short
-    OUT began_us     bigint,       -- when the first operation could begin
-    OUT ended_us     bigint,
-    OUT ops          bigint,
-    OUT rows_read    bigint,       -- rows the SELECTs returned
-    OUT rows_updated bigint,
-    OUT rows_scanned bigint,
-    OUT sum_us       float8[],     -- by kind: select, update, scan
-    OUT max_us       float8[],
-    OUT bucket       int[],        -- non-empty buckets, kind * 2000 + bucket number
-    OUT bucket_count int[]         -- their counts
+    INOUT began_us   bigint,       -- when the first operation could begin
+    INOUT ended_us   bigint,
+    INOUT ops        bigint,
+    INOUT rows_read  bigint,       -- rows the SELECTs returned
+    INOUT rows_updated bigint,
+    INOUT rows_scanned bigint,
+    INOUT sum_us     float8[],     -- by kind: select, update, scan
+    INOUT max_us     float8[],
+    INOUT bucket     int[],        -- non-empty buckets, kind * 2000 + bucket number
+    INOUT bucket_count int[]         -- their counts
 )
 LANGUAGE plpgsql AS $slice$
 #variable_conflict use_variable
@@ -184,6 +184,8 @@ BEGIN
     SELECT array_agg(n - 1), array_agg(c) INTO bucket, bucket_count
       FROM unnest(counts) WITH ORDINALITY AS filled(c, n) WHERE c > 0;
     -- Without this the counters of a slice may reach the shared statistics only with the next one.
-    PERFORM pg_stat_force_next_flush();
+    IF current_setting('server_version_num')::int >= 150000 THEN
+        PERFORM pg_stat_force_next_flush();
+    END IF;
 END
 $slice$
