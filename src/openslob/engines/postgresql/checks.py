@@ -50,8 +50,8 @@ def _role(connection: psycopg.Connection[Any], names: Names) -> dict[str, Any]:
 def require_version(connection: psycopg.Connection[Any]) -> None:
     """SlobError, with the connection closed, when the server is too old for what all else asks of it."""
     if connection.info.server_version < OLDEST:
-        connection.close()
         found = connection.info.parameter_status("server_version")
+        connection.close()
         raise SlobError(f"the server is PostgreSQL {found}", f"{OLDEST // 10000} or later is needed")
 
 
