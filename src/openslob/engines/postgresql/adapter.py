@@ -42,6 +42,8 @@ APPLICATION = "slob"
 SESSIONS = f"{APPLICATION}/run/%"
 CONNECT_TIMEOUT_S = 10
 WAIT_INTERVAL_S = 2.0
+# A session that is told to end rolls back first.
+END_PATIENCE_S = 5.0
 _T = TypeVar("_T")
 # "openslob" as a number: the key of the advisory lock that keeps two loads or runs on one database apart.
 LOCK_KEY = int.from_bytes(b"openslob", "big", signed=True)
@@ -208,7 +210,10 @@ class PostgresEngine:
         left = self._ask("sessions", application=SESSIONS)
         with self.open("release") as connection, reported("sessions of an earlier run can't be ended"):
             for pid, _ in left:
-                connection.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
+                connection.execute("SELECT pg_terminate_backend(%s)", (pid,))
+        deadline = time.monotonic() + END_PATIENCE_S
+        while self.sessions_left() and time.monotonic() < deadline:
+            time.sleep(END_PATIENCE_S / 100)
         return len(left)
 
 
