@@ -40,7 +40,7 @@ def free_port() -> int:
 
 
 class ForeignServer:
-    """Runs from ``start`` to ``stop`` in a folder of its own, on the programs in ``bin_dir`` or those that come with us.
+    """Runs from ``start`` to ``stop`` in a folder of its own, on the programs in ``bin_dir`` or our own.
 
     ``tls`` is a folder with server.crt and server.key.
     """

@@ -7,6 +7,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, TypeVar
 
 import psycopg
@@ -72,12 +73,16 @@ class PostgresEngine:
 
     name = "postgresql"
 
-    def __init__(self, url: str, schema: str = DEFAULT_SCHEMA) -> None:
+    def __init__(self, url: str) -> None:
         self._url = url
-        self.names = Names(schema)
         parameters = conninfo.conninfo_to_dict(url)
         place = f"{parameters.get('host', 'localhost')}:{parameters.get('port', 5432)}"
         self.target = f"{place}/{parameters.get('dbname', '')}"
+
+    @cached_property
+    def names(self) -> Names:
+        """Names in the schema that is ours, or in the role's own where it may not have that one."""
+        return Names(self._ask("home", schema=DEFAULT_SCHEMA)[0][0])
 
     def open(self, purpose: str) -> psycopg.Connection[Any]:
         """One more connection, in autocommit mode, that names its purpose to the server."""
@@ -131,16 +136,16 @@ class PostgresEngine:
     def data_state(self) -> DataState | None:
         """What is loaded."""
         with self.open("check") as connection, reported(f"{self.target} can't be checked"):
-            return loader.data_state(connection)
+            return loader.data_state(connection, self.names)
 
     def load(self, spec: DataSpec, degree: int, progress: ProgressSink, cancelled: Callable[[], bool]) -> LoadResult:
         """Load and verify."""
-        return loader.load(lambda: self.open("load"), spec, degree, progress, cancelled)
+        return loader.load(lambda: self.open("load"), spec, degree, progress, cancelled, self.names)
 
     def drop(self) -> list[str]:
         """Remove everything a load made."""
         with self.open("drop") as connection, reported(f"can't drop the data of {self.target}"):
-            return loader.drop(connection)
+            return loader.drop(connection, self.names)
 
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[None]:

@@ -36,7 +36,7 @@ SELECT 'tables', '', to_jsonb(s) FROM (
            sum(pg_stat_get_blocks_hit(c.oid))           AS heap_blks_hit,
            sum(pg_stat_get_autovacuum_count(c.oid) + pg_stat_get_autoanalyze_count(c.oid)) AS maintenance
       FROM pg_class AS c
-     WHERE c.relnamespace = to_regnamespace(%(schema)s) AND c.relkind = 'r') AS s
+     WHERE c.relnamespace = to_regnamespace(quote_ident(%(schema)s)) AND c.relkind = 'r') AS s
 
 -- name: pg_stat_all_indexes
 SELECT 'indexes', '', to_jsonb(s) FROM (
@@ -45,7 +45,7 @@ SELECT 'indexes', '', to_jsonb(s) FROM (
            sum(pg_stat_get_blocks_fetched(c.oid))       AS idx_blks_fetched,
            sum(pg_stat_get_blocks_hit(c.oid))           AS idx_blks_hit
       FROM pg_class AS c
-     WHERE c.relnamespace = to_regnamespace(%(schema)s) AND c.relkind = 'i') AS s
+     WHERE c.relnamespace = to_regnamespace(quote_ident(%(schema)s)) AND c.relkind = 'i') AS s
 
 -- name: clock
 SELECT 'clock', '', jsonb_build_object('us', (date_part('epoch', clock_timestamp()) * 1e6)::bigint)

@@ -48,6 +48,24 @@ SELECT least(
 -- Result: protocol and cipher when this connection is encrypted as the server sees it; null when it is not.
 SELECT version, cipher FROM pg_stat_ssl WHERE pid = pg_backend_pid() AND ssl
 
+-- name: home
+-- Parameters: schema, the usual one. Result: it, if this role may use or make it; else the schema that its search_path
+-- begins with, if that is its to use and holds nothing but a load of ours; else the usual one, which will be refused.
+SELECT CASE
+       WHEN coalesce(has_schema_privilege(to_regnamespace(quote_ident(%(schema)s))::oid, 'USAGE')
+                     AND has_schema_privilege(to_regnamespace(quote_ident(%(schema)s))::oid, 'CREATE'),
+                     has_database_privilege(current_database(), 'CREATE'))
+       THEN %(schema)s
+       ELSE coalesce(
+           (SELECT n.nspname::text FROM pg_namespace AS n
+             WHERE n.nspname = current_schema() AND n.nspname <> 'public'
+               AND has_schema_privilege(n.oid, 'USAGE') AND has_schema_privilege(n.oid, 'CREATE')
+               AND (EXISTS (SELECT FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid
+                             WHERE c.relnamespace = n.oid AND c.relname = 'manifest' AND a.attname = 'placement_key')
+                    OR NOT EXISTS (SELECT FROM pg_depend
+                                    WHERE refclassid = 'pg_namespace'::regclass AND refobjid = n.oid))),
+           %(schema)s) END AS schema
+
 -- name: role
 -- Result: whether this role may use the schema or make it, make objects in it, run a checkpoint, see other sessions;
 --         names quoted by the server.
@@ -58,10 +76,10 @@ SELECT quote_ident(current_user) AS name,
        CASE WHEN NOT rolsuper THEN nullif(rolconnlimit, -1) END AS role_limit,
        CASE WHEN NOT rolsuper THEN (SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database())
        END AS database_limit,
-       to_regnamespace(%(schema)s) IS NOT NULL AS has_schema,
+       to_regnamespace(quote_ident(%(schema)s)) IS NOT NULL AS has_schema,
        has_database_privilege(current_database(), 'CREATE') AS may_make_schema,
-       coalesce(has_schema_privilege(to_regnamespace(%(schema)s)::oid, 'USAGE'), false) AS may_use,
-       coalesce(has_schema_privilege(to_regnamespace(%(schema)s)::oid, 'CREATE'), false) AS may_create,
+       coalesce(has_schema_privilege(to_regnamespace(quote_ident(%(schema)s))::oid, 'USAGE'), false) AS may_use,
+       coalesce(has_schema_privilege(to_regnamespace(quote_ident(%(schema)s))::oid, 'CREATE'), false) AS may_create,
        coalesce(pg_has_role((SELECT oid FROM pg_roles WHERE rolname = 'pg_checkpoint'), 'USAGE'), false) AS may_checkpoint,
        pg_has_role('pg_read_all_stats', 'USAGE') AS may_see_all,
        pg_is_in_recovery() AS standby
@@ -70,7 +88,7 @@ SELECT quote_ident(current_user) AS name,
 -- name: table_sizes
 -- Parameters: schema. Result: table name, blocks.
 SELECT relname AS table, pg_relation_size(oid) / current_setting('block_size')::int AS blocks
-  FROM pg_class WHERE relnamespace = to_regnamespace(%(schema)s) AND relkind = 'r' AND relname LIKE 'cf%%'
+  FROM pg_class WHERE relnamespace = to_regnamespace(quote_ident(%(schema)s)) AND relkind = 'r' AND relname LIKE 'cf%%'
 
 -- name: sessions
 -- Parameters: application LIKE pattern. Result: pid, application name; of our database, as the lock is the database's.
