@@ -27,6 +27,7 @@ NEVER_NS = 2**61
 SUBJECTS = {
     "postgresql-18": ("on_postgresql", "18"),
     "postgresql-16": ("on_postgresql", "16"),
+    "postgresql-15": ("on_postgresql", "15"),
 }
 
 
@@ -42,9 +43,10 @@ class Update:
 
 
 class Subject(ABC):
-    """A server with `SPEC` loaded."""
+    """A server with `SPEC` loaded. ``uncounted`` names the fields of `EngineDelta` that its version does not count."""
 
     engine: Engine
+    uncounted: frozenset[str] = frozenset()
 
     def load(self) -> LoadResult:
         """Load what all tests expect, or find it there."""

@@ -22,6 +22,7 @@ app = typer.Typer(
 COMMANDS: tuple[str, ...] = (
     "demo",
     "server",
+    "check",
     "load",
     "run",
     "sweep",

@@ -17,15 +17,23 @@ from openslob.method import OpKind, Phases
 from openslob.record.measurement import EngineDelta
 from openslob.workload import DataSpec, Workload
 
+# The name of findings about the data, which `Engine.load` puts right.
+DATA = "data"
+
 
 @dataclass(frozen=True)
 class Finding:
-    """One result of a pre-flight check. ``blocking``: the run would fail or lie; else it is told and recorded."""
+    """One result of a pre-flight check. ``blocking``: the run would fail or lie; else it is told and recorded.
+
+    ``spoils``: it runs, but measures something else than what was meant. A ``remedy`` that is a statement for the
+    server can be used as it stands.
+    """
 
     name: str
     why: str
     remedy: str
     blocking: bool
+    spoils: bool = False
 
 
 @dataclass(frozen=True)
@@ -33,7 +41,8 @@ class ServerFacts:
     """What the server says of itself before a run; all of it goes into the record.
 
     ``settings`` holds every setting that bears on the result, as text. ``free_connections`` counts what is left for
-    sessions and samplers.
+    sessions and samplers. ``connection`` says how it is reached, as text by fact: ``transport`` (unix socket, TCP, TLS
+    with version and cipher), ``pooler`` if one stands between.
     """
 
     product: str
@@ -43,11 +52,16 @@ class ServerFacts:
     free_connections: int
     settings: Mapping[str, str]
     direct_io: bool | None
+    connection: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Footprint:
-    """Where the server is on this host: its main process and its data; or why that is not known."""
+    """Where the server is on this host: its main process and its data; or why that is not known.
+
+    Only what is proved: an address of this host may lead through a tunnel, a proxy or into a container. The data
+    directory is never known without the main process.
+    """
 
     main_pid: int | None
     data_directory: Path | None

@@ -86,22 +86,22 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], ends_in_text: bool
     return [INDENT + _aligned(row, widths, left) for row in (head, *rows)]
 
 
-def pairs(rows: Sequence[tuple[str, str]]) -> list[str]:
+def pairs(rows: Sequence[tuple[str, str]], columns: int = WIDTH) -> list[str]:
     """Lines of ``label  text``; a long text goes on below its beginning."""
     width = max((len(label) for label, _ in rows), default=0)
-    return [line for label, text in rows for line in hanging(f"{label:<{width}}{INDENT}", text)]
+    return [line for label, text in rows for line in hanging(f"{label:<{width}}{INDENT}", text, columns)]
 
 
-def hanging(head: str, text: str) -> list[str]:
+def hanging(head: str, text: str, columns: int = WIDTH) -> list[str]:
     """``text`` after ``head``, wrapped under itself."""
     first = INDENT + head
-    return wrapped(text, first, " " * len(first)) or [first.rstrip()]
+    return wrapped(text, first, " " * len(first), columns) or [first.rstrip()]
 
 
-def wrapped(text: str, first: str = "", later: str = "") -> list[str]:
-    """``text`` in lines of at most `WIDTH` columns; a number stays with its unit."""
+def wrapped(text: str, first: str = "", later: str = "", columns: int = WIDTH) -> list[str]:
+    """``text`` in lines of at most ``columns``; a number stays with its unit."""
     kept = _NUMBER_AND_UNIT.sub(rf"\1{_NO_BREAK}\2", text)
-    lines = textwrap.wrap(kept, WIDTH, initial_indent=first, subsequent_indent=later, break_on_hyphens=False)
+    lines = textwrap.wrap(kept, columns, initial_indent=first, subsequent_indent=later, break_on_hyphens=False)
     return [line.replace(_NO_BREAK, " ") for line in lines]
 
 

@@ -21,6 +21,7 @@ from openslob.run.crew import Crew, ignore
 from openslob.run.interrupt import Interrupt
 from openslob.run.observer import Observer, Progress, ProgressSink
 from openslob.run.plan import Phase, session_plans
+from openslob.run.preflight import CACHEABLE, active_bytes, findings
 from openslob.run.samplers import Reading, Samplers
 from openslob.run.steady import SteadyWatch
 from openslob.sample.environment import environment
@@ -41,8 +42,6 @@ READ_AHEAD_PER_SESSION_S = 0.0001
 NO_END_S = 100 * 86_400
 # A session whose connection was closed is gone from the server soon after, not at once.
 GOODBYE_S = 2.0
-# Data of up to this share of the cache stay in it when read once.
-CACHEABLE = 0.8
 
 
 def read_ahead_s(run_time: float, sessions: int) -> float:
@@ -162,7 +161,7 @@ class _Run:
         released = self._engine.release_sessions()
         if released:
             self._notes.append(f"{released} sessions of an earlier run were still in the server and were ended")
-        for finding in self._engine.findings(self._workload):
+        for finding in findings(self._engine, self._workload, self._facts):
             if finding.blocking:
                 raise SlobError(finding.why, finding.remedy)
             self._notes.append(f"{finding.why}; {finding.remedy}")
@@ -176,14 +175,13 @@ class _Run:
         self._engine_record["settled"] = list(self._engine.settle(self._workload, warm))
 
     def _data_bytes(self) -> int:
-        data = self._workload.data(self._facts.block_size)
-        return data.scale_blocks * self._facts.block_size * self._workload.active_tables
+        return active_bytes(self._workload, self._facts.block_size)
 
     def _warm_up_and_measure(
         self, folder: RunFolder, crew: Crew, samplers: Samplers, plans: Sequence[SessionPlan]
     ) -> Measurement:
         self._environment = environment(samplers.data_directory)
-        self._environment["local"] = samplers.data_directory is not None
+        self._environment["local"] = samplers.local
         offset_ns = crew.clock_offset_ns = samplers.server_clock_offset_ns()
         self._environment["server_clock_offset_s"] = offset_ns / NANOS
         blocks_before = self._engine.table_blocks()
@@ -283,7 +281,7 @@ class _Run:
             wait_samples=edges.observer.wait_samples,
             timeline=edges.observer.timeline(),
             direct_io=self._facts.direct_io,
-            local=samplers.data_directory is not None,
+            local=samplers.local,
             file_system=self._environment["data"]["file_system"] if samplers.data_directory else None,
             blocks_before=blocks_before,
             blocks_after=self._engine.table_blocks() if after else None,
@@ -319,6 +317,7 @@ class _Run:
             "cache_bytes": facts.cache_bytes,
             "data_bytes": self._data_bytes(),
             "direct_io": facts.direct_io,
+            "connection": dict(facts.connection),
             "settings": dict(facts.settings),
         }
 

@@ -38,6 +38,8 @@ class Samplers:
         footprint = engine.footprint()
         self._post = post
         self.data_directory = footprint.data_directory
+        # Whether the host's figures are those of the server's host.
+        self.local = footprint.main_pid is not None
         self._counters = engine.open_counters()
         self._waits = engine.open_waits()
         own = [self._counters.backend_id(), self._waits.backend_id()]

@@ -7,7 +7,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from functools import cached_property
 from typing import Any, TypeVar
 
 import psycopg
@@ -24,9 +24,12 @@ from openslob.engines.base import (
     SessionPlan,
 )
 from openslob.engines.postgresql import checks, loader
+from openslob.engines.postgresql.connection import transport
 from openslob.engines.postgresql.counters import PostgresCounters
 from openslob.engines.postgresql.failures import reported
+from openslob.engines.postgresql.footprint import locate
 from openslob.engines.postgresql.names import DEFAULT_SCHEMA, Names
+from openslob.engines.postgresql.pooling import Pooling, detect, require_sessions
 from openslob.engines.postgresql.rest import settle
 from openslob.engines.postgresql.session import PostgresSession, compose_slice
 from openslob.engines.postgresql.stop import PostgresStop
@@ -40,6 +43,8 @@ APPLICATION = "slob"
 SESSIONS = f"{APPLICATION}/run/%"
 CONNECT_TIMEOUT_S = 10
 WAIT_INTERVAL_S = 2.0
+# A session that is told to end rolls back first.
+END_PATIENCE_S = 5.0
 _T = TypeVar("_T")
 # "openslob" as a number: the key of the advisory lock that keeps two loads or runs on one database apart.
 LOCK_KEY = int.from_bytes(b"openslob", "big", signed=True)
@@ -68,22 +73,28 @@ class PostgresEngine:
 
     name = "postgresql"
 
-    def __init__(self, url: str, schema: str = DEFAULT_SCHEMA) -> None:
+    def __init__(self, url: str) -> None:
         self._url = url
-        self.names = Names(schema)
         parameters = conninfo.conninfo_to_dict(url)
         place = f"{parameters.get('host', 'localhost')}:{parameters.get('port', 5432)}"
         self.target = f"{place}/{parameters.get('dbname', '')}"
 
+    @cached_property
+    def names(self) -> Names:
+        """Names in the schema that is ours, or in the role's own where it may not have that one."""
+        return Names(self._ask("home", schema=DEFAULT_SCHEMA)[0][0])
+
     def open(self, purpose: str) -> psycopg.Connection[Any]:
         """One more connection, in autocommit mode, that names its purpose to the server."""
         with reported(f"can't connect to {self.target}"):
-            return PatientConnection.connect(
+            connection = PatientConnection.connect(
                 self._url,
                 autocommit=True,
                 application_name=f"{APPLICATION}/{purpose}",
                 connect_timeout=CONNECT_TIMEOUT_S,
             )
+        checks.require_version(connection)
+        return connection
 
     def _ask(self, statement: str, **parameters: object) -> list[tuple[Any, ...]]:
         text = read_statements(PACKAGE, "facts")[statement]
@@ -94,30 +105,28 @@ class PostgresEngine:
         """Version, sizes, settings and free connections."""
         version, _, block_size, cache_bytes = self._ask("identity")[0]
         settings = dict(self._ask("settings"))
-        direct = settings.get("debug_io_direct")
         return ServerFacts(
             product="PostgreSQL",
             version=version,
             block_size=block_size,
             cache_bytes=cache_bytes,
-            # The question itself holds one connection that will be free again.
-            free_connections=self._ask("connections")[0][0] + 1,
+            free_connections=self._ask("connections")[0][0],
             settings=settings,
-            direct_io=None if direct is None else "data" in direct,
+            # Versions without the setting have no direct I/O.
+            direct_io="data" in settings.get("debug_io_direct", ""),
+            connection=self._connection_facts(),
         )
 
+    def _connection_facts(self) -> dict[str, str]:
+        with self.open("ask") as connection, reported(f"{self.target} does not answer"):
+            pooling = detect(connection, lambda: self.open("ask"))
+            told = {} if pooling is Pooling.NONE else {"pooler": pooling.value}
+            return {"transport": transport(connection, direct=pooling is Pooling.NONE), **told}
+
     def footprint(self) -> Footprint:
-        """The postmaster and its data directory, if they are on this host and this user may see them."""
-        parameters = conninfo.conninfo_to_dict(self._url)
-        host = str(parameters.get("host", ""))
-        if host and not host.startswith("/") and host not in ("localhost", "127.0.0.1", "::1"):
-            return Footprint(None, None, "the server is not on this host")
-        with self.open("ask") as connection:
-            try:
-                row = connection.execute("SHOW data_directory").fetchone()
-            except psycopg.errors.InsufficientPrivilege:
-                return Footprint(None, None, "this role may not see where the server's data are")
-        return _local_footprint(Path(row[0]) if row else Path())
+        """The postmaster and its data directory, if it is proved that they are on this host."""
+        with self.open("ask") as connection, reported(f"{self.target} does not answer"):
+            return locate(connection)
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
         """Everything that would spoil this run."""
@@ -127,22 +136,23 @@ class PostgresEngine:
     def data_state(self) -> DataState | None:
         """What is loaded."""
         with self.open("check") as connection, reported(f"{self.target} can't be checked"):
-            return loader.data_state(connection)
+            return loader.data_state(connection, self.names)
 
     def load(self, spec: DataSpec, degree: int, progress: ProgressSink, cancelled: Callable[[], bool]) -> LoadResult:
         """Load and verify."""
-        return loader.load(lambda: self.open("load"), spec, degree, progress, cancelled)
+        return loader.load(lambda: self.open("load"), spec, degree, progress, cancelled, self.names)
 
     def drop(self) -> list[str]:
         """Remove everything a load made."""
         with self.open("drop") as connection, reported(f"can't drop the data of {self.target}"):
-            return loader.drop(connection)
+            return loader.drop(connection, self.names)
 
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[None]:
         """Hold the advisory lock on a connection of its own; the server frees it when this process dies."""
         with self.open(f"{purpose} by pid {os.getpid()} on {socket.gethostname()}"[:63]) as connection:
             with reported(f"{self.target} can't be locked"):
+                require_sessions(connection, lambda: self.open("ask"), self.target)
                 self._lock(connection)
             yield
 
@@ -205,7 +215,10 @@ class PostgresEngine:
         left = self._ask("sessions", application=SESSIONS)
         with self.open("release") as connection, reported("sessions of an earlier run can't be ended"):
             for pid, _ in left:
-                connection.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
+                connection.execute("SELECT pg_terminate_backend(%s)", (pid,))
+        deadline = time.monotonic() + END_PATIENCE_S
+        while self.sessions_left() and time.monotonic() < deadline:
+            time.sleep(END_PATIENCE_S / 100)
         return len(left)
 
 
@@ -214,13 +227,3 @@ def _describe_holder(holder: tuple[Any, ...] | None) -> str:
         return "somebody holds the lock"
     name, pid, since = holder
     return f"{(name or 'somebody').removeprefix(APPLICATION + '/')} (server process {pid}, since {since})"
-
-
-def _local_footprint(data_directory: Path) -> Footprint:
-    try:
-        main_pid = int((data_directory / "postmaster.pid").read_text().splitlines()[0])
-    except FileNotFoundError:
-        return Footprint(None, None, "the server's data directory is not on this host")
-    except PermissionError:
-        return Footprint(None, None, "this user may not read the server's data directory")
-    return Footprint(main_pid, data_directory)

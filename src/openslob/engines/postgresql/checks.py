@@ -8,14 +8,17 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-from openslob.engines.base import DataState, Finding, ServerFacts
+from openslob.engines.base import DATA, DataState, Finding, ServerFacts
 from openslob.engines.postgresql import private
 from openslob.engines.postgresql.names import Names
+from openslob.engines.postgresql.pooling import REMEDY, Pooling, why_not
 from openslob.engines.sql import read_statements
-from openslob.workload import Mode, Workload
+from openslob.errors import SlobError
+from openslob.workload import Workload
 
 PACKAGE = "openslob.engines.postgresql"
-OLDEST = 150000
+OLDEST = 130000
+_CHECKPOINT_ROLE_SINCE = 150000
 # Beside the work loop's sessions: counters, waits, the lock, the stop signal, and one for questions.
 OWN_CONNECTIONS = 5
 
@@ -29,58 +32,78 @@ def findings(
 ) -> Iterator[Finding]:
     """All findings; the data are asked about once the rights are known, without which the server just refuses."""
     role = _role(connection, names)
-    yield from _version(connection)
     yield from _role_findings(role, names)
     yield from _connections(workload, facts, role)
     yield from _data(workload, facts, data_state())
     yield from private.findings(connection, workload, facts.block_size)
+    yield from _pooler(facts)
     yield from _settings(facts)
-    yield from _cache(workload, facts)
 
 
 def _role(connection: psycopg.Connection[Any], names: Names) -> dict[str, Any]:
     text = read_statements(PACKAGE, "facts")["role"]
     with connection.cursor(row_factory=dict_row) as cursor:
-        return cursor.execute(text, {"schema": names.schema}).fetchone() or {}
+        row = cursor.execute(text, {"schema": names.schema}).fetchone()
+    if row is None:
+        raise SlobError("the server does not tell what this role may do")
+    return row
 
 
-def _version(connection: psycopg.Connection[Any]) -> Iterator[Finding]:
+def require_version(connection: psycopg.Connection[Any]) -> None:
+    """SlobError, with the connection closed, when the server is too old for what all else asks of it."""
     if connection.info.server_version < OLDEST:
-        yield Finding("version", "the server is older than PostgreSQL 15", "use PostgreSQL 15 or later", True)
+        found = connection.info.parameter_status("server_version")
+        connection.close()
+        raise SlobError(f"the server is PostgreSQL {found}", f"{OLDEST // 10000} or later is needed")
 
 
 def _role_findings(role: dict[str, Any], names: Names) -> Iterator[Finding]:
     if role.get("standby"):
         yield Finding("standby", "the server is a standby and takes no writes", "use the primary", True)
-    if role.get("has_schema") and not (role["may_use"] and role["may_create"]):
+    if role["has_schema"] and not (role["may_use"] and role["may_create"]):
         grant = f"GRANT USAGE, CREATE ON SCHEMA {names.schema} TO {role['name']}"
         yield Finding("rights", f"role {role['name']} may not use schema {names.schema}", grant, True)
-    if not role.get("may_checkpoint"):
-        grant = f"GRANT pg_checkpoint TO {role.get('name')}"
-        yield Finding("checkpoint", "this role may not run a checkpoint before the window", grant, False)
-    if not role.get("may_see_all"):
-        grant = f"GRANT pg_monitor TO {role.get('name')}"
-        yield Finding("monitor", "this role sees only its own sessions; others' load goes unnoticed", grant, False)
+    if not role["has_schema"] and not role["may_make_schema"]:
+        why = f"there is no schema {names.schema}, and role {role['name']} may not make it"
+        yield Finding("rights", why, f"CREATE SCHEMA {names.schema} AUTHORIZATION {role['name']}", True)
+    if not (role["superuser"] or role["may_checkpoint"]):
+        why = "this role may not run a checkpoint before the window: old writes may fall into it"
+        there = role["version"] >= _CHECKPOINT_ROLE_SINCE
+        grant = f"GRANT pg_checkpoint TO {role['name']}" if there else "let a superuser run CHECKPOINT before a run"
+        yield Finding("checkpoint", why, grant, False)
+    if not role["may_see_all"]:
+        why = "what sessions of other roles do is hidden from this role; their load goes unnoticed"
+        yield Finding("monitor", why, f"GRANT pg_monitor TO {role['name']}", False)
 
 
 def _connections(workload: Workload, facts: ServerFacts, role: dict[str, Any]) -> Iterator[Finding]:
     needed = workload.total_sessions + OWN_CONNECTIONS
-    free = facts.free_connections
-    limit = role.get("connection_limit", -1)
-    if limit >= 0:
-        free = min(free, limit)
-    if needed > free:
-        why = f"{workload.total_sessions} sessions need {needed} connections and {free} are free"
-        yield Finding("connections", why, "raise max_connections or use fewer sessions", True)
+    if needed <= facts.free_connections:
+        return
+    why = f"{workload.total_sessions} sessions need {needed} connections and {facts.free_connections} are free"
+    remedy = "raise max_connections or use fewer sessions"
+    for limit, whose in ((role["role_limit"], "ROLE {name}"), (role["database_limit"], "DATABASE {database}")):
+        if limit is not None and limit < needed:
+            remedy = f"ALTER {whose.format(**role)} CONNECTION LIMIT {needed}"
+    yield Finding("connections", why, remedy, True)
+
+
+def _pooler(facts: ServerFacts) -> Iterator[Finding]:
+    mode = facts.connection.get("pooler")
+    if mode == Pooling.TRANSACTION:
+        yield Finding("pooler", why_not("the target"), REMEDY, True)
+    elif mode:
+        why = "sessions go through a connection pooler: their number, a common start and a cancel are its matter"
+        yield Finding("pooler", why, "connect to the server itself", False)
 
 
 def _data(workload: Workload, facts: ServerFacts, state: DataState | None) -> Iterator[Finding]:
     if state is None:
-        yield Finding("data", "nothing is loaded", "run `slob load` first", True)
+        yield Finding(DATA, "nothing is loaded", "run `slob load` first", True)
         return
     if not state.verified:
         yield Finding(
-            "data",
+            DATA,
             "the last load did not finish, or its tables have grown or shrunk since",
             "run `slob load` again",
             True,
@@ -94,10 +117,11 @@ def _data(workload: Workload, facts: ServerFacts, state: DataState | None) -> It
     ):
         if asked > there:
             why = f"{what} asks for {asked:,} and {there:,} are loaded"
-            yield Finding("data", why, "run `slob load` with the same parameters, or ask for less", True)
+            yield Finding(DATA, why, "run `slob load` with the same parameters, or ask for less", True)
     if wanted.obfuscate != state.spec.obfuscate:
         fill = "incompressible" if state.spec.obfuscate else "constant"
-        yield Finding("fill", f"the loaded data are {fill}, OBFUSCATE_COLUMNS asks otherwise", "load again", False)
+        why = f"the loaded data are {fill}, OBFUSCATE_COLUMNS asks otherwise"
+        yield Finding("fill", why, "load again", False, spoils=True)
     yield from _range(workload, wanted.scale_blocks, facts.block_size)
 
 
@@ -114,26 +138,16 @@ def _range(workload: Workload, scale: int, block_size: int) -> Iterator[Finding]
         yield Finding("hot spot", why, "change HOTSPOT_MB or HOTSPOT_OFFSET_MB", True)
 
 
+# Setting, value, what it does, what to do, whether it makes another thing of what is measured.
 _BAD_SETTINGS = (
-    ("fsync", "off", "commits are not durable and log syncs mean nothing", "set fsync = on"),
-    ("full_page_writes", "off", "the log is smaller than a safe server's", "set full_page_writes = on"),
-    ("track_io_timing", "off", "the engine's read latency will be unknown", "set track_io_timing = on"),
-    ("track_counts", "off", "rows and table I/O will be unknown", "set track_counts = on"),
+    ("fsync", "off", "commits are not durable and log syncs mean nothing", "set fsync = on", True),
+    ("full_page_writes", "off", "the log is smaller than a safe server's", "set full_page_writes = on", True),
+    ("track_io_timing", "off", "the engine's read latency will be unknown", "set track_io_timing = on", False),
+    ("track_counts", "off", "rows and table I/O will be unknown", "set track_counts = on", False),
 )
 
 
 def _settings(facts: ServerFacts) -> Iterator[Finding]:
-    for name, bad, why, remedy in _BAD_SETTINGS:
+    for name, bad, why, remedy, spoils in _BAD_SETTINGS:
         if facts.settings.get(name) == bad:
-            yield Finding(name, f"{name} is {bad}: {why}", remedy, False)
-
-
-def _cache(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
-    active = workload.data(facts.block_size)
-    size = active.scale_blocks * workload.active_tables * facts.block_size
-    if workload.mode is Mode.PIO and size < 4 * facts.cache_bytes:
-        why = f"the active data are {size / facts.cache_bytes:.1f} times the server's cache"
-        yield Finding("mode", f"{why}: most reads would be hits", "load more, or use a smaller cache", False)
-    if workload.mode is Mode.LIO and size > 0.8 * facts.cache_bytes:
-        why = f"the active data are {size / facts.cache_bytes:.1f} times the server's cache"
-        yield Finding("mode", f"{why}: they will not all stay cached", "load less, or use a larger cache", False)
+            yield Finding(name, f"{name} is {bad}: {why}", remedy, False, spoils)

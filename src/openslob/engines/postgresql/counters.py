@@ -1,17 +1,28 @@
-"""The server's cumulative counters: read raw over one connection, and differences put into the product's terms."""
+"""The server's cumulative counters: read raw over one connection, and differences put into the product's terms.
+
+What a version counts, and how soon it shows:
+
+- Since 15 in shared memory: a slice that has returned has been counted. Before, a process reports to a collector when
+  it is idle, every half second at most, and readers are shown what is half a second old: over a long window that is
+  little, and figures that must be exact are unknown.
+- Since 16 I/O by kind of process (pg_stat_io); before, reads of our database only, and writes too late to be of use.
+- Since 14 the log (pg_stat_wal), 18 has its requests and times in pg_stat_io.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import psycopg
 
 from openslob.engines.base import CounterReading
 from openslob.engines.postgresql.failures import reported
+from openslob.engines.postgresql.pooling import backend_pid
 from openslob.engines.sql import read_statements
 from openslob.record.measurement import EngineDelta, ObjectIo
+from openslob.units import NANOS
 
 PACKAGE = "openslob.engines.postgresql"
 Values = Mapping[str, float]
@@ -19,7 +30,14 @@ Values = Mapping[str, float]
 # Sources without a view of their own name: always readable.
 _ALWAYS = ("pg_stat_all_tables", "pg_stat_all_indexes", "private_tables", "private_indexes", "clock")
 _PRIVATE = {"private table": "private_tables.heap_blks", "private index": "private_indexes.idx_blks"}
+_BEFORE_PROMPT = ("log_position",)
+_PROMPT_SINCE = 150000
+# Before that version: what a process did in its last half second and what it said in another is not shown.
+LATENESS_S = 1.0
+# A rate over a window of which more may be missing is none (METHOD 5 allows as much between counters and load).
+LATENESS_SHARE = 0.01
 _MS = 1000.0
+_DATA_BEFORE_16 = {"reads": "database.blks_read", "hits": "database.blks_hit", "read_time": "database.blk_read_time"}
 _LOG_BEFORE_18 = {"writes": "wal.wal_write", "fsyncs": "wal.wal_sync", "fsync_time": "wal.wal_sync_time"}
 
 
@@ -30,15 +48,18 @@ class PostgresCounters:
         self._connection = connection
         self._parameters = {"schema": schema}
         self._block_size = block_size
+        self._prompt = connection.info.server_version >= _PROMPT_SINCE
         self._statement = self._compose()
+        self._timing = connection.execute("SELECT current_setting('track_io_timing') = 'on'").fetchone() == (True,)
 
     def _compose(self) -> bytes:
         statements = read_statements(PACKAGE, "counters")
+        always = _ALWAYS if self._prompt else (*_BEFORE_PROMPT, *_ALWAYS)
         with reported("the counters can't be read"):
             present = [
                 name
                 for name in statements
-                if name in _ALWAYS
+                if name in always
                 or self._connection.execute("SELECT to_regclass('pg_catalog.' || %s)", (name,)).fetchone() != (None,)
             ]
         return "\nUNION ALL\n".join(statements[name] for name in present).encode()
@@ -66,11 +87,12 @@ class PostgresCounters:
         """The interval in the product's terms."""
         if before.epoch != after.epoch:
             return EngineDelta(unknown={"*": "the server's statistics were reset during the run"})
-        return to_delta(_subtract(before.values, after.values), self._block_size)
+        delta = to_delta(_subtract(before.values, after.values), self._block_size, self._timing)
+        return delta if self._prompt else _without_late(delta, (after.server_ns - before.server_ns) / NANOS)
 
     def backend_id(self) -> int:
         """Process id of the sampler's backend."""
-        return self._connection.info.backend_pid
+        return backend_pid(self._connection)
 
     def close(self) -> None:
         """Close the connection."""
@@ -86,7 +108,8 @@ def _subtract(before: Values, after: Values) -> dict[str, float]:
 class _Io:
     """pg_stat_io summed over its rows, by column: requests and times for data, and those for the log apart.
 
-    Before 18 the log is in pg_stat_wal instead, and bytes are not counted: every request was one block.
+    Before 18 the log is in pg_stat_wal instead, and bytes are not counted: every request was one block. Before 16
+    ``data`` are the reads of our database from pg_stat_database.
     """
 
     data: Values
@@ -102,12 +125,16 @@ class _Io:
                 kind = sums["/wal/" in row]
                 kind[column] = kind.get(column, 0.0) + value
         data, log = sums
-        return cls(data, log or {new: change[old] for new, old in _LOG_BEFORE_18.items() if old in change})
+        return cls(data or _renamed(change, _DATA_BEFORE_16), log or _renamed(change, _LOG_BEFORE_18))
 
     def bytes_of(self, requests: str, column: str, block_size: int) -> float | None:
         """Bytes of data requests."""
         counted = self.data.get(column)
         return counted if counted is not None else _times(self.data.get(requests), block_size)
+
+
+def _renamed(change: Values, names: Mapping[str, str]) -> Values:
+    return {new: change[old] for new, old in names.items() if old in change}
 
 
 def _added(*parts: float | None) -> float | None:
@@ -123,12 +150,15 @@ def _mean(total: float | None, count: float | None) -> float | None:
     return total / count if total and count else None
 
 
-def to_delta(change: Values, block_size: int) -> EngineDelta:
-    """Raw changes of an interval as `EngineDelta`; what this version does not count is None with a reason."""
+def to_delta(change: Values, block_size: int, timing: bool = True) -> EngineDelta:
+    """Raw changes of an interval as `EngineDelta`; what this version does not count is None with a reason.
+
+    ``timing``: the server times its I/O; if not, it shows times of 0.
+    """
     get, io = change.get, _Io.of(change)
     reads, hits = io.data.get("reads"), io.data.get("hits")
     read_bytes = io.bytes_of("reads", "read_bytes", block_size)
-    read_us = _times(io.data.get("read_time"), _MS)
+    read_us = _times(io.data.get("read_time"), _MS) if timing else None
     syncs, sync_us = io.log.get("fsyncs"), _times(io.log.get("fsync_time"), _MS)
     delta = EngineDelta(
         logical_reads=None if hits is None or read_bytes is None else hits + read_bytes / block_size,
@@ -139,7 +169,7 @@ def to_delta(change: Values, block_size: int) -> EngineDelta:
         write_bytes=_added(
             io.bytes_of("writes", "write_bytes", block_size), io.bytes_of("extends", "extend_bytes", block_size)
         ),
-        log_bytes=get("wal.wal_bytes"),
+        log_bytes=get("log.position", get("wal.wal_bytes")),
         log_syncs=syncs,
         log_sync_time_us=sync_us,
         log_write_requests=io.log.get("writes"),
@@ -181,23 +211,46 @@ def _wait_means(
     return {event: mean for event, mean in means.items() if mean is not None}
 
 
+_NO_LOG_COUNTERS = "the server has no pg_stat_wal (PostgreSQL 14 or later)"
 _REASONS = {
-    "logical_reads": "the server has no pg_stat_io (PostgreSQL 16 or later)",
-    "read_requests": "the server has no pg_stat_io (PostgreSQL 16 or later)",
-    "write_requests": "the server has no pg_stat_io (PostgreSQL 16 or later)",
+    "logical_reads": "the server does not show its block counts",
+    "read_requests": "the server does not show its block counts",
+    "read_bytes": "the server does not show its block counts",
     "read_time_us": "track_io_timing is off",
     "private_visits": "no session has tables of its own",
-    "log_bytes": "the server has no pg_stat_wal (PostgreSQL 14 or later)",
+    "write_requests": "the server has no pg_stat_io (PostgreSQL 16 or later)",
+    "write_bytes": "the server has no pg_stat_io (PostgreSQL 16 or later)",
+    "log_bytes": "the server is a standby: it writes no log of its own",
     "log_syncs": "the server does not count them in pg_stat_io or pg_stat_wal",
+    "log_sync_time_us": "the server does not time them in pg_stat_io or pg_stat_wal",
+    "log_write_requests": "the server does not count them in pg_stat_io or pg_stat_wal",
+    "full_page_images": _NO_LOG_COUNTERS,
 }
+# Told by the server at any moment; everything else passes through the collector before 15.
+_NEVER_LATE = ("log_bytes",)
+# These are held against the work loop's own counts, to the row.
+_EXACT_OR_NOTHING = ("rows_read", "rows_updated", "rows_updated_in_place")
+_LATE = "before PostgreSQL 15 the server shows its counts up to a second late"
 
 
 def _with_reasons(delta: EngineDelta) -> EngineDelta:
-    missing = {name: why for name, why in _REASONS.items() if not _is_known(delta, name)}
-    return EngineDelta(**{**vars(delta), "unknown": missing})
+    missing = {name: why for name, why in _REASONS.items() if getattr(delta, name) is None}
+    return replace(delta, unknown=missing)
 
 
-def _is_known(delta: EngineDelta, name: str) -> bool:
-    value = getattr(delta, name)
-    # With track_io_timing off the server reports a time of 0 for reads that did happen.
-    return bool(value) if name == "read_time_us" and delta.read_requests else value is not None
+def _without_late(delta: EngineDelta, seconds: float) -> EngineDelta:
+    """Without what is not exact, and of a window that is short without all that comes late."""
+    short = seconds * LATENESS_SHARE < LATENESS_S
+    least = f"{LATENESS_S / LATENESS_SHARE:.0f} s"
+    late = {
+        name: f"{_LATE}: too much of a window shorter than {least}" if short else _LATE
+        for name, value in delta.amounts().items()
+        if value is not None and (name in _EXACT_OR_NOTHING or (short and name not in _NEVER_LATE))
+    }
+    return replace(
+        delta,
+        **dict.fromkeys(late),
+        by_object={} if late.keys() & {"read_requests"} else delta.by_object,
+        wait_means_us={} if late.keys() & {"read_requests"} else delta.wait_means_us,
+        unknown={**delta.unknown, **late},
+    )

@@ -196,7 +196,7 @@ class PostgresServer:
 
     def _initialise(self, data: Path, programs: Installation, account: Account) -> None:
         options = ["--username", config.ROLE, "--auth", "peer", "--encoding", "UTF8", "--locale", "C.UTF-8"]
-        _check(account.run([programs.program("initdb"), "--pgdata", data, "--no-instructions", *options]), "initdb")
+        _check(account.run([programs.program("initdb"), "--pgdata", data, *options]), "initdb")
         single: list[str | Path] = [
             programs.program("postgres"),
             "--single",

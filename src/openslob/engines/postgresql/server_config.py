@@ -31,6 +31,7 @@ _LOG_MIN = 64 * MIB
 _CACHE_MIN = 1 * MIB
 _DIRECT_IO_SINCE = 16
 _HUGE_PAGE_COUNT_SINCE = 15
+_LOG_TIMING_SINCE = 14
 # A load writes its tables without WAL where it can; what WAL there is should not force checkpoints.
 _BULK_LOG_FACTOR = 4
 # How the server's log and its programs mark what went wrong, and what they say of the end that follows from it.
@@ -134,7 +135,7 @@ def check_socket_path(layout: Layout) -> None:
 
 def settings(spec: ServerSpec, layout: Layout, bulk: bool) -> list[Setting]:
     """All settings that we make; everything else stays as the version has it. ``bulk``: for the time of a load."""
-    return [*_access(spec, layout), *_storage(spec, bulk), *_behaviour()]
+    return [*_access(spec, layout), *_storage(spec, bulk), *_behaviour(spec)]
 
 
 def _access(spec: ServerSpec, layout: Layout) -> list[Setting]:
@@ -170,10 +171,11 @@ def _storage(spec: ServerSpec, bulk: bool) -> list[Setting]:
     return lines
 
 
-def _behaviour() -> list[Setting]:
+def _behaviour(spec: ServerSpec) -> list[Setting]:
+    log_timing = [Setting("track_wal_io_timing", "on")] if major(spec.version) >= _LOG_TIMING_SINCE else []
     return [
         Setting("track_io_timing", "on", "latencies of reads and writes"),
-        Setting("track_wal_io_timing", "on"),
+        *log_timing,
         Setting("jit", "off", "compiling costs more than these statements take"),
         Setting("autovacuum", "on", "as in real life; the test's own tables set theirs"),
         Setting("update_process_title", "off", "a system call at every statement"),

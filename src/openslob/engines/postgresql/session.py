@@ -16,6 +16,7 @@ from openslob.engines.base import SessionPlan, SliceOrder, SliceResult
 from openslob.engines.postgresql.failures import reported
 from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.plans import explain
+from openslob.engines.postgresql.pooling import backend_pid
 from openslob.engines.postgresql.private import load_own, tables_on_path
 from openslob.engines.postgresql.rows import column_bytes
 from openslob.engines.postgresql.stop import STOP_KEY
@@ -232,7 +233,7 @@ class PostgresSession:
 
     def backend_id(self) -> int:
         """Process id of the session's backend."""
-        return self._connection.info.backend_pid
+        return backend_pid(self._connection)
 
     def cancel(self) -> None:
         """Cancel the running slice, waiting at most a few seconds for the server to take the request."""

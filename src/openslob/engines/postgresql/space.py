@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from openslob.engines.postgresql.footprint import locate
 from openslob.engines.postgresql.tables import Connection
 
 # An index entry: 8 bytes of key, 8 of tuple, 4 of line pointer, in pages filled to 90 %; and the levels above.
@@ -16,8 +17,8 @@ def index_bytes(rows: int) -> int:
 
 
 def is_local(connection: Connection) -> bool:
-    """Whether the server is on this host, by how it was connected to."""
-    return connection.info.host.startswith("/") or connection.info.host in ("localhost", "127.0.0.1", "::1")
+    """Whether the server is proved to be on this host."""
+    return locate(connection).main_pid is not None
 
 
 def visible(directory: Path) -> bool:

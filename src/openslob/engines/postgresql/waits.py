@@ -7,6 +7,7 @@ from typing import Any
 import psycopg
 
 from openslob.engines.postgresql.failures import reported
+from openslob.engines.postgresql.pooling import backend_pid
 from openslob.engines.sql import read_sql
 
 PACKAGE = "openslob.engines.postgresql"
@@ -29,7 +30,7 @@ class PostgresWaits:
 
     def backend_id(self) -> int:
         """Process id of the sampler's backend."""
-        return self._connection.info.backend_pid
+        return backend_pid(self._connection)
 
     def close(self) -> None:
         """Close the connection."""

@@ -21,6 +21,11 @@ SELECT 'checkpointer', '', jsonb_strip_nulls(to_jsonb(s)) FROM pg_stat_checkpoin
 -- name: pg_stat_bgwriter
 SELECT 'bgwriter', '', jsonb_strip_nulls(to_jsonb(s)) FROM pg_stat_bgwriter AS s
 
+-- name: log_position
+-- Before 15: the log's bytes as of now, page headers included, where pg_stat_wal is late or missing. A standby writes none.
+SELECT 'log', '', jsonb_strip_nulls(jsonb_build_object('position', CASE WHEN NOT pg_is_in_recovery()
+       THEN pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0') END))
+
 -- name: pg_stat_all_tables
 SELECT 'tables', '', to_jsonb(s) FROM (
     SELECT sum(pg_stat_get_tuples_updated(c.oid))       AS n_tup_upd,
@@ -31,7 +36,7 @@ SELECT 'tables', '', to_jsonb(s) FROM (
            sum(pg_stat_get_blocks_hit(c.oid))           AS heap_blks_hit,
            sum(pg_stat_get_autovacuum_count(c.oid) + pg_stat_get_autoanalyze_count(c.oid)) AS maintenance
       FROM pg_class AS c
-     WHERE c.relnamespace = to_regnamespace(%(schema)s) AND c.relkind = 'r') AS s
+     WHERE c.relnamespace = to_regnamespace(quote_ident(%(schema)s)) AND c.relkind = 'r') AS s
 
 -- name: pg_stat_all_indexes
 SELECT 'indexes', '', to_jsonb(s) FROM (
@@ -40,7 +45,7 @@ SELECT 'indexes', '', to_jsonb(s) FROM (
            sum(pg_stat_get_blocks_fetched(c.oid))       AS idx_blks_fetched,
            sum(pg_stat_get_blocks_hit(c.oid))           AS idx_blks_hit
       FROM pg_class AS c
-     WHERE c.relnamespace = to_regnamespace(%(schema)s) AND c.relkind = 'i') AS s
+     WHERE c.relnamespace = to_regnamespace(quote_ident(%(schema)s)) AND c.relkind = 'i') AS s
 
 -- name: private_tables
 -- Those of the sessions on the local path: temporary tables with the names of the shared ones.

@@ -24,22 +24,62 @@ SELECT name, current_setting(name, true) AS value
  ORDER BY name
 
 -- name: connections
--- Result: connections still free to this role.
-SELECT CASE WHEN (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)
-            THEN current_setting('max_connections')::int
-            ELSE current_setting('max_connections')::int
-                 - current_setting('superuser_reserved_connections')::int
-                 - coalesce(current_setting('reserved_connections', true)::int, 0)
-       END - (SELECT count(*) FROM pg_stat_activity WHERE backend_type IN ('client backend', 'walsender'))::int AS free
+-- Result: connections still free to this role, of the server, the database and the role; those of ours that ask, check
+--         and hold the lock are among what a run needs, and not counted as taken. What kind of process a session of another role is may be hidden from this one; that it has a user is not.
+WITH taken AS (
+    SELECT datid, usesysid FROM pg_stat_activity
+     WHERE usesysid IS NOT NULL
+       AND NOT (application_name LIKE 'slob/%%' AND application_name NOT LIKE 'slob/run/%%')
+       AND coalesce(backend_type, 'client backend') IN ('client backend', 'walsender'))
+SELECT least(
+    CASE WHEN r.rolsuper THEN current_setting('max_connections')::int
+         ELSE current_setting('max_connections')::int
+              - current_setting('superuser_reserved_connections')::int
+              - coalesce(current_setting('reserved_connections', true)::int, 0)
+    END - (SELECT count(*) FROM taken),
+    CASE WHEN d.datconnlimit >= 0 AND NOT r.rolsuper
+         THEN d.datconnlimit - (SELECT count(*) FROM taken WHERE datid = d.oid) END,
+    CASE WHEN r.rolconnlimit >= 0 AND NOT r.rolsuper
+         THEN r.rolconnlimit - (SELECT count(*) FROM taken WHERE usesysid = r.oid) END)::int AS free
+  FROM pg_roles AS r, pg_database AS d
+ WHERE r.rolname = session_user AND d.datname = current_database()
+
+-- name: transport
+-- Result: protocol and cipher when this connection is encrypted as the server sees it; null when it is not.
+SELECT version, cipher FROM pg_stat_ssl WHERE pid = pg_backend_pid() AND ssl
+
+-- name: home
+-- Parameters: schema, the usual one. Result: it, if this role may use or make it; else the schema that its search_path
+-- begins with, if that is its to use and holds nothing but a load of ours; else the usual one, which will be refused.
+SELECT CASE
+       WHEN coalesce(has_schema_privilege(to_regnamespace(quote_ident(%(schema)s))::oid, 'USAGE')
+                     AND has_schema_privilege(to_regnamespace(quote_ident(%(schema)s))::oid, 'CREATE'),
+                     has_database_privilege(current_database(), 'CREATE'))
+       THEN %(schema)s
+       ELSE coalesce(
+           (SELECT n.nspname::text FROM pg_namespace AS n
+             WHERE n.nspname = current_schema() AND n.nspname <> 'public'
+               AND has_schema_privilege(n.oid, 'USAGE') AND has_schema_privilege(n.oid, 'CREATE')
+               AND (EXISTS (SELECT FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid
+                             WHERE c.relnamespace = n.oid AND c.relname = 'manifest' AND a.attname = 'placement_key')
+                    OR NOT EXISTS (SELECT FROM pg_depend
+                                    WHERE refclassid = 'pg_namespace'::regclass AND refobjid = n.oid))),
+           %(schema)s) END AS schema
 
 -- name: role
--- Result: whether this role may use the schema, make objects in it, run a checkpoint, see other sessions.
-SELECT current_user AS name,
+-- Result: whether this role may use the schema or make it, make objects in it, run a checkpoint, see other sessions;
+--         names quoted by the server.
+SELECT quote_ident(current_user) AS name,
+       quote_ident(current_database()) AS database,
+       current_setting('server_version_num')::int AS version,
        rolsuper AS superuser,
-       rolconnlimit AS connection_limit,
-       to_regnamespace(%(schema)s) IS NOT NULL AS has_schema,
-       coalesce(has_schema_privilege(to_regnamespace(%(schema)s)::oid, 'USAGE'), false) AS may_use,
-       coalesce(has_schema_privilege(to_regnamespace(%(schema)s)::oid, 'CREATE'), false) AS may_create,
+       CASE WHEN NOT rolsuper THEN nullif(rolconnlimit, -1) END AS role_limit,
+       CASE WHEN NOT rolsuper THEN (SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database())
+       END AS database_limit,
+       to_regnamespace(quote_ident(%(schema)s)) IS NOT NULL AS has_schema,
+       has_database_privilege(current_database(), 'CREATE') AS may_make_schema,
+       coalesce(has_schema_privilege(to_regnamespace(quote_ident(%(schema)s))::oid, 'USAGE'), false) AS may_use,
+       coalesce(has_schema_privilege(to_regnamespace(quote_ident(%(schema)s))::oid, 'CREATE'), false) AS may_create,
        coalesce(pg_has_role((SELECT oid FROM pg_roles WHERE rolname = 'pg_checkpoint'), 'USAGE'), false) AS may_checkpoint,
        pg_has_role('pg_read_all_stats', 'USAGE') AS may_see_all,
        pg_is_in_recovery() AS standby
@@ -49,12 +89,13 @@ SELECT current_user AS name,
 -- Parameters: schema. Result: table name, blocks, of the shared tables and of every session's own.
 SELECT relname AS table, coalesce(pg_relation_size(oid), 0) / current_setting('block_size')::int AS blocks
   FROM pg_class
- WHERE (relnamespace = to_regnamespace(%(schema)s) OR relpersistence = 't') AND relkind = 'r'
+ WHERE (relnamespace = to_regnamespace(quote_ident(%(schema)s)) OR relpersistence = 't') AND relkind = 'r'
    AND relname ~ '^cf[12]_[1-9][0-9]*$'
 
 -- name: sessions
--- Parameters: application LIKE pattern. Result: pid, application name.
-SELECT pid, application_name FROM pg_stat_activity WHERE application_name LIKE %(application)s AND pid <> pg_backend_pid()
+-- Parameters: application LIKE pattern. Result: pid, application name; of our database, as the lock is the database's.
+SELECT pid, application_name FROM pg_stat_activity
+ WHERE application_name LIKE %(application)s AND pid <> pg_backend_pid() AND datname = current_database()
 
 -- name: lock
 -- Parameters: key. Result: whether the lock was free and is now held by this connection.

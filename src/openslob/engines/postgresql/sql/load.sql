@@ -1,5 +1,5 @@
 -- Purpose:  filling the tables.
--- Versions: PostgreSQL 15 and later.
+-- Versions: PostgreSQL 13 and later.
 -- Placeholders (quoted by the driver): table.
 
 -- name: session
@@ -9,7 +9,9 @@
 SET statement_timeout = 0;
 SET lock_timeout = '60s';
 SET idle_in_transaction_session_timeout = 0;
-SET client_connection_check_interval = '1s';
+SELECT set_config(name, CASE name WHEN 'client_connection_check_interval' THEN '1s' ELSE '0' END, false)
+  FROM pg_settings  -- which has those that the server's version has
+ WHERE name IN ('client_connection_check_interval', 'idle_session_timeout', 'transaction_timeout');
 SET default_statistics_target = 10;
 SET backend_flush_after = 256;
 

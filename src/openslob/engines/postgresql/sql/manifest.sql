@@ -1,5 +1,5 @@
 -- Purpose:  the manifest, one row that says what was loaded; without verified_at the load is not whole.
--- Versions: PostgreSQL 15 and later.
+-- Versions: PostgreSQL 13 and later.
 -- Placeholders (quoted by the driver): manifest.
 
 -- name: create

@@ -1,5 +1,5 @@
 -- Purpose:  the objects that hold a load, and their removal.
--- Versions: PostgreSQL 15 and later.
+-- Versions: PostgreSQL 13 and later.
 -- Placeholders (quoted by the driver): schema, table, manifest identifiers; mark, a literal.
 
 -- name: schema_exists

@@ -1,6 +1,6 @@
 -- Purpose:  what a session of the work loop sets for itself. A server-side plan must be one plan for the whole run: an
 --           index scan that reads one block at a time, planned once.
--- Versions: PostgreSQL 14 and later (client_connection_check_interval).
+-- Versions: PostgreSQL 13 and later.
 -- Result:   none.
 SET plan_cache_mode = force_generic_plan;
 SET enable_bitmapscan = off;
@@ -11,4 +11,6 @@ SET statement_timeout = 0;
 SET lock_timeout = 0;
 SET idle_in_transaction_session_timeout = 0;
 -- A session whose driver has died stops in mid-slice instead of running it to its end.
-SET client_connection_check_interval = '1s';
+SELECT set_config(name, CASE name WHEN 'client_connection_check_interval' THEN '1s' ELSE '0' END, false)
+  FROM pg_settings  -- which has those that the server's version has
+ WHERE name IN ('client_connection_check_interval', 'idle_session_timeout', 'transaction_timeout');

@@ -1,11 +1,11 @@
 -- Purpose:  the work loop. One call is one slice: it runs operations until its end time or operation limit, with a
 --           COMMIT after every update, and returns what it did. The procedure is made once per schema and workload.
--- Versions: PostgreSQL 15 and later (pg_stat_force_next_flush).
+-- Versions: PostgreSQL 13 and later. 13 has no OUT parameters of procedures: results are INOUT, given as NULL.
 -- Placeholders (identifiers, quoted by the driver): procedure; nap (nap.sql); cf1, cf2, the session's own tables; hot_cf1, hot_cf2,
 --           schema 1's tables; assignments, the SET list over the array `fresh`; paced_wait and paced_respond (paced.sql),
 --           nothing when the workload has no rate.
 -- Parameters: see the comments beside them. Moments are µs since the epoch by the server's clock.
--- Result:   one row of the OUT parameters.
+-- Result:   one row of the INOUT parameters.
 -- Notes:    * Everything that must survive a slice is derived from the operation number, but for the random
 --             generator, which lives in the session, `resume_us`, the end of a sleep that a slice cut short, and
 --             `due_ns`, when the next operation is due.
@@ -43,16 +43,16 @@ CREATE OR REPLACE PROCEDURE {procedure}(
     poisson          boolean,      -- due times lie as independent users would come, not at even intervals
     INOUT resume_us  bigint,       -- end of a sleep that the slice before cut short
     INOUT due_ns     bigint,       -- when the next operation is due, in ns since the epoch
-    OUT began_us     bigint,       -- when the first operation could begin
-    OUT ended_us     bigint,
-    OUT ops          bigint,
-    OUT rows_read    bigint,       -- rows the SELECTs returned
-    OUT rows_updated bigint,
-    OUT rows_scanned bigint,
-    OUT sum_us       float8[],     -- by histogram: service time of select, update, scan; of a paced session then paced.sql's
-    OUT max_us       float8[],
-    OUT bucket       int[],        -- non-empty buckets, histogram * 2000 + bucket number
-    OUT bucket_count int[]         -- their counts
+    INOUT began_us   bigint,       -- when the first operation could begin
+    INOUT ended_us   bigint,
+    INOUT ops        bigint,
+    INOUT rows_read  bigint,       -- rows the SELECTs returned
+    INOUT rows_updated bigint,
+    INOUT rows_scanned bigint,
+    INOUT sum_us     float8[],     -- by histogram: service time of select, update, scan; of a paced session then paced.sql's
+    INOUT max_us     float8[],
+    INOUT bucket     int[],        -- non-empty buckets, histogram * 2000 + bucket number
+    INOUT bucket_count int[]       -- their counts
 )
 LANGUAGE plpgsql AS $slice$
 #variable_conflict use_variable
@@ -198,6 +198,8 @@ BEGIN
     SELECT array_agg(n - 1), array_agg(c) INTO bucket, bucket_count
       FROM unnest(counts) WITH ORDINALITY AS filled(c, n) WHERE c > 0;
     -- Without this the counters of a slice may reach the shared statistics only with the next one.
-    PERFORM pg_stat_force_next_flush();
+    IF current_setting('server_version_num')::int >= 150000 THEN
+        PERFORM pg_stat_force_next_flush();
+    END IF;
 END
 $slice$

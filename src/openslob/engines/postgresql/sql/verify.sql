@@ -1,5 +1,5 @@
 -- Purpose:  what a loaded table is like, for the checks that follow every load.
--- Versions: PostgreSQL 15 and later.
+-- Versions: PostgreSQL 13 and later.
 -- Placeholders (quoted by the driver): table. Parameter relation: its quoted name.
 
 -- name: relation

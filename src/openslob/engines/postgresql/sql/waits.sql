@@ -9,5 +9,6 @@ SELECT coalesce(wait_event_type || ':' || wait_event, 'CPU') AS event, count(*) 
   FROM pg_stat_get_activity(NULL)
  WHERE application_name LIKE %(application)s
    AND state = 'active'
+   AND datid = (SELECT oid FROM pg_database WHERE datname = current_database())
    AND wait_event IS DISTINCT FROM 'PgSleep'
  GROUP BY 1

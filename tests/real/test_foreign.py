@@ -1,0 +1,385 @@
+"""Servers that are not ours: ordinary roles, TLS, poolers, tunnels; on a real server with passwords on a TCP port."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+from foreign import HOST, PASSWORD, ForeignServer, free_port, make_certificates
+from running import DATA, ignore, load, measured, slob, verdicts_of
+
+from openslob.analyze.figures import NO_READS
+from openslob.engines.hosting.account import server_account
+from openslob.engines.postgresql import checks
+from openslob.engines.registry import engine_for
+from openslob.errors import SlobError
+from openslob.metrics import METRICS
+from openslob.run.preflight import preflight
+from openslob.workload import Workload
+
+SMALL = {"schemas": 2, "scale": "1500", "scan_table_sz": "10"}
+# Debian's package; what comes with us was built without TLS.
+DEBIAN = Path("/usr/lib/postgresql/15/bin")
+GOLDEN = Path(__file__).parents[1] / "golden" / "check-ordinary.txt"
+pytestmark = pytest.mark.server
+
+
+@pytest.fixture(scope="module")
+def foreign(slob_home):
+    """A server on which the role app owns one schema, in a database where it may make none."""
+    with started(ForeignServer()) as server:
+        yield server
+
+
+@contextmanager
+def started(server):
+    try:
+        server.start()
+        server.add_role("app")
+        server.add_database("bench")
+        server.ask("GRANT CONNECT ON DATABASE bench TO app")
+        server.ask("CREATE SCHEMA slob AUTHORIZATION app", database="bench")
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="module")
+def ordinary(foreign):
+    """The URL of that role."""
+    return foreign.url("app", "bench")
+
+
+@pytest.fixture(scope="module")
+def secure(slob_home):
+    """Such a server with TLS, by programs that have it."""
+    if shutil.which("openssl") is None or not (DEBIAN / "postgres").exists():
+        pytest.skip(f"there is no openssl to make certificates, or no server with TLS in {DEBIAN}")
+    certificates = Path(tempfile.mkdtemp(prefix="slob-ca-"))
+    try:
+        ca = make_certificates(certificates)
+        with started(ForeignServer(DEBIAN, certificates)) as server:
+            yield server, ca
+    finally:
+        shutil.rmtree(certificates)
+
+
+def small(**parameters):
+    return Workload(**{**SMALL, "work_unit": 8, "run_time": 2, "warmup": 0, **parameters})
+
+
+def load_small(engine):
+    workload = small()
+    with engine.exclusive("load"):
+        return engine.load(workload.data(8192), 2, ignore, lambda: False)
+
+
+def run_small(engine, results, **parameters):
+    """A run, again (on data as loaded) if the host was too busy for a moment to read the counters in time."""
+    for _ in range(4):
+        load_small(engine)
+        record = measured(engine, results, **SMALL, work_unit=8, run_time=2, **parameters).record
+        if verdicts_of(record)["counts_agree"].verdict != "unknown":
+            break
+    return record
+
+
+def names_of(found):
+    return {finding.name: finding for finding in found}
+
+
+# --- an ordinary role
+
+
+def test_an_ordinary_role_loads_runs_and_drops(ordinary, foreign, tmp_path):
+    engine = engine_for(ordinary)
+    assert load_small(engine).blocks == 2 * 1510
+    record = run_small(engine, tmp_path, update_pct=20, sessions=4)
+    assert record.errors == ()
+    assert verdicts_of(record)["counts_agree"].verdict == "holds"
+    # A cached run has no reads to time, and a busy host no exact window; nothing else may be missing.
+    missing = {figure.why for figure in record.summary.values() if figure.value is None}
+    assert {why for why in missing if why != NO_READS and "no rate can be told" not in why} == set()
+    assert any("GRANT pg_checkpoint TO app" in note for note in record.notes)
+    assert any("GRANT pg_monitor TO app" in note for note in record.notes)
+    assert "no checkpoint" in record.engine["settled"][-1]
+    removed = engine.drop()
+    assert "slob.manifest" in removed
+    assert "slob" not in removed  # it was given to the role, not made by a load
+    assert foreign.ask("SELECT to_regnamespace('slob')", "bench") == [("slob",)]
+
+
+def test_a_role_that_may_make_its_own_schema_does(foreign):
+    foreign.add_role("maker")
+    foreign.add_database("own")
+    foreign.ask("GRANT CONNECT, CREATE ON DATABASE own TO maker")
+    engine = engine_for(foreign.url("maker", "own"))
+    load_small(engine)
+    assert "slob" in engine.drop()
+
+
+def test_a_role_with_a_schema_of_its_own_name_uses_that_one_if_it_is_empty(foreign, tmp_path):
+    foreign.add_role('"Only-Own"')
+    foreign.add_database("theirs")
+    foreign.ask('GRANT CONNECT ON DATABASE theirs TO "Only-Own"')
+    foreign.ask('CREATE SCHEMA AUTHORIZATION "Only-Own"', "theirs")
+    url = foreign.url("Only-Own", "theirs")
+    record = run_small(engine_for(url), tmp_path, update_pct=10)
+    assert verdicts_of(record)["counts_agree"].verdict == "holds"
+    removed = engine_for(url).drop()
+    assert "Only-Own.manifest" in removed
+    assert "Only-Own" not in removed
+    assert foreign.ask("SELECT count(*) FROM pg_namespace WHERE nspname = 'Only-Own'", "theirs") == [(1,)]
+    foreign.ask('CREATE TABLE "Only-Own".manifest (theirs int)', "theirs")
+    named = names_of(preflight(engine_for(url), small()).findings)
+    assert named["rights"].blocking
+    with pytest.raises(SlobError, match="load failed"):
+        load_small(engine_for(url))
+    assert foreign.ask('SELECT count(*) FROM "Only-Own".manifest', "theirs") == [(0,)]
+
+
+def test_what_a_role_lacks_is_told_with_the_statement_that_gives_it(foreign):
+    foreign.add_role('"odd one"', "CONNECTION LIMIT 3")
+    foreign.add_database("closed")
+    foreign.ask('GRANT CONNECT ON DATABASE closed TO "odd one"')
+    engine = engine_for(foreign.url("odd%20one", "closed"))
+    found = preflight(engine, small(sessions=4))
+    named = names_of(found.findings)
+    assert found.blocked
+    assert [one.blocking for one in found.findings] == sorted((one.blocking for one in found.findings), reverse=True)
+    for name in ("rights", "connections", "checkpoint", "monitor"):
+        foreign.ask(named[name].remedy, "closed")
+    found = preflight(engine, small(sessions=4))
+    assert set(names_of(found.findings)) == {"data", "fsync"}
+    assert not found.blocked
+    load_small(engine)
+    assert "data" not in names_of(preflight(engine, small(sessions=4)).findings)
+
+
+def test_free_connections_are_counted_though_others_sessions_are_hidden(foreign, ordinary):
+    engine = engine_for(ordinary)
+    before = engine.facts().free_connections
+    with psycopg.connect(foreign.url()), psycopg.connect(foreign.url()):
+        assert engine.facts().free_connections == before - 2
+
+
+def test_sessions_of_another_database_are_left_alone(foreign, ordinary):
+    with psycopg.connect(foreign.url(), application_name="slob/run/x.0") as other:
+        assert engine_for(ordinary).sessions_left() == 0
+        assert engine_for(foreign.url()).sessions_left() == 1
+        assert other.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_a_server_that_is_too_old_is_refused_in_one_line(ordinary, monkeypatch):
+    monkeypatch.setattr(checks, "OLDEST", 990000)
+    for use in ("facts", "data_state", "drop"):
+        with pytest.raises(SlobError, match=r"the server is PostgreSQL \d+\.\d+.*; 99 or later is needed"):
+            getattr(engine_for(ordinary), use)()
+
+
+# --- where the server is
+
+
+def test_the_host_is_proved_by_tcp_and_by_socket(foreign, ordinary):
+    pid = int((foreign.data / "postmaster.pid").read_text().splitlines()[0])
+    for url in (ordinary, foreign.socket_url("app", "bench")):
+        footprint = engine_for(url).footprint()
+        assert (footprint.main_pid, footprint.data_directory) == (pid, foreign.data.resolve())
+
+
+@contextmanager
+def tunnel(port):
+    """A TCP port that leads to another, as ssh -L does."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    ends = []
+
+    def pump(source, sink):
+        try:
+            while data := source.recv(65536):
+                sink.sendall(data)
+        except OSError:
+            return
+        finally:
+            sink.close()
+
+    def serve():
+        while True:
+            try:
+                near, _ = listener.accept()
+            except OSError:
+                return
+            far = socket.create_connection(("127.0.0.1", port))
+            ends.extend((near, far))
+            for pair in ((near, far), (far, near)):
+                threading.Thread(target=pump, args=pair, daemon=True).start()
+
+    threading.Thread(target=serve, daemon=True).start()
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        for end in ends:
+            end.close()
+
+
+def test_a_tunnel_on_this_host_proves_nothing(foreign, ordinary, tmp_path):
+    with tunnel(foreign.port) as port:
+        engine = engine_for(foreign.url("app", "bench", port=port))
+        footprint = engine.footprint()
+        assert (footprint.main_pid, footprint.data_directory) == (None, None)
+        assert "a proxy or a tunnel" in footprint.why_unknown
+        found = preflight(engine, small())
+        assert found.unknown["db_cpu_per_s"]
+        assert found.unknown["dev_read_per_s"]
+        record = run_small(engine, tmp_path)
+    assert record.environment["local"] is False
+    assert {name for name in METRICS if record.summary[name].value is None} >= set(found.unknown)
+    assert verdicts_of(record)["counts_agree"].verdict == "holds"
+
+
+def test_a_user_without_access_is_told_so(foreign, ordinary, monkeypatch):
+    def forbidden(_):
+        raise PermissionError
+
+    monkeypatch.setattr("openslob.engines.hosting.other_end._open_files", forbidden)
+    footprint = engine_for(ordinary).footprint()
+    assert footprint.main_pid is None
+    assert "this user may not see" in footprint.why_unknown
+
+
+# --- TLS
+
+
+def test_a_verified_server_is_measured_through_tls(secure, tmp_path):
+    server, ca = secure
+    verified = {"sslmode": "verify-full", "sslrootcert": str(ca), "hostaddr": "127.0.0.1"}
+    url = server.url("app", "bench", **verified).replace("@127.0.0.1:", f"@{HOST}:")
+    engine = engine_for(url)
+    record = run_small(engine, tmp_path)
+    assert record.engine["connection"]["transport"].startswith("TLSv1.3, TLS_")
+    assert record.environment["local"] is True
+    assert PASSWORD not in record.model_dump_json()
+    wrong = engine_for(url.replace(HOST, "other.test.example"))
+    with pytest.raises(SlobError, match="can't connect"):
+        wrong.facts()
+
+
+def test_a_server_that_wants_tls_is_not_reached_without(secure):
+    with pytest.raises(SlobError, match="can't connect"):
+        engine_for(secure[0].url("app", "bench", sslmode="disable")).facts()
+
+
+# --- poolers
+
+
+@contextmanager
+def pgbouncer(foreign, mode):
+    """A pool of the server's database ``bench`` in front of it; its port."""
+    program = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin:/usr/local/bin")
+    if program is None:
+        pytest.skip("there is no pgbouncer")
+    account, place, port = server_account(), Path(tempfile.mkdtemp(prefix="slob-b-")), free_port()
+    place.chmod(0o755)
+    (place / "users").write_text(f'"app" "{PASSWORD}"\n')
+    (place / "ini").write_text(
+        f"[databases]\nbench = host=127.0.0.1 port={foreign.port} dbname=bench\n[pgbouncer]\n"
+        f"listen_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\nauth_type = plain\n"
+        f"auth_file = {place}/users\npool_mode = {mode}\ndefault_pool_size = 12\n"
+        "ignore_startup_parameters = extra_float_digits\n"
+    )
+    switched = {"user": account.uid, "group": account.gid, "extra_groups": []} if account.switched else {}
+    process = subprocess.Popen([program, "-q", place / "ini"], stderr=subprocess.DEVNULL, **switched)
+    try:
+        assert any(_answers(port) or time.sleep(0.05) for _ in range(200))
+        yield port
+    finally:
+        process.terminate()
+        process.wait(10)
+        shutil.rmtree(place)
+
+
+def _answers(port):
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("mode", ["transaction", "statement"])
+def test_a_pool_that_shares_sessions_is_refused(foreign, ordinary, mode, tmp_path):
+    with pgbouncer(foreign, mode) as port:
+        engine = engine_for(foreign.url("app", "bench", port=port))
+        blocking = [one for one in preflight(engine, small()).findings if one.blocking and one.name != "data"]
+        assert [one.name for one in blocking] == ["pooler"]
+        done = slob("load", "--target", foreign.url("app", "bench", port=port), "--scale", "64K", "--schemas", "1")
+    assert done.returncode == 1
+    assert "connection pooler in transaction or statement mode" in done.stderr
+
+
+def test_a_pool_of_sessions_works_and_is_told(foreign, ordinary, tmp_path):
+    with pgbouncer(foreign, "session") as port:
+        engine = engine_for(foreign.url("app", "bench", port=port))
+        record = run_small(engine, tmp_path, update_pct=10, sessions=3)
+        assert engine.sessions_left() == 0
+    assert record.errors == ()
+    assert record.engine["connection"]["pooler"] == "session mode"
+    assert any("connection pooler" in note for note in record.notes)
+    assert not any("did not end by themselves" in note for note in record.notes)
+    assert record.environment["local"] is False
+    assert verdicts_of(record)["counts_agree"].verdict == "holds"
+
+
+# --- the command
+
+
+def test_the_answer_as_text(foreign, ordinary):
+    engine_for(ordinary).drop()
+    done = slob(
+        "check", "--target", ordinary, "--scale", "200M", "--schemas", "1", "--mode", "lio", "--sessions", "200"
+    )
+    assert done.returncode == 1
+    text = done.stdout
+    pid = (foreign.data / "postmaster.pid").read_text().splitlines()[0]
+    for there, here in (
+        (str(foreign.port), "PORT"),
+        (pid, "PID"),
+        (str(foreign.data.resolve()), "DATA"),
+        (engine_for(ordinary).facts().version, "VERSION"),
+    ):
+        text = text.replace(there, here)
+    if os.environ.get("UPDATE_GOLDEN"):
+        GOLDEN.write_text(text, encoding="utf-8")
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert text == GOLDEN.read_text(encoding="utf-8")
+
+
+def test_the_answer_as_json_and_the_exit_code(pg_server):
+    load(pg_server)
+    flags = [text for name, value in DATA.items() for text in (f"--{name.replace('_', '-')}", str(value))]
+    done = slob("check", "--target", pg_server.status().url, *flags, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    answer = json.loads(done.stdout)
+    assert answer["blocked"] is False
+    assert [one["name"] for one in answer["findings"]] == []
+    assert answer["unknown"] == answer["unproved"] == {}
+    assert answer["footprint"]["main_pid"] == str(pg_server.status().pid)
+
+
+def test_physical_reads_of_cached_data_are_refused_before_the_run(pg_server, tmp_path):
+    load(pg_server)
+    engine = engine_for(pg_server.status().url)
+    (finding,) = (one for one in preflight(engine, Workload(**{**DATA, "scale": "500"}, mode="pio")).findings)
+    assert (finding.name, finding.blocking) == ("mode", True)
+    assert "reads would be hits" in finding.why
+    with pytest.raises(SlobError, match="reads would be hits"):
+        measured(engine, tmp_path, scale="500", mode="pio")
