@@ -60,5 +60,6 @@ METRICS: dict[str, Metric] = {
         Metric("updates_total", "Updates", "", _N, "Update operations in the window."),
         Metric("selects_total", "Selects", "", _N, "Select operations in the window."),
         Metric("scans_total", "Scans", "", _N, "Short-scan operations in the window."),
+        Metric("conflicts_total", "Update conflicts", "", _L, "Times an operation was refused because of another transaction's change and was run again."),
     )
 }  # fmt: skip

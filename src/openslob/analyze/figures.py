@@ -155,4 +155,5 @@ COMPUTATIONS: Mapping[str, Computation] = {
     "updates_total": _total("updates"),
     "selects_total": _total("selects"),
     "scans_total": _total("scans"),
+    "conflicts_total": _total("conflicts"),
 }

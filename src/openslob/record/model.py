@@ -62,6 +62,24 @@ class WaitRow(_Plain):
     mean_us: float | None = None
 
 
+class InstanceRow(_Plain):
+    """One instance of a cluster: totals of the window of its own sessions, and by its own counters; null: not known.
+
+    ``role`` is ``read-write`` or ``read-only``; ``errors`` is how many of its sessions were lost.
+    """
+
+    target: str
+    role: str
+    sessions: int
+    ops: int
+    rows_read: int
+    rows_updated: int
+    conflicts: int
+    errors: int
+    read_requests: float | None
+    log_bytes: float | None
+
+
 class WindowRecord(_Plain):
     """The measured window: when, how long the load ran, how long the counters ran, and how far they differ."""
 
@@ -81,7 +99,8 @@ class RunRecord(_Plain):
     ``environment`` has ``local`` (the server is on this host), ``host`` (its name) and ``host_cpu_s`` (seconds by kind
     in the window); ``engine`` has ``product``, ``version``, ``target``, ``block_size``, ``cache_bytes``,
     ``data_bytes``, ``direct_io``, ``settings``, ``plans`` (text by statement). Either may have ``unknown``: fact to
-    reason. ``io_by_object`` holds the fields of `ObjectIo`, totals of the window, by kind of object.
+    reason. ``io_by_object`` holds the fields of `ObjectIo`, totals of the window, by kind of object. ``instances`` are
+    those of a cluster, none for a single server.
     """
 
     record_version: int = RECORD_VERSION
@@ -99,6 +118,7 @@ class RunRecord(_Plain):
     latency: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
     waits: tuple[WaitRow, ...] = ()
     io_by_object: Mapping[str, Mapping[str, float | None]] = Field(default_factory=dict)
+    instances: tuple[InstanceRow, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
     errors: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()

@@ -100,6 +100,7 @@ class Observer:
             rows_read=result.rows_read,
             rows_updated=result.rows_updated,
             rows_scanned=result.rows_scanned,
+            conflicts=result.conflicts,
             latency=result.latency,
         )
         self._write_latency(before=int((result.end_ns - self.tally.begin_ns) / NANOS - self._lag_s))

@@ -14,7 +14,7 @@ from openslob.analyze.assemble import assemble
 from openslob.clock import iso
 from openslob.engines.base import DataState, Engine, ServerFacts, SessionPlan
 from openslob.errors import SlobError
-from openslob.record.measurement import EngineDelta, Measurement, Window
+from openslob.record.measurement import EngineDelta, Instance, Measurement, Window
 from openslob.record.model import RunRecord, Status
 from openslob.record.store import RunFolder, record_id
 from openslob.run.crew import Crew, ignore
@@ -274,7 +274,18 @@ class _Run:
             blocks_after=self._engine.table_blocks() if after else None,
             errors=errors,
             interrupted=self._interrupt.requested,
+            instances=self._instances(counted, crew),
         )
+
+    def _instances(self, counted: EngineDelta, crew: Crew) -> list[Instance]:
+        """The instances of a cluster, with the sessions that went to each and its own part of what was counted."""
+        every, sessions = self._facts.instances, self._workload.total_sessions
+        own = [range(number, sessions, len(every)) for number in range(len(every))]
+        deltas = counted.by_instance or [EngineDelta(unknown=counted.unknown)] * len(every)
+        return [
+            Instance(facts.target, facts.read_only, numbers, len(crew.lost.intersection(numbers)), delta)
+            for facts, numbers, delta in zip(every, own, deltas, strict=True)
+        ]
 
     def _see_off(self) -> None:
         """Leave no session behind; a server that is gone has none."""

@@ -95,6 +95,7 @@ class PostgresEngine:
         version, _, block_size, cache_bytes = self._ask("identity")[0]
         settings = dict(self._ask("settings"))
         direct = settings.get("debug_io_direct")
+        standby, cluster = self._ask("copies")[0]
         return ServerFacts(
             product="PostgreSQL",
             version=version,
@@ -104,6 +105,8 @@ class PostgresEngine:
             free_connections=self._ask("connections")[0][0] + 1,
             settings=settings,
             direct_io=None if direct is None else "data" in direct,
+            read_only=standby,
+            cluster_id=cluster,
         )
 
     def footprint(self) -> Footprint:
@@ -191,6 +194,10 @@ class PostgresEngine:
     def open_stop(self) -> PostgresStop:
         """Connect the stop signal."""
         return PostgresStop(self.open("stop"))
+
+    def log_position(self) -> int:
+        """The log position up to which changes are durable on a primary, replayed on a standby."""
+        return int(self._ask("log_position")[0][0])
 
     def table_blocks(self) -> int:
         """Blocks of all test tables."""

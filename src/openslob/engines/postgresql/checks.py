@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-from openslob.engines.base import DataState, Finding, ServerFacts
+from openslob.engines.base import READ_ONLY_FINDING, DataState, Finding, ServerFacts
 from openslob.engines.postgresql.names import Names
 from openslob.engines.sql import read_statements
 from openslob.workload import Mode, Workload
@@ -49,7 +49,7 @@ def _version(connection: psycopg.Connection[Any]) -> Iterator[Finding]:
 
 def _role_findings(role: dict[str, Any], names: Names) -> Iterator[Finding]:
     if role.get("standby"):
-        yield Finding("standby", "the server is a standby and takes no writes", "use the primary", True)
+        yield Finding(READ_ONLY_FINDING, "the server is a standby and takes no writes", "name its primary too", True)
     if role.get("has_schema") and not (role["may_use"] and role["may_create"]):
         grant = f"GRANT USAGE, CREATE ON SCHEMA {names.schema} TO {role['name']}"
         yield Finding("rights", f"role {role['name']} may not use schema {names.schema}", grant, True)

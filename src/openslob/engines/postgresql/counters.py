@@ -67,9 +67,9 @@ class PostgresCounters:
             return EngineDelta(unknown={"*": "the server's statistics were reset during the run"})
         return to_delta(_subtract(before.values, after.values), self._block_size)
 
-    def backend_id(self) -> int:
+    def backend_ids(self) -> list[int]:
         """Process id of the sampler's backend."""
-        return self._connection.info.backend_pid
+        return [self._connection.info.backend_pid]
 
     def close(self) -> None:
         """Close the connection."""

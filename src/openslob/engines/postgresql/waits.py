@@ -27,9 +27,9 @@ class PostgresWaits:
             # Prepared from the first look on, so that all cost the same.
             return dict(self._cursor.execute(self._statement, self._parameters, prepare=True).fetchall())
 
-    def backend_id(self) -> int:
+    def backend_ids(self) -> list[int]:
         """Process id of the sampler's backend."""
-        return self._connection.info.backend_pid
+        return [self._connection.info.backend_pid]
 
     def close(self) -> None:
         """Close the connection."""
