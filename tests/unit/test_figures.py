@@ -47,8 +47,10 @@ EXPECTED = {
     "updates_total": 12_000,
     "selects_total": 108_000,
     "scans_total": 0,
+    "conflicts_total": 0,
 }
-TOTALS = {"elapsed_s", "sessions", "ops_total", "updates_total", "selects_total", "scans_total", "start_skew_ms"}
+TOTALS = {"elapsed_s", "sessions", "ops_total", "updates_total", "selects_total", "scans_total", "conflicts_total"}
+TOTALS |= {"start_skew_ms"}
 NOT_RATES = TOTALS | {"engine_read_latency_us", "driver_cpu_pct_of_db"}
 HOST_FIGURES = {name for name in METRICS if name.startswith(("dev_", "host_", "db_cpu", "driver"))} | {
     "iops_per_db_cpu",

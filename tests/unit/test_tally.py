@@ -1,5 +1,6 @@
 """Adding up slices: totals by session and kind, latency over time, operations in any interval."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -33,6 +34,12 @@ def a_slice(start_ms, end_ms, selects=0, updates=0, us=100):
         rows_scanned=0,
         latency=latency,
     )
+
+
+def test_conflicts_add_up():
+    slices = [replace(a_slice(0, 1000, updates=2), conflicts=3), replace(a_slice(1000, 2000), conflicts=4)]
+    first, second = tally_of(*((0, each) for each in slices)).totals()
+    assert (first.conflicts, second.conflicts) == (7, 0)
 
 
 def tally_of(*slices):

@@ -37,6 +37,7 @@ READ_AHEAD_SHARE = 0.004
 READ_AHEAD_MOST_S = 0.04
 READ_AHEAD_LEAST_S = 0.012
 READ_AHEAD_PER_SESSION_S = 0.0001
+READ_AHEAD_PER_INSTANCE_S = 0.004
 # A run by WORK_LOOP alone has no end time; this one is never reached.
 NO_END_S = 100 * 86_400
 # A session whose connection was closed is gone from the server soon after, not at once.
@@ -45,9 +46,10 @@ GOODBYE_S = 2.0
 CACHEABLE = 0.8
 
 
-def read_ahead_s(run_time: float, sessions: int) -> float:
+def read_ahead_s(run_time: float, sessions: int, instances: int = 1) -> float:
     """How long before the begin the counters are read, in seconds."""
-    least = READ_AHEAD_LEAST_S + READ_AHEAD_PER_SESSION_S * sessions
+    more = READ_AHEAD_PER_SESSION_S * sessions + READ_AHEAD_PER_INSTANCE_S * (instances - 1)
+    least = READ_AHEAD_LEAST_S + more
     return max(least, min(READ_AHEAD_MOST_S, READ_AHEAD_SHARE * run_time))
 
 
@@ -218,9 +220,8 @@ class _Run:
 
         def read_before() -> None:
             samplers.get_ready()
-            time.sleep(
-                max(0.0, (begin_ns - offset_ns - time.time_ns()) / NANOS - read_ahead_s(load.run_time, len(plans)))
-            )
+            ahead_s = read_ahead_s(load.run_time, len(plans), max(1, len(self._facts.instances)))
+            time.sleep(max(0.0, (begin_ns - offset_ns - time.time_ns()) / NANOS - ahead_s))
             edges.before = samplers.opening_edge()
             observer.reading(edges.before)
             samplers.start()

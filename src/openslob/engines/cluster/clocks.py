@@ -23,8 +23,8 @@ class Clocks:
 
     def compare(self, readers: Sequence[Callable[[], CounterReading]]) -> None:
         """Ask all instances for the time, one after the other, so that none waits for this process's other threads."""
-        offsets = [min(_ask(reader) for _ in range(QUESTIONS))[1] for reader in readers]
-        self.ahead_ns = tuple(offset - offsets[0] for offset in offsets)
+        answers = [min(_ask(reader) for _ in range(QUESTIONS)) for reader in readers]
+        self.ahead_ns = tuple(_ahead(answer, answers[0]) for answer in answers)
 
     def own(self, instance: int, common_ns: int) -> int:
         """A moment of the common clock by an instance's own."""
@@ -33,6 +33,13 @@ class Clocks:
     def common(self, instance: int, own_ns: int) -> int:
         """A moment of an instance's own clock by the common one."""
         return own_ns - self.ahead_ns[instance]
+
+
+def _ahead(answer: tuple[int, int], first: tuple[int, int]) -> int:
+    """Difference of two offsets; none if it is within what the questions could be wrong: on one host clocks agree."""
+    error_ns = (answer[0] + first[0]) // 2
+    difference = answer[1] - first[1]
+    return difference if abs(difference) > error_ns else 0
 
 
 def _ask(read: Callable[[], CounterReading]) -> tuple[int, int]:

@@ -14,7 +14,6 @@ from typing import TypeVar
 
 from openslob.engines.base import (
     READ_ONLY_FINDING,
-    Counters,
     DataState,
     Engine,
     Finding,
@@ -24,8 +23,6 @@ from openslob.engines.base import (
     ProgressSink,
     ServerFacts,
     SessionPlan,
-    StopSignal,
-    Waits,
 )
 from openslob.engines.cluster.clocks import Clocks
 from openslob.engines.cluster.parallel import Team
@@ -221,16 +218,16 @@ class ClusterEngine:
 
     def open_counters(self) -> ClusterCounters:
         """Connect the counter samplers; the instances' clocks are compared meanwhile."""
-        counters = self._open(lambda instance: instance.open_counters(), Counters.close)
+        counters = self._open(lambda instance: instance.open_counters(), lambda each: each.close())
         return ClusterCounters(counters, self._targets, self._clocks)
 
     def open_waits(self) -> ClusterWaits:
         """Connect the wait samplers."""
-        return ClusterWaits(self._open(lambda instance: instance.open_waits(), Waits.close))
+        return ClusterWaits(self._open(lambda instance: instance.open_waits(), lambda each: each.close()))
 
     def open_stop(self) -> ClusterStop:
         """Connect the stop signals."""
-        return ClusterStop(self._open(lambda instance: instance.open_stop(), StopSignal.close))
+        return ClusterStop(self._open(lambda instance: instance.open_stop(), lambda each: each.close()))
 
     def log_position(self) -> int:
         """How far the data have come where writes go."""

@@ -51,7 +51,7 @@ class ClusterCounters:
 
     def read(self) -> ClusterReading:
         """All counters of all instances now."""
-        return ClusterReading.of(self._team.ask(Counters.read, self._counters), self._clocks)
+        return ClusterReading.of(self._team.ask(lambda each: each.read(), self._counters), self._clocks)
 
     def backend_ids(self) -> list[int]:
         """The sampler's sessions on all instances."""
@@ -80,7 +80,7 @@ class ClusterWaits:
 
     def look(self) -> Mapping[str, int]:
         """Sessions of all instances by event."""
-        return sum((Counter(each) for each in self._team.ask(Waits.look, self._waits)), Counter[str]())
+        return sum((Counter(each) for each in self._team.ask(lambda each: each.look(), self._waits)), Counter[str]())
 
     def backend_ids(self) -> list[int]:
         """The sampler's sessions on all instances."""

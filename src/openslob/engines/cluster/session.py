@@ -17,7 +17,7 @@ def named(target: str) -> Iterator[None]:
     try:
         yield
     except SlobError as error:
-        if target in error.what:
+        if error.what.startswith(f"{target}: "):
             raise
         raise SlobError(f"{target}: {error.what}", error.remedy) from error
 

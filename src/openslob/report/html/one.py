@@ -17,7 +17,8 @@ from openslob.report.html.page import Page, Part, definitions, text_part, verdic
 from openslob.report.reading import label, reason, shown, value
 
 _SECTIONS = (
-    figures.load_profile, figures.efficiency, figures.timed_events, figures.latencies, figures.object_io,
+    figures.load_profile, figures.instances, figures.efficiency, figures.timed_events, figures.latencies,
+    figures.object_io,
     context.test, context.host, context.server, context.remarks,
 )  # fmt: skip
 
