@@ -64,6 +64,7 @@ METRICS: dict[str, Metric] = {
         Metric("ops_not_begun_pct", "Not begun", "%", _L, "Share of the operations due in the window that had not begun at its end. Their waiting is in no latency."),
         Metric("backlog_s", "Backlog", "s", _L, "How long the oldest of them had been due at the end of the window."),
         Metric("wake_up_late_us", "Late wake-ups", "µs", _L, "Mean time by which sessions woke up late for operations that they had been waiting for: the server's timer. It is within the response time."),
+        Metric("conflicts_total", "Update conflicts", "", _L, "Times an operation was refused because of another transaction's change and was run again."),
     )
 }  # fmt: skip
 # Figures of runs at a given rate only.

@@ -66,14 +66,18 @@ class Target:
         return self.shown != self.secret.reveal()
 
     def with_password(self, password: str) -> Target:
-        """The same target with ``password`` put behind its user's name. UsageError when it names no user."""
-        scheme, _, rest = self.secret.reveal().partition("://")
+        """The same target with ``password`` put behind its user's name, in every URL. UsageError: one names no user."""
+        urls = _NEXT_URL.split(self.secret.reveal())
+        return Target.parse(",".join(self._with_password(url, password) for url in urls))
+
+    def _with_password(self, url: str, password: str) -> str:
+        scheme, _, rest = url.partition("://")
         user, at, server = rest.partition("@")
         if not at or not user:
             raise UsageError(
                 f"the target {self.shown} names no user for the password", "write SCHEME://USER@HOST/DATABASE"
             )
-        return Target.parse(f"{scheme}://{user.partition(':')[0]}:{quote(password, safe='')}@{server}")
+        return f"{scheme}://{user.partition(':')[0]}:{quote(password, safe='')}@{server}"
 
     def reveal(self) -> str:
         """The target as the driver needs it, password included."""

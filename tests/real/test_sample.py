@@ -89,7 +89,7 @@ def cpu_of(pid: int) -> float:
 
 
 def measure(server: FakeServer, directory: Path, sampler: list[int], work: Callable[[], None]) -> HostDelta:
-    reader = OsReader(server.pid, directory, lambda: sampler)
+    reader = OsReader([server.pid], [directory], lambda: sampler)
     try:
         before = reader.read()
         work()
@@ -170,7 +170,7 @@ READ = (
 def file_on_disk(tmp_path_factory):
     """A file written to the device; skips where there is no block device or no direct I/O."""
     path = tmp_path_factory.mktemp("device") / "data"
-    reader = OsReader(None, path.parent, list)
+    reader = OsReader([], [path.parent], list)
     unknown = reader.read().sources["device"].unknown
     reader.close()
     if unknown:
@@ -236,7 +236,7 @@ def test_reads_from_the_page_cache_do_not(server, file_on_disk):
 
 
 def test_device_agrees_with_diskstats(file_on_disk):
-    reader = OsReader(None, file_on_disk.parent, list)
+    reader = OsReader([], [file_on_disk.parent], list)
     device = reader._device
     assert device is not None
     before = psutil.disk_io_counters(perdisk=True)[device.name]
@@ -249,7 +249,7 @@ def test_device_agrees_with_diskstats(file_on_disk):
 
 
 def test_driver_cpu_and_memory_are_this_process_s(tmp_path):
-    reader = OsReader(None, None, list, "no server here")
+    reader = OsReader([], [], list, "no server here")
     before = reader.read()
     begun = psutil.Process().cpu_times()
     end = time.process_time() + 0.3
@@ -286,7 +286,7 @@ def test_all_of_300_processes_are_counted():
 
 def test_close_releases_every_handle(tmp_path):
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
-    reader = OsReader(os.getpid(), tmp_path, list)
+    reader = OsReader([os.getpid()], [tmp_path], list)
     reader.read()
     assert len(os.listdir("/proc/self/fd")) > before  # noqa: PTH208
     reader.close()

@@ -93,7 +93,7 @@ def summary(made: Made) -> dict[str, Figure]:
         "engine_read_latency_us": made.read_us, "start_skew_ms": 1.84, "driver_cpu_pct_of_db": 0.43,
         "elapsed_s": made.seconds, "sessions": made.sessions, "ops_total": round(total),
         "updates_total": round(total * made.update_pct / 100),
-        "selects_total": round(total * (1 - made.update_pct / 100)), "scans_total": 0,
+        "selects_total": round(total * (1 - made.update_pct / 100)), "scans_total": 0, "conflicts_total": 0,
     }  # fmt: skip
     why = "the device under the data is not known"
     return {

@@ -51,8 +51,10 @@ EXPECTED = {
     "ops_not_begun_pct": 0,
     "backlog_s": 0,
     "wake_up_late_us": 600,
+    "conflicts_total": 0,
 }
-TOTALS = {"elapsed_s", "sessions", "ops_total", "updates_total", "selects_total", "scans_total", "start_skew_ms"}
+TOTALS = {"elapsed_s", "sessions", "ops_total", "updates_total", "selects_total", "scans_total", "conflicts_total"}
+TOTALS |= {"start_skew_ms"}
 NOT_RATES = TOTALS | {"engine_read_latency_us", "driver_cpu_pct_of_db"} | PACED
 HOST_FIGURES = {name for name in METRICS if name.startswith(("dev_", "host_", "db_cpu", "driver"))} | {
     "iops_per_db_cpu",

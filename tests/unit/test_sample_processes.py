@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from openslob.sample.host import TICKS_PER_S
-from openslob.sample.processes import ServerProcesses, descendants, parse_io, parse_stat
+from openslob.sample.processes import ServerProcesses, descendants, parse_io, parse_stat, together
 from openslob.sample.reading import FigureUnknownError
 
 
@@ -171,3 +171,18 @@ def test_close_releases_and_may_be_repeated(proc):
     processes.close()
     with pytest.raises(OSError, match="Bad file descriptor"):
         processes.read()
+
+
+def test_the_servers_of_a_cluster_add_up(proc):
+    proc.add(10, 1, ticks=(1, 0, 0, 0), io=(1000, 1))
+    proc.add(11, 10, ticks=(100, 0, 0, 0), io=(2000, 2))
+    proc.add(20, 1, ticks=(10, 0, 0, 0), io=(4000, 4))
+    proc.add(21, 20, ticks=(1000, 0, 0, 0), io=(8000, 8))
+    both = together([ServerProcesses(pid, proc.path).read() for pid in (10, 20)])
+    server = both.server()
+    assert server.values["server_cpu_s"] == 1111 / TICKS_PER_S
+    assert (server.values["server_read_bytes"], server.values["server_write_bytes"]) == (15000, 15)
+    assert "process 10" in server.epoch
+    assert "process 20" in server.epoch
+    assert both.samplers([11, 21]).values["sampler_cpu_s"] == 1100 / TICKS_PER_S
+    assert "20" in both.samplers([11, 20]).unknown["sampler_cpu_s"]

@@ -36,6 +36,12 @@ def a_slice(start_ms, end_ms, selects=0, updates=0, us=100):
     )
 
 
+def test_conflicts_add_up():
+    slices = [replace(a_slice(0, 1000, updates=2), conflicts=3), replace(a_slice(1000, 2000), conflicts=4)]
+    first, second = tally_of(*((0, each) for each in slices)).totals()
+    assert (first.conflicts, second.conflicts) == (7, 0)
+
+
 def tally_of(*slices):
     tally = Tally(PLANS, BEGIN)
     for session, result in slices:

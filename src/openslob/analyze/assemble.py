@@ -12,8 +12,8 @@ from openslob.analyze.verdicts import judge
 from openslob.analyze.waits import top_events
 from openslob.histogram import Histogram
 from openslob.method import OpKind
-from openslob.record.measurement import Measurement, ObjectIo
-from openslob.record.model import RunRecord, Status, WindowRecord
+from openslob.record.measurement import Instance, Measurement, ObjectIo
+from openslob.record.model import InstanceRow, RunRecord, Status, WindowRecord
 
 
 def assemble(
@@ -45,6 +45,7 @@ def assemble(
         response=latency(measurement.response),
         waits=top_events(measurement),
         io_by_object=io_by_object(measurement),
+        instances=tuple(instance_row(measurement, instance) for instance in measurement.instances),
         verdicts=judge(measurement),
         errors=tuple(measurement.errors),
         notes=notes,
@@ -74,6 +75,23 @@ def latency(histograms: Mapping[OpKind, Histogram]) -> Mapping[str, Mapping[str,
 def io_by_object(measurement: Measurement) -> Mapping[str, Mapping[str, float | None]]:
     """The engine's I/O by kind of object, with the mean read latency in µs and the share of cache hits in %."""
     return {name: _object_io(io, measurement.block_size) for name, io in measurement.engine.by_object.items()}
+
+
+def instance_row(measurement: Measurement, instance: Instance) -> InstanceRow:
+    """What one instance's sessions did, and its own counters."""
+    own = [session for session in measurement.sessions if session.number in instance.sessions]
+    return InstanceRow(
+        target=instance.target,
+        role="read-only" if instance.read_only else "read-write",
+        sessions=len(own),
+        ops=sum(session.ops for session in own),
+        rows_read=sum(session.rows_read + session.rows_scanned for session in own),
+        rows_updated=sum(session.rows_updated for session in own),
+        conflicts=sum(session.conflicts for session in own),
+        errors=instance.lost,
+        read_requests=instance.engine.read_requests,
+        log_bytes=instance.engine.log_bytes,
+    )
 
 
 def _object_io(io: ObjectIo, block_size: int) -> Mapping[str, float | None]:

@@ -176,4 +176,5 @@ COMPUTATIONS: Mapping[str, Computation] = {
     "ops_not_begun_pct": lambda m: begun_pct(m).times(-1).plus(Quantity(100.0)),
     "backlog_s": lambda m: _schedule(m, lambda schedule: schedule.oldest_s),
     "wake_up_late_us": lambda m: _schedule(m, lambda schedule: schedule.wake_ups.mean_us()),
+    "conflicts_total": _total("conflicts"),
 }

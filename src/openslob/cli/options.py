@@ -37,8 +37,9 @@ Command = Callable[..., None]
 TARGET = Annotated[
     str,
     typer.Option(
-        "--target", envvar="SLOB_TARGET", metavar="URL|NAME", show_default=True,
-        help="The server to measure: a URL, or the name of a managed server.", rich_help_panel="Target",
+        "--target", envvar="SLOB_TARGET", metavar="URL|NAME[,…]", show_default=True,
+        help="The server to measure: a URL, or the name of a managed server; several: the instances of one cluster.",
+        rich_help_panel="Target",
     ),
 ]  # fmt: skip
 ASK_PASSWORD = Annotated[

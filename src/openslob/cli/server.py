@@ -49,6 +49,9 @@ LOG_SIZE = Annotated[
 IO = Annotated[str | None, typer.Option(help="direct, or buffered: through the page cache (new: direct).")]
 CPUS = Annotated[str | None, typer.Option(help="CPUs of the whole server: 0, 0-3 or all (new: all).")]
 MAX_SESSIONS = Annotated[int | None, typer.Option(help="Most sessions of a run (new: 320).")]
+STANDBY_OF = Annotated[
+    str | None, typer.Option(metavar="NAME", help="A read-only copy that follows this managed server (new only).")
+]
 HUGE_PAGES = Annotated[bool | None, typer.Option(help="Reserve huge pages for the cache (needs root).")]
 
 
@@ -66,6 +69,7 @@ def start(
     cpus: CPUS = None,
     max_sessions: MAX_SESSIONS = None,
     huge_pages: HUGE_PAGES = None,
+    standby_of: STANDBY_OF = None,
     as_json: JSON = False,
 ) -> None:
     """Make a server if it is new, start it if it is down, restart it if it shall run differently.
@@ -74,6 +78,7 @@ def start(
     """
     asked = {"version": version, "bin_dir": bin_dir, "data_dir": data_dir, "block_size": block_size, "io": io}
     asked |= {"cache_bytes": cache, "log_bytes": log_size, "max_sessions": max_sessions, "huge_pages": huge_pages}
+    asked |= {"standby_of": standby_of}
     present = registry.find(name)
     spec = present.status().spec if present else registry.default_spec(name, engine)
     _show(registry.managed(_changed(spec, {**asked, "cpus": cpus}), engine).start(), as_json)
@@ -148,6 +153,7 @@ def _show(status: ServerStatus, as_json: bool) -> None:
     lines = {
         "server": f"{spec.name}, {status.state}" + (f", process {status.pid}" if status.pid else ""),
         "version": spec.version + (f" from {spec.bin_dir}" if spec.bin_dir else ""),
+        **({"follows": spec.standby_of} if spec.standby_of else {}),
         "runs with": f"{_how(spec)}, {format_bytes(spec.log_bytes)} log, {spec.max_sessions} sessions",
         "url": status.url,
         "data": f"{status.data_directory}, {format_bytes(status.bytes_on_disk)} on disk",

@@ -19,6 +19,8 @@ from openslob.workload import DataSpec, Workload
 
 # The name of findings about the data, which `Engine.load` puts right.
 DATA = "data"
+# The finding of a server that takes no writes. A cluster has others that do, and a rule of its own.
+READ_ONLY_FINDING = "read only"
 
 
 @dataclass(frozen=True)
@@ -37,12 +39,23 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class InstanceFacts:
+    """One instance of a cluster: its target, and whether it takes reads only."""
+
+    target: str
+    read_only: bool
+
+
+@dataclass(frozen=True)
 class ServerFacts:
     """What the server says of itself before a run; all of it goes into the record.
 
     ``settings`` holds every setting that bears on the result, as text. ``free_connections`` counts what is left for
     sessions and samplers. ``connection`` says how it is reached, as text by fact: ``transport`` (unix socket, TCP, TLS
-    with version and cipher), ``pooler`` if one stands between.
+    with version and cipher), ``pooler`` if one stands between. ``read_only``: it takes no writes, being a standby or
+    so. ``cluster_id`` is the same for servers that hold copies of the same data, and for no others; empty when the
+    server does not say. ``instances`` are those of a cluster, in the order in which sessions go round-robin over them;
+    empty for a single server.
     """
 
     product: str
@@ -53,6 +66,9 @@ class ServerFacts:
     settings: Mapping[str, str]
     direct_io: bool | None
     connection: Mapping[str, str] = field(default_factory=dict)
+    read_only: bool = False
+    cluster_id: str = ""
+    instances: Sequence[InstanceFacts] = ()
 
 
 @dataclass(frozen=True)
@@ -60,12 +76,14 @@ class Footprint:
     """Where the server is on this host: its main process and its data; or why that is not known.
 
     Only what is proved: an address of this host may lead through a tunnel, a proxy or into a container. The data
-    directory is never known without the main process.
+    directory is never known without the main process. ``others`` are those of a cluster's other instances, all of them
+    on this host too.
     """
 
     main_pid: int | None
     data_directory: Path | None
     why_unknown: str = ""
+    others: Sequence[Footprint] = ()
 
 
 @dataclass(frozen=True)
@@ -144,6 +162,9 @@ class SliceResult:
     time, so that waiting for a late predecessor counts, and ``due_ns`` is when its next operation is due; a slice
     begins no operation before it is due, and leaves one that is overdue at its end to the next slice. ``wake_ups`` is
     how late it woke up for those operations that it had been waiting for, as far as the engine measures that.
+    ``conflicts`` counts how often an operation was refused because of another transaction's change and run again; the
+    operation counts once, with all its attempts in its latency. A loop that does not run such an operation again loses
+    the session, so that nothing is passed over.
     """
 
     start_ns: int
@@ -157,6 +178,7 @@ class SliceResult:
     response: Mapping[OpKind, Histogram] = field(default_factory=dict)
     due_ns: int | None = None
     wake_ups: Histogram = field(default_factory=Histogram)
+    conflicts: int = 0
 
     @property
     def busy_us(self) -> float:
@@ -210,8 +232,8 @@ class Counters(Protocol):
     def read(self) -> CounterReading:
         """All counters now."""
 
-    def backend_id(self) -> int:
-        """The sampler's own session, so that its cost can be measured."""
+    def backend_ids(self) -> Sequence[int]:
+        """The sampler's own session (one on each instance of a cluster), so that its cost can be measured."""
 
     def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
         """What happened between two readings; every figure unknown if the counters were reset in between."""
@@ -226,8 +248,8 @@ class Waits(Protocol):
     def look(self) -> Mapping[str, int]:
         """Sessions by event (``Class:Event``, or ``CPU`` for no wait); those outside operations are left out."""
 
-    def backend_id(self) -> int:
-        """The sampler's own session, so that its cost can be measured."""
+    def backend_ids(self) -> Sequence[int]:
+        """The sampler's own session (one on each instance of a cluster), so that its cost can be measured."""
 
     def close(self) -> None:
         """Close the connection; never raises."""
@@ -294,6 +316,13 @@ class Engine(Protocol):
     def open_stop(self) -> StopSignal:
         """Connect the stop signal of a run."""
 
+    def log_position(self) -> int:
+        """How far the server's data have come, comparable among the instances of a cluster.
+
+        Where changes are made, the last one that is durable; on a copy, the last one that queries see. SlobError when
+        the server does not say.
+        """
+
     def table_blocks(self) -> int:
         """Blocks of the test tables now, to see whether updates made them grow."""
 
@@ -309,6 +338,7 @@ class ServerSpec:
     """A managed server as asked for. ``version`` is a major version; ``bin_dir`` overrides it. Sizes in bytes.
 
     ``io`` is ``direct`` or ``buffered``; ``cpus`` is an affinity list such as ``0`` or ``0-3``, or None for all.
+    ``standby_of`` names the managed server that this one is a read-only copy of, following it all the time.
     """
 
     name: str
@@ -322,6 +352,7 @@ class ServerSpec:
     max_sessions: int
     block_size: int | None = None
     huge_pages: bool = False
+    standby_of: str | None = None
 
 
 @dataclass(frozen=True)

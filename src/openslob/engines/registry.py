@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from openslob.engines.base import Engine, ManagedServer, ServerSpec
+from openslob.engines.cluster.engine import ClusterEngine
 from openslob.engines.hosting.home import claimed, home
 from openslob.errors import UsageError
 
@@ -84,8 +85,12 @@ def known() -> list[str]:
 def resolve(target: str) -> tuple[Engine, ManagedServer | None]:
     """The engine for a target: a URL, or the name of a managed server, which is started if need be.
 
-    ``embedded`` is made with defaults when it is not there. UsageError when nothing has that name.
+    ``embedded`` is made with defaults when it is not there. Several, separated by commas, are the instances of one
+    cluster; none of them is then treated as a managed server. UsageError when nothing has that name.
     """
+    instances = _instances(target)
+    if len(instances) > 1:
+        return ClusterEngine([resolve(instance)[0] for instance in instances]), None
     if "://" in target:
         return engine_for(target), None
     server = find(target)
@@ -97,6 +102,20 @@ def resolve(target: str) -> tuple[Engine, ManagedServer | None]:
             f"there is no server {target!r}", f"give a URL, {EMBEDDED}, or a managed server's name ({there})"
         )
     return engine_for(server.start().url), server
+
+
+def _instances(target: str) -> list[str]:
+    """The parts of a comma-separated target.
+
+    A URL may hold commas itself: only another URL or the name of a managed server behind it is another instance.
+    """
+    found: list[str] = []
+    for part in target.split(","):
+        if found and "://" in found[-1] and "://" not in part and part not in known():
+            found[-1] += f",{part}"
+        else:
+            found.append(part)
+    return found
 
 
 def _managing(engine: str) -> _Managing:

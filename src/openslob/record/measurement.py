@@ -31,7 +31,7 @@ class EngineDelta:
     Times are µs. ``rows_read`` counts rows fetched through the test tables' index, updates' look-ups included.
     ``shared_visits`` and ``private_visits`` are the test tables' blocks, without those of indexes, that were asked of
     the shared cache and of sessions' private memory. ``wait_means_us`` gives the mean of those wait events that the
-    engine times itself.
+    engine times itself. ``by_instance`` is the same of each instance of a cluster, whose sum this is.
     """
 
     logical_reads: float | None = None
@@ -56,10 +56,11 @@ class EngineDelta:
     by_object: Mapping[str, ObjectIo] = field(default_factory=dict)
     wait_means_us: Mapping[str, float] = field(default_factory=dict)
     unknown: Mapping[str, str] = field(default_factory=dict)
+    by_instance: Sequence[EngineDelta] = ()
 
     def amounts(self) -> Mapping[str, float | None]:
         """Every count, amount and time by name: all but the break-downs."""
-        broken_down = ("by_object", "wait_means_us", "unknown")
+        broken_down = ("by_object", "wait_means_us", "unknown", "by_instance")
         return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in broken_down}
 
 
@@ -131,7 +132,8 @@ class Window:
 class SessionTotals:
     """What one session did in the window; ``idle_us`` is time between its slices.
 
-    ``rows_read`` counts rows of SELECTs through the index, ``rows_scanned`` those of short scans.
+    ``rows_read`` counts rows of SELECTs through the index, ``rows_scanned`` those of short scans. ``conflicts`` counts
+    how often an operation was refused because of another transaction's change and run again.
     """
 
     number: int
@@ -146,6 +148,7 @@ class SessionTotals:
     busy_us: float
     idle_us: float
     slices: int
+    conflicts: int = 0
 
 
 @dataclass(frozen=True)
@@ -176,12 +179,24 @@ class TimelinePoint:
 
 
 @dataclass(frozen=True)
+class Instance:
+    """One instance of a cluster: the numbers of its sessions, how many of them were lost, what its counters say."""
+
+    target: str
+    read_only: bool
+    sessions: Sequence[int]
+    lost: int
+    engine: EngineDelta
+
+
+@dataclass(frozen=True)
 class Measurement:
     """Everything one run measured. ``waits`` counts samples by event; ``wait_samples`` is how often was looked.
 
     ``blocks_before`` and ``blocks_after`` are the test tables' sizes; ``local``: the server is on this host;
     ``file_system`` is the kind its data lie on, None when that is not known. ``latency`` is service time;
     ``response``, time from when an operation was due, and ``schedule`` are there of a run at a given rate.
+    ``instances`` are those of a cluster, none for a single server.
     """
 
     workload: Workload
@@ -205,3 +220,4 @@ class Measurement:
     interrupted: bool = False
     response: Mapping[OpKind, Histogram] = field(default_factory=dict)
     schedule: Schedule | None = None
+    instances: Sequence[Instance] = ()

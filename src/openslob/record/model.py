@@ -63,6 +63,24 @@ class WaitRow(_Plain):
     mean_us: float | None = None
 
 
+class InstanceRow(_Plain):
+    """One instance of a cluster: totals of the window of its own sessions, and by its own counters; null: not known.
+
+    ``role`` is ``read-write`` or ``read-only``; ``errors`` is how many of its sessions were lost.
+    """
+
+    target: str
+    role: str
+    sessions: int
+    ops: int
+    rows_read: int
+    rows_updated: int
+    conflicts: int
+    errors: int
+    read_requests: float | None
+    log_bytes: float | None
+
+
 class WindowRecord(_Plain):
     """The measured window: when, how long the load ran, how long the counters ran, and how far they differ."""
 
@@ -83,7 +101,8 @@ class RunRecord(_Plain):
     in the window); ``engine`` has ``product``, ``version``, ``target``, ``block_size``, ``cache_bytes``,
     ``data_bytes``, ``direct_io``, ``settings``, ``plans`` (text by statement). Either may have ``unknown``: fact to
     reason. ``latency`` is service time; ``response`` has the same figures from the due time, of a run at a given rate.
-    ``io_by_object`` holds the fields of `ObjectIo`, totals of the window, by kind of object.
+    ``io_by_object`` holds the fields of `ObjectIo`, totals of the window, by kind of object. ``instances`` are those of
+    a cluster, none for a single server.
     """
 
     record_version: int = RECORD_VERSION
@@ -102,6 +121,7 @@ class RunRecord(_Plain):
     response: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
     waits: tuple[WaitRow, ...] = ()
     io_by_object: Mapping[str, Mapping[str, float | None]] = Field(default_factory=dict)
+    instances: tuple[InstanceRow, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
     errors: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()

@@ -23,7 +23,7 @@ Cell = str | int | float | None
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "slices.csv": (
         "session", "slice", "start_ns", "end_ns", "first_op_ns", "ops", "selects", "updates", "scans",
-        "rows_read", "rows_updated", "rows_scanned", "busy_us", "max_us", "due_ns",
+        "rows_read", "rows_updated", "rows_scanned", "busy_us", "max_us", "due_ns", "conflicts",
     ),
     "samples.csv": ("server_ns", "epoch", "counter", "value"),
     "engine.csv": ("begin_ns", "end_ns", "figure", "value"),
@@ -68,6 +68,7 @@ class RawFiles:
         rows_read: int,
         rows_updated: int,
         rows_scanned: int,
+        conflicts: int = 0,
         latency: Mapping[OpKind, Histogram],
         due_ns: int | None = None,
     ) -> None:
@@ -78,7 +79,7 @@ class RawFiles:
         row = (
             session, number, start_ns, end_ns, first_op_ns, sum(counts.values()),
             counts[OpKind.SELECT], counts[OpKind.UPDATE], counts[OpKind.SCAN],
-            rows_read, rows_updated, rows_scanned, _cell(busy_us), _cell(max_us), due_ns,
+            rows_read, rows_updated, rows_scanned, _cell(busy_us), _cell(max_us), due_ns, conflicts,
         )  # fmt: skip
         self._append("slices.csv", [row])
 

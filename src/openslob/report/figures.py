@@ -7,8 +7,20 @@ from typing import Any
 
 from openslob.histogram import PERCENTILES
 from openslob.metrics import METRICS
-from openslob.record.model import RunRecord, WaitRow
-from openslob.report.format import INDENT, MISSING, micros, number, percent, quantity, seconds, shortened, size, table
+from openslob.record.model import InstanceRow, RunRecord, WaitRow
+from openslob.report.format import (
+    INDENT,
+    MISSING,
+    hanging,
+    micros,
+    number,
+    percent,
+    quantity,
+    seconds,
+    shortened,
+    size,
+    table,
+)
 from openslob.report.reading import is_paced, label, shown, value
 
 LOAD_PROFILE = (
@@ -43,6 +55,18 @@ def load_profile(record: RunRecord) -> list[str]:
     if commits := value(record, "commits_per_s"):
         per["per commit"] = commits
     return ["LOAD PROFILE", *table(("", *per), [_profile_row(record, name, per.values()) for name in LOAD_PROFILE])]
+
+
+def instances(record: RunRecord) -> list[str]:
+    """What each instance of a cluster did, and all of them."""
+    rows = record.instances
+    if not rows:
+        return []
+    head = ("", "role", "sessions", "operations", "rows read", "updated", "reads", "log", "conflicts", "errors")
+    lines = [_instance_row(str(number), row.role, [row]) for number, row in enumerate(rows, start=1)]
+    lines.append(_instance_row("all", "", rows))
+    targets = [line for number, row in enumerate(rows, start=1) for line in hanging(f"{number}  ", row.target)]
+    return ["INSTANCES, over the window", *table(head, lines), *targets]
 
 
 def efficiency(record: RunRecord) -> list[str]:
@@ -119,6 +143,27 @@ def _profile_cell(rate: float | None, per: float | None, unit: str) -> str:
         return MISSING
     base = unit.removesuffix("/s") if rate else ""
     return quantity(rate / per, base if base in ("MB", "s") else "")
+
+
+def _instance_row(name: str, role: str, rows: Sequence[InstanceRow]) -> tuple[str, ...]:
+    reads, log = [row.read_requests for row in rows], [row.log_bytes for row in rows]
+    return (
+        name,
+        role,
+        number(sum(row.sessions for row in rows)),
+        number(sum(row.ops for row in rows)),
+        number(sum(row.rows_read for row in rows)),
+        number(sum(row.rows_updated for row in rows)),
+        number(_sum_of(reads)),
+        size(_sum_of(log)),
+        number(sum(row.conflicts for row in rows)),
+        number(sum(row.errors for row in rows)),
+    )
+
+
+def _sum_of(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
 
 
 def _event_row(row: WaitRow) -> tuple[str, str, str, str]:

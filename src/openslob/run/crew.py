@@ -52,6 +52,7 @@ class Crew:
         self._present: set[int] = set()
         self._cancelled = False
         self.errors: list[str] = []
+        self.lost: set[int] = set()
         # Sessions whose last slice was cancelled at a stop: not an error, but what it did is not counted.
         self.cut_short = 0
         self.clock_offset_ns = 0
@@ -153,6 +154,7 @@ class Crew:
             self.cut_short += 1
         else:
             self.errors.append(lost.why)
+            self.lost.add(lost.session)
         self._ending.set()
 
     def _press(self, stopped_at: float | None) -> float | None:

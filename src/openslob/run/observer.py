@@ -107,6 +107,7 @@ class Observer:
             rows_read=result.rows_read,
             rows_updated=result.rows_updated,
             rows_scanned=result.rows_scanned,
+            conflicts=result.conflicts,
             latency=result.latency,
             due_ns=result.due_ns,
         )

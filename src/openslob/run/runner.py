@@ -14,7 +14,7 @@ from openslob.analyze.assemble import assemble
 from openslob.clock import iso
 from openslob.engines.base import DataState, Engine, ServerFacts, SessionPlan
 from openslob.errors import SlobError
-from openslob.record.measurement import EngineDelta, Measurement, Window
+from openslob.record.measurement import EngineDelta, Instance, Measurement, Window
 from openslob.record.model import RunRecord, Status
 from openslob.record.store import RunFolder, record_id
 from openslob.run.crew import Crew, ignore
@@ -38,15 +38,17 @@ READ_AHEAD_SHARE = 0.004
 READ_AHEAD_MOST_S = 0.04
 READ_AHEAD_LEAST_S = 0.012
 READ_AHEAD_PER_SESSION_S = 0.0001
+READ_AHEAD_PER_INSTANCE_S = 0.004
 # A run by WORK_LOOP alone has no end time; this one is never reached.
 NO_END_S = 100 * 86_400
 # A session whose connection was closed is gone from the server soon after, not at once.
 GOODBYE_S = 2.0
 
 
-def read_ahead_s(run_time: float, sessions: int) -> float:
+def read_ahead_s(run_time: float, sessions: int, instances: int = 1) -> float:
     """How long before the begin the counters are read, in seconds."""
-    least = READ_AHEAD_LEAST_S + READ_AHEAD_PER_SESSION_S * sessions
+    more = READ_AHEAD_PER_SESSION_S * sessions + READ_AHEAD_PER_INSTANCE_S * (instances - 1)
+    least = READ_AHEAD_LEAST_S + more
     return max(least, min(READ_AHEAD_MOST_S, READ_AHEAD_SHARE * run_time))
 
 
@@ -230,9 +232,8 @@ class _Run:
 
         def read_before() -> None:
             samplers.get_ready()
-            time.sleep(
-                max(0.0, (begin_ns - offset_ns - time.time_ns()) / NANOS - read_ahead_s(load.run_time, len(plans)))
-            )
+            ahead_s = read_ahead_s(load.run_time, len(plans), max(1, len(self._facts.instances)))
+            time.sleep(max(0.0, (begin_ns - offset_ns - time.time_ns()) / NANOS - ahead_s))
             edges.before = samplers.opening_edge()
             observer.reading(edges.before)
             samplers.start()
@@ -289,7 +290,18 @@ class _Run:
             interrupted=self._interrupt.requested,
             response=tally.response,
             schedule=tally.schedule(self._end_ns(tally.begin_ns)),
+            instances=self._instances(counted, crew),
         )
+
+    def _instances(self, counted: EngineDelta, crew: Crew) -> list[Instance]:
+        """The instances of a cluster, with the sessions that went to each and its own part of what was counted."""
+        every, sessions = self._facts.instances, self._workload.total_sessions
+        own = [range(number, sessions, len(every)) for number in range(len(every))]
+        deltas = counted.by_instance or [EngineDelta(unknown=counted.unknown)] * len(every)
+        return [
+            Instance(facts.target, facts.read_only, numbers, len(crew.lost.intersection(numbers)), delta)
+            for facts, numbers, delta in zip(every, own, deltas, strict=True)
+        ]
 
     def _see_off(self) -> None:
         """Leave no session behind; a server that is gone has none."""

@@ -42,9 +42,13 @@ class Samplers:
         self.local = footprint.main_pid is not None
         self._counters = engine.open_counters()
         self._waits = engine.open_waits()
-        own = [self._counters.backend_id(), self._waits.backend_id()]
+        own = [*self._counters.backend_ids(), *self._waits.backend_ids()]
+        places = [footprint, *footprint.others]
         self._os = OsReader(
-            footprint.main_pid, footprint.data_directory, lambda: own, footprint.why_unknown or SAME_HOST
+            [place.main_pid for place in places if place.main_pid is not None],
+            [place.data_directory for place in places if place.data_directory is not None],
+            lambda: own,
+            footprint.why_unknown or SAME_HOST,
         )
         self._interval_s = COUNTER_INTERVAL_S * max(1.0, sessions / SESSIONS_A_SECOND)
         self._ticker = Ticker(self._interval_s, self._tick, "counters")

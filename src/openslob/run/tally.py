@@ -21,6 +21,7 @@ class _SessionTally:
     rows_read: int = 0
     rows_updated: int = 0
     rows_scanned: int = 0
+    conflicts: int = 0
     busy_us: float = 0.0
     idle_us: float = 0.0
     slices: int = 0
@@ -41,6 +42,7 @@ class _SessionTally:
         self.rows_read += result.rows_read
         self.rows_updated += result.rows_updated
         self.rows_scanned += result.rows_scanned
+        self.conflicts += result.conflicts
         self.busy_us += result.busy_us
         self.slices += 1
         self.end_ns = max(self.end_ns, result.end_ns)
@@ -80,6 +82,7 @@ class _SessionTally:
             busy_us=self.busy_us,
             idle_us=self.idle_us,
             slices=self.slices,
+            conflicts=self.conflicts,
         )
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -100,6 +101,15 @@ def device_under(directory: Path, proc: Path = Path("/proc"), sys: Path = Path("
     except OSError as error:
         raise FigureUnknownError(f"the data directory can't be looked at: {error.strerror}") from error
     return device_folder(number, mount_of(directory, parse_mounts(text_of(proc / "self/mountinfo") or "")), sys)
+
+
+def common_device(directories: Sequence[Path]) -> Path:
+    """The folder in /sys of the one block device under all of ``directories``; FigureUnknownError if there are more."""
+    folders = {device_under(directory) for directory in directories}
+    if len(folders) > 1:
+        names = ", ".join(sorted(folder.name for folder in folders))
+        raise FigureUnknownError(f"the data are on several block devices: {names}")
+    return folders.pop()
 
 
 def parse_device(text: str, name: str) -> Sample:

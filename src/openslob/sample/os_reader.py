@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from openslob.record.measurement import DeviceIo, HostDelta
-from openslob.sample.device import DEVICE_NAMES, BlockDevice, device_under
+from openslob.sample.device import DEVICE_NAMES, BlockDevice, common_device
 from openslob.sample.driver import read_driver
 from openslob.sample.host import CPU_NAMES, busy_name, open_host
-from openslob.sample.processes import SAMPLER_NAMES, SERVER_NAMES, ServerProcesses
+from openslob.sample.processes import SAMPLER_NAMES, SERVER_NAMES, ServerProcesses, together
 from openslob.sample.reading import FigureUnknownError, OsReading, Sample
 from openslob.units import NANOS
 
@@ -20,28 +20,29 @@ CPUS_NAMES = ("server_cpus_busy_s",)
 class OsReader:
     """Reads host, server, samplers, device and driver; one reading costs some milliseconds at 300 sessions.
 
-    ``footprint_pid`` is the server's main process and ``data_directory`` where its data are, None when not known, for
-    the reason ``why_unknown``. ``sampler_pids`` returns the server processes of the product's own sampling sessions.
+    ``main_pids`` are the main processes of the server, or of each server of a cluster, and ``data_directories`` where
+    the data are; none when not known, for the reason ``why_unknown``. ``sampler_pids`` returns the server processes of
+    the product's own sampling sessions.
     """
 
     def __init__(
         self,
-        footprint_pid: int | None,
-        data_directory: Path | None,
+        main_pids: Sequence[int],
+        data_directories: Sequence[Path],
         sampler_pids: Callable[[], list[int]],
         why_unknown: str = "the server is not known to be on this host",
     ) -> None:
         self._sampler_pids = sampler_pids
         self._why_no_server = self._why_no_device = why_unknown
-        self._server: ServerProcesses | None = None
+        self._servers: list[ServerProcesses] = []
         self._device: BlockDevice | None = None
         self._host = open_host()
         try:
-            self._server = ServerProcesses(footprint_pid) if footprint_pid is not None else None
+            self._servers = [ServerProcesses(pid) for pid in main_pids]
         except FigureUnknownError as error:
             self._why_no_server = str(error)
         try:
-            self._device = BlockDevice(device_under(data_directory)) if data_directory is not None else None
+            self._device = BlockDevice(common_device(data_directories)) if data_directories else None
         except FigureUnknownError as error:
             self._why_no_device = str(error)
 
@@ -54,7 +55,7 @@ class OsReader:
 
     def close(self) -> None:
         """Release every handle; a second time does nothing."""
-        for part in (self._host, self._server, self._device):
+        for part in (self._host, *self._servers, self._device):
             if part is not None:
                 part.close()
 
@@ -63,9 +64,9 @@ class OsReader:
 
     def _read_server(self, host: Sample, thorough: bool) -> dict[str, Sample]:
         why = self._why_no_server
-        if self._server:
+        if self._servers:
             try:
-                reading = self._server.read(thorough)
+                reading = together([server.read(thorough) for server in self._servers])
                 samplers = reading.samplers(self._sampler_pids())
                 return {"server": reading.server(), "sampler": samplers, "cpus": _cpus(host, reading.cpus)}
             except FigureUnknownError as error:

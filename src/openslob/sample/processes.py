@@ -96,7 +96,7 @@ def descendants(main: int, stats: Iterable[ProcessStat]) -> list[ProcessStat]:
 
 @dataclass(frozen=True)
 class ServerReading:
-    """The server's processes at one moment, main process first.
+    """The server's processes at one moment, the main process first; of a cluster's servers the ``mains`` first.
 
     ``io`` is bytes read and written, or why that is not known; ``cpus`` are those the main process may run on.
     """
@@ -104,10 +104,10 @@ class ServerReading:
     processes: Sequence[ProcessStat]
     io: tuple[int, int] | str
     cpus: frozenset[int] | None
+    mains: int = 1
 
     def server(self) -> Sample:
         """CPU seconds and storage bytes of the whole server since its main process started."""
-        main = self.processes[0]
         values: dict[str, float] = {"server_cpu_s": sum(process.ticks for process in self.processes) / TICKS_PER_S}
         unknown: dict[str, str] = {}
         if self.cpus is not None:
@@ -116,11 +116,12 @@ class ServerReading:
             unknown = dict.fromkeys(_IO_NAMES, self.io)
         else:
             values.update(zip(_IO_NAMES, self.io, strict=True))
-        return Sample(values, f"process {main.pid}, started at tick {main.started}", unknown)
+        mains = (f"process {main.pid}, started at tick {main.started}" for main in self.processes[: self.mains])
+        return Sample(values, "; ".join(mains), unknown)
 
     def samplers(self, pids: Sequence[int]) -> Sample:
         """CPU seconds of the product's own sampling sessions, given by process number."""
-        mine = {process.pid: process for process in self.processes[1:] if process.pid in pids}
+        mine = {process.pid: process for process in self.processes[self.mains :] if process.pid in pids}
         strangers = sorted(set(pids) - set(mine))
         if not pids:
             return Sample.missing(SAMPLER_NAMES, "no sampling session was open")
@@ -128,6 +129,21 @@ class ServerReading:
             return Sample.missing(SAMPLER_NAMES, f"sampling session {strangers[0]} is no process of the server")
         epoch = "sessions " + ", ".join(f"{pid} of tick {mine[pid].started}" for pid in sorted(mine))
         return Sample({"sampler_cpu_s": sum(process.ticks for process in mine.values()) / TICKS_PER_S}, epoch)
+
+
+def together(readings: Sequence[ServerReading]) -> ServerReading:
+    """Several servers of one host, read one after the other, as one."""
+    cpus = [reading.cpus for reading in readings]
+    known = [each for each in cpus if each is not None]
+    return ServerReading(
+        processes=[
+            *(reading.processes[0] for reading in readings),
+            *(process for reading in readings for process in reading.processes[1:]),
+        ],
+        io=_sum_io([reading.io for reading in readings]),
+        cpus=frozenset().union(*known) if len(known) == len(cpus) else None,
+        mains=len(readings),
+    )
 
 
 class ServerProcesses:

@@ -105,6 +105,7 @@ class PostgresEngine:
         """Version, sizes, settings and free connections."""
         version, _, block_size, cache_bytes = self._ask("identity")[0]
         settings = dict(self._ask("settings"))
+        standby, cluster = self._ask("copies")[0]
         return ServerFacts(
             product="PostgreSQL",
             version=version,
@@ -115,6 +116,8 @@ class PostgresEngine:
             # Versions without the setting have no direct I/O.
             direct_io="data" in settings.get("debug_io_direct", ""),
             connection=self._connection_facts(),
+            read_only=standby,
+            cluster_id=cluster,
         )
 
     def _connection_facts(self) -> dict[str, str]:
@@ -201,6 +204,10 @@ class PostgresEngine:
     def open_stop(self) -> PostgresStop:
         """Connect the stop signal."""
         return PostgresStop(self.open("stop"))
+
+    def log_position(self) -> int:
+        """The log position up to which changes are durable on a primary, replayed on a standby."""
+        return int(self._ask("log_position")[0][0])
 
     def table_blocks(self) -> int:
         """Blocks of all test tables."""

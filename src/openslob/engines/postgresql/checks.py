@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-from openslob.engines.base import DATA, DataState, Finding, ServerFacts
+from openslob.engines.base import DATA, READ_ONLY_FINDING, DataState, Finding, ServerFacts
 from openslob.engines.postgresql import private
 from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.pooling import REMEDY, Pooling, why_not
@@ -59,7 +59,7 @@ def require_version(connection: psycopg.Connection[Any]) -> None:
 
 def _role_findings(role: dict[str, Any], names: Names) -> Iterator[Finding]:
     if role.get("standby"):
-        yield Finding("standby", "the server is a standby and takes no writes", "use the primary", True)
+        yield Finding(READ_ONLY_FINDING, "the server is a standby and takes no writes", "name its primary too", True)
     if role["has_schema"] and not (role["may_use"] and role["may_create"]):
         grant = f"GRANT USAGE, CREATE ON SCHEMA {names.schema} TO {role['name']}"
         yield Finding("rights", f"role {role['name']} may not use schema {names.schema}", grant, True)

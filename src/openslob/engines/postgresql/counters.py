@@ -90,9 +90,9 @@ class PostgresCounters:
         delta = to_delta(_subtract(before.values, after.values), self._block_size, self._timing)
         return delta if self._prompt else _without_late(delta, (after.server_ns - before.server_ns) / NANOS)
 
-    def backend_id(self) -> int:
+    def backend_ids(self) -> list[int]:
         """Process id of the sampler's backend."""
-        return backend_pid(self._connection)
+        return [backend_pid(self._connection)]
 
     def close(self) -> None:
         """Close the connection."""
@@ -247,9 +247,10 @@ def _without_late(delta: EngineDelta, seconds: float) -> EngineDelta:
         for name, value in delta.amounts().items()
         if value is not None and (name in _EXACT_OR_NOTHING or (short and name not in _NEVER_LATE))
     }
+    gone: dict[str, Any] = dict.fromkeys(late)
     return replace(
         delta,
-        **dict.fromkeys(late),
+        **gone,
         by_object={} if late.keys() & {"read_requests"} else delta.by_object,
         wait_means_us={} if late.keys() & {"read_requests"} else delta.wait_means_us,
         unknown={**delta.unknown, **late},

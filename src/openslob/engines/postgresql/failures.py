@@ -11,6 +11,10 @@ from psycopg import errors
 from openslob.errors import SlobError
 
 _REMEDIES: tuple[tuple[type[psycopg.Error], str], ...] = (
+    (
+        errors.SerializationFailure,
+        "on a standby set hot_standby_feedback=on or raise max_standby_streaming_delay; elsewhere use read committed",
+    ),
     (errors.DiskFull, "free space or choose a smaller SCALE, then try again"),
     (errors.TooManyConnections, "raise max_connections or use fewer sessions"),
     (errors.InsufficientPrivilege, "grant the right, or use a role that has it"),

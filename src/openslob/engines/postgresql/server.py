@@ -21,6 +21,7 @@ from openslob.engines.hosting import huge_pages
 from openslob.engines.hosting.account import Account, current_user, server_account
 from openslob.engines.hosting.cpus import confined
 from openslob.engines.postgresql import server_config as config
+from openslob.engines.postgresql import standby
 from openslob.engines.postgresql.binaries import Installation, find_installation, major, readable_installation
 from openslob.engines.postgresql.processes import clear_remains, is_ready, postmaster_pid, stop_postmaster
 from openslob.errors import SlobError, UsageError
@@ -51,6 +52,9 @@ def default_spec(name: str) -> ServerSpec:
 
 def managed(spec: ServerSpec) -> PostgresServer:
     """The server of this name, to be run as specified. Nothing is touched yet."""
+    if spec.standby_of:
+        primary = _primary(spec)
+        spec = replace(spec, version=primary.spec.version, bin_dir=primary.spec.bin_dir)
     if spec.bin_dir:
         spec = replace(spec, version=str(major(find_installation(spec).version())))
     return PostgresServer(spec)
@@ -67,6 +71,15 @@ def find(name: str) -> PostgresServer | None:
     return PostgresServer(homes.spec_from(state["spec"])) if state and state["engine"] == ENGINE else None
 
 
+def _primary(spec: ServerSpec) -> PostgresServer:
+    """The server that a standby follows. UsageError unless there is one of this engine that is no standby itself."""
+    primary = find(str(spec.standby_of))
+    if primary is None or primary.spec.standby_of or primary.name == spec.name:
+        there = ", ".join(name for name in known() if name != spec.name) or "none"
+        raise UsageError(f"there is no {ENGINE} server {spec.standby_of} to be a standby of", f"known are {there}")
+    return primary
+
+
 class PostgresServer:
     """One managed server; see `engines.base.ManagedServer`."""
 
@@ -80,6 +93,8 @@ class PostgresServer:
         """Make it if it is new, start it if it is down, restart it if it runs with other settings than asked for."""
         config.check_spec(self.spec)
         config.check_socket_path(self.layout)
+        if self.spec.standby_of and not self.layout.data.exists():
+            _primary(self.spec).start()
         with self._home.locked("starting"):
             self._serve(bulk=False)
         return self.status()
@@ -98,6 +113,8 @@ class PostgresServer:
         with self._home.locked("destroying"):
             self._halt(at_once=True)
             self._remove()
+        if self.spec.standby_of and (primary := find(self.spec.standby_of)):
+            standby.forget(primary.status(), self.name)
 
     def status(self) -> ServerStatus:
         """How it is now, by its files and processes."""
@@ -119,6 +136,10 @@ class PostgresServer:
 
     @contextmanager
     def _bulk_loading(self) -> Iterator[None]:
+        if self._standbys():
+            # A load without log could not be followed: with standbys the server stays as it is.
+            yield
+            return
         with self._home.locked(homes.LOADING):
             self._serve(bulk=True)
             try:
@@ -130,6 +151,9 @@ class PostgresServer:
                     self._serve(bulk=False)
                 raise
             self._serve(bulk=False)
+
+    def _standbys(self) -> list[str]:
+        return [name for name in known() if (server := find(name)) and server.spec.standby_of == self.name]
 
     def _serve(self, bulk: bool) -> None:
         account = server_account()
@@ -156,7 +180,7 @@ class PostgresServer:
         had = homes.spec_from(state["spec"])
         if not PostgresServer(had).layout.data.exists():
             return
-        for field in ("version", "bin_dir", "block_size", "data_dir"):
+        for field in ("version", "bin_dir", "block_size", "data_dir", "standby_of"):
             before, now = getattr(had, field), getattr(self.spec, field)
             if before != now:
                 raise UsageError(
@@ -172,7 +196,12 @@ class PostgresServer:
             self._prepare_place(account)
             unfinished = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=self.layout.place))
             account.make_private(unfinished)
-            self._initialise(unfinished, programs, account)
+            if self.spec.standby_of:
+                self._copy_primary(unfinished, programs, account)
+            else:
+                self._initialise(unfinished, programs, account)
+            self._check_block_size(unfinished, programs, account)
+            standby.include(unfinished / "postgresql.conf", self.layout.config)
             unfinished.rename(self.layout.data)
         except BaseException:
             self._remove()
@@ -207,15 +236,24 @@ class PostgresServer:
             "postgres",
         ]
         _check(account.run(single, text=f"CREATE DATABASE {config.DATABASE}\n"), "making the database")
+
+    def _copy_primary(self, data: Path, programs: Installation, account: Account) -> None:
+        primary = _primary(self.spec)
+        if self.spec.max_sessions < primary.spec.max_sessions:
+            raise UsageError(
+                f"a standby needs --max-sessions as its primary has it: {primary.spec.max_sessions}", "give as many"
+            )
+        standby.forget(primary.status(), self.name)
+        command = standby.copy_command(programs.program("pg_basebackup"), primary.layout, data, self.name)
+        _check(account.run(command), f"copying {primary.name}")
+
+    def _check_block_size(self, data: Path, programs: Installation, account: Account) -> None:
         block_size = int(self._ask("block_size", data, programs, account))
         if self.spec.block_size not in (None, block_size):
             raise UsageError(
                 f"{programs.bin} was built for blocks of {block_size} bytes, not {self.spec.block_size}",
                 "name the --bin-dir of a PostgreSQL built for that size",
             )
-        with (data / "postgresql.conf").open("a", encoding="utf-8") as file:
-            quoted = str(self.layout.config).replace("'", "''")
-            file.write(f"\ninclude = '{quoted}'\n")
 
     def _ask(self, setting: str, data: Path, programs: Installation, account: Account) -> str:
         """The value a setting would have, by the server program of a stopped server."""

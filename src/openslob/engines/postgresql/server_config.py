@@ -157,6 +157,7 @@ def _storage(spec: ServerSpec, bulk: bool) -> list[Setting]:
         Setting("huge_pages", "on" if spec.huge_pages else "try"),
         Setting("max_wal_size", f"{log_mib * (_BULK_LOG_FACTOR if bulk else 1)}MB"),
         Setting("min_wal_size", f"{log_mib}MB", "files are used again, as on a server that has run for long"),
+        Setting("max_slot_wal_keep_size", f"{log_mib}MB", "a standby that is down for long can't fill the disk"),
         Setting("checkpoint_timeout", "30min", "no checkpoint by time within a usual run; those by WAL stay"),
         Setting("wal_level", "minimal" if bulk else "replica", "minimal: a new table is loaded without WAL"),
         Setting("fsync", "on"),
@@ -199,6 +200,7 @@ def config_text(spec: ServerSpec, layout: Layout, bin_dir: Path, bulk: bool) -> 
 
 HBA_TEXT = f"""# Written by slob: local processes of the users in pg_ident.conf, nobody else; no trust, no passwords.
 local all {ROLE} peer map={ROLE}
+local replication {ROLE} peer map={ROLE}
 """
 
 

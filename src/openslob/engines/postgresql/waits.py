@@ -28,9 +28,9 @@ class PostgresWaits:
             # Prepared from the first look on, so that all cost the same.
             return dict(self._cursor.execute(self._statement, self._parameters, prepare=True).fetchall())
 
-    def backend_id(self) -> int:
+    def backend_ids(self) -> list[int]:
         """Process id of the sampler's backend."""
-        return backend_pid(self._connection)
+        return [backend_pid(self._connection)]
 
     def close(self) -> None:
         """Close the connection."""

@@ -8,6 +8,15 @@ SELECT current_setting('server_version') AS version,
        current_setting('block_size')::int AS block_size,
        pg_size_bytes(current_setting('shared_buffers')) AS cache_bytes
 
+-- name: copies
+-- Result: whether the server is a standby; the identifier that a primary and its standbys share.
+SELECT pg_is_in_recovery() AS standby, (SELECT system_identifier::text FROM pg_control_system()) AS cluster
+
+-- name: log_position
+-- Result: bytes of log that are durable on a primary, replayed on a standby.
+SELECT pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END,
+                       '0/0')::bigint AS position
+
 -- name: settings
 -- Result: name, value, of every setting that bears on what a run measures; one that the server lacks is absent.
 SELECT name, current_setting(name, true) AS value

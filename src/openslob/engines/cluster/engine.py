@@ -1,0 +1,262 @@
+"""Several instances of one database as one target: sessions go round-robin over them, what they count is added up.
+
+The first instance that takes writes is the one where data are loaded and the work loop is put in place; the others get
+them by the database's own replication, which is waited for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import TypeVar
+
+from openslob.engines.base import (
+    READ_ONLY_FINDING,
+    DataState,
+    Engine,
+    Finding,
+    Footprint,
+    InstanceFacts,
+    LoadResult,
+    ProgressSink,
+    ServerFacts,
+    SessionPlan,
+)
+from openslob.engines.cluster.clocks import Clocks
+from openslob.engines.cluster.parallel import Team
+from openslob.engines.cluster.sampling import ClusterCounters, ClusterWaits
+from openslob.engines.cluster.session import ClusterSession, ClusterStop, named
+from openslob.errors import SlobError, UsageError
+from openslob.workload import DataSpec, Workload
+
+# An instance that has not come any further for so long does not follow.
+STALLED_S = 30.0
+LOOK_AGAIN_S = 0.02
+_Answer = TypeVar("_Answer")
+
+
+class ClusterEngine:
+    """Instances of one database. Implements `openslob.engines.base.Engine`; UsageError if they can't be one target."""
+
+    def __init__(self, instances: Sequence[Engine]) -> None:
+        products = sorted({instance.name for instance in instances})
+        if len(products) > 1:
+            raise UsageError(
+                f"the targets are of several engines: {', '.join(products)}", "give one engine's instances"
+            )
+        targets = [instance.target for instance in instances]
+        twice = next((target for target in targets if targets.count(target) > 1), None)
+        if twice:
+            raise UsageError(f"{twice} is given twice", "name each instance once")
+        self.name = products[0]
+        self.target = ",".join(targets)
+        self._instances = instances
+        self._targets = targets
+        self._clocks = Clocks(len(instances))
+
+    def _ask(self, question: Callable[[Engine], _Answer]) -> list[_Answer]:
+        """The same question to all instances; errors say which they are of."""
+
+        def asked(instance: Engine) -> _Answer:
+            with named(instance.target):
+                return question(instance)
+
+        team = Team(len(self._instances))
+        try:
+            return team.ask(asked, self._instances)
+        finally:
+            team.close()
+
+    def _open(self, connect: Callable[[Engine], _Answer], close: Callable[[_Answer], None]) -> list[_Answer]:
+        """Something opened on every instance; when one refuses, nothing stays open."""
+        with ExitStack() as stack:
+            opened = []
+            for instance in self._instances:
+                with named(instance.target):
+                    opened.append(connect(instance))
+                stack.callback(close, opened[-1])
+            stack.pop_all()
+        return opened
+
+    def facts(self) -> ServerFacts:
+        """What all instances have in common. SlobError when they differ in what makes results comparable.
+
+        The cache is the smallest instance's, since each has to hold what its own sessions visit; settings that differ
+        are given one after the other.
+        """
+        every = self._ask(lambda instance: instance.facts())
+        for name in ("product", "version", "block_size", "cluster_id"):
+            self._require_same(name, [str(getattr(facts, name)) for facts in every])
+        direct = [facts.direct_io for facts in every]
+        names = dict.fromkeys(name for facts in every for name in facts.settings)
+        return replace(
+            every[0],
+            cache_bytes=min(facts.cache_bytes for facts in every),
+            free_connections=len(every) * min(facts.free_connections for facts in every),
+            settings={name: _joined([facts.settings.get(name, "") for facts in every]) for name in names},
+            direct_io=None if None in direct else all(direct),
+            read_only=all(facts.read_only for facts in every),
+            instances=tuple(
+                InstanceFacts(target, facts.read_only) for target, facts in zip(self._targets, every, strict=True)
+            ),
+        )
+
+    def _require_same(self, what: str, values: Sequence[str]) -> None:
+        other = next((number for number, value in enumerate(values) if value != values[0]), None)
+        if other is None:
+            return
+        if what == "cluster_id":
+            why = f"{self._targets[other]} has no copy of the data of {self._targets[0]}"
+            raise SlobError(f"{why}: they are not instances of one cluster", "run them one by one")
+        ours, theirs = f"{values[0]} on {self._targets[0]}", f"{values[other]} on {self._targets[other]}"
+        raise SlobError(f"the instances differ in {what.replace('_', ' ')}: {ours}, {theirs}", "give instances alike")
+
+    def footprint(self) -> Footprint:
+        """Every instance's processes and data, if all are on this host."""
+        places = self._ask(lambda instance: instance.footprint())
+        for target, place in zip(self._targets, places, strict=True):
+            if place.main_pid is None:
+                return Footprint(None, None, f"{target}: {place.why_unknown}")
+        return replace(places[0], others=tuple(places[1:]))
+
+    def _writer(self) -> Engine:
+        """The first instance that takes writes."""
+        roles = self._ask(lambda instance: instance.facts().read_only)
+        writers = [instance for instance, read_only in zip(self._instances, roles, strict=True) if not read_only]
+        if not writers:
+            raise SlobError("no instance of the target takes writes", "name the one that does too")
+        return writers[0]
+
+    def findings(self, workload: Workload) -> Iterator[Finding]:
+        """What spoils the run on the cluster as a whole, then on each instance with its share of the sessions."""
+        read_only = [instance.target for instance in self.facts().instances if instance.read_only]
+        if len(read_only) == len(self._instances):
+            why = "no instance of the target takes writes, so the work loop can't be put in place"
+            yield Finding("cluster", why, "name the one that does too", True)
+            return
+        if read_only and workload.update_pct:
+            why = f"UPDATE_PCT is {workload.update_pct} and {', '.join(read_only)} takes reads only"
+            yield Finding("cluster", why, "use UPDATE_PCT=0, or leave it out of the target", True)
+        yield from self._place_findings()
+        self._await_copies()
+        for number, instance in enumerate(self._instances):
+            share = workload.model_copy(update={"sessions": self._share(workload, number)})
+            for finding in instance.findings(share):
+                if finding.name != READ_ONLY_FINDING:
+                    yield replace(finding, why=f"{instance.target}: {finding.why}")
+
+    def _place_findings(self) -> Iterator[Finding]:
+        why = self.footprint().why_unknown
+        if why:
+            remedy = "run the driver where all instances are, or leave it at that"
+            yield Finding("place", f"CPU and device are not known of the cluster ({why})", remedy, False)
+
+    def _share(self, workload: Workload, instance: int) -> int:
+        """Sessions that come to an instance; checks are made for one at the least."""
+        return max(1, len(range(instance, workload.total_sessions, len(self._instances))))
+
+    def data_state(self) -> DataState | None:
+        """What is loaded, where writes go."""
+        return self._writer().data_state()
+
+    def load(self, spec: DataSpec, degree: int, progress: ProgressSink, cancelled: Callable[[], bool]) -> LoadResult:
+        """Load where writes go, and wait until all instances have it."""
+        result = self._writer().load(spec, degree, progress, cancelled)
+        self._await_copies()
+        for target, state in zip(self._targets, self._ask(lambda instance: instance.data_state()), strict=True):
+            if state is None or not state.verified or state.spec != spec:
+                raise SlobError(f"{target} does not have the data that were loaded", "see whether it replicates them")
+        return result
+
+    def drop(self) -> list[str]:
+        """Remove everything where writes go, and wait until it is gone from all instances."""
+        removed = self._writer().drop()
+        self._await_copies()
+        return removed
+
+    def _await_copies(self) -> None:
+        """Wait until every instance has what is durable now where writes go. SlobError for one that stands still."""
+        writer = self._writer()
+        goal = writer.log_position()
+        for instance in self._instances:
+            if instance is not writer:
+                with named(instance.target):
+                    _await(instance, goal, writer.target)
+
+    @contextmanager
+    def exclusive(self, purpose: str) -> Iterator[None]:
+        """Hold the locks of all instances, taken in an order that is the same for all who want them."""
+        with ExitStack() as stack:
+            for instance in sorted(self._instances, key=lambda each: each.target):
+                stack.enter_context(instance.exclusive(purpose))
+            yield
+
+    def install(self, workload: Workload) -> None:
+        """Put the work loop in place where writes go, and wait until all instances have it."""
+        self._writer().install(workload)
+        self._await_copies()
+
+    def settle(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
+        """Bring the instance that takes writes to rest, then the others, which follow what that wrote."""
+        writer = self._writer()
+        done = {writer.target: writer.settle(workload, warm_cache)}
+        self._await_copies()
+        for instance in self._instances:
+            if instance is not writer:
+                with named(instance.target):
+                    done[instance.target] = instance.settle(workload, warm_cache)
+        return [f"{target}: {what}" for target, each in done.items() for what in each]
+
+    def open_session(self, plan: SessionPlan) -> ClusterSession:
+        """Connect a session to the instance whose turn it is by its number."""
+        number = plan.number % len(self._instances)
+        instance = self._instances[number]
+        with named(instance.target):
+            return ClusterSession(instance.open_session(plan), number, instance.target, self._clocks)
+
+    def open_counters(self) -> ClusterCounters:
+        """Connect the counter samplers; the instances' clocks are compared meanwhile."""
+        counters = self._open(lambda instance: instance.open_counters(), lambda each: each.close())
+        return ClusterCounters(counters, self._targets, self._clocks)
+
+    def open_waits(self) -> ClusterWaits:
+        """Connect the wait samplers."""
+        return ClusterWaits(self._open(lambda instance: instance.open_waits(), lambda each: each.close()))
+
+    def open_stop(self) -> ClusterStop:
+        """Connect the stop signals."""
+        return ClusterStop(self._open(lambda instance: instance.open_stop(), lambda each: each.close()))
+
+    def log_position(self) -> int:
+        """How far the data have come where writes go."""
+        return self._writer().log_position()
+
+    def table_blocks(self) -> int:
+        """Blocks of the test tables where writes go; the others have the same."""
+        return self._writer().table_blocks()
+
+    def sessions_left(self) -> int:
+        """Sessions left on all instances."""
+        return sum(self._ask(lambda instance: instance.sessions_left()))
+
+    def release_sessions(self) -> int:
+        """End those left on all instances."""
+        return sum(self._ask(lambda instance: instance.release_sessions()))
+
+
+def _await(instance: Engine, goal: int, source: str) -> None:
+    """Wait until ``instance`` has come to ``goal``; however long that takes, as long as it comes closer."""
+    position, moved_at = instance.log_position(), time.monotonic()
+    while position < goal:
+        time.sleep(LOOK_AGAIN_S)
+        now = instance.log_position()
+        if now > position:
+            position, moved_at = now, time.monotonic()
+        elif time.monotonic() - moved_at > STALLED_S:
+            raise SlobError(f"it does not follow {source}: nothing came for {STALLED_S:.0f} s", "see its replication")
+
+
+def _joined(values: Sequence[str]) -> str:
+    return values[0] if len(set(values)) == 1 else " | ".join(values)

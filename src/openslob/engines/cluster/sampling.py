@@ -1,0 +1,134 @@
+"""Counters and waits of all instances, read at the same moment and added up.
+
+A difference is a sum, so what one instance does not tell is not known of the cluster, and the reason names it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from openslob.engines.base import CounterReading, Counters, Waits
+from openslob.engines.cluster.clocks import Clocks
+from openslob.engines.cluster.parallel import Team
+from openslob.record.measurement import EngineDelta, ObjectIo
+
+EVERY_FIGURE = "*"
+
+
+@dataclass(frozen=True)
+class ClusterReading(CounterReading):
+    """All counters by ``instance number.name``; the time is the first instance's.
+
+    ``spread_ns`` among them is how far apart in time the readings are, ``ahead_ns`` how far an instance's clock is
+    ahead of the first one's.
+    """
+
+    parts: Sequence[CounterReading] = ()
+
+    @classmethod
+    def of(cls, parts: Sequence[CounterReading], clocks: Clocks) -> ClusterReading:
+        """The readings of all instances as one."""
+        values = {f"{number}.{name}": value for number, part in enumerate(parts) for name, value in part.values.items()}
+        values |= {f"{number}.ahead_ns": ahead for number, ahead in enumerate(clocks.ahead_ns)}
+        moments = [clocks.common(number, part.server_ns) for number, part in enumerate(parts)]
+        values["spread_ns"] = max(moments) - min(moments)
+        epoch = " ".join(f"{number}:{part.epoch}" for number, part in enumerate(parts))
+        return cls(parts[0].server_ns, values, epoch, parts)
+
+
+class ClusterCounters:
+    """Reads every instance over a connection of its own."""
+
+    def __init__(self, counters: Sequence[Counters], targets: Sequence[str], clocks: Clocks) -> None:
+        self._counters = counters
+        self._targets = targets
+        self._clocks = clocks
+        self._team = Team(len(counters))
+        clocks.compare([each.read for each in counters])
+
+    def read(self) -> ClusterReading:
+        """All counters of all instances now."""
+        return ClusterReading.of(self._team.ask(lambda each: each.read(), self._counters), self._clocks)
+
+    def backend_ids(self) -> list[int]:
+        """The sampler's sessions on all instances."""
+        return [backend for each in self._counters for backend in each.backend_ids()]
+
+    def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
+        """What happened on all instances together."""
+        assert isinstance(before, ClusterReading)
+        assert isinstance(after, ClusterReading)
+        parts = zip(self._counters, before.parts, after.parts, strict=True)
+        return added([each.difference(first, last) for each, first, last in parts], self._targets)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._team.close()
+        for each in self._counters:
+            each.close()
+
+
+class ClusterWaits:
+    """Looks at the sessions of every instance over a connection of its own."""
+
+    def __init__(self, waits: Sequence[Waits]) -> None:
+        self._waits = waits
+        self._team = Team(len(waits))
+
+    def look(self) -> Mapping[str, int]:
+        """Sessions of all instances by event."""
+        return sum((Counter(each) for each in self._team.ask(lambda each: each.look(), self._waits)), Counter[str]())
+
+    def backend_ids(self) -> list[int]:
+        """The sampler's sessions on all instances."""
+        return [backend for each in self._waits for backend in each.backend_ids()]
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._team.close()
+        for each in self._waits:
+            each.close()
+
+
+def added(deltas: Sequence[EngineDelta], targets: Sequence[str]) -> EngineDelta:
+    """The sum of what the instances counted; a figure that one does not know is unknown, its reason names the first.
+
+    Means of waits are left out: their counts, by which they would have to be weighed, are not told.
+    """
+    names = list(deltas[0].amounts())
+    amounts = {name: _total(getattr(delta, name) for delta in deltas) for name in names}
+    missing = {name for name, amount in amounts.items() if amount is None}
+    reasons = {name: _reason(name, deltas, targets) for name in missing}
+    kinds = dict.fromkeys(kind for delta in deltas for kind in delta.by_object)
+    sums: dict[str, Any] = dict(amounts)
+    return EngineDelta(
+        **sums,
+        by_object={kind: _objects([delta.by_object.get(kind) for delta in deltas]) for kind in kinds},
+        unknown={name: why for name, why in reasons.items() if why},
+        by_instance=tuple(deltas),
+    )
+
+
+def _total(values: Iterable[float | None]) -> float | None:
+    known = list(values)
+    return None if None in known else sum(value for value in known if value is not None)
+
+
+def _reason(name: str, deltas: Sequence[EngineDelta], targets: Sequence[str]) -> str:
+    for delta, target in zip(deltas, targets, strict=True):
+        if getattr(delta, name) is None:
+            why = delta.unknown.get(name) or delta.unknown.get(EVERY_FIGURE)
+            return f"{target}: {why}" if why else ""
+    return ""
+
+
+def _objects(parts: Sequence[ObjectIo | None]) -> ObjectIo:
+    """The sum for a kind of object; an instance that does not name the kind is not known to have done nothing."""
+
+    def of(name: str) -> Callable[[ObjectIo | None], float | None]:
+        return lambda part: getattr(part, name) if part else None
+
+    return ObjectIo(**{each.name: _total(map(of(each.name), parts)) for each in fields(ObjectIo)})

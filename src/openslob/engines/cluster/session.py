@@ -1,0 +1,111 @@
+"""A session of one instance, spoken to in the cluster's common time; and the stop signal of all instances."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from openslob.engines.base import Session, SliceOrder, SliceResult, StopSignal
+from openslob.engines.cluster.clocks import Clocks
+from openslob.errors import SlobError
+
+
+@contextmanager
+def named(target: str) -> Iterator[None]:
+    """Errors inside the block say which instance they are of."""
+    try:
+        yield
+    except SlobError as error:
+        if error.what.startswith(f"{target}: "):
+            raise
+        raise SlobError(f"{target}: {error.what}", error.remedy) from error
+
+
+class ClusterSession:
+    """Hands on to ``session``; moments are translated to and from its server's clock."""
+
+    def __init__(self, session: Session, instance: int, target: str, clocks: Clocks) -> None:
+        self._session = session
+        self._instance = instance
+        self._target = target
+        self._clocks = clocks
+
+    def load_own(self, wrote_blocks: Callable[[int], None]) -> None:
+        """Make the session's own tables on its instance."""
+        with named(self._target):
+            self._session.load_own(wrote_blocks)
+
+    def prepare(self) -> None:
+        """Set the session up."""
+        with named(self._target):
+            self._session.prepare()
+
+    def plans(self) -> Mapping[str, str]:
+        """The plans of its instance."""
+        with named(self._target):
+            return self._session.plans()
+
+    def run_slice(self, order: SliceOrder) -> SliceResult:
+        """Run a slice on the instance."""
+        with named(self._target):
+            return self._translated(self._session.run_slice(self._ordered(order)))
+
+    def _ordered(self, order: SliceOrder) -> SliceOrder:
+        return replace(
+            order,
+            # Without a moment to wait for there is nothing to translate: before all time is 0 everywhere.
+            not_before_ns=order.not_before_ns and self._clocks.own(self._instance, order.not_before_ns),
+            until_ns=self._clocks.own(self._instance, order.until_ns),
+            due_ns=None if order.due_ns is None else self._clocks.own(self._instance, order.due_ns),
+        )
+
+    def _translated(self, result: SliceResult) -> SliceResult:
+        return replace(
+            result,
+            start_ns=self._clocks.common(self._instance, result.start_ns),
+            end_ns=self._clocks.common(self._instance, result.end_ns),
+            first_op_ns=self._optional(result.first_op_ns),
+            due_ns=self._optional(result.due_ns),
+        )
+
+    def _optional(self, own_ns: int | None) -> int | None:
+        return None if own_ns is None else self._clocks.common(self._instance, own_ns)
+
+    def backend_id(self) -> int:
+        """The instance's number for this session."""
+        return self._session.backend_id()
+
+    def cancel(self) -> None:
+        """Stop the running slice at once."""
+        self._session.cancel()
+
+    def close(self) -> None:
+        """End the session."""
+        self._session.close()
+
+
+class ClusterStop:
+    """The stop signals of all instances."""
+
+    def __init__(self, signals: Sequence[StopSignal]) -> None:
+        self._signals = signals
+
+    def request(self) -> None:
+        """Let every session stop soon. SlobError, after all were told, when an instance can't be."""
+        errors = [error for signal in self._signals if (error := _told(signal))]
+        if errors:
+            raise errors[0]
+
+    def close(self) -> None:
+        """Take all signals back."""
+        for signal in self._signals:
+            signal.close()
+
+
+def _told(signal: StopSignal) -> SlobError | None:
+    try:
+        signal.request()
+    except SlobError as error:
+        return error
+    return None
