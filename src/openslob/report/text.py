@@ -7,7 +7,7 @@ from pathlib import Path
 
 from openslob.record.model import Holds, RunRecord, Status, Verdict
 from openslob.report.context import files, host, remarks, server, test, unknown
-from openslob.report.figures import efficiency, latencies, load_profile, object_io, pacing, responses, timed_events
+from openslob.report.figures import efficiency, latencies, load_profile, log, object_io, pacing, responses, timed_events
 from openslob.report.format import INDENT, WIDTH, hanging, wrapped
 from openslob.report.headline import headline
 
@@ -22,6 +22,7 @@ def render(record: RunRecord, folder: Path | None = None) -> str:
         verdicts(record.verdicts),
         test(record),
         load_profile(record),
+        log(record),
         pacing(record),
         efficiency(record),
         timed_events(record),

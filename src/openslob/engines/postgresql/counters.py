@@ -143,6 +143,7 @@ def to_delta(change: Values, block_size: int) -> EngineDelta:
         log_sync_time_us=sync_us,
         log_write_requests=io.log.get("writes"),
         full_page_images=get("wal.wal_fpi"),
+        full_page_image_bytes=get("wal.wal_fpi_bytes"),
         commits=get("database.xact_commit"),
         rows_read=get("indexes.idx_tup_fetch"),
         rows_updated=get("tables.n_tup_upd"),
@@ -184,6 +185,9 @@ _REASONS = {
     "write_requests": "the server has no pg_stat_io (PostgreSQL 16 or later)",
     "read_time_us": "track_io_timing is off",
     "log_bytes": "the server has no pg_stat_wal (PostgreSQL 14 or later)",
+    "full_page_images": "the server has no pg_stat_wal (PostgreSQL 14 or later)",
+    # Their number times the block size would be a guess: holes are left out of them, and wal_compression squeezes them.
+    "full_page_image_bytes": "the server counts full-page images, not their bytes (PostgreSQL 19 or later)",
     "log_syncs": "the server does not count them in pg_stat_io or pg_stat_wal",
 }
 
