@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openslob.analyze.assemble import assemble
-from openslob.analyze.figures import BELOW_CLOCK, COMPUTATIONS, NO_RATE, NO_READS, summary
+from openslob.analyze.figures import BELOW_CLOCK, COMPUTATIONS, NO_RATE, NO_READS, NO_SYNCS, SYNCS_UNTIMED, summary
 from openslob.analyze.quantity import NOT_LOCAL, Quantity
 from openslob.metrics import METRICS, PACED
 from openslob.record.measurement import EngineDelta, HostDelta
@@ -47,6 +47,11 @@ EXPECTED = {
     "updates_total": 12_000,
     "selects_total": 108_000,
     "scans_total": 0,
+    "log_write_per_s": 3100 / 60,
+    "log_sync_latency_us": 800,
+    "log_wait_pct": 8,
+    "full_page_images_per_s": 10,
+    "full_page_image_mb_per_s": 0.5,
     "target_ops_per_s": 2000,
     "ops_not_begun_pct": 0,
     "backlog_s": 0,
@@ -55,7 +60,7 @@ EXPECTED = {
 }
 TOTALS = {"elapsed_s", "sessions", "ops_total", "updates_total", "selects_total", "scans_total", "conflicts_total"}
 TOTALS |= {"start_skew_ms"}
-NOT_RATES = TOTALS | {"engine_read_latency_us", "driver_cpu_pct_of_db"} | PACED
+NOT_RATES = TOTALS | PACED | {"engine_read_latency_us", "driver_cpu_pct_of_db", "log_sync_latency_us", "log_wait_pct"}
 HOST_FIGURES = {name for name in METRICS if name.startswith(("dev_", "host_", "db_cpu", "driver"))} | {
     "iops_per_db_cpu",
     "lio_per_db_cpu",
@@ -148,6 +153,13 @@ def test_without_a_rate_its_figures_have_that_for_a_reason():
 def test_wake_ups_that_were_not_timed_are_unknown():
     schedule = made_up.schedule(wake_ups=made_up.histogram(0, 0))
     assert summary(made_up.measurement(schedule=schedule))["wake_up_late_us"].value is None
+
+
+@pytest.mark.parametrize(("syncs", "time_us", "why"), [(0.0, 0.0, NO_SYNCS), (5.0, 0.0, SYNCS_UNTIMED)])
+def test_log_sync_latency_is_never_0(syncs, time_us, why):
+    engine = made_up.engine(log_syncs=syncs, log_sync_time_us=time_us)
+    figure = summary(made_up.measurement(engine=engine))["log_sync_latency_us"]
+    assert (figure.value, figure.why) == (None, why)
 
 
 def test_a_measured_0_stays_0():

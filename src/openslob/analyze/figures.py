@@ -16,6 +16,7 @@ from openslob.analyze.quantity import (
     host_cpu_left_pct,
     total,
 )
+from openslob.analyze.waits import WaitClass, db_time_shares
 from openslob.metrics import METRICS
 from openslob.record.measurement import Measurement, Schedule
 from openslob.record.model import Figure
@@ -31,6 +32,8 @@ NO_LOAD = "no operation ended in the window"
 NO_READS = "the engine made no read request"
 BELOW_CLOCK = "the engine's clock showed 0 µs for its reads"
 NO_CPU = "the server used no measurable CPU"
+NO_SYNCS = "the log was not forced to storage"
+SYNCS_UNTIMED = "the engine does not time its log syncs, or its clock showed 0 µs"
 NO_RATE = "no rate was given"
 NO_WAKE_UP = "no session had to wait for an operation, or the engine does not time it"
 
@@ -82,6 +85,12 @@ def engine_read_latency_us(measurement: Measurement) -> Quantity:
     """Mean time of the engine's read requests, in µs; never 0, because no read takes no time."""
     mean = engine(measurement, "read_time_us").per(engine(measurement, "read_requests"), NO_READS)
     return Quantity.missing(BELOW_CLOCK) if mean.value == 0 else mean
+
+
+def log_sync_latency_us(measurement: Measurement) -> Quantity:
+    """Mean time of the engine's log syncs, in µs; never 0."""
+    mean = engine(measurement, "log_sync_time_us").per(engine(measurement, "log_syncs"), NO_SYNCS)
+    return Quantity.missing(SYNCS_UNTIMED) if mean.value == 0 else mean
 
 
 def driver_cpu_pct(measurement: Measurement) -> Quantity:
@@ -172,6 +181,11 @@ COMPUTATIONS: Mapping[str, Computation] = {
     "updates_total": _total("updates"),
     "selects_total": _total("selects"),
     "scans_total": _total("scans"),
+    "log_write_per_s": _engine_rate("log_write_requests"),
+    "log_sync_latency_us": log_sync_latency_us,
+    "log_wait_pct": lambda m: db_time_shares(m)[WaitClass.LOG],
+    "full_page_images_per_s": _engine_rate("full_page_images"),
+    "full_page_image_mb_per_s": _engine_rate("full_page_image_bytes", 1 / MIB),
     "target_ops_per_s": lambda m: _schedule(m, lambda schedule: schedule.wanted_per_s),
     "ops_not_begun_pct": lambda m: begun_pct(m).times(-1).plus(Quantity(100.0)),
     "backlog_s": lambda m: _schedule(m, lambda schedule: schedule.oldest_s),

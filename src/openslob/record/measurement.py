@@ -45,6 +45,7 @@ class EngineDelta:
     log_sync_time_us: float | None = None
     log_write_requests: float | None = None
     full_page_images: float | None = None
+    full_page_image_bytes: float | None = None
     commits: float | None = None
     rows_read: float | None = None
     rows_updated: float | None = None

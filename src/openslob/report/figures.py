@@ -32,6 +32,10 @@ EFFICIENCY = (
     "iops_per_db_cpu", "lio_per_db_cpu", "host_cpu_busy_pct", "host_cpu_left_pct", "engine_read_latency_us",
     "driver_cpu_pct_of_db", "start_skew_ms",
 )  # fmt: skip
+LOG = (
+    "redo_mb_per_s", "log_syncs_per_s", "log_write_per_s", "log_sync_latency_us", "log_wait_pct", "commits_per_s",
+    "full_page_images_per_s", "full_page_image_mb_per_s",
+)  # fmt: skip
 PACING = ("target_ops_per_s", "ops_per_s", "ops_not_begun_pct", "backlog_s", "wake_up_late_us")
 EVENTS_SHOWN = 6
 _EVENT_WIDTH = 40
@@ -81,6 +85,11 @@ def pacing(record: RunRecord) -> list[str]:
     if not record.summary or not is_paced(record):
         return []
     return [f"PACING, {record.spec.get('pacing')}", *_in_two_columns(record, PACING)]
+
+
+def log(record: RunRecord) -> list[str]:
+    """What the log did; nothing of a run that committed nothing."""
+    return ["LOG", *_in_two_columns(record, LOG)] if value(record, "commits_per_s") else []
 
 
 def _in_two_columns(record: RunRecord, names: Sequence[str]) -> list[str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from openslob.analyze.quantity import Quantity, device, engine, host, host_cpu_left_pct, total
+from openslob.analyze.quantity import Quantity, device, host, host_cpu_left_pct
 from openslob.analyze.verdicts.outcome import Shown, fails, holds, untold
 from openslob.analyze.verdicts.rate import is_reached
-from openslob.analyze.waits import WaitClass, class_shares_pct
+from openslob.analyze.waits import WaitClass, db_time_shares
 from openslob.record.measurement import Measurement
 from openslob.record.model import Verdict
 
@@ -13,8 +13,6 @@ from openslob.record.model import Verdict
 SATURATED_PCT = 95.0
 # Where sessions spend more than half of their time is what a faster part would shorten most.
 MAIN_SHARE_PCT = 50.0
-# A share of one in two is known within 5 % from 100 samples.
-MIN_SAMPLES = 100
 STORAGE = "storage"
 CPU = "server's CPU"
 OTHERS_CPU = "CPU that others used"
@@ -30,7 +28,7 @@ def limit_found(measurement: Measurement) -> Verdict:
     nothing was at its limit. Unknown when what is known names nothing and something is not known. Whether it was
     storage's throughput or its latency is told by how busy the device was.
     """
-    name, shares = "limit_found", _shares(measurement)
+    name, shares = "limit_found", db_time_shares(measurement)
     cpu, server = _cpu_pct(measurement), _server_cpu_pct(measurement)
     busy, queue = _device_busy_pct(measurement), _device_queue(measurement)
     limit = GIVEN_RATE if is_reached(measurement) else _limit(cpu, server, shares)
@@ -88,22 +86,6 @@ def _of_capacity(measurement: Measurement, seconds: str) -> Quantity:
 
 def _cores(measurement: Measurement) -> int:
     return measurement.host.server_cores or measurement.host.cores
-
-
-def _shares(measurement: Measurement) -> dict[WaitClass, Quantity]:
-    """Shares of DB time in %: from samples, or with too few of them from the times that the engine counts itself."""
-    kinds = (WaitClass.DATA_IO, WaitClass.LOG, WaitClass.LOCK)
-    sampled = sum(measurement.waits.values())
-    if sampled >= MIN_SAMPLES:
-        shares = class_shares_pct(measurement)
-        return {kind: Quantity(shares.get(kind, 0.0)) for kind in kinds}
-    db_time = Quantity(total(measurement, "busy_us"))
-    timed = {WaitClass.DATA_IO: "read_time_us", WaitClass.LOG: "log_sync_time_us"}
-    few = Quantity.missing(f"only {sampled} wait samples")
-    return {
-        kind: engine(measurement, timed[kind]).times(100).per(db_time, "no DB time") if kind in timed else few
-        for kind in kinds
-    }
 
 
 def _device_busy_pct(measurement: Measurement) -> Quantity:

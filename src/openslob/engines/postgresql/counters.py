@@ -174,6 +174,7 @@ def to_delta(change: Values, block_size: int, timing: bool = True) -> EngineDelt
         log_sync_time_us=sync_us,
         log_write_requests=io.log.get("writes"),
         full_page_images=get("wal.wal_fpi"),
+        full_page_image_bytes=get("wal.wal_fpi_bytes"),
         commits=get("database.xact_commit"),
         rows_read=_added(get("indexes.idx_tup_fetch"), get("private_indexes.idx_tup_fetch")),
         rows_updated=_added(get("tables.n_tup_upd"), get("private_tables.n_tup_upd")),
@@ -221,6 +222,8 @@ _REASONS = {
     "write_requests": "the server has no pg_stat_io (PostgreSQL 16 or later)",
     "write_bytes": "the server has no pg_stat_io (PostgreSQL 16 or later)",
     "log_bytes": "the server is a standby: it writes no log of its own",
+    # Their number times the block size would be a guess: holes are left out of them, and wal_compression squeezes them.
+    "full_page_image_bytes": "the server counts full-page images, not their bytes (PostgreSQL 19 or later)",
     "log_syncs": "the server does not count them in pg_stat_io or pg_stat_wal",
     "log_sync_time_us": "the server does not time them in pg_stat_io or pg_stat_wal",
     "log_write_requests": "the server does not count them in pg_stat_io or pg_stat_wal",

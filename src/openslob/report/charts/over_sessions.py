@@ -32,7 +32,8 @@ def latency_percentiles(points: PointSet) -> Picture:
     return Picture(
         name="latency-percentiles",
         title=f"{'Latency' if op == 'op' else 'Response time'} percentiles over {over(points)}",
-        says=f"Latency of an operation ({shown}) over the number of {over(points)}. {_ends(points, f'{op}_p99_us', 'p99')}",
+        says=f"Latency of an operation ({shown}) over the number of {over(points)}. "
+        f"{_ends(points, f'{op}_p99_us', 'p99')}",
         panels=(_percentile_panel(rows, over(points)),) if rows else (),
         notes=NOTES,
         table=_table(points, {f"{op}_{name}": PERCENTILES[name] + " (µs)" for name in PERCENTILES}),

@@ -22,7 +22,7 @@ from openslob.report.html.page import Page, Part, definitions, text_part, verdic
 from openslob.report.reading import figures_of, label, reason, shown, value
 
 _SECTIONS = (
-    figures.load_profile, figures.pacing, figures.instances, figures.efficiency, figures.timed_events,
+    figures.load_profile, figures.log, figures.pacing, figures.instances, figures.efficiency, figures.timed_events,
     figures.latencies, figures.responses, figures.object_io,
     context.test, context.host, context.server, context.remarks,
 )  # fmt: skip
