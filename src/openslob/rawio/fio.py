@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
 
 from openslob.errors import SlobError
+from openslob.rawio import process
 from openslob.rawio.job import Job, job_file
+from openslob.rawio.process import look_away
 from openslob.rawio.results import JobResult, parse
 
 # The first fio whose JSON has the buckets of all three latencies, and with which io_uring was well tried.
 OLDEST = (3, 20)
-# How soon a request to stop is seen.
-_LOOK_EVERY_S = 0.05
-# fio ends within a second of being asked; longer means that the storage hangs.
-_PATIENCE_S = 5.0
 _IOLOG = "iolog"
-
-
-class StoppedError(SlobError):
-    """The user stopped a measurement; what was measured before counts."""
-
-    def __init__(self) -> None:
-        super().__init__("stopped before its end; its record says interrupted")
 
 
 @dataclass(frozen=True)
@@ -64,13 +52,13 @@ class Fio:
         told = subprocess.run([self.program, "--enghelp"], capture_output=True, text=True, check=False).stdout
         return frozenset(line.strip() for line in told.splitlines()[1:])
 
-    def run(self, jobs: Sequence[Job]) -> tuple[JobResult, ...]:
-        """Run ``jobs`` at the same time; their results in the same order.
+    def run(self, jobs: Sequence[Job], look: Callable[[], None] = look_away) -> tuple[JobResult, ...]:
+        """Run ``jobs`` at the same time; their results in the same order. ``look`` is called many times meanwhile.
 
         StoppedError when stopped, SlobError with fio's own reason when it fails.
         """
         with tempfile.TemporaryDirectory(prefix="slob-fio-") as folder:
-            return parse(self._output(jobs, folder))
+            return parse(self._output(jobs, folder, look))
 
     def measure(self, job: Job) -> JobResult:
         """Run one job alone."""
@@ -91,34 +79,12 @@ class Fio:
                 found[name].append(offset)
         return found
 
-    def _output(self, jobs: Sequence[Job], folder: str) -> str:
-        if self.stop.is_set():
-            raise StoppedError
+    def _output(self, jobs: Sequence[Job], folder: str, look: Callable[[], None] = look_away) -> str:
         argv = [str(self.program), "--output-format=json+", "-"]
-        pipe = subprocess.PIPE
-        with subprocess.Popen(
-            argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True, errors="replace", cwd=folder, start_new_session=True
-        ) as process:
-            try:
-                return _checked(process, *self._waited(process, job_file(jobs)))
-            finally:
-                _end_group(process)
-
-    def _waited(self, process: subprocess.Popen[str], text: str) -> tuple[str, str]:
-        given: str | None = text
-        while True:
-            try:
-                return process.communicate(given, timeout=_LOOK_EVERY_S)
-            except subprocess.TimeoutExpired:
-                given = None
-                if self.stop.is_set():
-                    raise StoppedError from None
-
-
-def _checked(process: subprocess.Popen[str], output: str, errors: str) -> str:
-    if process.returncode == 0:
-        return output
-    raise SlobError(f"fio failed: {reason_in(errors + output) or f'exit code {process.returncode}'}")
+        done = process.run(argv, self.stop, text=job_file(jobs), folder=folder, look=look)
+        if done.code == 0:
+            return done.output
+        raise SlobError(f"fio failed: {reason_in(done.errors + done.output) or f'exit code {done.code}'}")
 
 
 def reason_in(text: str) -> str:
@@ -130,16 +96,6 @@ def reason_in(text: str) -> str:
             return f"{match[1]}: {match[2].strip()}"
     said = [line.strip() for line in text.partition("{")[0].splitlines() if line.strip()]
     return said[0].removeprefix("fio: ") if said else ""
-
-
-def _end_group(process: subprocess.Popen[str]) -> None:
-    """End every process of the group, those forked by fio too; harmless when all are gone."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGTERM)
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(_PATIENCE_S)
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _logged(job: Job, ios: int, number: int) -> Job:

@@ -21,6 +21,7 @@ _IO_URING_SETUP = 425
 _PARAMS_BYTES = 120  # sizeof(struct io_uring_params)
 _IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs"})
 _STACKED = frozenset({"overlay", "aufs", "fuse.fuse-overlayfs"})
+_ELSEWHERE = "give a place on a disk, or --buffered to measure the page cache"
 _OTHER_ENGINES = "give --io-engine libaio or psync"
 
 
@@ -47,6 +48,19 @@ def check(fio: Fio, directory: Path, engine: IoEngine, *, direct: bool = True, w
     if direct:
         check_direct(directory, kind, write)
     return Place(directory, kind, tuple(_notes(kind, direct)))
+
+
+def check_file(fio: Fio, path: Path, engine: IoEngine, *, direct: bool = True) -> Place:
+    """Like `check`, for a file or block device of the user's that is only read."""
+    check_engine(fio, engine)
+    kind = "block device" if path.is_block_device() else file_system_of(path)
+    if direct:
+        check_direct(path, kind, write=False)
+        try:
+            os.close(os.open(path, os.O_RDONLY | os.O_DIRECT))
+        except OSError as error:
+            raise SlobError(f"{path} can't be read by direct I/O ({error.strerror})", _ELSEWHERE) from error
+    return Place(path.absolute().parent, kind, tuple(_notes(kind, direct)))
 
 
 def check_engine(fio: Fio, engine: IoEngine, io_uring: Callable[[], int] | None = None) -> None:
@@ -89,11 +103,10 @@ def file_system_of(directory: Path, root: Path = Path("/")) -> str:
 
 def check_direct(directory: Path, kind: str, write: bool) -> None:
     """SlobError unless direct I/O there reaches a device."""
-    remedy = "give a directory on a disk, or --buffered to measure the page cache"
     if kind in _IN_MEMORY:
-        raise SlobError(f"{directory} lies in memory ({kind}): there is no storage to measure", remedy)
+        raise SlobError(f"{directory} lies in memory ({kind}): there is no storage to measure", _ELSEWHERE)
     if write and not supports_direct_io(directory):
-        raise SlobError(f"direct I/O (O_DIRECT) is not possible in {directory} ({kind})", remedy)
+        raise SlobError(f"direct I/O (O_DIRECT) is not possible in {directory} ({kind})", _ELSEWHERE)
 
 
 def _notes(kind: str, direct: bool) -> list[str]:

@@ -38,6 +38,11 @@ class TestFile:
     ours: bool
 
 
+def require_room(directory: Path, size: int) -> None:
+    """SlobError unless a test file of ``size`` bytes fits into ``directory`` and leaves a reserve."""
+    require_space(directory, size, "the test file")
+
+
 @contextmanager
 def made(fio: Fio, directory: Path, size: int, *, direct: bool = True) -> Iterator[TestFile]:
     """A file of our own of ``size`` bytes, rounded up to whole MiB, written in full; gone at the block's end.
@@ -45,7 +50,7 @@ def made(fio: Fio, directory: Path, size: int, *, direct: bool = True) -> Iterat
     SlobError when the space is lacking, StoppedError when stopped while it is being written.
     """
     size = -(-size // UNIT) * UNIT
-    require_space(directory, size, "the test file")
+    require_room(directory, size)
     try:
         with tempfile.TemporaryFile(dir=directory) as file:
             os.posix_fallocate(file.fileno(), 0, size)

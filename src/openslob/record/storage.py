@@ -9,7 +9,6 @@ History of the format, newest first:
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -34,7 +33,7 @@ class Load(_Plain):
     """What a step asked of storage: requests of ``block_bytes``, ``in_flight`` of them at a time by ``processes``.
 
     ``engine`` is how they reached the kernel, ``pattern`` ``random`` or ``sequential``, ``seconds`` the measured time
-    asked for. ``verified``: the checksum of every block read was checked.
+    asked for, None where all data are read once. ``verified``: the checksum of every block read was checked.
     """
 
     block_bytes: int
@@ -43,7 +42,7 @@ class Load(_Plain):
     read_pct: int = 100
     pattern: str = "random"
     engine: str
-    seconds: float
+    seconds: float | None = None
     verified: bool = False
 
 
