@@ -10,9 +10,10 @@ import typer
 
 from openslob.cli.live import LiveLine, stoppable
 from openslob.cli.options import Resolved, with_workload
+from openslob.cli.verdict import demand
 from openslob.engines.registry import resolve
-from openslob.errors import SlobError, UsageError, VerdictError
-from openslob.record.model import Holds, RunRecord, Status
+from openslob.errors import SlobError
+from openslob.record.model import RunRecord, Status
 from openslob.report.format import printable
 from openslob.report.text import render
 from openslob.run import runner
@@ -60,12 +61,7 @@ def judge(record: RunRecord, required: list[str]) -> None:
     """The exit code: 1 for a run that was stopped, 3 for a verdict that was asked for and does not hold."""
     if record.status is not Status.COMPLETE:
         raise SlobError("the run was stopped before its end; its record says interrupted")
-    by_name = {verdict.name: verdict for verdict in record.verdicts}
-    for name in required:
-        if name not in by_name:
-            raise UsageError(f"--require {name}: there is no such verdict", f"there are {', '.join(by_name)}")
-        if by_name[name].verdict is not Holds.HOLDS:
-            raise VerdictError(f"verdict {name} {by_name[name].verdict}: {by_name[name].why}")
+    demand(record.verdicts, required)
 
 
 def register(app: typer.Typer) -> None:

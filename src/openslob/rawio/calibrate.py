@@ -89,7 +89,12 @@ def calibrate(gauge: Gauge, file: TestFile, plan: Plan) -> StorageRecord:
     return gauge.folder.finish(
         Status.COMPLETE,
         summary=summary(rounds, small.best, large.best),
-        verdicts=(repeatable(rounds), reached_device(rounds, plan.direct), covered(spread_over)),
+        verdicts=(
+            repeatable(rounds),
+            limit_kept(rounds, plan),
+            reached_device(rounds, plan.direct),
+            covered(spread_over),
+        ),
         notes=(*gauge.folder.record.notes, f"{IOPS}: {small.why}", f"{THROUGHPUT}: {large.why}"),
     )
 
@@ -230,10 +235,24 @@ def repeatable(rounds: _Round) -> Verdict:
     return settled("repeatable", so, why, **{f"{_JUDGED[name]}_spread_pct": value for name, value in spreads.items()})
 
 
+def limit_kept(rounds: _Round, plan: Plan) -> Verdict:
+    """The latency at the published rate, measured again after the search, is within the limit."""
+    name = "limit_kept"
+    if plan.limit_us is None:
+        return unknown(name, "There was no limit.")
+    which = IOPS if IOPS in rounds.taken else LATENCY
+    found = rounds.median(which, f"{plan.at}_us")
+    if found is None:
+        return unknown(name, "Can't be told: nothing was measured again.")
+    why = f"{which}: {plan.at} {found:,.0f} µs, of {plan.limit_us:,.0f} µs allowed."
+    return settled(name, found <= plan.limit_us, why, latency_us=found, limit_us=plan.limit_us)
+
+
 def reached_device(rounds: _Round, direct: bool) -> Verdict:
     """What was counted as read was read by the device, by its own count."""
     name = "reached_device"
-    asked, read = rounds.median(IOPS, "mb_per_s"), rounds.median(IOPS, "device_mb_per_s")
+    which = IOPS if IOPS in rounds.taken else LATENCY
+    asked, read = rounds.median(which, "mb_per_s"), rounds.median(which, "device_mb_per_s")
     if asked is None or read is None:
         steps = [step for taken in rounds.taken.values() for step in taken]
         why = next((f.why for s in steps if (f := s.figures.get("device_mb_per_s")) and f.why), "nothing was measured")

@@ -99,7 +99,13 @@ def reason_in(text: str) -> str:
 
 
 def _logged(job: Job, ios: int, number: int) -> Job:
-    limits = {"time_based": "0", "number_ios": str(ios), "write_iolog": f"{_IOLOG}-{number}"}
+    limits = {
+        "time_based": "0",
+        "runtime": "0",
+        "ramp_time": "0",
+        "number_ios": str(ios),
+        "write_iolog": f"{_IOLOG}-{number}",
+    }
     return replace(job, copies=1, name=f"{job.name}-{number}", options={**job.options, **limits})
 
 
