@@ -12,8 +12,8 @@ A stream that reaches the end of its part begins again there, so that no stream 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from openslob.errors import UsageError
@@ -24,7 +24,9 @@ from openslob.rawio.orion.words import LargeType, Options, Simulate
 from openslob.units import format_bytes
 
 SMALL, LARGE = "small", "large"
+ALL = 100
 _WARM_DEPTH = 8
+_CHOOSING = {"file_service_type": "random"}
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Load:
     options: Options
     volume: Volume
     engine: IoEngine
+    direct: bool = True
     seed: int = 1
 
 
@@ -42,66 +45,101 @@ def jobs_of(load: Load, point: Point, number: int) -> tuple[Job, ...]:
 
     UsageError when the volume is too small for the point.
     """
-    return (*_small(load, point, number), *_large(load, point, number))
+    options, seed = load.options, load.seed + 2 * number
+    small = _random(load, SMALL, options.size_small, point.small, seed) if point.small else ()
+    if not point.large:
+        return (*small,)
+    if options.large_type is LargeType.SEQ:
+        return (*small, *_streams(load, point.large))
+    return (*small, *_random(load, LARGE, options.size_large, point.large, seed + 1))
+
+
+def is_warmed(options: Options, point: Point) -> bool:
+    """Whether a cache is filled before this point: before sequential ones, as Orion does, if its size is given."""
+    return bool(options.cache_size and point.large and options.large_type is LargeType.SEQ)
 
 
 def warming(load: Load, number: int) -> Job:
     """A job, not measured, that fills a cache of ``cache_size`` bytes with blocks of no use to point ``number``."""
     options = load.options
-    pattern = Pattern.RANDOM_WRITE if options.write_pct == 100 else Pattern.RANDOM_READ
-    moved = {"time_based": "0", "runtime": "0", "io_size": str(options.cache_size), "norandommap": "1"}
-    return _job(load, "warm", pattern, options.size_large, _WARM_DEPTH, -number, moved)
+    pattern = Pattern.RANDOM_WRITE if options.write_pct == ALL else Pattern.RANDOM_READ
+    moved = {**_CHOOSING, "time_based": "0", "runtime": "0", "io_size": str(options.cache_size), "norandommap": "1"}
+    return replace(_base(load, "warm", options.size_large), pattern=pattern, seed=load.seed + number, options=moved)
 
 
-def is_warmed(options: Options, point: Point) -> bool:
-    """Whether the cache is filled before this point: before sequential ones, as Orion does, if a size is given."""
-    return bool(options.cache_size and point.large and options.large_type is LargeType.SEQ)
+def _random(load: Load, name: str, block_size: int, depth: int, seed: int) -> tuple[Job]:
+    blocks = load.volume.total // block_size
+    if blocks < depth:
+        raise UsageError(f"{depth} {name} requests in flight, but the volume has {blocks} blocks", "give larger LUNs")
+    pattern = _pattern(load.options.write_pct, Pattern.RANDOM_READ, Pattern.RANDOM_WRITE, Pattern.RANDOM_MIXED)
+    return (replace(_base(load, name, block_size), pattern=pattern, depth=depth, seed=seed, options=_CHOOSING),)
 
 
-def _small(load: Load, point: Point, number: int) -> Iterator[Job]:
-    if point.small:
-        _require(load, point.small, load.options.size_small, SMALL)
-        yield _job(load, SMALL, _random(load.options), load.options.size_small, point.small, 2 * number)
-
-
-def _large(load: Load, point: Point, number: int) -> Iterator[Job]:
+def _streams(load: Load, streams: int) -> tuple[Job, ...]:
     options = load.options
-    if not point.large:
-        return
-    if options.large_type is LargeType.RAND:
-        _require(load, point.large, options.size_large, LARGE)
-        yield _job(load, LARGE, _random(options), options.size_large, point.large, 2 * number + 1)
-        return
-    for stream, (files, offset, size) in enumerate(_parts(load, point.large)):
-        placed = {"offset": str(offset), **_around(options, files)}
-        yield _job(
-            load, f"{LARGE}-{stream + 1}", _sequential(options), options.size_large, options.num_streamio, 2 * number + 1,
-            placed, files, size,
-        )  # fmt: skip
+    patterns = Pattern.SEQUENTIAL_READ, Pattern.SEQUENTIAL_WRITE, Pattern.SEQUENTIAL_MIXED
+    base = replace(
+        _base(load, LARGE, options.size_large),
+        pattern=_pattern(options.write_pct, *patterns),
+        depth=options.num_streamio,
+    )
+    return tuple(
+        replace(
+            base,
+            name=f"{LARGE}-{number}",
+            files=part.files,
+            size=part.size,
+            options={
+                "offset": str(part.offset),
+                "file_service_type": f"roundrobin:{options.stripe // base.block_size}",
+            },
+        )
+        for number, part in enumerate(parts(load, streams), start=1)
+    )
 
 
-def _job(
-    load: Load,
-    name: str,
-    pattern: Pattern,
-    block_size: int,
-    depth: int,
-    seed: int,
-    options: dict[str, str],
-    files: tuple[Path, ...] | None = None,
-    size: int | None = None,
-) -> Job:
-    files = files or tuple(file.path for file in load.volume.files)
+@dataclass(frozen=True)
+class Part:
+    """What one stream goes through: ``size`` bytes of each of ``files`` from ``offset`` on."""
+
+    files: tuple[Path, ...]
+    offset: int
+    size: int
+
+
+def parts(load: Load, streams: int) -> list[Part]:
+    """The parts of the volume that belong to the streams; no two overlap. UsageError when they would be too short."""
+    options = load.options
+    files = tuple(file.path for file in load.volume.files)
+    striped = options.simulate is Simulate.RAID0
+    groups = [files] if striped else [(file,) for file in files]
+    unit = options.stripe if striped and len(files) > 1 else options.size_large
+    of_groups = Counter(stream * len(groups) // streams for stream in range(streams))
+    found = []
+    for group, members in sorted(of_groups.items()):
+        size = load.volume.size // members // unit * unit
+        if size * len(groups[group]) < options.size_large * options.num_streamio:
+            raise UsageError(
+                f"{streams} streams have no room in {format_bytes(load.volume.total)}",
+                "give larger LUNs or fewer streams",
+            )
+        found += [Part(groups[group], member * size, size) for member in range(members)]
+    return found
+
+
+def _pattern(write_pct: int, read: Pattern, write: Pattern, mixed: Pattern) -> Pattern:
+    return {0: read, ALL: write}.get(write_pct, mixed)
+
+
+def _base(load: Load, name: str, block_size: int) -> Job:
     return Job(
-        files=files,
-        size=size or load.volume.size,
+        files=tuple(file.path for file in load.volume.files),
+        size=load.volume.size,
         block_size=block_size,
         engine=load.engine,
         seconds=load.options.duration_s,
         name=name,
-        pattern=pattern,
-        depth=depth,
-        read_pct=100 - load.options.write_pct,
-        seed=load.seed + seed,
-        options=options,
+        depth=_WARM_DEPTH,
+        direct=load.direct,
+        read_pct=ALL - load.options.write_pct,
     )
