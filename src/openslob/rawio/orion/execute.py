@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -27,13 +26,13 @@ from openslob.rawio.orion.steps import steps_of, summary_of
 from openslob.rawio.orion.summary import announcement, plan_text, summary_text
 from openslob.rawio.orion.verdicts import verdicts
 from openslob.rawio.orion.words import Options
-from openslob.rawio.recording import recorded
+from openslob.rawio.recording import Tell, recorded
 from openslob.rawio.testfile import TestFile
 from openslob.record.model import Status
 from openslob.record.storage import StorageFolder, StorageRecord
 from openslob.record.store import write_whole
+from openslob.units import format_bytes
 
-Tell = Callable[[str], None]
 TOOL = "orion"
 
 
@@ -50,59 +49,101 @@ class Request:
     allow_destructive: bool = False
     seed: int = 1
 
+    @property
+    def lun_file(self) -> Path:
+        """The file that names the LUNs, if it is there."""
+        return self.directory / f"{self.options.testname}{LUN_SUFFIX}"
+
 
 def run(fio: Fio, request: Request, tell: Tell) -> tuple[StorageRecord, Path]:
     """Run the test; its record, and the folder with the record and Orion's files.
 
+    UsageError and SlobError before anything is begun when the options, the LUNs or the place do not allow it.
     StoppedError when stopped: record and files then have the points that were done.
     """
-    with _luns(fio, request, tell) as luns:
-        made = volume(luns, request.options)
-        disks = request.options.num_disks or len(luns)
-        cells = grid(request.options, disks)
-        load = Load(request.options, made, request.engine, request.direct, request.seed)
-        for number, point in enumerate(cells.points, start=1):
-            jobs_of(load, point, number)  # says now, not in the middle, if the volume is too small for one
-        plan = plan_text(request.options, made, cells, disks)
+    luns, notes = _found(fio, request)
+    cells = _planned(request, luns or (_to_be_made(request),))
+    told = require_harmless(luns, request.allow_destructive) if luns and request.options.write_pct else ""
+    with ExitStack() as held:
+        if told:
+            held.enter_context(claimed(luns))
+            tell(f"writing: {request.options.write_pct} % of the requests overwrite what is on {told}")
+        folder = held.enter_context(_recorded(request, luns))
+        if not luns:
+            tell(f"writing a test file of {format_bytes(request.size)} in {request.directory}, gone at the end")
+            file = testfile.made(fio, request.directory, request.size, direct=request.direct)
+            luns = (held.enter_context(file),)
+        devices = held.enter_context(devices_under(luns, request.directory))
         tell(announcement(request.options, cells))
-        with _recorded(request, luns) as folder:
-            test = _Test(fio, request, load, cells, plan, folder, tell)
-            with devices_under(luns, request.directory) as devices:
-                return test.run(devices), folder.path
+        return _Test(fio, _load(request, luns), cells, folder, devices, notes, tell).run(), folder.path
+
+
+def _found(fio: Fio, request: Request) -> tuple[tuple[TestFile, ...], tuple[str, ...]]:
+    """The LUNs in the .lun file, none if there is no such file, and what a reader should know of the place."""
+    options, file = request.options, request.lun_file
+    if not file.exists():
+        if options.write_pct and not request.allow_destructive:
+            why = f"--write would write to a test file, as there is no {file}"
+            raise UsageError(why, "--allow-destructive allows it")
+        testfile.require_room(request.directory, request.size)
+        return (), place.check(fio, request.directory, request.engine, direct=request.direct).notes
+    luns = tuple(testfile.given(request.directory / path, options.size_large) for path in paths_in(file))
+    places = [place.check_file(fio, lun.path, request.engine, direct=request.direct) for lun in luns]
+    holes = [
+        f"{lun.label} has holes, which no device answers" for lun in luns if testfile.has_holes(lun.path, lun.size)
+    ]
+    return luns, tuple(dict.fromkeys([*(note for each in places for note in each.notes), *holes]))
+
+
+def _to_be_made(request: Request) -> TestFile:
+    return TestFile(request.directory, "the test file", request.size, ours=True)
+
+
+def _planned(request: Request, luns: tuple[TestFile, ...]) -> Grid:
+    """The points, each of which fits the LUNs: better told now than after an hour."""
+    load = _load(request, luns)
+    cells = grid(request.options, request.options.num_disks or len(luns))
+    for number, point in enumerate(cells.points, start=1):
+        jobs_of(load, point, number)
+    return cells
+
+
+def _load(request: Request, luns: tuple[TestFile, ...]) -> Load:
+    return Load(request.options, volume(luns, request.options), request.engine, request.direct, request.seed)
 
 
 @dataclass(frozen=True)
 class _Test:
     fio: Fio
-    request: Request
     load: Load
     grid: Grid
-    plan: str
     folder: StorageFolder
+    devices: Devices
+    notes: tuple[str, ...]
     tell: Tell
 
-    def run(self, devices: Devices) -> StorageRecord:
+    def run(self) -> StorageRecord:
         """Measure and prove; what was measured is written down however it ends."""
         points: list[Measured] = []
         proven: list[Proof] = []
         ended = "Stopped"
-        self.folder.update(place=self._place(devices))
+        self.folder.update(place=self._place(), notes=self.notes)
         try:
             for number, point in enumerate(self.grid.points, start=1):
-                points.append(self._measure(devices, number, point))
+                points.append(self._measure(number, point))
             proven += proofs(self.fio, self.load, self.grid, points)
             ended = ""
         finally:
             self._write(Outcome(self.grid, tuple(points), tuple(proven)), ended)
         return self.folder.finish(Status.COMPLETE)
 
-    def _measure(self, devices: Devices, number: int, point: Point) -> Measured:
+    def _measure(self, number: int, point: Point) -> Measured:
         if is_warmed(self.load.options, point):
             self.fio.run([warming(self.load, number)])
         jobs = jobs_of(self.load, point, number)
-        started_at, before = iso(time.time_ns()), devices.totals()
+        started_at, before = iso(time.time_ns()), self.devices.totals()
         small, large = split(self.fio.run(jobs))
-        measured = Measured(point, started_at, small, large, between(before, devices.totals()))
+        measured = Measured(point, started_at, small, large, between(before, self.devices.totals()))
         self._record(measured, jobs)
         return measured
 
@@ -116,33 +157,26 @@ class _Test:
         self.tell(f"{measured.point}: {done}")
 
     def _write(self, outcome: Outcome, ended: str) -> None:
-        found = verdicts(outcome, self.request.direct)
-        self.folder.update(summary=summary_of(outcome), verdicts=found, notes=self._notes())
-        summary = summary_text(self.plan, outcome, found, self._notes(), ended)
+        found = verdicts(outcome, self.load.direct)
+        self.folder.update(summary=summary_of(outcome), verdicts=found)
+        plan = plan_text(self.load.options, self.load.volume, outcome.grid)
+        summary = summary_text(plan, outcome, found, self.notes, ended)
         prefix = file_prefix(self.load.options.testname, self.folder.record.started_at)
         for name, text in {"summary.txt": summary, **files_of(outcome)}.items():
             write_whole(self.folder.path / f"{prefix}_{name}", text)
 
-    def _notes(self) -> tuple[str, ...]:
-        notes = []
-        if not self.request.direct:
-            notes.append("buffered: the page cache answers most reads, so this is not what the storage does")
-        for file in self.load.volume.files:
-            if not file.ours and testfile.has_holes(file.path, file.size):
-                notes.append(f"{file.label} has holes, which are answered without any storage")
-        return tuple(notes)
-
-    def _place(self, devices: Devices) -> dict[str, Any]:
+    def _place(self) -> dict[str, Any]:
         files = self.load.volume.files
         return {
             "label": ", ".join(file.label for file in files),
             "size_bytes": self.load.volume.total,
-            "file_system": place.file_system_of(self.request.directory),
-            "fio": ".".join(map(str, self.fio.version)),
             "ours": all(file.ours for file in files),
+            "direct": self.load.direct,
+            "engine": self.load.engine.value,
+            "fio": ".".join(map(str, self.fio.version)),
             "luns": [{"label": file.label, "size_bytes": file.size} for file in files],
             "used_of_each_bytes": self.load.volume.size,
-            "devices": list(devices.names),
+            "devices": list(self.devices.names),
         }
 
 
@@ -150,38 +184,6 @@ def file_prefix(testname: str, started_at: str) -> str:
     """``NAME_yyyymmdd_hhmm``, as Orion calls its files; the time is UTC."""
     digits = re.sub(r"\D", "", started_at)
     return f"{testname}_{digits[:8]}_{digits[8:12]}"
-
-
-@contextmanager
-def _luns(fio: Fio, request: Request, tell: Tell) -> Iterator[tuple[TestFile, ...]]:
-    """The LUNs to be measured: those in the .lun file, or a file of our own. All that could forbid it is looked at."""
-    options = request.options
-    lun_file = request.directory / f"{options.testname}{LUN_SUFFIX}"
-    with ExitStack() as held:
-        if lun_file.exists():
-            unit = max(options.size_small, options.size_large)
-            luns = tuple(testfile.given(request.directory / path, unit) for path in paths_in(lun_file))
-            _check_given(fio, request, luns)
-        else:
-            if options.write_pct and not request.allow_destructive:
-                raise UsageError(
-                    f"--write would write to a test file, as there is no {lun_file}", "--allow-destructive allows it"
-                )
-            place.check(fio, request.directory, request.engine, direct=request.direct)
-            tell(f"there is no {lun_file}: a test file is made, and gone at the end")
-            luns = (held.enter_context(testfile.made(fio, request.directory, request.size, direct=request.direct)),)
-        if options.write_pct:
-            told = require_harmless(luns, request.allow_destructive)
-            held.enter_context(claimed(luns))
-            tell(f"writing: {options.write_pct} % of the requests overwrite what is on {told}")
-        yield luns
-
-
-def _check_given(fio: Fio, request: Request, luns: tuple[TestFile, ...]) -> None:
-    place.check_engine(fio, request.engine)
-    for lun in luns:
-        if request.direct and lun.path.is_file():
-            place.check_direct(lun.path.parent, place.file_system_of(lun.path.parent), write=False)
 
 
 def _recorded(request: Request, luns: tuple[TestFile, ...]) -> AbstractContextManager[StorageFolder]:
@@ -194,5 +196,5 @@ def _recorded(request: Request, luns: tuple[TestFile, ...]) -> AbstractContextMa
         "allow_destructive": request.allow_destructive,
         "seed": request.seed,
     }
-    data = request.directory if luns[0].ours else luns[0].path.parent
+    data = luns[0].path.parent if luns else request.directory
     return recorded(request.results, TOOL, request.options.testname, asked, data)

@@ -86,6 +86,7 @@ def carried(path: Path) -> str:
     program = shutil.which("blkid", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
     if program is None:
         raise SlobError(f"what {path} carries can't be told without blkid", "install util-linux")
+    _require_readable(path)
     asked = subprocess.run([program, "-p", "-o", "export", path], capture_output=True, text=True, check=False)
     found = dict(line.partition("=")[::2] for line in asked.stdout.splitlines())
     if asked.returncode == _AMBIVALENT:
@@ -98,6 +99,15 @@ def carried(path: Path) -> str:
 
 # Exit codes of blkid: nothing was found; results contradict each other.
 _NOTHING, _AMBIVALENT = 2, 8
+
+
+def _require_readable(path: Path) -> None:
+    # What blkid can't read it calls blank, without a word.
+    try:
+        with path.open("rb") as file:
+            file.read(1)
+    except OSError as error:
+        raise SlobError(f"what {path} carries can't be told: {error.strerror}", "run as root") from error
 
 
 @contextmanager

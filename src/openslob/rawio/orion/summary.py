@@ -18,7 +18,7 @@ _FIGURES = ("mean_us", "p50_us", "p90_us", "p99_us", "p999_us", "max_us")
 _HEAD = ("Small", "Large", "kind", "I/O per s", "MB/s", "mean us", "p50", "p90", "p99", "p99.9", "max")
 
 
-def plan_text(options: Options, volume: Volume, grid: Grid, disks: int) -> str:
+def plan_text(options: Options, volume: Volume, grid: Grid) -> str:
     """What will be measured, known before anything is."""
     streams = f", {options.num_streamio} in flight each" if options.large_type is LargeType.SEQ else ""
     kind = "Random" if options.large_type is LargeType.RAND else "Sequential"
@@ -29,7 +29,7 @@ def plan_text(options: Options, volume: Volume, grid: Grid, disks: int) -> str:
         f"IO Types: Small Random IOs, Large {kind} IOs{streams}",
         f"Simulated Array Type: {options.simulate.upper()}",
         f"Stripe: {options.stripe // MIB} MB" if options.simulate == "raid0" else "",
-        f"Disks: {disks}",
+        f"Disks: {options.num_disks or len(volume.files)}",
         f"Write: {options.write_pct}%",
         f"Cache Size: {format_bytes(options.cache_size)}" if options.cache_size else "Cache Size: Not Entered",
         f"Duration for each Data Point: {options.duration_s:g} seconds{_shorter(options)}",

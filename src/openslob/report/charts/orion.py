@@ -88,7 +88,7 @@ def _latencies(record: StorageRecord) -> Picture | None:
         title="Latency of small requests over the load",
         says=f"Percentiles of the latency of small requests, {_beside(least, LARGE)}; p99 from {ends}.",
         panels=(_lines(rows, _TITLES[SMALL], "latency (µs)"),),
-        notes=(f"Measured {_beside(least, LARGE)}.",),
+        notes=(f"Small requests {_beside(least, LARGE)}.",),
         table=_table(steps),
     )
 
@@ -112,7 +112,7 @@ def _cells(record: StorageRecord, kind: str, field: str) -> list[Row]:
     return [
         {"small": load_of(step, SMALL), "large": load_of(step, LARGE), "value": value, "shown": number(value)}
         for step in steps_of(record, kind)
-        if (value := step.value(field) if field in step.figures else (step.latency or {}).get(field)) is not None
+        if (value := step.value(field)) is not None
     ]
 
 
@@ -143,7 +143,7 @@ def _heat(rows: Sequence[Row], title: str) -> Panel:
     base = alt.Chart(alt.InlineData(values=list(rows))).encode(
         x=alt.X("small:O", title=_TITLES[SMALL], axis=alt.Axis(labelAngle=0)), y=alt.Y("large:O", title="large")
     )
-    legend = alt.Legend(title=title, gradientLength=220, format="~s")
+    legend = alt.Legend(title=title, gradientLength=220, format="~s", orient="top")
     squares = base.mark_rect().encode(
         color=alt.Color("value:Q", scale=alt.Scale(scheme=HEAT, reverse=True), legend=legend),
         tooltip=[alt.Tooltip(f"{name}:Q", title=name) for name in (SMALL, LARGE)]
@@ -160,7 +160,7 @@ def _other(kind: str) -> str:
 
 
 def _beside(load: int, kind: str) -> str:
-    return f"with {load} {kind}" if load else f"no {kind} ones beside"
+    return f"with {load} {kind}" if load else "alone"
 
 
 def _few(loads: Sequence[int]) -> set[int]:
