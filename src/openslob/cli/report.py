@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openslob import api
+from openslob.cli.ceiling import CEILING, load_ceiling
 from openslob.record.store import write_whole
 from openslob.record.sweep import SWEEP_FILE
 
@@ -31,6 +32,7 @@ def report(
     output: OUTPUT = None,
     png_dir: PNG = None,
     svg_dir: SVG = None,
+    ceiling: CEILING = None,
     results: RESULTS = Path("results"),
     as_json: JSON = False,
 ) -> None:
@@ -45,7 +47,8 @@ def report(
 
     sides = [(wanted, api.joined([api.find(each, results) for each in wanted.split(",")])) for wanted in records]
     found = api.joined([side for _, side in sides])
-    page = page_for([(name, side.runs) for name, side in sides], found.runs, found.folders, found.problems)
+    named = [(name, side.runs) for name, side in sides]
+    page = page_for(named, found.runs, found.folders, found.problems, load_ceiling(ceiling, results))
     file = output or default_file(found.folders)
     write_whole(file, render_page(page))
     pngs = save_all(page.pictures, png_dir, "png") if png_dir else []

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from openslob.cli.ceiling import CEILING_OR_MEASURE, ceiling_for
 from openslob.cli.live import LiveLine, stoppable
 from openslob.cli.options import Resolved, with_workload
 from openslob.cli.verdict import demand
@@ -33,6 +35,7 @@ def run(
     name: NAME = "run",
     results: RESULTS = Path("results"),
     require: REQUIRE = None,
+    ceiling: CEILING_OR_MEASURE = None,
     json: JSON = False,
 ) -> None:
     """Run a workload on loaded data: warm-up, measured window, record, report.
@@ -44,7 +47,8 @@ def run(
     live = LiveLine()
     with stoppable() as interrupt:
         try:
-            finished = runner.run(engine, request, interrupt, live, render)
+            beside = ceiling_for(ceiling, results, engine, resolved.workload.total_sessions, interrupt)
+            finished = runner.run(engine, replace(request, ceiling=beside), interrupt, live, render)
         finally:
             live.clear()
     report = finished.record.model_dump_json(indent=1) if json else render(finished.record, finished.folder)

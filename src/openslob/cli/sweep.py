@@ -14,6 +14,7 @@ import typer
 
 from openslob import api
 from openslob.analyze.limits import latency_figure, parse_latency_us
+from openslob.cli.ceiling import CEILING, load_ceiling
 from openslob.cli.live import LiveLine, stoppable
 from openslob.cli.loadview import LoadView
 from openslob.cli.options import Several, with_several
@@ -23,6 +24,7 @@ from openslob.disk import existing_parent
 from openslob.engines.registry import servers_place
 from openslob.errors import SlobError, UsageError, VerdictError
 from openslob.record.model import Status
+from openslob.record.storage import StorageRecord
 from openslob.record.sweep import SearchRecord, SweepFolder, SweepRecord, load_sweep, resolve_sweep
 from openslob.report.sweep_text import render_plan, render_sweep
 from openslob.report.text import render
@@ -69,12 +71,14 @@ def sweep(
     dry_run: DRY = False,
     resume: RESUME = None,
     new: NEW = False,
+    ceiling: CEILING = None,
     json: JSON = False,
 ) -> None:
     """Run a grid of points: any parameter takes several values. Stopped or killed, the same command goes on.
 
     Example: slob sweep --sessions 1,2,4,8,16,32 --update-pct 0,10,20 --run-time 10 --repeats 3
     """
+    beside = load_ceiling(ceiling, results)
     search = _search(find_max_iops_under, at, most_sessions) if find_max_iops_under else None
     path = _resumed(resume, results, several) if resume else None
     record = load_sweep(path) if path else _asked(several, name, grid, repeats, until_steady, search)
@@ -84,7 +88,7 @@ def sweep(
         print(_plan(load_sweep(path) if path else record), end="")
         return
     with _taken_up(path, bool(resume)) if path else SweepFolder.begin(results, record) as folder:
-        _execute(folder, several)
+        _execute(folder, several, beside)
         print(_result(folder, json), end="")
         judge(folder)
 
@@ -131,9 +135,9 @@ def _taken_up(path: Path, failures_too: bool) -> SweepFolder:
     return folder
 
 
-def _execute(folder: SweepFolder, several: Several) -> None:
+def _execute(folder: SweepFolder, several: Several, ceiling: StorageRecord | None) -> None:
     with stoppable() as interrupt:
-        Execution(folder, _target(folder.record, several), interrupt, SweepView(), render).execute()
+        Execution(folder, _target(folder.record, several), interrupt, SweepView(), render, ceiling).execute()
 
 
 def _target(record: SweepRecord, several: Several) -> str:

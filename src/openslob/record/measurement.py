@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 
 from openslob.histogram import Histogram
 from openslob.method import OpKind
+from openslob.record.storage import StorageRecord
 from openslob.workload import Workload
 
 
@@ -160,6 +161,7 @@ class Measurement:
     """Everything one run measured. ``waits`` counts samples by event; ``wait_samples`` is how often was looked.
 
     ``blocks_before`` and ``blocks_after`` are the test tables' sizes; ``local``: the server is on this host.
+    ``ceiling`` is a raw measurement of the same storage, where one was given.
     """
 
     workload: Workload
@@ -180,3 +182,4 @@ class Measurement:
     blocks_after: int | None = None
     errors: Sequence[str] = ()
     interrupted: bool = False
+    ceiling: StorageRecord | None = None

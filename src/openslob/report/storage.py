@@ -67,7 +67,7 @@ def _calibrated(record: StorageRecord) -> str:
     else:
         reads = (
             f"{_told(record, 'max_iops')} random {blocks} reads/s{under} ({_told(record, 'max_iops_in_flight')} "
-            f"in flight, mean {_micros(record, 'max_iops_mean_us')}), {_micros(record, 'cpu_us_per_io')} of CPU for each"
+            f"in flight, mean {_micros(record, 'max_iops_mean_us')}, CPU {_micros(record, 'cpu_us_per_io')} a read)"
         )
     parts = [
         reads,

@@ -16,6 +16,7 @@ from openslob.engines.base import DataState, Engine, ServerFacts, SessionPlan
 from openslob.errors import SlobError
 from openslob.record.measurement import EngineDelta, Measurement, Window
 from openslob.record.model import RunRecord, Status
+from openslob.record.storage import StorageRecord
 from openslob.record.store import RunFolder, record_id
 from openslob.run.crew import Crew, ignore
 from openslob.run.interrupt import Interrupt
@@ -56,7 +57,7 @@ class Request:
     """What to run, what to call it and where to put the record. ``notes`` and ``sources`` go into the record.
 
     With ``steady_limit_s`` the warm-up lasts until the throughput is steady (`SteadyWatch`), WARMUP at the least and
-    so many seconds at the most.
+    so many seconds at the most. ``ceiling`` is a raw measurement of the storage to hold the run against.
     """
 
     workload: Workload
@@ -65,6 +66,7 @@ class Request:
     notes: Sequence[str] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
     steady_limit_s: float | None = None
+    ceiling: StorageRecord | None = None
 
 
 @dataclass(frozen=True)
@@ -274,6 +276,7 @@ class _Run:
             blocks_after=self._engine.table_blocks() if after else None,
             errors=errors,
             interrupted=self._interrupt.requested,
+            ceiling=self._request.ceiling,
         )
 
     def _see_off(self) -> None:

@@ -13,6 +13,7 @@ from openslob.analyze.verdicts.conditions import (
 )
 from openslob.analyze.verdicts.limit import limit_found
 from openslob.analyze.verdicts.purpose import mode
+from openslob.analyze.verdicts.storage import within_ceiling
 from openslob.analyze.verdicts.truth import counts_agree, errors, exact_mix, reads_reached_device, window
 from openslob.record.measurement import Measurement
 from openslob.record.model import Verdict
@@ -31,8 +32,11 @@ VERDICTS: tuple[Callable[[Measurement], Verdict], ...] = (
     percentiles_supported,
     limit_found,
 )
+# Those that need something besides the run itself, and are not given without it.
+ON_DEMAND: tuple[Callable[[Measurement], Verdict], ...] = (within_ceiling,)
 
 
 def judge(measurement: Measurement) -> tuple[Verdict, ...]:
     """Every verdict on the run, in order."""
-    return tuple(verdict(measurement) for verdict in VERDICTS)
+    demanded = ON_DEMAND if measurement.ceiling else ()
+    return tuple(verdict(measurement) for verdict in (*VERDICTS, *demanded))
