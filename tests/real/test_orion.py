@@ -9,7 +9,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event
 
@@ -123,7 +124,7 @@ def test_ctrl_c_keeps_the_points_and_leaves_nothing_else(tmp_path):
         for line in driver.stderr:
             if "Small=2" in line:
                 break
-        assert any("fio" in command for command in holding(tmp_path))
+        wait_for(lambda: any(Path(command.partition("\0")[0]).name == "fio" for command in holding(tmp_path)))
         driver.send_signal(signal.SIGINT)
         rest = driver.stderr.read()
         assert driver.wait(LONG_S) == 1
@@ -136,6 +137,13 @@ def test_ctrl_c_keeps_the_points_and_leaves_nothing_else(tmp_path):
     assert f"Stopped: {len(record.steps)} of 20 points were measured." in summary.read_text()
     assert [path.name for path in tmp_path.iterdir()] == ["results"]
     assert holding(tmp_path) == []
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 def holding(folder: Path) -> list[str]:

@@ -18,6 +18,7 @@ from openslob.rawio.job import IoEngine
 from openslob.rawio.orion import execute
 from openslob.rawio.orion.words import DURATION_S, LargeType, Matrix, Options, Run, Simulate
 from openslob.record.storage import StorageRecord
+from openslob.record.store import write_whole
 from openslob.report.format import printable
 from openslob.units import KIB, MIB, parse_bytes
 
@@ -25,6 +26,7 @@ from openslob.units import KIB, MIB, parse_bytes
 _TYPED = re.compile(r"[-–—]{1,2}([A-Za-z][\w-]+)(=.*)?")
 # Nothing here needs huge pages, and every point is told anyway.
 NEEDLESS = frozenset({"--hugenotneeded", "--verbose"})
+PAGE = "orion.html"
 
 
 def spelled(argument: str) -> str:
@@ -112,7 +114,9 @@ RESULTS = Annotated[Path, typer.Option(envvar="SLOB_RESULTS", metavar="DIR", hel
 REQUIRE = Annotated[
     list[str] | None, typer.Option(metavar="VERDICT", help="Exit with 3 if this verdict does not hold; repeatable.")
 ]
-PICTURES = Annotated[Path | None, typer.Option(metavar="DIR", help="Draw pictures into this folder: PNG and SVG.")]
+PICTURES = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Draw pictures into this folder: HTML, PNG and SVG.")
+]
 JSON = Annotated[bool, typer.Option("--json", help="Print the record as JSON.")]
 
 
@@ -179,11 +183,15 @@ def _tell(text: str) -> None:
 
 def _draw(record: StorageRecord, folder: Path) -> None:
     # What draws takes a second to import.
-    from openslob.report.charts.orion import pictures  # noqa: PLC0415
     from openslob.report.charts.picture import save_all  # noqa: PLC0415
+    from openslob.report.html.render import render_page  # noqa: PLC0415
+    from openslob.report.html.storage import storage_page  # noqa: PLC0415
 
-    drawn = pictures(record)
-    for path in (*save_all(drawn, folder, "png"), *save_all(drawn, folder, "svg")):
+    page = storage_page(record)
+    written = [path for ending in ("png", "svg") for path in save_all(page.pictures, folder, ending)]
+    html = folder / PAGE
+    write_whole(html, render_page(page))
+    for path in (*written, html):
         _tell(f"written: {path}")
 
 

@@ -95,7 +95,23 @@ def _compared(record: StorageRecord) -> str:
     return text + "."
 
 
-_HEADLINES: Mapping[str, Callable[[StorageRecord], str]] = {"calibrate": _calibrated, "dd": _compared}
+def _of_orion(record: StorageRecord) -> str:
+    blocks = [size(record.asked.get(name)) for name in ("size_small", "size_large")]
+    parts = []
+    if record.value("max_iops") is not None:
+        p99 = _micros(record, "max_iops_p99_us")
+        parts.append(f"at most {_told(record, 'max_iops')} requests/s of {blocks[0]} (p99 {p99})")
+        parts.append(f"least mean latency {_micros(record, 'min_latency_us')}")
+    if record.value("max_mb_per_s") is not None:
+        parts.append(f"at most {_told(record, 'max_mb_per_s')} MB/s in requests of {blocks[1]}")
+    return "; ".join(parts) + "." if parts else "No point was measured."
+
+
+_HEADLINES: Mapping[str, Callable[[StorageRecord], str]] = {
+    "calibrate": _calibrated,
+    "dd": _compared,
+    "orion": _of_orion,
+}
 
 
 def _told(record: StorageRecord, name: str) -> str:
