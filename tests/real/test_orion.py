@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
@@ -116,6 +117,24 @@ def test_a_striped_stream_is_where_it_should_be(tmp_path):
     assert [offset // MIB for offset in found[str(tmp_path / "a")]] == [8, 9, 10, 11]
     assert [offset // MIB for offset in found[str(tmp_path / "b")]] == [8, 9, 10, 11]
     assert (first.size, first.options["offset"]) == (8 * MIB, "0")
+
+
+def test_a_seed_leads_to_the_same_places_again_whatever_the_depth(tmp_path):
+    """What the proof of coverage rests on: the second pass goes where the measured one went."""
+    luns = []
+    for name in ("a", "b"):
+        (tmp_path / name).write_bytes(os.urandom(4 * MIB))
+        luns.append(given(tmp_path / name, MIB))
+    options = Options(Run.SIMPLE, duration_s=5)
+    both = Load(options, volume(luns, options), IoEngine.LIBAIO)
+    fio = Fio.find(Event())
+    (deep,) = jobs_of(both, Point(large=0, small=8), 3)
+    (other,) = jobs_of(both, Point(large=0, small=8), 4)
+    first = fio.offsets(deep, 300)
+    assert {name: set(offsets) for name, offsets in first.items()} == {
+        name: set(offsets) for name, offsets in fio.offsets(replace(deep, depth=1), 300).items()
+    }
+    assert first != fio.offsets(other, 300)
 
 
 def test_ctrl_c_keeps_the_points_and_leaves_nothing_else(tmp_path):

@@ -8,8 +8,11 @@ import xml.etree.ElementTree as ET
 import altair as alt
 import pytest
 from test_orion_files import large, measured, simple, small
+from typer.testing import CliRunner
 
+from openslob.cli import app
 from openslob.cli.raw_orion import spelled
+from openslob.cli.report import raw_measurement
 from openslob.rawio.job import IoEngine, Job
 from openslob.rawio.orion.matrix import grid
 from openslob.rawio.orion.measured import Outcome
@@ -17,7 +20,7 @@ from openslob.rawio.orion.steps import steps_of, summary_of
 from openslob.rawio.orion.verdicts import verdicts
 from openslob.rawio.orion.words import Options, Run
 from openslob.record.model import Status
-from openslob.record.storage import StorageRecord, StorageStep
+from openslob.record.storage import StorageFolder, StorageRecord, StorageStep
 from openslob.report.charts.orion import MOST_LINES, latency_rows, pictures, rate_rows
 from openslob.report.charts.picture import page_specs, png, svg
 from openslob.report.html.render import render_page
@@ -119,6 +122,21 @@ def test_the_page_has_answer_verdicts_and_pictures():
     assert "orion-matrix" in render_page(page)
     stopped = record_of(simple()).model_copy(update={"status": Status.INTERRUPTED, "errors": ("stopped",)})
     assert storage_page(stopped).banners == ("This measurement is interrupted: stopped",)
+
+
+def test_slob_report_writes_the_page_beside_the_record(tmp_path):
+    with StorageFolder.begin(tmp_path, record_of(whole(1))) as folder:
+        folder.finish(Status.COMPLETE)
+    done = CliRunner().invoke(app, ["report", "latest", "--results", str(tmp_path), "--svg-dir", str(tmp_path / "svg")])
+    assert done.exit_code == 0, done.output
+    assert "at most 5,000 requests/s" in done.output
+    assert "orion-matrix" in (folder.path / "report.html").read_text()
+    assert {path.name for path in (tmp_path / "svg").iterdir()} == {
+        "orion-iops.svg", "orion-mbps.svg", "orion-latency.svg", "orion-matrix.svg",
+    }  # fmt: skip
+    assert raw_measurement([folder.path.name], tmp_path) == folder.path
+    assert raw_measurement(["a", "b"], tmp_path) is None
+    assert raw_measurement(["nothing"], tmp_path) is None
 
 
 @pytest.mark.parametrize(
