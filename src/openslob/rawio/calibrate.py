@@ -171,7 +171,7 @@ def _repeated(file: TestFile, plan: Plan, small: Chosen, large: Chosen) -> dict[
     if small.best:
         jobs[IOPS] = small_job(small.best.in_flight)
         if plan.verify:
-            # Such a job ends after one pass, which may be shorter than a ramp.
+            # Such a job may end after one pass, which may be shorter than a ramp.
             jobs[VERIFIED] = replace(jobs[IOPS], verify=True, ramp_s=0.0)
     if large.best:
         jobs[THROUGHPUT] = _job_maker(file, plan, LARGE_BLOCK)(large.best.in_flight)

@@ -36,8 +36,8 @@ class Job:
 
     ``size`` is the bytes of each file that are used, from its start. Random requests visit every block once before any
     a second time. Equal ``seed``s give equal sequences of offsets. ``ramp_s`` is run before, not counted. ``cpus`` is
-    a list such as ``0-1,4``. ``verify`` checks the checksums of files made by `TestFile`; such a job ends after one
-    pass. ``options`` are fio's own and win over all others.
+    a list such as ``0-1,4``. ``verify`` checks the checksums of files made by `TestFile`; an asynchronous job that
+    does ends after one pass. ``options`` are fio's own and win over all others.
     """
 
     files: tuple[Path, ...]

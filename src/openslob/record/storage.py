@@ -47,7 +47,7 @@ class Load(_Plain):
 
 
 class StorageStep(_Plain):
-    """One measured step, numbered from 1, with what it was for and what was decided by it (``told``).
+    """One measured step, numbered from 1, with what it was for or why it was taken.
 
     ``latency`` has the form of a run's: count, mean, percentiles, maximum in µs, buckets; None where nothing was timed
     one by one. ``load`` is None for steps that are not loads of requests.
@@ -56,7 +56,6 @@ class StorageStep(_Plain):
     number: int
     name: str
     purpose: str
-    told: str = ""
     load: Load | None = None
     figures: Mapping[str, Figure] = Field(default_factory=dict)
     latency: Mapping[str, Any] | None = None

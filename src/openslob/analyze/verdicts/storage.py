@@ -10,6 +10,8 @@ from openslob.record.model import Verdict
 
 # Two measurements of good storage differ by a few %; more than this above it was not the same storage, or not storage.
 MAX_ABOVE_PCT = 10.0
+# A checkpoint's or a log's few writes cost less than what two measurements differ by.
+MAX_WRITES_PCT = 5.0
 
 
 def within_ceiling(measurement: Measurement) -> Verdict:
@@ -21,7 +23,7 @@ def within_ceiling(measurement: Measurement) -> Verdict:
     if measurement.ceiling is None:
         return unknown(name, "No raw measurement was given to compare with (--ceiling).")
     reads, writes = engine(measurement, "read_requests"), engine(measurement, "write_requests")
-    if reads.value is not None and writes.value is not None and writes.value > reads.value * MAX_ABOVE_PCT / 100:
+    if reads.value is not None and writes.value is not None and writes.value > reads.value * MAX_WRITES_PCT / 100:
         return unknown(name, "The run wrote, and the raw measurement only read: they can't be compared.")
     in_flight = measurement.workload.total_sessions
     ceiling = ceiling_of(measurement.ceiling, measurement.block_size)
