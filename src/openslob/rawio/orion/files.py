@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from openslob.histogram import LINEAR_US, Histogram, bucket_of, lower_edge_us
+from openslob.histogram import LINEAR_US, PERCENTILES, Histogram, bucket_of, lower_edge_us
 from openslob.rawio.orion.matrix import Grid
 from openslob.rawio.orion.measured import Measured, Outcome
 from openslob.rawio.results import JobResult, Transfers
@@ -19,6 +19,9 @@ _CELL = 7
 # Up to the first of these a bucket is a microsecond; above, so many are taken together: 5.7 % wide.
 _FIRST_WIDE = bucket_of(LINEAR_US)
 _TOGETHER = 4
+
+# The figures of a latency, as a histogram's summary names them.
+FIGURES = ("mean_us", *PERCENTILES, "max_us")
 
 Value = Callable[[Measured], float | None]
 
@@ -149,8 +152,7 @@ def trace(outcome: Outcome) -> str:
 
 def _traced(result: JobResult) -> str:
     summary = result.latency.summary()
-    figures = ("mean_us", "p50_us", "p90_us", "p99_us", "p999_us", "max_us")
-    times = " ".join(f"{name}={summary[name]:.1f}" for name in figures)
+    times = " ".join(f"{name}={summary[name]:.1f}" for name in FIGURES)
     rates = (
         f"ios={result.ios} seconds={result.seconds:.3f} iops={result.iops:.1f} mb_per_s={result.bytes_per_s / MIB:.2f}"
     )

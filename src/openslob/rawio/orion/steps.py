@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from openslob.rawio.job import Job
-from openslob.rawio.orion.files import LATENCIES, latency_figure
+from openslob.rawio.orion.files import FIGURES, latency_figure
 from openslob.rawio.orion.jobs import LARGE, SMALL
 from openslob.rawio.orion.measured import Measured, Outcome
 from openslob.rawio.recording import load_of
@@ -48,7 +48,7 @@ def _figures(measured: Measured, result: JobResult) -> Mapping[str, Figure]:
         "mb_per_s": Figure(value=result.bytes_per_s / MIB, unit="MB/s"),
         "read_ios": Figure(value=result.read.ios if result.read else 0, unit=""),
         "write_ios": Figure(value=result.write.ios if result.write else 0, unit=""),
-        **{name: Figure(value=latency_figure(result.latency, name), unit="µs") for name in LATENCIES.values()},
+        **{name: Figure(value=latency_figure(result.latency, name), unit="µs") for name in FIGURES},
         "cpu_us_per_io": Figure(value=result.cpu_us_per_io, unit="µs"),
         "dev_read_bytes": Figure(value=measured.device.read, unit="B", why=why),
         "dev_write_bytes": Figure(value=measured.device.written, unit="B", why=why),

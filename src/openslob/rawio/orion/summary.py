@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from openslob import __version__
-from openslob.rawio.orion.files import latency_figure
+from openslob.rawio.orion.files import FIGURES, latency_figure
 from openslob.rawio.orion.luns import Volume
 from openslob.rawio.orion.matrix import Grid, Point
 from openslob.rawio.orion.measured import Measured, Outcome
@@ -14,7 +14,6 @@ from openslob.rawio.results import JobResult
 from openslob.record.model import Verdict
 from openslob.units import KIB, MIB, format_bytes, format_duration
 
-_FIGURES = ("mean_us", "p50_us", "p90_us", "p99_us", "p999_us", "max_us")
 _HEAD = ("Small", "Large", "kind", "I/O per s", "MB/s", "mean us", "p50", "p90", "p99", "p99.9", "max")
 
 
@@ -82,7 +81,7 @@ def _answers(outcome: Outcome) -> Iterator[str]:
 
 
 def _latency(small: JobResult, at: Point) -> str:
-    figures = ", ".join(f"{name.removesuffix('_us')}={_shown(small, name)} us" for name in _FIGURES)
+    figures = ", ".join(f"{name.removesuffix('_us')}={_shown(small, name)} us" for name in FIGURES)
     return f"Small Latency: {figures} @ {at}"
 
 
@@ -96,7 +95,7 @@ def _table(points: Sequence[Measured]) -> str:
 def _cells(measured: Measured, part: JobResult) -> tuple[str, ...]:
     kind = "small" if part is measured.small else "large"
     rates = f"{part.iops:.1f}", f"{part.bytes_per_s / MIB:.2f}"
-    return (str(measured.point.small), str(measured.point.large), kind, *rates, *(_shown(part, n) for n in _FIGURES))
+    return (str(measured.point.small), str(measured.point.large), kind, *rates, *(_shown(part, n) for n in FIGURES))
 
 
 def _shown(part: JobResult, figure: str) -> str:

@@ -51,14 +51,18 @@ def rate_rows(record: StorageRecord, kind: str) -> list[Row]:
 
 def latency_rows(record: StorageRecord) -> list[Row]:
     """Latency percentiles of small requests at the least large load they were measured with."""
-    steps = steps_of(record, SMALL)
-    least = min((load_of(step, LARGE) for step in steps), default=0)
+    _, steps = _with_least(steps_of(record, SMALL))
     return [
-        {"load": load_of(step, SMALL), "line": name, "value": (step.latency or {}).get(field)}
+        {"load": load_of(step, SMALL), "line": name, "value": step.value(field)}
         for step in steps
-        if load_of(step, LARGE) == least
         for field, name in PERCENTILES.items()
     ]
+
+
+def _with_least(steps: Sequence[StorageStep]) -> tuple[int, list[StorageStep]]:
+    """The least large load of ``steps``, and those with it."""
+    least = min((load_of(step, LARGE) for step in steps), default=0)
+    return least, [step for step in steps if load_of(step, LARGE) == least]
 
 
 def _rates(record: StorageRecord, kind: str) -> Picture | None:
@@ -80,9 +84,8 @@ def _latencies(record: StorageRecord) -> Picture | None:
     rows = latency_rows(record)
     if not rows:
         return None
-    steps = steps_of(record, SMALL)
-    least = min(load_of(step, LARGE) for step in steps)
-    ends = " to ".join(micros((step.latency or {}).get("p99_us")) for step in (steps[0], steps[-1]))
+    least, steps = _with_least(steps_of(record, SMALL))
+    ends = " to ".join(micros(step.value("p99_us")) for step in (steps[0], steps[-1]))
     return Picture(
         name="orion-latency",
         title="Latency of small requests over the load",
@@ -143,7 +146,7 @@ def _heat(rows: Sequence[Row], title: str) -> Panel:
     base = alt.Chart(alt.InlineData(values=list(rows))).encode(
         x=alt.X("small:O", title=_TITLES[SMALL], axis=alt.Axis(labelAngle=0)), y=alt.Y("large:O", title="large")
     )
-    legend = alt.Legend(title=title, gradientLength=220, format="~s", orient="top")
+    legend = alt.Legend(title=title, gradientLength=220, format=",.4~r", orient="top")
     squares = base.mark_rect().encode(
         color=alt.Color("value:Q", scale=alt.Scale(scheme=HEAT, reverse=True), legend=legend),
         tooltip=[alt.Tooltip(f"{name}:Q", title=name) for name in (SMALL, LARGE)]
@@ -175,7 +178,7 @@ def _table(steps: Sequence[StorageStep]) -> Table:
     rows = tuple(
         (
             str(load_of(step, SMALL)), str(load_of(step, LARGE)), number(step.value("iops")),
-            number(step.value("mb_per_s")), *(micros((step.latency or {}).get(field)) for field in PERCENTILES),
+            number(step.value("mb_per_s")), *(micros(step.value(field)) for field in PERCENTILES),
         )
         for step in steps
     )  # fmt: skip
