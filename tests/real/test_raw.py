@@ -26,6 +26,7 @@ from openslob.rawio.process import StoppedError
 from openslob.record import storage
 from openslob.record.model import Holds, Status
 from openslob.report.headline import headline
+from openslob.report.storage import render_storage
 from openslob.run import ceiling, runner
 from openslob.run.interrupt import Interrupt
 from openslob.units import KIB, MIB
@@ -200,6 +201,8 @@ def test_a_run_is_held_against_what_its_storage_gives(pg_server, fio, tmp_path, 
     raw = ceiling.measure_ceiling(engine, 2, fio, tmp_path, lambda _: None, size=SIZE)
     assert [step.load.in_flight for step in raw.steps] == [1, 2]
     assert (raw.tool, raw.status) == ("ceiling", Status.COMPLETE)
+    assert raw.value("max_iops") == max(step.value("iops") for step in raw.steps)
+    assert "Storage alone gives up to" in render_storage(raw)
     workload = Workload(**{**DATA, "run_time": 3, "warmup": 0, "sessions": 2, "update_pct": 0})
     finished = runner.run(
         engine, runner.Request(workload, "test", tmp_path, ceiling=raw), Interrupt(), lambda _: None, lambda _: ""

@@ -107,8 +107,16 @@ def _of_orion(record: StorageRecord) -> str:
     return "; ".join(parts) + "." if parts else "No point was measured."
 
 
+def _topped(record: StorageRecord) -> str:
+    return (
+        f"Storage alone gives up to {_told(record, 'max_iops')} random {size(record.asked.get('block_bytes'))} reads/s "
+        f"({_told(record, 'max_iops_in_flight')} in flight, p99 {_micros(record, 'max_iops_p99_us')})."
+    )
+
+
 _HEADLINES: Mapping[str, Callable[[StorageRecord], str]] = {
     "calibrate": _calibrated,
+    "ceiling": _topped,
     "dd": _compared,
     "orion": _of_orion,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from openslob.engines.base import Engine
@@ -10,8 +11,8 @@ from openslob.rawio.fio import Fio
 from openslob.rawio.job import IoEngine, Job
 from openslob.rawio.recording import Tell
 from openslob.rawio.session import Request, Where, session
-from openslob.record.model import Status
-from openslob.record.storage import StorageRecord
+from openslob.record.model import Figure, Status
+from openslob.record.storage import StorageRecord, StorageStep
 from openslob.units import GIB
 
 SIZE_BYTES = GIB
@@ -39,7 +40,18 @@ def measure_ceiling(
                 seconds=STEP_S, ramp_s=RAMP_S, copies=number, seed=number,
             )  # fmt: skip
             gauge.take(job, f"random reads, {number} in flight", "one process for each session")
-        return gauge.folder.finish(Status.COMPLETE)
+        return gauge.folder.finish(Status.COMPLETE, summary=_best(gauge.folder.record.steps))
+
+
+def _best(steps: Sequence[StorageStep]) -> Mapping[str, Figure]:
+    """The step with the highest rate."""
+    best = max(steps, key=lambda step: step.value("iops") or 0.0)
+    in_flight = best.load.in_flight if best.load else None
+    return {
+        "max_iops": best.figures["iops"],
+        "max_iops_p99_us": best.figures["p99_us"],
+        "max_iops_in_flight": Figure(value=in_flight, unit="1"),
+    }
 
 
 def concurrencies(sessions: int) -> list[int]:
