@@ -14,7 +14,7 @@ check: test
 
 # A look at every comparison; for figures to quote run them one by one without --quick on a quiet machine.
 bench: $(VENV)/.ready
-	for each in load loop physical driver repeat honesty; do $(VENV)/bin/python bench/$$each.py --quick || exit 1; done
+	for each in load loop physical driver repeat honesty calibrate; do $(VENV)/bin/python bench/$$each.py --quick || exit 1; done
 
 $(VENV)/.ready: pyproject.toml constraints.txt scripts/bootstrap
 	scripts/bootstrap $(VENV)

@@ -8,6 +8,7 @@ from decimal import Decimal
 
 KIB = 1024
 MIB = 1024**2
+GIB = 1024**3
 MICROS = 1_000_000
 NANOS = 1_000_000_000
 

@@ -31,11 +31,12 @@ MAY_IMPORT = {
     "sample": _PLAIN | {"record"},
     "analyze": _PLAIN | {"record"},
     "report": _PLAIN | {"record", "analyze"},
+    "rawio": _PLAIN | {"record", "sample", "analyze"},
     "awr": _PLAIN,
     "export": _PLAIN | {"record", "analyze", "report"},
     "api": _PLAIN | {"record", "analyze", "export"},
-    "run": _PLAIN | {"record", "engines", "sample", "analyze", "report"},
-    "sweep": _PLAIN | {"config", "record", "engines", "sample", "analyze", "report", "run"},
+    "run": _PLAIN | {"record", "engines", "sample", "analyze", "report", "rawio"},
+    "sweep": _PLAIN | {"config", "record", "engines", "sample", "analyze", "report", "run", "rawio"},
     "cli": None,  # everything
 }
 # Where a library may be imported; psutil, psycopg and the like never become a condition for reading a record.

@@ -33,6 +33,7 @@ COMMANDS: tuple[str, ...] = (
     "compare",
     "export",
     "awr",
+    "raw",
 )
 
 for _name in COMMANDS:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from openslob.record import store
+from openslob.record import storage
 from openslob.report.format import printable
 from openslob.report.listing import overview, render_list
 
@@ -18,11 +18,11 @@ JSON = Annotated[bool, typer.Option("--json", help="Print the list as JSON.")]
 
 
 def list_records(results: RESULTS = Path("results"), as_json: JSON = False) -> None:
-    """List the records, the oldest first: how each run ended, its main figures, and the verdicts that failed.
+    """List the records, the oldest first: how each ended, its main figures, and the verdicts that failed.
 
     Example: slob list --results /data/results
     """
-    found = store.find(results)
+    found = storage.find_all(results)
     if as_json:
         print(json.dumps([overview(each) for each in found], indent=1))
     elif found:

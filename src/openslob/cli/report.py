@@ -1,4 +1,4 @@
-"""`slob report`: a run, a sweep, or several side by side as one HTML file, with pictures as files on demand."""
+"""`slob report`: runs, sweeps, or a raw measurement as one HTML file, with pictures as files on demand."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openslob import api
+from openslob.cli.ceiling import CEILING, load_ceiling
+from openslob.errors import SlobError
+from openslob.record import storage
 from openslob.record.store import write_whole
 from openslob.record.sweep import SWEEP_FILE
 
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
     from openslob.report.html.page import Page
 
 REPORT = "report.html"
-WHICH = "Paths or ids of runs and sweeps, or beginnings of ids; a,b is one side of two that are compared."
+WHICH = "Paths, ids or beginnings of ids of runs and sweeps, or of one raw measurement; a,b is one side of two."
 RECORDS = Annotated[list[str], typer.Argument(metavar="RECORD…", help=WHICH)]
 RESULTS = Annotated[Path, typer.Option(envvar="SLOB_RESULTS", metavar="DIR", help="Where records lie.")]
 OUTPUT_HELP = "The file to write; default: report.html in the folder of the run or sweep, of several right here."
@@ -31,6 +34,7 @@ def report(
     output: OUTPUT = None,
     png_dir: PNG = None,
     svg_dir: SVG = None,
+    ceiling: CEILING = None,
     results: RESULTS = Path("results"),
     as_json: JSON = False,
 ) -> None:
@@ -40,19 +44,46 @@ def report(
     """
     # What draws takes a second to import, and only this command needs it.
     from openslob.report.charts.picture import save_all  # noqa: PLC0415
-    from openslob.report.html.choose import page_for  # noqa: PLC0415
     from openslob.report.html.render import render_page  # noqa: PLC0415
 
-    sides = [(wanted, api.joined([api.find(each, results) for each in wanted.split(",")])) for wanted in records]
-    found = api.joined([side for _, side in sides])
-    page = page_for(
-        [(name, side.runs) for name, side in sides], found.runs, found.folders, found.problems, found.against
-    )
-    file = output or default_file(found.folders)
+    raw = raw_measurement(records, results)
+    page, folders = page_of_raw(raw) if raw else page_of_runs(records, results, ceiling)
+    file = output or default_file(folders)
     write_whole(file, render_page(page))
     pngs = save_all(page.pictures, png_dir, "png") if png_dir else []
     svgs = save_all(page.pictures, svg_dir, "svg") if svg_dir else []
     tell(page, [file, *pngs, *svgs], as_json)
+
+
+def raw_measurement(records: list[str], results: Path) -> Path | None:
+    """The folder of the raw measurement that alone is meant; None if runs or sweeps are, or nothing there is."""
+    if len(records) > 1:
+        return None
+    try:
+        path = storage.resolve_any(records[0], results)
+    except SlobError:
+        # A sweep, or several: what looks for those says what is wrong.
+        return None
+    return path if path.is_dir() and storage.is_storage(path) else None
+
+
+def page_of_raw(folder: Path) -> tuple[Page, tuple[Path, ...]]:
+    """The page of a raw measurement, and its folder."""
+    from openslob.report.html.storage import storage_page  # noqa: PLC0415
+
+    return storage_page(storage.load(folder)), (folder,)
+
+
+def page_of_runs(records: list[str], results: Path, ceiling: str | None) -> tuple[Page, tuple[Path, ...]]:
+    """The page of runs and sweeps, and the folders of the runs."""
+    from openslob.report.html.choose import page_for  # noqa: PLC0415
+
+    sides = [(wanted, api.joined([api.find(each, results) for each in wanted.split(",")])) for wanted in records]
+    found = api.joined([side for _, side in sides])
+    named = [(name, side.runs) for name, side in sides]
+    beside = load_ceiling(ceiling, results)
+    page = page_for(named, found.runs, found.folders, found.problems, found.against, beside)
+    return page, found.folders
 
 
 def default_file(folders: tuple[Path, ...]) -> Path:

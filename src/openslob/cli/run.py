@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from openslob.cli.ceiling import CEILING_OR_MEASURE, ceiling_for
 from openslob.cli.live import LiveLine, stoppable
 from openslob.cli.options import Resolved, with_workload
+from openslob.cli.verdict import demand
 from openslob.engines.registry import resolve
-from openslob.errors import SlobError, UsageError, VerdictError
-from openslob.record.model import Holds, RunRecord, Status
+from openslob.errors import SlobError
+from openslob.record.model import RunRecord, Status
 from openslob.report.format import printable
 from openslob.report.text import render
 from openslob.run import runner
@@ -33,6 +36,7 @@ def run(
     name: NAME = "run",
     results: RESULTS = Path("results"),
     require: REQUIRE = None,
+    ceiling: CEILING_OR_MEASURE = None,
     json: JSON = False,
 ) -> None:
     """Run a workload on loaded data: warm-up, measured window, record, report.
@@ -44,7 +48,8 @@ def run(
     live = LiveLine()
     with stoppable() as interrupt:
         try:
-            finished = runner.run(engine, request, interrupt, live, render)
+            beside = ceiling_for(ceiling, results, engine, resolved.workload.total_sessions, interrupt)
+            finished = runner.run(engine, replace(request, ceiling=beside), interrupt, live, render)
         finally:
             live.clear()
     report = finished.record.model_dump_json(indent=1) if json else render(finished.record, finished.folder)
@@ -62,12 +67,7 @@ def judge(record: RunRecord, required: list[str]) -> None:
     """The exit code: 1 for a run that was stopped, 3 for a verdict that was asked for and does not hold."""
     if record.status is not Status.COMPLETE:
         raise SlobError("the run was stopped before its end; its record says interrupted")
-    by_name = {verdict.name: verdict for verdict in record.verdicts}
-    for name in required:
-        if name not in by_name:
-            raise UsageError(f"--require {name}: there is no such verdict", f"there are {', '.join(by_name)}")
-        if by_name[name].verdict is not Holds.HOLDS:
-            raise VerdictError(f"verdict {name} {by_name[name].verdict}: {by_name[name].why}")
+    demand(record.verdicts, required)
 
 
 def register(app: typer.Typer) -> None:

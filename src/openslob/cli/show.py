@@ -9,8 +9,11 @@ from typing import Annotated
 
 import typer
 
-from openslob.record import store
+from openslob.record import storage, store
+from openslob.record.model import RunRecord
+from openslob.record.storage import StorageRecord
 from openslob.report.format import printable
+from openslob.report.storage import render_storage
 from openslob.report.text import render
 
 RECORD = Annotated[str, typer.Argument(help="A path, an id, the beginning of just one id, or latest.")]
@@ -23,15 +26,24 @@ def show(record: RECORD = "latest", results: RESULTS = Path("results"), as_json:
 
     Example: slob show 20260301-12
     """
-    path = store.resolve(record, results)
-    loaded = store.load(path)
+    path = storage.resolve_any(record, results)
     folder = path if path.is_dir() else path.parent
     if pid := store.running_pid(folder):
         print(f"slob: this run is still going on (process {pid}); its record is written at its end", file=sys.stderr)
+    loaded, text = _read(path, folder)
     if as_json:
         print(json.dumps(loaded.model_dump(mode="json"), indent=1))
     else:
-        print(printable(render(loaded, folder), sys.stdout.encoding), end="")
+        print(printable(text, sys.stdout.encoding), end="")
+
+
+def _read(path: Path, folder: Path) -> tuple[RunRecord | StorageRecord, str]:
+    """The record with its report."""
+    if storage.is_storage(path):
+        measured = storage.load(path)
+        return measured, render_storage(measured, folder)
+    run = store.load(path)
+    return run, render(run, folder)
 
 
 def register(app: typer.Typer) -> None:

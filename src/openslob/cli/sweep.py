@@ -16,6 +16,7 @@ import typer
 
 from openslob import api
 from openslob.analyze.limits import latency_figure, parse_latency_us
+from openslob.cli.ceiling import CEILING, load_ceiling
 from openslob.cli.live import LiveLine, stoppable
 from openslob.cli.loadview import LoadView
 from openslob.cli.options import Several, with_several
@@ -25,6 +26,7 @@ from openslob.disk import existing_parent
 from openslob.engines.registry import servers_place
 from openslob.errors import SlobError, UsageError, VerdictError
 from openslob.record.model import Status
+from openslob.record.storage import StorageRecord
 from openslob.record.sweep import SearchRecord, SweepFolder, SweepRecord, Value, load_sweep, resolve_sweep
 from openslob.report.format import pairs
 from openslob.report.sweep_text import render_plan, render_sweep
@@ -88,6 +90,7 @@ def sweep(
     dry_run: DRY = False,
     resume: RESUME = None,
     new: NEW = False,
+    ceiling: CEILING = None,
     json: JSON = False,
 ) -> None:
     """Run a grid of points: any parameter takes several values. Stopped or killed, the same command goes on.
@@ -97,6 +100,7 @@ def sweep(
     if ready == LIST:
         print(_ready_list(json))
         return
+    beside = load_ceiling(ceiling, results)
     search = _search(find_max_iops_under, at, most_sessions) if find_max_iops_under else None
     path = _resumed(resume, results, several) if resume else None
     asked = _Asked(name or ready or "sweep", _file(grid, ready), against, repeats, until_steady, search)
@@ -107,7 +111,7 @@ def sweep(
         print(_plan(load_sweep(path) if path else record), end="")
         return
     with _taken_up(path, bool(resume)) if path else SweepFolder.begin(results, record) as folder:
-        _execute(folder, several)
+        _execute(folder, several, beside)
         print(_result(folder, json), end="")
         judge(folder)
 
@@ -187,9 +191,9 @@ def _taken_up(path: Path, failures_too: bool) -> SweepFolder:
     return folder
 
 
-def _execute(folder: SweepFolder, several: Several) -> None:
+def _execute(folder: SweepFolder, several: Several, ceiling: StorageRecord | None) -> None:
     with stoppable() as interrupt:
-        Execution(folder, _target(folder.record, several), interrupt, SweepView(), render).execute()
+        Execution(folder, _target(folder.record, several), interrupt, SweepView(), render, ceiling).execute()
 
 
 def _target(record: SweepRecord, several: Several) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 
 from openslob.histogram import Histogram
 from openslob.method import OpKind
+from openslob.record.storage import StorageRecord
 from openslob.workload import Workload
 
 
@@ -197,7 +198,8 @@ class Measurement:
     ``blocks_before`` and ``blocks_after`` are the test tables' sizes; ``local``: the server is on this host;
     ``file_system`` is the kind its data lie on, None when that is not known. ``latency`` is service time;
     ``response``, time from when an operation was due, and ``schedule`` are there of a run at a given rate.
-    ``instances`` are those of a cluster, none for a single server.
+    ``instances`` are those of a cluster, none for a single server. ``ceiling`` is a raw measurement of the same
+    storage, where one was given.
     """
 
     workload: Workload
@@ -222,3 +224,4 @@ class Measurement:
     response: Mapping[OpKind, Histogram] = field(default_factory=dict)
     schedule: Schedule | None = None
     instances: Sequence[Instance] = ()
+    ceiling: StorageRecord | None = None

@@ -11,11 +11,14 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Any, Generic, Self, TypeVar
+
+from pydantic import BaseModel
 
 from openslob.errors import SlobError, UsageError
 from openslob.record.model import RunRecord, Status
@@ -31,6 +34,8 @@ UNFINISHED = "the run did not finish: its driver ended before it could write the
 # A run lies in the results folder itself, or one deeper in the folder of its sweep.
 _PATTERNS = (f"*/{RECORD_FILE}", f"*/*/{RECORD_FILE}")
 _MOST_NAMES_SHOWN = 5
+
+Record = TypeVar("Record", bound=BaseModel)
 
 
 def record_id(name: str, started_at: str) -> str:
@@ -105,11 +110,11 @@ class RunFolder:
 
 
 @dataclass(frozen=True)
-class Found:
-    """A run folder: its record, or the problem with it. ``pid`` is the driver's, None unless the run is going on."""
+class Found(Generic[Record]):
+    """A record's folder: the record, or the problem with it. ``pid`` is the driver's, None unless it is going on."""
 
     path: Path
-    record: RunRecord | None
+    record: Record | None
     problem: str
     pid: int | None
 
@@ -122,19 +127,28 @@ class Found:
 def load(path: Path) -> RunRecord:
     """The record in a run folder or in a `run.json`, of any version so far. SlobError when there is none to read."""
     file = path / RECORD_FILE if path.is_dir() else path
+    return from_document(read_document(file), str(file))
+
+
+def read_document(file: Path) -> object:
+    """The JSON in a file. SlobError when it can't be read or is none."""
     try:
-        document = json.loads(file.read_text(encoding="utf-8"))
+        return json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise SlobError(f"{file} can't be read: {error.strerror}") from error
     except ValueError as error:
         raise SlobError(f"{file} is damaged: {error}") from error
-    return from_document(document, str(file))
 
 
-def find(results: Path) -> list[Found]:
+def find(results: Path) -> list[Found[RunRecord]]:
     """Every run folder below ``results``, the oldest first; those that can't be read too, with the reason."""
-    paths = {file.parent for pattern in _PATTERNS for file in results.glob(pattern)}
-    return sorted((_found(path) for path in paths), key=_age)
+    return found_in(results, _PATTERNS, load)
+
+
+def found_in(results: Path, patterns: Sequence[str], read: Callable[[Path], Record]) -> list[Found[Record]]:
+    """Every folder below ``results`` with a file of one of these ``patterns``, the oldest first, ``read`` tried."""
+    paths = {file.parent for pattern in patterns for file in results.glob(pattern)}
+    return sorted((_found(path, read) for path in paths), key=age)
 
 
 def resolve(wanted: str, results: Path) -> Path:
@@ -142,10 +156,14 @@ def resolve(wanted: str, results: Path) -> Path:
 
     UsageError when there is none or more than one.
     """
+    return chosen(wanted, results, RECORD_FILE, find(results))
+
+
+def chosen(wanted: str, results: Path, file_name: str, candidates: Sequence[Found[Any]]) -> Path:
+    """The one of ``candidates`` that is wanted; a path with a file of this name is itself."""
     path = Path(wanted)
-    if (path / RECORD_FILE).is_file() or path.is_file():
+    if (path / file_name).is_file() or path.is_file():
         return path
-    candidates = find(results)
     if not candidates:
         raise SlobError(f"there are no records in {results}", "`slob run` makes one; --results names another folder")
     if wanted in LATEST:
@@ -175,19 +193,20 @@ def _the_one(wanted: str, paths: list[Path], results: Path) -> Path:
     return paths[0]
 
 
-def _names(found: Found) -> set[str]:
+def _names(found: Found[Any]) -> set[str]:
     # A folder may have been renamed: it answers to both names.
     return {found.id} | ({found.record.id} if found.record else set())
 
 
-def _found(path: Path) -> Found:
+def _found(path: Path, read: Callable[[Path], Record]) -> Found[Record]:
     try:
-        return Found(path, load(path), "", running_pid(path))
+        return Found(path, read(path), "", running_pid(path))
     except SlobError as error:
         return Found(path, None, str(error), running_pid(path))
 
 
-def _age(found: Found) -> tuple[str, str]:
+def age(found: Found[Any]) -> tuple[str, str]:
+    """What to sort records by: when they began, then their id."""
     # A record that can't be read goes by its folder's name, which begins with the time too.
     digits = re.sub(r"\D", "", found.record.started_at if found.record else found.id)
     return digits[:14], found.id

@@ -15,15 +15,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any, Self
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from openslob.errors import SlobError, UsageError
+from openslob.record.folder import DocumentFolder
 from openslob.record.model import Status
-from openslob.record.scrub import scrubbed
-from openslob.record.store import MARKER_FILE, locked_marker, new_folder, running_pid, write_whole
+from openslob.record.store import locked_marker, new_folder, read_document, running_pid
 from openslob.units import Extent
 
 SWEEP_VERSION = 1
@@ -199,19 +198,14 @@ class SweepRecord(_Plain):
         )
 
 
-class SweepFolder:
-    """A sweep's folder while the sweep goes on: one process, one writer. A context manager that lets go of it."""
-
-    def __init__(self, path: Path, marker: IO[str], record: SweepRecord) -> None:
-        self.path = path
-        self.record = record
-        self._marker = marker
+class SweepFolder(DocumentFolder[SweepRecord]):
+    """A sweep's folder while the sweep goes on."""
 
     @classmethod
     def begin(cls, results: Path, record: SweepRecord) -> Self:
         """Make the folder ``results/<record.id>`` (``-2`` and so on added if taken) and write the record."""
         path = new_folder(results, record.id)
-        folder = cls(path, locked_marker(path), record)
+        folder = cls(path, SWEEP_FILE, locked_marker(path), record)
         folder.save(record.model_copy(update={"id": path.name}))
         return folder
 
@@ -221,34 +215,13 @@ class SweepFolder:
         record = load_sweep(path)
         if pid := running_pid(path):
             raise SlobError(f"the sweep {path.name} is going on in process {pid}")
-        return cls(path, locked_marker(path), record)
-
-    def save(self, record: SweepRecord) -> None:
-        """Replace the record on disk, whole or not at all."""
-        document = scrubbed(record.model_dump(mode="json"))
-        write_whole(self.path / SWEEP_FILE, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-        self.record = record
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, _type: type[BaseException] | None, _value: BaseException | None, _tb: TracebackType | None
-    ) -> None:
-        (self.path / MARKER_FILE).unlink(missing_ok=True)
-        self._marker.close()
+        return cls(path, SWEEP_FILE, locked_marker(path), record)
 
 
 def load_sweep(path: Path) -> SweepRecord:
     """The record in a sweep's folder or in a `sweep.json`. SlobError when there is none to read."""
     file = path / SWEEP_FILE if path.is_dir() else path
-    try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SlobError(f"{file} can't be read: {error.strerror}") from error
-    except ValueError as error:
-        raise SlobError(f"{file} is damaged: {error}") from error
-    return _from_document(document, file)
+    return _from_document(read_document(file), file)
 
 
 def find_sweeps(results: Path) -> list[Path]:

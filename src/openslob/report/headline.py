@@ -9,6 +9,7 @@ from openslob.units import MIB
 
 # From this share of block visits on, the run is about reading and not about the cache.
 _READS_LEAD = 0.5
+CEILING = "within_ceiling"
 # Below this share reads are stragglers, and not worth a word in the headline.
 _READS_MATTER = 0.001
 # Requests whose mean size is this near to a block are single-block reads.
@@ -50,7 +51,7 @@ def _main(record: RunRecord) -> str:
     visits = value(record, "block_visits_per_s")
     share = reads / visits if reads is not None and visits else None
     if share is not None and share >= _READS_LEAD:
-        return f"{_reads(record)}{_mean_read(record)}{_per_cpu(record, 'iops_per_db_cpu')}"
+        return f"{_reads(record)}{_mean_read(record)}{_of_ceiling(record)}{_per_cpu(record, 'iops_per_db_cpu')}"
     if logical is None:
         return f"{number(visits)} block visits/s"
     straggling = share is not None and share < _READS_MATTER
@@ -91,6 +92,13 @@ def _per_cpu(record: RunRecord, name: str) -> str:
 def _mean_read(record: RunRecord) -> str:
     latency = value(record, "engine_read_latency_us")
     return "" if latency is None else f" at {micros(latency)} mean"
+
+
+def _of_ceiling(record: RunRecord) -> str:
+    """The share of what storage alone gives at this concurrency, where a raw measurement told."""
+    figures = next((each.figures for each in record.verdicts if each.name == CEILING), {})
+    share = figures.get("share_pct")
+    return f", {percent(float(share))} of what the storage gives at this concurrency" if share is not None else ""
 
 
 def _writes(record: RunRecord) -> list[str]:

@@ -1,4 +1,4 @@
-"""The list of records: one line a run, those that can't be read too."""
+"""The list of records: one line each, those that can't be read too."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from openslob.record.model import Holds, RunRecord
+from openslob.record.storage import StorageRecord
 from openslob.record.store import Found
 from openslob.report.format import INDENT, MISSING, micros, number, table
 from openslob.report.reading import value
@@ -14,28 +15,46 @@ RUNNING = "running"
 UNREADABLE = "unreadable"
 
 
-def overview(found: Found) -> dict[str, Any]:
-    """One run in plain values; None is not known. ``p99_us`` is that of the most frequent kind of operation."""
+def overview(found: Found[RunRecord] | Found[StorageRecord]) -> dict[str, Any]:
+    """One record in plain values; None is not known. ``p99_us`` is that of the most frequent kind of operation.
+
+    Of a raw measurement, ``tool`` names its command and ``pio_read_per_s`` is the highest rate that it found.
+    """
     record = found.record
     row: dict[str, Any] = {"id": found.id, "path": str(found.path)}
     if record is None:
         return {**row, "status": UNREADABLE, "problem": found.problem}
     return {
         **row,
+        "kind": record.kind,
         "started_at": record.started_at,
         "status": RUNNING if found.pid else record.status.value,
         "pid": found.pid,
+        **(_of_storage(record) if isinstance(record, StorageRecord) else _of_run(record)),
+        "failed_verdicts": [verdict.name for verdict in record.verdicts if verdict.verdict is Holds.FAILS],
+    }
+
+
+def _of_storage(record: StorageRecord) -> dict[str, Any]:
+    return {
+        "tool": record.tool,
+        "pio_read_per_s": record.value("max_iops"),
+        "p99_us": record.value("max_iops_p99_us"),
+    }
+
+
+def _of_run(record: RunRecord) -> dict[str, Any]:
+    return {
         "sessions": value(record, "sessions") or record.spec.get("sessions"),
         "update_pct": record.spec.get("update_pct"),
         "ops_per_s": value(record, "ops_per_s"),
         "pio_read_per_s": value(record, "pio_read_per_s"),
         "p99_us": _p99(record),
-        "failed_verdicts": [verdict.name for verdict in record.verdicts if verdict.verdict is Holds.FAILS],
     }
 
 
-def render_list(runs: Sequence[Found]) -> str:
-    """The table of runs, and below it what is wrong with those that can't be read."""
+def render_list(runs: Sequence[Found[Any]]) -> str:
+    """The table of records, and below it what is wrong with those that can't be read."""
     rows = [_row(overview(found)) for found in runs]
     head = ("id", "when (UTC)", "status", "sessions", "upd %", "ops/s", "reads/s", "p99", "fails")
     problems = [f"{INDENT}! {found.problem}" for found in runs if found.problem]

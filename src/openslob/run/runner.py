@@ -16,6 +16,7 @@ from openslob.engines.base import DataState, Engine, ServerFacts, SessionPlan
 from openslob.errors import SlobError
 from openslob.record.measurement import EngineDelta, Instance, Measurement, Window
 from openslob.record.model import RunRecord, Status
+from openslob.record.storage import StorageRecord
 from openslob.record.store import RunFolder, record_id
 from openslob.run.crew import Crew, ignore
 from openslob.run.interrupt import Interrupt
@@ -57,7 +58,7 @@ class Request:
     """What to run, what to call it and where to put the record. ``notes`` and ``sources`` go into the record.
 
     With ``steady_limit_s`` the warm-up lasts until the throughput is steady (`SteadyWatch`), WARMUP at the least and
-    so many seconds at the most.
+    so many seconds at the most. ``ceiling`` is a raw measurement of the storage to hold the run against.
     """
 
     workload: Workload
@@ -66,6 +67,7 @@ class Request:
     notes: Sequence[str] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
     steady_limit_s: float | None = None
+    ceiling: StorageRecord | None = None
 
 
 @dataclass(frozen=True)
@@ -291,6 +293,7 @@ class _Run:
             response=tally.response,
             schedule=tally.schedule(self._end_ns(tally.begin_ns)),
             instances=self._instances(counted, crew),
+            ceiling=self._request.ceiling,
         )
 
     def _instances(self, counted: EngineDelta, crew: Crew) -> list[Instance]:

@@ -16,6 +16,7 @@ from openslob.engines.base import Engine, ManagedServer
 from openslob.engines.base import ProgressSink as LoadSink
 from openslob.errors import SlobError
 from openslob.record.model import RunRecord, Status
+from openslob.record.storage import StorageRecord
 from openslob.record.sweep import PointState, SweepFolder, SweepPoint, Values
 from openslob.run import loading, runner
 from openslob.run.interrupt import Interrupt
@@ -62,8 +63,10 @@ class Execution:
         interrupt: Interrupt,
         view: View,
         render: Callable[[RunRecord], str],
+        ceiling: StorageRecord | None = None,
     ) -> None:
         self._folder = folder
+        self._ceiling = ceiling
         self._interrupt = interrupt
         self._view = view
         self._render = render
@@ -125,7 +128,9 @@ class Execution:
         """The point as its run left it: done, failed with the reason, or pending if it was stopped."""
         record, folder = self._folder.record, self._folder.path
         workload, before = workload_of(record, point), set(folder.iterdir())
-        request = runner.Request(workload, point.run_name, folder, steady_limit_s=record.steady_limit_s)
+        request = runner.Request(
+            workload, point.run_name, folder, steady_limit_s=record.steady_limit_s, ceiling=self._ceiling
+        )
         try:
             with self._view.running(self._heading(point)) as show:
                 finished = runner.run(ready.engine, request, self._interrupt, show, self._render)

@@ -14,6 +14,7 @@ from openslob.analyze.verdicts.conditions import (
 from openslob.analyze.verdicts.limit import limit_found
 from openslob.analyze.verdicts.purpose import mode
 from openslob.analyze.verdicts.rate import rate_reached
+from openslob.analyze.verdicts.storage import within_ceiling
 from openslob.analyze.verdicts.truth import block_path, counts_agree, errors, exact_mix, reads_reached_device, window
 from openslob.record.measurement import Measurement
 from openslob.record.model import Verdict
@@ -33,6 +34,7 @@ VERDICTS: tuple[Callable[[Measurement], Verdict | None], ...] = (
     percentiles_supported,
     rate_reached,
     limit_found,
+    within_ceiling,
 )
 
 

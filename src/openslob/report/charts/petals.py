@@ -14,11 +14,13 @@ from typing import Any
 
 import altair as alt
 
-from openslob.analyze.lines import Line, PointSet
+from openslob.analyze.ceiling import Ceiling
+from openslob.analyze.lines import PHYSICAL, Line, PointSet
 from openslob.analyze.points import SESSIONS, Point
 from openslob.metrics import METRICS
 from openslob.report.charts.picture import Panel, Picture, Table
 from openslob.report.charts.theme import (
+    QUIET,
     WARNING,
     Names,
     Sign,
@@ -34,6 +36,7 @@ from openslob.report.format import number, quantity
 from openslob.units import format_bytes
 
 Row = dict[str, Any]
+_CEILING_AXES = (PHYSICAL.throughput, PHYSICAL.latency)
 BY_RATE = ("pio_read_per_s", "lio_per_s")
 # What a figure claims to be is wrong when one of these fails; the other verdicts are about how far it can be trusted.
 TRUTH = frozenset({"errors", "window", "counts_agree", "exact_mix", "reads_reached_device", "mode", "data_in_place"})
@@ -55,18 +58,26 @@ UNTRUE = Sign(
 SIGNS = (KNEE, DOUBTED, UNTRUE)
 
 
-def petals(points: PointSet, throughput: str, names: Names | None = None) -> Picture:
-    """The picture over ``throughput``, a figure of the registry, with the latency that the set is judged by."""
+def petals(points: PointSet, throughput: str, names: Names | None = None, ceilings: Sequence[Ceiling] = ()) -> Picture:
+    """The picture over ``throughput``, a figure of the registry, with the latency that the set is judged by.
+
+    ``ceilings`` are drawn where the axes are physical reads per second and their latency: they tell no others.
+    """
     names = names or Names()
     rows = petal_rows(points, throughput)
     latency = points.axes.latency
+    alone = ceiling_rows(ceilings) if (throughput, latency) == _CEILING_AXES else []
     unit = METRICS[throughput].unit
     return Picture(
         name=f"petals-{throughput.removesuffix('_per_s').replace('_', '-')}",
         title=f"Latency over {'MB/s' if unit == 'MB/s' else 'IOPS' if throughput in BY_RATE else unit}",
         says=_says(points, throughput, names),
-        panels=(_panel(points, rows, throughput, names),) if rows else (),
-        notes=(_legend(points, rows), *missing(points, (throughput, latency))),
+        panels=(_panel(points, rows, throughput, names, alone),) if rows else (),
+        notes=(
+            _legend(points, rows),
+            *(_beside(ceilings) if alone else ()),
+            *missing(points, (throughput, latency)),
+        ),
         table=_table(rows, throughput, latency, names, over(points)),
     )
 
@@ -84,6 +95,25 @@ def petal_rows(points: PointSet, throughput: str) -> list[Row]:
         for stretch, order, point in stretches(line, (throughput, points.axes.latency))
         if (row := _row(line, point, order, throughput, points.axes.latency)) is not None
     ]
+
+
+def ceiling_rows(ceilings: Sequence[Ceiling]) -> list[Row]:
+    """A row for each point of what storage gives alone."""
+    return [
+        {"ceiling": each.id, "x": point.iops, "y": point.mean_us, "in_flight": point.in_flight}
+        for each in ceilings
+        for point in each.points
+        if point.mean_us is not None
+    ]
+
+
+def _beside(ceilings: Sequence[Ceiling]) -> list[str]:
+    told = [
+        f"{each.id}, {format_bytes(each.block_bytes)} blocks, {each.points[0].in_flight} to {each.points[-1].in_flight}"
+        for each in ceilings
+        if each.points
+    ]
+    return [f"Grey, dotted: storage alone ({'; '.join(told)} in flight), as far as the picture reaches."]
 
 
 def stretches(line: Line, figures: Sequence[str]) -> Iterator[tuple[int, int, Point]]:
@@ -163,8 +193,8 @@ def _row(line: Line, point: Point, order: int, throughput: str, latency: str) ->
     }  # fmt: skip
 
 
-def _panel(points: PointSet, rows: list[Row], throughput: str, names: Names) -> Panel:
-    x_scale, y_scale = _reach(rows, "x"), _reach(rows, "y")
+def _panel(points: PointSet, rows: list[Row], throughput: str, names: Names, alone: Sequence[Row] = ()) -> Panel:
+    x_scale, y_scale = _reach([*rows, *_in_reach(alone, rows)], "x"), _reach(rows, "y")
     x = alt.X("x:Q", title=names.axis(throughput), scale=x_scale)
     y = alt.Y("y:Q", title=names.axis(points.axes.latency), scale=y_scale)
     colours, dashes = (list(dict.fromkeys(row[name] for row in rows)) for name in ("colour", "dash"))
@@ -179,6 +209,7 @@ def _panel(points: PointSet, rows: list[Row], throughput: str, names: Names) -> 
     base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=y, **faded(*picks))
     between = alt.Chart(alt.InlineData(values=arrow_rows(rows, {"x": is_log(x_scale), "y": is_log(y_scale)})))
     return alt.layer(
+        *([_ceiling(alone, x, y)] if alone else []),
         *_bars(base, colour),
         base.mark_line(strokeWidth=1.8).encode(
             color=colour, strokeDash=dash, order="order:Q", detail=["line:N", "stretch:N"]
@@ -188,6 +219,35 @@ def _panel(points: PointSet, rows: list[Row], throughput: str, names: Names) -> 
         _labels(base, colour, rows),
         *(_signed(base, shaped("sign", dashes, signs, two), sign) for sign in signs),
     ).add_params(*picks)
+
+
+def _in_reach(alone: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
+    """Points of the ceiling whose latency the lines reach too: those far above would shrink all else."""
+    top = max(row["y"] for row in rows)
+    return [{**row, "x_high": None} for row in alone if row["y"] <= top]
+
+
+def _ceiling(alone: Sequence[Row], x: alt.X, y: alt.Y) -> alt.Chart:
+    line = alt.Chart(alt.InlineData(values=list(alone))).mark_line(
+        clip=True,
+        color=QUIET,
+        strokeDash=[2, 3],
+        strokeWidth=1.5,
+        point=alt.OverlayMarkDef(color=QUIET, size=18),
+    )
+    drawn: alt.Chart = line.encode(
+        x=x,
+        y=y,
+        order="in_flight:Q",
+        detail="ceiling:N",
+        tooltip=[
+            alt.Tooltip("ceiling:N", title="storage alone"),
+            alt.Tooltip("in_flight:Q", title="in flight"),
+            alt.Tooltip("x:Q", title="reads/s", format=",.4~r"),
+            alt.Tooltip("y:Q", title="mean µs", format=",.4~r"),
+        ],
+    )
+    return drawn
 
 
 def _bars(base: alt.Chart, colour: alt.Color) -> list[alt.Chart]:

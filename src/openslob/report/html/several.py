@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from openslob.analyze.ceiling import Ceiling, ceiling_of
 from openslob.analyze.compare import Comparison
 from openslob.analyze.lines import CACHED, PHYSICAL, RESPONSE_LATENCY, Axes, Line, PointSet, axes_for, point_set
 from openslob.analyze.points import SESSIONS, Point, Run
 from openslob.analyze.usl import Scaling
 from openslob.metrics import METRICS
 from openslob.record.model import RunRecord, Status
+from openslob.record.storage import StorageRecord
 from openslob.report import context
 from openslob.report.answers import figure_with_interval, physical, set_answers
 from openslob.report.charts.comparing import changes, tails
@@ -37,15 +39,24 @@ _LATENCIES = ("op_p50_us", "op_p99_us")
 _RESPONSES = ("op_p50_us", "op_p99_us", "op_response_p50_us", "op_response_p99_us")
 
 
-def several_page(name: str, runs: Sequence[Run], problems: Sequence[str], comparison: Comparison | None = None) -> Page:
-    """The page of ``runs``, called ``name``; with a ``comparison`` of two sides, what changed stands first."""
+def several_page(
+    name: str,
+    runs: Sequence[Run],
+    problems: Sequence[str],
+    comparison: Comparison | None = None,
+    ceiling: StorageRecord | None = None,
+) -> Page:
+    """The page of ``runs``, called ``name``; with a ``comparison`` of two sides, what changed stands first.
+
+    ``ceiling`` is drawn beside physical reads, for each block size that it and they have.
+    """
     records, sets = [run.record for run in runs], point_sets(runs)
     is_physical = physical([record for record in records if record.status is Status.COMPLETE])
     names = Names(is_physical)
     few = records if len(records) <= MOST_SIDE_BY_SIDE else []
     compared = [changes(comparison, names)] if comparison else []
     side_by_side = [tails([(record.id, record) for record in few])] if len(few) > 1 else []
-    drawn = [picture for points in sets for picture in _pictures(points, names, len(sets) > 1)]
+    drawn = [picture for points in sets for picture in _pictures(points, names, len(sets) > 1, ceiling)]
     return Page(
         title=f"{name}: {_on_what(records)}",
         about=_about(records, sets),
@@ -104,11 +115,16 @@ def _banners(records: Sequence[RunRecord], problems: Sequence[str]) -> list[str]
     return [*told, *more, *problems]
 
 
-def _pictures(points: PointSet, names: Names, is_one_of_two: bool) -> list[Picture]:
+def _ceilings(points: PointSet, record: StorageRecord | None) -> list[Ceiling]:
+    sizes = {size for point in points.points if isinstance(size := point.parameters.get("block_size"), int)}
+    return [ceiling_of(record, size) for size in sorted(sizes)] if record else []
+
+
+def _pictures(points: PointSet, names: Names, is_one_of_two: bool, ceiling: StorageRecord | None) -> list[Picture]:
     """The pictures of a set of points; those of one of two sets say by their names and titles of which."""
     reads = points.axes.throughput == PHYSICAL.throughput
     pictures = [
-        petals(points, points.axes.throughput, names),
+        petals(points, points.axes.throughput, names, _ceilings(points, ceiling)),
         *([petals(points, "pio_read_mb_per_s", names)] if reads else []),
         latency_percentiles(points),
         cpu(points, names),

@@ -1,0 +1,86 @@
+"""Storage: `slob raw calibrate` against itself and against a plain fio job at the depth that it chose, in turn.
+
+.venv/bin/python bench/calibrate.py [--quick] [--seconds 2] [--rounds 3] [--engine io_uring] [DIRECTORY]
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import tempfile
+from pathlib import Path
+from threading import Event
+
+from common import Bar, Pair, parse, parser, print_figure, print_heading, print_pairs, start, tell
+from openslob.errors import SlobError
+from openslob.rawio.calibrate import IOPS, Plan, calibrate
+from openslob.rawio.fio import Fio
+from openslob.rawio.job import IoEngine
+from openslob.rawio.session import Request, Where, session
+from openslob.rawio.testfile import made
+from openslob.record.storage import Load, StorageRecord
+from openslob.units import MIB
+
+BLOCK = 8192
+SPREAD_BAR = Bar(3, at_least=False)
+# Within 3 %, either way.
+RATIO_BARS = (Bar(0.97), Bar(1.03, at_least=False))
+
+
+def main() -> None:
+    """Measure and print."""
+    options = parser(__doc__, seconds=2, rounds=3)
+    options.add_argument("directory", nargs="?", type=Path, default=Path("/var/tmp"))
+    options.add_argument("--engine", type=IoEngine, default=IoEngine.IO_URING)
+    asked = parse(options)
+    size = (128 if asked.quick else 1024) * MIB
+    fio, where = Fio.find(Event()), Where(asked.directory, size, asked.engine)
+    plan = Plan(asked.engine, BLOCK, asked.seconds, len(os.sched_getaffinity(0)), limit_us=None)
+    pairs = []
+    with tempfile.TemporaryDirectory(prefix="slob-bench-") as results:
+        for number in range(asked.rounds):
+            tell(f"round {number + 1} of {asked.rounds}")
+            record = calibrated(fio, where, plan, Path(results))
+            tell(next(each.why for each in record.verdicts if each.name == "repeatable"))
+            pairs.append(
+                Pair(record.summary["max_iops"].value or 0.0, plain(fio, where, chosen(record), asked.seconds))
+            )
+    rates = [pair.ours for pair in pairs]
+    print_heading(f"max IOPS, {where.path}", pairs=True)
+    for bar in RATIO_BARS:
+        print_pairs("plain fio at the same depth", pairs, bar)
+    spread = 100 * (max(rates) - min(rates)) / statistics.median(rates)
+    print_figure(f"spread of {len(rates)} calibrations", [spread], "%", SPREAD_BAR)
+
+
+def calibrated(fio: Fio, where: Where, plan: Plan, results: Path) -> StorageRecord:
+    """One calibration from its file to its record."""
+    with session(fio, Request("calibrate", "bench", results, {}), where, lambda _: None) as (gauge, file):
+        return calibrate(gauge, file, plan)
+
+
+def chosen(record: StorageRecord) -> Load:
+    """The load of the steps that gave the published rate."""
+    return next(step.load for step in reversed(record.steps) if step.load and step.name.startswith(f"{IOPS}:"))
+
+
+def plain(fio: Fio, where: Where, load: Load, seconds: float) -> float:
+    """Reads per second of a fio job as anybody would write it, on a file of the same size."""
+    with made(fio, where.path, where.size) as file:
+        options = {
+            "name": "plain", "filename": file.path, "size": file.size, "bs": load.block_bytes, "rw": "randread",
+            "ioengine": load.engine, "iodepth": load.in_flight // load.processes, "numjobs": load.processes,
+            "direct": 1, "time_based": 1, "runtime": f"{seconds:g}s", "ramp_time": f"{seconds / 4:g}s",
+            "randrepeat": 0, "group_reporting": 1, "output-format": "json",
+        }  # fmt: skip
+        argv = [str(fio.program), *(f"--{name}={value}" for name, value in options.items())]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SlobError(f"fio failed: {done.stderr.strip()}")
+    return float(json.loads(done.stdout[done.stdout.index("{") :])["jobs"][0]["read"]["iops"])
+
+
+if __name__ == "__main__":
+    start(main)

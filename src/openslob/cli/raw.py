@@ -1,0 +1,186 @@
+"""`slob raw`: what the storage does without a database."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from openslob.cli import raw_orion
+from openslob.cli.live import stoppable
+from openslob.cli.verdict import demand
+from openslob.errors import UsageError
+from openslob.rawio import calibrate as calibration
+from openslob.rawio import dd as demonstration
+from openslob.rawio.fio import Fio
+from openslob.rawio.job import VERIFY_INTERVAL, IoEngine
+from openslob.rawio.session import Request, Where, session
+from openslob.record.storage import StorageRecord
+from openslob.report.format import printable
+from openslob.report.storage import render_storage
+from openslob.units import MIB, MICROS, parse_bytes
+
+_UNITS = {"us": 1.0, "µs": 1.0, "ms": 1e3, "s": float(MICROS)}
+NO_LIMIT = "none"
+
+
+def size(text: str) -> int:
+    """Bytes meant by an option. UsageError."""
+    try:
+        return parse_bytes(text)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def limit(text: str) -> float:
+    """Microseconds meant by ``500us``, ``2ms`` or ``none``, which has no end. UsageError."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(us|µs|ms|s)", text.strip())
+    if text == NO_LIMIT:
+        return float("inf")
+    if not match or not float(match[1]):
+        raise UsageError(f"{text!r} is not a latency such as 500us or 20ms, nor {NO_LIMIT}")
+    return float(match[1]) * _UNITS[match[2]]
+
+
+PATH = Annotated[Path, typer.Argument(help="A directory to make a test file in, or a file or device, only read.")]
+SIZE = Annotated[
+    int, typer.Option(parser=size, metavar="SIZE", help="Of the test file; larger than any cache of the storage.")
+]
+BLOCK = Annotated[int, typer.Option(parser=size, metavar="SIZE", help="Of the small random reads.")]
+LIMIT = Annotated[
+    float, typer.Option(parser=limit, metavar="TIME", help="Highest latency of the small reads: 500us, 20ms, none.")
+]
+AT = Annotated[str, typer.Option(metavar="p99|mean", help="Which latency the limit holds for.")]
+ENGINE = Annotated[IoEngine, typer.Option(help="How requests reach the kernel; no other is taken in its place.")]
+BUFFERED = Annotated[bool, typer.Option("--buffered", help="Through the page cache, which is measured then.")]
+VERIFY = Annotated[bool, typer.Option("--verify", help="Measure too with the checksum of every block verified.")]
+CPUS = Annotated[str | None, typer.Option(help="CPUs that may drive, such as 0 or 0-3 (default: all).")]
+RUNS = Annotated[int, typer.Option(min=1, help="How often the results are measured again.")]
+SECONDS = Annotated[float, typer.Option(min=0.5, metavar="S", help="Of each step.")]
+NAME = Annotated[str, typer.Option(help="What to call the measurement.")]
+RESULTS = Annotated[Path, typer.Option(envvar="SLOB_RESULTS", metavar="DIR", help="Where records lie.")]
+REQUIRE = Annotated[
+    list[str] | None, typer.Option(metavar="VERDICT", help="Exit with 3 if this verdict does not hold; repeatable.")
+]
+JSON = Annotated[bool, typer.Option("--json", help="Print the record as JSON.")]
+IN_FLIGHT = Annotated[int, typer.Option(min=1, help="Random requests in flight.")]
+
+
+def calibrate(
+    path: PATH = Path(),
+    size: SIZE = "1G",  # type: ignore[assignment]
+    block_size: BLOCK = "8k",  # type: ignore[assignment]
+    latency_limit: LIMIT = "20ms",  # type: ignore[assignment]
+    at: AT = "p99",
+    runs: RUNS = 3,
+    seconds: SECONDS = 2.0,
+    verify: VERIFY = False,
+    io_engine: ENGINE = IoEngine.IO_URING,
+    buffered: BUFFERED = False,
+    cpus: CPUS = None,
+    name: NAME = "calibrate",
+    results: RESULTS = Path("results"),
+    require: REQUIRE = None,
+    json: JSON = False,
+) -> None:
+    """Measure what the storage can do at the most: IOPS under a latency limit, MB/s, latency, CPU for a read.
+
+    Example: slob raw calibrate /data --size 4G --latency-limit 500us
+    """
+    limit_us = None if latency_limit == float("inf") else latency_limit
+    processes = len(cpu_list(cpus))
+    _require_fit(path, block_size, at, verify)
+    plan = calibration.Plan(
+        io_engine, block_size, seconds, processes, runs, limit_us, at, not buffered, verify, cpus
+    )  # fmt: skip
+    asked = {
+        "block_bytes": block_size, "latency_limit_us": limit_us, "at": at, "runs": runs, "seconds": seconds,
+        "verify": verify, "engine": io_engine.value, "direct": not buffered, "cpus": cpus, "processes": processes,
+    }  # fmt: skip
+    request = Request("calibrate", name, results, asked)
+    with stoppable() as interrupt:
+        found = Fio.find(interrupt.stop)
+        with session(found, request, Where(path, size, io_engine, not buffered), tell) as (gauge, file):
+            record = calibration.calibrate(gauge, file, plan)
+    show(record, gauge.folder.path, require, json)
+
+
+def dd(
+    path: PATH = Path(),
+    size: SIZE = "1G",  # type: ignore[assignment]
+    block_size: BLOCK = "8k",  # type: ignore[assignment]
+    in_flight: IN_FLIGHT = 8,
+    repeats: RUNS = 3,
+    seconds: SECONDS = 2.0,
+    io_engine: ENGINE = IoEngine.IO_URING,
+    buffered: BUFFERED = False,
+    cpus: CPUS = None,
+    name: NAME = "dd",
+    results: RESULTS = Path("results"),
+    json: JSON = False,
+) -> None:
+    """Read the same data to nowhere and with each byte looked at: dd in 1 MB pieces, fio in random blocks.
+
+    Example: slob raw dd /data --size 2G --cpus 0
+    """
+    demonstration.require_dd()
+    cpu_list(cpus)
+    plan = demonstration.Plan(io_engine, block_size, in_flight, seconds, repeats, not buffered, cpus)
+    asked = {
+        "block_bytes": block_size, "in_flight": in_flight, "repeats": repeats, "seconds": seconds,
+        "engine": io_engine.value, "direct": not buffered, "cpus": cpus,
+    }  # fmt: skip
+    request = Request("dd", name, results, asked)
+    with stoppable() as interrupt:
+        found = Fio.find(interrupt.stop)
+        with session(found, request, Where(path, size, io_engine, not buffered), tell) as (gauge, file):
+            record = demonstration.demonstrate(gauge, file, plan)
+    show(record, gauge.folder.path, None, json)
+
+
+def cpu_list(text: str | None) -> frozenset[int]:
+    """The CPUs in a list such as ``0,2-3``, all that we may use without one. UsageError for others."""
+    usable = os.sched_getaffinity(0)
+    if text is None:
+        return frozenset(usable)
+    if not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", text):
+        raise UsageError(f"--cpus {text}: not a list of CPUs such as 0 or 0-3,8")
+    ends = [tuple(map(int, part.split("-"))) for part in text.split(",")]
+    asked = frozenset(cpu for end in ends for cpu in range(end[0], end[-1] + 1))
+    if not asked or not asked <= usable:
+        raise UsageError(f"--cpus {text}: this host lets us use {', '.join(map(str, sorted(usable)))}")
+    return asked
+
+
+def _require_fit(path: Path, block_size: int, at: str, verify: bool) -> None:
+    if at not in ("p99", "mean"):
+        raise UsageError(f"--at {at}: it is p99 or mean")
+    if verify and not path.is_dir():
+        raise UsageError("--verify needs a file of our own, with checksums in it", "give a directory")
+    if verify and (block_size % VERIFY_INTERVAL or MIB % block_size):
+        raise UsageError(f"--verify needs blocks of 4k, 8k … 1M, not of {block_size} bytes")
+
+
+def show(record: StorageRecord, folder: Path, require: list[str] | None, json: bool) -> None:
+    """The result, and the exit code for verdicts that were asked for."""
+    text = record.model_dump_json(indent=1) if json else render_storage(record, folder)
+    print(printable(text, sys.stdout.encoding))
+    demand(record.verdicts, require or ())
+
+
+def tell(text: str) -> None:
+    """One line of progress."""
+    print(f"slob: {text}", file=sys.stderr, flush=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group with its commands."""
+    group = typer.Typer(help="What the storage does without a database.", no_args_is_help=True)
+    raw_orion.register(group)
+    group.command()(calibrate)
+    group.command()(dd)
+    app.add_typer(group, name="raw")

@@ -1,0 +1,200 @@
+"""`slob raw orion`: Orion's workloads and words on fio."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from openslob.cli.live import stoppable
+from openslob.cli.verdict import demand
+from openslob.errors import UsageError
+from openslob.rawio.fio import Fio
+from openslob.rawio.job import IoEngine
+from openslob.rawio.orion import execute
+from openslob.rawio.orion.words import DURATION_S, LargeType, Matrix, Options, Run, Simulate
+from openslob.record.storage import StorageRecord
+from openslob.record.store import write_whole
+from openslob.report.format import printable
+from openslob.units import KIB, MIB, parse_bytes
+
+# What people type by habit: one dash, underscores, capitals, and the long dash of a web page.
+_TYPED = re.compile(r"[-–—]{1,2}([A-Za-z][\w-]+)(=.*)?")
+# Nothing here needs huge pages, and every point is told anyway.
+NEEDLESS = frozenset({"--hugenotneeded", "--verbose"})
+PAGE = "orion.html"
+
+
+def spelled(argument: str) -> str:
+    """An option in Orion's spelling (``-num_disks``) as ours (``--num-disks``); anything else as it is."""
+    match = _TYPED.fullmatch(argument)
+    return f"--{match[1].lower().replace('_', '-')}{match[2] or ''}" if match else argument
+
+
+class OrionCommand(TyperCommand):
+    """A command that takes options in Orion's spelling too."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - a class of Typer's insides
+        """Read the arguments."""
+        return super().parse_args(ctx, [each for each in map(spelled, args) if each not in NEEDLESS])
+
+
+_POINTS, _STORAGE = "Loads", "Storage"
+RUN = Annotated[
+    Run,
+    typer.Option(
+        case_sensitive=False,
+        help="simple: small requests, then large ones; normal: all combinations; oltp: small only; dss: large only; "
+        "advanced: as the other options say.",
+    ),
+]
+TESTNAME = Annotated[
+    str, typer.Option(help="Name of files and record. NAME.lun has the path of a file or device on each line.")
+]
+DISKS = Annotated[
+    int | None, typer.Option(min=1, help="Scales the loads (default: the number of LUNs).", rich_help_panel=_POINTS)
+]
+SIZE_SMALL = Annotated[int, typer.Option(min=1, metavar="KB", help="Of small requests.", rich_help_panel=_POINTS)]
+SIZE_LARGE = Annotated[int, typer.Option(min=1, metavar="KB", help="Of large requests.", rich_help_panel=_POINTS)]
+TYPE = Annotated[
+    LargeType, typer.Option("--type", case_sensitive=False, help="Of large requests.", rich_help_panel=_POINTS)
+]
+NUM_SMALL = Annotated[
+    int | None, typer.Option(min=0, help="Small requests in flight (point, col, max).", rich_help_panel=_POINTS)
+]
+NUM_LARGE = Annotated[
+    int | None,
+    typer.Option(min=0, help="Large requests in flight, or streams (point, row, max).", rich_help_panel=_POINTS),
+]
+STREAMIO = Annotated[int, typer.Option(min=1, help="Requests in flight of each stream.", rich_help_panel=_POINTS)]
+MATRIX = Annotated[
+    Matrix | None,
+    typer.Option(
+        case_sensitive=False, rich_help_panel=_POINTS,
+        help="basic: first row and first column; detailed: all; one point, column or row; max: all up to both numbers.",
+    ),
+]  # fmt: skip
+DURATION = Annotated[
+    float, typer.Option(min=0.5, metavar="S", help="Of each point; Orion takes 60.", rich_help_panel=_POINTS)
+]
+SIMULATE = Annotated[
+    Simulate, typer.Option(case_sensitive=False, help="What several LUNs are to be.", rich_help_panel=_STORAGE)
+]
+STRIPE = Annotated[int, typer.Option(min=1, metavar="MB", help="Of --simulate raid0.", rich_help_panel=_STORAGE)]
+WRITE = Annotated[
+    int,
+    typer.Option(min=0, max=100, metavar="PCT", help="Share of requests that write.", rich_help_panel=_STORAGE),
+]
+CACHE = Annotated[
+    int,
+    typer.Option(
+        min=0, metavar="MB", help="Of the array: random data fill it before sequential points.",
+        rich_help_panel=_STORAGE,
+    ),
+]  # fmt: skip
+SIZE = Annotated[
+    str, typer.Option(metavar="SIZE", help="Of the test file, made if there is no NAME.lun.", rich_help_panel=_STORAGE)
+]
+ENGINE = Annotated[IoEngine, typer.Option(help="How requests reach the kernel.", rich_help_panel=_STORAGE)]
+BUFFERED = Annotated[
+    bool, typer.Option("--buffered", help="Through the page cache, which is measured then.", rich_help_panel=_STORAGE)
+]
+DESTRUCTIVE = Annotated[
+    bool,
+    typer.Option(
+        "--allow-destructive", help="Let --write overwrite devices that nobody uses.", rich_help_panel=_STORAGE
+    ),
+]
+SEED = Annotated[int, typer.Option(min=1, help="Of the places that are read.", rich_help_panel=_POINTS)]
+RESULTS = Annotated[Path, typer.Option(envvar="SLOB_RESULTS", metavar="DIR", help="Where records lie.")]
+REQUIRE = Annotated[
+    list[str] | None, typer.Option(metavar="VERDICT", help="Exit with 3 if this verdict does not hold; repeatable.")
+]
+PICTURES = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Draw pictures into this folder: HTML, PNG and SVG.")
+]
+JSON = Annotated[bool, typer.Option("--json", help="Print the record as JSON.")]
+
+
+def orion(
+    run: RUN,
+    testname: TESTNAME = "orion",
+    num_disks: DISKS = None,
+    size_small: SIZE_SMALL = 8,
+    size_large: SIZE_LARGE = 1024,
+    large_type: TYPE = LargeType.RAND,
+    num_small: NUM_SMALL = None,
+    num_large: NUM_LARGE = None,
+    num_streamio: STREAMIO = 4,
+    matrix: MATRIX = None,
+    duration: DURATION = DURATION_S,
+    seed: SEED = 1,
+    simulate: SIMULATE = Simulate.CONCAT,
+    stripe: STRIPE = 1,
+    write: WRITE = 0,
+    cache_size: CACHE = 0,
+    size: SIZE = "1G",
+    io_engine: ENGINE = IoEngine.IO_URING,
+    buffered: BUFFERED = False,
+    allow_destructive: DESTRUCTIVE = False,
+    results: RESULTS = Path("results"),
+    pictures: PICTURES = None,
+    require: REQUIRE = None,
+    json: JSON = False,
+) -> None:
+    """Measure storage as Orion does: small random and large requests, alone and together, at growing loads.
+
+    Options may be spelled as Orion's: -run simple -num_disks 4.
+
+    Example: slob raw orion --run simple --testname /data/mytest --num-disks 4
+    """
+    place = Path(testname)
+    options = Options(
+        run=run, testname=place.name, num_disks=num_disks, size_small=size_small * KIB, size_large=size_large * KIB,
+        large_type=large_type, num_small=num_small, num_large=num_large, num_streamio=num_streamio, simulate=simulate,
+        stripe=stripe * MIB, write_pct=write, cache_size=cache_size * MIB, duration_s=duration, matrix=matrix,
+    )  # fmt: skip
+    request = execute.Request(
+        options, place.parent, _bytes(size), results, io_engine, not buffered, allow_destructive, seed
+    )
+    with stoppable() as interrupt:
+        record, folder = execute.run(Fio.find(interrupt.stop), request, _tell)
+    if pictures:
+        _draw(record, pictures)
+    summary = next(folder.glob("*_summary.txt")).read_text(encoding="utf-8")
+    print(record.model_dump_json(indent=1) if json else printable(f"{summary}\nFiles: {folder}", sys.stdout.encoding))
+    demand(record.verdicts, require or ())
+
+
+def _bytes(text: str) -> int:
+    try:
+        return parse_bytes(text)
+    except ValueError as error:
+        raise UsageError(f"--size: {error}") from error
+
+
+def _tell(text: str) -> None:
+    print(f"slob: {text}", file=sys.stderr, flush=True)
+
+
+def _draw(record: StorageRecord, folder: Path) -> None:
+    # What draws takes a second to import.
+    from openslob.report.charts.picture import save_all  # noqa: PLC0415
+    from openslob.report.html.render import render_page  # noqa: PLC0415
+    from openslob.report.html.storage import storage_page  # noqa: PLC0415
+
+    page = storage_page(record)
+    written = [path for ending in ("png", "svg") for path in save_all(page.pictures, folder, ending)]
+    html = folder / PAGE
+    write_whole(html, render_page(page))
+    for path in (*written, html):
+        _tell(f"written: {path}")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the group of raw measurements."""
+    app.command("orion", cls=OrionCommand)(orion)

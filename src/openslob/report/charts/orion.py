@@ -1,0 +1,185 @@
+"""Storage at growing loads of small and large requests: rates and latencies over the load, and the whole matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from openslob.record.storage import StorageRecord, StorageStep
+from openslob.report.charts.picture import Panel, Picture, Table
+from openslob.report.charts.theme import HEAT, coloured, dashed, faded, from_zero, picked, shaped
+from openslob.report.format import micros, number
+
+Row = dict[str, Any]
+SMALL, LARGE = "small", "large"
+PERCENTILES = {"p50_us": "p50", "p90_us": "p90", "p99_us": "p99", "p999_us": "p99.9", "max_us": "longest"}
+# More lines than this can't be told apart; the others are in the matrix and the table.
+MOST_LINES = 6
+_MATRIX_HEIGHT = 240
+_TITLES = {SMALL: "small requests in flight", LARGE: "large requests in flight, or streams"}
+
+
+def pictures(record: StorageRecord) -> tuple[Picture, ...]:
+    """The pictures of a test: those for which it has points."""
+    drawn = (_rates(record, SMALL), _rates(record, LARGE), _latencies(record), _matrix(record))
+    return tuple(picture for picture in drawn if picture is not None)
+
+
+def load_of(step: StorageStep, kind: str) -> int:
+    """The load of one kind that the step ran under."""
+    return round(step.value(kind) or 0)
+
+
+def steps_of(record: StorageRecord, kind: str) -> list[StorageStep]:
+    """The steps that measured requests of one kind."""
+    return [step for step in record.steps if step.name == kind]
+
+
+def rate_rows(record: StorageRecord, kind: str) -> list[Row]:
+    """IOPS of small requests, MB/s of large ones: a row for each point, its line the load of the other kind."""
+    other, figure = _other(kind), "iops" if kind == SMALL else "mb_per_s"
+    steps = steps_of(record, kind)
+    chosen = _few(sorted({load_of(step, other) for step in steps}))
+    return [
+        {"load": load_of(step, kind), "line": _beside(load_of(step, other), other), "value": step.value(figure)}
+        for step in steps
+        if load_of(step, other) in chosen
+    ]
+
+
+def latency_rows(record: StorageRecord) -> list[Row]:
+    """Latency percentiles of small requests at the least large load they were measured with."""
+    _, steps = _with_least(steps_of(record, SMALL))
+    return [
+        {"load": load_of(step, SMALL), "line": name, "value": step.value(field)}
+        for step in steps
+        for field, name in PERCENTILES.items()
+    ]
+
+
+def _with_least(steps: Sequence[StorageStep]) -> tuple[int, list[StorageStep]]:
+    """The least large load of ``steps``, and those with it."""
+    least = min((load_of(step, LARGE) for step in steps), default=0)
+    return least, [step for step in steps if load_of(step, LARGE) == least]
+
+
+def _rates(record: StorageRecord, kind: str) -> Picture | None:
+    rows = rate_rows(record, kind)
+    if not rows:
+        return None
+    best = max(rows, key=lambda row: row["value"])
+    what, unit = ("IOPS of small requests", "IOPS") if kind == SMALL else ("Throughput of large requests", "MB/s")
+    return Picture(
+        name="orion-iops" if kind == SMALL else "orion-mbps",
+        title=f"{what} over the load",
+        says=f"{what}: at most {number(best['value'])} {unit} with {best['load']} in flight, {best['line']}.",
+        panels=(_lines(rows, _TITLES[kind], unit),),
+        table=_table(steps_of(record, kind)),
+    )
+
+
+def _latencies(record: StorageRecord) -> Picture | None:
+    rows = latency_rows(record)
+    if not rows:
+        return None
+    least, steps = _with_least(steps_of(record, SMALL))
+    ends = " to ".join(micros(step.value("p99_us")) for step in (steps[0], steps[-1]))
+    return Picture(
+        name="orion-latency",
+        title="Latency of small requests over the load",
+        says=f"Percentiles of the latency of small requests, {_beside(least, LARGE)}; p99 from {ends}.",
+        panels=(_lines(rows, _TITLES[SMALL], "latency (µs)"),),
+        notes=(f"Small requests {_beside(least, LARGE)}.",),
+        table=_table(steps),
+    )
+
+
+def _matrix(record: StorageRecord) -> Picture | None:
+    """A heat map of each figure, where small and large requests were measured together."""
+    if not any(load_of(step, _other(step.name)) for step in record.steps):
+        return None
+    figures = ((SMALL, "iops", "small: IOPS"), (LARGE, "mb_per_s", "large: MB/s"), (SMALL, "p99_us", "small: p99 (µs)"))
+    panels = [(rows, title) for kind, field, title in figures if (rows := _cells(record, kind, field))]
+    return Picture(
+        name="orion-matrix",
+        title="The matrix of small and large loads",
+        says="Small IOPS, large MB/s and the p99 latency of small requests at every combination of loads.",
+        panels=tuple(_heat(rows, title) for rows, title in panels),
+        heights=dict.fromkeys(range(len(panels)), _MATRIX_HEIGHT),
+    )
+
+
+def _cells(record: StorageRecord, kind: str, field: str) -> list[Row]:
+    return [
+        {"small": load_of(step, SMALL), "large": load_of(step, LARGE), "value": value, "shown": number(value)}
+        for step in steps_of(record, kind)
+        if (value := step.value(field)) is not None
+    ]
+
+
+def _lines(rows: Sequence[Row], x_title: str, y_title: str) -> Panel:
+    lines = list(dict.fromkeys(row["line"] for row in rows))
+    loads = sorted({row["load"] for row in rows})
+    pick = picked("line", "picked_line")
+    # Each doubling as wide as the last: what a queue adds goes by its length's ratio.
+    scale = alt.Scale(type="log", base=2, domain=[loads[0] / 1.15, loads[-1] * 1.15])
+    base = alt.Chart(alt.InlineData(values=list(rows))).encode(
+        x=alt.X("load:Q", title=x_title, scale=scale, axis=alt.Axis(values=loads, format="d")),
+        y=alt.Y("value:Q", title=y_title, scale=from_zero([row["value"] for row in rows])),
+        color=coloured("line", lines),
+        tooltip=[
+            alt.Tooltip("line:N", title="line"),
+            alt.Tooltip("load:Q", title=x_title),
+            alt.Tooltip("value:Q", title=y_title, format=",.4~r"),
+        ],
+        **faded(pick),
+    )
+    drawn = base.mark_line(strokeWidth=1.8).encode(strokeDash=dashed("line", lines))
+    return alt.layer(drawn, base.mark_point(filled=True, size=55).encode(shape=shaped("line", lines))).add_params(pick)
+
+
+def _heat(rows: Sequence[Row], title: str) -> Panel:
+    # Dark text on the light half of the scale, light on the dark one.
+    middle = (min(row["value"] for row in rows) + max(row["value"] for row in rows)) / 2
+    base = alt.Chart(alt.InlineData(values=list(rows))).encode(
+        x=alt.X("small:O", title=_TITLES[SMALL], axis=alt.Axis(labelAngle=0)), y=alt.Y("large:O", title="large")
+    )
+    legend = alt.Legend(title=title, gradientLength=220, format=",.4~r", orient="top")
+    squares = base.mark_rect().encode(
+        color=alt.Color("value:Q", scale=alt.Scale(scheme=HEAT, reverse=True), legend=legend),
+        tooltip=[alt.Tooltip(f"{name}:Q", title=name) for name in (SMALL, LARGE)]
+        + [alt.Tooltip("value:Q", title=title, format=",.4~r")],
+    )
+    text = base.mark_text(fontSize=11).encode(
+        text="shown:N", color=alt.condition(alt.datum.value > middle, alt.value("white"), alt.value("black"))
+    )
+    return alt.layer(squares, text)
+
+
+def _other(kind: str) -> str:
+    return LARGE if kind == SMALL else SMALL
+
+
+def _beside(load: int, kind: str) -> str:
+    return f"with {load} {kind}" if load else "alone"
+
+
+def _few(loads: Sequence[int]) -> set[int]:
+    """At most `MOST_LINES` of the loads, evenly apart, the first and the last among them."""
+    if len(loads) <= MOST_LINES:
+        return set(loads)
+    return {loads[round(at * (len(loads) - 1) / (MOST_LINES - 1))] for at in range(MOST_LINES)}
+
+
+def _table(steps: Sequence[StorageStep]) -> Table:
+    head = ("small", "large", "IOPS", "MB/s", *PERCENTILES.values())
+    rows = tuple(
+        (
+            str(load_of(step, SMALL)), str(load_of(step, LARGE)), number(step.value("iops")),
+            number(step.value("mb_per_s")), *(micros(step.value(field)) for field in PERCENTILES),
+        )
+        for step in steps
+    )  # fmt: skip
+    return Table(head, rows)

@@ -1,0 +1,29 @@
+"""The page of a raw measurement: what storage did without a database."""
+
+from __future__ import annotations
+
+from openslob.record.model import Status
+from openslob.record.storage import StorageRecord
+from openslob.report.charts.orion import pictures
+from openslob.report.html.page import Page, Part, verdict_rows
+from openslob.report.storage import render_storage, storage_headline
+
+
+def storage_page(record: StorageRecord) -> Page:
+    """Answer, verdicts, the pictures that its tool has, and the text report with every step."""
+    return Page(
+        title=f"{record.name}: storage without a database, slob raw {record.tool}",
+        about=f"Measurement {record.id}, started {record.started_at.replace('T', ' ').removesuffix('Z')} UTC.",
+        banners=_banners(record),
+        answers=tuple(filter(None, (storage_headline(record),))),
+        verdicts=verdict_rows(record.verdicts),
+        pictures=pictures(record) if record.tool == "orion" else (),
+        parts=(Part("Report", text=render_storage(record)),),
+    )
+
+
+def _banners(record: StorageRecord) -> tuple[str, ...]:
+    if record.status is Status.COMPLETE:
+        return ()
+    why = record.errors[0] if record.errors else "the record does not say why"
+    return (f"This measurement is {record.status.value}: {why}",)

@@ -1,0 +1,60 @@
+"""The storage ceiling measured on the spot: random reads where a server keeps its data, before anything runs there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from openslob.engines.base import Engine
+from openslob.errors import SlobError
+from openslob.rawio.fio import Fio
+from openslob.rawio.job import IoEngine, Job
+from openslob.rawio.recording import Tell
+from openslob.rawio.session import Request, Where, session
+from openslob.record.model import Figure, Status
+from openslob.record.storage import StorageRecord, StorageStep
+from openslob.units import GIB
+
+SIZE_BYTES = GIB
+STEP_S = 2.0
+RAMP_S = 0.5
+
+
+def measure_ceiling(
+    engine: Engine, sessions: int, fio: Fio, results: Path, tell: Tell, size: int = SIZE_BYTES
+) -> StorageRecord:
+    """Measure single-block reads as sessions make them: one after the other, in each of 1, 2, 4 … ``sessions``.
+
+    The test file lies on the file system of the server's data. SlobError when that is not on this host.
+    """
+    directory = engine.footprint().data_directory
+    if directory is None:
+        raise SlobError("the server's storage is not known to be on this host", "measure there: slob raw calibrate DIR")
+    block = engine.facts().block_size
+    where = Where(directory, size, IoEngine.PSYNC)
+    asked = {"block_bytes": block, "sessions": sessions, "seconds": STEP_S}
+    with session(fio, Request("ceiling", "ceiling", results, asked), where, tell) as (gauge, file):
+        for number in concurrencies(sessions):
+            job = Job(
+                files=(file.path,), size=file.size // block * block, block_size=block, engine=IoEngine.PSYNC,
+                seconds=STEP_S, ramp_s=RAMP_S, copies=number, seed=number,
+            )  # fmt: skip
+            gauge.take(job, f"random reads, {number} in flight", "one process for each session")
+        return gauge.folder.finish(Status.COMPLETE, summary=_best(gauge.folder.record.steps))
+
+
+def _best(steps: Sequence[StorageStep]) -> Mapping[str, Figure]:
+    """The step with the highest rate."""
+    best = max(steps, key=lambda step: step.value("iops") or 0.0)
+    in_flight = best.load.in_flight if best.load else None
+    return {
+        "max_iops": best.figures["iops"],
+        "max_iops_p99_us": best.figures["p99_us"],
+        "max_iops_in_flight": Figure(value=in_flight, unit="1"),
+    }
+
+
+def concurrencies(sessions: int) -> list[int]:
+    """1, 2, 4 … and ``sessions`` itself."""
+    doublings = [1 << power for power in range(sessions.bit_length()) if 1 << power < sessions]
+    return [*doublings, sessions]

@@ -1,0 +1,148 @@
+"""The storage ceiling: read off raw steps, interpolated, never drawn on; its verdict, its words, its line."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import made_up
+import pytest
+from sweep_records import points_of, sweep
+
+from openslob.analyze.ceiling import ceiling_of
+from openslob.analyze.verdicts import judge
+from openslob.errors import SlobError
+from openslob.record import storage
+from openslob.record.model import Figure, Holds, Status
+from openslob.record.storage import Load, StorageFolder, StorageRecord, StorageStep
+from openslob.report.charts.petals import petals
+from openslob.report.listing import overview, render_list
+from openslob.report.storage import render_storage
+
+
+def step(number, in_flight, iops, block=8192, mean=100.0, **load):
+    return StorageStep(
+        number=number,
+        name="random reads",
+        purpose="a test",
+        load=Load(block_bytes=block, in_flight=in_flight, engine="psync", seconds=1, **load),
+        figures={"iops": Figure(value=iops, unit="1/s"), "mean_us": Figure(value=mean, unit="µs")},
+    )
+
+
+def record(*steps, **overrides):
+    plain = {
+        "tool": "calibrate", "id": "20260301-120000-raw", "name": "raw", "status": Status.COMPLETE,
+        "started_at": "2026-03-01T12:00:00Z", "openslob_version": "0", "asked": {}, "environment": {}, "steps": steps,
+    }  # fmt: skip
+    return StorageRecord(**{**plain, **overrides})
+
+
+DOUBLING = record(step(1, 1, 10_000.0), step(2, 4, 40_000.0), step(3, 16, 64_000.0), step(4, 16, 60_000.0))
+
+
+def test_between_measured_numbers_the_rate_is_read_off_logarithmic_axes():
+    ceiling = ceiling_of(DOUBLING, 8192)
+    assert ceiling.at(4).value == 40_000
+    assert ceiling.at(2).value == pytest.approx(20_000)
+    assert ceiling.at(16).value == 62_000  # the median of two
+    assert ceiling.at(8).value == pytest.approx((40_000 * 62_000) ** 0.5)
+
+
+def test_beyond_what_was_measured_it_is_unknown():
+    beyond = ceiling_of(DOUBLING, 8192).at(32)
+    assert beyond.value is None
+    assert "measured 1 to 16 reads of 8 KB in flight, not 32" in beyond.why
+    assert ceiling_of(DOUBLING, 4096).at(4).value is None
+
+
+def test_only_plain_random_reads_of_the_block_size_count():
+    others = record(
+        step(1, 4, 1.0, block=4096), step(2, 4, 1.0, read_pct=50), step(3, 4, 1.0, pattern="sequential"),
+        step(4, 4, 1.0, verified=True),
+    )  # fmt: skip
+    assert ceiling_of(others, 8192).points == ()
+
+
+def verdict(ceiling, **overrides):
+    read_only = made_up.engine(write_requests=0.0)
+    found = judge(replace(made_up.measurement(engine=read_only), **{"ceiling": ceiling, **overrides}))
+    return next((each for each in found if each.name == "within_ceiling"), None)
+
+
+RATE = made_up.READ_REQUESTS / made_up.SECONDS
+
+
+def test_the_share_of_the_ceiling_is_told():
+    found = verdict(record(step(1, made_up.SESSIONS, RATE / 0.94)))
+    assert found.verdict is Holds.HOLDS
+    assert found.figures["share_pct"] == pytest.approx(94)
+    assert "94 % of the" in found.why
+
+
+def test_more_than_storage_gives_fails_and_what_is_not_comparable_is_unknown():
+    assert verdict(record(step(1, made_up.SESSIONS, RATE / 1.5))).verdict is Holds.FAILS
+    assert verdict(record(step(1, 1, RATE))).verdict is Holds.UNKNOWN
+    assert (
+        verdict(record(step(1, made_up.SESSIONS, RATE)), engine=made_up.engine(write_requests=2e5)).verdict
+        is Holds.UNKNOWN
+    )
+    assert verdict(None) is None
+
+
+def test_the_petals_have_a_line_of_what_storage_gives_alone():
+    points = points_of(sweep())
+    block = points.points[0].parameters["block_size"]
+    ceiling = ceiling_of(record(step(1, 1, 5000.0, block), step(2, 4, 20_000.0, block)), block)
+    drawn = petals(points, "pio_read_per_s", ceilings=[ceiling])
+    chart = json.dumps(drawn.panels[0].to_dict())
+    assert '"ceiling": "20260301-120000-raw"' in chart
+    assert any("storage alone" in note for note in drawn.notes)
+    without = petals(points, "pio_read_per_s")
+    assert '"ceiling"' not in json.dumps(without.panels[0].to_dict())
+
+
+# --- the record
+
+
+def test_a_raw_record_says_failed_until_its_end_and_keeps_its_steps(tmp_path):
+    with StorageFolder.begin(tmp_path, record()) as folder:
+        folder.add(step(1, 1, 10_000.0))
+        begun = storage.load(folder.path)
+        assert begun.status is Status.FAILED
+        assert [each.number for each in begun.steps] == [1]
+        assert overview(storage.find(tmp_path)[0])["status"] == "running"
+        folder.finish(Status.COMPLETE, summary={"max_iops": Figure(value=10_000, unit="1/s")})
+    ended = storage.load(folder.path)
+    assert (ended.status, ended.errors, ended.value("max_iops")) == (Status.COMPLETE, (), 10_000)
+    assert storage.resolve_any("latest", tmp_path) == folder.path
+    assert storage.resolve_any(str(folder.path), tmp_path) == folder.path
+    assert "10,000" in render_list(storage.find_all(tmp_path))
+
+
+def test_a_second_measurement_of_the_same_second_has_a_folder_of_its_own(tmp_path):
+    with StorageFolder.begin(tmp_path, record()) as first, StorageFolder.begin(tmp_path, record()) as second:
+        assert second.record.id == f"{first.record.id}-2"
+
+
+@pytest.mark.parametrize("text", ["{", "{}", '{"storage_version": 99}', '{"storage_version": 1}'])
+def test_what_is_no_raw_record_is_told(tmp_path, text):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "storage.json").write_text(text)
+    with pytest.raises(SlobError):
+        storage.load(tmp_path / "a")
+    assert storage.find(tmp_path)[0].problem
+
+
+def test_the_report_has_every_step_with_its_reason_and_no_0_for_what_is_missing():
+    text = render_storage(
+        DOUBLING.model_copy(update={"summary": {"max_iops": Figure(value=None, unit="1/s", why="z")}})
+    )
+    assert "no rate of random – reads is known, because z" in text
+    assert text.count("a test") == 4
+    assert " 0 " not in text.partition("STEPS")[2]
+
+
+def test_a_record_that_did_not_end_well_says_so():
+    text = render_storage(record(status=Status.INTERRUPTED, errors=("stopped before its end",)))
+    assert "INTERRUPTED: stopped before its end" in text
