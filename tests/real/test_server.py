@@ -395,13 +395,13 @@ def test_too_long_a_home(make_server: MakeServer, slob_home: Path, monkeypatch: 
 def test_no_space(make_server: MakeServer, slob_home: Path, monkeypatch: pytest.MonkeyPatch):
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**10, 9 * 10**9, 10**9))
-    with pytest.raises(SlobError, match=r"the server full with its WAL needs 356 MB .* 953\.7 MB are free"):
+    with pytest.raises(SlobError, match=r"the server full with its log needs 356 MB .* 953\.7 MB are free"):
         make_server(name="full")
     assert not (slob_home / "servers" / "full").exists()
 
 
 def test_no_direct_io(make_server: MakeServer, slob_home: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("openslob.engines.postgresql.server.supports_direct_io", lambda place: False)
+    monkeypatch.setattr("openslob.engines.hosting.server.supports_direct_io", lambda place: False)
     with pytest.raises(SlobError, match=r"has no direct I/O; .*--io buffered"):
         make_server(name="nodirect")
     assert not (slob_home / "servers" / "nodirect").exists()

@@ -112,9 +112,8 @@ class Server:
 @pytest.fixture
 def servers(monkeypatch):
     Server.log, Server.known = [], {}
-    monkeypatch.setattr(registry, "managed", lambda spec, engine: Server(spec))
+    monkeypatch.setattr(registry, "managed", Server)
     monkeypatch.setattr(registry, "find", Server.known.get)
-    monkeypatch.setattr(registry, "engine_of", lambda name: registry.DEFAULT_ENGINE)
     return Server
 
 

@@ -32,7 +32,9 @@ def _size(flag: str) -> Callable[[str], int]:
 
 NAME = Annotated[str, typer.Argument(metavar="[NAME]", help="Which server.")]
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-ENGINE = Annotated[str, typer.Option(help="Which database.")]
+ENGINE = Annotated[
+    str | None, typer.Option(help=f"Which database: {' or '.join(registry.managed_engines())} (new: the first).")
+]
 VERSION = Annotated[str | None, typer.Option(help="Major version (new: the latest that comes with us).")]
 BIN_DIR = Annotated[Path | None, typer.Option(help="Bin directory of another version's programs.", resolve_path=True)]
 DATA_DIR = Annotated[Path | None, typer.Option(help="Data there: an empty or new directory.", resolve_path=True)]
@@ -55,7 +57,7 @@ HUGE_PAGES = Annotated[bool | None, typer.Option(help="Reserve huge pages for th
 def start(
     name: NAME = registry.EMBEDDED,
     *,
-    engine: ENGINE = registry.DEFAULT_ENGINE,
+    engine: ENGINE = None,
     version: VERSION = None,
     bin_dir: BIN_DIR = None,
     data_dir: DATA_DIR = None,
@@ -74,9 +76,8 @@ def start(
     """
     asked = {"version": version, "bin_dir": bin_dir, "data_dir": data_dir, "block_size": block_size, "io": io}
     asked |= {"cache_bytes": cache, "log_bytes": log_size, "max_sessions": max_sessions, "huge_pages": huge_pages}
-    present = registry.find(name)
-    spec = present.status().spec if present else registry.default_spec(name, engine)
-    _show(registry.managed(_changed(spec, {**asked, "cpus": cpus}), engine).start(), as_json)
+    spec = _changed(_spec(name, engine), {**asked, "engine": engine, "cpus": cpus})
+    _show(registry.managed(spec).start(), as_json)
 
 
 def stop(name: NAME = registry.EMBEDDED, as_json: JSON = False) -> None:
@@ -120,6 +121,13 @@ def _existing(name: str) -> ManagedServer:
     if server is None:
         raise UsageError(f"there is no server {name!r}", f"there are: {', '.join(registry.known()) or 'none'}")
     return server
+
+
+def _spec(name: str, engine: str | None) -> ServerSpec:
+    """The server's specification as it is, or as it would be made."""
+    if present := registry.find(name):
+        return present.status().spec
+    return registry.default_spec(name, engine or registry.engine_on_demand(name) or registry.DEFAULT_ENGINE)
 
 
 def _changed(spec: ServerSpec, asked: Mapping[str, Any]) -> ServerSpec:

@@ -71,10 +71,7 @@ def described(target: str) -> dict[str, Value]:
     """A managed target's specification as it is now, or would be made, in plain values. UsageError for a URL."""
     if "://" in target:
         raise UsageError("only a managed server can be restarted with other settings", "name one by --target")
-    server = registry.find(target)
-    if server is None and target != registry.EMBEDDED:
-        raise UsageError(f"there is no server {target!r}", f"known are {', '.join(registry.known()) or 'none'}")
-    spec = server.status().spec if server else registry.default_spec(target)
+    spec = registry.find_or_new(target).status().spec
     return {name: str(value) if isinstance(value, Path) else value for name, value in asdict(spec).items()}
 
 
@@ -97,7 +94,7 @@ class Place:
         self._remove_own(keep=spec.name)
         self._tell(f"server {spec.name}: {', '.join(map(' '.join, starmap(shown_parameter, values.items())))}")
         self._changed |= spec.name == self._before.name
-        server = registry.managed(spec, registry.engine_of(self._before.name))
+        server = registry.managed(spec)
         return registry.engine_for(server.start().url), server
 
     def close(self, finished: bool) -> None:
@@ -105,7 +102,7 @@ class Place:
         if finished:
             self._remove_own()
         if self._changed and self._before is not None:
-            registry.managed(self._before, registry.engine_of(self._before.name)).start()
+            registry.managed(self._before).start()
 
     def _wanted(self, before: ServerSpec, values: Values) -> ServerSpec:
         given: dict[str, Any] = dict(values)
@@ -134,5 +131,6 @@ class Place:
 
 
 def _spec(values: Values) -> ServerSpec:
-    given: dict[str, Any] = dict(values)
+    # Records of sweeps begun before there was a choice of engines do not name one.
+    given: dict[str, Any] = {"engine": registry.DEFAULT_ENGINE, **values}
     return ServerSpec(**{**given, **{name: Path(given[name]) for name in _PATHS if given.get(name)}})
