@@ -2,6 +2,7 @@
 
 What a restart can change is changed on the target itself, and put back at the end. What it can't, such as the version,
 takes a server of its own, which has a name that follows from the sweep, so that a sweep that goes on finds it again.
+Only one of them runs at a time, so that none takes CPU, memory or storage from another's figures.
 """
 
 from __future__ import annotations
@@ -84,6 +85,7 @@ class Place:
         self._before = None if record.server is None else _spec(record.server)
         self._tell = tell
         self._own_names = {self._own_name(made_with(point.server)) for point in record.points}
+        self._is_there = registry.find(target) is not None if self._before else False
         self._changed = False
 
     def at(self, values: Values) -> tuple[Engine, ManagedServer | None]:
@@ -93,7 +95,10 @@ class Place:
         spec = self._wanted(self._before, values)
         self._remove_own(keep=spec.name)
         self._tell(f"server {spec.name}: {', '.join(map(' '.join, starmap(shown_parameter, values.items())))}")
-        self._changed |= spec.name == self._before.name
+        if spec.name == self._before.name:
+            self._changed = True
+        else:
+            self._rest_target()
         server = registry.managed(spec)
         return registry.engine_for(server.start().url), server
 
@@ -111,7 +116,8 @@ class Place:
         if given.get("bin_dir"):
             given["bin_dir"] = Path(given["bin_dir"])
         fixed = made_with(given)
-        if all(getattr(before, name) == value for name, value in fixed.items()):
+        # A target that is not there need not be made, and then be left behind, for some of the values.
+        if (self._is_there or not fixed) and all(getattr(before, name) == value for name, value in fixed.items()):
             return replace(before, **given)
         if "version" in fixed:
             # The programs named for the target are those of its own version.
@@ -119,6 +125,12 @@ class Place:
         name = self._own_name(made_with(values))
         place = before.data_dir.with_name(f"{before.data_dir.name}-{name}") if before.data_dir else None
         return replace(before, **given, name=name, data_dir=place)
+
+    def _rest_target(self) -> None:
+        target = registry.find(self._target)
+        if target and target.status().state == "running":
+            self._changed = True
+            target.stop()
 
     def _own_name(self, fixed: Values) -> str:
         text = json.dumps([self._sweep_id, dict(fixed)], sort_keys=True)
