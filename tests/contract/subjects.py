@@ -27,6 +27,7 @@ NEVER_NS = 2**61
 SUBJECTS = {
     "postgresql-18": ("on_postgresql", "18"),
     "postgresql-16": ("on_postgresql", "16"),
+    "mariadb-10.11": ("on_mariadb", "10.11"),
 }
 
 
@@ -42,9 +43,14 @@ class Update:
 
 
 class Subject(ABC):
-    """A server with `SPEC` loaded."""
+    """A server with `SPEC` loaded.
+
+    ``unknown`` are figures that its product does not count; ``objects`` are those that it tells the I/O of.
+    """
 
     engine: Engine
+    unknown: frozenset[str] = frozenset()
+    objects: frozenset[str] = frozenset({"table", "index", "log"})
 
     def load(self) -> LoadResult:
         """Load what all tests expect, or find it there."""

@@ -13,6 +13,8 @@ from openslob.errors import UsageError
 
 # scheme of a target URL -> module with `connect(url) -> Engine`
 _SCHEMES = {
+    "mariadb": "openslob.engines.mysql.adapter",
+    "mysql": "openslob.engines.mysql.adapter",
     "postgresql": "openslob.engines.postgresql.adapter",
     "postgres": "openslob.engines.postgresql.adapter",
 }
