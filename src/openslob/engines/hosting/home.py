@@ -92,11 +92,16 @@ class ServerHome:
 
     @contextmanager
     def locked(self, purpose: str) -> Iterator[None]:
-        """Keep every other process off this server; it lapses with the process. SlobError names who holds it."""
+        """Keep every other process off this server; it lapses with the process. SlobError names who holds it.
+
+        A directory that holds no server at its end, since none could be made, goes.
+        """
         handle = self._lock(purpose)
         try:
             yield
         finally:
+            if self.path.exists() and not (self.path / _STATE).exists():
+                self.remove()
             os.close(handle)
 
     def _lock(self, purpose: str) -> int:

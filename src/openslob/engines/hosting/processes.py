@@ -94,7 +94,17 @@ class ServerProcesses:
                 process.send_signal(number)
             except psutil.NoSuchProcess:
                 continue
-        return wait(lambda: not any(self._is_ours(process) for process in processes), seconds)
+        return wait(lambda: all(_has_ended(process) for process in processes), seconds)
+
+
+def _has_ended(process: psutil.Process) -> bool:
+    """Whether nothing of it is left: while its last threads end, a killed process still has its memory and files."""
+    try:
+        if not process.is_running():
+            return True
+        return process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1
+    except psutil.Error:
+        return True
 
 
 def wait(done: Callable[[], bool], seconds: float) -> bool:
