@@ -220,7 +220,7 @@ def test_huge_pages_are_taken_and_given_back(shared: ManagedServer):
 
 
 def test_data_and_programs_elsewhere(make_server: MakeServer, slob_home: Path):
-    place = slob_home / "disk"
+    place = slob_home / "disk-named"
     programs = find_installation(replace(registry.default_spec("x"), version="16")).bin
     server = make_server(name="away", data_dir=place, bin_dir=programs)
     assert server.status().spec.version == "16"
