@@ -110,6 +110,6 @@ def _update(rows):
 
 
 def start(make_server, version):
-    server = make_server(name=f"contract-mariadb{version}", engine="mariadb", cache_bytes=48 * MIB)
+    server = make_server(name="contract-mariadb", engine="mariadb", cache_bytes=48 * MIB)
     assert server.status().spec.version.startswith(version)
     return MariaSubject(server.status().url)

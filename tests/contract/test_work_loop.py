@@ -148,7 +148,7 @@ def chi_square(keys, bins):
 MOST_CHI_SQUARE = 46
 
 
-def updates_of(subject, watch, workload, *sizes, number=0, tag="t"):
+def updates_of(subject, watch, workload, *sizes, number=0, tag=None):
     with subject.session(workload, number, tag) as worked:
         watch.clear()
         worked.slices(*sizes)

@@ -43,7 +43,7 @@ class MysqlCounters:
             None,
         )
         candidates = [parts["userstat"] if self._has_userstat() else parts["table_io"]]
-        candidates += [parts["file_io"], parts["metrics"]]
+        candidates += [parts["file_io"], parts["metrics_mariadb"], parts["metrics_mysql"]]
         found = [parts["clock"], status, *(part for part in candidates if self._answers(part))]
         return "\nUNION ALL\n".join(part for part in found if part)
 

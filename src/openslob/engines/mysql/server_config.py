@@ -138,6 +138,7 @@ def _behaviour() -> list[Setting]:
 def _instruments() -> list[Setting]:
     """What the server observes of itself: waits for files, and nothing of what costs a little for each row."""
     return [
+        Setting("userstat", "ON", "rows by table and index"),
         Setting("performance_schema", "ON", "can be set at the start only"),
         Setting("performance_schema_consumer_events_waits_current", "ON", "what each session waits for"),
         Setting("performance_schema_consumer_statements_digest", "OFF"),

@@ -24,13 +24,18 @@ SELECT 'changes', table_name, rows_changed FROM information_schema.table_statist
 WHERE table_schema = %(database)s AND table_name REGEXP '^cf1_[1-9][0-9]*$'
 
 -- name: table_io
--- The same by performance_schema.
+-- The same by performance_schema, where it watches tables.
 SELECT 'visits', CONCAT(object_name, '.', index_name), count_fetch
 FROM performance_schema.table_io_waits_summary_by_index_usage
 WHERE object_schema = %(database)s AND object_name REGEXP '^cf1_[1-9][0-9]*$' AND index_name = 'custid'
+  AND EXISTS (SELECT 1 FROM performance_schema.setup_instruments
+              WHERE name = 'wait/io/table/sql/handler' AND enabled = 'YES')
 UNION ALL
 SELECT 'changes', object_name, SUM(count_update) FROM performance_schema.table_io_waits_summary_by_index_usage
-WHERE object_schema = %(database)s AND object_name REGEXP '^cf1_[1-9][0-9]*$' GROUP BY object_name
+WHERE object_schema = %(database)s AND object_name REGEXP '^cf1_[1-9][0-9]*$'
+  AND EXISTS (SELECT 1 FROM performance_schema.setup_instruments
+              WHERE name = 'wait/io/table/sql/handler' AND enabled = 'YES')
+GROUP BY object_name
 
 -- name: file_io
 -- Requests of all of the engine's files by kind; times in ps.
@@ -49,7 +54,11 @@ UNION ALL
 SELECT 'file', CONCAT(event_name, '.test_read_bytes'), sum_number_of_bytes_read
 FROM performance_schema.file_summary_by_instance WHERE file_name REGEXP CONCAT('/', %(database)s, '/cf[12]_[0-9]+[.]ibd$')
 
--- name: metrics
--- Of the counters that are off unless switched on.
+-- name: metrics_mariadb
+-- Of the counters that are off unless switched on: those that are on.
 SELECT 'metric', name, count FROM information_schema.innodb_metrics
-WHERE name IN ('log_checkpoints', 'index_page_splits')
+WHERE name IN ('log_checkpoints', 'index_page_splits') AND enabled = 1
+
+-- name: metrics_mysql
+SELECT 'metric', name, count FROM information_schema.innodb_metrics
+WHERE name IN ('log_checkpoints', 'index_page_splits') AND status = 'enabled'
