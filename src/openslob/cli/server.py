@@ -104,7 +104,7 @@ def list_servers(as_json: JSON = False) -> None:
         typer.echo(json.dumps([_as_json(one) for one in found], indent=1))
         return
     for one in found:
-        typer.echo(f"{one.spec.name:<16} {one.state:<8} {one.spec.version:<4} {_how(one.spec)}")
+        typer.echo(f"{one.spec.name:<16} {one.state:<8} {_product(one.spec):<17} {_how(one.spec)}")
 
 
 def register(app: typer.Typer) -> None:
@@ -138,8 +138,13 @@ def _changed(spec: ServerSpec, asked: Mapping[str, Any]) -> ServerSpec:
     return replace(spec, **given)
 
 
+def _product(spec: ServerSpec) -> str:
+    return f"{spec.engine} {spec.version}"
+
+
 def _how(spec: ServerSpec) -> str:
-    return f"{format_bytes(spec.cache_bytes)} cache, {spec.io} I/O, CPUs {spec.cpus or ALL_CPUS}"
+    blocks = f"{format_bytes(spec.block_size)} blocks, " if spec.block_size else ""
+    return f"{blocks}{format_bytes(spec.cache_bytes)} cache, {spec.io} I/O, CPUs {spec.cpus or ALL_CPUS}"
 
 
 def _as_json(status: ServerStatus) -> dict[str, object]:
@@ -155,7 +160,7 @@ def _show(status: ServerStatus, as_json: bool) -> None:
     spec = status.spec
     lines = {
         "server": f"{spec.name}, {status.state}" + (f", process {status.pid}" if status.pid else ""),
-        "version": spec.version + (f" from {spec.bin_dir}" if spec.bin_dir else ""),
+        "version": _product(spec) + (f" from {spec.bin_dir}" if spec.bin_dir else ""),
         "runs with": f"{_how(spec)}, {format_bytes(spec.log_bytes)} log, {spec.max_sessions} sessions",
         "url": status.url,
         "data": f"{status.data_directory}, {format_bytes(status.bytes_on_disk)} on disk",

@@ -18,7 +18,6 @@ from openslob.record.measurement import EngineDelta, ObjectIo
 Values = Mapping[str, float]
 
 _DATA_FILE = "file.wait/io/file/innodb/innodb_data_file"
-_LOG_FILE = "file.wait/io/file/innodb/innodb_log_file"
 _PICO = 1e-6
 # Where each product keeps its status as a table that can be part of a larger query.
 _STATUS_VIEWS = ("information_schema.global_status", "performance_schema.global_status")
@@ -137,9 +136,9 @@ def to_delta(change: Values) -> EngineDelta:
 
 
 def _by_object(change: Values, status: Values) -> dict[str, ObjectIo]:
-    reads = change.get(f"{_DATA_FILE}.test_reads")
-    tables = ObjectIo(None, reads, change.get(f"{_DATA_FILE}.test_read_bytes"), None, None)
-    log = ObjectIo(None, change.get(f"{_LOG_FILE}.reads"), None, status.get("INNODB_LOG_WRITES"), None)
+    reads, read_us = change.get("tables.reads"), _times(change.get("tables.read_ps"), _PICO)
+    tables = ObjectIo(None, reads, change.get("tables.read_bytes"), None, read_us)
+    log = ObjectIo(None, None, None, status.get("INNODB_LOG_WRITES"), None)
     return {"table and index": tables, "log": log}
 
 

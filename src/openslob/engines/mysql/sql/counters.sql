@@ -38,7 +38,7 @@ WHERE object_schema = %(database)s AND object_name REGEXP '^cf1_[1-9][0-9]*$'
 GROUP BY object_name
 
 -- name: file_io
--- Requests of all of the engine's files by kind; times in ps.
+-- Requests of all of the engine's files by kind, and of those of the test tables; times in ps.
 SELECT 'file', CONCAT(event_name, '.reads'), count_read FROM performance_schema.file_summary_by_event_name
 WHERE event_name LIKE 'wait/io/file/innodb/%%'
 UNION ALL
@@ -48,11 +48,17 @@ UNION ALL
 SELECT 'file', CONCAT(event_name, '.read_ps'), sum_timer_read FROM performance_schema.file_summary_by_event_name
 WHERE event_name LIKE 'wait/io/file/innodb/%%'
 UNION ALL
-SELECT 'file', CONCAT(event_name, '.test_reads'), count_read FROM performance_schema.file_summary_by_instance
+SELECT 'tables', 'reads', SUM(count_read) FROM performance_schema.file_summary_by_instance
 WHERE file_name REGEXP CONCAT('/', %(database)s, '/cf[12]_[0-9]+[.]ibd$')
+HAVING SUM(count_read) IS NOT NULL
 UNION ALL
-SELECT 'file', CONCAT(event_name, '.test_read_bytes'), sum_number_of_bytes_read
-FROM performance_schema.file_summary_by_instance WHERE file_name REGEXP CONCAT('/', %(database)s, '/cf[12]_[0-9]+[.]ibd$')
+SELECT 'tables', 'read_bytes', SUM(sum_number_of_bytes_read) FROM performance_schema.file_summary_by_instance
+WHERE file_name REGEXP CONCAT('/', %(database)s, '/cf[12]_[0-9]+[.]ibd$')
+HAVING SUM(count_read) IS NOT NULL
+UNION ALL
+SELECT 'tables', 'read_ps', SUM(sum_timer_read) FROM performance_schema.file_summary_by_instance
+WHERE file_name REGEXP CONCAT('/', %(database)s, '/cf[12]_[0-9]+[.]ibd$')
+HAVING SUM(count_read) IS NOT NULL
 
 -- name: metrics_mariadb
 -- Of the counters that are off unless switched on: those that are on.

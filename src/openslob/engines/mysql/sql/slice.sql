@@ -85,11 +85,14 @@ slice: BEGIN
     work: WHILE now_us < until_us AND op < op_limit DO
         IF interval_us > 0 THEN
             WHILE now_us < due_us DO
-                IF now_us >= until_us OR NOT IS_FREE_LOCK(stop_lock) THEN
+                IF NOT IS_FREE_LOCK(stop_lock) THEN
                     LEAVE work;
                 END IF;
-                DO SLEEP(LEAST(due_us - now_us, GREATEST(until_us - now_us, 0), longest_nap_us) / 1e6);
+                DO SLEEP(LEAST(due_us - now_us, until_us - now_us, longest_nap_us) / 1e6);
                 SET now_us = TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));
+                IF now_us >= until_us THEN
+                    LEAVE work;
+                END IF;
             END WHILE;
         END IF;
         IF special THEN
