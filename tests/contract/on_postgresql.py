@@ -123,7 +123,7 @@ def start(make_server, version):
     server = make_server(name=f"contract{version}", version=version, cache_bytes=32 * MIB, **given)
     subject = PostgresSubject(server.status().url)
     if int(version) < COUNTS_WRITES_SINCE:
-        subject.uncounted = frozenset({"write_requests", "write_bytes"})
+        subject.unknown = frozenset({"write_requests", "write_bytes"})
     return subject
 
 

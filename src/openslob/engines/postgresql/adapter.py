@@ -16,6 +16,7 @@ from psycopg.abc import PQGen
 
 from openslob.engines.base import (
     DataState,
+    Engine,
     Finding,
     Footprint,
     LoadResult,
@@ -63,7 +64,7 @@ class PatientConnection(psycopg.Connection[Any]):
         return super().wait(gen, max(interval, WAIT_INTERVAL_S), timeout)
 
 
-def connect(url: str) -> PostgresEngine:
+def connect(url: str) -> Engine:
     """The engine for a ``postgresql://`` URL; nothing is connected yet."""
     return PostgresEngine(url)
 

@@ -8,7 +8,8 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-from openslob.engines.base import DATA, READ_ONLY_FINDING, DataState, Finding, ServerFacts
+from openslob.engines import fitness
+from openslob.engines.base import READ_ONLY_FINDING, DataState, Finding, ServerFacts
 from openslob.engines.postgresql import private
 from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.pooling import REMEDY, Pooling, why_not
@@ -19,8 +20,6 @@ from openslob.workload import Workload
 PACKAGE = "openslob.engines.postgresql"
 OLDEST = 130000
 _CHECKPOINT_ROLE_SINCE = 150000
-# Beside the work loop's sessions: counters, waits, the lock, the stop signal, and one for questions.
-OWN_CONNECTIONS = 5
 
 
 def findings(
@@ -33,8 +32,8 @@ def findings(
     """All findings; the data are asked about once the rights are known, without which the server just refuses."""
     role = _role(connection, names)
     yield from _role_findings(role, names)
-    yield from _connections(workload, facts, role)
-    yield from _data(workload, facts, data_state())
+    yield from fitness.connections(workload, facts.free_connections, _raise_limit(role))
+    yield from fitness.data(workload, facts, data_state())
     yield from private.findings(connection, workload, facts.block_size)
     yield from _pooler(facts)
     yield from _settings(facts)
@@ -76,16 +75,16 @@ def _role_findings(role: dict[str, Any], names: Names) -> Iterator[Finding]:
         yield Finding("monitor", why, f"GRANT pg_monitor TO {role['name']}", False)
 
 
-def _connections(workload: Workload, facts: ServerFacts, role: dict[str, Any]) -> Iterator[Finding]:
-    needed = workload.total_sessions + OWN_CONNECTIONS
-    if needed <= facts.free_connections:
-        return
-    why = f"{workload.total_sessions} sessions need {needed} connections and {facts.free_connections} are free"
-    remedy = "raise max_connections or use fewer sessions"
-    for limit, whose in ((role["role_limit"], "ROLE {name}"), (role["database_limit"], "DATABASE {database}")):
-        if limit is not None and limit < needed:
-            remedy = f"ALTER {whose.format(**role)} CONNECTION LIMIT {needed}"
-    yield Finding("connections", why, remedy, True)
+def _raise_limit(role: dict[str, Any]) -> Callable[[int], str]:
+    """How to make room for so many connections, by what limits them."""
+
+    def remedy(needed: int) -> str:
+        for limit, whose in ((role["database_limit"], "DATABASE {database}"), (role["role_limit"], "ROLE {name}")):
+            if limit is not None and limit < needed:
+                return f"ALTER {whose.format(**role)} CONNECTION LIMIT {needed}"
+        return fitness.MORE_CONNECTIONS
+
+    return remedy
 
 
 def _pooler(facts: ServerFacts) -> Iterator[Finding]:
@@ -95,47 +94,6 @@ def _pooler(facts: ServerFacts) -> Iterator[Finding]:
     elif mode:
         why = "sessions go through a connection pooler: their number, a common start and a cancel are its matter"
         yield Finding("pooler", why, "connect to the server itself", False)
-
-
-def _data(workload: Workload, facts: ServerFacts, state: DataState | None) -> Iterator[Finding]:
-    if state is None:
-        yield Finding(DATA, "nothing is loaded", "run `slob load` first", True)
-        return
-    if not state.verified:
-        yield Finding(
-            DATA,
-            "the last load did not finish, or its tables have grown or shrunk since",
-            "run `slob load` again",
-            True,
-        )
-        return
-    wanted = workload.data(facts.block_size)
-    for what, asked, there in (
-        ("SCHEMAS", wanted.schemas, state.spec.schemas),
-        ("SCALE", wanted.scale_blocks, state.spec.scale_blocks),
-        ("SCAN_TABLE_SZ", wanted.scan_blocks if workload.scan_pct else 0, state.spec.scan_blocks),
-    ):
-        if asked > there:
-            why = f"{what} asks for {asked:,} and {there:,} are loaded"
-            yield Finding(DATA, why, "run `slob load` with the same parameters, or ask for less", True)
-    if wanted.obfuscate != state.spec.obfuscate:
-        fill = "incompressible" if state.spec.obfuscate else "constant"
-        why = f"the loaded data are {fill}, OBFUSCATE_COLUMNS asks otherwise"
-        yield Finding("fill", why, "load again", False, spoils=True)
-    yield from _range(workload, wanted.scale_blocks, facts.block_size)
-
-
-def _range(workload: Workload, scale: int, block_size: int) -> Iterator[Finding]:
-    largest = max(workload.work_unit, workload.rows_per_update)
-    if largest > scale:
-        yield Finding("work unit", f"WORK_UNIT {largest} is more than SCALE {scale}", "lower it, or load more", True)
-    if not workload.do_hotspot:
-        return
-    first = int(workload.hotspot_offset_mb * 1024**2) // block_size
-    keys = int(workload.hotspot_mb * 1024**2) // block_size
-    if first + keys > scale or keys < largest:
-        why = f"the hot spot (blocks {first} to {first + keys}) does not fit SCALE {scale} and WORK_UNIT {largest}"
-        yield Finding("hot spot", why, "change HOTSPOT_MB or HOTSPOT_OFFSET_MB", True)
 
 
 # Setting, value, what it does, what to do, whether it makes another thing of what is measured.

@@ -18,7 +18,8 @@ from openslob.engines.base import Finding, SessionPlan
 from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.space import index_bytes, is_local, visible
 from openslob.engines.postgresql.tables import Connection, fill, statement, table_cf1, table_cf2
-from openslob.engines.postgresql.verify import checks_of, require
+from openslob.engines.postgresql.verify import checks_of
+from openslob.engines.verification import require
 from openslob.errors import SlobError
 from openslob.units import format_bytes
 from openslob.workload import BlockPath, Workload
