@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from openslob.analyze.verdicts import ON_DEMAND, VERDICTS
+from openslob.analyze.verdicts import VERDICTS
 from openslob.cli import app
 from openslob.engines import base
 from openslob.metrics import METRICS
@@ -115,7 +115,7 @@ def test_every_verdict_is_explained_and_no_other():
     page = DOCS / "reading-a-result.md"
     section = page.read_text(encoding="utf-8").partition("| verdict |")[2].partition("\n\n")[0]
     explained = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
-    assert explained == [verdict.__name__ for verdict in (*VERDICTS, *ON_DEMAND)]
+    assert explained == [verdict.__name__ for verdict in VERDICTS]
 
 
 def test_every_mode_is_explained():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 from pathlib import Path
@@ -171,8 +172,8 @@ def test_a_slice_s_due_time_is_in_the_raw_file(tmp_path: Path) -> None:
         rows = {"rows_read": 0, "rows_updated": 0, "rows_scanned": 0, "latency": {}, "first_op_ns": None}
         raw.slice(0, 0, start_ns=START_NS, end_ns=START_NS + 1, due_ns=START_NS + 5, **rows)
         raw.slice(1, 0, start_ns=START_NS, end_ns=START_NS + 1, **rows)
-    lines = (tmp_path / "slices.csv").read_text(encoding="utf-8").splitlines()
-    assert [line.rpartition(",")[2] for line in lines] == ["due_ns", str(START_NS + 5), ""]
+    with (tmp_path / "slices.csv").open(encoding="utf-8", newline="") as file:
+        assert [row["due_ns"] for row in csv.DictReader(file)] == [str(START_NS + 5), ""]
 
 
 def test_the_live_line_holds_the_rate_against_what_is_asked() -> None:

@@ -19,11 +19,12 @@ from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
 from openslob.record.store import RunFolder, record_id
 from openslob.run.crew import Crew, ignore
+from openslob.run.edges import Edges, counted_between
 from openslob.run.interrupt import Interrupt
 from openslob.run.observer import Observer, Progress, ProgressSink
 from openslob.run.plan import Phase, session_plans
 from openslob.run.preflight import CACHEABLE, active_bytes, findings
-from openslob.run.samplers import Reading, Samplers
+from openslob.run.samplers import Samplers
 from openslob.run.steady import SteadyWatch
 from openslob.sample.environment import environment
 from openslob.sample.os_reader import difference
@@ -226,11 +227,11 @@ class _Run:
         plans: Sequence[SessionPlan],
         begin_ns: int,
         offset_ns: int,
-    ) -> _Edges:
+    ) -> Edges:
         load = self._workload
         end_ns = self._end_ns(begin_ns)
         observer = Observer(plans, begin_ns, load.run_time, folder.raw, samplers.engine_delta, self._show)
-        edges = _Edges(observer)
+        edges = Edges(observer)
 
         def read_before() -> None:
             samplers.get_ready()
@@ -252,7 +253,7 @@ class _Run:
         observer.finish()
         return edges
 
-    def _measurement(self, edges: _Edges, crew: Crew, samplers: Samplers, blocks_before: int) -> Measurement:
+    def _measurement(self, edges: Edges, crew: Crew, samplers: Samplers, blocks_before: int) -> Measurement:
         errors = [*crew.errors, *edges.errors]
         if crew.cut_short:
             self._notes.append(f"{crew.cut_short} sessions were cancelled in mid-slice: its operations are not counted")
@@ -260,7 +261,7 @@ class _Run:
         before, after = edges.before, edges.after
         if before is None or tally.load_begin_ns is None:
             raise SlobError(errors[0] if errors else "the window ended before any operation was done")
-        counted, counter_seconds = _counted(samplers, before, after, tally.load_begin_ns)
+        counted, counter_seconds = counted_between(samplers, before, after, tally.load_begin_ns)
         host = difference(before.os, (after or edges.last(before)).os)
         self._environment["host_cpu_s"] = dict(host.cpu or {})
         return Measurement(
@@ -359,44 +360,3 @@ class _Run:
         elif measurement.interrupted:
             status = Status.INTERRUPTED
         return assemble(measurement, **self._identity(status))
-
-
-def _counted(
-    samplers: Samplers, before: Reading, after: Reading | None, load_begin_ns: int
-) -> tuple[EngineDelta, float]:
-    """What the engine counted of the load, and in how many seconds; nothing in none if its counters don't frame it."""
-    if after is None:
-        return EngineDelta(unknown={"*": "the server's counters could not be read at the end of the window"}), 0.0
-    if before.counters.server_ns > load_begin_ns:
-        why = "the server's counters were first read after the load had begun: the host was too busy"
-        return EngineDelta(unknown={"*": why}), 0.0
-    seconds = (after.counters.server_ns - before.counters.server_ns) / NANOS
-    return samplers.engine_delta(before, after), seconds
-
-
-class _Edges:
-    """Readings at the window's edges, and what went wrong on the way between them."""
-
-    def __init__(self, observer: Observer) -> None:
-        self.observer = observer
-        self.before: Reading | None = None
-        self.after: Reading | None = None
-        self.errors: list[str] = []
-
-    def read_end(self, samplers: Samplers) -> None:
-        """The closing edge, as soon as the last session is done and the connections are free."""
-        self.errors.extend(samplers.stop())
-        try:
-            self.after = samplers.closing_edge()
-            self.observer.reading(self.after)
-        except SlobError as error:
-            self.lose(str(error))
-
-    def lose(self, why: str) -> None:
-        """Remember what went wrong, once."""
-        if why not in self.errors:
-            self.errors.append(why)
-
-    def last(self, default: Reading) -> Reading:
-        """The last reading that came through, when the closing edge did not."""
-        return self.observer.last_reading or default

@@ -23,6 +23,8 @@ from openslob.units import MIB
 ENGINE = "mariadb"
 # Recovery after a crash may have to apply all of the log.
 _START_TIMEOUT_S = 300.0
+# A server that does not greet within this time hangs.
+_ANSWER_TIMEOUT_S = 10
 # An empty server takes 80 MB with blocks of 64 KB, less with smaller ones.
 _EMPTY_BYTES = 100 * MIB
 # Log buffers (2 × 16 MB), the system tables' cache, and the cache's last extent of 8 MB take huge pages as well.
@@ -83,8 +85,11 @@ class MariaServer(HostedServer[Installation]):
         """Whether it runs and lets us in, or would if it had a connection left."""
         if self.processes.main_pid() is None:
             return False
+        socket, patience = str(self.layout.socket), _ANSWER_TIMEOUT_S
         try:
-            pymysql.connect(unix_socket=str(self.layout.socket), user=current_user()).close()
+            pymysql.connect(
+                unix_socket=socket, user=current_user(), connect_timeout=patience, read_timeout=patience
+            ).close()
         except pymysql.Error as error:
             return bool(error.args[0] == ER.CON_COUNT_ERROR)
         return True

@@ -1,0 +1,50 @@
+"""The edges of the window: the counters' readings there, and what the engine counted between them."""
+
+from __future__ import annotations
+
+from openslob.errors import SlobError
+from openslob.record.measurement import EngineDelta
+from openslob.run.observer import Observer
+from openslob.run.samplers import Reading, Samplers
+from openslob.units import NANOS
+
+
+def counted_between(
+    samplers: Samplers, before: Reading, after: Reading | None, load_begin_ns: int
+) -> tuple[EngineDelta, float]:
+    """What the engine counted of the load, and in how many seconds; nothing in none if its counters don't frame it."""
+    if after is None:
+        return EngineDelta(unknown={"*": "the server's counters could not be read at the end of the window"}), 0.0
+    if before.counters.server_ns > load_begin_ns:
+        why = "the server's counters were first read after the load had begun: the host was too busy"
+        return EngineDelta(unknown={"*": why}), 0.0
+    seconds = (after.counters.server_ns - before.counters.server_ns) / NANOS
+    return samplers.engine_delta(before, after), seconds
+
+
+class Edges:
+    """Readings at the window's edges, and what went wrong on the way between them."""
+
+    def __init__(self, observer: Observer) -> None:
+        self.observer = observer
+        self.before: Reading | None = None
+        self.after: Reading | None = None
+        self.errors: list[str] = []
+
+    def read_end(self, samplers: Samplers) -> None:
+        """The closing edge, as soon as the last session is done and the connections are free."""
+        self.errors.extend(samplers.stop())
+        try:
+            self.after = samplers.closing_edge()
+            self.observer.reading(self.after)
+        except SlobError as error:
+            self.lose(str(error))
+
+    def lose(self, why: str) -> None:
+        """Remember what went wrong, once."""
+        if why not in self.errors:
+            self.errors.append(why)
+
+    def last(self, default: Reading) -> Reading:
+        """The last reading that came through, when the closing edge did not."""
+        return self.observer.last_reading or default
