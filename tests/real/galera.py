@@ -1,9 +1,9 @@
 """A Galera cluster on this host for tests: nodes on loopback, run by the servers' unprivileged account, stopped by pid.
 
 One node is made and shut down cleanly, and its data directory copied for the others, so that all have the same state
-(``grastate.dat`` names it). Each also gets the view of a cluster of all of them that was cut off (``gvwstate.dat``), which
-they take up again as soon as all are there: no node joins later than the others, so that no state is transferred and no
-scripts for that are needed. By hand::
+(``grastate.dat`` names it). Each also gets the view of a cluster of all of them that was cut off (``gvwstate.dat``),
+which they take up again as soon as all are there: no node joins later than the others, so that no state is transferred
+and no scripts for that are needed. By hand::
 
     python tests/real/galera.py 3      # prints the nodes' URLs, runs until Ctrl-C
 """
@@ -210,5 +210,6 @@ def _as(account: Account) -> dict[str, object]:
 
 if __name__ == "__main__":
     with galera(int(sys.argv[1]) if len(sys.argv) > 1 else 3) as running:
-        print("\n".join(node.url for node in running), flush=True)
+        sys.stdout.write("".join(f"{node.url}\n" for node in running))
+        sys.stdout.flush()
         signal.sigwait({signal.SIGINT, signal.SIGTERM})
