@@ -14,6 +14,8 @@ import pytest
 
 from openslob.engines import registry
 from openslob.engines.base import ManagedServer
+from openslob.engines.mysql.binaries import find_installation
+from openslob.errors import SlobError
 from openslob.units import MIB
 
 MakeServer = Callable[..., ManagedServer]
@@ -49,12 +51,17 @@ def _destroy_all() -> None:
 def make_server(slob_home: Path) -> MakeServer:
     """Makes and starts a server: ``make_server(name=..., io=..., cache_bytes=..., ...)``; destroyed at the end.
 
-    It costs little: 16 MB of cache, 256 MB of WAL unless given. ``started=False`` leaves it to be made.
+    It costs little: 16 MB of cache, 256 MB of log unless given. ``started=False`` leaves it to be made;
+    ``engine="mariadb"`` takes another engine's and skips the test where its programs are absent.
     """
     made = iter(range(1, 1000))
 
-    def make(name: str | None = None, started: bool = True, **overrides: Any) -> ManagedServer:
-        spec = registry.default_spec(name or f"t{next(made)}")
+    def make(
+        name: str | None = None, started: bool = True, engine: str = registry.DEFAULT_ENGINE, **overrides: Any
+    ) -> ManagedServer:
+        if engine == "mariadb":
+            need_mariadb()
+        spec = registry.default_spec(name or f"t{next(made)}", engine)
         values = {"cache_bytes": 16 * MIB, "log_bytes": 256 * MIB, **overrides}
         server = registry.managed(replace(spec, **values))
         if started:
@@ -62,6 +69,14 @@ def make_server(slob_home: Path) -> MakeServer:
         return server
 
     return make
+
+
+def need_mariadb() -> None:
+    """Skip the test where no MariaDB server is installed."""
+    try:
+        find_installation(None)
+    except SlobError as missing:
+        pytest.skip(str(missing))
 
 
 @pytest.fixture(scope="session")
@@ -74,3 +89,9 @@ def pg_server(make_server: MakeServer) -> ManagedServer:
 def pg_buffered(make_server: MakeServer) -> ManagedServer:
     """PostgreSQL 18 with buffered I/O and a small cache, running."""
     return make_server(name="buffered", io="buffered")
+
+
+@pytest.fixture(scope="session")
+def maria_server(make_server: MakeServer) -> ManagedServer:
+    """MariaDB with direct I/O, 16 KB blocks and a small cache, running; its URL is ``maria_server.status().url``."""
+    return make_server(name="maria", engine="mariadb")

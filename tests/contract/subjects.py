@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import count
 
 from openslob.engines.base import Engine, LoadResult, Session, SessionPlan, SliceOrder, SliceResult
 from openslob.record.measurement import EngineDelta
@@ -22,11 +23,13 @@ SCHEMAS = 2
 SPEC = DataSpec(schemas=SCHEMAS, scale_blocks=SCALE, scan_blocks=SCAN_ROWS, obfuscate=False)
 COLUMNS = tuple(f"c{number}" for number in range(2, 21))
 NEVER_NS = 2**61
+_RUNS = count()
 
 # Name -> module with `start(make_server, version) -> Subject`, and the version.
 SUBJECTS = {
     "postgresql-18": ("on_postgresql", "18"),
     "postgresql-16": ("on_postgresql", "16"),
+    "mariadb-10.11": ("on_mariadb", "10.11"),
 }
 
 
@@ -42,9 +45,14 @@ class Update:
 
 
 class Subject(ABC):
-    """A server with `SPEC` loaded."""
+    """A server with `SPEC` loaded.
+
+    ``unknown`` are figures that its product does not count; ``objects`` are those that it tells the I/O of.
+    """
 
     engine: Engine
+    unknown: frozenset[str] = frozenset()
+    objects: frozenset[str] = frozenset({"table", "index", "log"})
 
     def load(self) -> LoadResult:
         """Load what all tests expect, or find it there."""
@@ -55,12 +63,12 @@ class Subject(ABC):
         given = {"work_unit": 1, "commit_mode": "nowait", "warmup": 0, **parameters}
         return Workload(schemas=SCHEMAS, **{"scale": str(SCALE), "scan_table_sz": str(SCAN_ROWS), **given})
 
-    def plan(self, workload: Workload, number: int = 0, tag: str = "t") -> SessionPlan:
-        """Session ``number``'s part."""
-        return session_plans(workload, self.engine.facts().block_size, tag)[number]
+    def plan(self, workload: Workload, number: int = 0, tag: str | None = None) -> SessionPlan:
+        """Session ``number``'s part, of a run of its own unless tagged: what it writes was never there."""
+        return session_plans(workload, self.engine.facts().block_size, tag or f"t{next(_RUNS)}")[number]
 
     @contextmanager
-    def session(self, workload: Workload, number: int = 0, tag: str = "t") -> Iterator[Worked]:
+    def session(self, workload: Workload, number: int = 0, tag: str | None = None) -> Iterator[Worked]:
         """A session that is ready to work."""
         self.engine.install(workload)
         session = self.engine.open_session(self.plan(workload, number, tag))

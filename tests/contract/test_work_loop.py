@@ -92,7 +92,8 @@ def test_cached_blocks_are_logical_reads_only(subject, update_pct):
         delta = subject.counted(lambda: worked.slices(20))
     assert delta.rows_read == 20 * SCALE // 2
     assert delta.read_requests == 0
-    assert delta.by_object["table"].hits >= delta.rows_read
+    if "table" in subject.objects:
+        assert delta.by_object["table"].hits >= delta.rows_read
 
 
 # --- latency
@@ -147,7 +148,7 @@ def chi_square(keys, bins):
 MOST_CHI_SQUARE = 46
 
 
-def updates_of(subject, watch, workload, *sizes, number=0, tag="t"):
+def updates_of(subject, watch, workload, *sizes, number=0, tag=None):
     with subject.session(workload, number, tag) as worked:
         watch.clear()
         worked.slices(*sizes)

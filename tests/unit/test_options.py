@@ -105,6 +105,33 @@ def test_a_password_can_be_asked_for():
     assert "p@ss" not in result.output
 
 
+@pytest.mark.parametrize(
+    ("words", "target"),
+    [
+        ([], "embedded"),
+        (["--engine", "postgresql"], "embedded"),
+        (["--engine", "mariadb"], "embedded-mariadb"),
+        (["--engine", "mariadb", "--target", "embedded-mariadb"], "embedded-mariadb"),
+    ],
+)
+def test_an_engine_means_its_embedded_server(words, target):
+    call("drop", *words)
+    assert SEEN[0].reveal() == target
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--engine", "mariadb", "--target", "big"], "but the target is big; give one of them"),
+        (["--engine", "sybase"], "no server of 'sybase' can be managed; known are mariadb, postgresql"),
+    ],
+)
+def test_an_engine_that_can_not_be_meant(words, why):
+    result = CliRunner().invoke(APP, ["drop", *words])
+    assert isinstance(result.exception, UsageError)
+    assert why in str(result.exception)
+
+
 def test_a_command_may_not_take_a_parameters_name():
     def clash(resolved: Resolved, seed: int = 1) -> None: ...
 

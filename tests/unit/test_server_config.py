@@ -18,21 +18,22 @@ from openslob.engines.base import ServerSpec
 from openslob.engines.hosting import account, home
 from openslob.engines.hosting.cpus import check_cpus, confined, parse_cpus
 from openslob.engines.hosting.huge_pages import parse_meminfo
+from openslob.engines.hosting.layout import Layout, check_socket_path
 from openslob.engines.postgresql.binaries import find_installation, major
 from openslob.engines.postgresql.server import default_spec
 from openslob.engines.postgresql.server_config import (
-    Layout,
-    check_socket_path,
+    SOCKET,
     check_spec,
     config_text,
     ident_text,
     last_complaint,
     settings,
+    url,
 )
 from openslob.errors import SlobError, UsageError
 from openslob.units import MIB
 
-LAYOUT = Layout(Path("/srv/x"), Path("/data/x"))
+LAYOUT = Layout(Path("/srv/x"), Path("/data/x"), SOCKET)
 
 
 def as_values(spec: ServerSpec, bulk: bool = False) -> dict[str, str]:
@@ -85,7 +86,7 @@ def test_the_file_tells_apart_everything_that_needs_a_restart(spec: ServerSpec):
 
 
 def test_quotes_in_a_path_are_doubled(spec: ServerSpec):
-    text = config_text(spec, Layout(Path("/it's"), Path("/d")), Path("/pg/bin"), bulk=False)
+    text = config_text(spec, Layout(Path("/it's"), Path("/d"), SOCKET), Path("/pg/bin"), bulk=False)
     assert "hba_file = '/it''s/pg_hba.conf'" in text
 
 
@@ -113,13 +114,13 @@ def test_the_defaults_are_fine(spec: ServerSpec):
 
 
 def test_socket_path_limit():
-    check_socket_path(Layout(Path("/" + "x" * 88), Path("/d")))
+    check_socket_path(Layout(Path("/" + "x" * 88), Path("/d"), SOCKET))
     with pytest.raises(UsageError, match=r"108 bytes and 107 are allowed; set OPENSLOB_HOME .*--data-dir"):
-        check_socket_path(Layout(Path("/" + "x" * 89), Path("/d")))
+        check_socket_path(Layout(Path("/" + "x" * 89), Path("/d"), SOCKET))
 
 
 def test_url_quotes_its_socket_directory():
-    assert "host=/a%20b%26c/run&" in Layout(Path("/a b&c"), Path("/d")).url
+    assert "host=/a%20b%26c/run&" in url(Layout(Path("/a b&c"), Path("/d"), SOCKET))
 
 
 def test_only_the_named_users_are_mapped():
@@ -253,12 +254,12 @@ def test_state_survives_writing_and_reading(monkeypatch: pytest.MonkeyPatch, tmp
     server = home.ServerHome("x")
     assert server.read() is None
     with server.locked("testing"):
-        server.write("some", spec, extra=7)
+        server.write(spec, extra=7)
         first = server.read()
-        server.write("some", spec)
+        server.write(spec)
     state = server.read()
     assert state and first
-    assert (home.spec_from(state["spec"]), state["extra"]) == (spec, 7)
+    assert (home.spec_from(state), state["extra"]) == (spec, 7)
     assert state["made_at"] == first["made_at"]
     assert home.names() == ["x"]
 
@@ -320,7 +321,7 @@ def test_the_last_server_takes_along_what_they_shared(
     first, last = home.ServerHome("first"), home.ServerHome("last")
     for server in (first, last):
         with server.locked("testing"):
-            server.write("some", spec)
+            server.write(spec)
     (home.home() / "bin" / "18").mkdir(parents=True)
     first.remove()
     assert names_in(home.home()) == ["bin", "servers"]

@@ -97,7 +97,12 @@ class Server:
     def start(self):
         self.log.append(("start", self.spec))
         self.known[self.name] = self
+        self.state = "running"
         return self
+
+    def stop(self):
+        self.log.append(("stop", self.spec))
+        self.state = "stopped"
 
     def destroy(self):
         self.log.append(("destroy", self.spec))
@@ -107,15 +112,24 @@ class Server:
         return self
 
     url = "postgresql://nowhere/x"
+    state = "stopped"
 
 
 @pytest.fixture
-def servers(monkeypatch):
+def no_servers(monkeypatch):
+    """None is there; those that are made only say so."""
     Server.log, Server.known = [], {}
-    monkeypatch.setattr(registry, "managed", lambda spec, engine: Server(spec))
+    monkeypatch.setattr(registry, "managed", Server)
     monkeypatch.setattr(registry, "find", Server.known.get)
-    monkeypatch.setattr(registry, "engine_of", lambda name: registry.DEFAULT_ENGINE)
     return Server
+
+
+@pytest.fixture
+def servers(no_servers):
+    """The embedded one is there and runs."""
+    Server(registry.default_spec("embedded")).start()
+    no_servers.log.clear()
+    return no_servers
 
 
 def place(servers_asked, **base):
@@ -146,25 +160,70 @@ def test_what_it_cannot_change_takes_a_server_of_its_own_that_goes_when_it_is_do
     where.close(finished=True)
     (own,) = {spec.name for _, spec in servers.log} - {"embedded"}
     assert [(what, spec.name, spec.version, spec.io) for what, spec in servers.log] == [
+        ("stop", "embedded", "18", "direct"),
         *(("start", own, "16", "direct"), ("start", own, "16", "buffered"), ("destroy", own, "16", "buffered")),
         *(("start", "embedded", "18", "direct"), ("start", "embedded", "18", "buffered")),
         ("start", "embedded", "18", "direct"),
     ]
-    assert servers.log[0][1].data_dir == Path(tmp_path / f"data-{own}")
+    assert servers.log[1][1].data_dir == Path(tmp_path / f"data-{own}")
 
 
 def test_a_server_of_its_own_stays_for_a_sweep_that_shall_go_on_and_is_found_again(servers):
     where, settings = place({"version": ("16",)})
     where.at(settings[0])
     where.close(finished=False)
-    (own,) = servers.known
+    (own,) = set(servers.known) - {"embedded"}
     again, _ = place({"version": ("16",)})
     again.at(settings[0])
     again.close(finished=True)
-    assert [(what, spec.name) for what, spec in servers.log] == [("start", own), ("start", own), ("destroy", own)]
+    assert [(what, spec.name) for what, spec in servers.log] == [
+        *(("stop", "embedded"), ("start", own), ("start", "embedded")),
+        *(("stop", "embedded"), ("start", own), ("destroy", own), ("start", "embedded")),
+    ]
 
 
 def test_another_version_does_not_take_the_programs_of_the_first(servers):
     where, settings = place({"version": ("16", "18")}, bin_dir="/opt/18/bin")
     where.at(settings[0])
-    assert servers.log[0][1].bin_dir is None
+    assert servers.known[where.at(settings[0])[1].name].spec.bin_dir is None
+
+
+def test_a_target_that_is_not_there_is_not_made_for_some_of_the_values(no_servers):
+    where, settings = place({"version": ("16", "18")})
+    for each in settings:
+        where.at(each)
+    where.close(finished=True)
+    first, second = dict.fromkeys(spec.name for _, spec in no_servers.log)
+    assert [(what, spec.name, spec.version) for what, spec in no_servers.log] == [
+        *(("start", first, "16"), ("destroy", first, "16"), ("start", second, "18"), ("destroy", second, "18"))
+    ]
+    assert "embedded" not in (first, second)
+
+
+def test_block_sizes_of_another_engine_each_on_a_server_of_its_own(no_servers):
+    sizes = (4096, 8192, 16384)
+    record = new_sweep("x", "embedded-mariadb", resolve_grid({}, None, HERE), {"block_size": sizes})
+    where = Place("embedded-mariadb", record, lambda _: None)
+    for point in record.points:
+        where.at(point.server)
+    where.close(finished=True)
+    started = [spec for what, spec in no_servers.log if what == "start"]
+    assert [(spec.engine, spec.block_size) for spec in started] == [("mariadb", size) for size in sizes]
+    assert no_servers.known == {}
+
+
+def test_data_in_blocks_are_not_equal_at_several_block_sizes(no_servers):
+    asked = {"block_size": (4096, 8192)}
+    in_blocks = new_sweep("x", "embedded-mariadb", resolve_grid({"scale": ["10000"]}, None, HERE), asked)
+    assert any("a size such as 1G keeps them equal" in note for note in in_blocks.notes)
+    in_bytes = new_sweep("x", "embedded-mariadb", resolve_grid({"scale": ["64M"]}, None, HERE), asked)
+    assert not any("keeps them equal" in note for note in in_bytes.notes)
+
+
+def test_a_record_from_before_engines_could_be_chosen(servers):
+    where, settings = place({"cpus": ("0",)})
+    where.at(settings[0])
+    record = new_sweep("x", "embedded", resolve_grid({}, None, HERE), {"cpus": ("0",)})
+    old = record.model_copy(update={"server": {k: v for k, v in record.server.items() if k != "engine"}})
+    Place("embedded", old, lambda _: None).at(old.points[0].server)
+    assert servers.log[-1][1].engine == registry.DEFAULT_ENGINE

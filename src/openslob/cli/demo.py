@@ -27,10 +27,16 @@ from openslob.run import loading, runner
 from openslob.run.interrupt import Interrupt
 from openslob.sweep import demo as plan
 
+ENGINE = Annotated[str, typer.Option(help=f"Which database: {' or '.join(registry.managed_engines())}.")]
 KEEP = Annotated[bool, typer.Option("--keep", help="Leave the server running, with its data.")]
 
 
-def demo(results: RESULTS = Path("results"), keep: KEEP = False, json: JSON = False) -> None:
+def demo(
+    engine: ENGINE = registry.DEFAULT_ENGINE,
+    results: RESULTS = Path("results"),
+    keep: KEEP = False,
+    json: JSON = False,
+) -> None:
     """Show what this host can do: a server of its own, load, cached and physical runs, result; two minutes.
 
     Example: slob demo
@@ -39,17 +45,17 @@ def demo(results: RESULTS = Path("results"), keep: KEEP = False, json: JSON = Fa
         size = plan.sizes(
             shutil.disk_usage(existing_parent(registry.servers_place())).free, psutil.virtual_memory().total
         )
-        with served(size, keep) as (engine, server):
-            load(engine, server, size, interrupt)
-            records = [measure(engine, each, results, interrupt) for each in plan.runs(size, os.cpu_count() or 1)]
+        with served(engine, size, keep) as (target, server):
+            load(target, server, size, interrupt)
+            records = [measure(target, each, results, interrupt) for each in plan.runs(size, os.cpu_count() or 1)]
     print(series_json(records) if json else render_series(records) + next_steps(results, keep), end="")
 
 
 @contextmanager
-def served(size: plan.Sizes, keep: bool) -> Iterator[tuple[Engine, ManagedServer]]:
+def served(engine: str, size: plan.Sizes, keep: bool) -> Iterator[tuple[Engine, ManagedServer]]:
     """The demonstration's server for the block: made or found, and stopped and removed afterwards."""
     tell(f"starting a server with {size.cache // 2**20} MB of cache and direct I/O")
-    spec = replace(registry.default_spec(plan.SERVER), cache_bytes=size.cache)
+    spec = replace(registry.default_spec(plan.SERVER, engine), cache_bytes=size.cache)
     server = registry.managed(spec)
     with registry.claim(plan.SERVER):
         try:

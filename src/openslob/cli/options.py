@@ -28,6 +28,8 @@ import typer
 
 from openslob.config.parameters import Parameter, parameters, shown
 from openslob.config.resolve import resolve
+from openslob.engines import registry
+from openslob.errors import UsageError
 from openslob.secrets import Target
 from openslob.sweep.place import SERVER_PARAMETERS, ServerParameter
 from openslob.workload import Workload
@@ -40,6 +42,13 @@ TARGET = Annotated[
         "--target", envvar="SLOB_TARGET", metavar="URL|NAME[,…]", show_default=True,
         help="The server to measure: a URL, or the name of a managed server; several: the instances of one cluster.",
         rich_help_panel="Target",
+    ),
+]  # fmt: skip
+ENGINE = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ENGINE", rich_help_panel="Target",
+        help=f"Instead of a target: the embedded server of {' or '.join(registry.managed_engines())}.",
     ),
 ]  # fmt: skip
 ASK_PASSWORD = Annotated[
@@ -68,12 +77,13 @@ class Resolved:
 def with_workload(command: Command) -> Command:
     """Give ``command`` all flags of a workload and its target; it receives them as ``resolved: Resolved``."""
 
-    def called(target: str, ask_password: bool, config: Path | None, **given: Any) -> None:  # noqa: ANN401
+    def called(config: Path | None, **given: Any) -> None:  # noqa: ANN401
+        target = _target(given)
         flags, own = _parted(given)
         found = resolve(flags, config, os.environ)
         for notice in found.notices:
             typer.echo(f"slob: {notice}", err=True)
-        command(resolved=Resolved(found.workload, found.sources, found.notices, _target(target, ask_password)), **own)
+        command(resolved=Resolved(found.workload, found.sources, found.notices, target), **own)
 
     return _presented(called, command, "resolved", _workload_options())
 
@@ -91,10 +101,11 @@ class Several:
 def with_several(command: Command) -> Command:
     """Like `with_workload`, but nothing is resolved yet: the command receives ``several: Several``."""
 
-    def called(target: str, ask_password: bool, config: Path | None, **given: Any) -> None:  # noqa: ANN401
+    def called(config: Path | None, **given: Any) -> None:  # noqa: ANN401
+        target = _target(given)
         texts, rest = _parted(given)
         servers = {name: text for name in SERVER_PARAMETERS if (text := rest.pop(name))}
-        command(several=Several(texts, servers, config, _target(target, ask_password)), **rest)
+        command(several=Several(texts, servers, config, target), **rest)
 
     servers = [_option(one.name, _server_flag(one), None) for one in SERVER_PARAMETERS.values()]
     return _presented(called, command, "several", [*servers, *_workload_options()])
@@ -103,8 +114,8 @@ def with_several(command: Command) -> Command:
 def with_target(command: Command) -> Command:
     """Give ``command`` the flags of a target; it receives it as ``target: Target``."""
 
-    def called(target: str, ask_password: bool, **own: Any) -> None:  # noqa: ANN401
-        command(target=_target(target, ask_password), **own)
+    def called(**own: Any) -> None:  # noqa: ANN401
+        command(target=_target(own), **own)
 
     return _presented(called, command, "target", [])
 
@@ -119,17 +130,31 @@ def _workload_options() -> list[inspect.Parameter]:
     return [_option("config", CONFIG, None), *(_option(one.name, _flag(one), None) for one in parameters().values())]
 
 
-def _target(text: str, ask_password: bool) -> Target:
-    target = Target.parse(text)
+def _target(given: dict[str, Any]) -> Target:
+    """The target by its options, which are taken out of ``given``."""
+    text, engine, ask_password = (given.pop(name) for name in ("target", "engine", "ask_password"))
+    target = Target.parse(_embedded(text, engine) if engine else text)
     if target.has_password and os.environ.get("SLOB_TARGET") != text:
         typer.echo("slob: the password in --target can be seen in the list of processes; see --ask-password", err=True)
     return target.with_password(typer.prompt("Password", hide_input=True, err=True)) if ask_password else target
 
 
+def _embedded(target: str, engine: str) -> str:
+    """The name of the engine's own embedded server. UsageError when another target is named as well."""
+    name = registry.embedded(engine)
+    if target not in (registry.EMBEDDED, name):
+        raise UsageError(f"--engine {engine} means the server {name}, but the target is {target}", "give one of them")
+    return name
+
+
 def _presented(called: Command, command: Command, replaced: str, options: list[inspect.Parameter]) -> Command:
     """``called`` with ``command``'s name and help, and its signature with ``replaced`` expanded into the options."""
     own = [one for one in inspect.signature(command, eval_str=True).parameters.values() if one.name != replaced]
-    target = [_option("target", TARGET, "embedded"), _option("ask_password", ASK_PASSWORD, False)]
+    target = [
+        _option("target", TARGET, registry.EMBEDDED),
+        _option("engine", ENGINE, None),
+        _option("ask_password", ASK_PASSWORD, False),
+    ]
     signature = inspect.Signature(
         [*(one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own), *target, *options]
     )

@@ -32,7 +32,9 @@ def _size(flag: str) -> Callable[[str], int]:
 
 NAME = Annotated[str, typer.Argument(metavar="[NAME]", help="Which server.")]
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-ENGINE = Annotated[str, typer.Option(help="Which database.")]
+ENGINE = Annotated[
+    str | None, typer.Option(help=f"Which database: {' or '.join(registry.managed_engines())} (new: the first).")
+]
 VERSION = Annotated[str | None, typer.Option(help="Major version (new: the latest that comes with us).")]
 BIN_DIR = Annotated[Path | None, typer.Option(help="Bin directory of another version's programs.", resolve_path=True)]
 DATA_DIR = Annotated[Path | None, typer.Option(help="Data there: an empty or new directory.", resolve_path=True)]
@@ -58,7 +60,7 @@ HUGE_PAGES = Annotated[bool | None, typer.Option(help="Reserve huge pages for th
 def start(
     name: NAME = registry.EMBEDDED,
     *,
-    engine: ENGINE = registry.DEFAULT_ENGINE,
+    engine: ENGINE = None,
     version: VERSION = None,
     bin_dir: BIN_DIR = None,
     data_dir: DATA_DIR = None,
@@ -79,9 +81,8 @@ def start(
     asked = {"version": version, "bin_dir": bin_dir, "data_dir": data_dir, "block_size": block_size, "io": io}
     asked |= {"cache_bytes": cache, "log_bytes": log_size, "max_sessions": max_sessions, "huge_pages": huge_pages}
     asked |= {"standby_of": standby_of}
-    present = registry.find(name)
-    spec = present.status().spec if present else registry.default_spec(name, engine)
-    _show(registry.managed(_changed(spec, {**asked, "cpus": cpus}), engine).start(), as_json)
+    spec = _changed(_spec(name, engine), {**asked, "engine": engine, "cpus": cpus})
+    _show(registry.managed(spec).start(), as_json)
 
 
 def stop(name: NAME = registry.EMBEDDED, as_json: JSON = False) -> None:
@@ -108,7 +109,7 @@ def list_servers(as_json: JSON = False) -> None:
         typer.echo(json.dumps([_as_json(one) for one in found], indent=1))
         return
     for one in found:
-        typer.echo(f"{one.spec.name:<16} {one.state:<8} {one.spec.version:<4} {_how(one.spec)}")
+        typer.echo(f"{one.spec.name:<16} {one.state:<8} {_product(one.spec):<17} {_how(one.spec)}")
 
 
 def register(app: typer.Typer) -> None:
@@ -127,6 +128,13 @@ def _existing(name: str) -> ManagedServer:
     return server
 
 
+def _spec(name: str, engine: str | None) -> ServerSpec:
+    """The server's specification as it is, or as it would be made."""
+    if present := registry.find(name):
+        return present.status().spec
+    return registry.default_spec(name, engine or registry.engine_on_demand(name) or registry.DEFAULT_ENGINE)
+
+
 def _changed(spec: ServerSpec, asked: Mapping[str, Any]) -> ServerSpec:
     """The specification with what was asked for; None stays as it is."""
     given = {field: value for field, value in asked.items() if value is not None}
@@ -135,8 +143,13 @@ def _changed(spec: ServerSpec, asked: Mapping[str, Any]) -> ServerSpec:
     return replace(spec, **given)
 
 
+def _product(spec: ServerSpec) -> str:
+    return f"{spec.engine} {spec.version}"
+
+
 def _how(spec: ServerSpec) -> str:
-    return f"{format_bytes(spec.cache_bytes)} cache, {spec.io} I/O, CPUs {spec.cpus or ALL_CPUS}"
+    blocks = f"{format_bytes(spec.block_size)} blocks, " if spec.block_size else ""
+    return f"{blocks}{format_bytes(spec.cache_bytes)} cache, {spec.io} I/O, CPUs {spec.cpus or ALL_CPUS}"
 
 
 def _as_json(status: ServerStatus) -> dict[str, object]:
@@ -152,7 +165,7 @@ def _show(status: ServerStatus, as_json: bool) -> None:
     spec = status.spec
     lines = {
         "server": f"{spec.name}, {status.state}" + (f", process {status.pid}" if status.pid else ""),
-        "version": spec.version + (f" from {spec.bin_dir}" if spec.bin_dir else ""),
+        "version": _product(spec) + (f" from {spec.bin_dir}" if spec.bin_dir else ""),
         **({"follows": spec.standby_of} if spec.standby_of else {}),
         "runs with": f"{_how(spec)}, {format_bytes(spec.log_bytes)} log, {spec.max_sessions} sessions",
         "url": status.url,

@@ -317,10 +317,12 @@ class Engine(Protocol):
 class ServerSpec:
     """A managed server as asked for. ``version`` is a major version; ``bin_dir`` overrides it. Sizes in bytes.
 
+    ``engine`` is the registry's name of the product that serves; an empty ``version`` is that of the programs found.
     ``io`` is ``direct`` or ``buffered``; ``cpus`` is an affinity list such as ``0`` or ``0-3``, or None for all.
     ``standby_of`` names the managed server that this one is a read-only copy of, following it all the time.
     """
 
+    engine: str
     name: str
     version: str
     bin_dir: Path | None

@@ -9,20 +9,23 @@ from typing import Protocol, cast
 
 from openslob.engines.base import Engine, ManagedServer, ServerSpec
 from openslob.engines.cluster.engine import ClusterEngine
-from openslob.engines.hosting.home import claimed, home
+from openslob.engines.hosting.home import ServerHome, claimed, home, names, spec_from
 from openslob.errors import UsageError
 
 # scheme of a target URL -> module with `connect(url) -> Engine`
 _SCHEMES = {
+    "mariadb": "openslob.engines.mysql.adapter",
+    "mysql": "openslob.engines.mysql.adapter",
     "postgresql": "openslob.engines.postgresql.adapter",
     "postgres": "openslob.engines.postgresql.adapter",
 }
 # --engine -> module that is a `_Managing`
-_MANAGED = {"postgresql": "openslob.engines.postgresql.server"}
+_MANAGED = {"mariadb": "openslob.engines.mysql.server", "postgresql": "openslob.engines.postgresql.server"}
 
 DEFAULT_ENGINE = "postgresql"
-# The managed server that is made on demand.
+# The managed servers that are made on demand, by engine.
 EMBEDDED = "embedded"
+_ON_DEMAND = {DEFAULT_ENGINE: EMBEDDED, "mariadb": "embedded-mariadb"}
 
 
 class _Managing(Protocol):
@@ -32,9 +35,7 @@ class _Managing(Protocol):
 
     def default_spec(self, name: str) -> ServerSpec: ...
 
-    def find(self, name: str) -> ManagedServer | None: ...
-
-    def known(self) -> list[str]: ...
+    def remembered(self, spec: ServerSpec) -> ManagedServer: ...
 
 
 def engine_for(url: str) -> Engine:
@@ -46,9 +47,9 @@ def engine_for(url: str) -> Engine:
     return cast(Engine, import_module(_SCHEMES[scheme]).connect(url))
 
 
-def managed(spec: ServerSpec, engine: str = DEFAULT_ENGINE) -> ManagedServer:
+def managed(spec: ServerSpec) -> ManagedServer:
     """The managed server of this name, to be run as specified; nothing is touched yet."""
-    return _managing(engine).managed(spec)
+    return _managing(spec.engine).managed(spec)
 
 
 def default_spec(name: str, engine: str = DEFAULT_ENGINE) -> ServerSpec:
@@ -58,8 +59,11 @@ def default_spec(name: str, engine: str = DEFAULT_ENGINE) -> ServerSpec:
 
 def find(name: str) -> ManagedServer | None:
     """The managed server of this name as it was last asked for, whatever its engine; None if there is none."""
-    servers = (_managing(engine).find(name) for engine in _MANAGED)
-    return next((server for server in servers if server), None)
+    state = ServerHome(name).read()
+    if state is None:
+        return None
+    spec = spec_from(state)
+    return _managing(spec.engine).remembered(spec)
 
 
 def claim(name: str) -> AbstractContextManager[None]:
@@ -67,9 +71,20 @@ def claim(name: str) -> AbstractContextManager[None]:
     return claimed(name)
 
 
-def engine_of(name: str) -> str:
-    """The engine of the managed server of this name; the default one while there is no such server."""
-    return next((engine for engine in _MANAGED if _managing(engine).find(name)), DEFAULT_ENGINE)
+def managed_engines() -> list[str]:
+    """Names of the engines whose servers can be managed, the default one first."""
+    return sorted(_MANAGED, key=lambda engine: (engine != DEFAULT_ENGINE, engine))
+
+
+def embedded(engine: str) -> str:
+    """The name of the engine's server that is made on demand. UsageError when it has none."""
+    _managing(engine)
+    return _ON_DEMAND[engine]
+
+
+def engine_on_demand(name: str) -> str | None:
+    """The engine of which a server of this name is made on demand; None for all other names."""
+    return next((engine for engine, own in _ON_DEMAND.items() if own == name), None)
 
 
 def servers_place() -> Path:
@@ -79,28 +94,21 @@ def servers_place() -> Path:
 
 def known() -> list[str]:
     """Names of all managed servers, sorted."""
-    return sorted(name for engine in _MANAGED for name in _managing(engine).known())
+    return names()
 
 
 def resolve(target: str) -> tuple[Engine, ManagedServer | None]:
     """The engine for a target: a URL, or the name of a managed server, which is started if need be.
 
-    ``embedded`` is made with defaults when it is not there. Several, separated by commas, are the instances of one
-    cluster; none of them is then treated as a managed server. UsageError when nothing has that name.
+    Those made on demand are made with defaults when they are not there. Several, separated by commas, are the instances
+    of one cluster; none of them is then treated as a managed server. UsageError when nothing has that name.
     """
     instances = _instances(target)
     if len(instances) > 1:
         return ClusterEngine([resolve(instance)[0] for instance in instances]), None
     if "://" in target:
         return engine_for(target), None
-    server = find(target)
-    if server is None and target == EMBEDDED:
-        server = managed(default_spec(EMBEDDED))
-    if server is None:
-        there = ", ".join(known()) or "none"
-        raise UsageError(
-            f"there is no server {target!r}", f"give a URL, {EMBEDDED}, or a managed server's name ({there})"
-        )
+    server = find_or_new(target)
     return engine_for(server.start().url), server
 
 
@@ -116,6 +124,20 @@ def _instances(target: str) -> list[str]:
         else:
             found.append(part)
     return found
+
+
+def find_or_new(name: str) -> ManagedServer:
+    """The managed server of this name, or one made on demand, still to be made. UsageError when there is no such name.
+
+    Nothing is touched yet.
+    """
+    if server := find(name):
+        return server
+    engine = engine_on_demand(name)
+    if engine is None:
+        there = ", ".join(sorted({*known(), *_ON_DEMAND.values()}))
+        raise UsageError(f"there is no server {name!r}", f"give a URL or the name of a managed server ({there})")
+    return managed(default_spec(name, engine))
 
 
 def _managing(engine: str) -> _Managing:

@@ -2,6 +2,7 @@
 
 What a restart can change is changed on the target itself, and put back at the end. What it can't, such as the version,
 takes a server of its own, which has a name that follows from the sweep, so that a sweep that goes on finds it again.
+Only one of them runs at a time, so that none takes CPU, memory or storage from another's figures.
 """
 
 from __future__ import annotations
@@ -71,10 +72,7 @@ def described(target: str) -> dict[str, Value]:
     """A managed target's specification as it is now, or would be made, in plain values. UsageError for a URL."""
     if "://" in target:
         raise UsageError("only a managed server can be restarted with other settings", "name one by --target")
-    server = registry.find(target)
-    if server is None and target != registry.EMBEDDED:
-        raise UsageError(f"there is no server {target!r}", f"known are {', '.join(registry.known()) or 'none'}")
-    spec = server.status().spec if server else registry.default_spec(target)
+    spec = registry.find_or_new(target).status().spec
     return {name: str(value) if isinstance(value, Path) else value for name, value in asdict(spec).items()}
 
 
@@ -87,6 +85,7 @@ class Place:
         self._before = None if record.server is None else _spec(record.server)
         self._tell = tell
         self._own_names = {self._own_name(made_with(point.server)) for point in record.points}
+        self._is_there = registry.find(target) is not None if self._before else False
         self._changed = False
 
     def at(self, values: Values) -> tuple[Engine, ManagedServer | None]:
@@ -96,8 +95,11 @@ class Place:
         spec = self._wanted(self._before, values)
         self._remove_own(keep=spec.name)
         self._tell(f"server {spec.name}: {', '.join(map(' '.join, starmap(shown_parameter, values.items())))}")
-        self._changed |= spec.name == self._before.name
-        server = registry.managed(spec, registry.engine_of(self._before.name))
+        if spec.name == self._before.name:
+            self._changed = True
+        else:
+            self._rest_target()
+        server = registry.managed(spec)
         return registry.engine_for(server.start().url), server
 
     def close(self, finished: bool) -> None:
@@ -105,7 +107,7 @@ class Place:
         if finished:
             self._remove_own()
         if self._changed and self._before is not None:
-            registry.managed(self._before, registry.engine_of(self._before.name)).start()
+            registry.managed(self._before).start()
 
     def _wanted(self, before: ServerSpec, values: Values) -> ServerSpec:
         given: dict[str, Any] = dict(values)
@@ -114,7 +116,8 @@ class Place:
         if given.get("bin_dir"):
             given["bin_dir"] = Path(given["bin_dir"])
         fixed = made_with(given)
-        if all(getattr(before, name) == value for name, value in fixed.items()):
+        # A target that is not there need not be made, and then be left behind, for some of the values.
+        if (self._is_there or not fixed) and all(getattr(before, name) == value for name, value in fixed.items()):
             return replace(before, **given)
         if "version" in fixed:
             # The programs named for the target are those of its own version.
@@ -122,6 +125,12 @@ class Place:
         name = self._own_name(made_with(values))
         place = before.data_dir.with_name(f"{before.data_dir.name}-{name}") if before.data_dir else None
         return replace(before, **given, name=name, data_dir=place)
+
+    def _rest_target(self) -> None:
+        target = registry.find(self._target)
+        if target and target.status().state == "running":
+            self._changed = True
+            target.stop()
 
     def _own_name(self, fixed: Values) -> str:
         text = json.dumps([self._sweep_id, dict(fixed)], sort_keys=True)
@@ -134,5 +143,6 @@ class Place:
 
 
 def _spec(values: Values) -> ServerSpec:
-    given: dict[str, Any] = dict(values)
+    # Records of sweeps begun before there was a choice of engines do not name one.
+    given: dict[str, Any] = {"engine": registry.DEFAULT_ENGINE, **values}
     return ServerSpec(**{**given, **{name: Path(given[name]) for name in _PATHS if given.get(name)}})

@@ -170,6 +170,10 @@ def seconds_left(record: SweepRecord, done_s: float, spent_s: float) -> float:
 
 def notices(record: SweepRecord) -> list[str]:
     """What about the plan a user should know before it runs."""
+    return [*_idle_schemas(record), *_unequal_data(record)]
+
+
+def _idle_schemas(record: SweepRecord) -> list[str]:
     few = [w for w in (workload_of(record, point) for point in record.points) if w.total_sessions < w.schemas]
     if not few:
         return []
@@ -178,3 +182,10 @@ def notices(record: SweepRecord) -> list[str]:
         f"points with fewer sessions than schemas visit only part of the data (the least: {least.total_sessions} of "
         f"{least.schemas} schemas), so their share of cache hits is another; --schemas 1 keeps it equal"
     ]
+
+
+def _unequal_data(record: SweepRecord) -> list[str]:
+    sizes = record.server_grid.get("block_size", ())
+    if len(sizes) < 2 or all(workload_of(record, point).scale.in_bytes for point in record.points):
+        return []
+    return ["SCALE is a number of blocks, so the data grow with the block size; a size such as 1G keeps them equal"]

@@ -34,6 +34,21 @@ class Account:
 
         The bare environment keeps the caller's own PG…, MYSQL… or locale variables from changing the server.
         """
+        return self._run(argv, text, timeout, detached=False)
+
+    def launch(self, argv: Sequence[str | Path], log: Path) -> int:
+        """Start a program that outlives us, all it says appended to ``log``; returns its process id.
+
+        It gets a session of its own, so that no Ctrl-C at our terminal reaches it, and a shell starts it and ends, so
+        that it never becomes a zombie of ours.
+        """
+        background = '"$@" </dev/null >>"$0" 2>&1 & echo $!'
+        done = self._run(["sh", "-c", background, log, *argv], "", None, detached=True)
+        return int(done.stdout)
+
+    def _run(
+        self, argv: Sequence[str | Path], text: str, timeout: float | None, detached: bool
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [str(part) for part in argv],
             input=text,
@@ -47,6 +62,7 @@ class Account:
             user=self.uid if self.switched else None,
             group=self.gid if self.switched else None,
             extra_groups=[] if self.switched else None,
+            start_new_session=detached,
         )
 
     def make_private(self, directory: Path) -> None:

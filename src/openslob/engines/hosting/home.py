@@ -75,10 +75,11 @@ class ServerHome:
                 f"{self.path / _STATE} can't be read ({error})", "remove it or the whole directory"
             ) from error
 
-    def write(self, engine: str, spec: ServerSpec, **more: object) -> None:
+    def write(self, spec: ServerSpec, **more: object) -> None:
         """Remember a server's specification, the moment it was made, and ``more`` of the engine's own facts."""
         before = self.read() or {"made_at": iso(time.time_ns())}
         described = {key: str(value) if isinstance(value, Path) else value for key, value in asdict(spec).items()}
+        engine = described.pop("engine")
         state = {**before, "version": _STATE_VERSION, "engine": engine, "spec": described, **more}
         write_atomically(self.path / _STATE, json.dumps(state, indent=1) + "\n")
 
@@ -91,11 +92,16 @@ class ServerHome:
 
     @contextmanager
     def locked(self, purpose: str) -> Iterator[None]:
-        """Keep every other process off this server; it lapses with the process. SlobError names who holds it."""
+        """Keep every other process off this server; it lapses with the process. SlobError names who holds it.
+
+        A directory that holds no server at its end, since none could be made, goes.
+        """
         handle = self._lock(purpose)
         try:
             yield
         finally:
+            if self.path.exists() and not (self.path / _STATE).exists():
+                self.remove()
             os.close(handle)
 
     def _lock(self, purpose: str) -> int:
@@ -174,10 +180,10 @@ def _remove_shared() -> None:
             home().rmdir()
 
 
-def spec_from(described: dict[str, Any]) -> ServerSpec:
+def spec_from(state: dict[str, Any]) -> ServerSpec:
     """The specification in a server's state."""
     known = {field.name for field in fields(ServerSpec)}
-    values = {key: value for key, value in described.items() if key in known}
+    values = {"engine": state["engine"], **{key: value for key, value in state["spec"].items() if key in known}}
     for key in ("bin_dir", "data_dir"):
         values[key] = Path(values[key]) if values.get(key) else None
     return ServerSpec(**values)

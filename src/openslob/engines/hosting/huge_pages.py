@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openslob.errors import SlobError, UsageError
+from openslob.units import KIB
 
 _POOL = Path("/proc/sys/vm/nr_hugepages")
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -24,6 +25,16 @@ def parse_meminfo(text: str) -> HugePages:
     """The pool by the text of /proc/meminfo."""
     figures = {line.split(":")[0]: int(line.split()[1]) for line in text.splitlines() if line.startswith("HugePages_")}
     return HugePages(figures["HugePages_Total"], figures["HugePages_Free"] - figures["HugePages_Rsvd"])
+
+
+def page_bytes() -> int:
+    """Size of a huge page."""
+    return parse_page_bytes(Path("/proc/meminfo").read_text(encoding="ascii"))
+
+
+def parse_page_bytes(text: str) -> int:
+    """Size of a huge page by the text of /proc/meminfo, which gives it in kB."""
+    return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("Hugepagesize:")) * KIB
 
 
 def boot_id() -> str:

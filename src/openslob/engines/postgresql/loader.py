@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 
@@ -18,13 +18,14 @@ from psycopg.rows import dict_row
 
 from openslob.disk import require_space
 from openslob.engines.base import DataState, LoadProgress, LoadResult, ProgressSink
+from openslob.engines.pool import Pool
 from openslob.engines.postgresql import manifest
 from openslob.engines.postgresql.failures import explain_error, reported
 from openslob.engines.postgresql.names import Names
-from openslob.engines.postgresql.pool import Pool
 from openslob.engines.postgresql.rows import row_bytes
 from openslob.engines.postgresql.tables import Connection, Table, fill, statement, tables_of
-from openslob.engines.postgresql.verify import Check, checks_of, require, summary
+from openslob.engines.postgresql.verify import checks_of
+from openslob.engines.verification import Check, require, summary
 from openslob.errors import SlobError, UsageError
 from openslob.units import format_bytes
 from openslob.workload import DataSpec
@@ -35,6 +36,7 @@ FILLING = "filling tables"
 FINISHING = "indexing, analysing, checking"
 # An index entry: 8 bytes of key, 8 of tuple, 4 of line pointer, in pages filled to 90 %; and the levels above.
 _INDEX_ENTRY_BYTES = 23
+_CANCEL_TIMEOUT_S = 5
 
 
 def data_state(connection: Connection, names: Names | None = None) -> DataState | None:
@@ -136,7 +138,7 @@ class _Load:
         self._blocks_total = sum(table.rows for table in self._tables)
         self._blocks_done = 0
         self._counting = Lock()
-        self._pool = Pool(self._session, self._one_table)
+        self._pool = Pool(self._session, _cancel, self._one_table)
 
     def run(self, degree: int, checks: dict[str, str]) -> LoadResult:
         begun = time.monotonic()
@@ -201,6 +203,11 @@ class _Load:
                 f"the load failed ({first}) and what it left can't be removed now ({why})",
                 "it does not count as loaded; `slob drop` or the next load removes it",
             ) from error
+
+
+def _cancel(connection: Connection) -> None:
+    with suppress(psycopg.Error):
+        connection.cancel_safe(timeout=_CANCEL_TIMEOUT_S)
 
 
 def _reason(error: BaseException) -> str:

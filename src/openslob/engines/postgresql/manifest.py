@@ -13,7 +13,7 @@ import openslob
 from openslob.engines.base import DataState
 from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.tables import PLACEMENT_KEY, Connection, statement, tables_of
-from openslob.engines.postgresql.verify import BLOCK_TOLERANCE
+from openslob.engines.verification import BLOCK_TOLERANCE
 from openslob.errors import SlobError
 from openslob.workload import DataSpec
 

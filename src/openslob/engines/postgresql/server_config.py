@@ -7,13 +7,11 @@ it with the one on disk tells whether a running server is the one that is asked 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
 from openslob.engines.base import ServerSpec
-from openslob.engines.hosting.cpus import check_cpus
-from openslob.engines.hosting.huge_pages import check_allowed
+from openslob.engines.hosting.layout import Layout, Setting, check_hosting, header
 from openslob.engines.postgresql.binaries import major
 from openslob.errors import UsageError
 from openslob.units import KIB, MIB, format_bytes
@@ -22,8 +20,6 @@ ROLE = "slob"
 DATABASE = "slob"
 PORT = 5432  # part of the socket's file name only: the server listens on no network
 SOCKET = f".s.PGSQL.{PORT}"
-# sun_path has 108 bytes, one of them the closing zero
-_SOCKET_PATH_MAX = 107
 # Connections beyond the sessions: samplers, loaders, the superuser's reserve (3) and a person with psql.
 _MORE_CONNECTIONS = 32
 # min_wal_size must be at least two segments of 16 MB, and a WAL that small checkpoints all the time.
@@ -38,71 +34,24 @@ _GRAVE = ("FATAL:", "PANIC:", "ERROR:", "error:", "could not ")
 _EPILOGUE = ("database system is shut down", "could not start server", "contains errors", "HINT:", "DETAIL:")
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Where the parts of one server are; ``place`` holds the data directory and may be on another disk."""
-
-    base: Path
-    place: Path
-
-    @property
-    def data(self) -> Path:
-        """The data directory."""
-        return self.place / "data"
-
-    @property
-    def run(self) -> Path:
-        """Directory of the socket."""
-        return self.base / "run"
-
-    @property
-    def socket(self) -> Path:
-        """The socket itself."""
-        return self.run / SOCKET
-
-    @property
-    def log(self) -> Path:
-        """The server's log file."""
-        return self.base / "log" / "server.log"
-
-    @property
-    def config(self) -> Path:
-        """Our settings, included by postgresql.conf."""
-        return self.base / "slob.conf"
-
-    @property
-    def hba(self) -> Path:
-        """Who may connect."""
-        return self.base / "pg_hba.conf"
-
-    @property
-    def ident(self) -> Path:
-        """Which users of the operating system may be which role."""
-        return self.base / "pg_ident.conf"
-
-    @property
-    def url(self) -> str:
-        """Target URL of the database."""
-        return f"postgresql:///{DATABASE}?host={quote(str(self.run), safe='/')}&port={PORT}&user={ROLE}"
+def hba(layout: Layout) -> Path:
+    """The file that says who may connect."""
+    return layout.base / "pg_hba.conf"
 
 
-@dataclass(frozen=True)
-class Setting:
-    """One line of the configuration and why it is there."""
+def ident(layout: Layout) -> Path:
+    """The file that says which users of the operating system may be which role."""
+    return layout.base / "pg_ident.conf"
 
-    name: str
-    value: str
-    why: str = ""
 
-    def __str__(self) -> str:
-        quoted = self.value.replace("'", "''")
-        return f"{self.name} = '{quoted}'" + (f"  # {self.why}" if self.why else "")
+def url(layout: Layout) -> str:
+    """Target URL of the database."""
+    return f"postgresql:///{DATABASE}?host={quote(str(layout.run), safe='/')}&port={PORT}&user={ROLE}"
 
 
 def check_spec(spec: ServerSpec) -> None:
     """UsageError naming the first value that PostgreSQL can't be run with on this host."""
-    if spec.io not in ("direct", "buffered"):
-        raise UsageError(f"--io {spec.io} is not known", "use direct or buffered")
+    check_hosting(spec)
     if spec.io == "direct" and major(spec.version) < _DIRECT_IO_SINCE:
         raise UsageError(
             f"PostgreSQL {spec.version} has no direct I/O ({_DIRECT_IO_SINCE} and later have)", "use --io buffered"
@@ -111,25 +60,8 @@ def check_spec(spec: ServerSpec) -> None:
         raise UsageError(f"--cache {format_bytes(spec.cache_bytes)} is too small", "give at least 1M")
     if spec.log_bytes < _LOG_MIN:
         raise UsageError(f"--log-size {format_bytes(spec.log_bytes)} is too small", "give at least 64M")
-    if spec.max_sessions < 1:
-        raise UsageError(f"--max-sessions {spec.max_sessions} is too small", "give at least 1")
-    check_cpus(spec.cpus)
-    if spec.huge_pages:
-        check_allowed()
-        if major(spec.version) < _HUGE_PAGE_COUNT_SINCE:
-            raise UsageError(
-                f"PostgreSQL {spec.version} can't tell how many huge pages it needs", "leave out --huge-pages"
-            )
-
-
-def check_socket_path(layout: Layout) -> None:
-    """UsageError when the operating system can't bind a socket with so long a path."""
-    length = len(str(layout.socket).encode())
-    if length > _SOCKET_PATH_MAX:
-        raise UsageError(
-            f"the socket path {layout.socket} has {length} bytes and {_SOCKET_PATH_MAX} are allowed",
-            "set OPENSLOB_HOME to a shorter directory (the data can stay elsewhere by --data-dir) or shorten the name",
-        )
+    if spec.huge_pages and major(spec.version) < _HUGE_PAGE_COUNT_SINCE:
+        raise UsageError(f"PostgreSQL {spec.version} can't tell how many huge pages it needs", "leave out --huge-pages")
 
 
 def settings(spec: ServerSpec, layout: Layout, bulk: bool) -> list[Setting]:
@@ -142,8 +74,8 @@ def _access(spec: ServerSpec, layout: Layout) -> list[Setting]:
         Setting("listen_addresses", "", "the socket only, nothing on the network"),
         Setting("unix_socket_directories", f'"{layout.run}"', "a list, so quoted for a path with commas"),
         Setting("port", str(PORT)),
-        Setting("hba_file", str(layout.hba)),
-        Setting("ident_file", str(layout.ident)),
+        Setting("hba_file", str(hba(layout))),
+        Setting("ident_file", str(ident(layout))),
         Setting("max_connections", str(spec.max_sessions + _MORE_CONNECTIONS), "sessions, samplers and loaders"),
     ]
 
@@ -187,13 +119,12 @@ def _behaviour() -> list[Setting]:
 
 def config_text(spec: ServerSpec, layout: Layout, bin_dir: Path, bulk: bool) -> str:
     """The whole configuration file; two servers are run alike exactly if their files are the same."""
-    head = [
-        f"# Written by slob for the managed server {spec.name}; changes are overwritten at the next start.",
-        f"# programs: {bin_dir}",
-        f"# CPUs: {spec.cpus or 'all'}",
-        f"# purpose: {'load' if bulk else 'measurement'}",
-    ]
-    return "\n".join([*head, *map(str, settings(spec, layout, bulk))]) + "\n"
+    return "\n".join([*header(spec, bin_dir, bulk), *map(_line, settings(spec, layout, bulk))]) + "\n"
+
+
+def _line(setting: Setting) -> str:
+    quoted = setting.value.replace("'", "''")
+    return f"{setting.name} = '{quoted}'" + (f"  # {setting.why}" if setting.why else "")
 
 
 HBA_TEXT = f"""# Written by slob: local processes of the users in pg_ident.conf, nobody else; no trust, no passwords.

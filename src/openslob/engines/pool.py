@@ -5,27 +5,33 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from threading import Event
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-import psycopg
-
-from openslob.engines.postgresql.tables import Connection
-
+Connection = TypeVar("Connection", bound=AbstractContextManager[Any])
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 # How often the caller's thread looks up from waiting, in s: also how soon a Ctrl-C is obeyed.
 _TICK_S = 0.2
-_CANCEL_TIMEOUT_S = 5
 
 
-class Pool(Generic[Item, Result]):
-    """``work`` is done on each item by one of the threads; ``connect`` opens the connection of a thread."""
+class Pool(Generic[Connection, Item, Result]):
+    """``work`` is done on each item by one of the threads.
 
-    def __init__(self, connect: Callable[[], Connection], work: Callable[[Connection, Item], Result]) -> None:
+    ``connect`` opens the connection of a thread; ``cancel`` ends what one is doing, from another thread, and never
+    raises.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Connection],
+        cancel: Callable[[Connection], None],
+        work: Callable[[Connection, Item], Result],
+    ) -> None:
         self._connect = connect
+        self._cancel = cancel
         self._work = work
         self._stopping = Event()
         self._connections: list[Connection] = []
@@ -76,8 +82,7 @@ class Pool(Generic[Item, Result]):
         self._stopping.set()
         while not self._wait(futures):
             for connection in self._connections:
-                with suppress(psycopg.Error):
-                    connection.cancel_safe(timeout=_CANCEL_TIMEOUT_S)
+                self._cancel(connection)
 
 
 class StoppedError(Exception):

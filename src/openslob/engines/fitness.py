@@ -1,0 +1,72 @@
+"""Pre-flight checks that are the same for every engine: connections, loaded data, and their size beside the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from openslob.engines.base import DataState, Finding, ServerFacts
+from openslob.workload import Mode, Workload
+
+# Beside the work loop's sessions: counters, waits, the lock, the stop signal, and one for questions.
+OWN_CONNECTIONS = 5
+
+
+def connections(workload: Workload, free: int) -> Iterator[Finding]:
+    """Whether ``free`` connections are enough."""
+    needed = workload.total_sessions + OWN_CONNECTIONS
+    if needed > free:
+        why = f"{workload.total_sessions} sessions need {needed} connections and {free} are free"
+        yield Finding("connections", why, "raise max_connections or use fewer sessions", True)
+
+
+def data(workload: Workload, facts: ServerFacts, state: DataState | None) -> Iterator[Finding]:
+    """Whether what is loaded fits what is asked for."""
+    if state is None:
+        yield Finding("data", "nothing is loaded", "run `slob load` first", True)
+        return
+    if not state.verified:
+        yield Finding(
+            "data",
+            "the last load did not finish, or its tables have grown or shrunk since",
+            "run `slob load` again",
+            True,
+        )
+        return
+    wanted = workload.data(facts.block_size)
+    for what, asked, there in (
+        ("SCHEMAS", wanted.schemas, state.spec.schemas),
+        ("SCALE", wanted.scale_blocks, state.spec.scale_blocks),
+        ("SCAN_TABLE_SZ", wanted.scan_blocks if workload.scan_pct else 0, state.spec.scan_blocks),
+    ):
+        if asked > there:
+            why = f"{what} asks for {asked:,} and {there:,} are loaded"
+            yield Finding("data", why, "run `slob load` with the same parameters, or ask for less", True)
+    if wanted.obfuscate != state.spec.obfuscate:
+        fill = "incompressible" if state.spec.obfuscate else "constant"
+        yield Finding("fill", f"the loaded data are {fill}, OBFUSCATE_COLUMNS asks otherwise", "load again", False)
+    yield from _range(workload, wanted.scale_blocks, facts.block_size)
+
+
+def _range(workload: Workload, scale: int, block_size: int) -> Iterator[Finding]:
+    largest = max(workload.work_unit, workload.rows_per_update)
+    if largest > scale:
+        yield Finding("work unit", f"WORK_UNIT {largest} is more than SCALE {scale}", "lower it, or load more", True)
+    if not workload.do_hotspot:
+        return
+    first = int(workload.hotspot_offset_mb * 1024**2) // block_size
+    keys = int(workload.hotspot_mb * 1024**2) // block_size
+    if first + keys > scale or keys < largest:
+        why = f"the hot spot (blocks {first} to {first + keys}) does not fit SCALE {scale} and WORK_UNIT {largest}"
+        yield Finding("hot spot", why, "change HOTSPOT_MB or HOTSPOT_OFFSET_MB", True)
+
+
+def cache(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
+    """Whether the stated mode can be reached with this cache."""
+    active = workload.data(facts.block_size)
+    size = active.scale_blocks * min(active.schemas, workload.total_sessions) * facts.block_size
+    if workload.mode is Mode.PIO and size < 4 * facts.cache_bytes:
+        why = f"the active data are {size / facts.cache_bytes:.1f} times the server's cache"
+        yield Finding("mode", f"{why}: most reads would be hits", "load more, or use a smaller cache", False)
+    if workload.mode is Mode.LIO and size > 0.8 * facts.cache_bytes:
+        why = f"the active data are {size / facts.cache_bytes:.1f} times the server's cache"
+        yield Finding("mode", f"{why}: they will not all stay cached", "load less, or use a larger cache", False)

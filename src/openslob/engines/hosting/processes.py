@@ -1,0 +1,117 @@
+"""The processes of a managed server, told by its data directory: each of them has it as its working directory.
+
+A process id alone proves nothing: after a crash it may belong to any other program.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from openslob.errors import SlobError
+
+_CLEAN_STOP_S = 300.0  # the final checkpoint writes out a whole cache
+_IMMEDIATE_STOP_S = 30.0
+_SURVIVORS_S = 10.0
+
+
+@dataclass(frozen=True)
+class ServerProcesses:
+    """The processes of one server: programs called one of ``programs`` in ``data``.
+
+    ``pid_file`` lies there and begins with the main process's id. ``clean`` is the signal that stops the server with
+    all its pages written, ``immediate`` the one that makes it end at once and recover at the next start.
+    """
+
+    data: Path
+    programs: frozenset[str]
+    pid_file: str
+    clean: signal.Signals
+    immediate: signal.Signals
+
+    def main_pid(self) -> int | None:
+        """Process id of the main process, or None when it does not run (whatever the pid file says)."""
+        process = self._main()
+        return process.pid if process else None
+
+    def pid_lines(self) -> list[str]:
+        """The lines of the pid file; none when it is not there."""
+        try:
+            return (self.data / self.pid_file).read_text(encoding="utf-8").splitlines()
+        except OSError:
+            return []
+
+    def stop(self, at_once: bool) -> bool:
+        """Stop the server and wait for it; False if it would not.
+
+        A clean stop ends sessions and writes a checkpoint; ``at_once``, or when that takes too long, it just ends and
+        recovers at the next start.
+        """
+        process = self._main()
+        if process is None:
+            return True
+        steps = [(self.immediate, _IMMEDIATE_STOP_S)]
+        if not at_once:
+            steps.insert(0, (self.clean, _CLEAN_STOP_S))
+        return any(self._signal_and_wait([process], number, seconds) for number, seconds in steps)
+
+    def clear_remains(self, remains: Collection[Path]) -> None:
+        """After the main process ended by itself or by force: end its orphans, remove its pid file and ``remains``.
+
+        Orphans still use the data files, so a server started beside them would destroy them. One whose start was
+        broken off has no pid file yet, so they are looked for in any case.
+        """
+        orphans = [process for process in psutil.process_iter() if self._is_ours(process)]
+        steps = (self.immediate, signal.SIGKILL)
+        if not any(self._signal_and_wait(orphans, number, _SURVIVORS_S) for number in steps):
+            pids = ", ".join(str(process.pid) for process in orphans if self._is_ours(process))
+            raise SlobError(f"processes of a crashed server still use {self.data}: {pids}", "end them and try again")
+        for path in (self.data / self.pid_file, *remains):
+            path.unlink(missing_ok=True)
+
+    def _main(self) -> psutil.Process | None:
+        try:
+            process = psutil.Process(int(self.pid_lines()[0]))
+        except (IndexError, ValueError, psutil.NoSuchProcess):
+            return None
+        return process if self._is_ours(process) else None
+
+    def _is_ours(self, process: psutil.Process) -> bool:
+        try:
+            # a zombie has no working directory any more and counts as gone
+            return process.name() in self.programs and process.cwd() == str(self.data.resolve())
+        except psutil.Error:
+            return False
+
+    def _signal_and_wait(self, processes: list[psutil.Process], number: int, seconds: float) -> bool:
+        for process in processes:
+            try:
+                process.send_signal(number)
+            except psutil.NoSuchProcess:
+                continue
+        return wait(lambda: all(_has_ended(process) for process in processes), seconds)
+
+
+def _has_ended(process: psutil.Process) -> bool:
+    """Whether nothing of it is left: while its last threads end, a killed process still has its memory and files."""
+    try:
+        if not process.is_running():
+            return True
+        return process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1
+    except psutil.Error:
+        return True
+
+
+def wait(done: Callable[[], bool], seconds: float) -> bool:
+    """Wait until ``done``; False if it was not within so many seconds."""
+    give_up = time.monotonic() + seconds
+    while not done():
+        if time.monotonic() > give_up:
+            return False
+        time.sleep(0.02)
+    return True

@@ -1,0 +1,243 @@
+"""MariaDB and MySQL as an engine: connects, and hands each job to the module that does it."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pymysql
+from pymysql.constants import ER
+
+from openslob.engines.base import (
+    DataState,
+    Finding,
+    Footprint,
+    LoadResult,
+    ProgressSink,
+    ServerFacts,
+    SessionPlan,
+)
+from openslob.engines.mysql import checks, loader, manifest, roster
+from openslob.engines.mysql.commit import change_setting, current_setting, wanted_setting
+from openslob.engines.mysql.connection import Connection, ask, open_connection, statement
+from openslob.engines.mysql.counters import MysqlCounters
+from openslob.engines.mysql.failures import code_of, reported
+from openslob.engines.mysql.layout import layout_of
+from openslob.engines.mysql.names import Names
+from openslob.engines.mysql.rest import settle
+from openslob.engines.mysql.session import MysqlSession, compose_slice
+from openslob.engines.mysql.stop import MysqlStop
+from openslob.engines.mysql.target import parse
+from openslob.engines.mysql.waits import MysqlWaits
+from openslob.errors import SlobError
+from openslob.workload import DataSpec, Workload
+
+SESSIONS = "run/%"
+# The server frees the lock of a process that was killed when it notices, which is soon, not at once.
+LOCK_PATIENCE_S = 1.0
+_DIRECT = ("O_DIRECT", "O_DIRECT_NO_FSYNC", "ALL_O_DIRECT")
+
+
+def connect(url: str) -> MysqlEngine:
+    """The engine for a ``mysql://`` or ``mariadb://`` URL; nothing is connected yet."""
+    return MysqlEngine(url)
+
+
+class MysqlEngine:
+    """One database of a MariaDB or MySQL server as a target. Implements `openslob.engines.base.Engine`."""
+
+    name = "mysql"
+
+    def __init__(self, url: str) -> None:
+        self._place = parse(url)
+        self.names = Names(self._place.database)
+        self.target = self._place.shown
+        self._commit_setting_before: str | None = None
+
+    def open(self, purpose: str) -> Connection:
+        """One more connection, in autocommit mode."""
+        return open_connection(self._place, purpose)
+
+    @contextmanager
+    def _asking(self, failure: str) -> Iterator[Connection]:
+        with self.open("ask") as connection, reported(failure):
+            yield connection
+
+    def facts(self) -> ServerFacts:
+        """Version, sizes, settings and free connections."""
+        with self._asking(f"{self.target} does not answer") as connection:
+            identity = ask(connection, statement("facts", "identity"))[0]
+            settings = ask(connection, statement("facts", "settings"))
+            cluster = {row["Variable_name"]: row["Value"] for row in ask(connection, statement("facts", "cluster"))}
+            connected = int(ask(connection, statement("facts", "connected"))[0]["Value"])
+        # The question itself holds one connection that will be free again.
+        free = identity["max_connections"] - connected + 1
+        named = {row["Variable_name"]: row["Value"] for row in settings}
+        return ServerFacts(
+            product="MariaDB" if "MariaDB" in identity["version"] else "MySQL",
+            version=identity["version"].partition("-")[0],
+            block_size=identity["block_size"],
+            cache_bytes=identity["cache_bytes"],
+            free_connections=min(free, identity["max_user_connections"] or free),
+            settings=named,
+            direct_io=named["innodb_flush_method"] in _DIRECT if "innodb_flush_method" in named else None,
+            read_only=bool(identity["read_only"]),
+            # Without Galera only a server itself is known to hold its data.
+            cluster_id=cluster.get("wsrep_cluster_state_uuid", "") or self.target,
+        )
+
+    def footprint(self) -> Footprint:
+        """The server's process and its data directory, if they are on this host and this user may see them."""
+        if not self._place.local:
+            return Footprint(None, None, "the server is not on this host")
+        with self._asking(f"{self.target} does not answer") as connection:
+            identity = ask(connection, statement("facts", "identity"))[0]
+        return _local_footprint(Path(identity["data_directory"]), Path(identity["pid_file"]))
+
+    def findings(self, workload: Workload) -> Iterator[Finding]:
+        """Everything that would spoil this run."""
+        with self._asking(f"{self.target} can't be checked") as connection:
+            yield from checks.findings(connection, workload, self.facts(), self.data_state)
+
+    def data_state(self) -> DataState | None:
+        """What is loaded."""
+        with self._asking(f"{self.target} can't be checked") as connection:
+            return manifest.data_state(connection, self.names)
+
+    def load(self, spec: DataSpec, degree: int, progress: ProgressSink, cancelled: Callable[[], bool]) -> LoadResult:
+        """Load and verify."""
+        return loader.load(self._place, self.names, spec, degree, progress, cancelled)
+
+    def drop(self) -> list[str]:
+        """Remove everything a load made."""
+        with self._asking(f"can't drop the data of {self.target}") as connection:
+            return manifest.remove(connection, self.names)
+
+    @contextmanager
+    def exclusive(self, purpose: str) -> Iterator[None]:
+        """Hold the named lock on a connection of its own; the server frees it when this process dies."""
+        with self.open(purpose) as connection:
+            with reported(f"{self.target} can't be locked"):
+                self._lock(connection)
+                self._sign(connection, f"{purpose} by pid {os.getpid()} on {socket.gethostname()}")
+            try:
+                yield
+            finally:
+                self._restore_commit_setting()
+
+    def _lock(self, connection: Connection) -> None:
+        values = {"lock": self.names.lock("use"), "patience": LOCK_PATIENCE_S}
+        if ask(connection, statement("facts", "lock"), values)[0]["held"] == 1:
+            return
+        number = ask(connection, statement("facts", "lock_holder"), values)[0]["connection"]
+        holder = roster.purpose_of(connection, self.names, number) if number else None
+        raise SlobError(
+            f"{self.target} is in use: {holder or 'somebody holds the lock'} (connection {number})",
+            "wait for it to end, or stop it",
+        )
+
+    def _sign(self, connection: Connection, purpose: str) -> None:
+        """Say who holds the lock, where there is a place to say it: not before the first load."""
+        try:
+            roster.make(connection, self.names)
+            roster.enter(connection, self.names, purpose)
+        except pymysql.Error as error:
+            if code_of(error) not in (ER.BAD_DB_ERROR, ER.DBACCESS_DENIED_ERROR, ER.TABLEACCESS_DENIED_ERROR):
+                raise
+
+    def install(self, workload: Workload) -> None:
+        """Create the slice procedure of each schema that sessions will work on; have commits wait as asked for."""
+        checks.require_shared(workload)
+        numbers = range(1, min(workload.schemas, workload.total_sessions) + 1)
+        with self.open("install") as connection, reported("can't install the work loop"):
+            identity = ask(connection, statement("facts", "identity"))[0]
+            value_bytes = layout_of(identity["block_size"]).value_bytes
+            roster.make(connection, self.names)
+            for number in numbers:
+                ask(connection, statement("schema", "drop_routine", routine=self.names.procedure(number)))
+                ask(connection, compose_slice(self.names, number, workload, value_bytes))
+            self._set_commits(connection, workload)
+
+    def _set_commits(self, connection: Connection, workload: Workload) -> None:
+        wanted = wanted_setting(workload)
+        if wanted is None:
+            return
+        before = current_setting(connection)
+        change_setting(connection, wanted)
+        if self._commit_setting_before is None:
+            self._commit_setting_before = before
+
+    def _restore_commit_setting(self) -> None:
+        """Put the server's own setting back; a server that is gone has it in its configuration."""
+        if self._commit_setting_before is not None:
+            with suppress(SlobError), self._asking("the commit setting can't be put back") as connection:
+                change_setting(connection, self._commit_setting_before)
+            self._commit_setting_before = None
+
+    def settle(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
+        """Write dirty pages out, if the user may, so that they are not written in the window."""
+        with self._asking("the server can't be brought to rest") as connection:
+            block_size = ask(connection, statement("facts", "identity"))[0]["block_size"]
+            return settle(connection, self.names, workload, warm_cache, block_size)
+
+    def open_session(self, plan: SessionPlan) -> MysqlSession:
+        """Connect one session of the work loop."""
+        connection = self.open(f"run/{plan.tag}")
+        with reported(f"session {plan.number} can't be opened"):
+            roster.enter(connection, self.names, f"run/{plan.tag}")
+        return MysqlSession(connection, self._place, self.names, plan)
+
+    def open_counters(self) -> MysqlCounters:
+        """Connect the counter sampler."""
+        return MysqlCounters(self.open("counters"), self.names)
+
+    def open_waits(self) -> MysqlWaits:
+        """Connect the wait sampler."""
+        return MysqlWaits(self.open("waits"), self.names, SESSIONS)
+
+    def open_stop(self) -> MysqlStop:
+        """Connect the stop signal."""
+        return MysqlStop(self.open("stop"), self.names)
+
+    def log_position(self) -> int:
+        """The number of the last change that this Galera node has. SlobError without Galera."""
+        with self._asking(f"{self.target} does not answer") as connection:
+            told = {row["Variable_name"]: row["Value"] for row in ask(connection, statement("facts", "cluster"))}
+        if not told.get("wsrep_last_committed"):
+            raise SlobError(f"{self.target} does not say how far its data have come", "only Galera nodes do")
+        return int(told["wsrep_last_committed"])
+
+    def table_blocks(self) -> int:
+        """Blocks of all test tables, by statistics that are made for this question."""
+        with self._asking("the tables can't be measured") as connection:
+            for name in manifest.blocks_now(connection, self.names).by_table:
+                ask(connection, statement("load", "analyze", table=f"{self.names.schema()}.`{name}`"))
+            return sum(manifest.blocks_now(connection, self.names).by_table.values())
+
+    def sessions_left(self) -> int:
+        """Sessions of the work loop that the server still has."""
+        with self._asking("the sessions can't be counted") as connection:
+            return len(roster.sessions(connection, self.names, SESSIONS))
+
+    def release_sessions(self) -> int:
+        """End sessions of the work loop that a dead driver left behind."""
+        with self._asking("sessions of an earlier run can't be ended") as connection:
+            left = roster.sessions(connection, self.names, SESSIONS)
+            for number in left:
+                # One that has ended by itself meanwhile is what is wanted.
+                with suppress(pymysql.err.OperationalError, pymysql.err.InternalError):
+                    ask(connection, "KILL CONNECTION %(number)s", {"number": number})
+        return len(left)
+
+
+def _local_footprint(data_directory: Path, pid_file: Path) -> Footprint:
+    try:
+        main_pid = int((data_directory / pid_file).read_text())
+    except FileNotFoundError:
+        return Footprint(None, None, "the server's data directory is not on this host")
+    except PermissionError:
+        return Footprint(None, None, "this user may not read the server's data directory")
+    return Footprint(main_pid, data_directory)

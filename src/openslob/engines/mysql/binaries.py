@@ -1,0 +1,103 @@
+"""Finds MariaDB's programs: the host's own, or where the user says."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from openslob.engines.base import ServerSpec
+from openslob.engines.hosting.account import Account
+from openslob.errors import SlobError, UsageError
+
+_SERVERS = ("mariadbd", "mysqld")
+# Where packages and builds put server programs that a user's PATH need not have.
+_PLACES = ("/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/usr/local/mysql/bin")
+# Beside the server program's directory: packages have it in bin, archives of binaries in scripts.
+_INSTALLERS = ("bin/mariadb-install-db", "scripts/mariadb-install-db")
+# The oldest release that its makers still maintain; older ones have other log files and settings.
+_OLDEST = (10, 6)
+
+
+@dataclass(frozen=True)
+class Installation:
+    """MariaDB on disk: ``root`` is what it calls its base directory."""
+
+    root: Path
+    server: Path
+    installer: Path
+
+    @property
+    def bin(self) -> Path:
+        """Directory of the server program."""
+        return self.server.parent
+
+    def version(self) -> str:
+        """Release series, such as ``10.11``, by the server program itself. UsageError when it is no MariaDB."""
+        try:
+            command = [str(self.server), "--no-defaults", "--version"]
+            done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
+        except (OSError, subprocess.SubprocessError) as error:
+            raise SlobError(f"{self.server} does not run ({error})", "give another --bin-dir") from error
+        return series(done.stdout, self.server)
+
+
+def series(said: str, server: Path) -> str:
+    """The release series in what a server program says of its version. UsageError when we can't run it."""
+    match = re.search(r"Ver (\d+)\.(\d+)\.\S*MariaDB", said)
+    if not match:
+        raise UsageError(f"{server} is no MariaDB server ({said.strip()})", "name the --bin-dir of one")
+    if (int(match[1]), int(match[2])) < _OLDEST:
+        oldest = ".".join(map(str, _OLDEST))
+        raise UsageError(f"{server} is MariaDB {match[1]}.{match[2]}", f"{oldest} is the oldest that can be managed")
+    return f"{match[1]}.{match[2]}"
+
+
+def find_installation(bin_dir: Path | None) -> Installation:
+    """The programs in this directory, or those of the host. UsageError or SlobError when they are not there."""
+    server = _server_in(bin_dir) if bin_dir else _installed_server()
+    root = server.parent.parent
+    installer = next((path for each in _INSTALLERS if (path := root / each).is_file()), None)
+    if installer is None:
+        raise SlobError(f"there is no mariadb-install-db in {root}", "name the --bin-dir of a whole installation")
+    return Installation(root, server, installer)
+
+
+def _server_in(directory: Path) -> Path:
+    found = _server_among([directory.absolute()])
+    if found is None:
+        raise UsageError(f"there is no mariadbd in {directory}", "name the directory of a MariaDB server's programs")
+    return found
+
+
+def _installed_server() -> Path:
+    path = [Path(each) for each in os.environ.get("PATH", "").split(os.pathsep) if each]
+    found = _server_among([*path, *map(Path, _PLACES)])
+    if found is None:
+        raise SlobError("MariaDB is not installed on this host", "apt-get install mariadb-server, or name a --bin-dir")
+    return found
+
+
+def _server_among(directories: list[Path]) -> Path | None:
+    candidates = (shutil.which(name, path=str(directory)) for directory in directories for name in _SERVERS)
+    return next((Path(found).resolve() for found in candidates if found), None)
+
+
+def usable_installation(spec: ServerSpec, account: Account) -> Installation:
+    """The programs for a server, which must be those of its version and such that the account can run them."""
+    found = find_installation(spec.bin_dir)
+    version = found.version()
+    if version != spec.version:
+        raise UsageError(
+            f"{found.server} is version {version}, not {spec.version}", "name the --bin-dir of the other version"
+        )
+    for program in (found.server, found.installer):
+        if not account.can("x", program):
+            raise SlobError(
+                f"the user {account.name}, who runs the server, can't run {program}",
+                "open its directories to others (chmod o+x)",
+            )
+    return found

@@ -1,0 +1,55 @@
+"""Connections to a server, and statements of our .sql files on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import pymysql
+from pymysql.cursors import DictCursor
+
+from openslob.engines.mysql.failures import reported
+from openslob.engines.mysql.target import Place
+from openslob.engines.sql import read_statements
+
+PACKAGE = "openslob.engines.mysql"
+APPLICATION = "slob"
+CONNECT_TIMEOUT_S = 10
+Connection: TypeAlias = "pymysql.connections.Connection[DictCursor]"
+Row = Mapping[str, Any]
+
+
+def open_connection(place: Place, purpose: str) -> Connection:
+    """One more connection, in autocommit mode, that names its purpose where the server keeps such names."""
+    arguments = {"connect_timeout": CONNECT_TIMEOUT_S, **place.arguments}
+    with reported(f"can't connect to {place.shown}"):
+        return pymysql.connect(
+            **arguments,
+            autocommit=True,
+            charset="utf8mb4",
+            cursorclass=DictCursor,
+            program_name=f"{APPLICATION}/{purpose}",
+        )
+
+
+def ask(connection: Connection, text: str, values: Mapping[str, object] | None = None) -> Sequence[Row]:
+    """All rows of a statement's result; none of one that has no result."""
+    with connection.cursor() as cursor:
+        cursor.execute(text, values)
+        return cursor.fetchall()
+
+
+def statement(file: str, name: str, **identifiers: object) -> str:
+    """A statement of one of our .sql files with its quoted names put in."""
+    return read_statements(PACKAGE, file)[name].format(**identifiers)
+
+
+def cancel(place: Place, connection_id: int) -> None:
+    """End the statement that another connection executes. pymysql.Error when the server no longer answers."""
+    with pymysql.connect(**{"connect_timeout": 5, **place.arguments}) as other:
+        other.cursor().execute("KILL QUERY %s", (connection_id,))
+
+
+def thread_id(connection: Connection) -> int:
+    """The server's number for a connection."""
+    return int(connection.thread_id())  # type: ignore[no-untyped-call]

@@ -1,0 +1,56 @@
+"""Server errors in the user's words: what happened, why, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import pymysql
+from pymysql.constants import CR, ER
+
+from openslob.errors import SlobError
+
+# Not among the library's constants.
+KILLED_WHILE_CONNECTED = 1927
+QUERY_TIMED_OUT = (1969, 3024)
+_DISK_FULL = (1021, 1114)
+
+_REMEDIES: Mapping[int, str] = {
+    **dict.fromkeys(_DISK_FULL, "free space or choose a smaller SCALE, then try again"),
+    **dict.fromkeys(QUERY_TIMED_OUT, "the user's or server's time limit for statements is in the way: lift it"),
+    ER.CON_COUNT_ERROR: "raise max_connections or use fewer sessions",
+    ER.ACCESS_DENIED_ERROR: "set MYSQL_PWD, or --ask-password",
+    ER.DBACCESS_DENIED_ERROR: "name a database in the URL that this user may use, or grant the right",
+    ER.TABLEACCESS_DENIED_ERROR: "grant the right, or use a user that has it",
+    ER.SPECIFIC_ACCESS_DENIED_ERROR: "grant the right, or use a user that has it",
+    ER.PROCACCESS_DENIED_ERROR: "GRANT CREATE ROUTINE, ALTER ROUTINE, EXECUTE on the database to the user",
+    ER.SERVER_SHUTDOWN: "somebody stopped the server; see its log",
+    ER.QUERY_INTERRUPTED: "somebody cancelled it",
+    KILLED_WHILE_CONNECTED: "somebody ended it",
+    ER.NO_SUCH_TABLE: "the data are not there; run `slob load` first",
+    ER.SP_DOES_NOT_EXIST: "the work loop is not there; run `slob run` again",
+    ER.SP_WRONG_NO_OF_ARGS: "the work loop is of another version; run `slob run` again",
+    CR.CR_CONN_HOST_ERROR: "check that the server is running and where",
+    CR.CR_SERVER_LOST: "check that the server is running and see its log",
+    CR.CR_SERVER_GONE_ERROR: "check that the server is running and see its log",
+}
+
+
+def code_of(error: BaseException) -> int:
+    """The server's or library's number of an error; 0 when it has none."""
+    return error.args[0] if error.args and isinstance(error.args[0], int) else 0
+
+
+def explain_error(error: BaseException) -> str:
+    """The first line of an error's text."""
+    text = str(error.args[-1] if error.args else "").strip()
+    return text.splitlines()[0] if text else "the connection was closed"
+
+
+@contextmanager
+def reported(what: str) -> Iterator[None]:
+    """Turn a driver's error inside the block into one line that begins with ``what``."""
+    try:
+        yield
+    except pymysql.Error as error:
+        raise SlobError(f"{what}: {explain_error(error)}", _REMEDIES.get(code_of(error), "")) from error

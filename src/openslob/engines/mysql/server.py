@@ -1,0 +1,140 @@
+"""A MariaDB server of our own: what its product does its own way; the life cycle is `engines.hosting.server`'s."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pymysql
+from pymysql.constants import ER
+
+from openslob.engines.base import ServerSpec
+from openslob.engines.hosting.account import Account, current_user
+from openslob.engines.hosting.huge_pages import page_bytes
+from openslob.engines.hosting.processes import ServerProcesses, wait
+from openslob.engines.hosting.server import HostedServer
+from openslob.engines.mysql import server_config as config
+from openslob.engines.mysql.binaries import Installation, find_installation, usable_installation
+from openslob.units import MIB
+
+ENGINE = "mariadb"
+# Recovery after a crash may have to apply all of the log.
+_START_TIMEOUT_S = 300.0
+# An empty server takes 80 MB with blocks of 64 KB, less with smaller ones.
+_EMPTY_BYTES = 100 * MIB
+# Log buffers (2 × 16 MB), the system tables' cache, and the cache's last extent of 8 MB take huge pages as well.
+_MORE_HUGE_BYTES = 48 * MIB
+
+
+def default_spec(name: str) -> ServerSpec:
+    """A server as it is made when nothing else is asked for: a cache so small that physical I/O is easy to reach."""
+    return ServerSpec(
+        engine=ENGINE,
+        name=name,
+        version="",
+        bin_dir=None,
+        data_dir=None,
+        cache_bytes=128 * MIB,
+        log_bytes=4096 * MIB,
+        io="direct",
+        cpus=None,
+        max_sessions=320,
+        block_size=config.DEFAULT_BLOCK_SIZE,
+    )
+
+
+def managed(spec: ServerSpec) -> MariaServer:
+    """The server of this name, to be run as specified. Nothing is touched yet."""
+    if spec.bin_dir or not spec.version:
+        spec = replace(spec, version=find_installation(spec.bin_dir).version())
+    return MariaServer(spec)
+
+
+def remembered(spec: ServerSpec) -> MariaServer:
+    """The server that was made by this specification, whether its programs are still there or not."""
+    return MariaServer(spec)
+
+
+class MariaServer(HostedServer[Installation]):
+    """One managed MariaDB server."""
+
+    def __init__(self, spec: ServerSpec) -> None:
+        super().__init__(spec, config.SOCKET)
+
+    @property
+    def url(self) -> str:
+        """Target URL of its database, through the socket."""
+        return config.url(self.layout, current_user())
+
+    @property
+    def processes(self) -> ServerProcesses:
+        """Its one process, which has no other way of ending at once than being killed."""
+        programs = frozenset({"mariadbd", "mysqld"})
+        return ServerProcesses(self.layout.data, programs, config.PID_FILE, signal.SIGTERM, signal.SIGKILL)
+
+    def check_spec(self) -> None:
+        """UsageError naming the first value that MariaDB can't be run with on this host."""
+        config.check_spec(self.spec)
+
+    def is_ready(self) -> bool:
+        """Whether it runs and lets us in, or would if it had a connection left."""
+        if self.processes.main_pid() is None:
+            return False
+        try:
+            pymysql.connect(unix_socket=str(self.layout.socket), user=current_user()).close()
+        except pymysql.Error as error:
+            return bool(error.args[0] == ER.CON_COUNT_ERROR)
+        return True
+
+    def find_programs(self, account: Account) -> Installation:
+        """Those of the host, or of the bin directory."""
+        return usable_installation(self.spec, account)
+
+    def bytes_at_first(self) -> int:
+        """An empty server and its log, which is made as large as it will be."""
+        return _EMPTY_BYTES + self.spec.log_bytes
+
+    def initialise(self, data: Path, programs: Installation, account: Account) -> None:
+        """Make the system tables; the blocks' size is decided here."""
+        owner = f"--auth-root-socket-user={current_user()}"
+        options = ["--skip-test-db", "--skip-name-resolve", "--auth-root-authentication-method=socket", owner]
+        storage = [f"--innodb-page-size={self.spec.block_size}", f"--innodb-log-file-size={self.spec.log_bytes}"]
+        command: list[str | Path] = [
+            programs.installer,
+            "--no-defaults",
+            f"--basedir={programs.root}",
+            f"--datadir={data}",
+        ]
+        self.check_done(account.run([*command, *options, *storage]), "mariadb-install-db")
+
+    def config_text(self, programs: Installation, bulk: bool) -> str:
+        """The only option file that the server reads."""
+        return config.config_text(self.spec, self.layout, programs.bin, bulk)
+
+    def other_files(self, account: Account) -> Mapping[Path, str]:
+        """Who may connect."""
+        return {config.init_file(self.layout): config.init_text({current_user(), account.name})}
+
+    def launch(self, programs: Installation, account: Account) -> str | None:
+        """Start its program apart from us and wait until it lets us in."""
+        pid = account.launch([programs.server, f"--defaults-file={self.layout.config}"], self.layout.log)
+        ready = wait(lambda: self.is_ready() or not _lives(pid), _START_TIMEOUT_S) and self.is_ready()
+        return None if ready else ""
+
+    def huge_pages_needed(self, _programs: Installation, _account: Account) -> int:
+        """For the cache and what is allocated with it; the server can't tell beforehand."""
+        return -(-(self.spec.cache_bytes + _MORE_HUGE_BYTES) // page_bytes())
+
+    def last_complaint(self, said: str) -> str:
+        """The last line that says what went wrong."""
+        return config.last_complaint(said)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

@@ -1,0 +1,174 @@
+"""The configuration of a managed MariaDB server, as pure functions of its specification.
+
+The file that comes out also says everything else that decides how the server runs (programs, CPUs), so that comparing
+it with the one on disk tells whether a running server is the one that is asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import quote
+
+from openslob.engines.base import ServerSpec
+from openslob.engines.hosting.layout import Layout, Setting, check_hosting, header
+from openslob.errors import UsageError
+from openslob.units import KIB, MIB, format_bytes
+
+DATABASE = "slob"
+SOCKET = "slob.sock"
+PID_FILE = "slob.pid"
+# What it can be made with (innodb_page_size).
+BLOCK_SIZES = (4 * KIB, 8 * KIB, 16 * KIB, 32 * KIB, 64 * KIB)
+DEFAULT_BLOCK_SIZE = 16 * KIB
+# The server does not start with less than some hundred pages: 6 MB with blocks of 16 KB.
+_CACHE_MIN = 8 * MIB
+_CACHE_MIN_LARGE_BLOCKS = 24 * MIB
+_LARGE_BLOCKS = 32 * KIB
+# A smaller log makes the server write pages out all the time.
+_LOG_MIN = 64 * MIB
+# Connections beyond the sessions: samplers, loaders and a person with a client.
+_MORE_CONNECTIONS = 32
+_SYSTEM_TABLES_CACHE = 8 * MIB
+# Pages a second that are written in the background, and when it must hurry. The default, 200, is meant for one disk
+# that turns; then sessions themselves must write before they can read.
+_IO_CAPACITY = (2000, 20000)
+# How the server's log and its programs mark what went wrong, and what they say of the end that follows from it.
+_GRAVE = ("[ERROR]", "FATAL", "ERROR:", "error:", "rror while", "annot ", "an't ")
+_EPILOGUE = ("Aborting", "Plugin 'InnoDB'", "Unknown/unsupported storage engine", "Plugin initialization aborted")
+
+
+def url(layout: Layout, user: str) -> str:
+    """Target URL of the database, through the socket, for the user of the operating system whose name it is."""
+    return f"mariadb://{quote(user, safe='')}@localhost/{DATABASE}?unix_socket={quote(str(layout.socket), safe='/')}"
+
+
+def init_file(layout: Layout) -> Path:
+    """The statements that the server executes before anybody can connect."""
+    return layout.base / "init.sql"
+
+
+def init_text(users: set[str]) -> str:
+    """Makes our database and lets processes of these users of the operating system in, nobody else; no passwords."""
+    lines = [f"CREATE DATABASE IF NOT EXISTS `{DATABASE}`;"]
+    for user in sorted(users):
+        name = "`" + user.replace("`", "``") + "`@localhost"
+        lines += [
+            f"CREATE USER IF NOT EXISTS {name} IDENTIFIED VIA unix_socket;",
+            f"GRANT ALL PRIVILEGES ON *.* TO {name} WITH GRANT OPTION;",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def check_spec(spec: ServerSpec) -> None:
+    """UsageError naming the first value that MariaDB can't be run with on this host."""
+    check_hosting(spec)
+    block_size = spec.block_size or DEFAULT_BLOCK_SIZE
+    if block_size not in BLOCK_SIZES:
+        known = ", ".join(map(format_bytes, BLOCK_SIZES))
+        raise UsageError(f"--block-size {block_size} is not known", f"MariaDB has {known}")
+    least = _CACHE_MIN_LARGE_BLOCKS if block_size >= _LARGE_BLOCKS else _CACHE_MIN
+    if spec.cache_bytes < least:
+        raise UsageError(
+            f"--cache {format_bytes(spec.cache_bytes)} is too small with blocks of {format_bytes(block_size)}",
+            f"give at least {format_bytes(least)}",
+        )
+    if spec.log_bytes < _LOG_MIN:
+        raise UsageError(f"--log-size {format_bytes(spec.log_bytes)} is too small", "give at least 64M")
+
+
+def settings(spec: ServerSpec, layout: Layout, bulk: bool) -> list[Setting]:
+    """All settings that we make; everything else stays as the version has it. ``bulk``: for the time of a load."""
+    return [*_access(spec, layout), *_storage(spec), *_durability(bulk), *_behaviour(), *_instruments()]
+
+
+def _access(spec: ServerSpec, layout: Layout) -> list[Setting]:
+    return [
+        Setting("datadir", str(layout.data)),
+        Setting("pid_file", str(layout.data / PID_FILE)),
+        Setting("socket", str(layout.socket)),
+        Setting("skip_networking", "ON", "the socket only, nothing on the network"),
+        Setting("init_file", str(init_file(layout)), "who may connect"),
+        Setting("max_connections", str(spec.max_sessions + _MORE_CONNECTIONS), "sessions, samplers and loaders"),
+    ]
+
+
+def _storage(spec: ServerSpec) -> list[Setting]:
+    method, why = ("O_DIRECT", "reads reach the device") if spec.io == "direct" else ("fsync", "through the page cache")
+    capacity, hurried = _IO_CAPACITY
+    return [
+        Setting("innodb_page_size", str(spec.block_size or DEFAULT_BLOCK_SIZE)),
+        Setting("innodb_buffer_pool_size", str(spec.cache_bytes)),
+        # Releases that have it, since 2025, reserve 8 TB of addresses unless told, and then take no huge pages.
+        Setting("loose_innodb_buffer_pool_size_max", str(spec.cache_bytes), "it does not grow in a run"),
+        Setting("large_pages", "ON" if spec.huge_pages else "OFF"),
+        Setting("innodb_buffer_pool_dump_at_shutdown", "OFF"),
+        Setting("innodb_buffer_pool_load_at_startup", "OFF", "what is cached is the run's own doing"),
+        Setting("innodb_flush_method", method, why),
+        Setting("innodb_use_native_aio", "ON", "as in real life"),
+        Setting("innodb_read_ahead_threshold", "0", "no block is read that nobody asked for"),
+        Setting("innodb_random_read_ahead", "OFF"),
+        Setting("innodb_flush_neighbors", "0", "a changed block is written alone"),
+        Setting("innodb_io_capacity", str(capacity), "the default is meant for one disk that turns"),
+        Setting("innodb_io_capacity_max", str(hurried)),
+        Setting("innodb_log_file_size", str(spec.log_bytes), "no hurry to write pages within a usual run"),
+    ]
+
+
+def _durability(bulk: bool) -> list[Setting]:
+    why = "a load that a crash of the host breaks is made anew" if bulk else ""
+    return [
+        Setting("innodb_flush_log_at_trx_commit", "0" if bulk else "1", why or "a commit is on disk"),
+        Setting("innodb_doublewrite", "OFF" if bulk else "ON", why or "as in real life"),
+        Setting("skip_log_bin", "", "the engine's own log is what is measured"),
+    ]
+
+
+def _behaviour() -> list[Setting]:
+    return [
+        Setting("innodb_adaptive_hash_index", "OFF", "every visit goes down the tree; it is the default since 10.5"),
+        Setting("innodb_stats_auto_recalc", "OFF", "no statistics are gathered within a run"),
+        Setting("query_cache_type", "OFF"),
+        Setting("query_cache_size", "0"),
+        Setting("key_buffer_size", str(MIB), "a cache of another storage engine: memory for nothing"),
+        Setting("aria_pagecache_buffer_size", str(_SYSTEM_TABLES_CACHE), "likewise, but for the system tables"),
+    ]
+
+
+def _instruments() -> list[Setting]:
+    """What the server observes of itself: waits for files, and nothing of what costs a little for each row."""
+    return [
+        Setting("userstat", "ON", "rows by table and index"),
+        Setting("performance_schema", "ON", "can be set at the start only"),
+        Setting("performance_schema_consumer_events_waits_current", "ON", "what each session waits for"),
+        Setting("performance_schema_consumer_statements_digest", "OFF"),
+        Setting("performance_schema_instrument", "wait/io/table/%=OFF"),
+        Setting("performance_schema_instrument", "statement/%=OFF"),
+    ]
+
+
+def config_text(spec: ServerSpec, layout: Layout, bin_dir: Path, bulk: bool) -> str:
+    """The whole option file; two servers are run alike exactly if their files are the same."""
+    return "\n".join([*header(spec, bin_dir, bulk), "[mariadbd]", *map(_line, settings(spec, layout, bulk))]) + "\n"
+
+
+def _line(setting: Setting) -> str:
+    if not setting.value:
+        line = setting.name
+    else:
+        quoted = setting.value.replace("\\", "\\\\").replace("'", "\\'")
+        line = f"{setting.name} = '{quoted}'"
+    return line + (f"  # {setting.why}" if setting.why else "")
+
+
+def last_complaint(said: str) -> str:
+    """The last line of a server's log or a program's errors that says what went wrong, without its time stamp."""
+    lines = [line for line in said.splitlines() if line.strip()]
+    grave = [line for line in lines if any(mark in line for mark in _GRAVE)]
+    # what explains is followed by lines, ERROR too, that only report the end
+    told = _without_epilogue(grave) or _without_epilogue(lines) or lines
+    return re.sub(r"^[\d-]+ +[\d:]+ \d+ \[\w+\] ", "", told[-1].strip()) if told else ""
+
+
+def _without_epilogue(lines: list[str]) -> list[str]:
+    return [line for line in lines if not any(mark in line for mark in _EPILOGUE)]

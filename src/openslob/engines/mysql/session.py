@@ -1,0 +1,220 @@
+"""One connection that runs the work loop: how a plan becomes arguments of the slice procedure and its rows a result."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import pymysql
+
+from openslob.engines.base import SessionPlan, SliceOrder, SliceResult
+from openslob.engines.mysql.connection import PACKAGE, Connection, ask, cancel, thread_id
+from openslob.engines.mysql.failures import reported
+from openslob.engines.mysql.latencies import Latencies
+from openslob.engines.mysql.layout import layout_of
+from openslob.engines.mysql.names import Names
+from openslob.engines.mysql.plans import explain
+from openslob.engines.mysql.stop import STOP
+from openslob.engines.mysql.target import Place
+from openslob.engines.sql import read_sql, read_statements
+from openslob.errors import SlobError
+from openslob.workload import Pacing, RedoStress, Workload
+
+NO_LIMIT = 2**62
+# Operations are numbered from 0: what this one writes comes only once in a session.
+_BEFORE_ALL = -1
+# Waking up and the first operation take a session less than this on a host with two CPUs.
+STEP_ASIDE_PER_SESSION_S = 1e-4
+# With a few sessions the pause would be shorter than what a sleep is late by.
+_SHORTEST_PAUSE_S = 1e-3
+# Later than any run ends; a bigint of nanoseconds holds it.
+_NEVER_NS = 2**62
+# The random generator's state is two numbers below 2^30 - 1. It is weak: neighbouring states give neighbouring keys
+# at first, so seeds are spread by odd constants (Knuth's multiplicative hashing).
+_SEED_LIMIT = 0x3FFFFFFF
+_SPREAD = (2654435761, 2246822519)
+
+
+def written_columns(workload: Workload) -> tuple[str, ...]:
+    """Columns that an update sets."""
+    if workload.redo_stress is RedoStress.HEAVY:
+        return tuple(f"c{number}" for number in range(2, 21))
+    return ("c2", "c20")
+
+
+def compose_slice(names: Names, schema: int, workload: Workload, value_bytes: int) -> str:
+    """The statement that creates the slice procedure of one schema for this workload."""
+    assignments = [
+        f"{column} = SUBSTR(fresh, {1 + place * value_bytes}, {value_bytes})"
+        for place, column in enumerate(written_columns(workload))
+    ]
+    return read_sql(PACKAGE, "slice").format(
+        procedure=names.procedure(schema),
+        cf1=names.cf1(schema),
+        cf2=names.cf2(schema),
+        hot_cf1=names.cf1(1),
+        hot_cf2=names.cf2(1),
+        assignments=", ".join(assignments),
+    )
+
+
+def slice_arguments(plan: SessionPlan, names: Names) -> dict[str, Any]:
+    """The arguments of the procedure that stay the same in every slice of a session, in its order."""
+    load = plan.workload
+    hotspot_key, hotspot_keys = plan.hotspot or (1, plan.scale)
+    return {
+        "scale": plan.scale,
+        "work_unit": load.work_unit,
+        "update_work_unit": load.rows_per_update,
+        "update_pct": load.update_pct,
+        "update_phase": plan.phases.update,
+        "scan_pct": load.scan_pct,
+        "scan_phase": plan.phases.scan,
+        "hotspot_every": load.hotspot_frequency if plan.hotspot else 0,
+        "hotspot_phase": plan.phases.hotspot,
+        "hotspot_key": hotspot_key,
+        "hotspot_keys": hotspot_keys,
+        "hot_schema_every": load.hot_schema_frequency,
+        "hot_schema_phase": plan.phases.hot_schema,
+        "think_every": load.think_tm_frequency,
+        "think_phase": plan.phases.think,
+        "think_min": load.think_tm_min,
+        "think_max": load.think_tm_max,
+        "interval_us": plan.interval_us or 0,
+        "poisson": load.pacing is Pacing.POISSON,
+        "tag": plan.tag,
+        "random_values": load.obfuscate_columns,
+        "written_columns": len(written_columns(load)),
+        "value_bytes": layout_of(plan.block_size).value_bytes,
+        "stop_lock": names.lock(STOP),
+        "step_aside": step_aside_s(load.total_sessions),
+    }
+
+
+def step_aside_s(sessions: int) -> float:
+    """How long a session pauses after its first operation, so that all have begun before any takes a time slice."""
+    pause = sessions * STEP_ASIDE_PER_SESSION_S
+    return pause if pause >= _SHORTEST_PAUSE_S else 0.0
+
+
+def seeds(seed: int, session: int) -> dict[str, int]:
+    """The random generator's first state in a session."""
+    number = seed * 7919 + session + 1
+    first, second = (number * spread % 2**32 % _SEED_LIMIT for spread in _SPREAD)
+    return {"first": first, "second": second}
+
+
+def to_result(row: Mapping[str, Any], latencies: Latencies) -> SliceResult:
+    """The procedure's last row and latencies as a result."""
+    return SliceResult(
+        start_ns=row["began_us"] * 1000,
+        end_ns=row["ended_us"] * 1000,
+        first_op_ns=row["began_us"] * 1000 if row["ops"] else None,
+        ops=row["ops"],
+        rows_read=row["rows_read"],
+        rows_updated=row["rows_updated"],
+        rows_scanned=row["rows_scanned"],
+        latency=latencies.service,
+        response=latencies.response,
+        due_ns=None if row["due_us"] is None else int(row["due_us"]) * 1000,
+    )
+
+
+class MysqlSession:
+    """Runs one session's slices. The connection is in autocommit mode: the procedure opens its transactions itself."""
+
+    def __init__(self, connection: Connection, place: Place, names: Names, plan: SessionPlan) -> None:
+        self._connection = connection
+        self._place = place
+        self._names = names
+        self._plan = plan
+        self._arguments = slice_arguments(plan, names)
+        self._call = self._compose_call({})
+        self._paced = plan.interval_us is not None
+        self._resume_us = 0
+
+    def _compose_call(self, changed: Mapping[str, object]) -> str:
+        """The CALL as text with what stays the same written in: less to convert for the driver in every slice."""
+        values = list({**self._arguments, **changed}.values())
+        text = f"CALL {self._names.procedure(self._plan.schema)}(%s{', %s' * (5 + len(values))})"
+        kept = ["%s"] * 6 + [self._connection.escape(value) for value in values]
+        return text % tuple(kept)
+
+    def prepare(self) -> None:
+        """Session settings, then one operation of each kind to fill caches, then the seed."""
+        with reported(f"session {self._plan.number} was lost"):
+            statements = read_statements(PACKAGE, "session")
+            for name in ("clock", "isolation", "plan", "mode", "patience"):
+                ask(self._connection, statements[name])
+            for shares in self._kinds_used():
+                self._execute(self._compose_call(shares), SliceOrder(_BEFORE_ALL, 0, _NEVER_NS, 1), paced=False)
+            self._resume_us = 0
+            ask(self._connection, statements["seed"], seeds(self._plan.workload.seed, self._plan.number))
+
+    def _kinds_used(self) -> list[dict[str, object]]:
+        load = self._plan.workload
+        used = []
+        if load.update_pct < 100 and load.scan_pct < 100:
+            used.append({"update_pct": 0, "scan_pct": 0})
+        if load.update_pct < 100 and load.scan_pct > 0:
+            used.append({"update_pct": 0, "scan_pct": 100})
+        if load.update_pct > 0:
+            used.append({"update_pct": 100, "scan_pct": 0})
+        return [{**shares, "think_every": 0, "interval_us": 0} for shares in used]
+
+    def plans(self) -> dict[str, str]:
+        """EXPLAIN of the loop's statements under this session's settings."""
+        with reported(f"session {self._plan.number} was lost"):
+            return explain(self._connection, self._names, self._plan.schema, self._plan.workload)
+
+    def run_slice(self, order: SliceOrder) -> SliceResult:
+        """One CALL."""
+        with reported(f"session {self._plan.number} was lost"):
+            return self._execute(self._call, order, self._paced)
+
+    def _execute(self, call: str, order: SliceOrder, paced: bool) -> SliceResult:
+        due_us = order.due_ns / 1000 if paced and order.due_ns is not None else None
+        times = (order.not_before_ns // 1000, order.until_ns // 1000, self._resume_us, due_us)
+        latencies, last = Latencies(paced), None
+        with self._connection.cursor() as cursor:
+            cursor.execute(call, (order.first_op, order.max_ops or NO_LIMIT, *times))
+            while True:
+                for row in cursor.fetchall():
+                    if "latencies" in row:
+                        latencies.add(row["latencies"])
+                    else:
+                        last = row
+                if not cursor.nextset():
+                    break
+        if last is None:
+            raise SlobError("the work loop returned nothing", "run `slob load` again")
+        self._resume_us = last["resume_us"]
+        return to_result(last, latencies)
+
+    def backend_id(self) -> int:
+        """The server's number of the session's connection."""
+        return thread_id(self._connection)
+
+    def cancel(self) -> None:
+        """Cancel the running slice, or cut the connection of a server that no longer answers."""
+        try:
+            cancel(self._place, self.backend_id())
+        except pymysql.Error:
+            self._cut()
+
+    def _cut(self) -> None:
+        """End the session of a server that no longer answers.
+
+        The thread in the slice uses the connection, so only its socket is shut, which that thread sees as a lost
+        connection.
+        """
+        with suppress(OSError, AttributeError), socket.socket(fileno=os.dup(self._connection._sock.fileno())) as shared:  # type: ignore[attr-defined]
+            shared.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Close the connection."""
+        with suppress(pymysql.Error):
+            self._connection.close()

@@ -1,0 +1,75 @@
+-- Purpose:  what the server says of itself, for the checks before a run and for the record.
+-- Versions: MariaDB 10.6 and later, MySQL 8.0 and later.
+-- Placeholders (quoted by names.py): database.
+
+-- name: identity
+-- Result: product version text, block size, cache bytes, place of data and process id.
+SELECT VERSION() AS version, @@innodb_page_size AS block_size, @@innodb_buffer_pool_size AS cache_bytes,
+       @@datadir AS data_directory, @@pid_file AS pid_file, @@max_connections AS max_connections,
+       @@max_user_connections AS max_user_connections, @@read_only AS read_only, CURRENT_USER() AS user
+
+-- name: settings
+-- Result: name, value, of every setting that bears on what a run measures; one that the server lacks is absent.
+SHOW GLOBAL VARIABLES WHERE Variable_name IN (
+    'binlog_format', 'innodb_adaptive_flushing', 'innodb_adaptive_hash_index', 'innodb_buffer_pool_instances',
+    'innodb_buffer_pool_size', 'innodb_change_buffering', 'innodb_checksum_algorithm', 'innodb_data_file_buffering',
+    'innodb_dedicated_server', 'innodb_doublewrite', 'innodb_flush_log_at_timeout', 'innodb_flush_log_at_trx_commit',
+    'innodb_flush_method', 'innodb_flush_neighbors', 'innodb_flush_sync', 'innodb_io_capacity',
+    'innodb_io_capacity_max', 'innodb_log_buffer_size', 'innodb_log_file_buffering', 'innodb_log_file_size',
+    'innodb_lru_scan_depth', 'innodb_max_dirty_pages_pct', 'innodb_page_cleaners', 'innodb_page_size',
+    'innodb_purge_threads', 'innodb_random_read_ahead', 'innodb_read_ahead_threshold', 'innodb_read_io_threads',
+    'innodb_redo_log_capacity', 'innodb_stats_auto_recalc', 'innodb_use_native_aio', 'innodb_write_io_threads',
+    'large_pages', 'log_bin', 'max_connections', 'performance_schema', 'query_cache_size', 'query_cache_type',
+    'read_only', 'sync_binlog', 'thread_handling', 'transaction_isolation', 'tx_isolation', 'userstat')
+
+-- name: cluster
+-- Result: Variable_name, Value: the cluster's identity and the last change that this node has; none without Galera.
+SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_cluster_state_uuid', 'wsrep_last_committed')
+
+-- name: connected
+-- Result: Variable_name, Value: connections of everybody.
+SHOW GLOBAL STATUS WHERE Variable_name = 'Threads_connected'
+
+-- name: tls
+-- Result: Variable_name, Value: the cipher of this connection, empty if it is not encrypted.
+SHOW SESSION STATUS WHERE Variable_name = 'Ssl_cipher'
+
+-- name: privileges
+-- Result: privileges that this user has on everything.
+SELECT privilege_type AS privilege FROM information_schema.user_privileges
+WHERE REPLACE(grantee, '''', '') = CURRENT_USER()
+
+-- name: clock_is_now
+-- Result: moved, 0 on a server that was started with --sysdate-is-now.
+SELECT SLEEP(0.002) + (SYSDATE(6) > NOW(6)) AS moved
+
+-- name: lock
+-- Result: held, whether the lock was free within the time and is now held by this connection.
+SELECT GET_LOCK(%(lock)s, %(patience)s) AS held
+
+-- name: lock_holder
+-- Result: connection that holds the lock, or null.
+SELECT IS_USED_LOCK(%(lock)s) AS connection
+
+-- name: commit_setting
+SELECT @@GLOBAL.innodb_flush_log_at_trx_commit AS value
+
+-- name: set_commit
+SET GLOBAL innodb_flush_log_at_trx_commit = %(value)s
+
+-- name: warm
+-- Visits every active row by the index, as the work loop does.
+SELECT COUNT(c2) AS n FROM {cf1} FORCE INDEX (custid) WHERE custid BETWEEN 1 AND %(scale)s
+
+-- name: warm_scan
+SELECT COUNT(c2) AS n FROM {cf2}
+
+-- name: flush
+-- The server writes all dirty pages as fast as it may while this is 0.
+SET GLOBAL innodb_max_dirty_pages_pct = %(percent)s
+
+-- name: dirty
+SHOW GLOBAL STATUS WHERE Variable_name = 'Innodb_buffer_pool_pages_dirty'
+
+-- name: dirty_setting
+SELECT @@GLOBAL.innodb_max_dirty_pages_pct AS percent

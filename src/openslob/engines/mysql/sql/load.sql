@@ -1,0 +1,23 @@
+-- Purpose:  filling the tables.
+-- Versions: MariaDB 10.6 and later, MySQL 8.0 and later.
+-- Placeholders (quoted by names.py): table; rows, a list of VALUES.
+
+-- name: insert
+INSERT INTO {table} (id, custid, {columns}, pad) VALUES {rows}
+
+-- name: constants
+-- The constant fill, kept in the session so that it need not be sent with every row.
+SET @value = REPEAT('X', %(value_bytes)s), @pad = NULLIF(REPEAT('X', %(pad_bytes)s), ''),
+    @filler = REPEAT('X', %(filler_pad_bytes)s)
+
+-- name: analyze
+ANALYZE TABLE {table}
+
+-- name: server
+-- Result: block_size; log_bytes, what the log of a load may come to at most beside what is there now; directory.
+SELECT @@innodb_page_size AS block_size, @@datadir AS directory, @@max_allowed_packet AS packet_bytes
+
+-- name: held
+-- Result: bytes that our tables and their indexes take now.
+SELECT CAST(COALESCE(SUM(data_length + index_length), 0) AS SIGNED) AS held_bytes FROM information_schema.tables
+WHERE table_schema = %(database)s AND table_name REGEXP '^cf[12]_[1-9][0-9]*$'

@@ -1,0 +1,51 @@
+-- Purpose:  the manifest, one row that says what was loaded; without verified_at the load is not whole.
+-- Versions: MariaDB 10.6 and later, MySQL 8.0 and later.
+-- Placeholders (quoted by names.py): manifest.
+
+-- name: create
+CREATE TABLE {manifest} (
+    fingerprint   VARCHAR(64) NOT NULL,    -- digest of the four columns below
+    schema_count  INT NOT NULL,
+    scale_blocks  BIGINT NOT NULL,
+    scan_blocks   BIGINT NOT NULL,
+    obfuscate     BOOLEAN NOT NULL,
+    placement_key BIGINT NOT NULL,         -- key of the permutation that placed the rows
+    tool_version  VARCHAR(64) NOT NULL,
+    made_database BOOLEAN NOT NULL,        -- by this load: only then is it dropped with the data
+    started_at    DATETIME NOT NULL,
+    verified_at   DATETIME,
+    blocks        LONGTEXT                 -- JSON: table name to blocks, when it was verified
+) ENGINE = InnoDB
+
+-- name: begin
+INSERT INTO {manifest} (fingerprint, schema_count, scale_blocks, scan_blocks, obfuscate, placement_key, tool_version,
+                        made_database, started_at)
+VALUES (%(fingerprint)s, %(schemas)s, %(scale_blocks)s, %(scan_blocks)s, %(obfuscate)s, %(placement_key)s,
+        %(tool_version)s, %(made_database)s, UTC_TIMESTAMP())
+
+-- name: verified
+UPDATE {manifest} SET verified_at = UTC_TIMESTAMP(), blocks = %(blocks)s
+
+-- name: read
+-- Result: the specification; verified; loaded_at, UTC; blocks when verified; made_database.
+SELECT schema_count, scale_blocks, scan_blocks, obfuscate, verified_at IS NOT NULL AS verified,
+       CONCAT(REPLACE(COALESCE(verified_at, started_at), ' ', 'T'), 'Z') AS loaded_at, COALESCE(blocks, '{{}}') AS blocks,
+       made_database
+FROM {manifest}
+
+-- name: leaf_pages
+-- Pages of the tree's lowest level, where the rows are, as last analysed; pages outside the row would be among them.
+-- MariaDB 10.11 says 1 for a tree of fewer pages than it samples (20); the pages of so small a tree are set apart one
+-- by one, so that all but the root are the lowest level.
+-- Result: name, blocks of each of our tables.
+SELECT l.table_name AS name,
+       CAST(IF(l.stat_value = 1 AND s.stat_value > 1, s.stat_value - 1, l.stat_value) AS SIGNED) AS blocks
+FROM mysql.innodb_index_stats l JOIN mysql.innodb_index_stats s USING (database_name, table_name, index_name)
+WHERE l.database_name = %(database)s AND l.table_name REGEXP '^cf[12]_[1-9][0-9]*$'
+  AND l.index_name = 'PRIMARY' AND l.stat_name = 'n_leaf_pages' AND s.stat_name = 'size'
+
+-- name: table_pages
+-- For a user who may not read the statistics: all pages of the tree, empty ones that wait for rows included.
+-- Result: as above.
+SELECT table_name AS name, CAST(data_length DIV @@innodb_page_size AS SIGNED) AS blocks FROM information_schema.tables
+WHERE table_schema = %(database)s AND table_name REGEXP '^cf[12]_[1-9][0-9]*$'

@@ -1,0 +1,53 @@
+-- Purpose:  the objects that hold a load, and their removal.
+-- Versions: MariaDB 10.6 and later, MySQL 8.0 and later.
+-- Placeholders (quoted by names.py): database, table, manifest, roster; value_bytes, a number.
+
+-- name: database_exists
+-- Result: a row if the database is there and this user may see it.
+SELECT schema_name FROM information_schema.schemata WHERE schema_name = %(database)s
+
+-- name: create_database
+CREATE DATABASE {database}
+
+-- name: drop_database
+DROP DATABASE {database}
+
+-- name: create_table
+-- A visited row has a custid and values of fixed length; a filler row (layout.py) has only `pad`, which stays in the
+-- page because every row is shorter than half of one. Statistics are gathered when the load says so.
+CREATE TABLE {table} (
+    id     BIGINT NOT NULL PRIMARY KEY,
+    custid BIGINT,
+    {columns},
+    pad    BLOB
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC CHARACTER SET ascii COLLATE ascii_bin STATS_PERSISTENT = 1 STATS_AUTO_RECALC = 0
+
+-- name: create_index
+ALTER TABLE {table} ADD UNIQUE INDEX custid (custid)
+
+-- name: tables
+-- Our tables, the manifest first: once it is gone, nothing counts as loaded.
+-- Result: name.
+SELECT table_name AS name FROM information_schema.tables
+WHERE table_schema = %(database)s
+  AND (table_name IN ('manifest', 'roster') OR table_name REGEXP '^cf[12]_[1-9][0-9]*$')
+ORDER BY table_name <> 'manifest', table_name
+
+-- name: routines
+-- Result: name.
+SELECT routine_name AS name FROM information_schema.routines
+WHERE routine_schema = %(database)s AND routine_name REGEXP '^slice_[0-9]+$'
+ORDER BY routine_name
+
+-- name: drop_table
+DROP TABLE IF EXISTS {table}
+
+-- name: drop_routine
+DROP PROCEDURE IF EXISTS {routine}
+
+-- name: others
+-- Result: a row if anything stands in the database.
+SELECT table_name AS name FROM information_schema.tables WHERE table_schema = %(database)s
+UNION ALL SELECT routine_name FROM information_schema.routines WHERE routine_schema = %(database)s
+UNION ALL SELECT event_name FROM information_schema.events WHERE event_schema = %(database)s
+LIMIT 1

@@ -1,0 +1,202 @@
+-- Purpose:  the work loop. One call is one slice: it runs operations until its end time or operation limit, each update
+--           in a transaction of its own, and returns what it did. The procedure is made once per schema and workload.
+-- Versions: MariaDB 10.6 and later, MySQL 8.0 and later.
+-- Placeholders (identifiers, quoted by names.py): procedure; cf1, cf2, the session's own tables; hot_cf1, hot_cf2,
+--           schema 1's tables; assignments, the SET list over pieces of `fresh`.
+-- Parameters: see the comments beside them. Moments are µs since the epoch by the server's clock, which is UTC for the
+--           session (session.sql).
+-- Result:   any number of result sets with one row and the column `latencies`: an operation's kind and service time as
+--           4 * µs + kind (0 select, 1 update, 2 scan), then its response time in µs if the session is paced, all
+--           separated by commas. The last result set is one row of counts and moments.
+-- Notes:    * Everything that must survive a slice is derived from the operation number, but for the random
+--             generator, which lives in the session, `resume_us`, the end of a sleep that a slice cut short, and
+--             `due_us`.
+--           * There are no arrays here, so latencies are handed out one by one and the driver puts them into buckets.
+--             They are collected in two steps because a text is copied whole whenever something is added to it.
+--           * SELECTs run outside transactions, so no old read view keeps the server from cleaning up.
+--           * The index condition stops the SELECT at the last key of the range. An UPDATE gets no such condition and
+--             would visit one row too many, but for its LIMIT.
+--           * SYSDATE is the time now; NOW would be that of the call.
+CREATE PROCEDURE {procedure}(
+    first_op         BIGINT,       -- number of the first operation of this slice
+    max_ops          BIGINT,       -- end after so many operations
+    not_before_us    BIGINT,       -- do not begin earlier
+    until_us         BIGINT,       -- begin no operation later
+    resume_us        BIGINT,       -- end of a sleep that the slice before cut short
+    due_us           DOUBLE,       -- when the first operation is due, if paced
+    scale            BIGINT,       -- keys are 1 to scale
+    work_unit        BIGINT,       -- rows a SELECT visits
+    update_work_unit BIGINT,       -- rows an UPDATE changes
+    update_pct       BIGINT,       -- share of operations that update
+    update_phase     BIGINT,
+    scan_pct         BIGINT,       -- share of SELECTs that scan cf2
+    scan_phase       BIGINT,
+    hotspot_every    BIGINT,       -- every how many operations one goes to the hot spot; 0: never
+    hotspot_phase    BIGINT,
+    hotspot_key      BIGINT,       -- first key of the hot spot
+    hotspot_keys     BIGINT,       -- its number of keys
+    hot_schema_every BIGINT,       -- every how many operations one goes to schema 1; 0: never
+    hot_schema_phase BIGINT,
+    think_every      BIGINT,       -- every how many operations the session sleeps; 0: never
+    think_phase      BIGINT,
+    think_min        DOUBLE,       -- seconds
+    think_max        DOUBLE,
+    interval_us      DOUBLE,       -- mean time between due times; 0: not paced
+    poisson          BOOLEAN,      -- due times as independent users would come, else even
+    tag              VARCHAR(64) CHARACTER SET ascii,   -- unique to session and run: makes every written value new
+    random_values    BOOLEAN,      -- write incompressible values
+    written_columns  INT,          -- columns an UPDATE sets
+    value_bytes      INT,          -- length of what it writes in each
+    stop_lock        VARCHAR(64) CHARACTER SET ascii,   -- named lock that is held when the run shall stop
+    step_aside       DOUBLE        -- seconds to pause after the first operation of a common start; 0: none
+)
+MODIFIES SQL DATA SQL SECURITY INVOKER
+slice: BEGIN
+    DECLARE epoch DATETIME(6) DEFAULT TIMESTAMP'1970-01-01 00:00:00';
+    DECLARE look_every_us BIGINT DEFAULT 20000;
+    -- A stop must be seen in a sleep too.
+    DECLARE longest_nap_us BIGINT DEFAULT 200000;
+    DECLARE special BOOLEAN DEFAULT hotspot_every > 0 OR hot_schema_every > 0;
+    DECLARE op_limit BIGINT DEFAULT first_op + max_ops;
+    DECLARE op BIGINT DEFAULT first_op;
+    DECLARE updates_before BIGINT
+        DEFAULT (update_phase + first_op) * update_pct DIV 100 - update_phase * update_pct DIV 100;
+    DECLARE update_quota BIGINT DEFAULT (update_phase + first_op) * update_pct % 100;
+    DECLARE scan_quota BIGINT DEFAULT (scan_phase + first_op - updates_before) * scan_pct % 100;
+    DECLARE base BIGINT DEFAULT 1;
+    DECLARE span BIGINT DEFAULT scale;
+    DECLARE hot BOOLEAN DEFAULT FALSE;
+    DECLARE kind, first_key, last_key, found_rows, us BIGINT;
+    DECLARE rows_read, rows_updated, rows_scanned BIGINT DEFAULT 0;
+    DECLARE fresh VARCHAR(2560) CHARACTER SET ascii;
+    DECLARE recent VARCHAR(4000) CHARACTER SET ascii DEFAULT '';
+    DECLARE latencies MEDIUMTEXT CHARACTER SET ascii DEFAULT '';
+    DECLARE waited BOOLEAN DEFAULT FALSE;
+    DECLARE begin_us BIGINT DEFAULT GREATEST(not_before_us, resume_us);
+    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));
+    DECLARE began_us, look_us, t0 BIGINT;
+
+    IF begin_us > now_us THEN
+        DO SLEEP((LEAST(begin_us, until_us) - now_us) / 1e6);
+        SET waited = step_aside > 0;
+    END IF;
+    SET now_us = TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));
+    SET began_us = now_us, look_us = now_us + look_every_us;
+    work: WHILE now_us < until_us AND op < op_limit DO
+        IF interval_us > 0 THEN
+            WHILE now_us < due_us DO
+                IF NOT IS_FREE_LOCK(stop_lock) THEN
+                    LEAVE work;
+                END IF;
+                DO SLEEP(LEAST(due_us - now_us, until_us - now_us, longest_nap_us) / 1e6);
+                SET now_us = TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));
+                IF now_us >= until_us THEN
+                    LEAVE work;
+                END IF;
+            END WHILE;
+        END IF;
+        IF special THEN
+            SET hot = hot_schema_every > 0 AND (op + hot_schema_phase) % hot_schema_every = 0;
+            IF hotspot_every > 0 AND (op + hotspot_phase) % hotspot_every = 0 THEN
+                SET base = hotspot_key, span = hotspot_keys;
+            ELSE
+                SET base = 1, span = scale;
+            END IF;
+        END IF;
+
+        SET update_quota = update_quota + update_pct;
+        IF update_quota >= 100 THEN
+            SET update_quota = update_quota - 100;
+            SET kind = 1;
+            SET first_key = base + FLOOR(RAND() * (span - update_work_unit + 1));
+            SET last_key = first_key + update_work_unit - 1;
+            IF random_values THEN
+                SET fresh = '';
+                WHILE LENGTH(fresh) < written_columns * value_bytes DO
+                    SET fresh = CONCAT(fresh, REPLACE(TO_BASE64(UNHEX(SHA2(CONCAT_WS('/', tag, op, LENGTH(fresh)), 512))),
+                                                      '\n', ''));
+                END WHILE;
+            ELSE
+                SET fresh = REPEAT(RPAD(CONCAT(op, tag), value_bytes, 'x'), written_columns);
+            END IF;
+            SET t0 = TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));
+            START TRANSACTION;
+            IF hot THEN
+                UPDATE {hot_cf1} FORCE INDEX (custid) SET {assignments}
+                 WHERE custid BETWEEN first_key AND last_key LIMIT update_work_unit;
+            ELSE
+                UPDATE {cf1} FORCE INDEX (custid) SET {assignments}
+                 WHERE custid BETWEEN first_key AND last_key LIMIT update_work_unit;
+            END IF;
+            SET found_rows = ROW_COUNT();
+            COMMIT;
+            SET now_us = TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));
+            SET rows_updated = rows_updated + found_rows;
+        ELSE
+            SET scan_quota = scan_quota + scan_pct;
+            IF scan_quota < 100 THEN
+                SET kind = 0;
+                SET first_key = base + FLOOR(RAND() * (span - work_unit + 1));
+                SET last_key = first_key + work_unit - 1;
+                SET t0 = TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));
+                IF hot THEN
+                    SELECT count(c2) INTO found_rows FROM {hot_cf1} FORCE INDEX (custid)
+                     WHERE custid BETWEEN first_key AND last_key;
+                ELSE
+                    SELECT count(c2) INTO found_rows FROM {cf1} FORCE INDEX (custid)
+                     WHERE custid BETWEEN first_key AND last_key;
+                END IF;
+                SET now_us = TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));
+                SET rows_read = rows_read + found_rows;
+            ELSE
+                SET scan_quota = scan_quota - 100;
+                SET kind = 2;
+                SET t0 = TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));
+                IF hot THEN
+                    SELECT count(c2) INTO found_rows FROM {hot_cf2};
+                ELSE
+                    SELECT count(c2) INTO found_rows FROM {cf2};
+                END IF;
+                SET now_us = TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));
+                SET rows_scanned = rows_scanned + found_rows;
+            END IF;
+        END IF;
+
+        -- A clock that was set back within an operation gives 0, the bucket below its resolution.
+        SET us = GREATEST(now_us - t0, 0);
+        IF interval_us > 0 THEN
+            SET recent = CONCAT(recent, 4 * us + kind, ',', GREATEST(now_us - FLOOR(due_us), us), ',');
+            SET due_us = due_us + interval_us * IF(poisson, -LN(1 - RAND()), 1);
+        ELSE
+            SET recent = CONCAT(recent, 4 * us + kind, ',');
+        END IF;
+        SET op = op + 1;
+        IF LENGTH(recent) > 800 THEN
+            SET latencies = CONCAT(latencies, recent), recent = '';
+            IF LENGTH(latencies) > 65536 THEN
+                SELECT latencies;
+                SET latencies = '';
+            END IF;
+        END IF;
+
+        IF now_us > look_us THEN
+            IF NOT IS_FREE_LOCK(stop_lock) THEN
+                LEAVE work;
+            END IF;
+            SET look_us = now_us + look_every_us;
+        END IF;
+        IF waited THEN
+            -- With more sessions than CPUs the first to run would keep the others waiting for its whole time slice.
+            DO SLEEP(step_aside);
+            SET waited = FALSE;
+        END IF;
+        IF think_every > 0 AND (op - 1 + think_phase) % think_every = 0 THEN
+            SET resume_us = now_us + FLOOR(1e6 * (think_min + RAND() * (think_max - think_min)));
+            DO SLEEP(GREATEST(LEAST(resume_us, until_us) - now_us, 0) / 1e6);
+            SET now_us = TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));
+        END IF;
+    END WHILE;
+    SELECT CONCAT(latencies, recent) AS latencies;
+    SELECT began_us, now_us AS ended_us, op - first_op AS ops, rows_read, rows_updated, rows_scanned, resume_us,
+           FLOOR(due_us) AS due_us;
+END slice

@@ -1,0 +1,242 @@
+"""What only a managed PostgreSQL server does: its own files and processes, its settings, its programs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+from server_subjects import SUBJECTS, left_behind, wait_until
+
+from openslob.engines import registry
+from openslob.engines.base import ManagedServer
+from openslob.engines.hosting.account import server_account
+from openslob.engines.hosting.home import ServerHome
+from openslob.engines.postgresql.binaries import Installation, find_installation, readable_installation
+from openslob.errors import UsageError
+from openslob.units import MIB
+
+pytestmark = pytest.mark.server
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be other users")
+MakeServer = Callable[..., ManagedServer]
+(PG,) = (subject for subject in SUBJECTS if subject.engine == "postgresql")
+
+
+def ask(server: ManagedServer, query: str) -> str | None:
+    return PG.execute(server, query)
+
+
+def setting(server: ManagedServer, name: str) -> str | None:
+    return PG.setting(server, name)
+
+
+@pytest.mark.parametrize("version", ["18", "16"])
+def test_versions(make_server: MakeServer, version: str):
+    server = make_server(name=f"version{version}", version=version)
+    assert server.status().spec.version == version
+    assert setting(server, "server_version").startswith(version)
+    assert setting(server, "listen_addresses") == ""
+    assert setting(server, "data_checksums") == ("on" if version == "18" else "off")
+    server.destroy()
+
+
+def has_direct_files(server: ManagedServer) -> bool:
+    """Whether a session opens table files past the page cache, by the kernel's flags of its open files."""
+    with psycopg.connect(server.status().url) as connection:
+        connection.execute("CREATE TEMP TABLE x AS SELECT 1")
+        path = connection.execute("SELECT pg_relation_filepath('pg_class')").fetchone()[0]
+        connection.execute("SELECT count(*) FROM pg_class")
+        process = Path("/proc") / str(connection.info.backend_pid)
+        for link in (process / "fd").iterdir():
+            if f"/data/{path}" in str(link.readlink()):
+                flags = (process / "fdinfo" / link.name).read_text().split("flags:")[1].split()[0]
+                return bool(int(flags, 8) & os.O_DIRECT)
+    raise AssertionError("the session has no table file open")
+
+
+@pytest.mark.skipif(not Path("/proc/self/fdinfo").exists(), reason="needs Linux")
+def test_direct_io_is_really_on(pg_server: ManagedServer, pg_buffered: ManagedServer):
+    assert has_direct_files(pg_server)
+    assert not has_direct_files(pg_buffered)
+
+
+def test_many_sessions(pg_server: ManagedServer):
+    connections = [psycopg.connect(pg_server.status().url) for _ in range(310)]
+    backends = {connection.info.backend_pid for connection in connections}
+    assert all(psutil.pid_exists(pid) for pid in backends)
+    assert len(backends) == 310
+    for connection in connections:
+        connection.close()
+
+
+@pytest.fixture(scope="module")
+def shared(make_server: MakeServer) -> ManagedServer:
+    """One server for all tests here that leave it stopped or running, but whole."""
+    return make_server(name="pg-shared")
+
+
+def test_loaded_files_do_not_stay_in_the_page_cache(shared: ManagedServer):
+    shared.start()
+    with shared.bulk_loading(), psycopg.connect(shared.status().url) as connection:
+        connection.execute("DROP TABLE IF EXISTS big")
+        connection.execute("CREATE TABLE big AS SELECT repeat('x', 2000) FROM generate_series(1, 20000)")
+        path = connection.execute("SELECT pg_relation_filepath('big')").fetchone()[0]
+    file = shared.status().data_directory / path
+    assert file.stat().st_size > 30 * MIB
+    assert resident_bytes(file) < MIB
+
+
+def resident_bytes(file: Path) -> int:
+    """Bytes of a file in the page cache, by util-linux."""
+    if shutil.which("fincore") is None:
+        pytest.skip("needs fincore")
+    done = subprocess.run(["fincore", "-b", "-n", "-o", "RES", file], capture_output=True, text=True, check=True)
+    return int(done.stdout)
+
+
+def test_a_stale_pid_file_with_the_number_of_another_process(shared: ManagedServer, slob_home: Path):
+    data = shared.stop().data_directory
+    account = server_account()
+    bystander = subprocess.Popen(["sleep", "60"], user=account.uid if account.switched else None)
+    try:
+        pid_file = data / "postmaster.pid"
+        pid_file.write_text(f"{bystander.pid}\n{data}\n1\n5432\n{shared.status().url}\n\n\nready\n")
+        if account.switched:
+            os.chown(pid_file, account.uid, account.gid)
+        assert shared.status().state == "stopped"
+        assert shared.start().state == "running"
+        pid_file.write_text(pid_file.read_text().replace(str(shared.status().pid), "4194999", 1))
+    finally:
+        assert bystander.poll() is None, "an innocent process was ended"
+        bystander.kill()
+        bystander.wait()
+    # now its own processes run on with a pid file that names nobody: they count as orphans of a crash
+    assert shared.start().state == "running"
+    assert ask(shared, "SELECT 1") == "1"
+
+
+def test_main_process_killed_with_sessions_at_work(shared: ManagedServer, slob_home: Path):
+    before = shared.start()
+    with psycopg.connect(before.url) as connection:
+        connection.execute("CREATE TABLE IF NOT EXISTS counted (n int)")
+        connection.execute("INSERT INTO counted SELECT 1")
+    busy = psycopg.connect(before.url, autocommit=True)
+    pid = busy.info.backend_pid
+    with ThreadPoolExecutor(1) as pool:
+        endless = "DO $$ BEGIN LOOP PERFORM 1; END LOOP; END $$"  # never waits, so never sees the main process gone
+        work = pool.submit(busy.execute, endless)
+        wait_until(lambda: psutil.Process(pid).cpu_times().user > 0.05)
+        os.kill(before.pid, signal.SIGKILL)
+        wait_until(lambda: shared.status().state == "stopped")
+        assert psutil.pid_exists(pid)
+        after = shared.start()
+        assert after.state == "running"
+        assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+        with pytest.raises(psycopg.OperationalError):
+            work.result()
+    busy.close()
+    assert ask(shared, "SELECT n FROM counted") == "1"
+    os.kill(after.pid, signal.SIGKILL)
+    assert shared.stop().state == "stopped"
+    assert left_behind(slob_home, "pg-shared", PG) == []
+
+
+# Becomes another user and speaks just enough of the protocol to be let in or refused.
+_KNOCK = """
+import os, pwd, socket, struct, sys
+if len(sys.argv) > 2:
+    user = pwd.getpwnam(sys.argv[2])
+    os.setgroups([])
+    os.setgid(user.pw_gid)
+    os.setuid(user.pw_uid)
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+body = struct.pack("!i", 196608) + b"user\\0slob\\0database\\0slob\\0\\0"
+s.sendall(struct.pack("!i", len(body) + 4) + body)
+print(s.recv(4096))
+"""
+
+
+def knock(socket: Path, *user: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", _KNOCK, socket, *user], capture_output=True, text=True, check=False)
+
+
+@as_root
+def test_nobody_else_gets_in(shared: ManagedServer, slob_home: Path):
+    shared.start()
+    run = slob_home / "servers" / "pg-shared" / "run"
+    socket = run / ".s.PGSQL.5432"
+    assert "b'R" in knock(socket).stdout
+    assert "PermissionError" in knock(socket, "nobody").stderr
+    # and the server itself refuses those whom an open directory would let through
+    run.parent.chmod(0o755)
+    run.chmod(0o755)
+    answer = knock(socket, "nobody").stdout
+    run.chmod(0o700)
+    run.parent.chmod(0o750)
+    assert answer.startswith("b'E")
+    assert "authentication failed" in answer
+
+
+@as_root
+def test_programs_the_account_can_not_reach_are_copied_once(slob_home: Path, tmp_path: Path):
+    original = find_installation(registry.default_spec("x"))
+    closed = tmp_path / "closed"
+    for part in original.parts:
+        shutil.copytree(original.root / part, closed / part, ignore=shutil.ignore_patterns("*.a"))
+    closed.chmod(0o700)
+    hidden = Installation(closed, closed / original.bin.relative_to(original.root), original.parts)
+    account = server_account()
+    copy = readable_installation(hidden, account)
+    assert slob_home / "bin" in copy.bin.parents
+    for program in ("postgres", "initdb", "pg_ctl"):
+        assert account.run([copy.program(program), "--version"]).returncode == 0
+    made_at = copy.bin.stat().st_ctime_ns
+    assert readable_installation(hidden, account).bin.stat().st_ctime_ns == made_at
+    assert (closed.stat().st_mode & 0o777) == 0o700
+    shutil.rmtree(slob_home / "bin")
+
+
+@as_root
+def test_huge_pages_are_taken_and_given_back(shared: ManagedServer):
+    server = registry.managed(replace(shared.status().spec, huge_pages=True))
+    server.start()
+    assert setting(server, "huge_pages_status") == "on"
+    taken = ServerHome("pg-shared").read()["huge_pages"]
+    total = Path("/proc/sys/vm/nr_hugepages")
+    while_running = int(total.read_text())
+    server.stop()
+    assert int(total.read_text()) == while_running - taken["added"]
+    assert ServerHome("pg-shared").read()["huge_pages"] is None
+
+
+def test_data_and_programs_elsewhere(make_server: MakeServer, slob_home: Path):
+    place = slob_home / "disk-named"
+    programs = find_installation(replace(registry.default_spec("x"), version="16")).bin
+    server = make_server(name="away", data_dir=place, bin_dir=programs)
+    assert server.status().spec.version == "16"
+    assert setting(server, "server_version").startswith("16")
+    assert server.status().data_directory == place / "data"
+    assert ask(server, "SELECT current_setting('data_directory')") == str(place / "data")
+    (place / "precious").write_text("the user's own")
+    server.destroy()
+    assert [path.name for path in place.iterdir()] == ["precious"]
+    with pytest.raises(UsageError, match="is not empty"):
+        make_server(name="away", data_dir=place)
+    assert (place / "precious").read_text() == "the user's own"
+    assert not (slob_home / "servers" / "away").exists()
+
+
+def test_a_block_size_the_programs_do_not_have(make_server: MakeServer, slob_home: Path):
+    with pytest.raises(UsageError, match="was built for blocks of 8192 bytes, not 16384; name the --bin-dir"):
+        make_server(name="blocks", block_size=16384)
+    assert not (slob_home / "servers" / "blocks").exists()
