@@ -6,7 +6,9 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
+import made_up
 import pytest
 from made_up import engine as counted
 from made_up import measurement
@@ -160,6 +162,7 @@ def test_one_instance_twice_or_several_engines_are_wrong_usage():
 
 
 def test_sums_and_reasons():
+    counted = partial(made_up.engine, shared_visits=9.0, private_visits=0.0)
     known = counted(read_requests=100.0, log_bytes=5.0, by_object={"table": ObjectIo(1, 2, 3, None, 5)})
     partly = counted(read_requests=None, log_bytes=7.0, by_object={}, unknown={"read_requests": "it is off"})
     total = added([known, partly], ["a", "b"])

@@ -28,7 +28,7 @@ from openslob.errors import SlobError, UsageError
 
 _UNFINISHED = "data.new-"
 # What a restart can't change about data that are there.
-_FIXED = ("version", "bin_dir", "block_size", "data_dir")
+_FIXED = ("version", "bin_dir", "block_size", "data_dir", "standby_of")
 
 
 class Programs(Protocol):

@@ -86,7 +86,8 @@ class MysqlEngine:
             settings=named,
             direct_io=named["innodb_flush_method"] in _DIRECT if "innodb_flush_method" in named else None,
             read_only=bool(identity["read_only"]),
-            cluster_id=replication.get("wsrep_cluster_state_uuid", ""),
+            # Without Galera only a server itself is known to hold its data.
+            cluster_id=replication.get("wsrep_cluster_state_uuid", "") or self.target,
         )
 
     def footprint(self) -> Footprint:
