@@ -47,10 +47,13 @@ def statement(file: str, name: str, **identifiers: object) -> str:
 
 
 def cancel(place: Place, connection_id: int) -> None:
-    """End the statement that another connection executes. pymysql.Error when the server no longer answers."""
+    """End what another connection does, and the connection. pymysql.Error when the server no longer answers.
+
+    KILL QUERY would leave the connection, but is forgotten when it meets a procedure between two of its statements.
+    """
     limits = {"connect_timeout": _CANCEL_S, "read_timeout": _CANCEL_S, "write_timeout": _CANCEL_S}
     with pymysql.connect(**{**place.arguments, **limits}) as other:
-        other.cursor().execute("KILL QUERY %s", (connection_id,))
+        other.cursor().execute("KILL CONNECTION %s", (connection_id,))
 
 
 def thread_id(connection: Connection) -> int:
