@@ -109,9 +109,13 @@ class Bench:
 
 
 @contextmanager
-def bench(purpose: str, **spec: Any) -> Iterator[Bench]:  # noqa: ANN401
+def bench(
+    purpose: str,
+    engine: str = registry.DEFAULT_ENGINE,
+    **spec: Any,  # noqa: ANN401
+) -> Iterator[Bench]:
     """A new server, made as ``spec`` says, for the block; destroyed with its data however the block ends."""
-    wanted = replace(registry.default_spec(f"bench-{purpose}-{os.getpid()}"), log_bytes=1024 * MIB, **spec)
+    wanted = replace(registry.default_spec(f"bench-{purpose}-{os.getpid()}", engine), log_bytes=1024 * MIB, **spec)
     server = registry.managed(wanted)
     with tempfile.TemporaryDirectory(prefix="slob-bench-") as results:
         try:

@@ -57,7 +57,7 @@ def layout_of(page_size: int) -> Layout:
     for fillers in range(1, _MOST_FILLERS + 1):
         # The reserve is kept from the third row on.
         filler = (usable - visited - _SLACK - (reserved if fillers > 1 else 0)) // fillers
-        if filler <= largest:
+        if 0 < filler <= largest:
             pad = max(0, visited - bare - _PAD_LENGTH)
             return Layout(values, pad, fillers, filler - _ROW_OVERHEAD - _PAD_LENGTH)
     raise SlobError(f"rows can't be laid out in pages of {page_size} bytes", "use pages of 4 to 64 KB")

@@ -1,0 +1,146 @@
+"""MariaDB's work loop against sysbench on cached data, and its physical reads against fio.
+
+  cached    block visits/s (WORK_UNIT=64) against `sysbench oltp_point_select`, prepared, on the same server
+  physical  8 sessions: reads/s against fio (psync, direct, 8 jobs, the same block size) on the same file system
+
+sysbench (`apt-get install sysbench`) and fio are each left out where they are not installed.
+
+    .venv/bin/python bench/mariadb.py [--quick] [--seconds 8] [--rounds 5] [--block-size-kb 16]
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+from common import (
+    Bar,
+    Bench,
+    Pair,
+    bench,
+    figure,
+    parse,
+    parser,
+    print_figure,
+    print_heading,
+    print_pairs,
+    scratch_folder,
+    start,
+    tell,
+    verdict,
+)
+from openslob.engines.mysql.target import parse as parse_target
+from openslob.errors import SlobError
+from openslob.units import KIB, MIB
+from openslob.workload import Workload
+from peers import Fio, fio_program
+
+CACHED_SESSIONS = 2
+PHYSICAL_SESSIONS = 8
+SYSBENCH_BAR = Bar(3)
+FIO_BAR = Bar(0.85)
+DRIVER_BAR = Bar(2, at_least=False)
+CACHED_MB = 256
+# One block visit in sixteen is a hit.
+DATA_PER_CACHE = 16
+# sysbench's rows take about 220 bytes each: as much data as ours.
+SYSBENCH_ROWS = 1_000_000
+
+
+def main() -> None:
+    """Measure and print."""
+    made = parser(__doc__, seconds=8, rounds=5)
+    made.add_argument("--block-size-kb", type=int, default=16, help="blocks of the server in KB (%(default)d)")
+    asked = parse(made)
+    block_size = asked.block_size_kb * KIB
+    cached(block_size, asked.seconds, asked.rounds)
+    physical(block_size, asked.seconds, asked.rounds, 512 if asked.quick else 2048)
+
+
+def cached(block_size: int, seconds: float, rounds: int) -> None:
+    """Everything in the cache."""
+    shape = {"schemas": 1, "sessions": CACHED_SESSIONS, "scale": f"{CACHED_MB}M", "mode": "lio"}
+    workload = Workload.model_validate({**shape, "run_time": seconds, "warmup": 1})
+    with bench("cached", "mariadb", cache_bytes=4 * CACHED_MB * MIB, block_size=block_size) as made:
+        made.load(workload)
+        visits: list[Pair] = []
+        driver: list[float] = []
+        with _sysbench(made) as points_per_s:
+            print_heading(f"cached, {CACHED_SESSIONS} sessions, {CACHED_MB} MB of data", pairs=True)
+            for number in range(rounds):
+                tell(f"round {number + 1} of {rounds}")
+                ours = made.run(**workload.to_record())
+                driver.append(figure(ours, "driver_cpu_pct_of_db"))
+                if points_per_s:
+                    visits.append(Pair(figure(ours, "block_visits_per_s"), points_per_s(seconds)))
+        if visits:
+            print_pairs("block visits/s, sysbench point selects/s", visits, SYSBENCH_BAR)
+        print_figure("CPU of the driver", driver, "% of the server's", DRIVER_BAR)
+
+
+@contextmanager
+def _sysbench(made: Bench) -> Iterator[Callable[[float], float] | None]:
+    """A function from seconds to point selects per second on a table of sysbench's own; None where it is absent."""
+    program = shutil.which("sysbench")
+    if program is None:
+        tell("sysbench is not installed: nothing is compared with it")
+        yield None
+        return
+    place = parse_target(made.url)
+    options = [
+        program, "oltp_point_select", f"--mysql-socket={place.arguments['unix_socket']}",
+        f"--mysql-user={place.arguments['user']}", f"--mysql-db={place.database}", "--db-driver=mysql",
+        "--db-ps-mode=auto", f"--table-size={SYSBENCH_ROWS}", f"--threads={CACHED_SESSIONS}",
+    ]  # fmt: skip
+    _call(*options, "prepare")
+
+    def points_per_s(seconds: float) -> float:
+        said = _call(*options, f"--time={max(1, round(seconds))}", "run")
+        found = re.search(r"transactions:\s+\d+\s+\(([\d.]+) per sec", said)
+        if found is None:
+            raise SlobError(f"sysbench said {said!r}")
+        return float(found[1])
+
+    try:
+        yield points_per_s
+    finally:
+        _call(*options, "cleanup")
+
+
+def _call(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SlobError(f"sysbench failed: {done.stdout.strip() or done.stderr.strip()}")
+    return done.stdout
+
+
+def physical(block_size: int, seconds: float, rounds: int, size_mb: int) -> None:
+    """Everything from the device."""
+    shape = {"schemas": 1, "sessions": PHYSICAL_SESSIONS, "scale": f"{size_mb}M", "mode": "pio"}
+    workload = Workload.model_validate({**shape, "run_time": seconds, "warmup": 1})
+    cache_bytes = max(size_mb // DATA_PER_CACHE, 24) * MIB
+    with ExitStack() as stack:
+        made = stack.enter_context(bench("physical", "mariadb", cache_bytes=cache_bytes, block_size=block_size))
+        made.load(workload)
+        program = fio_program()
+        if program is None:
+            tell("fio is not installed: nothing is compared with it")
+            return
+        fio = Fio(program, stack.enter_context(scratch_folder()), size_mb * MIB, block_size, PHYSICAL_SESSIONS)
+        print_heading(
+            f"physical, {PHYSICAL_SESSIONS} sessions, {size_mb} MB of data, {block_size // KIB} KB", pairs=True
+        )
+        reads: list[Pair] = []
+        for number in range(rounds):
+            tell(f"round {number + 1} of {rounds}")
+            ours = made.run(**workload.to_record())
+            tell(verdict(ours, "reads_reached_device"))
+            reads.append(Pair(figure(ours, "pio_read_per_s"), fio.iops(seconds)))
+        print_pairs("reads/s, fio", reads, FIO_BAR)
+
+
+if __name__ == "__main__":
+    start(main)

@@ -1,0 +1,202 @@
+"""MariaDB: what only its pages can show, and the ways in which its runs end early or work with few rights."""
+
+import os
+import signal
+import struct
+import time
+from collections import Counter
+
+import pymysql
+import pytest
+from running import DATA, LONG_S, Target, load, slob
+
+from openslob.engines.base import SliceOrder
+from openslob.engines.mysql.adapter import connect
+from openslob.engines.mysql.layout import layout_of
+from openslob.engines.mysql.target import parse
+from openslob.record.model import Status
+from openslob.run.plan import session_plans
+from openslob.units import KIB, MIB
+from openslob.workload import Workload
+
+pytestmark = pytest.mark.server
+
+UPDATES = {"sessions": 3, "update_pct": 20, "work_unit": 8}
+PAGES = 300
+_INDEX_PAGE = 17855
+
+
+def leaf_pages(path, page_size):
+    """Surrogate keys in each leaf page of the first index of a table's file, read without the server.
+
+    Offsets from InnoDB's page format: type at 24, header from 38 on (rows at 54, level at 64, index at 66), the first
+    row's relative offset before the end marker at 99; a row begins with its primary key, the sign bit turned.
+    """
+    data = path.read_bytes()
+    found = {}
+    for start in range(0, len(data), page_size):
+        page = data[start : start + page_size]
+        level, index = struct.unpack_from(">HQ", page, 64)
+        if struct.unpack_from(">H", page, 24)[0] == _INDEX_PAGE and level == 0:
+            found.setdefault(index, []).append(_keys(page))
+    return found[min(found)]
+
+
+def _keys(page):
+    keys, place = [], 99
+    while True:
+        place = (place + struct.unpack_from(">h", page, place - 2)[0]) % len(page)
+        if place == 112:  # the other end marker
+            return keys
+        keys.append(struct.unpack_from(">Q", page, place)[0] ^ 1 << 63)
+
+
+@pytest.mark.parametrize("page_size", [4 * KIB, 8 * KIB, 16 * KIB, 32 * KIB, 64 * KIB])
+def test_each_page_holds_one_visited_row_before_and_after_updates_of_all_of_it(make_server, page_size):
+    server = make_server(engine="mariadb", block_size=page_size, cache_bytes=48 * MIB)
+    engine = connect(server.status().url)
+    workload = Workload(
+        schemas=1, scale=str(PAGES), scan_table_sz="10", sessions=1, update_pct=100, work_unit=1, redo_stress="HEAVY",
+        obfuscate_columns=True, commit_mode="nowait",
+    )  # fmt: skip
+    file = server.status().data_directory / "slob" / "cf1_1.ibd"
+    engine.load(workload.data(page_size), 2, lambda _: None, lambda: False)
+    server.stop()
+    loaded = leaf_pages(file, page_size)
+    server.start()
+    engine.install(workload)
+    session = engine.open_session(session_plans(workload, page_size, "heavy")[0])
+    session.prepare()
+    result = session.run_slice(SliceOrder(0, 0, 2**61, 3 * PAGES))
+    session.close()
+    server.stop()
+    updated = leaf_pages(file, page_size)
+    server.destroy()
+
+    assert result.rows_updated == 3 * PAGES
+    rows = layout_of(page_size).rows_per_page
+    visited = [sum(key % rows == 0 for key in keys) for keys in loaded]
+    assert Counter(visited) == {1: PAGES, 0: 1}  # the first page was split between its row and the fillers
+    assert updated == loaded
+
+
+@pytest.fixture(scope="module")
+def server(make_server):
+    made = make_server(name="mariatrouble", engine="mariadb", max_sessions=8)
+    load(made)
+    return made
+
+
+@pytest.fixture
+def target(server, tmp_path):
+    return Target(server.start().url, tmp_path / "results")
+
+
+def eventually(true):
+    return any(true() or time.sleep(0.1) for _ in range(150))
+
+
+def test_a_run_to_its_verdicts(target):
+    done = target.run(run_time=2, **UPDATES)
+    assert done.returncode == 0, done.stderr
+    document = target.document()
+    verdicts = {verdict["name"]: verdict["verdict"] for verdict in document["verdicts"]}
+    assert {verdicts[name] for name in ("errors", "counts_agree", "exact_mix", "data_in_place")} == {"holds"}
+    assert document["engine"]["product"] == "MariaDB"
+    assert "Using index condition" in document["engine"]["plans"]["select"]
+
+
+def test_ctrl_c_leaves_no_session(target):
+    with target.running(**UPDATES) as run:
+        run.wait_until_measured()
+        run.interrupt(signal.SIGINT)
+        run.end()
+    record = target.record()
+    assert record.status is Status.INTERRUPTED
+    assert record.summary["ops_total"].value > 0
+    assert target.is_free()
+
+
+def test_a_killed_server_leaves_a_failed_record(target, server):
+    with target.running(**UPDATES) as run:
+        run.wait_until_measured()
+        os.kill(server.status().pid, signal.SIGKILL)
+        code, _, stderr = run.end()
+    assert code == 1
+    assert "Traceback" not in stderr
+    assert target.record().status is Status.FAILED
+    server.start()
+    assert target.is_free()
+    assert target.run(run_time=1, sessions=1).returncode == 0
+
+
+def test_a_killed_driver_leaves_no_session(target):
+    with target.running(**UPDATES) as run:
+        run.wait_until_measured()
+        run.process.kill()
+        run.end()
+        assert eventually(target.is_free)
+
+
+def test_the_commit_setting_is_put_back(target, server):
+    before = _setting(server)
+    with target.running(commit_mode="nowait", **UPDATES) as run:
+        run.wait_until_measured()
+        assert _setting(server) == 0
+        run.interrupt(signal.SIGINT)
+        run.end()
+    assert _setting(server) == before == 1
+
+
+def _setting(server):
+    with pymysql.connect(**parse(server.status().url).arguments) as connection:
+        cursor = connection.cursor()
+        cursor.execute("SELECT @@GLOBAL.innodb_flush_log_at_trx_commit")
+        return cursor.fetchone()[0]
+
+
+def test_an_ordinary_user_with_a_database_of_its_own(server, tmp_path):
+    """Load, run and drop with rights on one database; what the user can't see is unknown, with a reason."""
+    place = parse(server.status().url)
+    with pymysql.connect(**place.arguments, autocommit=True) as connection:
+        cursor = connection.cursor()
+        cursor.execute("CREATE DATABASE theirs")
+        cursor.execute("CREATE USER plain@localhost IDENTIFIED BY 'secret words'")
+        cursor.execute("GRANT ALL ON theirs.* TO plain@localhost")
+    socket = place.arguments["unix_socket"]
+    url = f"mysql://plain@localhost/theirs?unix_socket={socket}"
+    environment = {**os.environ, "MYSQL_PWD": "secret words"}
+    data = [text for name, value in DATA.items() for text in (f"--{name.replace('_', '-')}", str(value))]
+    for command in (
+        ["load", "--target", url, *data],
+        ["run", "--target", url, *data, "--run-time", 1, "--warmup", 0, "--sessions", 2, "--results", tmp_path],
+    ):
+        done = slob(*command, env=environment)
+        assert done.returncode == 0, done.stderr
+        assert "secret" not in done.stdout + done.stderr
+    summary = Target(server.status().url, tmp_path).document()["summary"]
+    assert summary["ops_total"]["value"] > 0
+    dropped = slob("drop", "--target", url, env=environment)
+    assert dropped.returncode == 0
+    with pymysql.connect(**place.arguments) as connection:
+        cursor = connection.cursor()
+        cursor.execute("SHOW TABLES FROM theirs")
+        assert cursor.fetchall() == ()
+
+
+def test_a_server_that_no_longer_answers_is_cut_off(target, server):
+    """`cancel` on a stopped server ends the session's slice from this side."""
+    workload = Workload(**{**DATA, "sessions": 1, "warmup": 0})
+    target.engine.install(workload)
+    session = target.engine.open_session(session_plans(workload, 16 * KIB, "stopped")[0])
+    session.prepare()
+    pid = server.status().pid
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        begun = time.monotonic()
+        session.cancel()
+        assert time.monotonic() - begun < LONG_S
+    finally:
+        os.kill(pid, signal.SIGCONT)
+        session.close()
+    assert eventually(target.is_free)

@@ -1,0 +1,135 @@
+"""What of the MariaDB/MySQL engine can be known without a server."""
+
+import numpy as np
+import pytest
+
+from openslob.engines.mysql import counters
+from openslob.engines.mysql.latencies import Latencies, buckets_of
+from openslob.engines.mysql.layout import layout_of
+from openslob.engines.mysql.names import Names, quoted
+from openslob.engines.mysql.session import seeds
+from openslob.engines.mysql.target import parse
+from openslob.errors import SlobError, UsageError
+from openslob.histogram import BUCKETS, bucket_of
+from openslob.method import OpKind
+
+PAGE_SIZES = (4096, 8192, 16384, 32768, 65536)
+# Of InnoDB: bytes of a page that rows can't have, and of a row beside its columns (number, transaction, roll pointer).
+PAGE_OVERHEAD, ROW_OVERHEAD = 132, 29
+
+
+def row_sizes(page_size):
+    layout = layout_of(page_size)
+    visited = ROW_OVERHEAD + 8 + 19 * layout.value_bytes + (2 + layout.pad_bytes if layout.pad_bytes else 0)
+    return visited, ROW_OVERHEAD + 2 + layout.filler_pad_bytes, layout.fillers
+
+
+@pytest.mark.parametrize("page_size", PAGE_SIZES)
+def test_a_page_has_room_for_a_visited_row_and_its_fillers_and_never_for_two_visited_rows(page_size):
+    visited, filler, fillers = row_sizes(page_size)
+    usable = page_size - PAGE_OVERHEAD
+    assert visited + fillers * filler <= usable
+    assert 2 * visited + fillers * filler > usable
+
+
+@pytest.mark.parametrize("page_size", PAGE_SIZES)
+def test_no_row_is_so_long_that_a_column_leaves_the_page(page_size):
+    visited, filler, _ = row_sizes(page_size)
+    assert max(visited, filler) < min((page_size - PAGE_OVERHEAD) // 2, 16_383)
+
+
+def test_pages_of_8_kb_and_more_have_slob_s_128_bytes_a_column():
+    assert [layout_of(size).value_bytes for size in PAGE_SIZES] == [96, 128, 128, 128, 128]
+    with pytest.raises(SlobError):
+        layout_of(512)
+
+
+def test_latencies_come_back_by_kind():
+    found = Latencies(paced=False)
+    found.add("40,401,8002,44,")  # 10 µs select, 100 µs update, 2000 µs scan, 11 µs select
+    found.add("")
+    assert [found.service[kind].count for kind in OpKind] == [2, 1, 1]
+    assert (found.service[OpKind.SELECT].sum_us, found.service[OpKind.SCAN].max_us) == (21, 2000)
+    assert found.response == {}
+
+
+def test_a_paced_session_has_response_times_beside():
+    found = Latencies(paced=True)
+    found.add("40,15,401,1000,")
+    assert (found.service[OpKind.SELECT].sum_us, found.response[OpKind.SELECT].sum_us) == (10, 15)
+    assert (found.service[OpKind.UPDATE].sum_us, found.response[OpKind.UPDATE].sum_us) == (100, 1000)
+
+
+def test_buckets_are_those_of_the_histogram():
+    values = [*range(3000), 10**6, 10**9]
+    found = buckets_of(np.array(values)).tolist()
+    assert found == [bucket_of(value) for value in values]
+    assert max(found) == BUCKETS - 1
+
+
+def test_a_url_in_the_driver_s_terms(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("MYSQL_PWD", raising=False)
+    place = parse("mariadb://a%40b:p%3Aw@db.example:3307/data?ssl_ca=/ca.pem&ssl_verify_identity=yes")
+    assert (place.shown, place.database, place.local) == ("db.example:3307/data", "data", False)
+    assert place.arguments == {
+        "host": "db.example", "port": 3307, "user": "a@b", "password": "p:w", "ssl_ca": "/ca.pem",
+        "ssl_verify_identity": True,
+    }  # fmt: skip
+    assert "p:w" not in repr(place)
+
+
+def test_a_password_from_the_environment_and_a_socket(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("MYSQL_PWD", "hidden")
+    place = parse("mysql://root@localhost?unix_socket=/run/db.sock")
+    assert (place.shown, place.database, place.local) == ("/run/db.sock/slob", "slob", True)
+    assert place.arguments["password"] == "hidden"
+    (tmp_path / ".my.cnf").touch()
+    assert parse("mysql://localhost/x").arguments["read_default_file"] == str(tmp_path / ".my.cnf")
+
+
+@pytest.mark.parametrize("url", ["mysql://h/d?nonsense=1", "mysql://h/d?ssl_verify_cert=perhaps", "mysql://h:port/d"])
+def test_a_url_with_parts_that_mean_nothing_is_refused(url):
+    with pytest.raises(UsageError):
+        parse(url)
+
+
+def test_names_are_quoted_and_locks_are_short():
+    assert quoted("a`b") == "`a``b`"
+    assert Names("odd`db").cf1(3) == "`odd``db`.`cf1_3`"
+    assert len(Names("d" * 64).lock("use")) <= 64
+    assert Names("one").lock("use") != Names("two").lock("use")
+
+
+def test_seeds_differ_and_are_in_range():
+    found = {tuple(seeds(seed, session).values()) for seed in range(1, 20) for session in range(64)}
+    assert len(found) == 19 * 64
+    assert all(0 <= number < 2**30 - 1 for pair in found for number in pair)
+
+
+CHANGE = {
+    "status.INNODB_DATA_READS": 100.0,
+    "status.INNODB_DATA_FSYNCS": 7.0,
+    "status.INNODB_BUFFER_POOL_PAGES_SPLIT": 0.0,
+    "visits.cf1_1.custid": 640.0,
+    "visits.cf1_2.custid": 64.0,
+    "visits.cf1_1.PRIMARY": 5.0,
+    "changes.cf1_1": 64.0,
+    "file.wait/io/file/innodb/innodb_data_file.read_ps": 5e10,
+}
+
+
+def test_differences_in_the_product_s_terms():
+    delta = counters.to_delta(CHANGE)
+    assert (delta.read_requests, delta.log_syncs, delta.rows_read, delta.rows_updated) == (100, 7, 704, 64)
+    assert (delta.read_time_us, delta.rows_updated_in_place) == (50_000, 64)
+    assert delta.wait_means_us == {"IO:innodb_data_file": 500}
+
+
+def test_what_is_not_counted_is_unknown_with_a_reason():
+    delta = counters.to_delta({"status.INNODB_DATA_READS": 1.0})
+    missing = {name for name, value in delta.amounts().items() if value is None}
+    assert missing == set(delta.unknown)
+    assert "userstat" in delta.unknown["rows_read"]
+    assert counters.to_delta({**CHANGE, "status.INNODB_BUFFER_POOL_PAGES_SPLIT": 1.0}).rows_updated_in_place is None
