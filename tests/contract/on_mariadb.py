@@ -32,7 +32,12 @@ class MariaSubject(Subject):
     """A managed server."""
 
     # InnoDB has none of these counts; a table and its indexes are one file.
-    unknown = frozenset({"log_sync_time_us", "full_page_images", "checkpoints", "maintenance"})
+    unknown = frozenset(
+        {
+            *("log_sync_time_us", "full_page_images", "full_page_image_bytes", "checkpoints", "maintenance"),
+            *("private_visits", "shared_visits"),
+        }
+    )
     objects = frozenset({"table and index", "log"})
 
     def __init__(self, url):

@@ -8,7 +8,6 @@ from openslob.engines import fitness
 from openslob.engines.base import DataState, Finding, ServerFacts
 from openslob.engines.mysql.commit import wanted_setting
 from openslob.engines.mysql.connection import Connection, Row, ask, statement
-from openslob.errors import UsageError
 from openslob.workload import BlockPath, Workload
 
 OLDEST = {"MariaDB": (10, 6), "MySQL": (8, 0)}
@@ -25,7 +24,7 @@ def findings(
     """All findings; the data are asked about once the server is known to be one that can be worked with."""
     identity = ask(connection, statement("facts", "identity"))[0]
     rights = {row["privilege"] for row in ask(connection, statement("facts", "privileges"))}
-    require_shared(workload)
+    yield from _path(workload)
     yield from _server(connection, facts, identity)
     yield from fitness.connections(workload, facts.free_connections)
     yield from fitness.data(workload, facts, data_state())
@@ -33,12 +32,10 @@ def findings(
     yield from _settings(facts)
 
 
-def require_shared(workload: Workload) -> None:
-    """UsageError for a path of blocks that this engine does not have."""
+def _path(workload: Workload) -> Iterator[Finding]:
     if workload.block_path is BlockPath.LOCAL:
-        raise UsageError(
-            "BLOCK_PATH=local: this engine has no cache private to a session", "use BLOCK_PATH=shared, or PostgreSQL"
-        )
+        why = "BLOCK_PATH=local: InnoDB reads temporary tables, too, through the cache that all sessions share"
+        yield Finding("block path", why, "use BLOCK_PATH=shared, or PostgreSQL", True)
 
 
 def _server(connection: Connection, facts: ServerFacts, identity: Row) -> Iterator[Finding]:

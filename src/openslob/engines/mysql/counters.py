@@ -146,7 +146,11 @@ _NO_STATISTICS = "the server counts no rows by table: set userstat = ON (MySQL: 
 _REASONS = {
     "read_time_us": "the server times file reads with performance_schema = ON only, for users who may read it",
     "log_sync_time_us": "the server does not time syncs of its log",
-    "full_page_images": "the log holds changes only: torn pages are mended from the double-write buffer",
+    **dict.fromkeys(
+        ("full_page_images", "full_page_image_bytes"),
+        "the log holds changes only: torn pages are mended from the double-write buffer",
+    ),
+    **dict.fromkeys(("private_visits", "shared_visits"), "all blocks go through the cache that sessions share"),
     "rows_read": _NO_STATISTICS,
     "rows_updated": _NO_STATISTICS,
     "rows_updated_in_place": "blocks were split meanwhile, or the server does not count splits",

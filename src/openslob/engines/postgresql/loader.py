@@ -62,13 +62,12 @@ def load(
     begun = time.monotonic()
     if spec.scale_blocks < 1:
         raise UsageError("SCALE is less than one block", "give a number of blocks, or a size such as 256M")
-    with reported(_FAILED):
-        with connect() as connection:
-            server = _Server(connection, names)
-            found = manifest.read(connection, names)
-            if found and found.whole and found.spec == spec:
-                return _reused(found, server, time.monotonic() - begun)
-            space = server.require_space_for(spec)
+    with reported(_FAILED), connect() as connection:
+        server = _Server(connection, names)
+        found = manifest.read(connection, names)
+        if found and found.whole and found.spec == spec:
+            return _reused(found, server, time.monotonic() - begun)
+        space = server.require_space_for(spec)
     return loading.load(
         _Store(connect, names, spec, server.block_size), spec, degree, progress, cancelled, {"disk space": space}
     )
