@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from openslob.engines import registry
-from openslob.engines.base import ManagedServer, ServerSpec, ServerStatus
+from openslob.engines.managed import ManagedServer, ServerSpec, ServerStatus
 from openslob.errors import UsageError
 from openslob.units import format_bytes, parse_bytes
 

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from openslob.engines import registry
-from openslob.engines.base import Engine, ManagedServer, ServerSpec
+from openslob.engines.base import Engine
+from openslob.engines.managed import ManagedServer, ServerSpec
 from openslob.errors import UsageError
 from openslob.record.sweep import SweepRecord, Value, Values, shown_parameter
 from openslob.sweep.plan import made_with
