@@ -49,7 +49,7 @@ SERVER_PARAMETERS: Mapping[str, ServerParameter] = {
         ServerParameter("io", "io", str, "direct, buffered or both."),
         ServerParameter("cpus", "cpus", str, "CPUs of the whole server: such as 0 or 0-3 or all."),
         ServerParameter("version", "version", str, "Major versions; each gets a server of its own."),
-        ServerParameter("bin_dir", "bin_dir", str, "Bin directories of other versions' programs, likewise."),
+        ServerParameter("bin_dir", "bin_dir", str, "Directories of other versions' programs, likewise."),
         ServerParameter("block_size", "block_size", parse_bytes, "Block sizes, likewise; programs must have them."),
     )
 }

@@ -297,4 +297,4 @@ class HostedServer(ABC, Generic[P]):
         """SlobError with what a program complained of unless it succeeded."""
         if done.returncode != 0:
             reason = self.last_complaint(done.stderr) or f"exit code {done.returncode}"
-            raise SlobError(f"{what} failed: {reason}", "")
+            raise SlobError(f"{what} failed: {reason}", f"its log is {self.layout.log}")
