@@ -151,6 +151,7 @@ class MysqlEngine:
 
     def install(self, workload: Workload) -> None:
         """Create the slice procedure of each schema that sessions will work on; have commits wait as asked for."""
+        checks.require_shared(workload)
         numbers = range(1, min(workload.schemas, workload.total_sessions) + 1)
         with self.open("install") as connection, reported("can't install the work loop"):
             identity = ask(connection, statement("facts", "identity"))[0]

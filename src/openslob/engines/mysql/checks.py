@@ -8,11 +8,18 @@ from openslob.engines import fitness
 from openslob.engines.base import DataState, Finding, ServerFacts
 from openslob.engines.mysql.commit import wanted_setting
 from openslob.engines.mysql.connection import Connection, Row, ask, statement
+from openslob.errors import UsageError
 from openslob.workload import BlockPath, Workload
 
 OLDEST = {"MariaDB": (10, 6), "MySQL": (8, 0)}
 # Privileges that let a user set what is the whole server's, by product and version.
 SETTING_RIGHTS = frozenset({"SUPER", "SYSTEM_VARIABLES_ADMIN"})
+_NO_LOCAL_PATH = Finding(
+    "block path",
+    "BLOCK_PATH=local: InnoDB reads temporary tables, too, through the cache that all sessions share",
+    "use BLOCK_PATH=shared, or PostgreSQL",
+    blocking=True,
+)
 
 
 def findings(
@@ -34,8 +41,13 @@ def findings(
 
 def _path(workload: Workload) -> Iterator[Finding]:
     if workload.block_path is BlockPath.LOCAL:
-        why = "BLOCK_PATH=local: InnoDB reads temporary tables, too, through the cache that all sessions share"
-        yield Finding("block path", why, "use BLOCK_PATH=shared, or PostgreSQL", True)
+        yield _NO_LOCAL_PATH
+
+
+def require_shared(workload: Workload) -> None:
+    """UsageError for a path of blocks that this engine does not have."""
+    for finding in _path(workload):
+        raise UsageError(finding.why, finding.remedy)
 
 
 def _server(connection: Connection, facts: ServerFacts, identity: Row) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ from typing import Any
 import pymysql
 
 from openslob.engines.base import SessionPlan, SliceOrder, SliceResult
+from openslob.engines.mysql.checks import require_shared
 from openslob.engines.mysql.connection import PACKAGE, Connection, ask, cancel, thread_id
 from openslob.engines.mysql.failures import reported
 from openslob.engines.mysql.latencies import Latencies
@@ -144,8 +145,8 @@ class MysqlSession:
         return text % tuple(kept)
 
     def load_own(self, wrote_blocks: Callable[[int], None]) -> None:  # noqa: ARG002 - refused, whoever listens
-        """SlobError: `checks.findings` refuses the local path before it comes to this."""
-        raise SlobError("no session has a cache of its own", "use BLOCK_PATH=shared")
+        """UsageError: InnoDB reads temporary tables, too, through the cache that all sessions share."""
+        require_shared(self._plan.workload)
 
     def prepare(self) -> None:
         """Session settings, then one operation of each kind to fill caches, then the seed."""
