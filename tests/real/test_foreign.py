@@ -16,7 +16,7 @@ import pytest
 from foreign import HOST, PASSWORD, ForeignServer, free_port, make_certificates
 from running import DATA, ignore, load, measured, slob, verdicts_of
 
-from openslob.analyze.figures import NO_READS
+from openslob.analyze.figures import NO_RATE, NO_READS, SYNCS_UNTIMED
 from openslob.engines.hosting.account import server_account
 from openslob.engines.postgresql import checks
 from openslob.engines.registry import engine_for
@@ -105,9 +105,10 @@ def test_an_ordinary_role_loads_runs_and_drops(ordinary, foreign, tmp_path):
     record = run_small(engine, tmp_path, update_pct=20, sessions=4)
     assert record.errors == ()
     assert verdicts_of(record)["counts_agree"].verdict == "holds"
-    # A cached run has no reads to time, and a busy host no exact window; nothing else may be missing.
+    # A cached run has no reads to time, one without fsync no syncs, and a busy host no exact window.
     missing = {figure.why for figure in record.summary.values() if figure.value is None}
-    assert {why for why in missing if why != NO_READS and "no rate can be told" not in why} == set()
+    expected = {NO_READS, NO_RATE, SYNCS_UNTIMED, record.summary["full_page_image_mb_per_s"].why}
+    assert {why for why in missing - expected if "no rate can be told" not in why} == set()
     assert any("GRANT pg_checkpoint TO app" in note for note in record.notes)
     assert any("GRANT pg_monitor TO app" in note for note in record.notes)
     assert "no checkpoint" in record.engine["settled"][-1]
@@ -371,7 +372,8 @@ def test_the_answer_as_json_and_the_exit_code(pg_server):
     answer = json.loads(done.stdout)
     assert answer["blocked"] is False
     assert [one["name"] for one in answer["findings"]] == []
-    assert answer["unknown"] == answer["unproved"] == {}
+    assert set(answer["unknown"]) == {"full_page_image_mb_per_s"}
+    assert answer["unproved"] == {}
     assert answer["footprint"]["main_pid"] == str(pg_server.status().pid)
 
 
