@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import nnls
 
 # Three parameters are fitted: with three session counts every line would fit.
 MIN_COUNTS = 4
@@ -69,6 +68,9 @@ def fit(sessions: Sequence[int], throughput: Sequence[float]) -> Scaling | NoFit
     counts = len(set(n.tolist()))
     if counts < MIN_COUNTS:
         return NoFit(f"not enough data: {counts} session counts, and the fit has 3 parameters of its own")
+    # Here, since it would take a tenth of the time in which every command starts.
+    from scipy.optimize import nnls  # noqa: PLC0415
+
     columns = np.stack([np.ones_like(n), n - 1, n * (n - 1)], axis=1)
     (inverse, serial, coherence), _ = nnls(columns * (x / n)[:, None], np.ones_like(n))
     if inverse <= 0:

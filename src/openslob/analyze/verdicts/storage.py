@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from openslob.analyze.ceiling import ceiling_of
-from openslob.analyze.quantity import Quantity, engine
+from openslob.analyze.figures import rate
+from openslob.analyze.quantity import engine
 from openslob.analyze.verdicts.outcome import Shown, count, settled, unknown, untold
 from openslob.record.measurement import Measurement
 from openslob.record.model import Verdict
@@ -27,17 +28,17 @@ def within_ceiling(measurement: Measurement) -> Verdict | None:
         return unknown(name, "The run wrote, and the raw measurement only read: they can't be compared.")
     in_flight = measurement.workload.total_sessions
     ceiling = ceiling_of(measurement.ceiling, measurement.block_size)
-    most, rate = ceiling.at(in_flight), reads.per(Quantity(measurement.window.load_seconds), "no time")
-    if most.value is None or rate.value is None:
-        return untold(name, most, rate)
-    share = 100 * rate.value / most.value
+    most, found = ceiling.at(in_flight), rate(measurement, reads)
+    if most.value is None or found.value is None:
+        return untold(name, most, found)
+    share = 100 * found.value / most.value
     figures: dict[str, Shown] = {
         "share_pct": share,
         "ceiling_per_s": most.value,
         "in_flight": float(in_flight),
         "record": ceiling.id,
     }
-    why = f"{count(rate.value)} reads/s are {share:.0f} % of the {count(most.value)} that storage gives alone"
+    why = f"{count(found.value)} reads/s are {share:.0f} % of the {count(most.value)} that storage gives alone"
     beside = f"with {in_flight} in flight ({ceiling.id})"
     so = share <= 100 + MAX_ABOVE_PCT
     doubt = "" if so else "; more than all is not possible: other storage, a disturbed measurement, or a cache"
