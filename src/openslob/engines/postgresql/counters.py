@@ -154,7 +154,8 @@ def to_delta(change: Values, block_size: int) -> EngineDelta:
         ),
         maintenance=get("tables.maintenance"),
         shared_visits=get("tables.heap_blks_fetched"),
-        private_visits=get("private_tables.heap_blks_fetched"),
+        # Where no session has tables of its own, none of them was visited.
+        private_visits=change.get("private_tables.heap_blks_fetched", 0.0),
         by_object=_by_object(change, io.log, block_size),
         wait_means_us=_wait_means(reads, read_us, syncs, sync_us),
     )
@@ -186,7 +187,6 @@ _REASONS = {
     "read_requests": "the server has no pg_stat_io (PostgreSQL 16 or later)",
     "write_requests": "the server has no pg_stat_io (PostgreSQL 16 or later)",
     "read_time_us": "track_io_timing is off",
-    "private_visits": "no session has tables of its own",
     "log_bytes": "the server has no pg_stat_wal (PostgreSQL 14 or later)",
     "log_syncs": "the server does not count them in pg_stat_io or pg_stat_wal",
 }
