@@ -77,4 +77,5 @@ def wait_for(true, seconds=10):
 
 def test_the_shared_path_is_as_it_was(subject):
     delta, _ = counted_slices(subject, subject.workload(work_unit=16), 50)
-    assert not delta.private_visits
+    assert delta.private_visits == 0
+    assert delta.shared_visits == delta.rows_read == 50 * 16
