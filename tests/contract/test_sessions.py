@@ -187,7 +187,8 @@ def test_counters_know_every_figure_or_why_not(subject):
         delta = subject.counted(lambda: worked.slices(100))
     missing = {name for name, value in vars(delta).items() if value is None}
     assert missing <= set(delta.unknown), UNKNOWN_WITHOUT_A_REASON
-    assert missing == set()
+    # Only the newest servers count these; no other figure may be missing.
+    assert missing <= {"full_page_image_bytes"}
     assert {"table", "index", "log"} <= set(delta.by_object)
     assert delta.log_bytes > 50 * 100
     assert delta.rows_updated_in_place == delta.rows_updated == 50
