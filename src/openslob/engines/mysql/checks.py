@@ -16,6 +16,10 @@ OLDEST = {"MariaDB": (10, 6), "MySQL": (8, 0)}
 SETTING_RIGHTS = frozenset({"SUPER", "SYSTEM_VARIABLES_ADMIN"})
 
 
+_NO_LOCAL_PATH = "BLOCK_PATH=local: this engine has no cache private to a session"
+_OTHER_PATH = "use BLOCK_PATH=shared, or PostgreSQL"
+
+
 def findings(
     connection: Connection,
     workload: Workload,
@@ -25,7 +29,8 @@ def findings(
     """All findings; the data are asked about once the server is known to be one that can be worked with."""
     identity = ask(connection, statement("facts", "identity"))[0]
     rights = {row["privilege"] for row in ask(connection, statement("facts", "privileges"))}
-    require_shared(workload)
+    if workload.block_path is BlockPath.LOCAL:
+        yield Finding("block path", _NO_LOCAL_PATH, _OTHER_PATH, True)
     yield from _server(connection, facts, identity)
     yield from fitness.connections(workload, facts.free_connections)
     yield from fitness.data(workload, facts, data_state())
@@ -36,9 +41,7 @@ def findings(
 def require_shared(workload: Workload) -> None:
     """UsageError for a path of blocks that this engine does not have."""
     if workload.block_path is BlockPath.LOCAL:
-        raise UsageError(
-            "BLOCK_PATH=local: this engine has no cache private to a session", "use BLOCK_PATH=shared, or PostgreSQL"
-        )
+        raise UsageError(_NO_LOCAL_PATH, _OTHER_PATH)
 
 
 def _server(connection: Connection, facts: ServerFacts, identity: Row) -> Iterator[Finding]:
