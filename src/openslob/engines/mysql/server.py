@@ -112,6 +112,8 @@ class MariaServer(HostedServer[Installation]):
             "--no-defaults",
             f"--basedir={programs.root}",
             f"--datadir={data}",
+            # In /tmp a server that starts removes what it takes for its own leftovers, others' files among them.
+            f"--tmpdir={data}",
         ]
         self.check_done(account.run([*command, *options, *storage]), "mariadb-install-db")
 
