@@ -7,9 +7,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
-from openslob.engines.base import Engine, ManagedServer, ServerSpec
+from openslob.engines.base import Engine
 from openslob.engines.cluster.engine import ClusterEngine
 from openslob.engines.hosting.home import ServerHome, claimed, home, names, spec_from
+from openslob.engines.managed import ManagedServer, ServerSpec
 from openslob.errors import UsageError
 
 # scheme of a target URL -> module with `connect(url) -> Engine`

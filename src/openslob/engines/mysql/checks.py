@@ -14,10 +14,12 @@ from openslob.workload import BlockPath, Workload
 OLDEST = {"MariaDB": (10, 6), "MySQL": (8, 0)}
 # Privileges that let a user set what is the whole server's, by product and version.
 SETTING_RIGHTS = frozenset({"SUPER", "SYSTEM_VARIABLES_ADMIN"})
-
-
-_NO_LOCAL_PATH = "BLOCK_PATH=local: this engine has no cache private to a session"
-_OTHER_PATH = "use BLOCK_PATH=shared, or PostgreSQL"
+_NO_LOCAL_PATH = Finding(
+    "block path",
+    "BLOCK_PATH=local: InnoDB reads temporary tables, too, through the cache that all sessions share",
+    "use BLOCK_PATH=shared, or PostgreSQL",
+    blocking=True,
+)
 
 
 def findings(
@@ -29,8 +31,7 @@ def findings(
     """All findings; the data are asked about once the server is known to be one that can be worked with."""
     identity = ask(connection, statement("facts", "identity"))[0]
     rights = {row["privilege"] for row in ask(connection, statement("facts", "privileges"))}
-    if workload.block_path is BlockPath.LOCAL:
-        yield Finding("block path", _NO_LOCAL_PATH, _OTHER_PATH, True)
+    yield from _path(workload)
     yield from _server(connection, facts, identity)
     yield from fitness.connections(workload, facts.free_connections)
     yield from fitness.data(workload, facts, data_state())
@@ -38,10 +39,15 @@ def findings(
     yield from _settings(facts)
 
 
+def _path(workload: Workload) -> Iterator[Finding]:
+    if workload.block_path is BlockPath.LOCAL:
+        yield _NO_LOCAL_PATH
+
+
 def require_shared(workload: Workload) -> None:
     """UsageError for a path of blocks that this engine does not have."""
-    if workload.block_path is BlockPath.LOCAL:
-        raise UsageError(_NO_LOCAL_PATH, _OTHER_PATH)
+    for finding in _path(workload):
+        raise UsageError(finding.why, finding.remedy)
 
 
 def _server(connection: Connection, facts: ServerFacts, identity: Row) -> Iterator[Finding]:

@@ -11,11 +11,11 @@ import psutil
 import pymysql
 from pymysql.constants import ER
 
-from openslob.engines.base import ServerSpec
 from openslob.engines.hosting.account import Account, current_user
 from openslob.engines.hosting.huge_pages import page_bytes
 from openslob.engines.hosting.processes import ServerProcesses, wait
 from openslob.engines.hosting.server import HostedServer
+from openslob.engines.managed import ServerSpec
 from openslob.engines.mysql import server_config as config
 from openslob.engines.mysql.binaries import Installation, find_installation, usable_installation
 from openslob.units import MIB

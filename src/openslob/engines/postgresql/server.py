@@ -8,11 +8,11 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from openslob.engines.base import ServerSpec, ServerStatus
 from openslob.engines.hosting import home as homes
 from openslob.engines.hosting.account import Account, current_user
 from openslob.engines.hosting.processes import ServerProcesses
 from openslob.engines.hosting.server import HostedServer
+from openslob.engines.managed import ServerSpec, ServerStatus
 from openslob.engines.postgresql import server_config as config
 from openslob.engines.postgresql import standby
 from openslob.engines.postgresql.binaries import Installation, find_installation, major, readable_installation
