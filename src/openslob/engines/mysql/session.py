@@ -121,6 +121,7 @@ def to_result(row: Mapping[str, Any], latencies: Latencies) -> SliceResult:
         latency=latencies.service,
         response=latencies.response,
         due_ns=None if row["due_us"] is None else int(row["due_us"]) * 1000,
+        conflicts=row["conflicts"],
     )
 
 
