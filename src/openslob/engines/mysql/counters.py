@@ -145,11 +145,16 @@ def _by_object(change: Values, status: Values) -> dict[str, ObjectIo]:
 
 
 _NO_STATISTICS = "the server counts no rows by table: set userstat = ON (MySQL: performance_schema)"
+_NO_PAGES_IN_LOG = "the log holds changes only: torn pages are mended from the double-write buffer"
+_ONE_CACHE = "every block goes through the one cache that all sessions share"
 _NO_CHANGES = "the server does not count a session's own changes: set userstat = ON (Galera, MySQL: performance_schema)"
 _REASONS = {
     "read_time_us": "the server times file reads with performance_schema = ON only, for users who may read it",
     "log_sync_time_us": "the server does not time syncs of its log",
-    "full_page_images": "the log holds changes only: torn pages are mended from the double-write buffer",
+    "full_page_images": _NO_PAGES_IN_LOG,
+    "full_page_image_bytes": _NO_PAGES_IN_LOG,
+    "shared_visits": _ONE_CACHE,
+    "private_visits": _ONE_CACHE,
     "rows_read": _NO_STATISTICS,
     "rows_updated": _NO_CHANGES,
     "rows_updated_in_place": "blocks were split meanwhile, or the server does not count splits",

@@ -12,7 +12,7 @@ import pymysql
 
 from openslob.engines.base import SessionPlan, SliceOrder, SliceResult
 from openslob.engines.mysql.checks import require_shared
-from openslob.engines.mysql.connection import PACKAGE, Connection, ask, cancel, thread_id
+from openslob.engines.mysql.connection import PACKAGE, Connection, ask, cancel, handle, thread_id
 from openslob.engines.mysql.failures import reported
 from openslob.engines.mysql.latencies import Latencies
 from openslob.engines.mysql.layout import layout_of
@@ -217,7 +217,7 @@ class MysqlSession:
         The thread in the slice uses the connection, so only its socket is shut, which that thread sees as a lost
         connection.
         """
-        with suppress(OSError, AttributeError), socket.socket(fileno=os.dup(self._connection._sock.fileno())) as shared:  # type: ignore[attr-defined]
+        with suppress(OSError, AttributeError), socket.socket(fileno=os.dup(handle(self._connection))) as shared:
             shared.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
