@@ -32,7 +32,9 @@ class MariaSubject(Subject):
     """A managed server."""
 
     # InnoDB has none of these counts; a table and its indexes are one file.
-    unknown = frozenset({"log_sync_time_us", "full_page_images", "checkpoints", "maintenance"})
+    unknown = frozenset({
+        "log_sync_time_us", "full_page_images", "full_page_image_bytes", "checkpoints", "maintenance", "shared_visits",
+    })  # fmt: skip
     objects = frozenset({"table and index", "log"})
 
     def __init__(self, url):

@@ -15,6 +15,8 @@ from openslob.errors import UsageError
 from openslob.workload import BlockPath, Workload
 
 OLDEST = {"MariaDB": (10, 6), "MySQL": (8, 0)}
+_NO_LOCAL_PATH = "BLOCK_PATH=local: this engine has no cache private to a session"
+_OTHER_PATH = "use BLOCK_PATH=shared, or PostgreSQL"
 
 
 def findings(
@@ -26,7 +28,8 @@ def findings(
 ) -> Iterator[Finding]:
     """All findings; the data are asked about once the server is known to be one that can be worked with."""
     identity = ask(connection, statement("facts", "identity"))[0]
-    require_shared(workload)
+    if workload.block_path is BlockPath.LOCAL:
+        yield Finding("block path", _NO_LOCAL_PATH, _OTHER_PATH, True)
     yield from _server(connection, facts, identity)
     yield from rights.findings(connection, names, facts, identity["user"])
     yield from fitness.connections(workload, facts.free_connections, _raise_limit(identity))
@@ -49,9 +52,7 @@ def _raise_limit(identity: Row) -> Callable[[int], str]:
 def require_shared(workload: Workload) -> None:
     """UsageError for a path of blocks that this engine does not have."""
     if workload.block_path is BlockPath.LOCAL:
-        raise UsageError(
-            "BLOCK_PATH=local: this engine has no cache private to a session", "use BLOCK_PATH=shared, or PostgreSQL"
-        )
+        raise UsageError(_NO_LOCAL_PATH, _OTHER_PATH)
 
 
 def _server(connection: Connection, facts: ServerFacts, identity: Row) -> Iterator[Finding]:

@@ -131,6 +131,8 @@ def to_delta(change: Values) -> EngineDelta:
         rows_updated=updated,
         rows_updated_in_place=updated if splits == 0 else None,
         checkpoints=change.get("metric.log_checkpoints"),
+        # No session has a cache of its own.
+        private_visits=0.0,
         by_object=_by_object(change, status),
         wait_means_us={} if not (read_us and reads) else {"IO:innodb_data_file": read_us / reads},
     )
@@ -145,16 +147,14 @@ def _by_object(change: Values, status: Values) -> dict[str, ObjectIo]:
 
 
 _NO_STATISTICS = "the server counts no rows by table: set userstat = ON (MySQL: performance_schema)"
-_NO_PAGES_IN_LOG = "the log holds changes only: torn pages are mended from the double-write buffer"
-_ONE_CACHE = "every block goes through the one cache that all sessions share"
 _NO_CHANGES = "the server does not count a session's own changes: set userstat = ON (Galera, MySQL: performance_schema)"
+_NO_PAGE_IMAGES = "the log holds changes only: torn pages are mended from the double-write buffer"
 _REASONS = {
     "read_time_us": "the server times file reads with performance_schema = ON only, for users who may read it",
     "log_sync_time_us": "the server does not time syncs of its log",
-    "full_page_images": _NO_PAGES_IN_LOG,
-    "full_page_image_bytes": _NO_PAGES_IN_LOG,
-    "shared_visits": _ONE_CACHE,
-    "private_visits": _ONE_CACHE,
+    "full_page_images": _NO_PAGE_IMAGES,
+    "full_page_image_bytes": _NO_PAGE_IMAGES,
+    "shared_visits": "the server counts visits of the cache for all tables and indexes together",
     "rows_read": _NO_STATISTICS,
     "rows_updated": _NO_CHANGES,
     "rows_updated_in_place": "blocks were split meanwhile, or the server does not count splits",
