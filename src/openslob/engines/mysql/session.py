@@ -6,6 +6,7 @@ import os
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from decimal import Decimal
 from typing import Any
 
 import pymysql
@@ -120,7 +121,7 @@ def to_result(row: Mapping[str, Any], latencies: Latencies) -> SliceResult:
         rows_scanned=row["rows_scanned"],
         latency=latencies.service,
         response=latencies.response,
-        due_ns=None if row["due_us"] is None else int(row["due_us"]) * 1000,
+        due_ns=None if row["due_us"] is None else int(row["due_us"] * 1000),
         conflicts=row["conflicts"],
     )
 
@@ -182,7 +183,7 @@ class MysqlSession:
             return self._execute(self._call, order, self._paced)
 
     def _execute(self, call: str, order: SliceOrder, paced: bool) -> SliceResult:
-        due_us = order.due_ns / 1000 if paced and order.due_ns is not None else None
+        due_us = Decimal(order.due_ns) / 1000 if paced and order.due_ns is not None else None
         times = (order.not_before_ns // 1000, order.until_ns // 1000, self._resume_us, due_us)
         latencies, last = Latencies(paced), None
         with self._connection.cursor() as cursor:

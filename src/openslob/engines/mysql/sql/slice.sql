@@ -27,7 +27,7 @@ CREATE PROCEDURE {procedure}(
     not_before_us    BIGINT,       -- do not begin earlier
     until_us         BIGINT,       -- begin no operation later
     resume_us        BIGINT,       -- end of a sleep that the slice before cut short
-    due_us           DOUBLE,       -- when the first operation is due, if paced
+    due_us           DECIMAL(22, 6),   -- when the first operation is due, if paced; a DOUBLE is exact to 0.25 µs only
     scale            BIGINT,       -- keys are 1 to scale
     work_unit        BIGINT,       -- rows a SELECT visits
     update_work_unit BIGINT,       -- rows an UPDATE changes
@@ -177,7 +177,7 @@ slice: BEGIN
         SET us = GREATEST(now_us - t0, 0);
         IF interval_us > 0 THEN
             SET recent = CONCAT(recent, 4 * us + kind, ',', GREATEST(now_us - FLOOR(due_us), us), ',');
-            SET due_us = due_us + interval_us * IF(poisson, -LN(1 - RAND()), 1);
+            SET due_us = due_us + CAST(interval_us * IF(poisson, -LN(1 - RAND()), 1) AS DECIMAL(22, 6));
         ELSE
             SET recent = CONCAT(recent, 4 * us + kind, ',');
         END IF;
@@ -209,5 +209,5 @@ slice: BEGIN
     END WHILE;
     SELECT CONCAT(latencies, recent) AS latencies;
     SELECT began_us, now_us AS ended_us, op - first_op AS ops, rows_read, rows_updated, rows_scanned, conflicts,
-           resume_us, FLOOR(due_us) AS due_us;
+           resume_us, due_us;
 END slice
