@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from openslob.record.model import Status
 from openslob.record.storage import StorageRecord
-from openslob.report.charts.orion import pictures
+from openslob.report.charts import orion, realism
 from openslob.report.html.page import Page, Part, verdict_rows
 from openslob.report.storage import render_storage, storage_headline
+
+_PICTURES = {"orion": orion.pictures, "compare": realism.pictures}
 
 
 def storage_page(record: StorageRecord) -> Page:
@@ -17,7 +19,7 @@ def storage_page(record: StorageRecord) -> Page:
         banners=_banners(record),
         answers=tuple(filter(None, (storage_headline(record),))),
         verdicts=verdict_rows(record.verdicts),
-        pictures=pictures(record) if record.tool == "orion" else (),
+        pictures=_PICTURES[record.tool](record) if record.tool in _PICTURES else (),
         parts=(Part("Report", text=render_storage(record)),),
     )
 
