@@ -71,6 +71,11 @@ class Row:
     ceiling_pct: float | None
     why: str
 
+    @property
+    def lacks_order(self) -> bool:
+        """It belongs into the order and was measured, but its reads per CPU are unknown."""
+        return self.kind in ORDER and self.rounds > 0 and self.iops_per_cpu.median is None
+
 
 def rows(record: StorageRecord) -> tuple[Row, ...]:
     """The table of a comparison, its contenders in the order of the record."""
@@ -89,7 +94,6 @@ def _row(
     does: str, timed: str, why: str,
 ) -> Row:  # fmt: skip
     iops, busy = _spread(steps, _iops), _middle(steps, "host_cpus_busy")
-    unknown_why = next((figure.why for step in steps for figure in step.figures.values() if figure.why), None)
     return Row(
         name=name,
         kind=Kind(kind),
@@ -105,8 +109,17 @@ def _row(
         p50_us=_middle(steps, "p50_us"),
         p99_us=_middle(steps, "p99_us"),
         ceiling_pct=100 * iops.median / ceiling if iops.median is not None and ceiling else None,
-        why=why or ("not measured yet" if not steps else unknown_why or ""),
+        why=why or _why_unknown(steps),
     )
+
+
+def _why_unknown(steps: Sequence[StorageStep]) -> str:
+    """Why the rate, or its cost in CPU, is known of no round; empty if it is."""
+    for name in ("iops", "cpu_us_per_io"):
+        if _middle(steps, name) is None:
+            reasons = [step.figures[name].why for step in steps if name in step.figures]
+            return next((why for why in reasons if why), "not measured")
+    return ""
 
 
 def _iops(step: StorageStep) -> float | None:
@@ -152,6 +165,9 @@ def order_verdict(table: Sequence[Row], engine: str) -> Verdict:
     chain = _chain(table, engine)
     if len(chain) < 2 or not any(row.kind is Kind.RAW for row in chain):
         return unknown(name, "Can't be told: too little was measured for an order of reads per CPU.")
+    lacking = [f"{row.name}: {row.why}" for row in table if row.engine == engine and row.lacks_order]
+    if lacking:
+        return unknown(name, f"Can't be told: reads per CPU of some are unknown ({'; '.join(lacking)}).")
     figures = {row.kind.value: row.iops_per_cpu.median for row in chain}
     told = ", ".join(f"{row.name} {_told(row)}" for row in chain)
     wrong = [(more, less) for more, less in pairwise(chain) if _median(more) < _median(less)]

@@ -22,7 +22,7 @@ COUNTERS_SETTLE_S = 0.5
 
 @dataclass(frozen=True)
 class Observed:
-    """What the program did, and what server and host counted from its start to its end; its own CPU in seconds.
+    """What the program did, and what server and host counted from its start to its end.
 
     ``host`` ends with the program, so that the time in which counters settle is not in its rates.
     """
@@ -30,7 +30,6 @@ class Observed:
     result: ClientResult
     engine: EngineDelta
     host: HostDelta
-    client_cpu_s: float
 
     @property
     def per_s(self) -> float:
@@ -71,8 +70,7 @@ def observe(engine: Engine, program: ClientProgram, load: ClientLoad, stop: Even
             result = program.result(done.output, Path(folder))
         time.sleep(COUNTERS_SETTLE_S)
         counted = samplers.engine_delta(before, samplers.closing_edge())
-        host = difference(before.os, ended.os)
-        return Observed(result, counted, host, done.cpu_user_s + done.cpu_system_s)
+        return Observed(result, counted, difference(before.os, ended.os))
     finally:
         samplers.close()
 

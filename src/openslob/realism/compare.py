@@ -18,7 +18,7 @@ from openslob.rawio.job import Job
 from openslob.rawio.process import StoppedError
 from openslob.rawio.recording import Gauge, Tell, line_of
 from openslob.rawio.testfile import TestFile
-from openslob.realism.measure import client_step, is_rated, raw_jobs, run_step, served
+from openslob.realism.measure import client_step, raw_jobs, run_step, served, why_unrated
 from openslob.realism.plan import Contender, Plan, client_contender, order, raw_contenders, served_contenders
 from openslob.realism.servers import Servers, servers_of
 from openslob.record.model import Figure, RunRecord, Status
@@ -95,22 +95,18 @@ class _Comparison:
         self._programs: dict[str, ClientProgram] = {}
 
     def execute(self, missing: Mapping[str, str]) -> StorageRecord:
-        notes = [*self._folder.record.notes, *(f"{engine} is left out: {why}" for engine, why in missing.items())]
+        notes = (*self._folder.record.notes, *(f"{engine} is left out: {why}" for engine, why in missing.items()))
         contenders = [*raw_contenders(self._plan).values()]
         for engine in self._plan.engines:
             contenders += self._loaded(engine)
-        self._save(contenders, notes)
+        listed = tuple({**asdict(each), "kind": each.kind.value} for each in contenders)
+        self._folder.update(tables={table.TABLE: listed, RUNS: ()}, notes=notes)
         for number in range(1, self._plan.rounds + 1):
             for contender in order([each for each in contenders if not each.why], number):
                 self._measure(contender, number)
         self._servers.rest()
         found = table.rows(self._folder.record)
         return self._folder.finish(Status.COMPLETE, summary=summary(found, self._plan), verdicts=table.verdicts(found))
-
-    def _save(self, contenders: Sequence[Contender], notes: Sequence[str]) -> None:
-        skipped = [f"{each.name} is left out: {each.why}" for each in contenders if each.why]
-        listed = tuple({**asdict(each), "kind": each.kind.value} for each in contenders)
-        self._folder.update(tables={table.TABLE: listed, RUNS: ()}, notes=(*notes, *skipped))
 
     def _loaded(self, name: str) -> list[Contender]:
         """Make and load the server of an engine; the contenders that it has."""
@@ -160,9 +156,10 @@ class _Comparison:
             finished = runner.run(engine, request, self._interrupt, self._view.show, self._view.render)
             if finished.record.status is Status.INTERRUPTED:
                 raise StoppedError
-            if is_rated(finished.record) or attempt == ATTEMPTS:
+            why = why_unrated(finished.record)
+            if not why or attempt == ATTEMPTS:
                 break
-            self._view.tell(f"{contender.name}: {finished.record.summary['pio_read_per_s'].why}; once more")
+            self._view.tell(f"{contender.name}: {why}; once more")
         step = run_step(self._next, contender, purpose, finished.record)
         listed = (*self._folder.record.tables[RUNS], {"step": step.number, "run": finished.folder.name})
         self._add(step, tables={**self._folder.record.tables, RUNS: listed})

@@ -21,7 +21,7 @@ from openslob.realism.plan import ASYNC, CALIBRATE, RAMP_SHARE, SYNC, Contender,
 from openslob.record.model import Figure, RunRecord
 from openslob.record.storage import StorageStep
 from openslob.run.interrupt import Interrupt
-from openslob.units import MICROS
+from openslob.units import MIB, MICROS
 
 # Time that a host is busy in: all but idle, waiting for I/O, and what other guests took.
 _NOT_BUSY = ("idle", "iowait", "steal")
@@ -59,7 +59,7 @@ def run_step(number: int, contender: Contender, purpose: str, record: RunRecord)
             "mb_per_s": record.summary["pio_read_mb_per_s"],
             **_latencies(latency),
             "cpu_us_per_io": _inverse(record.summary["iops_per_db_cpu"]),
-            "host_cpus_busy": _cpus_busy(record),
+            **_of_host(_cpus_busy(record), record.summary["pio_read_per_s"].value),
             "engine_read_latency_us": record.summary["engine_read_latency_us"],
         },
         latency=latency or None,
@@ -93,21 +93,25 @@ def client_step(
     load = ClientLoad(plan.depth, plan.keys, plan.depth, min(plan.depth, plan.processes), plan.seconds)
     seen = observe(engine, program, load, interrupt.stop, plan.cpus)
     latency = seen.result.latency.summary()
+    host = _figure(_busy(seen), "1", seen.host.unknown.get("cpu", "not told by this system"))
     return StorageStep(
         number=number,
         name=contender.name,
         purpose=purpose,
         figures={
             "iops": Figure(value=seen.reads_per_s, unit="1/s"),
+            "mb_per_s": Figure(value=seen.reads_per_s * plan.block_size / MIB, unit="MB/s"),
             **_latencies(latency),
             "cpu_us_per_io": Figure(value=MICROS / seen.reads_per_cpu_s, unit="µs"),
-            "host_cpus_busy": _figure(_busy(seen), "1", seen.host.unknown.get("cpu", "not told by this system")),
-            "client_cpu_us_per_io": Figure(
-                value=seen.client_cpu_s * MICROS / (seen.engine.read_requests or 1), unit="µs"
-            ),
+            **_of_host(host, seen.reads_per_s),
         },
         latency=latency,
     )
+
+
+def _of_host(busy: Figure, rate: float | None) -> dict[str, Figure]:
+    cost = busy.value * MICROS / rate if busy.value is not None and rate else None
+    return {"host_cpus_busy": busy, "host_cpu_us_per_io": _figure(cost, "µs", busy.why or "the rate is unknown")}
 
 
 def _busy(seen: Observed) -> float | None:
@@ -115,9 +119,10 @@ def _busy(seen: Observed) -> float | None:
     return sum(spent for kind, spent in cpu.items() if kind not in _NOT_BUSY) / seen.host.seconds if cpu else None
 
 
-def is_rated(record: RunRecord) -> bool:
-    """Whether the run has a rate of reads: not if something else on the host held its counters up."""
-    return record.summary["pio_read_per_s"].value is not None and record.summary["iops_per_db_cpu"].value is not None
+def why_unrated(record: RunRecord) -> str:
+    """Why the run lacks a rate of reads, or their cost: something else on the host held its counters up. Or empty."""
+    figures = (record.summary["pio_read_per_s"], record.summary["iops_per_db_cpu"])
+    return next((figure.why or "not known" for figure in figures if figure.value is None), "")
 
 
 def served(kind: Kind) -> bool:

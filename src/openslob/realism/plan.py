@@ -113,7 +113,8 @@ class Contender:
 def raw_contenders(plan: Plan) -> dict[str, Contender]:
     """Storage alone, by the way it is read."""
     depth, how = plan.depth, plan.io_engine.value
-    spread = f"{depth} reads in flight, spread over {plan.processes} CPUs as slob raw calibrate does"
+    cpus = "1 CPU" if plan.processes == 1 else f"{plan.processes} CPUs"
+    spread = f"{depth} reads in flight, spread over {cpus} as slob raw calibrate does"
     return {
         ASYNC: _raw(f"fio {how}", f"one process with {depth} reads in flight; {UNSEEN}"),
         SYNC: _raw("fio psync", f"{depth} processes, each one read after the other; {UNSEEN}"),

@@ -12,8 +12,8 @@ from openslob.report.format import MISSING, hanging, micros, number, percent, ta
 def realism_tables(record: StorageRecord) -> list[list[str]]:
     """The sections of the table, each as lines."""
     found = rows(record)
-    rounds = max((row.rounds for row in found), default=0)
-    return [_rates(found, rounds), _latencies(found), _meanings(found)] if found else []
+    taken = [row for row in found if row.rounds]
+    return [_rates(taken), _latencies(taken), _meanings(found)] if taken else []
 
 
 def realism_headline(record: StorageRecord) -> str:
@@ -28,8 +28,8 @@ def realism_headline(record: StorageRecord) -> str:
 
 
 def between(spread: Spread) -> str:
-    """Lowest to highest of the rounds."""
-    return MISSING if spread.low is None else f"{number(spread.low)}–{number(spread.high)}"
+    """Lowest to highest of the rounds, where there are several."""
+    return MISSING if spread.low == spread.high else f"{number(spread.low)}–{number(spread.high)}"
 
 
 def _share(row: Row, raw: Row) -> str:
@@ -41,7 +41,8 @@ def _block(record: StorageRecord) -> str:
     return f"{number(record.asked['block_size'] / 1024)} KB"
 
 
-def _rates(found: Sequence[Row], rounds: int) -> list[str]:
+def _rates(found: Sequence[Row]) -> list[str]:
+    rounds = max(row.rounds for row in found)
     head = ("", "IOPS", "lowest–highest", "of ceiling", "IOPS/CPU", "lowest–highest", "CPUs", "host CPU")
     cells = [
         (
@@ -64,8 +65,12 @@ def _meanings(found: Sequence[Row]) -> list[str]:
     width = max(len(row.name) for row in found)
     lines = ["WHAT EACH DOES"]
     for row in found:
-        lines += hanging(f"{row.name:<{width}}  ", row.does + (f" (not known: {row.why})" if row.why else ""))
+        lines += hanging(f"{row.name:<{width}}  ", row.does + _why(row))
     return lines
+
+
+def _why(row: Row) -> str:
+    return f" ({'unknown' if row.rounds else 'left out'}: {row.why})" if row.why else ""
 
 
 def _two(value: float | None) -> str:

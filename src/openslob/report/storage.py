@@ -48,12 +48,18 @@ def storage_headline(record: StorageRecord) -> str:
     return tell(record) if tell else ""
 
 
+def what_it_is(record: StorageRecord) -> str:
+    """What was measured, and by which command."""
+    what = "storage alone, and databases on it" if record.tool == "compare" else "storage without a database"
+    return f"{what}, slob raw {record.tool}"
+
+
 def _title(record: StorageRecord) -> list[str]:
     started = record.started_at.replace("T", " ").removesuffix("Z")
     right = f"{started} UTC, openslob {record.openslob_version}"
     lines = [f"{record.id}{INDENT}{right:>{max(WIDTH - len(record.id) - len(INDENT), 0)}}"]
     host = record.environment.get("host")
-    lines += wrapped(f"storage without a database, slob raw {record.tool}{f', on {host}' if host else ''}")
+    lines += wrapped(f"{what_it_is(record)}{f', on {host}' if host else ''}")
     if record.status is not Status.COMPLETE:
         lines += hanging(f"!! {record.status.upper()}: ", "; ".join(record.errors) or "the record does not say why")
     return lines
