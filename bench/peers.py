@@ -14,7 +14,7 @@ import psycopg
 
 from common import Bench
 from openslob.engines import registry
-from openslob.engines.base import ClientLoad
+from openslob.engines.client import ClientLoad
 from openslob.errors import SlobError
 from openslob.realism.client import Observed, observe
 

@@ -7,7 +7,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
-from openslob.engines.base import ClientProgram, Engine, ManagedServer, ServerSpec
+from openslob.engines.base import Engine, ManagedServer, ServerSpec
+from openslob.engines.client import ClientProgram
 from openslob.engines.cluster.engine import ClusterEngine
 from openslob.engines.hosting.home import ServerHome, claimed, home, names, spec_from
 from openslob.errors import UsageError

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
-from openslob.engines.base import ClientLoad, ClientProgram, ClientResult, Engine
+from openslob.engines.base import Engine
+from openslob.engines.client import ClientLoad, ClientProgram, ClientResult
 from openslob.engines.hosting.cpus import confined
 from openslob.errors import SlobError
 from openslob.rawio import process

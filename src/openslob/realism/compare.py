@@ -10,7 +10,8 @@ from openslob.analyze import realism as table
 from openslob.analyze.realism import Kind
 from openslob.disk import require_space
 from openslob.engines import registry
-from openslob.engines.base import ClientProgram, Engine, LoadProgress
+from openslob.engines.base import Engine, LoadProgress
+from openslob.engines.client import ClientProgram
 from openslob.errors import SlobError
 from openslob.rawio import session
 from openslob.rawio.fio import Fio

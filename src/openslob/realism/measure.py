@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from openslob.analyze.realism import Kind
-from openslob.engines.base import ClientLoad, ClientProgram, Engine
+from openslob.engines.base import Engine
+from openslob.engines.client import ClientLoad, ClientProgram
 from openslob.histogram import PERCENTILES
 from openslob.rawio import calibrate
 from openslob.rawio.job import IoEngine, Job

@@ -11,7 +11,8 @@ import psutil
 import pymysql
 from pymysql.constants import ER
 
-from openslob.engines.base import ClientProgram, ServerSpec
+from openslob.engines.base import ServerSpec
+from openslob.engines.client import ClientProgram
 from openslob.engines.hosting.account import Account, current_user
 from openslob.engines.hosting.huge_pages import page_bytes
 from openslob.engines.hosting.processes import ServerProcesses, wait
