@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from openslob.engines import registry
+from openslob.engines.base import Engine
 from openslob.engines.managed import ManagedServer, ServerSpec
 from openslob.errors import SlobError
 from openslob.realism.plan import Plan
