@@ -2,6 +2,8 @@
 
 from types import SimpleNamespace
 
+from made_up import measurement
+
 from openslob.engines.base import ServerFacts
 from openslob.record.model import Status
 from openslob.run.about import About
@@ -35,3 +37,15 @@ def test_every_record_is_of_the_same_run_and_has_what_was_noted_until_then():
     assert (last.status, last.errors) == (Status.INTERRUPTED, ("stopped",))
     assert last.engine["data_bytes"] == run.data_bytes == 2 * 64 * 8192
     assert (last.engine["settled"], last.environment) == (["a checkpoint"], {"local": True})
+
+
+def test_what_was_measured_ends_complete_stopped_or_failed_with_the_same_words():
+    run = about(sources={"seed": "flag"})
+    for made, status in (
+        (measurement(), Status.COMPLETE),
+        (measurement(interrupted=True), Status.INTERRUPTED),
+        (measurement(interrupted=True, errors=["a session was lost"]), Status.FAILED),
+    ):
+        record = run.with_figures(made)
+        assert (record.status, record.sources) == (status, {"seed": "flag"})
+        assert record.summary
