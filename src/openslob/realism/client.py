@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
 
@@ -25,7 +25,8 @@ COUNTERS_SETTLE_S = 0.5
 class Observed:
     """What the program did, and what server and host counted from its start to its end.
 
-    ``host`` ends with the program, so that the time in which counters settle is not in its rates.
+    ``host`` ends with the program, so that the time in which counters settle is not in its rates; only the server's
+    own CPU is counted on until then.
     """
 
     result: ClientResult
@@ -70,8 +71,11 @@ def observe(engine: Engine, program: ClientProgram, load: ClientLoad, stop: Even
                 raise SlobError(f"{program.name} failed: {done.errors.strip() or done.output.strip()}")
             result = program.result(done.output, Path(folder))
         time.sleep(COUNTERS_SETTLE_S)
-        counted = samplers.engine_delta(before, samplers.closing_edge())
-        return Observed(result, counted, difference(before.os, ended.os))
+        settled = samplers.closing_edge()
+        # The CPU of sessions is all there once they have ended; the host's is that of the time in which it was loaded.
+        server = difference(before.os, settled.os).server_cpu_s
+        host = replace(difference(before.os, ended.os), server_cpu_s=server)
+        return Observed(result, samplers.engine_delta(before, settled), host)
     finally:
         samplers.close()
 
