@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from openslob.engines import registry
-from openslob.engines.base import Engine, ManagedServer
+from openslob.engines.base import Engine
+from openslob.engines.managed import ManagedServer
 from openslob.errors import SlobError
 from openslob.record.model import RunRecord
 from openslob.run import loading, runner

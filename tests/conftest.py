@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from openslob.engines import registry
-from openslob.engines.base import ManagedServer
+from openslob.engines.managed import ManagedServer
 from openslob.engines.mysql.binaries import find_installation
 from openslob.errors import SlobError
 from openslob.units import MIB

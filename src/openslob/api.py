@@ -21,7 +21,7 @@ from openslob.errors import SlobError, UsageError
 from openslob.export.tidy import Row, point_rows, run_rows
 from openslob.record import store
 from openslob.record.model import RunRecord
-from openslob.record.raw_rows import engine_rows, latency_rows, slice_rows
+from openslob.record.run_rows import engine_rows, latency_rows, slice_rows
 from openslob.record.sweep import SWEEP_FILE, find_sweeps, load_sweep, resolve_sweep
 
 

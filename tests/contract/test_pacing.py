@@ -7,6 +7,7 @@ import time
 from itertools import pairwise
 
 import pytest
+from subjects import WORK_LOOPS
 
 from openslob.engines.base import SliceOrder
 from openslob.histogram import lower_edge_us
@@ -15,6 +16,7 @@ from openslob.run.plan import Phase, first_due_ns
 from openslob.units import NANOS
 
 pytestmark = pytest.mark.server
+ON = WORK_LOOPS
 
 MS = 1_000_000
 # A session may wake up late on a busy host, but not by as much as the waits that are looked for here.
@@ -75,11 +77,13 @@ def merged(results, name):
 
 
 @pytest.mark.parametrize("per_s", [40, 333.3, 1500])
-def test_the_rate_is_kept_over_slices_to_a_percent(paced, per_s):
+def test_the_rate_is_kept_over_slices(paced, per_s):
+    """Each operation moves the next due time by an interval; at the end at most a late one is due."""
     session = paced(per_s, update_pct=20)
-    for ms in (500, 1000, 1300, 2000):
+    for ms in (250, 500, 650, 1000):
         session.until(ms)
-    assert session.ops == pytest.approx(2 * per_s, rel=0.01, abs=1)
+    end_ns = session.begin_ns + 1000 * MS
+    assert end_ns - LATE_MS * MS < session.due_ns <= end_ns + session.interval_ns
     first = first_due_ns(session.plan, Phase("window", session.begin_ns, 0))
     assert session.due_ns == pytest.approx(first + session.ops * session.interval_ns, abs=5000)
 
@@ -159,7 +163,7 @@ def test_intervals_of_a_poisson_process_have_the_mean_and_the_variance_of_one(pa
     """From the due times themselves, each the end of a slice of one operation."""
     session = paced(5000, pacing="poisson", begin_in_ms=0)
     dues = [session.due_ns]
-    for _ in range(600):
+    for _ in range(400):
         session.until(60_000, max_ops=1)
         dues.append(session.due_ns)
     intervals = [(after - before) / session.interval_ns for before, after in pairwise(dues)]

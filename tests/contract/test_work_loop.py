@@ -6,12 +6,13 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
-from subjects import COLUMNS, SCALE, SCAN_ROWS
+from subjects import COLUMNS, SCALE, SCAN_ROWS, WORK_LOOPS
 
 from openslob.histogram import BUCKETS, bucket_of, lower_edge_us
 from openslob.method import OpKind, is_due, kind_of
 
 pytestmark = pytest.mark.server
+ON = WORK_LOOPS
 
 UPDATE_PCTS = (0, 1, 10, 33, 50, 67, 99, 100)
 SMALL_SLICES = (1, 7, 30, 62, 100, 50)
@@ -191,13 +192,13 @@ def select_keys(subject, workload, ops):
 
 def test_keys_of_selects_are_uniform_replayed_by_the_seed_and_the_same_in_long_slices(subject):
     workload = subject.workload(update_pct=0, seed=5)
-    keys = select_keys(subject, workload, 240)
+    keys = select_keys(subject, workload, 160)
     assert 1 <= min(keys) < SCALE / 10
     assert SCALE - SCALE / 10 < max(keys) <= SCALE
     assert chi_square(keys, 16) < MOST_CHI_SQUARE
-    # Another set of rows, in two slices instead of 240: what comes out is known beforehand.
+    # Another set of rows, in two slices instead of 160: what comes out is known beforehand.
     with subject.with_values("custid % 3 = 0"), subject.session(workload) as worked:
-        first, second = worked.slices(100, 140)
+        first, second = worked.slices(100, 60)
     assert first.rows_read == sum(key % 3 == 0 for key in keys[:100])
     assert second.rows_read == sum(key % 3 == 0 for key in keys[100:])
 

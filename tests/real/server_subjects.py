@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 import pymysql
 
-from openslob.engines.base import ManagedServer
+from openslob.engines.managed import ManagedServer
 
 
 @dataclass(frozen=True)

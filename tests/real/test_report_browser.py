@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
-import raw_files
+import made_files
 from sweep_records import failing, sweep
 
 from openslob.analyze.points import Run
@@ -78,8 +78,8 @@ def sweep_html() -> str:
 @pytest.fixture(scope="module")
 def run_html(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("run")
-    raw_files.write(folder)
-    return render_page(run_page(raw_files.record(), folder))
+    made_files.write(folder)
+    return render_page(run_page(made_files.record(), folder))
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ import pytest
 from server_subjects import SUBJECTS, Subject, left_behind, python, wait_until
 
 from openslob.engines import registry
-from openslob.engines.base import ManagedServer
+from openslob.engines.managed import ManagedServer
 from openslob.errors import SlobError, UsageError
 from openslob.units import MIB
 

@@ -15,9 +15,9 @@ import pytest
 from server_subjects import SUBJECTS, wait_until
 
 from openslob.engines import registry
-from openslob.engines.base import ManagedServer
 from openslob.engines.hosting.account import server_account
 from openslob.engines.hosting.home import ServerHome
+from openslob.engines.managed import ManagedServer
 from openslob.engines.mysql.binaries import find_installation
 from openslob.errors import UsageError
 from openslob.units import KIB, MIB

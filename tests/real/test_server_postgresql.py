@@ -18,9 +18,9 @@ import pytest
 from server_subjects import SUBJECTS, left_behind, wait_until
 
 from openslob.engines import registry
-from openslob.engines.base import ManagedServer
 from openslob.engines.hosting.account import server_account
 from openslob.engines.hosting.home import ServerHome
+from openslob.engines.managed import ManagedServer
 from openslob.engines.postgresql.binaries import Installation, find_installation, readable_installation
 from openslob.errors import UsageError
 from openslob.units import MIB

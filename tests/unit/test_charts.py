@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import altair as alt
+import made_files
 import pytest
-import raw_files
 from sample_records import Made, cached, failed, physical, remote
 from sweep_records import failing, points_of, sweep
 
@@ -26,7 +26,7 @@ from openslob.errors import SlobError
 from openslob.histogram import Histogram, bucket_of
 from openslob.metrics import METRICS
 from openslob.record.model import Status
-from openslob.report import raw_series
+from openslob.report import run_series
 from openslob.report.charts import over_time
 from openslob.report.charts.comparing import changes, tails
 from openslob.report.charts.over_sessions import cpu, latency_percentiles, session_rows
@@ -34,7 +34,7 @@ from openslob.report.charts.petals import DOUBTED, SOUND, UNTRUE, arrow_rows, do
 from openslob.report.charts.picture import Picture, page_specs, png, save_all, svg, whole_spec
 from openslob.report.charts.run import heat_map, latency_histogram, timeline
 from openslob.report.charts.theme import COLOURS, LOG_RATIO, Names, counted, from_zero, is_log
-from openslob.report.raw_series import HostReading, Look
+from openslob.report.run_series import HostReading, Look
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "charts"
 RUNS = sweep(counts=(2, 8, 32), update_pcts=(0, 20), repeats=3)
@@ -42,18 +42,18 @@ FAILING = [failing(record, "quiet_machine") if record.spec["sessions"] == 32 els
 
 
 @pytest.fixture(scope="module")
-def raw(tmp_path_factory: pytest.TempPathFactory) -> raw_series.RawSeries:
+def raw(tmp_path_factory: pytest.TempPathFactory) -> run_series.RunSeries:
     folder = tmp_path_factory.mktemp("raw")
-    raw_files.write(folder)
-    return raw_series.read(folder, raw_files.record())
+    made_files.write(folder)
+    return run_series.read(folder, made_files.record())
 
 
 @pytest.fixture(scope="module")
-def pictures(raw: raw_series.RawSeries) -> dict[str, Picture]:
+def pictures(raw: run_series.RunSeries) -> dict[str, Picture]:
     points = points_of(FAILING)
     blocks = points_of(sweep(counts=(2, 8, 32), update_pcts=(0, 20), block_sizes=(4096, 16384), repeats=1))
     sides = [[Run.of(record) for record in sweep(counts=(8,), update_pcts=(0,), seed=seed)] for seed in (1, 2)]
-    run = raw_files.record()
+    run = made_files.record()
     found = {
         "petals": petals(points, "pio_read_per_s"),
         "petals-mb": petals(points, "pio_read_mb_per_s"),
@@ -240,7 +240,7 @@ def test_figures_over_sessions_are_those_of_the_record() -> None:
     assert session_rows(points_of([remote()]), "host_cpu_busy_pct") == []
 
 
-def test_raw_files_are_read_on_the_load_s_own_time(raw: raw_series.RawSeries) -> None:
+def test_raw_files_are_read_on_the_load_s_own_time(raw: run_series.RunSeries) -> None:
     assert [round(interval.begin_s, 3) for interval in raw.engine] == [0, 1, 2, 3, 4, 5]
     assert raw.engine[-1].end_s == pytest.approx(6.05)
     assert raw.engine[0].amounts["read_requests"] == 72_000
@@ -249,7 +249,7 @@ def test_raw_files_are_read_on_the_load_s_own_time(raw: raw_series.RawSeries) ->
     assert raw.latency["select"][3].count == 12
 
 
-def test_rates_over_time_are_the_engine_s_amounts_per_second(raw: raw_series.RawSeries) -> None:
+def test_rates_over_time_are_the_engine_s_amounts_per_second(raw: run_series.RunSeries) -> None:
     rows = over_time.engine_rates(raw.engine, over_time.RATES)
     reads = [row["value"] for row in rows if row["figure"] == "pio_read_per_s"]
     assert reads[:5] == pytest.approx([72_000, 72_000, 72_000, 720, 72_000])
@@ -260,30 +260,30 @@ def test_rates_over_time_are_the_engine_s_amounts_per_second(raw: raw_series.Raw
 
 
 def test_a_long_run_is_merged_and_not_sampled() -> None:
-    intervals = [raw_series.Interval(at, at + 1.0, {"read_requests": float(at)}) for at in range(1000)]
+    intervals = [run_series.Interval(at, at + 1.0, {"read_requests": float(at)}) for at in range(1000)]
     rows = over_time.engine_rates(intervals, {"read_requests": "pio_read_per_s"})
     assert len(rows) <= over_time.MOST_STEPS
     assert sum(row["value"] * (row["to_s"] - row["from_s"]) for row in rows) == pytest.approx(sum(range(1000)))
 
 
-def test_a_device_counter_that_fell_is_a_reset_and_not_drawn(raw: raw_series.RawSeries) -> None:
+def test_a_device_counter_that_fell_is_a_reset_and_not_drawn(raw: run_series.RunSeries) -> None:
     reads = [row for row in over_time.device_rates(raw.host) if row["figure"] == "dev_read_per_s"]
     assert [row["value"] for row in reads] == pytest.approx([70_000] * 4 + [0])
     assert [row["from_s"] for row in reads] == [0, 1, 2, 3, 5]
 
 
-def test_cpu_is_stacked_by_kind_and_the_server_is_a_part_of_it(raw: raw_series.RawSeries) -> None:
+def test_cpu_is_stacked_by_kind_and_the_server_is_a_part_of_it(raw: run_series.RunSeries) -> None:
     rows = [row for row in over_time.cpu_shares(raw.host) if row["from_s"] == 2]
     shares = {row["kind"]: (round(row["low"], 6), round(row["high"], 6)) for row in rows}
     assert shares == {"user": (0, 25), "system": (25, 40), "interrupts": (40, 45), over_time.SERVER: (0, 35)}
 
 
-def test_waits_add_up_to_the_sessions_and_the_cpu_has_its_name(raw: raw_series.RawSeries) -> None:
+def test_waits_add_up_to_the_sessions_and_the_cpu_has_its_name(raw: run_series.RunSeries) -> None:
     rows = over_time.wait_rows(raw.waits, 6.0)
     assert {row["event"] for row in rows} == {"IO:DataFileRead", CPU_ROW, "Lock:tuple"}
     for second in range(6):
         assert max(row["high"] for row in rows if row["from_s"] == second) == pytest.approx(8)
-    assert [row["value"] for row in rows if row["from_s"] == raw_files.STALL] == [8]
+    assert [row["value"] for row in rows if row["from_s"] == made_files.STALL] == [8]
 
 
 def test_rare_events_are_taken_together() -> None:
@@ -293,10 +293,10 @@ def test_rare_events_are_taken_together() -> None:
     assert next(row["value"] for row in rows if row["event"] == over_time.OTHERS) == sum(20 - at for at in range(7, 12))
 
 
-def test_a_percentile_is_drawn_only_where_operations_support_it(raw: raw_series.RawSeries) -> None:
+def test_a_percentile_is_drawn_only_where_operations_support_it(raw: run_series.RunSeries) -> None:
     rows = {row["from_s"]: row for row in over_time.latency_bands(raw.latency["select"], 6.0)}
     assert rows[0]["p99_us"] == pytest.approx(8_000 + 37 * 98, rel=0.02)
-    assert rows[raw_files.STALL] | {"p50_us": None, "p90_us": None, "p99_us": None} == rows[raw_files.STALL]
+    assert rows[made_files.STALL] | {"p50_us": None, "p90_us": None, "p99_us": None} == rows[made_files.STALL]
 
 
 def test_a_sliver_at_the_end_belongs_to_the_last_step() -> None:
@@ -307,12 +307,12 @@ def test_a_sliver_at_the_end_belongs_to_the_last_step() -> None:
     assert [row["from_s"] for row in over_time.cpu_shares(readings)] == [0, 1]
 
 
-def test_the_map_and_the_histogram_hold_every_operation_once(raw: raw_series.RawSeries) -> None:
+def test_the_map_and_the_histogram_hold_every_operation_once(raw: run_series.RunSeries) -> None:
     cells = over_time.heat_cells(raw.latency["select"], 6.0)
-    assert sum(cell["count"] for cell in cells) == sum(map(raw_files.ops_in, range(6)))
+    assert sum(cell["count"] for cell in cells) == sum(map(made_files.ops_in, range(6)))
     assert sum(cell["share_pct"] for cell in cells if cell["from_s"] == 0) == pytest.approx(100)
     assert all(cell["from_us"] < cell["to_us"] for cell in cells)
-    figures = raw_files.record().latency["select"]
+    figures = made_files.record().latency["select"]
     bars = over_time.histogram_bars({bucket_of(edge): count for edge, count in figures["buckets"]})
     assert sum(bar["count"] for bar in bars) == figures["count"]
     assert sum(bar["share_pct"] for bar in bars) == pytest.approx(100)
@@ -329,22 +329,22 @@ def test_tails_begin_at_all_and_fall() -> None:
 
 
 def test_a_run_without_measurements_has_no_pictures() -> None:
-    empty = raw_series.read(Path("/nonexistent"), failed())
+    empty = run_series.read(Path("/nonexistent"), failed())
     assert timeline(failed(), empty).panels == ()
     assert latency_histogram(failed()) is None
     assert heat_map(failed(), empty) is None
-    assert heat_map(physical(), raw_series.read(Path("/nonexistent"), physical())) is None
+    assert heat_map(physical(), run_series.read(Path("/nonexistent"), physical())) is None
 
 
 def test_a_line_that_a_crash_cut_is_left_out_and_a_damaged_one_is_told(tmp_path: Path) -> None:
-    raw_files.write(tmp_path)
+    made_files.write(tmp_path)
     with (tmp_path / "engine.csv").open("a") as file:
         file.write("17723664")
-    assert len(raw_series.read(tmp_path, raw_files.record()).engine) == 6
+    assert len(run_series.read(tmp_path, made_files.record()).engine) == 6
     with (tmp_path / "engine.csv").open("a") as file:
         file.write(",x,y,z\n")
     with pytest.raises(SlobError, match="damaged"):
-        raw_series.read(tmp_path, raw_files.record())
+        run_series.read(tmp_path, made_files.record())
 
 
 def test_cached_runs_are_drawn_by_logical_reads() -> None:

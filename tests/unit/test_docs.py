@@ -13,7 +13,7 @@ from openslob.analyze.verdicts import VERDICTS
 from openslob.cli import app
 from openslob.engines import base
 from openslob.metrics import METRICS
-from openslob.record.raw import COLUMNS
+from openslob.record.run_files import COLUMNS
 from openslob.report.figures_page import figures_page
 from openslob.workload import Mode
 

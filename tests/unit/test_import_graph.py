@@ -3,6 +3,7 @@
 import ast
 import re
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,7 @@ MAY_IMPORT = {
     "export": _PLAIN | {"record", "analyze", "report"},
     "api": _PLAIN | {"record", "analyze", "export"},
     "run": _PLAIN | {"record", "engines", "sample", "analyze", "report", "rawio"},
+    "realism": _PLAIN | {"record", "engines", "sample", "analyze", "report", "run", "rawio"},
     "sweep": _PLAIN | {"config", "record", "engines", "sample", "analyze", "report", "run", "rawio"},
     "cli": None,  # everything
 }
@@ -72,9 +74,19 @@ def module_of(path):
     return ".".join(part for part in parts if part != "__init__") or "openslob"
 
 
+@cache
+def tree_of(path):
+    return ast.parse(path.read_text())
+
+
+@cache
+def nodes_of(path):
+    return list(ast.walk(tree_of(path)))
+
+
 def imports_of(path):
     """Absolute names of the modules that a file imports, wherever in it."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -150,13 +162,13 @@ def _called(node):
 
 @pytest.mark.parametrize("path", outside("cli"), ids=module_of)
 def test_only_the_command_line_prints_or_exits(path):
-    calls = {_called(node) for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)}
+    calls = {_called(node) for node in nodes_of(path) if isinstance(node, ast.Call)}
     assert calls & {"print", "exit", "quit", "sys.exit", "os._exit", "sys.stdout.write", "sys.stderr.write"} == set()
 
 
 def test_no_error_is_passed_over_in_silence(path):
     """``except Exception: pass``, and a bare except of any kind, hide what went wrong."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         if isinstance(node, ast.ExceptHandler):
             assert node.type is not None
             broad = isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException")
@@ -164,21 +176,20 @@ def test_no_error_is_passed_over_in_silence(path):
 
 
 def test_files_and_functions_are_short(path):
-    text = path.read_text()
-    assert len(text.splitlines()) <= MOST_LINES
-    for node in ast.walk(ast.parse(text)):
+    assert len(path.read_text().splitlines()) <= MOST_LINES
+    for node in nodes_of(path):
         if isinstance(node, FUNCTIONS):
             assert node.end_lineno - node.lineno < MOST_LINES_A_FUNCTION, node.name
 
 
 def test_half_of_all_functions_have_at_most_10_lines():
-    nodes = [node for path in FILES for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, FUNCTIONS)]
+    nodes = [node for path in FILES for node in nodes_of(path) if isinstance(node, FUNCTIONS)]
     lengths = sorted(node.end_lineno - node.lineno + 1 for node in nodes)
     assert lengths[len(lengths) // 2] <= 10
 
 
 def test_modules_and_public_classes_say_what_they_are(path):
-    tree = ast.parse(path.read_text())
+    tree = tree_of(path)
     assert ast.get_docstring(tree)
     public = (node for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_"))
     assert [node.name for node in public if not ast.get_docstring(node)] == []

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sample_records import Made, physical
 
 from openslob.analyze.knee import CurvePoint, Turn, shape
-from openslob.analyze.limits import Reach, best_under, latency_figure, parse_latency_us
-from openslob.analyze.lines import CACHED, PHYSICAL, Line, label, point_set
+from openslob.analyze.limits import latency_figure, parse_latency_us
+from openslob.analyze.lines import CACHED, PHYSICAL, label, point_set
 from openslob.analyze.points import Run, points
 from openslob.analyze.usl import NoFit, Scaling, fit
 from openslob.errors import UsageError
@@ -241,49 +241,6 @@ def test_labels() -> None:
     )
     assert label({}) == "all runs"
     assert label({"do_hotspot": True, "scale": "1G", "cpus": None}) == "do hotspot on, scale 1G, cpus unknown"
-
-
-def limited(latencies: list[float], rates: list[float]) -> Line:
-    runs = [run(n, x, y) for n, x, y in zip(COUNTS, rates, latencies, strict=False)]
-    return point_set(runs).lines[0]
-
-
-def test_best_under_a_limit_lies_between_two_points() -> None:
-    line = limited([100, 200, 400, 800], [10e3, 20e3, 30e3, 32e3])
-    found = best_under(line, 300, "engine_read_latency_us")
-    assert found.reach is Reach.BETWEEN
-    assert (found.value, found.sessions) == (pytest.approx(25e3), pytest.approx(3))
-
-
-def test_limit_not_reached_and_never_under() -> None:
-    line = limited([100, 200, 400, 800], [10e3, 20e3, 30e3, 32e3])
-    assert best_under(line, 1000, "engine_read_latency_us").reach is Reach.NOT_REACHED
-    assert best_under(line, 1000, "engine_read_latency_us").value == pytest.approx(32e3)
-    never = best_under(line, 50, "engine_read_latency_us")
-    assert (never.reach, never.value) == (Reach.NEVER, None)
-    assert best_under(line, 50, "update_p99_us").reach is Reach.NO_DATA
-
-
-def test_a_line_that_comes_back_counts_by_its_best_part_under_the_limit() -> None:
-    line = limited([100, 300, 100, 300], [10e3, 20e3, 40e3, 50e3])
-    assert best_under(line, 200, "engine_read_latency_us").value == pytest.approx(45e3)
-
-
-def test_a_limit_on_a_percentile_of_operations() -> None:
-    line = limited([100, 200, 400, 800], [10e3, 20e3, 30e3, 32e3])
-    p99 = [point.mean("op_p99_us") or 0 for point in line.points]
-    found = best_under(line, (p99[1] + p99[2]) / 2, latency_figure("p99"))
-    assert found.reach is Reach.BETWEEN
-    assert 20e3 < (found.value or 0) < 30e3
-
-
-FOUR = limited([100, 200, 400, 800], [10e3, 20e3, 30e3, 32e3])
-
-
-@given(st.floats(100, 800))
-def test_more_latency_allowed_is_never_less_throughput(limit: float) -> None:
-    less, more = (best_under(FOUR, each, "engine_read_latency_us").value or 0 for each in (limit, limit * 1.1))
-    assert more >= less
 
 
 @pytest.mark.parametrize(("text", "us"), [("500us", 500), ("1.5ms", 1500), ("2 s", 2e6), ("80µs", 80)])

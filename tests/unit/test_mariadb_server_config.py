@@ -11,10 +11,10 @@ import psutil
 import pytest
 
 from openslob.engines import registry
-from openslob.engines.base import ServerSpec
 from openslob.engines.hosting.account import Account, current_user
 from openslob.engines.hosting.huge_pages import parse_page_bytes
 from openslob.engines.hosting.layout import Layout
+from openslob.engines.managed import ServerSpec
 from openslob.engines.mysql import binaries
 from openslob.engines.mysql.binaries import find_installation, series
 from openslob.engines.mysql.server import default_spec

@@ -23,7 +23,7 @@ from openslob.export.tidy import point_rows, run_rows
 from openslob.export.xlsx import workbook
 from openslob.method import OpKind
 from openslob.record.model import Figure, Holds, RunRecord, Verdict
-from openslob.record.raw import RawFiles
+from openslob.record.run_files import RunFiles
 from openslob.record.store import RunFolder
 from openslob.report.charts.over_sessions import cpu, latency_percentiles
 from openslob.report.charts.petals import petals
@@ -168,7 +168,7 @@ def test_raw_response_times_are_exported_as_kinds_of_their_own(tmp_path: Path) -
 
 
 def test_a_slice_s_due_time_is_in_the_raw_file(tmp_path: Path) -> None:
-    with RawFiles(tmp_path) as raw:
+    with RunFiles(tmp_path) as raw:
         rows = {"rows_read": 0, "rows_updated": 0, "rows_scanned": 0, "latency": {}, "first_op_ns": None}
         raw.slice(0, 0, start_ns=START_NS, end_ns=START_NS + 1, due_ns=START_NS + 5, **rows)
         raw.slice(1, 0, start_ns=START_NS, end_ns=START_NS + 1, **rows)

@@ -8,8 +8,8 @@ from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 
+import made_files
 import pytest
-import raw_files
 from sample_records import cached, failed, interrupted, physical, remote, unpublished
 from sweep_records import failing, sweep
 from typer.testing import CliRunner
@@ -83,8 +83,8 @@ def test_every_kind_of_run_has_a_page_whose_elements_close(made, tmp_path: Path)
 
 
 def test_the_answer_stands_before_verdicts_pictures_and_tables(tmp_path: Path) -> None:
-    raw_files.write(tmp_path)
-    html = render_page(run_page(raw_files.record(), tmp_path))
+    made_files.write(tmp_path)
+    html = render_page(run_page(made_files.record(), tmp_path))
     places = [html.index(f'<h2 id="{name}">') for name in ("answer", "verdicts", "pictures")]
     assert places == sorted(places)
     assert places[-1] < html.index("<h2>Figures</h2>") < html.index("<h2>Server</h2>")
@@ -212,18 +212,18 @@ def stored(results: Path, record: RunRecord, with_raw: bool = False) -> Path:
     with RunFolder.begin(results, record) as folder:
         folder.finish(record)
     if with_raw:
-        raw_files.write(folder.path)
+        made_files.write(folder.path)
     return folder.path
 
 
 def test_the_command_writes_the_file_and_the_pictures(tmp_path: Path) -> None:
-    path = stored(tmp_path / "results", raw_files.record(), with_raw=True)
+    path = stored(tmp_path / "results", made_files.record(), with_raw=True)
     pictures = tmp_path / "pictures"
     asked = ["report", path.name, "--results", str(tmp_path / "results"), "--json", "--png-dir", str(pictures)]
     result = CliRunner().invoke(app, asked)
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
-    assert told["answers"] == [headline(raw_files.record())]
+    assert told["answers"] == [headline(made_files.record())]
     assert told["written"][0] == str(path / "report.html")
     assert sorted(file.name for file in pictures.iterdir()) == [
         "latency-over-time.png", "latency.png", "timeline.png",
@@ -231,9 +231,9 @@ def test_the_command_writes_the_file_and_the_pictures(tmp_path: Path) -> None:
 
 
 def test_damaged_raw_files_do_not_cost_the_report(tmp_path: Path) -> None:
-    path = stored(tmp_path, raw_files.record(), with_raw=True)
+    path = stored(tmp_path, made_files.record(), with_raw=True)
     (path / "waits.csv").write_text("wall_ns,event,sessions\nx,y,z\n")
-    page = run_page(raw_files.record(), path)
+    page = run_page(made_files.record(), path)
     assert any("damaged" in banner for banner in page.banners)
     assert [picture.name for picture in page.pictures] == ["latency"]
 

@@ -14,11 +14,11 @@ import pytest
 from openslob import disk
 from openslob.disk import RESERVE_BYTES, require_space, supports_direct_io, write_atomically
 from openslob.engines import registry
-from openslob.engines.base import ServerSpec
 from openslob.engines.hosting import account, home
 from openslob.engines.hosting.cpus import check_cpus, confined, parse_cpus
 from openslob.engines.hosting.huge_pages import parse_meminfo
 from openslob.engines.hosting.layout import Layout, check_socket_path
+from openslob.engines.managed import ServerSpec
 from openslob.engines.postgresql.binaries import find_installation, major
 from openslob.engines.postgresql.server import default_spec
 from openslob.engines.postgresql.server_config import (

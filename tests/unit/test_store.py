@@ -19,7 +19,7 @@ from openslob.method import OpKind
 from openslob.record import store, versions
 from openslob.record.measurement import EngineDelta
 from openslob.record.model import RECORD_VERSION, RunRecord, Status
-from openslob.record.raw import COLUMNS, RawFiles
+from openslob.record.run_files import COLUMNS, RunFiles
 from openslob.record.store import RunFolder
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "records"
@@ -165,7 +165,7 @@ def test_a_write_that_fails_mid_run_is_told_once_and_keeps_what_was_measured(tmp
 def test_a_full_disk_when_the_raw_files_are_made_is_one_clear_error(tmp_path: Path) -> None:
     (tmp_path / "slices.csv").symlink_to("/dev/full")
     with pytest.raises(SlobError, match=r"slices\.csv can't be written: No space left on device"):
-        RawFiles(tmp_path)
+        RunFiles(tmp_path)
 
 
 def test_a_results_folder_that_cannot_be_made_is_one_clear_error(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_nothing_is_left_when_a_run_cannot_begin(tmp_path: Path, monkeypatch: py
 
 def test_raw_files_in_long_format(tmp_path: Path) -> None:
     selects = histogram(10, 40, 0)
-    with RawFiles(tmp_path) as raw:
+    with RunFiles(tmp_path) as raw:
         raw.slice(
             3, 0, start_ns=1, end_ns=9, first_op_ns=None, rows_read=640, rows_updated=0, rows_scanned=0,
             latency={OpKind.SELECT: selects},
@@ -212,8 +212,8 @@ def test_raw_files_in_long_format(tmp_path: Path) -> None:
 
 def test_rows_reach_the_disk_within_a_second_while_more_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0]
-    monkeypatch.setattr("openslob.record.raw.time.monotonic_ns", lambda: now[0])
-    with RawFiles(tmp_path) as raw:
+    monkeypatch.setattr("openslob.record.run_files.time.monotonic_ns", lambda: now[0])
+    with RunFiles(tmp_path) as raw:
         raw.waits(1, {"CPU": 1})
         assert _rows(tmp_path / "waits.csv") == []
         now[0] = 1_000_000_000

@@ -27,6 +27,7 @@ def assemble(
     spec: Mapping[str, Any],
     environment: Mapping[str, Any],
     engine: Mapping[str, Any],
+    sources: Mapping[str, str] | None = None,
     notes: tuple[str, ...] = (),
 ) -> RunRecord:
     """The record of a run: its identity as given, and every figure and verdict derived from the measurement."""
@@ -37,6 +38,7 @@ def assemble(
         started_at=started_at,
         openslob_version=openslob_version,
         spec=spec,
+        sources=sources or {},
         environment=environment,
         engine=engine,
         window=window_record(measurement),

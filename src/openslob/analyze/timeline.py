@@ -76,7 +76,7 @@ def _amounts(spans: _Array, amounts: _Array, edges: _Array) -> _Array:
 def of_engine(rows: Iterable[EngineRow], start_ns: int, end_ns: int) -> Timeline:
     """Rates and read latency by interval within the load, from (begin, end, field of `EngineDelta`, value).
 
-    Of intervals that begin at the same time the last counts (`RawFiles.engine`). The first interval and the last are
+    Of intervals that begin at the same time the last counts (`RunFiles.engine`). The first interval and the last are
     taken as one: the engine counts what a slice did when it ends, so that what the first lacks is in the last.
     """
     parts: dict[int, tuple[int, dict[str, float]]] = {}

@@ -8,8 +8,6 @@ from pathlib import PurePath
 from openslob.awr import readings
 from openslob.awr.readings import Reading, Subject
 
-GROUPINGS = ("name", "dir", "block_size", "none")
-
 
 @dataclass(frozen=True, slots=True)
 class Point:

@@ -93,7 +93,7 @@ def awr(
 def _check_target(path: Path) -> None:
     """A file that cannot be written is told before thousands of reports are read, not after."""
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise UsageError(f"{path}: cannot be written", "give a file in a directory that you may write to")
+        raise UsageError(f"{path} can't be written", "give a file in a directory that you may write to")
 
 
 def _format(form: Format | None, json: bool, output: Path | None) -> Format:

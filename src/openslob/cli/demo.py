@@ -19,7 +19,8 @@ from openslob.cli.loadview import LoadView
 from openslob.cli.run import JSON, RESULTS
 from openslob.disk import existing_parent
 from openslob.engines import registry
-from openslob.engines.base import Engine, ManagedServer
+from openslob.engines.base import Engine
+from openslob.engines.managed import ManagedServer
 from openslob.record.model import RunRecord
 from openslob.report.series import render_series, series_json
 from openslob.report.text import render

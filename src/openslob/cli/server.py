@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from openslob.engines import registry
-from openslob.engines.base import ManagedServer, ServerSpec, ServerStatus
+from openslob.engines.managed import ManagedServer, ServerSpec, ServerStatus
 from openslob.errors import UsageError
 from openslob.units import format_bytes, parse_bytes
 
@@ -31,16 +31,17 @@ def _size(flag: str) -> Callable[[str], int]:
 
 
 NAME = Annotated[str, typer.Argument(metavar="[NAME]", help="Which server.")]
-JSON = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+JSON = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 ENGINE = Annotated[
-    str | None, typer.Option(help=f"Which database: {' or '.join(registry.managed_engines())} (new: the first).")
+    str | None,
+    typer.Option(help=f"Which database: {' or '.join(registry.managed_engines())} (new: {registry.DEFAULT_ENGINE})."),
 ]
-VERSION = Annotated[str | None, typer.Option(help="Major version (new: the latest that comes with us).")]
-BIN_DIR = Annotated[Path | None, typer.Option(help="Bin directory of another version's programs.", resolve_path=True)]
+VERSION = Annotated[str | None, typer.Option(help="Major version (new: the latest that is here).")]
+BIN_DIR = Annotated[Path | None, typer.Option(help="Directory of another version's programs.", resolve_path=True)]
 DATA_DIR = Annotated[Path | None, typer.Option(help="Data there: an empty or new directory.", resolve_path=True)]
 BLOCK_SIZE = Annotated[
     int | None,
-    typer.Option(parser=_size("--block-size"), metavar="SIZE", help="Of a block (new: as programs have it)."),
+    typer.Option(parser=_size("--block-size"), metavar="SIZE", help="Of a block (new: as the programs have it)."),
 ]
 CACHE = Annotated[
     int | None, typer.Option(parser=_size("--cache"), metavar="SIZE", help="Of the cache, such as 2G (new: 128M).")

@@ -234,7 +234,7 @@ def judge(folder: SweepFolder) -> None:
     if record.status is Status.INTERRUPTED:
         raise SlobError("the sweep was stopped before its end", f"slob sweep --resume {folder.path} goes on with it")
     if record.status is Status.FAILED:
-        raise SlobError("some points failed; the others are done")
+        raise SlobError("some points failed", f"slob sweep --resume {folder.path} runs them again")
     if record.search and record.search.sessions is None:
         raise VerdictError(f"no session count stays under the limit: {record.search.why}")
 

@@ -126,6 +126,6 @@ class _Load:
         except SlobError as second:
             first = error.what if isinstance(error, SlobError) else str(error) or type(error).__name__
             raise SlobError(
-                f"the load failed ({first}) and what it left can't be removed now ({second.what})",
+                f"{first}, and what it left is still there ({second.what})",
                 "it does not count as loaded; `slob drop` or the next load removes it",
             ) from error

@@ -95,14 +95,15 @@ class WindowRecord(_Plain):
 class RunRecord(_Plain):
     """Everything about one run, without secrets.
 
-    ``spec`` is `Workload.to_record`. ``environment`` and ``engine`` map facts to values; a fact's unit is the end of
-    its name (``_bytes``, ``_s``, ``_pct`` …). The report knows these by name, and shows every other as it is:
-    ``environment`` has ``local`` (the server is on this host), ``host`` (its name) and ``host_cpu_s`` (seconds by kind
-    in the window); ``engine`` has ``product``, ``version``, ``target``, ``block_size``, ``cache_bytes``,
-    ``data_bytes``, ``direct_io``, ``settings``, ``plans`` (text by statement). Either may have ``unknown``: fact to
-    reason. ``latency`` is service time; ``response`` has the same figures from the due time, of a run at a given rate.
-    ``io_by_object`` holds the fields of `ObjectIo`, totals of the window, by kind of object. ``instances`` are those of
-    a cluster, none for a single server.
+    ``spec`` is `Workload.to_record`, ``sources`` where each of its values came from (flag, file and line, …), empty for
+    a run that was not asked for by a command of its own. ``environment`` and ``engine`` map facts to values; a fact's
+    unit is the end of its name (``_bytes``, ``_s``, ``_pct`` …). The report knows these by name, and shows every other
+    as it is: ``environment`` has ``local`` (the server is on this host), ``host`` (its name) and ``host_cpu_s``
+    (seconds by kind in the window); ``engine`` has ``product``, ``version``, ``target``, ``block_size``,
+    ``cache_bytes``, ``data_bytes``, ``direct_io``, ``settings``, ``plans`` (text by statement). Either may have
+    ``unknown``: fact to reason. ``latency`` is service time; ``response`` has the same figures from the due time, of a
+    run at a given rate. ``io_by_object`` holds the fields of `ObjectIo`, totals of the window, by kind of object.
+    ``instances`` are those of a cluster, none for a single server.
     """
 
     record_version: int = RECORD_VERSION
@@ -113,6 +114,7 @@ class RunRecord(_Plain):
     started_at: str
     openslob_version: str
     spec: Mapping[str, Any]
+    sources: Mapping[str, str] = Field(default_factory=dict)
     environment: Mapping[str, Any]
     engine: Mapping[str, Any]
     window: WindowRecord | None = None

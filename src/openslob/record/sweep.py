@@ -214,7 +214,7 @@ class SweepFolder(DocumentFolder[SweepRecord]):
         """Take up a sweep. SlobError when another process is at it."""
         record = load_sweep(path)
         if pid := running_pid(path):
-            raise SlobError(f"the sweep {path.name} is going on in process {pid}")
+            raise SlobError(f"the sweep {path.name} is going on in process {pid}", "wait for it to end, or stop it")
         return cls(path, SWEEP_FILE, locked_marker(path), record)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from openslob.engines.base import Engine, LoadResult, ManagedServer, ProgressSink
+from openslob.engines.base import Engine, LoadResult, ProgressSink
+from openslob.engines.managed import ManagedServer
 from openslob.workload import Workload
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from openslob.clock import Anchor
 from openslob.engines.base import SessionPlan
 from openslob.record.measurement import EngineDelta, HostDelta, TimelinePoint
-from openslob.record.raw import RawFiles
+from openslob.record.run_files import RunFiles
 from openslob.run.crew import Message
 from openslob.run.plan import slice_seconds
 from openslob.run.samplers import Reading
@@ -64,7 +64,7 @@ class Observer:
         plans: Sequence[SessionPlan],
         begin_ns: int,
         total_s: float,
-        raw: RawFiles,
+        raw: RunFiles,
         difference_of: EngineDifference,
         show: ProgressSink,
     ) -> None:

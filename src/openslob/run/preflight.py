@@ -12,6 +12,7 @@ from typing import Any
 
 from openslob.analyze.figures import summary
 from openslob.engines.base import DATA, Engine, Finding, Footprint, ServerFacts
+from openslob.metrics import METRICS, PACED
 from openslob.record.measurement import DeviceIo, EngineDelta, HostDelta, Measurement, SessionTotals, Window
 from openslob.run.samplers import Reading, Samplers
 from openslob.sample.os_reader import difference
@@ -27,7 +28,8 @@ _KNOWN = 1.0
 # What the engine counts for figures of the registry; the rest is evidence for verdicts.
 _IN_FIGURES = (
     *("logical_reads", "read_requests", "read_bytes", "read_time_us"),
-    *("write_requests", "write_bytes", "log_bytes", "log_syncs"),
+    *("write_requests", "write_bytes", "log_bytes", "log_syncs", "log_sync_time_us", "log_write_requests"),
+    *("full_page_images", "full_page_image_bytes"),
 )
 # A run by WORK_LOOP alone has no length beforehand; this one is as good as any.
 _ANY_LENGTH_S = 60.0
@@ -124,9 +126,14 @@ def preflight(engine: Engine, workload: Workload) -> Preflight:
         findings=found,
         purposes=purposes(data_bytes, facts.cache_bytes),
         data_bytes=data_bytes,
-        unknown={name: figure.why or "" for name, figure in figures.items() if figure.value is None},
+        unknown={name: figures[name].why or "" for name in _asked(workload) if figures[name].value is None},
         unproved={name: why for name, why in counted.unknown.items() if name not in _IN_FIGURES},
     )
+
+
+def _asked(workload: Workload) -> list[str]:
+    """The figures that a run of this workload has, known or not."""
+    return [name for name in METRICS if name not in PACED or workload.is_paced]
 
 
 def _gravity(finding: Finding) -> tuple[bool, bool]:

@@ -7,23 +7,20 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from openslob import __version__
-from openslob.analyze.assemble import assemble
-from openslob.clock import iso
 from openslob.engines.base import DataState, Engine, ServerFacts, SessionPlan
 from openslob.errors import SlobError
 from openslob.record.measurement import EngineDelta, Instance, Measurement, Window
 from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
-from openslob.record.store import RunFolder, record_id
+from openslob.record.store import RunFolder
+from openslob.run.about import About
 from openslob.run.crew import Crew, ignore
 from openslob.run.edges import Edges, counted_between
 from openslob.run.interrupt import Interrupt
 from openslob.run.observer import Observer, Progress, ProgressSink
 from openslob.run.plan import Phase, session_plans
-from openslob.run.preflight import CACHEABLE, active_bytes, findings
+from openslob.run.preflight import CACHEABLE, findings
 from openslob.run.samplers import Samplers
 from openslob.run.steady import SteadyWatch
 from openslob.sample.environment import environment
@@ -108,23 +105,21 @@ class _Run:
         self._interrupt = interrupt
         self._show = show
         self._render = render
-        self._started_at = iso(time.time_ns())
         self._facts: ServerFacts = engine.facts()
-        self._notes = list(request.notes)
-        self._engine_record: dict[str, Any] = self._describe_engine()
-        self._environment: dict[str, Any] = {}
+        self._about = About(engine, self._facts, request.workload, request.name, request.notes, request.sources)
         self._warmup_s = 0.0
 
     def execute(self) -> Finished:
         """The whole run."""
-        with RunFolder.begin(self._request.results, self._bare_record(Status.FAILED, ())) as folder:
+        with RunFolder.begin(self._request.results, self._about.without_figures(Status.FAILED)) as folder:
             try:
                 with self._engine.exclusive("run"):
                     measurement = self._measure(folder)
             except SlobError as error:
-                self._finish(folder, self._bare_record(self._status_of(interrupted=True), (str(error),)))
+                status = Status.INTERRUPTED if self._interrupt.requested else Status.FAILED
+                self._finish(folder, self._about.without_figures(status, (str(error),)))
                 raise
-            record = self._assemble(measurement)
+            record = self._about.with_figures(measurement)
             self._finish(folder, record)
         if record.errors:
             raise SlobError(record.errors[0], f"what was measured is in {folder.path}")
@@ -140,7 +135,7 @@ class _Run:
         plans = session_plans(self._workload, self._facts.block_size, uuid.uuid4().hex[:8])
         crew = Crew(self._engine, plans, self._interrupt)
         try:
-            self._engine_record["plans"] = self._bring_up(crew)
+            self._about.engine["plans"] = self._bring_up(crew)
             samplers = Samplers(self._engine, len(plans), crew.post)
             try:
                 return self._warm_up_and_measure(folder, crew, samplers, plans)
@@ -165,30 +160,27 @@ class _Run:
         self._show(Progress("check", 0, 0))
         released = self._engine.release_sessions()
         if released:
-            self._notes.append(f"{released} sessions of an earlier run were still in the server and were ended")
+            self._about.notes.append(f"{released} sessions of an earlier run were still in the server and were ended")
         for finding in findings(self._engine, self._workload, self._facts):
             if finding.blocking:
                 raise SlobError(finding.why, finding.remedy)
-            self._notes.append(f"{finding.why}; {finding.remedy}")
+            self._about.notes.append(f"{finding.why}; {finding.remedy}")
         return self._engine.data_state()
 
     def _settle(self, state: DataState | None) -> None:
         self._show(Progress("settle", 0, 0))
         self._engine.install(self._workload)
-        fits = state is not None and self._data_bytes() <= CACHEABLE * self._facts.cache_bytes
+        fits = state is not None and self._about.data_bytes <= CACHEABLE * self._facts.cache_bytes
         warm = self._workload.mode is Mode.LIO or (self._workload.mode is not Mode.PIO and fits)
-        self._engine_record["settled"] = list(self._engine.settle(self._workload, warm))
-
-    def _data_bytes(self) -> int:
-        return active_bytes(self._workload, self._facts.block_size)
+        self._about.engine["settled"] = list(self._engine.settle(self._workload, warm))
 
     def _warm_up_and_measure(
         self, folder: RunFolder, crew: Crew, samplers: Samplers, plans: Sequence[SessionPlan]
     ) -> Measurement:
-        self._environment = environment(samplers.data_directory)
-        self._environment["local"] = samplers.local
+        self._about.environment = environment(samplers.data_directory)
+        self._about.environment["local"] = samplers.local
         offset_ns = crew.clock_offset_ns = samplers.server_clock_offset_ns()
-        self._environment["server_clock_offset_s"] = offset_ns / NANOS
+        self._about.environment["server_clock_offset_s"] = offset_ns / NANOS
         blocks_before = self._engine.table_blocks()
         if self._workload.warmup or self._request.steady_limit_s:
             self._warm_up(crew, plans, self._begin_ns(offset_ns))
@@ -204,7 +196,7 @@ class _Run:
         self._require_going_on(crew)
         self._warmup_s = (phase.end_ns - begin_ns) / NANOS
         if watch:
-            self._notes.append(watch.finding())
+            self._about.notes.append(watch.finding())
 
     def _begin_ns(self, offset_ns: int) -> int:
         lead_s = LEAD_S + LEAD_PER_SESSION_S * self._workload.total_sessions
@@ -256,19 +248,20 @@ class _Run:
     def _measurement(self, edges: Edges, crew: Crew, samplers: Samplers, blocks_before: int) -> Measurement:
         errors = [*crew.errors, *edges.errors]
         if crew.cut_short:
-            self._notes.append(f"{crew.cut_short} sessions were cancelled in mid-slice: its operations are not counted")
+            cut = f"{crew.cut_short} sessions were cancelled in mid-slice: what they did in it is not counted"
+            self._about.notes.append(cut)
         tally = edges.observer.tally
         before, after = edges.before, edges.after
         if before is None or tally.load_begin_ns is None:
             raise SlobError(errors[0] if errors else "the window ended before any operation was done")
         counted, counter_seconds = counted_between(samplers, before, after, tally.load_begin_ns)
         host = difference(before.os, (after or edges.last(before)).os)
-        self._environment["host_cpu_s"] = dict(host.cpu or {})
+        self._about.environment["host_cpu_s"] = dict(host.cpu or {})
         return Measurement(
             workload=self._workload,
             block_size=self._facts.block_size,
             cache_bytes=self._facts.cache_bytes,
-            data_bytes=self._data_bytes(),
+            data_bytes=self._about.data_bytes,
             window=Window(
                 load_start_ns=tally.load_begin_ns,
                 load_end_ns=tally.load_end_ns,
@@ -286,7 +279,7 @@ class _Run:
             timeline=edges.observer.timeline(),
             direct_io=self._facts.direct_io,
             local=samplers.local,
-            file_system=self._environment["data"]["file_system"] if samplers.data_directory else None,
+            file_system=self._about.environment["data"]["file_system"] if samplers.data_directory else None,
             blocks_before=blocks_before,
             blocks_after=self._engine.table_blocks() if after else None,
             errors=errors,
@@ -317,46 +310,4 @@ class _Run:
         except SlobError:
             return
         if left:
-            self._notes.append(f"{left} sessions did not end by themselves and were ended")
-
-    def _status_of(self, interrupted: bool) -> Status:
-        return Status.INTERRUPTED if interrupted and self._interrupt.requested else Status.FAILED
-
-    def _describe_engine(self) -> dict[str, Any]:
-        facts = self._facts
-        return {
-            "name": self._engine.name,
-            "product": facts.product,
-            "version": facts.version,
-            "target": self._engine.target,
-            "block_size": facts.block_size,
-            "cache_bytes": facts.cache_bytes,
-            "data_bytes": self._data_bytes(),
-            "direct_io": facts.direct_io,
-            "connection": dict(facts.connection),
-            "settings": dict(facts.settings),
-        }
-
-    def _identity(self, status: Status) -> dict[str, Any]:
-        return {
-            "id": record_id(self._request.name, self._started_at),
-            "name": self._request.name,
-            "status": status,
-            "started_at": self._started_at,
-            "openslob_version": __version__,
-            "spec": self._workload.to_record(),
-            "environment": self._environment,
-            "engine": self._engine_record,
-            "notes": tuple(self._notes),
-        }
-
-    def _bare_record(self, status: Status, errors: tuple[str, ...]) -> RunRecord:
-        return RunRecord(**self._identity(status), errors=errors)
-
-    def _assemble(self, measurement: Measurement) -> RunRecord:
-        status = Status.COMPLETE
-        if measurement.errors:
-            status = Status.FAILED
-        elif measurement.interrupted:
-            status = Status.INTERRUPTED
-        return assemble(measurement, **self._identity(status))
+            self._about.notes.append(f"{left} sessions did not end by themselves and were ended")

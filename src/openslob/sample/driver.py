@@ -10,8 +10,6 @@ from pathlib import Path
 
 from openslob.sample.reading import Sample, text_of
 
-DRIVER_NAMES = ("driver_cpu_s", "driver_peak_rss_bytes")
-
 
 def peak_rss_bytes(proc: Path = Path("/proc")) -> float:
     """The most memory this process ever had resident, in bytes.

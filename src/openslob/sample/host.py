@@ -17,7 +17,6 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 CPU_KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 CPU_NAMES = tuple(f"cpu_{kind}_s" for kind in CPU_KINDS)
 _AT_REST = ("idle", "iowait")
-MEMORY_NAMES = ("page_cache_bytes", "memory_available_bytes")
 _MEMINFO = {"Cached": "page_cache_bytes", "MemAvailable": "memory_available_bytes"}
 
 

@@ -12,8 +12,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from openslob.engines.base import Engine, ManagedServer
+from openslob.engines.base import Engine
 from openslob.engines.base import ProgressSink as LoadSink
+from openslob.engines.managed import ManagedServer
 from openslob.errors import SlobError
 from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from openslob.engines import registry
-from openslob.engines.base import Engine, ManagedServer, ServerSpec
+from openslob.engines.base import Engine
+from openslob.engines.managed import ManagedServer, ServerSpec
 from openslob.errors import UsageError
 from openslob.record.sweep import SweepRecord, Value, Values, shown_parameter
 from openslob.sweep.plan import made_with
@@ -48,7 +49,7 @@ SERVER_PARAMETERS: Mapping[str, ServerParameter] = {
         ServerParameter("io", "io", str, "direct, buffered or both."),
         ServerParameter("cpus", "cpus", str, "CPUs of the whole server: such as 0 or 0-3 or all."),
         ServerParameter("version", "version", str, "Major versions; each gets a server of its own."),
-        ServerParameter("bin_dir", "bin_dir", str, "Bin directories of other versions' programs, likewise."),
+        ServerParameter("bin_dir", "bin_dir", str, "Directories of other versions' programs, likewise."),
         ServerParameter("block_size", "block_size", parse_bytes, "Block sizes, likewise; programs must have them."),
     )
 }

@@ -155,7 +155,7 @@ def test_the_output_files_ending_gives_the_format(slob, tmp_path, ending, first)
         (["--format", "xlsx"], "a workbook is a file"),
         (["--pattern", "("], "no regular expression"),
         (["--petals", "x.gif"], "a picture is one of"),
-        (["--output", "no/such/folder/x.csv"], "cannot be written"),
+        (["--output", "no/such/folder/x.csv"], "can't be written"),
     ],
 )
 def test_wrong_options_are_usage_errors(slob, words, message):

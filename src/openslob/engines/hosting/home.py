@@ -20,7 +20,7 @@ from typing import Any
 
 from openslob.clock import iso
 from openslob.disk import write_atomically
-from openslob.engines.base import ServerSpec
+from openslob.engines.managed import ServerSpec
 from openslob.errors import SlobError, UsageError
 
 MARKER = "openslob-server"

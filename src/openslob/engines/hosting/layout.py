@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from openslob.engines.base import ServerSpec
 from openslob.engines.hosting.cpus import check_cpus
 from openslob.engines.hosting.huge_pages import check_allowed
+from openslob.engines.managed import ServerSpec
 from openslob.errors import UsageError
 
 # sun_path has 108 bytes, one of them the closing zero

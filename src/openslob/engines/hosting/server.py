@@ -17,13 +17,13 @@ from subprocess import CompletedProcess
 from typing import Generic, Protocol, TypeVar
 
 from openslob.disk import bytes_on_disk, forget_cached, require_space, supports_direct_io, write_atomically
-from openslob.engines.base import ServerSpec, ServerStatus
 from openslob.engines.hosting import home as homes
 from openslob.engines.hosting import huge_pages
 from openslob.engines.hosting.account import Account, server_account
 from openslob.engines.hosting.cpus import confined
 from openslob.engines.hosting.layout import DATA, Layout, check_socket_path
 from openslob.engines.hosting.processes import ServerProcesses
+from openslob.engines.managed import ServerSpec, ServerStatus
 from openslob.errors import SlobError, UsageError
 
 _UNFINISHED = "data.new-"
@@ -297,4 +297,4 @@ class HostedServer(ABC, Generic[P]):
         """SlobError with what a program complained of unless it succeeded."""
         if done.returncode != 0:
             reason = self.last_complaint(done.stderr) or f"exit code {done.returncode}"
-            raise SlobError(f"{what} failed: {reason}", "")
+            raise SlobError(f"{what} failed: {reason}", f"its log is {self.layout.log}")

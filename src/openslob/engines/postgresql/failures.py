@@ -23,7 +23,7 @@ _REMEDIES: tuple[tuple[type[psycopg.Error], str], ...] = (
     (errors.CannotConnectNow, "the server is starting or stopping; try again in a moment"),
     (errors.QueryCanceled, "somebody cancelled it"),
     (errors.UndefinedTable, "the data are not there; run `slob load` first"),
-    (errors.UndefinedFunction, "the work loop is not there or of another version; run `slob load` again"),
+    (errors.UndefinedFunction, "the work loop is not there or of another version; run `slob run` again"),
     (errors.InvalidPassword, "set PGPASSWORD or a password file"),
 )
 

@@ -1,41 +1,38 @@
-"""Loading and dropping the test tables.
+"""Loading and dropping the test tables: what `engines.loading` needs of this engine.
 
-Each table is made, filled and indexed in one transaction, several tables at a time; the manifest says that the load is
-whole only after every table has passed its checks. So a load that is cut short at any moment leaves nothing that could
-be taken for data: what it leaves at all is removed at once, or by the next load or drop if this process died.
+Each table is made, filled and indexed in one transaction; the manifest says that the load is whole only after every
+table has passed its checks.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Lock
 
 import psycopg
 from psycopg.rows import dict_row
 
 from openslob.disk import require_space
-from openslob.engines.base import DataState, LoadProgress, LoadResult, ProgressSink
-from openslob.engines.pool import Pool
+from openslob.engines import loading
+from openslob.engines.base import DataState, LoadResult, ProgressSink
 from openslob.engines.postgresql import manifest
-from openslob.engines.postgresql.failures import explain_error, reported
+from openslob.engines.postgresql.failures import reported
 from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.rows import row_bytes
 from openslob.engines.postgresql.space import index_bytes, is_local, visible
 from openslob.engines.postgresql.tables import Connection, Table, fill, statement, tables_of
 from openslob.engines.postgresql.verify import checks_of
-from openslob.engines.verification import Check, require, summary
+from openslob.engines.verification import Check
 from openslob.errors import SlobError, UsageError
 from openslob.units import format_bytes
 from openslob.workload import DataSpec
 
 Connect = Callable[[], Connection]
 
-FILLING = "filling tables"
-FINISHING = "indexing, analysing, checking"
 _CANCEL_TIMEOUT_S = 5
+_FAILED = "the load failed"
 
 
 def data_state(connection: Connection, names: Names | None = None) -> DataState | None:
@@ -65,14 +62,15 @@ def load(
     begun = time.monotonic()
     if spec.scale_blocks < 1:
         raise UsageError("SCALE is less than one block", "give a number of blocks, or a size such as 256M")
-    with reported("the load failed"):
-        with connect() as connection:
-            server = _Server(connection, names)
-            found = manifest.read(connection, names)
-            if found and found.whole and found.spec == spec:
-                return _reused(found, server, time.monotonic() - begun)
-            space = server.require_space_for(spec)
-        return _Load(connect, spec, names, server, progress, cancelled).run(degree, {"disk space": space})
+    with reported(_FAILED), connect() as connection:
+        server = _Server(connection, names)
+        found = manifest.read(connection, names)
+        if found and found.whole and found.spec == spec:
+            return _reused(found, server, time.monotonic() - begun)
+        space = server.require_space_for(spec)
+    return loading.load(
+        _Store(connect, names, spec, server.block_size), spec, degree, progress, cancelled, {"disk space": space}
+    )
 
 
 def _reused(found: manifest.Manifest, server: _Server, seconds: float) -> LoadResult:
@@ -112,97 +110,49 @@ class _Server:
         return f"{format_bytes(needed)} needed and there"
 
 
-class _Load:
-    """One load: removes what was there, fills all tables in parallel, verifies, and cleans up when it fails."""
+class _Store:
+    """Implements `openslob.engines.loading.Store`."""
 
-    def __init__(
-        self,
-        connect: Connect,
-        spec: DataSpec,
-        names: Names,
-        server: _Server,
-        progress: ProgressSink,
-        cancelled: Callable[[], bool],
-    ) -> None:
-        self._connect, self._spec, self._names, self._server = connect, spec, names, server
-        self._progress, self._cancelled = progress, cancelled
-        self._tables = tables_of(spec, names)
-        self._blocks_total = sum(table.rows for table in self._tables)
-        self._blocks_done = 0
-        self._counting = Lock()
-        self._pool = Pool(self._session, _cancel, self._one_table)
+    def __init__(self, connect: Connect, names: Names, spec: DataSpec, block_size: int) -> None:
+        self._connect, self._names, self._spec = connect, names, spec
+        self.block_size = block_size
+        self.tables: Sequence[Table] = tables_of(spec, names)
+        self.blocks_total = sum(table.rows for table in self.tables)
 
-    def run(self, degree: int, checks: dict[str, str]) -> LoadResult:
-        begun = time.monotonic()
-        with self._nothing_left_on_failure():
-            with self._connect() as connection:
-                manifest.remove(connection, self._names)
-                manifest.begin(connection, self._names, self._spec)
-            self._report()
-            found = [check for each in self._pool.run(self._tables, degree, self._watch) for check in each]
-            with self._connect() as connection:
-                blocks = sum(manifest.finish(connection, self._names, self._spec).values())
-            self._report()
-        seconds = time.monotonic() - begun
-        return LoadResult(
-            self._spec, seconds, blocks, blocks * self._server.block_size, checks | summary(found), reused=False
-        )
+    def connect(self) -> Connection:
+        with reported(_FAILED):
+            connection = self._connect()
+            connection.execute(statement("load", "session"))
+            connection.execute(statement("load", "enter"), {"lock": manifest.LOADERS_LOCK})
+            return connection
 
-    def _session(self) -> Connection:
-        connection = self._connect()
-        connection.execute(statement("load", "session"))
-        connection.execute(statement("load", "enter"), {"lock": manifest.LOADERS_LOCK})
-        return connection
+    def cancel(self, connection: Connection) -> None:
+        with suppress(psycopg.Error):
+            connection.cancel_safe(timeout=_CANCEL_TIMEOUT_S)
 
-    def _one_table(self, connection: Connection, table: Table) -> list[Check]:
-        def wrote_blocks(count: int) -> None:
-            self._pool.check()
-            with self._counting:
-                self._blocks_done += count
+    def begin(self) -> None:
+        with self._plain(_FAILED) as connection:
+            manifest.remove(connection, self._names)
+            manifest.begin(connection, self._names, self._spec)
 
-        fill(connection, table, self._server.block_size, self._spec.obfuscate, wrote_blocks)
-        self._pool.check()
-        checks = checks_of(connection, table)
-        require(checks)
-        return checks
+    def fill(self, connection: Connection, table: Table, wrote_blocks: Callable[[int], None]) -> None:
+        with reported(_FAILED):
+            fill(connection, table, self.block_size, self._spec.obfuscate, wrote_blocks)
 
-    def _watch(self) -> None:
-        if self._cancelled():
-            raise SlobError("the load was cancelled", "nothing of it is left")
-        self._report()
+    def checks(self, connection: Connection, table: Table) -> list[Check]:
+        with reported(_FAILED):
+            return checks_of(connection, table)
 
-    def _report(self) -> None:
-        done = self._blocks_done
-        phase = FILLING if done < self._blocks_total else FINISHING
-        self._progress(LoadProgress(phase, done, self._blocks_total))
+    def finish(self) -> Mapping[str, int]:
+        with self._plain(_FAILED) as connection:
+            return manifest.finish(connection, self._names, self._spec)
+
+    def remove(self) -> None:
+        with self._plain("the data can't be removed") as connection:
+            manifest.remove_with_schema(connection, self._names)
 
     @contextmanager
-    def _nothing_left_on_failure(self) -> Iterator[None]:
-        try:
-            yield
-        except BaseException as error:
-            self._clean_up_after(error)
-            raise
-
-    def _clean_up_after(self, error: BaseException) -> None:
-        """Remove what the load made; when that fails too, both reasons are told."""
-        try:
-            with self._connect() as connection:
-                manifest.remove_with_schema(connection, self._names)
-        except (psycopg.Error, SlobError) as second:
-            first, why = _reason(error), _reason(second)
-            raise SlobError(
-                f"the load failed ({first}) and what it left can't be removed now ({why})",
-                "it does not count as loaded; `slob drop` or the next load removes it",
-            ) from error
-
-
-def _cancel(connection: Connection) -> None:
-    with suppress(psycopg.Error):
-        connection.cancel_safe(timeout=_CANCEL_TIMEOUT_S)
-
-
-def _reason(error: BaseException) -> str:
-    if isinstance(error, psycopg.Error):
-        return explain_error(error)
-    return error.what if isinstance(error, SlobError) else str(error) or type(error).__name__
+    def _plain(self, failure: str) -> Iterator[Connection]:
+        """A connection that is no loader's: those have to be gone before data are removed."""
+        with reported(failure), self._connect() as connection:
+            yield connection

@@ -21,8 +21,8 @@ _TEXT_COLUMNS = 19
 _CONSTANT = b"X"
 # Random bytes become printable ASCII: about 6.55 bits of chance in each, so compression gains a fifth at most.
 _PRINTABLE = bytes(32 + value % 95 for value in range(256))
-# PostgreSQL's heap: header of a page; of a tuple, padded; of a long value; line pointer (bufpage.h, htup_details.h).
-_PAGE_HEADER, _TUPLE_HEADER, _VALUE_HEADER, _LINE_POINTER = 24, 24, 4, 4
+# PostgreSQL's heap: header of a tuple, padded; of a long value; line pointer (bufpage.h, htup_details.h).
+_TUPLE_HEADER, _VALUE_HEADER, _LINE_POINTER = 24, 4, 4
 
 
 def column_bytes(block_size: int) -> int:
@@ -37,11 +37,6 @@ def row_bytes(block_size: int) -> int:
     """Bytes that one row takes from a block, line pointer included."""
     values = 8 + _TEXT_COLUMNS * (_VALUE_HEADER + column_bytes(block_size))
     return -(-(_TUPLE_HEADER + values) // 8) * 8 + _LINE_POINTER
-
-
-def usable_bytes(block_size: int) -> int:
-    """Bytes of a block that rows can take."""
-    return block_size - _PAGE_HEADER
 
 
 def batches(keys: Permutation, block_size: int, obfuscate: bool) -> Iterator[tuple[bytes, int]]:

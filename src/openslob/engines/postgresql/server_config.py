@@ -10,8 +10,8 @@ import re
 from pathlib import Path
 from urllib.parse import quote
 
-from openslob.engines.base import ServerSpec
 from openslob.engines.hosting.layout import Layout, Setting, check_hosting, header
+from openslob.engines.managed import ServerSpec
 from openslob.engines.postgresql.binaries import major
 from openslob.errors import UsageError
 from openslob.units import KIB, MIB, format_bytes

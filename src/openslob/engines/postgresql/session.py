@@ -224,7 +224,7 @@ class PostgresSession:
         with self._connection.cursor(row_factory=dict_row) as cursor:
             row = cursor.execute(call, parameters).fetchone()
         if row is None:
-            raise SlobError("the work loop returned nothing", "run `slob load` again")
+            raise SlobError("the work loop returned nothing", "run `slob run` again")
         self._resume_us = row["resume_us"]
         return to_result(row)
 

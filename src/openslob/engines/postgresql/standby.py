@@ -9,8 +9,8 @@ from pathlib import Path
 
 import psycopg
 
-from openslob.engines.base import ServerStatus
 from openslob.engines.hosting.layout import Layout
+from openslob.engines.managed import ServerStatus
 from openslob.engines.postgresql.failures import reported
 from openslob.engines.postgresql.server_config import PORT, ROLE
 

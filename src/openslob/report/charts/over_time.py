@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from openslob.analyze.verdicts.conditions import MIN_BEYOND
 from openslob.analyze.waits import CPU_EVENT, CPU_ROW
 from openslob.histogram import Histogram, lower_edge_us, middle_us
-from openslob.report.raw_series import HostReading, Interval, Look
+from openslob.report.run_series import HostReading, Interval, Look
 
 Row = dict[str, Any]
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from openslob.report.charts import over_time as rows_of
 from openslob.report.charts.picture import Panel, Picture, Table
 from openslob.report.charts.theme import HEAT, WARNING, Names, coloured, dashed, faded, picked, shaped
 from openslob.report.format import micros, number, seconds
-from openslob.report.raw_series import RawSeries
+from openslob.report.run_series import RunSeries
 from openslob.units import MIB
 
 Row = dict[str, Any]
@@ -30,7 +30,7 @@ _BAND_ENDS = ("p50_us", "p90_us", "p99_us")
 _Y_AXIS = alt.Axis(minExtent=58, maxExtent=58)
 
 
-def timeline(record: RunRecord, raw: RawSeries, names: Names | None = None) -> Picture:
+def timeline(record: RunRecord, raw: RunSeries, names: Names | None = None) -> Picture:
     """Requests, MB/s, latency percentiles, wait events and CPU over the time of the load."""
     names, length = names or Names(), record.window.load_seconds if record.window else 0.0
     engine = rows_of.between_ends(raw.engine)
@@ -91,12 +91,12 @@ def _histograms(name: str, title: str, latency: Mapping[str, Mapping[str, Any]])
     )
 
 
-def heat_map(record: RunRecord, raw: RawSeries) -> Picture | None:
+def heat_map(record: RunRecord, raw: RunSeries) -> Picture | None:
     """Latency over time as a map: a stall is a column that reaches up; None when nothing was recorded."""
     return _heat_map("latency-over-time", "Latency over time", record, raw.latency)
 
 
-def response_map(record: RunRecord, raw: RawSeries) -> Picture | None:
+def response_map(record: RunRecord, raw: RunSeries) -> Picture | None:
     """The same from when operations were due; None when the run had no rate."""
     return _heat_map("response-over-time", "Response time over time", record, raw.response)
 

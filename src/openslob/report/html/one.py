@@ -6,7 +6,7 @@ from pathlib import Path
 
 from openslob.errors import SlobError
 from openslob.record.model import RunRecord, Status
-from openslob.report import context, figures, raw_series
+from openslob.report import context, figures, run_series
 from openslob.report.answers import physical
 from openslob.report.charts.picture import Table
 from openslob.report.charts.run import (
@@ -53,11 +53,11 @@ def run_page(record: RunRecord, folder: Path) -> Page:
     )
 
 
-def _raw(record: RunRecord, folder: Path) -> tuple[raw_series.RawSeries, str]:
+def _raw(record: RunRecord, folder: Path) -> tuple[run_series.RunSeries, str]:
     try:
-        return raw_series.read(folder, record), ""
+        return run_series.read(folder, record), ""
     except SlobError as error:
-        return raw_series.RawSeries(), f"Nothing is drawn over time: {error}"
+        return run_series.RunSeries(), f"Nothing is drawn over time: {error}"
 
 
 def _on_what(record: RunRecord) -> str:

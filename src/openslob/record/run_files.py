@@ -37,7 +37,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 FLUSH_EVERY_NS = NANOS
 
 
-class RawFiles:
+class RunFiles:
     """The CSV files of one run. Not thread-safe: one collector thread alone calls it.
 
     A method that can't write (disk full) raises SlobError; what was written before stays.
@@ -135,7 +135,7 @@ class RawFiles:
             if not told:
                 raise self._failed("*.csv", error) from error
 
-    def __enter__(self) -> RawFiles:
+    def __enter__(self) -> RunFiles:
         return self
 
     def __exit__(

@@ -10,7 +10,7 @@ from openslob.histogram import Histogram, bucket_of
 from openslob.method import OpKind
 from openslob.record.measurement import EngineDelta
 from openslob.record.model import RunRecord
-from openslob.record.raw import RawFiles
+from openslob.record.run_files import RunFiles
 from openslob.units import NANOS
 
 SECONDS = 6
@@ -32,7 +32,7 @@ def ops_in(second: int) -> int:
 
 def write(folder: Path) -> None:
     """Write them as a run does."""
-    with RawFiles(folder) as raw:
+    with RunFiles(folder) as raw:
         for second in range(SECONDS):
             begin, end = START_NS + second * NANOS, START_NS + (second + 1) * NANOS
             raw.engine(begin, end, _engine(second).amounts())

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from openslob.histogram import Histogram, bucket_of
 from openslob.record.model import RunRecord
-from openslob.record.raw_rows import engine_rows, host_rows, latency_rows, wait_rows
+from openslob.record.run_rows import engine_rows, host_rows, latency_rows, wait_rows
 from openslob.units import NANOS
 
 
@@ -42,7 +42,7 @@ class HostReading:
 
 
 @dataclass(frozen=True)
-class RawSeries:
+class RunSeries:
     """A run over time. ``latency`` has a histogram for each second of the load and kind of operation in it.
 
     ``response`` has the same from when operations were due, if the run had a rate.
@@ -55,14 +55,14 @@ class RawSeries:
     response: Mapping[str, Mapping[int, Histogram]] = field(default_factory=dict)
 
 
-def read(folder: Path, record: RunRecord) -> RawSeries:
+def read(folder: Path, record: RunRecord) -> RunSeries:
     """The series of the run in ``folder``; empty when the run has no window. SlobError for a file that is damaged."""
     if record.window is None:
-        return RawSeries()
+        return RunSeries()
     start = record.window.load_start_ns
     # Host and wait events are stamped by the driver's clock, the rest by the server's.
     offset = round(float(record.environment.get("server_clock_offset_s") or 0) * NANOS)
-    return RawSeries(
+    return RunSeries(
         engine=_engine(engine_rows(folder), start),
         waits=_waits(wait_rows(folder), start - offset),
         host=_host(host_rows(folder), start - offset),
@@ -72,7 +72,7 @@ def read(folder: Path, record: RunRecord) -> RawSeries:
 
 
 def _engine(rows: Iterable[tuple[int, int, str, float]], start_ns: int) -> list[Interval]:
-    # A later interval with the same beginning replaces the earlier one: see `RawFiles.engine`.
+    # A later interval with the same beginning replaces the earlier one: see `RunFiles.engine`.
     found: dict[int, tuple[int, dict[str, float]]] = {}
     for begin, end, figure, value in rows:
         if begin not in found or found[begin][0] != end:

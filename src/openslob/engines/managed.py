@@ -1,0 +1,65 @@
+"""What an engine must offer for the servers that the product itself makes; an engine may leave that out."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class ServerSpec:
+    """A managed server as asked for. ``version`` is a major version; ``bin_dir`` overrides it. Sizes in bytes.
+
+    ``engine`` is the registry's name of the product that serves; an empty ``version`` is that of the programs found.
+    ``io`` is ``direct`` or ``buffered``; ``cpus`` is an affinity list such as ``0`` or ``0-3``, or None for all.
+    ``standby_of`` names the managed server that this one is a read-only copy of, following it all the time.
+    """
+
+    engine: str
+    name: str
+    version: str
+    bin_dir: Path | None
+    data_dir: Path | None
+    cache_bytes: int
+    log_bytes: int
+    io: str
+    cpus: str | None
+    max_sessions: int
+    block_size: int | None = None
+    huge_pages: bool = False
+    standby_of: str | None = None
+
+
+@dataclass(frozen=True)
+class ServerStatus:
+    """A managed server as it is: ``state`` is running, stopped or gone (its data are missing)."""
+
+    spec: ServerSpec
+    state: str
+    pid: int | None
+    url: str
+    data_directory: Path
+    bytes_on_disk: int
+
+
+class ManagedServer(Protocol):
+    """A server that the product itself makes, starts, stops and destroys; found again by name after a crash."""
+
+    name: str
+
+    def start(self) -> ServerStatus:
+        """Make it if it is new, start it if it is down, restart it if it runs with other settings than asked for."""
+
+    def stop(self) -> ServerStatus:
+        """Stop it cleanly; nothing to do if it is down."""
+
+    def destroy(self) -> None:
+        """Stop it and remove its data."""
+
+    def status(self) -> ServerStatus:
+        """How it is now."""
+
+    def bulk_loading(self) -> AbstractContextManager[None]:
+        """Run the server as is best for a load, and as asked for again afterwards."""
