@@ -4,74 +4,28 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
-import tempfile
-import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 
 import psycopg
 
 from common import Bench
-from openslob.engines.postgresql.binaries import find_installation
+from openslob.engines import registry
+from openslob.engines.client import ClientLoad
 from openslob.errors import SlobError
-from openslob.record.measurement import EngineDelta, HostDelta
-from openslob.run.samplers import Samplers
-from openslob.sample.os_reader import difference
+from openslob.realism.client import Observed, observe
 
 TABLE = "slob.cf1_1"
 DYNAMIC_LOOP = Path(__file__).parent / "sql" / "dynamic_loop.sql"
-# Backends hand their counters in when they end, which may be a moment after their client has.
-COUNTERS_SETTLE_S = 0.5
-
-
-@dataclass(frozen=True)
-class Observed:
-    """What a peer did per second, and what server and host counted from its start to its end."""
-
-    per_s: float
-    engine: EngineDelta
-    host: HostDelta
-
-    @property
-    def reads_per_cpu_s(self) -> float:
-        """Physical read requests per CPU second of the server."""
-        if not self.engine.read_requests or not self.host.server_cpu_s:
-            raise SlobError("the peer's reads or the server's CPU are unknown", str(self.engine.unknown))
-        return self.engine.read_requests / self.host.server_cpu_s
 
 
 def pgbench(bench: Bench, keys: int, clients: int, seconds: float) -> Observed:
     """One-row selects by prepared statements on our table: transactions per second, with the server's cost."""
-    with tempfile.TemporaryDirectory(prefix="slob-bench-") as folder:
-        script = Path(folder) / "select.sql"
-        script.write_text(f"\\set key random(1, {keys})\nSELECT count(c2) FROM {TABLE} WHERE custid = :key;\n")
-        samplers = Samplers(bench.engine, clients, lambda _: None)
-        try:
-            samplers.get_ready()
-            before = samplers.opening_edge()
-            per_s = _run_pgbench(bench, script, clients, seconds)
-            time.sleep(COUNTERS_SETTLE_S)
-            after = samplers.closing_edge()
-            return Observed(per_s, samplers.engine_delta(before, after), difference(before.os, after.os))
-        finally:
-            samplers.close()
-
-
-def _run_pgbench(bench: Bench, script: Path, clients: int, seconds: float) -> float:
-    program = find_installation(bench.server.status().spec).program("pgbench")
-    threads = min(clients, os.cpu_count() or 1)
-    options = ["-n", "-M", "prepared", "-f", script, "-c", clients, "-j", threads, "-T", max(1, round(seconds))]
-    done = subprocess.run(
-        [str(part) for part in (program, *options, bench.url)], capture_output=True, text=True, check=False
-    )
-    found = re.search(r"^tps = ([\d.]+)", done.stdout, re.MULTILINE)
-    if done.returncode != 0 or found is None:
-        raise SlobError(f"pgbench failed: {done.stderr.strip() or done.stdout.strip()}")
-    return float(found[1])
+    load = ClientLoad(1, keys, clients, min(clients, os.cpu_count() or 1), seconds)
+    return observe(bench.engine, registry.client_program(bench.server), load, Event())
 
 
 def dynamic_loop(bench: Bench, keys: int, work_unit: int, sessions: int, seconds: float) -> float:

@@ -77,4 +77,6 @@ def wait_for(true, seconds=10):
 
 def test_the_shared_path_is_as_it_was(subject):
     delta, _ = counted_slices(subject, subject.workload(work_unit=16), 50)
-    assert not delta.private_visits
+    assert delta.private_visits == 0
+    assert delta.rows_read == 50 * 16
+    assert delta.shared_visits == (None if "shared_visits" in subject.unknown else 50 * 16)

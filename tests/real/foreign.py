@@ -114,11 +114,11 @@ class ForeignServer:
             shutil.chown(path, self._account.uid, self._account.gid)
 
 
-def make_certificates(place: Path) -> Path:
-    """A CA of our own, and a server's key and certificate for `HOST` from it; returns the CA's certificate."""
+def make_certificates(place: Path, names: str = f"DNS:{HOST}") -> Path:
+    """A CA of our own, and a server's key and certificate for these names from it; returns the CA's certificate."""
     ca, request = place / "ca.crt", place / "server.csr"
     key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
-    (place / "san").write_text(f"subjectAltName=DNS:{HOST}")
+    (place / "san").write_text(f"subjectAltName={names}")
 
     def openssl(*arguments: str | Path) -> None:
         subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True)

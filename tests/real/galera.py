@@ -74,7 +74,7 @@ class Node:
             "innodb-buffer-pool-size": "32M", "innodb-log-file-size": "64M", "innodb-flush-method": "O_DIRECT",
             "innodb-flush-log-at-trx-commit": 1, "innodb-autoinc-lock-mode": 2, "innodb-adaptive-hash-index": 0,
             "innodb-buffer-pool-load-at-startup": 0, "innodb-buffer-pool-dump-at-shutdown": 0,
-            "innodb-read-ahead-threshold": 0, "performance-schema": 1, "binlog-format": "ROW",
+            "innodb-read-ahead-threshold": 0, "performance-schema": 1, "userstat": 1, "binlog-format": "ROW",
             "wsrep-on": 1, "wsrep-provider": provider(), "wsrep-provider-options": provider_options,
             "wsrep-cluster-name": "slob-test", "wsrep-cluster-address": f"gcomm://{addresses}",
             "wsrep-node-name": f"node{self.number}", "wsrep-node-address": f"127.0.0.1:{self.port}",

@@ -1,4 +1,4 @@
-"""The helper that runs a Galera cluster on loopback: all nodes joined, changes on every node, refused ones counted."""
+"""A Galera cluster on loopback: what a load is on its copies, and a run whose updates meet on the same rows."""
 
 from __future__ import annotations
 
@@ -6,20 +6,72 @@ import time
 
 import galera
 import pytest
+from running import counted, ignore, verdicts_of
+
+from openslob.engines import registry
+from openslob.engines.cluster.engine import ClusterEngine
+from openslob.record.model import Holds, Status
+from openslob.run import loading
+from openslob.workload import Workload
 
 pytestmark = [pytest.mark.server, pytest.mark.skipif(bool(galera.why_not()), reason=galera.why_not() or "it is there")]
 
+# Enough batches that two nodes' appliers put some of them in out of order.
+DATA = {"schemas": 1, "scale": "1500", "scan_table_sz": "20"}
+# So few rows that sessions of different nodes meet on them.
+ROWS = "20"
 
-def test_three_nodes_join_and_what_one_commits_the_others_have():
-    with galera.galera(3) as nodes:
-        assert {node.status("wsrep_cluster_size") for node in nodes} == {"3"}
-        assert len({node.status("wsrep_cluster_state_uuid") for node in nodes}) == 1
-        nodes[0].ask("CREATE TABLE slob.t (id int PRIMARY KEY) ENGINE=InnoDB")
-        for number, node in enumerate(nodes):
-            node.ask(f"INSERT INTO slob.t VALUES ({number})")
-        deadline = time.monotonic() + galera.PATIENCE_S
-        while {node.ask("SELECT count(*) FROM slob.t") for node in nodes} != {"3"}:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        place = nodes[0].place
-    assert not place.exists()
+
+@pytest.fixture(scope="module")
+def nodes():
+    with galera.galera(3) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def engine(nodes):
+    """The three nodes as one target, loaded."""
+    engine, server = registry.resolve(",".join(node.url for node in nodes))
+    assert isinstance(engine, ClusterEngine)
+    loading.load(engine, server, Workload(**DATA), ignore, lambda: False, ignore)
+    return engine
+
+
+def states(nodes):
+    return [registry.resolve(node.url)[0].data_state() for node in nodes]
+
+
+def test_three_nodes_join_and_what_one_commits_the_others_have(nodes):
+    assert {node.status("wsrep_cluster_size") for node in nodes} == {"3"}
+    assert len({node.status("wsrep_cluster_state_uuid") for node in nodes}) == 1
+    nodes[0].ask("CREATE TABLE slob.t (id int PRIMARY KEY) ENGINE=InnoDB")
+    for number, node in enumerate(nodes):
+        node.ask(f"INSERT INTO slob.t VALUES ({number})")
+    deadline = time.monotonic() + galera.PATIENCE_S
+    while {node.ask("SELECT count(*) FROM slob.t") for node in nodes} != {"3"}:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    nodes[0].ask("DROP TABLE slob.t")
+
+
+def test_every_node_has_what_was_loaded_though_its_pages_may_be_others(nodes, engine):
+    assert all(state.verified for state in states(nodes))
+    nodes[0].ask("TRUNCATE slob.cf1_1; ANALYZE TABLE slob.cf1_1")
+    assert not any(state.verified for state in states(nodes))
+    loading.load(engine, None, Workload(**DATA), ignore, lambda: False, ignore)
+    assert all(state.verified for state in states(nodes))
+
+
+def test_refused_updates_are_run_again_and_counted(engine, nodes, tmp_path):
+    load = {**DATA, "scale": ROWS, "update_pct": 50, "work_unit": 1, "sessions": 6}
+    record = counted(engine, tmp_path, **load).record
+    assert record.status == Status.COMPLETE
+    assert record.errors == ()
+    conflicts = record.summary["conflicts_total"].value
+    assert conflicts > 0
+    assert sum(row.conflicts for row in record.instances) == conflicts
+    assert [row.role for row in record.instances] == ["read-write"] * 3
+    found = verdicts_of(record)
+    assert found["counts_agree"].verdict is Holds.HOLDS, found["counts_agree"].why
+    assert "refused attempt" in found["counts_agree"].why
+    assert found["exact_mix"].verdict is Holds.HOLDS

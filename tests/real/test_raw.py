@@ -9,6 +9,8 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Event, Timer
@@ -62,9 +64,20 @@ def slob(folder, *arguments):
     )  # fmt: skip
 
 
-def fio_processes():
-    """Those that this process has begun: others may measure on this host too."""
-    return {each.pid for each in psutil.Process().children(recursive=True) if each.name() == "fio"}
+@pytest.fixture
+def fio_processes(monkeypatch):
+    """Asks for the fio processes of this test, by a mark in their environment: others may be at work here."""
+    mark = uuid.uuid4().hex
+    monkeypatch.setenv("SLOB_TEST_MARK", mark)
+
+    def found():
+        return [each for each in psutil.process_iter(["name"]) if each.info["name"] == "fio" and marked(each)]
+
+    def marked(process):
+        with suppress(psutil.Error):
+            return process.environ().get("SLOB_TEST_MARK") == mark
+
+    return found
 
 
 def test_the_test_file_has_no_name_is_whole_and_goes(fio, folder):
@@ -108,17 +121,16 @@ def test_random_reads_cover_the_file_once_before_any_block_twice(fio, folder):
 
 
 @pytest.mark.parametrize("engine", IoEngine)
-def test_a_stopped_job_leaves_no_process(fio, folder, engine):
+def test_a_stopped_job_leaves_no_process(fio, folder, engine, fio_processes):
     if engine is IoEngine.IO_URING and place.try_io_uring():
         pytest.skip("io_uring is not permitted here")
-    before = fio_processes()
     with testfile.made(fio, folder, SIZE) as file:
         Timer(0.5, fio.stop.set).start()
         begun = time.monotonic()
         with pytest.raises(StoppedError):
             fio.measure(job(file, engine=engine, seconds=60))
         assert time.monotonic() - begun < 30
-    assert fio_processes() <= before
+    assert fio_processes() == []
 
 
 def test_calibrate_records_every_step_and_its_result(folder):
@@ -152,13 +164,12 @@ def test_dd_looks_at_each_byte_and_only_reads_a_file_of_the_users(folder):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_calibration_leaves_no_file_no_fio_and_says_so(folder, number):
+def test_an_interrupted_calibration_leaves_no_file_no_fio_and_says_so(folder, number, fio_processes):
     arguments = ["raw", "calibrate", str(folder), *TINY, "--results", str(folder / "results")]
     with subprocess.Popen([*SLOB, *arguments], stderr=subprocess.PIPE, text=True) as process:
         for line in process.stderr:
             if line.startswith("slob: 2."):
                 break
-        begun = psutil.Process(process.pid).children(recursive=True)
         process.send_signal(number)
         said = process.stderr.read()
         assert process.wait(30) == 1
@@ -167,7 +178,7 @@ def test_an_interrupted_calibration_leaves_no_file_no_fio_and_says_so(folder, nu
     assert record.status is Status.INTERRUPTED
     assert len(record.steps) >= 2
     assert [path.name for path in folder.iterdir()] == ["results"]
-    assert not [each for each in begun if each.is_running()]
+    assert fio_processes() == []
 
 
 def test_without_fio_nothing_is_begun(folder):

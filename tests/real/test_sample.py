@@ -23,7 +23,7 @@ MIB = 1 << 20
 FILE_MIB = 32
 CHUNK = MIB
 # The device is everybody's: of several attempts the one in which others read least is looked at.
-ATTEMPTS = 3
+ATTEMPTS = 12
 
 # A server in small: it starts each child it is told to on a line of its input, and waits for it only on the line after.
 SERVER = """
@@ -209,13 +209,22 @@ def device_read_bytes(delta: HostDelta) -> float:
     return delta.device.read_bytes
 
 
+def undisturbed(read: Callable[[], HostDelta], at_most: float) -> HostDelta:
+    """The device is everybody's, and others only add: the first of some readings below ``at_most``, else the least."""
+    deltas: list[HostDelta] = []
+    for _ in range(ATTEMPTS):
+        deltas.append(read())
+        if device_read_bytes(deltas[-1]) <= at_most:
+            break
+    return min(deltas, key=device_read_bytes)
+
+
 @pytest.mark.parametrize("wait", [True, False], ids=["child waited for", "child not waited for"])
 def test_direct_reads_reach_the_device(server, file_on_disk, wait):
-    deltas = [read_file(server, file_on_disk, os.O_DIRECT, wait) for _ in range(ATTEMPTS)]
-    delta = min(deltas, key=device_read_bytes)
+    size = FILE_MIB * MIB
+    delta = undisturbed(lambda: read_file(server, file_on_disk, os.O_DIRECT, wait), 1.02 * size)
     if "server_read_bytes" in delta.unknown:
         pytest.skip(delta.unknown["server_read_bytes"])
-    size = FILE_MIB * MIB
     assert delta.server_read_bytes == pytest.approx(size, rel=0.02)
     assert delta.device is not None
     assert delta.device.read_bytes == pytest.approx(size, rel=0.02)
@@ -226,7 +235,7 @@ def test_direct_reads_reach_the_device(server, file_on_disk, wait):
 
 def test_reads_from_the_page_cache_do_not(server, file_on_disk):
     file_on_disk.read_bytes()
-    delta = min((read_file(server, file_on_disk, 0) for _ in range(ATTEMPTS)), key=device_read_bytes)
+    delta = undisturbed(lambda: read_file(server, file_on_disk, 0), 0.02 * FILE_MIB * MIB)
     if "server_read_bytes" in delta.unknown:
         pytest.skip(delta.unknown["server_read_bytes"])
     assert delta.server_read_bytes < 0.02 * FILE_MIB * MIB

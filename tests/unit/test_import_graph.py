@@ -37,6 +37,7 @@ MAY_IMPORT = {
     "export": _PLAIN | {"record", "analyze", "report"},
     "api": _PLAIN | {"record", "analyze", "export"},
     "run": _PLAIN | {"record", "engines", "sample", "analyze", "report", "rawio"},
+    "realism": _PLAIN | {"record", "engines", "sample", "analyze", "report", "run", "rawio"},
     "sweep": _PLAIN | {"config", "record", "engines", "sample", "analyze", "report", "run", "rawio"},
     "cli": None,  # everything
 }

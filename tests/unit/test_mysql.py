@@ -71,7 +71,7 @@ def test_a_url_in_the_driver_s_terms(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("MYSQL_PWD", raising=False)
     place = parse("mariadb://a%40b:p%3Aw@db.example:3307/data?ssl_ca=/ca.pem&ssl_verify_identity=yes")
-    assert (place.shown, place.database, place.local) == ("db.example:3307/data", "data", False)
+    assert (place.shown, place.database) == ("db.example:3307/data", "data")
     assert place.arguments == {
         "host": "db.example", "port": 3307, "user": "a@b", "password": "p:w", "ssl_ca": "/ca.pem",
         "ssl_verify_identity": True,
@@ -83,7 +83,7 @@ def test_a_password_from_the_environment_and_a_socket(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("MYSQL_PWD", "hidden")
     place = parse("mysql://root@localhost?unix_socket=/run/db.sock")
-    assert (place.shown, place.database, place.local) == ("/run/db.sock/slob", "slob", True)
+    assert (place.shown, place.database) == ("/run/db.sock/slob", "slob")
     assert place.arguments["password"] == "hidden"
     (tmp_path / ".my.cnf").touch()
     assert parse("mysql://localhost/x").arguments["read_default_file"] == str(tmp_path / ".my.cnf")

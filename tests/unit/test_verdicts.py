@@ -51,6 +51,12 @@ LOG_WAITS = {"IO:WalSync": 400, "LWLock:WALWrite": 300, "CPU": 300}
 BUSY_CPU = {"user": 190.0, "steal": 2.0, "idle": 6.0, "iowait": 2.0}
 
 
+def refused(read, updated):
+    """Two refused attempts, and so many rows that the engine counted more than the loop."""
+    counted = made_up.engine(rows_read=960_000.0 + read, rows_updated=96_000.0 + updated)
+    return {"sessions": sessions(conflicts=2), "engine": counted}
+
+
 def left(ops):
     return made_up.schedule(not_begun=float(ops), oldest_s=12.5)
 
@@ -70,6 +76,9 @@ CASES = [
     ("counts_agree", FAILS, {"engine": made_up.engine(rows_read=960_001.0)}, "960,001 rows read"),
     ("counts_agree", FAILS, {"engine": made_up.engine(rows_updated=95_999.0)}, "95,999 updated"),
     ("counts_agree", HOLDS, {"sessions": sessions(rows_scanned=1000)}, ""),
+    ("counts_agree", HOLDS, refused(read=16, updated=8), "2 refused attempts may have touched 16 more"),
+    ("counts_agree", FAILS, refused(read=17, updated=8), "960,017 rows read"),
+    ("counts_agree", FAILS, refused(read=8, updated=-1), "95,999 updated"),
     (
         "counts_agree",
         UNKNOWN,

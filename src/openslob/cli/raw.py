@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from openslob.cli import raw_orion
+from openslob.cli import raw_compare, raw_orion
 from openslob.cli.live import stoppable
-from openslob.cli.verdict import demand
+from openslob.cli.raw_options import BLOCK, CPUS, ENGINE, JSON, NAME, REQUIRE, RESULTS, cpu_list, show, size, tell
 from openslob.errors import UsageError
 from openslob.rawio import calibrate as calibration
 from openslob.rawio import dd as demonstration
 from openslob.rawio.fio import Fio
 from openslob.rawio.job import VERIFY_INTERVAL, IoEngine
 from openslob.rawio.session import Request, Where, session
-from openslob.record.storage import StorageRecord
-from openslob.report.format import printable
-from openslob.report.storage import render_storage
-from openslob.units import MIB, MICROS, parse_bytes
+from openslob.units import MIB, MICROS
 
 _UNITS = {"us": 1.0, "µs": 1.0, "ms": 1e3, "s": float(MICROS)}
 NO_LIMIT = "none"
-
-
-def size(text: str) -> int:
-    """Bytes meant by an option. UsageError."""
-    try:
-        return parse_bytes(text)
-    except ValueError as error:
-        raise UsageError(str(error)) from error
 
 
 def limit(text: str) -> float:
@@ -50,23 +37,14 @@ PATH = Annotated[Path, typer.Argument(help="A directory to make a test file in, 
 SIZE = Annotated[
     int, typer.Option(parser=size, metavar="SIZE", help="Of the test file; larger than any cache of the storage.")
 ]
-BLOCK = Annotated[int, typer.Option(parser=size, metavar="SIZE", help="Of the small random reads.")]
 LIMIT = Annotated[
     float, typer.Option(parser=limit, metavar="TIME", help="Highest latency of the small reads: 500us, 20ms, none.")
 ]
 AT = Annotated[str, typer.Option(metavar="p99|mean", help="Which latency the limit holds for.")]
-ENGINE = Annotated[IoEngine, typer.Option(help="How requests reach the kernel; no other is taken in its place.")]
 BUFFERED = Annotated[bool, typer.Option("--buffered", help="Through the page cache, which is measured then.")]
 VERIFY = Annotated[bool, typer.Option("--verify", help="Measure too with the checksum of every block verified.")]
-CPUS = Annotated[str | None, typer.Option(help="CPUs that may drive, such as 0 or 0-3 (default: all).")]
 RUNS = Annotated[int, typer.Option(min=1, help="How often the results are measured again.")]
 SECONDS = Annotated[float, typer.Option(min=0.5, metavar="S", help="Of each step.")]
-NAME = Annotated[str, typer.Option(help="What to call the measurement.")]
-RESULTS = Annotated[Path, typer.Option(envvar="SLOB_RESULTS", metavar="DIR", help="Where records lie.")]
-REQUIRE = Annotated[
-    list[str] | None, typer.Option(metavar="VERDICT", help="Exit with 3 if this verdict does not hold; repeatable.")
-]
-JSON = Annotated[bool, typer.Option("--json", help="Print the record as JSON.")]
 IN_FLIGHT = Annotated[int, typer.Option(min=1, help="Random requests in flight.")]
 
 
@@ -142,20 +120,6 @@ def dd(
     show(record, gauge.folder.path, None, json)
 
 
-def cpu_list(text: str | None) -> frozenset[int]:
-    """The CPUs in a list such as ``0,2-3``, all that we may use without one. UsageError for others."""
-    usable = os.sched_getaffinity(0)
-    if text is None:
-        return frozenset(usable)
-    if not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", text):
-        raise UsageError(f"--cpus {text}: not a list of CPUs such as 0 or 0-3,8")
-    ends = [tuple(map(int, part.split("-"))) for part in text.split(",")]
-    asked = frozenset(cpu for end in ends for cpu in range(end[0], end[-1] + 1))
-    if not asked or not asked <= usable:
-        raise UsageError(f"--cpus {text}: this host lets us use {', '.join(map(str, sorted(usable)))}")
-    return asked
-
-
 def _require_fit(path: Path, block_size: int, at: str, verify: bool) -> None:
     if at not in ("p99", "mean"):
         raise UsageError(f"--at {at}: it is p99 or mean")
@@ -165,22 +129,11 @@ def _require_fit(path: Path, block_size: int, at: str, verify: bool) -> None:
         raise UsageError(f"--verify needs blocks of 4k, 8k … 1M, not of {block_size} bytes")
 
 
-def show(record: StorageRecord, folder: Path, require: list[str] | None, json: bool) -> None:
-    """The result, and the exit code for verdicts that were asked for."""
-    text = record.model_dump_json(indent=1) if json else render_storage(record, folder)
-    print(printable(text, sys.stdout.encoding))
-    demand(record.verdicts, require or ())
-
-
-def tell(text: str) -> None:
-    """One line of progress."""
-    print(f"slob: {text}", file=sys.stderr, flush=True)
-
-
 def register(app: typer.Typer) -> None:
     """Add the group with its commands."""
     group = typer.Typer(help="What the storage does without a database.", no_args_is_help=True)
     raw_orion.register(group)
     group.command()(calibrate)
     group.command()(dd)
+    raw_compare.register(group)
     app.add_typer(group, name="raw")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from openslob.engines.base import Engine
+from openslob.engines.client import ClientProgram
 from openslob.engines.cluster.engine import ClusterEngine
 from openslob.engines.hosting.home import ServerHome, claimed, home, names, spec_from
 from openslob.engines.managed import ManagedServer, ServerSpec
@@ -38,6 +39,8 @@ class _Managing(Protocol):
 
     def remembered(self, spec: ServerSpec) -> ManagedServer: ...
 
+    def client_program(self, spec: ServerSpec, url: str) -> ClientProgram: ...
+
 
 def engine_for(url: str) -> Engine:
     """The engine for a target URL. UsageError when no engine takes its scheme."""
@@ -56,6 +59,12 @@ def managed(spec: ServerSpec) -> ManagedServer:
 def default_spec(name: str, engine: str = DEFAULT_ENGINE) -> ServerSpec:
     """A managed server as it is made when nothing else is asked for."""
     return _managing(engine).default_spec(name)
+
+
+def client_program(server: ManagedServer) -> ClientProgram:
+    """The benchmark program that comes with a managed server's product. SlobError when there is none here."""
+    status = server.status()
+    return _managing(status.spec.engine).client_program(status.spec, status.url)
 
 
 def find(name: str) -> ManagedServer | None:

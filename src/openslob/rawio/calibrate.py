@@ -76,8 +76,8 @@ class _Round:
 
 def calibrate(gauge: Gauge, file: TestFile, plan: Plan) -> StorageRecord:
     """Calibrate ``file`` and end the record of ``gauge``. StoppedError and SlobError leave that to the caller."""
-    small = _search(gauge, plan, _job_maker(file, plan, plan.block_size), _small_rule(plan), IOPS)
-    large = _search(gauge, plan, _job_maker(file, plan, LARGE_BLOCK), _large_rule(plan), THROUGHPUT)
+    small = _search(gauge, plan, job_maker(file, plan, plan.block_size), _small_rule(plan), IOPS)
+    large = _search(gauge, plan, job_maker(file, plan, LARGE_BLOCK), _large_rule(plan), THROUGHPUT)
     jobs = _repeated(file, plan, small, large)
     rounds = _Round()
     for number in range(plan.runs):
@@ -116,7 +116,9 @@ def _power_of_two(count: int) -> int:
     return 1 << (count.bit_length() - 1)
 
 
-def _job_maker(file: TestFile, plan: Plan, block_size: int) -> Callable[[int], Job]:
+def job_maker(file: TestFile, plan: Plan, block_size: int) -> Callable[[int], Job]:
+    """The job that calibration runs for a number of requests in flight, spread over the CPUs that may drive."""
+
     def job(in_flight: int) -> Job:
         copies = in_flight if plan.engine is IoEngine.PSYNC else min(in_flight, _power_of_two(plan.processes))
         while in_flight % copies:
@@ -166,7 +168,7 @@ def judged_latency(result: JobResult, at: str) -> float:
 
 
 def _repeated(file: TestFile, plan: Plan, small: Chosen, large: Chosen) -> dict[str, Job]:
-    small_job = _job_maker(file, plan, plan.block_size)
+    small_job = job_maker(file, plan, plan.block_size)
     jobs = {LATENCY: small_job(1)}
     if small.best:
         jobs[IOPS] = small_job(small.best.in_flight)
@@ -174,7 +176,7 @@ def _repeated(file: TestFile, plan: Plan, small: Chosen, large: Chosen) -> dict[
             # Such a job may end after one pass, which may be shorter than a ramp.
             jobs[VERIFIED] = replace(jobs[IOPS], verify=True, ramp_s=0.0)
     if large.best:
-        jobs[THROUGHPUT] = _job_maker(file, plan, LARGE_BLOCK)(large.best.in_flight)
+        jobs[THROUGHPUT] = job_maker(file, plan, LARGE_BLOCK)(large.best.in_flight)
     return jobs
 
 

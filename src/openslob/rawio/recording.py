@@ -108,9 +108,9 @@ def load_of(job: Job) -> Load:
 
 def line_of(step: StorageStep) -> str:
     """A step in one line."""
-    iops, rate, p99 = step.value("iops"), step.value("mb_per_s"), step.value("p99_us")
-    figures = f"{iops or 0:,.0f} IOPS, {rate or 0:,.1f} MB/s, p99 {p99 or 0:,.0f} µs"
-    return f"{step.number}. {step.name}: {figures} ({step.purpose})"
+    shown = (("iops", "{:,.0f} IOPS"), ("mb_per_s", "{:,.1f} MB/s"), ("p99_us", "p99 {:,.0f} µs"))
+    figures = [form.format(value) for name, form in shown if (value := step.value(name)) is not None]
+    return f"{step.number}. {step.name}: {', '.join(figures) or 'no rate is known'} ({step.purpose})"
 
 
 def _rates(result: JobResult) -> dict[str, Figure]:

@@ -9,6 +9,7 @@ from typing import Any
 from openslob.record.model import Status
 from openslob.record.storage import STORAGE_FILE, StorageRecord, StorageStep
 from openslob.report.format import INDENT, MISSING, WIDTH, hanging, micros, number, pairs, percent, size, table, wrapped
+from openslob.report.realism import realism_headline, realism_tables
 from openslob.report.text import verdicts
 
 # Column, its head, how its cells look.
@@ -30,7 +31,7 @@ def render_storage(record: StorageRecord, folder: Path | None = None) -> str:
         _title(record),
         wrapped(storage_headline(record)),
         verdicts(record.verdicts),
-        *(_table(rows) for rows in record.tables.values()),
+        *_tables(record),
         _steps(record.steps),
         _place(record),
         ["NOTES", *(line for note in record.notes for line in hanging("", note))] if record.notes else [],
@@ -47,12 +48,18 @@ def storage_headline(record: StorageRecord) -> str:
     return tell(record) if tell else ""
 
 
+def what_it_is(record: StorageRecord) -> str:
+    """What was measured, and by which command."""
+    what = "storage alone, and databases on it" if record.tool == "compare" else "storage without a database"
+    return f"{what}, slob raw {record.tool}"
+
+
 def _title(record: StorageRecord) -> list[str]:
     started = record.started_at.replace("T", " ").removesuffix("Z")
     right = f"{started} UTC, openslob {record.openslob_version}"
     lines = [f"{record.id}{INDENT}{right:>{max(WIDTH - len(record.id) - len(INDENT), 0)}}"]
     host = record.environment.get("host")
-    lines += wrapped(f"storage without a database, slob raw {record.tool}{f', on {host}' if host else ''}")
+    lines += wrapped(f"{what_it_is(record)}{f', on {host}' if host else ''}")
     if record.status is not Status.COMPLETE:
         lines += hanging(f"!! {record.status.upper()}: ", "; ".join(record.errors) or "the record does not say why")
     return lines
@@ -80,7 +87,7 @@ def _calibrated(record: StorageRecord) -> str:
     return "; ".join(parts) + "."
 
 
-def _compared(record: StorageRecord) -> str:
+def _looked_at(record: StorageRecord) -> str:
     nowhere, looked = record.value("nowhere_cpu_us_per_mb"), record.value("looked_cpu_us_per_mb")
     text = (
         f"dd to nowhere {_told(record, 'nowhere_mb_per_s')} MB/s; with each byte looked at "
@@ -117,7 +124,8 @@ def _topped(record: StorageRecord) -> str:
 _HEADLINES: Mapping[str, Callable[[StorageRecord], str]] = {
     "calibrate": _calibrated,
     "ceiling": _topped,
-    "dd": _compared,
+    "compare": realism_headline,
+    "dd": _looked_at,
     "orion": _of_orion,
 }
 
@@ -139,6 +147,12 @@ def _steps(steps: Sequence[StorageStep]) -> list[str]:
         for step in steps
     ]
     return ["STEPS", *table(head, rows, ends_in_text=True)]
+
+
+def _tables(record: StorageRecord) -> list[list[str]]:
+    if record.tool == "compare":
+        return realism_tables(record)
+    return [_table(rows) for rows in record.tables.values()]
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from openslob.analyze.figures import NO_RATE, summary
+from openslob.analyze.figures import summary
 from openslob.engines.base import DATA, Engine, Finding, Footprint, ServerFacts
+from openslob.metrics import METRICS, PACED
 from openslob.record.measurement import DeviceIo, EngineDelta, HostDelta, Measurement, SessionTotals, Window
-from openslob.record.model import Figure
 from openslob.run.samplers import Reading, Samplers
 from openslob.sample.os_reader import difference
 from openslob.units import NANOS, format_bytes
@@ -28,7 +28,7 @@ _KNOWN = 1.0
 # What the engine counts for figures of the registry; the rest is evidence for verdicts.
 _IN_FIGURES = (
     *("logical_reads", "read_requests", "read_bytes", "read_time_us"),
-    *("write_requests", "write_bytes", "log_bytes", "log_syncs", "log_sync_time_us"),
+    *("write_requests", "write_bytes", "log_bytes", "log_syncs", "log_sync_time_us", "log_write_requests"),
     *("full_page_images", "full_page_image_bytes"),
 )
 # A run by WORK_LOOP alone has no length beforehand; this one is as good as any.
@@ -126,18 +126,14 @@ def preflight(engine: Engine, workload: Workload) -> Preflight:
         findings=found,
         purposes=purposes(data_bytes, facts.cache_bytes),
         data_bytes=data_bytes,
-        unknown={name: why for name, why in _reasons(figures).items() if why != NO_RATE},
-        unproved={name: why for name, why in counted.unknown.items() if name not in {*_IN_FIGURES, *_idle(workload)}},
+        unknown={name: figures[name].why or "" for name in _asked(workload) if figures[name].value is None},
+        unproved={name: why for name, why in counted.unknown.items() if name not in _IN_FIGURES},
     )
 
 
-def _reasons(figures: Mapping[str, Figure]) -> Mapping[str, str]:
-    return {name: figure.why or "" for name, figure in figures.items() if figure.value is None}
-
-
-def _idle(workload: Workload) -> Sequence[str]:
-    """Counts that this workload has no use for."""
-    return () if workload.block_path is BlockPath.LOCAL else ("private_visits",)
+def _asked(workload: Workload) -> list[str]:
+    """The figures that a run of this workload has, known or not."""
+    return [name for name in METRICS if name not in PACED or workload.is_paced]
 
 
 def _gravity(finding: Finding) -> tuple[bool, bool]:

@@ -59,6 +59,21 @@ def holder(handle: int, candidates: Iterable[int], proc: Path = Path("/proc")) -
     raise UnprovedError("the connection ends in another process of this host than the server: a proxy or a tunnel")
 
 
+def works_in(pid: int) -> Path:
+    """The directory that a process works in. UnprovedError: this user may not know, or sees another there."""
+    link = Path(f"/proc/{pid}/cwd")
+    try:
+        place = link.readlink()
+        ours = place.samefile(link)
+    except PermissionError:
+        raise UnprovedError("this user may not see where the server's process keeps its data") from None
+    except OSError:
+        ours = False
+    if not ours:
+        raise UnprovedError("the server's process sees other files than we do: it runs in a container of its own")
+    return place
+
+
 def is_unix(handle: int) -> bool:
     """Whether the connection is by a unix socket."""
     with socket.socket(fileno=os.dup(handle)) as shared:

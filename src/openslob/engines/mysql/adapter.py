@@ -6,7 +6,6 @@ import os
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 import pymysql
 from pymysql.constants import ER
@@ -28,6 +27,7 @@ from openslob.engines.mysql.counters import MysqlCounters
 from openslob.engines.mysql.failures import code_of, reported
 from openslob.engines.mysql.layout import layout_of
 from openslob.engines.mysql.names import Names
+from openslob.engines.mysql.reach import PROXY, is_proxied, locate, require_direct, transport
 from openslob.engines.mysql.rest import settle
 from openslob.engines.mysql.session import MysqlSession, compose_slice
 from openslob.engines.mysql.stop import MysqlStop
@@ -74,6 +74,7 @@ class MysqlEngine:
             settings = ask(connection, statement("facts", "settings"))
             replication = _named(ask(connection, statement("facts", "replication")))
             connected = int(ask(connection, statement("facts", "connected"))[0]["Value"])
+            way = {"transport": transport(connection)} | ({"pooler": PROXY} if is_proxied(connection) else {})
         # The question itself holds one connection that will be free again.
         free = identity["max_connections"] - connected + 1
         named = _named(settings)
@@ -85,23 +86,21 @@ class MysqlEngine:
             free_connections=min(free, identity["max_user_connections"] or free),
             settings=named,
             direct_io=named["innodb_flush_method"] in _DIRECT if "innodb_flush_method" in named else None,
+            connection=way,
             read_only=bool(identity["read_only"]),
             # Without Galera only a server itself is known to hold its data.
             cluster_id=replication.get("wsrep_cluster_state_uuid", "") or self.target,
         )
 
     def footprint(self) -> Footprint:
-        """The server's process and its data directory, if they are on this host and this user may see them."""
-        if not self._place.local:
-            return Footprint(None, None, "the server is not on this host")
+        """The server's process and its data directory, if it is proved that they are on this host."""
         with self._asking(f"{self.target} does not answer") as connection:
-            identity = ask(connection, statement("facts", "identity"))[0]
-        return _local_footprint(Path(identity["data_directory"]), Path(identity["pid_file"]))
+            return locate(connection)
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
         """Everything that would spoil this run."""
         with self._asking(f"{self.target} can't be checked") as connection:
-            yield from checks.findings(connection, workload, self.facts(), self.data_state)
+            yield from checks.findings(connection, self.names, workload, self.facts(), self.data_state)
 
     def data_state(self) -> DataState | None:
         """What is loaded."""
@@ -122,6 +121,7 @@ class MysqlEngine:
         """Hold the named lock on a connection of its own; the server frees it when this process dies."""
         with self.open(purpose) as connection:
             with reported(f"{self.target} can't be locked"):
+                require_direct(connection, self.target)
                 self._lock(connection)
                 self._sign(connection, f"{purpose} by pid {os.getpid()} on {socket.gethostname()}")
             try:
@@ -238,13 +238,3 @@ class MysqlEngine:
 
 def _named(rows: Sequence[Row]) -> dict[str, str]:
     return {row["Variable_name"]: row["Value"] for row in rows}
-
-
-def _local_footprint(data_directory: Path, pid_file: Path) -> Footprint:
-    try:
-        main_pid = int((data_directory / pid_file).read_text())
-    except FileNotFoundError:
-        return Footprint(None, None, "the server's data directory is not on this host")
-    except PermissionError:
-        return Footprint(None, None, "this user may not read the server's data directory")
-    return Footprint(main_pid, data_directory)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from openslob.engines import fitness
-from openslob.engines.base import DataState, Finding, ServerFacts
+from openslob.engines.base import READ_ONLY_FINDING, DataState, Finding, ServerFacts
+from openslob.engines.mysql import rights
 from openslob.engines.mysql.commit import wanted_setting
 from openslob.engines.mysql.connection import Connection, Row, ask, statement
+from openslob.engines.mysql.names import Names
+from openslob.engines.mysql.reach import PROXY_REMEDY, why_not
 from openslob.errors import UsageError
 from openslob.workload import BlockPath, Workload
 
 OLDEST = {"MariaDB": (10, 6), "MySQL": (8, 0)}
-# Privileges that let a user set what is the whole server's, by product and version.
-SETTING_RIGHTS = frozenset({"SUPER", "SYSTEM_VARIABLES_ADMIN"})
 _NO_LOCAL_PATH = Finding(
     "block path",
     "BLOCK_PATH=local: InnoDB reads temporary tables, too, through the cache that all sessions share",
@@ -24,24 +25,36 @@ _NO_LOCAL_PATH = Finding(
 
 def findings(
     connection: Connection,
+    names: Names,
     workload: Workload,
     facts: ServerFacts,
     data_state: Callable[[], DataState | None],
 ) -> Iterator[Finding]:
     """All findings; the data are asked about once the server is known to be one that can be worked with."""
     identity = ask(connection, statement("facts", "identity"))[0]
-    rights = {row["privilege"] for row in ask(connection, statement("facts", "privileges"))}
     yield from _path(workload)
     yield from _server(connection, facts, identity)
-    yield from fitness.connections(workload, facts.free_connections)
+    yield from rights.findings(connection, names, facts, identity["user"])
+    yield from fitness.connections(workload, facts.free_connections, _raise_limit(identity))
     yield from fitness.data(workload, facts, data_state())
-    yield from _commit_mode(workload, facts, rights)
+    yield from _commit_mode(workload, facts, rights.may_set(connection), rights.account(identity["user"]))
     yield from _settings(facts)
 
 
 def _path(workload: Workload) -> Iterator[Finding]:
     if workload.block_path is BlockPath.LOCAL:
         yield _NO_LOCAL_PATH
+
+
+def _raise_limit(identity: Row) -> Callable[[int], str]:
+    """How to make room for so many connections, by what limits them."""
+
+    def remedy(needed: int) -> str:
+        if identity["max_user_connections"]:
+            return f"ALTER USER {rights.account(identity['user'])} WITH MAX_USER_CONNECTIONS {needed}"
+        return fitness.MORE_CONNECTIONS
+
+    return remedy
 
 
 def require_shared(workload: Workload) -> None:
@@ -56,40 +69,42 @@ def _server(connection: Connection, facts: ServerFacts, identity: Row) -> Iterat
         named = f"{facts.product} {oldest[0]}.{oldest[1]}"
         yield Finding("version", f"the server is older than {named}", f"use {named} or later", True)
     if identity["read_only"]:
-        yield Finding("read only", "the server takes no writes (read_only)", "use the primary", True)
+        yield Finding(READ_ONLY_FINDING, "the server takes no writes (read_only)", "use the primary", True)
+    if "pooler" in facts.connection:
+        yield Finding("pooler", why_not("the target"), PROXY_REMEDY, True)
     if not ask(connection, statement("facts", "clock_is_now"))[0]["moved"]:
         why = "the server's clock stands still within a statement (sysdate-is-now), so nothing can be timed"
         yield Finding("clock", why, "start the server without sysdate-is-now", True)
 
 
-def _commit_mode(workload: Workload, facts: ServerFacts, rights: set[str]) -> Iterator[Finding]:
+def _commit_mode(workload: Workload, facts: ServerFacts, may_set: bool, account: str) -> Iterator[Finding]:
     wanted, there = wanted_setting(workload), facts.settings.get("innodb_flush_log_at_trx_commit")
     if wanted is None or there == wanted:
         return
-    remedy = "have the server set, say COMMIT_MODE=engine, or grant the right to set it"
-    if rights & SETTING_RIGHTS:
+    if may_set:
         why = f"innodb_flush_log_at_trx_commit is {there}; it is set to {wanted} for this run and back again"
         yield Finding("commit mode", why, "say COMMIT_MODE=engine to leave it", False)
     else:
         why = f"COMMIT_MODE={workload.commit_mode} needs innodb_flush_log_at_trx_commit = {wanted}: it is {there}"
-        yield Finding("commit mode", f"{why}, and it is the server's choice", remedy, True)
+        grant = f"GRANT {rights.SETTING_RIGHTS[facts.product]} ON *.* TO {account}"
+        yield Finding("commit mode", f"{why}; COMMIT_MODE=engine leaves it", grant, True)
 
 
+# Setting, value, what it does, what to do, whether it makes another thing of what is measured.
 _BAD_SETTINGS = (
-    ("innodb_doublewrite", "OFF", "pages are written less safely, and once instead of twice", "set it to ON"),
-    ("innodb_random_read_ahead", "ON", "blocks are read that nobody asked for", "set it to OFF"),
-    ("innodb_adaptive_hash_index", "ON", "visits may skip the way down the index", "set it to OFF"),
-    ("query_cache_type", "ON", "results may come from a cache of results", "set it to OFF"),
-    ("query_cache_type", "DEMAND", "results may come from a cache of results", "set it to OFF"),
-    ("log_bin", "ON", "updates write a second log, the binary log", "know it, or start with skip-log-bin"),
-    ("userstat", "OFF", "rows visited by the server's own count will be unknown", "set it to ON"),
+    ("innodb_doublewrite", "OFF", "pages are written less safely, and once instead of twice", "set it to ON", True),
+    ("innodb_random_read_ahead", "ON", "blocks are read that nobody asked for", "set it to OFF", True),
+    ("innodb_adaptive_hash_index", "ON", "visits may skip the way down the index", "set it to OFF", False),
+    ("query_cache_type", "ON", "results may come from a cache of results", "set it to OFF", True),
+    ("query_cache_type", "DEMAND", "results may come from a cache of results", "set it to OFF", False),
+    ("log_bin", "ON", "updates write a second log, the binary log", "know it, or start with skip-log-bin", False),
 )
 
 
 def _settings(facts: ServerFacts) -> Iterator[Finding]:
-    for name, bad, why, remedy in _BAD_SETTINGS:
+    for name, bad, why, remedy, spoils in _BAD_SETTINGS:
         if facts.settings.get(name) == bad:
-            yield Finding(name, f"{name} is {bad}: {why}", remedy, False)
-    if facts.direct_io is False:
-        why = f"innodb_flush_method is {facts.settings.get('innodb_flush_method')}: reads may come from the page cache"
-        yield Finding("buffered", why, "set innodb_flush_method = O_DIRECT", False)
+            yield Finding(name, f"{name} is {bad}: {why}", remedy, False, spoils)
+    if facts.settings.get("userstat") == "OFF" and facts.settings.get("performance_schema") != "ON":
+        why = "userstat is OFF: rows visited by the server's own count will be unknown"
+        yield Finding("userstat", why, "SET GLOBAL userstat = ON", False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -54,6 +55,20 @@ def cancel(place: Place, connection_id: int) -> None:
     limits = {"connect_timeout": _CANCEL_S, "read_timeout": _CANCEL_S, "write_timeout": _CANCEL_S}
     with pymysql.connect(**{**place.arguments, **limits}) as other:
         other.cursor().execute("KILL CONNECTION %s", (connection_id,))
+
+
+def own_socket(connection: Connection) -> socket.socket:
+    """Our end of the connection, which the driver library has no public name for; AttributeError once it is closed."""
+    ours = connection._sock  # type: ignore[attr-defined]
+    if ours is None:
+        raise AttributeError("the connection is closed")
+    assert isinstance(ours, socket.socket)
+    return ours
+
+
+def handle(connection: Connection) -> int:
+    """The file descriptor of our end."""
+    return own_socket(connection).fileno()
 
 
 def thread_id(connection: Connection) -> int:

@@ -41,15 +41,18 @@ class MysqlCounters:
             (parts["status"].format(status=view) for view in _STATUS_VIEWS if self._answers(f"SELECT 1 FROM {view}")),
             None,
         )
-        candidates = [parts["userstat"] if self._has_userstat() else parts["table_io"]]
-        candidates += [parts["file_io"], parts["metrics_mariadb"], parts["metrics_mysql"]]
+        rows = "userstat" if self._is_on("userstat") else "table_io"
+        # In a Galera cluster userstat counts what other nodes changed, too.
+        changes = "table_io" if self._is_on("wsrep_on") else rows
+        names = (f"{rows}_visits", f"{changes}_changes", "file_io", "metrics_mariadb", "metrics_mysql")
+        candidates = [parts[name] for name in names]
         found = [parts["clock"], status, *(part for part in candidates if self._answers(part))]
         return "\nUNION ALL\n".join(part for part in found if part)
 
-    def _has_userstat(self) -> bool:
+    def _is_on(self, variable: str) -> bool:
         try:
-            return bool(ask(self._connection, "SELECT @@userstat AS its_on")[0]["its_on"])
-        except pymysql.Error:  # MySQL has no such thing
+            return bool(ask(self._connection, f"SELECT @@{variable} AS its_on")[0]["its_on"])
+        except pymysql.Error:  # MySQL has neither
             return False
 
     def _answers(self, query: str) -> bool:
@@ -109,8 +112,7 @@ def to_delta(change: Values) -> EngineDelta:
     not in it on MariaDB. ``rows_updated_in_place``: a row leaves its page only when the page is split.
     """
     status = {name.removeprefix("status."): value for name, value in change.items() if name.startswith("status.")}
-    by_statistics = any(name.startswith(("visits.", "changes.")) for name in change)
-    updated = _sum(change, "changes.") if by_statistics else None
+    updated = _sum(change, "changes.")
     splits = _first(change, "status.INNODB_BUFFER_POOL_PAGES_SPLIT", "metric.index_page_splits")
     reads = status.get("INNODB_DATA_READS")
     read_us = _times(change.get(f"{_DATA_FILE}.read_ps"), _PICO)
@@ -129,6 +131,8 @@ def to_delta(change: Values) -> EngineDelta:
         rows_updated=updated,
         rows_updated_in_place=updated if splits == 0 else None,
         checkpoints=change.get("metric.log_checkpoints"),
+        # No session has a cache of its own.
+        private_visits=0.0,
         by_object=_by_object(change, status),
         wait_means_us={} if not (read_us and reads) else {"IO:innodb_data_file": read_us / reads},
     )
@@ -143,16 +147,16 @@ def _by_object(change: Values, status: Values) -> dict[str, ObjectIo]:
 
 
 _NO_STATISTICS = "the server counts no rows by table: set userstat = ON (MySQL: performance_schema)"
+_NO_CHANGES = "the server does not count a session's own changes: set userstat = ON (Galera, MySQL: performance_schema)"
+_NO_PAGE_IMAGES = "the log holds changes only: torn pages are mended from the double-write buffer"
 _REASONS = {
     "read_time_us": "the server times file reads with performance_schema = ON only, for users who may read it",
     "log_sync_time_us": "the server does not time syncs of its log",
-    **dict.fromkeys(
-        ("full_page_images", "full_page_image_bytes"),
-        "the log holds changes only: torn pages are mended from the double-write buffer",
-    ),
-    **dict.fromkeys(("private_visits", "shared_visits"), "all blocks go through the cache that sessions share"),
+    "full_page_images": _NO_PAGE_IMAGES,
+    "full_page_image_bytes": _NO_PAGE_IMAGES,
+    "shared_visits": "the server counts visits of the cache for all tables and indexes together",
     "rows_read": _NO_STATISTICS,
-    "rows_updated": _NO_STATISTICS,
+    "rows_updated": _NO_CHANGES,
     "rows_updated_in_place": "blocks were split meanwhile, or the server does not count splits",
     "checkpoints": "the server does not count them for this user (innodb_metrics, log_checkpoints)",
     "maintenance": "cleaning up old row versions and writing pages go on all the time; there is no count",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 
 import pymysql
 
@@ -17,6 +16,7 @@ from openslob.engines.mysql.connection import Connection, ask, cancel, open_conn
 from openslob.engines.mysql.failures import reported
 from openslob.engines.mysql.layout import layout_of
 from openslob.engines.mysql.names import Names
+from openslob.engines.mysql.reach import locate
 from openslob.engines.mysql.tables import Table, fill, tables_of
 from openslob.engines.mysql.target import Place
 from openslob.engines.mysql.verify import checks_of
@@ -64,7 +64,7 @@ class _Store:
         self._place, self._names, self._spec = place, names, spec
         server = ask(connection, statement("load", "server"))[0]
         self.block_size: int = server["block_size"]
-        self._directory = Path(server["directory"])
+        self._directory = locate(connection).data_directory
         if server["packet_bytes"] < _PACKET_BYTES:
             raise SlobError(f"max_allowed_packet is {server['packet_bytes']:,}", f"set it to {_PACKET_BYTES:,} or more")
         self._layout = layout_of(self.block_size)
@@ -76,7 +76,7 @@ class _Store:
         held = ask(connection, statement("load", "held"), {"database": self._names.database})[0]["held_bytes"]
         index = self.blocks_total * self._layout.rows_per_page * _INDEX_ENTRY_BYTES
         needed = self.blocks_total * self.block_size + index + len(self.tables) * _TABLE_BYTES
-        if not self._place.local or not _can_see(self._directory):
+        if self._directory is None:
             return f"{format_bytes(needed)} needed; not checked: the server's disk can't be seen from here"
         require_space(self._directory, max(0, needed - held), "the load")
         return f"{format_bytes(needed)} needed and there"
@@ -109,10 +109,3 @@ class _Store:
     def remove(self) -> None:
         with self.connect() as connection, reported("the data can't be removed"):
             manifest.remove(connection, self._names)
-
-
-def _can_see(directory: Path) -> bool:
-    try:
-        return directory.is_dir()
-    except PermissionError:
-        return False

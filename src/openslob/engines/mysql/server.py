@@ -11,6 +11,7 @@ import psutil
 import pymysql
 from pymysql.constants import ER
 
+from openslob.engines.client import ClientProgram
 from openslob.engines.hosting.account import Account, current_user
 from openslob.engines.hosting.huge_pages import page_bytes
 from openslob.engines.hosting.processes import ServerProcesses, wait
@@ -18,6 +19,7 @@ from openslob.engines.hosting.server import HostedServer
 from openslob.engines.managed import ServerSpec
 from openslob.engines.mysql import server_config as config
 from openslob.engines.mysql.binaries import Installation, find_installation, usable_installation
+from openslob.errors import SlobError
 from openslob.units import MIB
 
 ENGINE = "mariadb"
@@ -58,6 +60,11 @@ def managed(spec: ServerSpec) -> MariaServer:
 def remembered(spec: ServerSpec) -> MariaServer:
     """The server that was made by this specification, whether its programs are still there or not."""
     return MariaServer(spec)
+
+
+def client_program(spec: ServerSpec, url: str) -> ClientProgram:  # noqa: ARG001 - the same for every server
+    """MariaDB comes with none that draws keys (mariadb-slap repeats fixed statements): SlobError."""
+    raise SlobError("MariaDB comes with no program that selects random rows")
 
 
 class MariaServer(HostedServer[Installation]):
@@ -112,6 +119,8 @@ class MariaServer(HostedServer[Installation]):
             "--no-defaults",
             f"--basedir={programs.root}",
             f"--datadir={data}",
+            # In /tmp a server that starts removes what it takes for its own leftovers, others' files among them.
+            f"--tmpdir={data}",
         ]
         self.check_done(account.run([*command, *options, *storage]), "mariadb-install-db")
 

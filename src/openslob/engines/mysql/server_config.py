@@ -87,6 +87,7 @@ def _access(spec: ServerSpec, layout: Layout) -> list[Setting]:
         Setting("datadir", str(layout.data)),
         Setting("pid_file", str(layout.data / PID_FILE)),
         Setting("socket", str(layout.socket)),
+        Setting("tmpdir", str(layout.run), "in /tmp a server that starts removes others' temporary tables"),
         Setting("skip_networking", "ON", "the socket only, nothing on the network"),
         Setting("init_file", str(init_file(layout)), "who may connect"),
         Setting("max_connections", str(spec.max_sessions + _MORE_CONNECTIONS), "sessions, samplers and loaders"),

@@ -6,13 +6,14 @@ import os
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from decimal import Decimal
 from typing import Any
 
 import pymysql
 
 from openslob.engines.base import SessionPlan, SliceOrder, SliceResult
 from openslob.engines.mysql.checks import require_shared
-from openslob.engines.mysql.connection import PACKAGE, Connection, ask, cancel, thread_id
+from openslob.engines.mysql.connection import PACKAGE, Connection, ask, cancel, handle, thread_id
 from openslob.engines.mysql.failures import reported
 from openslob.engines.mysql.latencies import Latencies
 from openslob.engines.mysql.layout import layout_of
@@ -120,7 +121,8 @@ def to_result(row: Mapping[str, Any], latencies: Latencies) -> SliceResult:
         rows_scanned=row["rows_scanned"],
         latency=latencies.service,
         response=latencies.response,
-        due_ns=None if row["due_us"] is None else int(row["due_us"]) * 1000,
+        due_ns=None if row["due_us"] is None else int(row["due_us"] * 1000),
+        conflicts=row["conflicts"],
     )
 
 
@@ -181,7 +183,7 @@ class MysqlSession:
             return self._execute(self._call, order, self._paced)
 
     def _execute(self, call: str, order: SliceOrder, paced: bool) -> SliceResult:
-        due_us = order.due_ns / 1000 if paced and order.due_ns is not None else None
+        due_us = Decimal(order.due_ns) / 1000 if paced and order.due_ns is not None else None
         times = (order.not_before_ns // 1000, order.until_ns // 1000, self._resume_us, due_us)
         latencies, last = Latencies(paced), None
         with self._connection.cursor() as cursor:
@@ -216,7 +218,7 @@ class MysqlSession:
         The thread in the slice uses the connection, so only its socket is shut, which that thread sees as a lost
         connection.
         """
-        with suppress(OSError, AttributeError), socket.socket(fileno=os.dup(self._connection._sock.fileno())) as shared:  # type: ignore[attr-defined]
+        with suppress(OSError, AttributeError), socket.socket(fileno=os.dup(handle(self._connection))) as shared:
             shared.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:

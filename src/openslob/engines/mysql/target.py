@@ -18,7 +18,6 @@ DEFAULT_PORT = 3306
 PASSWORD_VARIABLE = "MYSQL_PWD"
 _OPTION_FILE = Path("~/.my.cnf")
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
-_LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
 def _truth(text: str) -> bool:
@@ -45,7 +44,6 @@ class Place:
 
     shown: str
     database: str
-    local: bool
     arguments: Mapping[str, Any] = field(repr=False)
 
 
@@ -66,7 +64,7 @@ def parse(url: str) -> Place:
         arguments["read_default_file"] = str(_OPTION_FILE.expanduser())
     database = unquote(parts.path.lstrip("/")) or DEFAULT_DATABASE
     shown = f"{socket or f'{host}:{port}'}/{database}"
-    return Place(shown, database, bool(socket) or host in _LOCAL, {k: v for k, v in arguments.items() if v})
+    return Place(shown, database, {k: v for k, v in arguments.items() if v})
 
 
 def _parameter(name: str, text: str) -> tuple[str, object]:

@@ -185,7 +185,8 @@ def to_delta(change: Values, block_size: int, timing: bool = True) -> EngineDelt
         ),
         maintenance=get("tables.maintenance"),
         shared_visits=get("tables.heap_blks_fetched"),
-        private_visits=get("private_tables.heap_blks_fetched"),
+        # Where no session has tables of its own, none of them was visited.
+        private_visits=change.get("private_tables.heap_blks_fetched", 0.0),
         by_object=_by_object(change, io.log, block_size),
         wait_means_us=_wait_means(reads, read_us, syncs, sync_us),
     )
@@ -218,7 +219,6 @@ _REASONS = {
     "read_requests": "the server does not show its block counts",
     "read_bytes": "the server does not show its block counts",
     "read_time_us": "track_io_timing is off",
-    "private_visits": "no session has tables of its own",
     "write_requests": "the server has no pg_stat_io (PostgreSQL 16 or later)",
     "write_bytes": "the server has no pg_stat_io (PostgreSQL 16 or later)",
     "log_bytes": "the server is a standby: it writes no log of its own",

@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 
 from openslob.engines.base import Footprint
-from openslob.engines.hosting.other_end import UnprovedError, holder, is_unix, listener
+from openslob.engines.hosting.other_end import UnprovedError, holder, is_unix, listener, works_in
 
 
 def locate(connection: psycopg.Connection[Any]) -> Footprint:
@@ -19,9 +19,9 @@ def locate(connection: psycopg.Connection[Any]) -> Footprint:
         return Footprint(None, None, str(error))
     try:
         # The postmaster works in its data directory, whatever a role may be told of it.
-        return Footprint(main_pid, Path(f"/proc/{main_pid}/cwd").readlink())
-    except OSError:
-        return Footprint(main_pid, None, "this user may not see where the server's process keeps its data")
+        return Footprint(main_pid, works_in(main_pid))
+    except UnprovedError as error:
+        return Footprint(main_pid, None, str(error))
 
 
 def _postmaster(connection: psycopg.Connection[Any]) -> int:

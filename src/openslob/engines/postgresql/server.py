@@ -16,6 +16,7 @@ from openslob.engines.managed import ServerSpec, ServerStatus
 from openslob.engines.postgresql import server_config as config
 from openslob.engines.postgresql import standby
 from openslob.engines.postgresql.binaries import Installation, find_installation, major, readable_installation
+from openslob.engines.postgresql.pgbench import Pgbench
 from openslob.errors import UsageError
 from openslob.units import MIB
 
@@ -56,6 +57,11 @@ def managed(spec: ServerSpec) -> PostgresServer:
 def remembered(spec: ServerSpec) -> PostgresServer:
     """The server that was made by this specification, whether its programs are still there or not."""
     return PostgresServer(spec)
+
+
+def client_program(spec: ServerSpec, url: str) -> Pgbench:
+    """The pgbench beside the server's programs. SlobError when it is not there."""
+    return Pgbench(find_installation(spec), url)
 
 
 def _servers() -> list[ServerSpec]:

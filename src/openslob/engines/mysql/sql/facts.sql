@@ -3,9 +3,9 @@
 -- Placeholders (quoted by names.py): database.
 
 -- name: identity
--- Result: product version text, block size, cache bytes, place of data and process id.
+-- Result: product version text, block size, cache bytes, limits, and who we are to the server.
 SELECT VERSION() AS version, @@innodb_page_size AS block_size, @@innodb_buffer_pool_size AS cache_bytes,
-       @@datadir AS data_directory, @@pid_file AS pid_file, @@max_connections AS max_connections,
+       @@max_connections AS max_connections,
        @@max_user_connections AS max_user_connections, @@read_only AS read_only, CURRENT_USER() AS user
 
 -- name: settings
@@ -30,14 +30,29 @@ SHOW GLOBAL STATUS WHERE Variable_name = 'Threads_connected'
 -- Result: Variable_name, Value, of a Galera cluster's instance: which cluster, and its last transaction committed here.
 SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_cluster_state_uuid', 'wsrep_last_committed')
 
--- name: tls
--- Result: Variable_name, Value: the cipher of this connection, empty if it is not encrypted.
-SHOW SESSION STATUS WHERE Variable_name = 'Ssl_cipher'
+-- name: own_number
+-- Result: number of this connection. A proxy that knows the bare question answers it itself.
+SELECT CONNECTION_ID() AS number, @@version AS told_by
 
 -- name: privileges
 -- Result: privileges that this user has on everything.
 SELECT privilege_type AS privilege FROM information_schema.user_privileges
 WHERE REPLACE(grantee, '''', '') = CURRENT_USER()
+
+-- name: rights
+-- Result: privilege, on everything or on our database, of all grants that are to be seen: those of the user's roles
+-- are shown as theirs.
+SELECT privilege_type AS privilege FROM information_schema.user_privileges
+UNION SELECT privilege_type FROM information_schema.schema_privileges WHERE %(database)s LIKE table_schema
+
+-- name: reads_statistics
+SELECT stat_value FROM mysql.innodb_index_stats LIMIT 0
+
+-- name: reads_performance_schema
+SELECT count_read FROM performance_schema.file_summary_by_event_name LIMIT 0
+
+-- name: reads_metrics
+SELECT count FROM information_schema.innodb_metrics LIMIT 0
 
 -- name: clock_is_now
 -- Result: moved, 0 on a server that was started with --sysdate-is-now.

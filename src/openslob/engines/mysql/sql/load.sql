@@ -14,8 +14,8 @@ SET @value = REPEAT('X', %(value_bytes)s), @pad = NULLIF(REPEAT('X', %(pad_bytes
 ANALYZE TABLE {table}
 
 -- name: server
--- Result: block_size; log_bytes, what the log of a load may come to at most beside what is there now; directory.
-SELECT @@innodb_page_size AS block_size, @@datadir AS directory, @@max_allowed_packet AS packet_bytes
+-- Result: block_size; packet_bytes, the longest statement that the server takes.
+SELECT @@innodb_page_size AS block_size, @@max_allowed_packet AS packet_bytes
 
 -- name: held
 -- Result: bytes that our tables and their indexes take now.

@@ -14,6 +14,7 @@ CREATE TABLE {manifest} (
     made_database BOOLEAN NOT NULL,        -- by this load: only then is it dropped with the data
     started_at    DATETIME NOT NULL,
     verified_at   DATETIME,
+    verified_on   VARCHAR(512),            -- server whose blocks these are; copies may have others
     blocks        LONGTEXT                 -- JSON: table name to blocks, when it was verified
 ) ENGINE = InnoDB
 
@@ -24,13 +25,15 @@ VALUES (%(fingerprint)s, %(schemas)s, %(scale_blocks)s, %(scan_blocks)s, %(obfus
         %(tool_version)s, %(made_database)s, UTC_TIMESTAMP())
 
 -- name: verified
-UPDATE {manifest} SET verified_at = UTC_TIMESTAMP(), blocks = %(blocks)s
+UPDATE {manifest} SET verified_at = UTC_TIMESTAMP(), blocks = %(blocks)s,
+                      verified_on = CONCAT_WS(' ', @@hostname, @@port, @@datadir)
 
 -- name: read
--- Result: the specification; verified; loaded_at, UTC; blocks when verified; made_database.
+-- Result: the specification; verified; loaded_at, UTC; blocks when verified; made_database; copied, whether another
+-- server's blocks were verified.
 SELECT schema_count, scale_blocks, scan_blocks, obfuscate, verified_at IS NOT NULL AS verified,
        CONCAT(REPLACE(COALESCE(verified_at, started_at), ' ', 'T'), 'Z') AS loaded_at, COALESCE(blocks, '{{}}') AS blocks,
-       made_database
+       made_database, verified_on <> CONCAT_WS(' ', @@hostname, @@port, @@datadir) AS copied
 FROM {manifest}
 
 -- name: leaf_pages

@@ -17,13 +17,17 @@
 --           * The index condition stops the SELECT at the last key of the range. An UPDATE gets no such condition and
 --             would visit one row too many, but for its LIMIT.
 --           * SYSDATE is the time now; NOW would be that of the call.
+--           * 1213 is a transaction rolled back in favour of another: by a deadlock, or in a Galera cluster because
+--             another node changed the same rows first, which shows at the UPDATE or at the COMMIT. The update is run
+--             again until it is done. Any other error ends the slice. The handler is there for updates only: a SELECT
+--             that is refused was not run again.
 CREATE PROCEDURE {procedure}(
     first_op         BIGINT,       -- number of the first operation of this slice
     max_ops          BIGINT,       -- end after so many operations
     not_before_us    BIGINT,       -- do not begin earlier
     until_us         BIGINT,       -- begin no operation later
     resume_us        BIGINT,       -- end of a sleep that the slice before cut short
-    due_us           DOUBLE,       -- when the first operation is due, if paced
+    due_us           DECIMAL(22, 6),   -- when the first operation is due, if paced; a DOUBLE is exact to 0.25 µs only
     scale            BIGINT,       -- keys are 1 to scale
     work_unit        BIGINT,       -- rows a SELECT visits
     update_work_unit BIGINT,       -- rows an UPDATE changes
@@ -67,7 +71,7 @@ slice: BEGIN
     DECLARE span BIGINT DEFAULT scale;
     DECLARE hot BOOLEAN DEFAULT FALSE;
     DECLARE kind, first_key, last_key, found_rows, us BIGINT;
-    DECLARE rows_read, rows_updated, rows_scanned BIGINT DEFAULT 0;
+    DECLARE rows_read, rows_updated, rows_scanned, conflicts BIGINT DEFAULT 0;
     DECLARE fresh VARCHAR(2560) CHARACTER SET ascii;
     DECLARE recent VARCHAR(4000) CHARACTER SET ascii DEFAULT '';
     DECLARE latencies MEDIUMTEXT CHARACTER SET ascii DEFAULT '';
@@ -120,16 +124,23 @@ slice: BEGIN
                 SET fresh = REPEAT(RPAD(CONCAT(op, tag), value_bytes, 'x'), written_columns);
             END IF;
             SET t0 = TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));
-            START TRANSACTION;
-            IF hot THEN
-                UPDATE {hot_cf1} FORCE INDEX (custid) SET {assignments}
-                 WHERE custid BETWEEN first_key AND last_key LIMIT update_work_unit;
-            ELSE
-                UPDATE {cf1} FORCE INDEX (custid) SET {assignments}
-                 WHERE custid BETWEEN first_key AND last_key LIMIT update_work_unit;
-            END IF;
-            SET found_rows = ROW_COUNT();
-            COMMIT;
+            attempts: LOOP
+                BEGIN
+                    DECLARE EXIT HANDLER FOR 1213 SET conflicts = conflicts + 1;
+                    START TRANSACTION;
+                    IF hot THEN
+                        UPDATE {hot_cf1} FORCE INDEX (custid) SET {assignments}
+                         WHERE custid BETWEEN first_key AND last_key LIMIT update_work_unit;
+                    ELSE
+                        UPDATE {cf1} FORCE INDEX (custid) SET {assignments}
+                         WHERE custid BETWEEN first_key AND last_key LIMIT update_work_unit;
+                    END IF;
+                    SET found_rows = ROW_COUNT();
+                    COMMIT;
+                    LEAVE attempts;
+                END;
+                ROLLBACK;
+            END LOOP;
             SET now_us = TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));
             SET rows_updated = rows_updated + found_rows;
         ELSE
@@ -166,7 +177,7 @@ slice: BEGIN
         SET us = GREATEST(now_us - t0, 0);
         IF interval_us > 0 THEN
             SET recent = CONCAT(recent, 4 * us + kind, ',', GREATEST(now_us - FLOOR(due_us), us), ',');
-            SET due_us = due_us + interval_us * IF(poisson, -LN(1 - RAND()), 1);
+            SET due_us = due_us + CAST(interval_us * IF(poisson, -LN(1 - RAND()), 1) AS DECIMAL(22, 6));
         ELSE
             SET recent = CONCAT(recent, 4 * us + kind, ',');
         END IF;
@@ -197,6 +208,6 @@ slice: BEGIN
         END IF;
     END WHILE;
     SELECT CONCAT(latencies, recent) AS latencies;
-    SELECT began_us, now_us AS ended_us, op - first_op AS ops, rows_read, rows_updated, rows_scanned, resume_us,
-           FLOOR(due_us) AS due_us;
+    SELECT began_us, now_us AS ended_us, op - first_op AS ops, rows_read, rows_updated, rows_scanned, conflicts,
+           resume_us, due_us;
 END slice

@@ -1,0 +1,211 @@
+"""The realism table: what storage gives alone beside what databases get out of it, per second and per CPU.
+
+Reads that nobody looks at cost less CPU than reads of a database, which keeps a cache and touches the data: so the
+order expected per CPU is mindless ≥ local path ≥ shared cache ≥ shared cache with updates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from statistics import median
+
+from openslob.analyze.verdicts.outcome import count, fails, holds, unknown
+from openslob.record.model import Verdict
+from openslob.record.storage import StorageRecord, StorageStep
+from openslob.units import MICROS
+
+TABLE = "contenders"
+
+
+class Kind(StrEnum):
+    """What a contender does with the blocks it reads; the first four in the order expected per CPU."""
+
+    RAW = "raw"
+    LOCAL = "local"
+    SHARED = "shared"
+    UPDATES = "updates"
+    CLIENT = "client"
+
+
+ORDER = (Kind.RAW, Kind.LOCAL, Kind.SHARED, Kind.UPDATES)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Median of the rounds with the lowest and the highest of them; all None when no round gave the figure."""
+
+    median: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """Of the rounds' values."""
+        return cls(median(values), min(values), max(values)) if values else cls()
+
+
+@dataclass(frozen=True)
+class Row:
+    """One contender over all rounds. Latencies are µs, of what ``timed`` names; ``why`` it has no figures, if so.
+
+    ``iops`` are reads per second, ``cpus`` the CPUs that fio's processes or the server's were busy with them,
+    ``iops_per_cpu`` the reads for a second of that CPU. ``ceiling_pct`` is the share of the best raw median.
+    """
+
+    name: str
+    kind: Kind
+    engine: str
+    does: str
+    timed: str
+    rounds: int
+    iops: Spread
+    iops_per_cpu: Spread
+    cpus: float | None
+    host_pct: float | None
+    mean_us: float | None
+    p50_us: float | None
+    p99_us: float | None
+    ceiling_pct: float | None
+    why: str
+
+    @property
+    def lacks_order(self) -> bool:
+        """It belongs into the order and was measured, but its reads per CPU are unknown."""
+        return self.kind in ORDER and self.rounds > 0 and self.iops_per_cpu.median is None
+
+
+def rows(record: StorageRecord) -> tuple[Row, ...]:
+    """The table of a comparison, its contenders in the order of the record."""
+    listed = record.tables.get(TABLE, ())
+    taken = {each["name"]: [step for step in record.steps if step.name == each["name"]] for each in listed}
+    raw = [_spread(taken[each["name"]], _iops).median for each in listed if each["kind"] == Kind.RAW]
+    ceiling = max((rate for rate in raw if rate), default=None)
+    host = (record.environment.get("cpu") or {}).get("online")
+    return tuple(
+        _row(taken[each["name"]], ceiling, host, **{name: str(text) for name, text in each.items()}) for each in listed
+    )
+
+
+def _row(
+    steps: Sequence[StorageStep], ceiling: float | None, host: int | None, *, name: str, kind: str, engine: str,
+    does: str, timed: str, why: str,
+) -> Row:  # fmt: skip
+    iops, busy = _spread(steps, _iops), _middle(steps, "host_cpus_busy")
+    return Row(
+        name=name,
+        kind=Kind(kind),
+        engine=engine,
+        does=does,
+        timed=timed,
+        rounds=len(steps),
+        iops=iops,
+        iops_per_cpu=_spread(steps, _iops_per_cpu),
+        cpus=_spread(steps, _cpus).median,
+        host_pct=100 * busy / host if busy is not None and host else None,
+        mean_us=_middle(steps, "mean_us"),
+        p50_us=_middle(steps, "p50_us"),
+        p99_us=_middle(steps, "p99_us"),
+        ceiling_pct=100 * iops.median / ceiling if iops.median is not None and ceiling else None,
+        why=why or _why_unknown(steps),
+    )
+
+
+def _why_unknown(steps: Sequence[StorageStep]) -> str:
+    """Why the rate, or its cost in CPU, is known of no round; empty if it is."""
+    for name in ("iops", "cpu_us_per_io"):
+        if _middle(steps, name) is None:
+            reasons = [step.figures[name].why for step in steps if name in step.figures]
+            return next((why for why in reasons if why), "not measured")
+    return ""
+
+
+def _iops(step: StorageStep) -> float | None:
+    return step.value("iops")
+
+
+def _iops_per_cpu(step: StorageStep) -> float | None:
+    cost = step.value("cpu_us_per_io")
+    return MICROS / cost if cost else None
+
+
+def _cpus(step: StorageStep) -> float | None:
+    rate, cost = step.value("iops"), step.value("cpu_us_per_io")
+    return None if rate is None or cost is None else rate * cost / MICROS
+
+
+def _spread(steps: Sequence[StorageStep], figure: Callable[[StorageStep], float | None]) -> Spread:
+    return Spread.of([value for step in steps if (value := figure(step)) is not None])
+
+
+def _middle(steps: Sequence[StorageStep], figure: str) -> float | None:
+    return _spread(steps, lambda step: step.value(figure)).median
+
+
+def best_raw(table: Sequence[Row], figure: Callable[[Row], Spread]) -> Row | None:
+    """The raw contender with the highest median of a figure."""
+    known = [row for row in table if row.kind is Kind.RAW and figure(row).median is not None]
+    return max(known, key=lambda row: figure(row).median or 0.0, default=None)
+
+
+def verdicts(table: Sequence[Row]) -> tuple[Verdict, ...]:
+    """For each engine in the table, whether the order expected per CPU holds: ``order_<engine>``."""
+    engines = dict.fromkeys(row.engine for row in table if row.engine)
+    return tuple(order_verdict(table, engine) for engine in engines)
+
+
+def order_verdict(table: Sequence[Row], engine: str) -> Verdict:
+    """Whether no contender gets more reads out of a CPU than one that does less with them.
+
+    A pair the wrong way round breaks the order when the ranges of its rounds lie apart; else it can't be told.
+    """
+    name = f"order_{engine}"
+    chain = _chain(table, engine)
+    if len(chain) < 2 or not any(row.kind is Kind.RAW for row in chain):
+        return unknown(name, "Can't be told: too little was measured for an order of reads per CPU.")
+    lacking = [f"{row.name}: {row.why}" for row in table if row.engine == engine and row.lacks_order]
+    if lacking:
+        return unknown(name, f"Can't be told: reads per CPU of some are unknown ({'; '.join(lacking)}).")
+    figures = {row.kind.value: row.iops_per_cpu.median for row in chain}
+    told = ", ".join(f"{row.name} {_told(row)}" for row in chain)
+    wrong = [(more, less) for more, less in pairwise(chain) if _median(more) < _median(less)]
+    broken = [pair for pair in wrong if _high(pair[0]) < _low(pair[1])]
+    if broken:
+        return fails(name, f"Reads per CPU second break the order: {_pairs(broken)}. All: {told}.", **figures)
+    if wrong:
+        why = f"Can't be told: {_pairs(wrong)}, but the ranges of the rounds overlap. All: {told}."
+        return unknown(name, why, **figures)
+    return holds(name, f"Reads per CPU second fall with what is done with them: {told}.", **figures)
+
+
+def _chain(table: Sequence[Row], engine: str) -> list[Row]:
+    """The contenders whose order is judged, those that are expected to be ahead first."""
+    raw = best_raw(table, lambda row: row.iops_per_cpu)
+    own = [row for kind in ORDER for row in table if row.engine == engine and row.kind is kind]
+    known = [row for row in own if row.iops_per_cpu.median is not None]
+    return [raw, *known] if raw else known
+
+
+def _median(row: Row) -> float:
+    return row.iops_per_cpu.median or 0.0
+
+
+def _low(row: Row) -> float:
+    return row.iops_per_cpu.low or 0.0
+
+
+def _high(row: Row) -> float:
+    return row.iops_per_cpu.high or 0.0
+
+
+def _told(row: Row) -> str:
+    between = f" ({count(_low(row))} to {count(_high(row))})" if row.rounds > 1 else ""
+    return count(_median(row)) + between
+
+
+def _pairs(found: Sequence[tuple[Row, Row]]) -> str:
+    return "; ".join(
+        f"{less.name} ({count(_median(less))}) is ahead of {more.name} ({count(_median(more))})" for more, less in found
+    )

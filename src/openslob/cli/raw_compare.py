@@ -1,0 +1,103 @@
+"""`slob raw compare`: storage alone beside databases on it, the realism table."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from openslob.cli.live import LiveLine, stoppable
+from openslob.cli.raw_options import BLOCK, CPUS, ENGINE, JSON, NAME, REQUIRE, RESULTS, cpu_list, show, size
+from openslob.engines import registry
+from openslob.errors import UsageError
+from openslob.rawio.fio import Fio
+from openslob.rawio.job import IoEngine
+from openslob.realism.compare import Request, View
+from openslob.realism.compare import compare as measure
+from openslob.realism.plan import Plan
+from openslob.realism.servers import available
+from openslob.report.text import render
+
+DEPTH = Annotated[
+    int, typer.Option("--depth", "--sessions", min=1, max=256, help="Reads in flight, processes and sessions alike.")
+]
+RUN_TIME = Annotated[float, typer.Option(min=1, metavar="S", help="Of each measurement, after a ramp of a quarter.")]
+ROUNDS = Annotated[int, typer.Option(min=1, help="How often all are measured, in an order drawn anew.")]
+SCALE = Annotated[int, typer.Option(parser=size, metavar="SIZE", help="Of the test file, and of each server's data.")]
+ENGINES = Annotated[
+    str | None,
+    typer.Option(metavar="NAME,…", help=f"Databases: of {', '.join(registry.managed_engines())} (default: all here)."),
+]
+UPDATES = Annotated[int, typer.Option("--update-pct", min=1, max=100, help="Updates of the contender that has some.")]
+UNIT = Annotated[int, typer.Option(min=1, help="Blocks that one SELECT visits; 1 times single reads.")]
+PLACE = Annotated[
+    Path | None, typer.Option(help="A directory on the storage in question (default: where servers lie).")
+]
+
+
+def compare(
+    depth: DEPTH = 8,
+    block_size: BLOCK = "8k",  # type: ignore[assignment]
+    run_time: RUN_TIME = 10.0,
+    rounds: ROUNDS = 3,
+    scale: SCALE = "2G",  # type: ignore[assignment]
+    engines: ENGINES = None,
+    update_pct: UPDATES = 20,
+    work_unit: UNIT = 64,
+    cpus: CPUS = None,
+    io_engine: ENGINE = IoEngine.IO_URING,
+    data_dir: PLACE = None,
+    name: NAME = "compare",
+    results: RESULTS = Path("results"),
+    require: REQUIRE = None,
+    json: JSON = False,
+) -> None:
+    """Measure in turn, on one file system: storage read by fio, and by databases that look at what they read.
+
+    Servers are made for it and destroyed. Example: slob raw compare --cpus 0 --data-dir /data
+    """
+    if io_engine is IoEngine.PSYNC:
+        raise UsageError("--io-engine psync is compared anyway", "give io_uring or libaio")
+    plan = Plan(
+        io_engine, (), len(cpu_list(cpus)), block_size, depth, run_time, rounds, scale, update_pct, work_unit, cpus
+    )  # fmt: skip
+    live = _Live(LiveLine())
+    with stoppable() as interrupt:
+        fio = Fio.find(interrupt.stop)
+        request = _request(plan, engines, data_dir, name, results)
+        try:
+            record, folder = measure(fio, request, interrupt, View(live.tell, live.line, render))
+        finally:
+            live.line.clear()
+    show(record, folder, require, json)
+
+
+@dataclass(frozen=True)
+class _Live:
+    """The live line of runs, and lines above it."""
+
+    line: LiveLine
+
+    def tell(self, text: str) -> None:
+        """One line of progress."""
+        self.line.clear()
+        print(f"slob: {text}", file=sys.stderr, flush=True)
+
+
+def _request(plan: Plan, engines: str | None, place: Path | None, name: str, results: Path) -> Request:
+    """The request with the engines that are there. UsageError for engines that are not known."""
+    asked = [each.strip() for each in engines.split(",")] if engines else None
+    place = place.absolute() if place else None
+    there, missing = available(plan, asked, place)
+    directory = place or registry.servers_place()
+    if place is None:
+        directory.mkdir(parents=True, exist_ok=True)
+    return Request(replace(plan, engines=there), name, results, directory, place, missing)
+
+
+def register(group: typer.Typer) -> None:
+    """Add the command to the group of raw measurements."""
+    group.command()(compare)

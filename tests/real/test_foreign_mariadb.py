@@ -1,0 +1,186 @@
+"""MariaDB servers that are not ours: an ordinary user, TLS, tunnels and proxies; by TCP, with passwords."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import tempfile
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from foreign import PASSWORD, make_certificates
+from foreign_mariadb import ForeignMariaDb
+from running import counted, ignore, slob, verdicts_of
+
+from conftest import need_mariadb
+from openslob.engines.registry import engine_for
+from openslob.errors import SlobError
+from openslob.run.preflight import preflight
+from openslob.workload import Workload
+
+SMALL = {"schemas": 1, "scale": "1000", "scan_table_sz": "10"}
+pytestmark = pytest.mark.server
+
+
+@pytest.fixture(scope="module")
+def secure(slob_home):
+    """A server that takes TLS only, on which the user app owns the database bench; and the CA's certificate."""
+    need_mariadb()
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl to make certificates")
+    place = Path(tempfile.mkdtemp(prefix="slob-ca-"))
+    server = ForeignMariaDb(tls=place)
+    try:
+        ca = make_certificates(place, "IP:127.0.0.1")
+        server.start()
+        server.add_user("app", "bench")
+        yield server, ca
+    finally:
+        server.stop()
+        shutil.rmtree(place)
+
+
+def verified(secure, user="app", database="bench", **place):
+    """Its URL, with a demand that its certificate is right."""
+    server, ca = secure
+    return server.url(user, database, ssl_ca=str(ca), ssl_verify_cert="yes", ssl_verify_identity="yes", **place)
+
+
+def small(**parameters):
+    return Workload(**{**SMALL, "sessions": 2, "work_unit": 8, "run_time": 2, "warmup": 0, **parameters})
+
+
+def names_of(found):
+    return {finding.name: finding for finding in found}
+
+
+def test_an_ordinary_user_is_measured_through_tls(secure, tmp_path):
+    engine = engine_for(verified(secure))
+    with engine.exclusive("load"):
+        engine.load(small().data(engine.facts().block_size), 1, ignore, lambda: False)
+    record = counted(engine, tmp_path, **SMALL, sessions=2, work_unit=8, run_time=2, update_pct=20).record
+    assert record.errors == ()
+    assert record.engine["connection"]["transport"].startswith("TLSv1.3, TLS_")
+    assert PASSWORD not in record.model_dump_json()
+    assert record.environment["local"] is True
+    # userstat is off here, and this user may not read performance_schema.
+    assert "userstat" in verdicts_of(record)["counts_agree"].why
+    assert any("GRANT SUPER ON *.* TO 'app'@'127.0.0.1'" in note for note in record.notes)
+    assert "may not set" in record.engine["settled"][-1]
+    removed = engine.drop()
+    assert "bench.manifest" in removed
+    assert "bench" not in removed  # it was there before
+
+
+def test_a_certificate_of_another_name_or_no_tls_is_refused(secure):
+    server, _ = secure
+    for url in (verified(secure, host="localhost"), server.url("app", "bench", ssl_disabled="yes")):
+        with pytest.raises(SlobError, match="can't connect"):
+            engine_for(url).facts()
+
+
+def test_what_a_user_lacks_is_told_with_the_statement_that_gives_it(secure):
+    server, _ = secure
+    server.add_user("lacking", "closed", rights="SELECT, CREATE")
+    server.ask("ALTER USER lacking@'127.0.0.1' WITH MAX_USER_CONNECTIONS 4")
+    engine = engine_for(verified(secure, "lacking", "closed"))
+    before = preflight(engine, small()).findings
+    named = names_of(before)
+    assert named["rights"].blocking
+    assert "SELECT" not in named["rights"].remedy
+    assert "CREATE ROUTINE" in named["rights"].remedy
+    assert {"connections", "checkpoint", "monitor"} <= set(named)
+    for one in before:
+        if one.remedy.startswith(("GRANT", "ALTER")):
+            server.ask(one.remedy)
+    after = preflight(engine, small())
+    assert not {"rights", "connections", "checkpoint", "monitor"} & set(names_of(after.findings))
+    assert not after.blocked
+    with engine.exclusive("load"):
+        engine.load(small().data(engine.facts().block_size), 1, ignore, lambda: False)
+    assert engine.data_state().verified
+
+
+def test_the_host_is_proved_by_tcp_and_by_socket(secure):
+    server, _ = secure
+    by_socket = f"mariadb://app:{PASSWORD}@localhost/bench?unix_socket={server.socket}"
+    server.ask(f"CREATE USER app@localhost IDENTIFIED BY '{PASSWORD}'")
+    assert engine_for(f"{by_socket}&ssl_disabled=yes").facts().connection == {"transport": "unix socket"}
+    assert engine_for(by_socket).facts().connection["transport"].startswith("unix socket, TLSv1.3, ")
+    for url in (verified(secure), by_socket):
+        footprint = engine_for(url).footprint()
+        assert (footprint.main_pid, footprint.data_directory) == (server.pid, server.data.resolve())
+
+
+@contextmanager
+def between(port, change):
+    """A TCP port that leads to another; ``change`` is applied to the first thing that the server says."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    ends = []
+
+    def pump(source, sink, change=None):
+        try:
+            while data := source.recv(65536):
+                sink.sendall(change(data) if change else data)
+                change = None
+        except OSError:
+            return
+        finally:
+            sink.close()
+
+    def serve():
+        while True:
+            try:
+                near, _ = listener.accept()
+            except OSError:
+                return
+            far = socket.create_connection(("127.0.0.1", port))
+            ends.extend((near, far))
+            for way in ((near, far), (far, near, change)):
+                threading.Thread(target=pump, args=way, daemon=True).start()
+
+    threading.Thread(target=serve, daemon=True).start()
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        for end in ends:
+            end.close()
+
+
+def with_a_number_of_its_own(greeting):
+    """The server's greeting with another connection number, as a proxy gives: it follows the version's text."""
+    place = greeting.index(b"\0", 5) + 1
+    return (
+        greeting[:place]
+        + (int.from_bytes(greeting[place : place + 4], "little") + 7).to_bytes(4, "little")
+        + (greeting[place + 4 :])
+    )
+
+
+def test_a_tunnel_proves_nothing_and_a_proxy_is_refused(secure):
+    server, _ = secure
+    with between(server.port, None) as port:
+        engine = engine_for(verified(secure, port=port))
+        footprint = engine.footprint()
+        assert (footprint.main_pid, footprint.data_directory) == (None, None)
+        assert "a proxy or a tunnel" in footprint.why_unknown
+        assert "pooler" not in names_of(engine.findings(small()))
+    with between(server.port, with_a_number_of_its_own) as port:
+        engine = engine_for(verified(secure, port=port))
+        assert engine.facts().connection["pooler"] == "a proxy"
+        assert names_of(engine.findings(small()))["pooler"].blocking
+        with pytest.raises(SlobError, match="is a proxy"), engine.exclusive("test"):
+            pass
+
+
+def test_the_answer_of_the_command(secure):
+    done = slob("check", "--target", verified(secure), "--scale", "64M", "--schemas", "1", "--mode", "lio")
+    assert done.returncode == 0, done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert done.stdout.count("page cache") <= 1
+    for told in ("TLSv1.3", "GRANT SUPER ON *.* TO 'app'@'127.0.0.1'", "WILL NOT BE KNOWN"):
+        assert told in done.stdout

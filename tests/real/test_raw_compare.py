@@ -1,0 +1,92 @@
+"""The realism table for real, tiny: every contender measured, and nothing of it left however it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from openslob.analyze.realism import Kind, rows
+from openslob.engines import registry
+from openslob.rawio import place
+from openslob.record import storage, store
+from openslob.record.model import Status
+
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed"),
+]
+SLOB = [sys.executable, "-c", "from openslob.cli import main; main()"]
+TINY = ["--scale", "64M", "--run-time", "1", "--rounds", "1", "--engines", "postgresql"]
+
+
+@pytest.fixture
+def command(tmp_path, slob_home):
+    if place.file_system_of(slob_home) in ("tmpfs", "ramfs"):
+        pytest.skip(f"{slob_home} lies in memory")
+    engine = ["--io-engine", "libaio"] if place.try_io_uring() else []
+    return [*SLOB, "raw", "compare", *TINY, *engine, "--results", str(tmp_path)]
+
+
+def nothing_is_left(slob_home):
+    """No server of a comparison, no file of one in the servers' home, no program of one."""
+    assert not [name for name in registry.known() if name.startswith("raw-compare")]
+    assert not [path for path in slob_home.iterdir() if path.is_file()]
+    left = [each.info["name"] for each in psutil.process_iter(["name", "cmdline"]) if _ours(each.info, slob_home)]
+    assert left == []
+    return True
+
+
+def _ours(info, slob_home):
+    line = " ".join(info["cmdline"] or ())
+    return f"{slob_home}/servers/raw-compare" in line
+
+
+def test_every_contender_is_measured_and_nothing_stays(command, tmp_path, slob_home):
+    done = subprocess.run([*command, "--cpus", "0", "--json"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    record = storage.find(tmp_path)[0].record
+    assert record.model_dump(mode="json") == json.loads(done.stdout)
+    assert (record.kind, record.tool, record.status) == ("raw", "compare", Status.COMPLETE)
+    found = rows(record)
+    assert [row.kind for row in found] == [
+        Kind.RAW, Kind.RAW, Kind.RAW, Kind.LOCAL, Kind.SHARED, Kind.UPDATES, Kind.CLIENT
+    ]  # fmt: skip
+    assert {row.rounds for row in found} == {1}
+    # A host too busy to read its counters in time gives no rate, and says why.
+    assert all((row.iops.median or 0) > 0 or row.why for row in found)
+    assert all(row.p99_us > 0 for row in found)
+    assert [verdict.name for verdict in record.verdicts] == ["order_postgresql"]
+    assert nothing_is_left(slob_home)
+    _runs_are_there(record, storage.find(tmp_path)[0].path)
+
+
+def _runs_are_there(record, folder):
+    paths = {"local": "local", "updates": "shared", "shared": "shared"}
+    assert len(record.tables["runs"]) == len(paths)
+    for listed in record.tables["runs"]:
+        run = store.load(folder / listed["run"])
+        assert run.spec["block_path"] == paths[run.name.rpartition("-")[2]]
+        assert run.spec["sessions"] == 8
+
+
+@pytest.mark.parametrize("moment", ["postgresql: loading", "slob: 1.", "window"])
+def test_interrupted_it_says_so_and_leaves_nothing(command, tmp_path, slob_home, moment):
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        for line in process.stderr:
+            if moment in line:
+                break
+        # As a terminal does: the whole group hears of it.
+        os.killpg(process.pid, signal.SIGINT)
+        said = process.stderr.read()
+        assert process.wait(60) == 1
+    assert "its record says interrupted" in said
+    record = storage.find(tmp_path)[0].record
+    assert (record.status, record.summary) == (Status.INTERRUPTED, {})
+    assert nothing_is_left(slob_home)
