@@ -32,8 +32,8 @@ SUBJECTS = {
     "postgresql-15": ("on_postgresql", "15"),
     "mariadb-10.11": ("on_mariadb", "10.11"),
 }
-# The work loop of PostgreSQL is the same text in every version: the newest and the oldest show that all run it alike.
-WORK_LOOPS = tuple(name for name in SUBJECTS if name != "postgresql-16")
+# PostgreSQL's work loop is the same text in every version: two that come with us show it, a third would tell no more.
+WORK_LOOPS = tuple(name for name in SUBJECTS if name != "postgresql-15")
 
 
 @dataclass(frozen=True)

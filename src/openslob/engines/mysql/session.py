@@ -197,7 +197,7 @@ class MysqlSession:
                 if not cursor.nextset():
                     break
         if last is None:
-            raise SlobError("the work loop returned nothing", "run `slob load` again")
+            raise SlobError("the work loop returned nothing", "run `slob run` again")
         self._resume_us = last["resume_us"]
         return to_result(last, latencies)
 
