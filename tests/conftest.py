@@ -14,9 +14,8 @@ import pytest
 
 from openslob.engines import registry
 from openslob.engines.managed import ManagedServer
-from openslob.engines.mysql.binaries import find_installation
-from openslob.errors import SlobError
 from openslob.units import MIB
+from programs import need_mariadb
 
 MakeServer = Callable[..., ManagedServer]
 
@@ -69,14 +68,6 @@ def make_server(slob_home: Path) -> MakeServer:
         return server
 
     return make
-
-
-def need_mariadb() -> None:
-    """Skip the test where no MariaDB server is installed."""
-    try:
-        find_installation(None)
-    except SlobError as missing:
-        pytest.skip(str(missing))
 
 
 @pytest.fixture(scope="session")

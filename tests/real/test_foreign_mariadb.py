@@ -14,11 +14,11 @@ from foreign import PASSWORD, make_certificates
 from foreign_mariadb import ForeignMariaDb
 from running import counted, ignore, slob, verdicts_of
 
-from conftest import need_mariadb
 from openslob.engines.registry import engine_for
 from openslob.errors import SlobError
 from openslob.run.preflight import preflight
 from openslob.workload import Workload
+from programs import need_mariadb
 
 SMALL = {"schemas": 1, "scale": "1000", "scan_table_sz": "10"}
 pytestmark = pytest.mark.server

@@ -94,6 +94,10 @@ class Worker(Thread):
             self._serve(self._session)
         except SlobError as error:
             self._report(Lost(self.number, str(error)))
+        except BaseException as error:
+            # A defect: the run must not wait for a thread that is no more, and the cause must be seen.
+            self._report(Lost(self.number, f"session {self.number} was lost: {error!r}"))
+            raise
         finally:
             if self._session is not None:
                 self._session.close()

@@ -10,11 +10,12 @@ from decimal import Decimal
 from typing import Any
 
 import pymysql
+from pymysql.constants import ER
 
 from openslob.engines.base import SessionPlan, SliceOrder, SliceResult
 from openslob.engines.mysql.checks import require_shared
 from openslob.engines.mysql.connection import PACKAGE, Connection, ask, cancel, handle, thread_id
-from openslob.engines.mysql.failures import reported
+from openslob.engines.mysql.failures import code_of, reported
 from openslob.engines.mysql.latencies import Latencies
 from openslob.engines.mysql.layout import layout_of
 from openslob.engines.mysql.names import Names
@@ -156,10 +157,18 @@ class MysqlSession:
             statements = read_statements(PACKAGE, "session")
             for name in ("clock", "isolation", "plan", "mode", "patience"):
                 ask(self._connection, statements[name])
+            self._run_calls_once()
             for shares in self._kinds_used():
                 self._execute(self._compose_call(shares), SliceOrder(_BEFORE_ALL, 0, _NEVER_NS, 1), paced=False)
             self._resume_us = 0
             ask(self._connection, statements["seed"], seeds(self._plan.workload.seed, self._plan.number))
+
+    def _run_calls_once(self) -> None:
+        try:
+            ask(self._connection, read_statements(PACKAGE, "session")["once"])
+        except pymysql.Error as error:
+            if code_of(error) != ER.UNKNOWN_SYSTEM_VARIABLE:
+                raise
 
     def _kinds_used(self) -> list[dict[str, object]]:
         load = self._plan.workload

@@ -21,6 +21,11 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'
 -- The server gives up a connection that is silent for so long, in s; sessions wait for their turn.
 SET SESSION wait_timeout = 86400, SESSION net_write_timeout = 3600, SESSION innodb_lock_wait_timeout = 50
 
+-- name: once
+-- For Galera a CALL is a statement to be run again as a whole when a transaction in it is refused, with results half sent
+-- (the client gets a malformed packet) and work done twice. MySQL has no such variable.
+SET SESSION wsrep_retry_autocommit = 0
+
 -- name: seed
 -- The random generator of the session (RAND) has two numbers of 30 bits as its state.
 SET SESSION rand_seed1 = %(first)s, SESSION rand_seed2 = %(second)s

@@ -20,7 +20,8 @@
 --           * 1213 is a transaction rolled back in favour of another: by a deadlock, or in a Galera cluster because
 --             another node changed the same rows first, which shows at the UPDATE or at the COMMIT. The update is run
 --             again until it is done. Any other error ends the slice. The handler is there for updates only: a SELECT
---             that is refused was not run again.
+--             that is refused was not run again. MariaDB hands the error to it if it meets a statement, but not if it
+--             meets a SET, so that there is none between UPDATE and COMMIT.
 CREATE PROCEDURE {procedure}(
     first_op         BIGINT,       -- number of the first operation of this slice
     max_ops          BIGINT,       -- end after so many operations
@@ -135,11 +136,10 @@ slice: BEGIN
                         UPDATE {cf1} FORCE INDEX (custid) SET {assignments}
                          WHERE custid BETWEEN first_key AND last_key LIMIT update_work_unit;
                     END IF;
-                    SET found_rows = ROW_COUNT();
+                    GET DIAGNOSTICS found_rows = ROW_COUNT;
                     COMMIT;
                     LEAVE attempts;
                 END;
-                ROLLBACK;
             END LOOP;
             SET now_us = TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));
             SET rows_updated = rows_updated + found_rows;
