@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 from openslob.run.interrupt import Interrupt
@@ -14,6 +15,7 @@ from openslob.run.observer import Progress
 
 # Without a terminal a line is kept, so there are fewer of them.
 QUIET_INTERVAL_S = 10.0
+_STDERR = 2
 
 
 class LiveLine:
@@ -66,7 +68,9 @@ def stoppable() -> Iterator[Interrupt]:
     def handler(_number: int, _frame: FrameType | None) -> None:
         again = interrupt.requested
         interrupt.request()
-        print("\nstopping at once" if again else "\nstopping; again to leave at once", file=sys.stderr, flush=True)
+        # Not by print: the signal may have come in the middle of one, whose buffer does not let another in.
+        with suppress(OSError):
+            os.write(_STDERR, b"\nstopping at once\n" if again else b"\nstopping; again to leave at once\n")
 
     before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
