@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from openslob.analyze.intervals import Estimate
-from openslob.analyze.lines import Line, PointSet
+from openslob.analyze.lines import Exhausted, Line, PointSet
 from openslob.analyze.points import Point
 from openslob.record.model import Holds, RunRecord
 from openslob.report.format import micros, number, percent, size
@@ -99,9 +99,14 @@ def _where(line: Line, point: Point) -> str:
 def _limit(line: Line) -> str:
     if line.exhausted is None:
         return line.shape.why or "what limits it is not known"
-    resource = line.exhausted.limit.resource
+    return f"it is {limited_by(line.exhausted)}"
+
+
+def limited_by(exhausted: Exhausted) -> str:
+    """``limited by storage from 8 sessions on``: what is at its limit, and since when."""
+    resource = exhausted.limit.resource
     article = "" if resource == "storage" else "the "
-    return f"it is limited by {article}{resource} from {line.exhausted.at} on"
+    return f"limited by {article}{resource} from {exhausted.at} on"
 
 
 def _with(line: Line, points: PointSet) -> str:

@@ -11,7 +11,7 @@ from openslob.analyze.points import SESSIONS, Point, Run
 from openslob.errors import UsageError
 from openslob.metrics import METRICS
 from openslob.record.sweep import PointState, SweepRecord, Value, shown_parameter
-from openslob.report.answers import figure_with_interval
+from openslob.report.answers import figure_with_interval, limited_by
 from openslob.report.format import MISSING, micros, number, pairs, percent, size, table, wrapped
 from openslob.report.tape import tape_lines
 from openslob.units import format_duration
@@ -98,7 +98,7 @@ def _shape(line: Line, axes: Axes) -> str:
         return f"no knee, {line.shape.why}." if line.shape.why else "no knee."
     text = f"knee at {knee.at}, {number(knee.mean(axes.throughput))}/s at {micros(knee.mean(axes.latency))}"
     if line.exhausted:
-        text += f"; limited by {line.exhausted.limit.resource} from {line.exhausted.at} on"
+        text += f"; {limited_by(line.exhausted)}"
     return f"{text}; at its end it {line.shape.turn.value}." if line.shape.turn else f"{text}."
 
 
