@@ -23,29 +23,14 @@ from openslob.engines.mysql.plans import explain
 from openslob.engines.mysql.stop import STOP
 from openslob.engines.mysql.target import Place
 from openslob.engines.sql import read_sql, read_statements
+from openslob.engines.work_loop import NO_LIMIT, ONE_BEFORE_ALL, choices, each_kind, step_aside_s, written_columns
 from openslob.errors import SlobError
-from openslob.workload import Pacing, RedoStress, Workload
+from openslob.workload import Pacing, Workload
 
-NO_LIMIT = 2**62
-# Operations are numbered from 0: what this one writes comes only once in a session.
-_BEFORE_ALL = -1
-# Waking up and the first operation take a session less than this on a host with two CPUs.
-STEP_ASIDE_PER_SESSION_S = 1e-4
-# With a few sessions the pause would be shorter than what a sleep is late by.
-_SHORTEST_PAUSE_S = 1e-3
-# Later than any run ends; a bigint of nanoseconds holds it.
-_NEVER_NS = 2**62
 # The random generator's state is two numbers below 2^30 - 1. It is weak: neighbouring states give neighbouring keys
 # at first, so seeds are spread by odd constants (Knuth's multiplicative hashing).
 _SEED_LIMIT = 0x3FFFFFFF
 _SPREAD = (2654435761, 2246822519)
-
-
-def written_columns(workload: Workload) -> tuple[str, ...]:
-    """Columns that an update sets."""
-    if workload.redo_stress is RedoStress.HEAVY:
-        return tuple(f"c{number}" for number in range(2, 21))
-    return ("c2", "c20")
 
 
 def compose_slice(names: Names, schema: int, workload: Workload, value_bytes: int) -> str:
@@ -67,25 +52,8 @@ def compose_slice(names: Names, schema: int, workload: Workload, value_bytes: in
 def slice_arguments(plan: SessionPlan, names: Names) -> dict[str, Any]:
     """The arguments of the procedure that stay the same in every slice of a session, in its order."""
     load = plan.workload
-    hotspot_key, hotspot_keys = plan.hotspot or (1, plan.scale)
     return {
-        "scale": plan.scale,
-        "work_unit": load.work_unit,
-        "update_work_unit": load.rows_per_update,
-        "update_pct": load.update_pct,
-        "update_phase": plan.phases.update,
-        "scan_pct": load.scan_pct,
-        "scan_phase": plan.phases.scan,
-        "hotspot_every": load.hotspot_frequency if plan.hotspot else 0,
-        "hotspot_phase": plan.phases.hotspot,
-        "hotspot_key": hotspot_key,
-        "hotspot_keys": hotspot_keys,
-        "hot_schema_every": load.hot_schema_frequency,
-        "hot_schema_phase": plan.phases.hot_schema,
-        "think_every": load.think_tm_frequency,
-        "think_phase": plan.phases.think,
-        "think_min": load.think_tm_min,
-        "think_max": load.think_tm_max,
+        **choices(plan),
         "interval_us": plan.interval_us or 0,
         "poisson": load.pacing is Pacing.POISSON,
         "tag": plan.tag,
@@ -95,12 +63,6 @@ def slice_arguments(plan: SessionPlan, names: Names) -> dict[str, Any]:
         "stop_lock": names.lock(STOP),
         "step_aside": step_aside_s(load.total_sessions),
     }
-
-
-def step_aside_s(sessions: int) -> float:
-    """How long a session pauses after its first operation, so that all have begun before any takes a time slice."""
-    pause = sessions * STEP_ASIDE_PER_SESSION_S
-    return pause if pause >= _SHORTEST_PAUSE_S else 0.0
 
 
 def seeds(seed: int, session: int) -> dict[str, int]:
@@ -158,8 +120,8 @@ class MysqlSession:
             for name in ("clock", "isolation", "plan", "mode", "patience"):
                 ask(self._connection, statements[name])
             self._run_calls_once()
-            for shares in self._kinds_used():
-                self._execute(self._compose_call(shares), SliceOrder(_BEFORE_ALL, 0, _NEVER_NS, 1), paced=False)
+            for shares in each_kind(self._plan.workload):
+                self._execute(self._compose_call({**shares, "interval_us": 0}), ONE_BEFORE_ALL, paced=False)
             self._resume_us = 0
             ask(self._connection, statements["seed"], seeds(self._plan.workload.seed, self._plan.number))
 
@@ -169,17 +131,6 @@ class MysqlSession:
         except pymysql.Error as error:
             if code_of(error) != ER.UNKNOWN_SYSTEM_VARIABLE:
                 raise
-
-    def _kinds_used(self) -> list[dict[str, object]]:
-        load = self._plan.workload
-        used = []
-        if load.update_pct < 100 and load.scan_pct < 100:
-            used.append({"update_pct": 0, "scan_pct": 0})
-        if load.update_pct < 100 and load.scan_pct > 0:
-            used.append({"update_pct": 0, "scan_pct": 100})
-        if load.update_pct > 0:
-            used.append({"update_pct": 100, "scan_pct": 0})
-        return [{**shares, "think_every": 0, "interval_us": 0} for shares in used]
 
     def plans(self) -> dict[str, str]:
         """EXPLAIN of the loop's statements under this session's settings."""

@@ -21,10 +21,11 @@ from openslob.engines.postgresql.private import load_own, tables_on_path
 from openslob.engines.postgresql.rows import column_bytes
 from openslob.engines.postgresql.stop import STOP_KEY
 from openslob.engines.sql import read_sql, read_statements
+from openslob.engines.work_loop import NO_LIMIT, ONE_BEFORE_ALL, choices, each_kind, step_aside_s, written_columns
 from openslob.errors import SlobError
 from openslob.histogram import Histogram
 from openslob.method import OpKind
-from openslob.workload import CommitMode, Pacing, RedoStress, Workload
+from openslob.workload import CommitMode, Pacing, Workload
 
 PACKAGE = "openslob.engines.postgresql"
 BUCKETS_A_KIND = 2000
@@ -32,15 +33,6 @@ KINDS = (OpKind.SELECT, OpKind.UPDATE, OpKind.SCAN)
 # Histograms of the work loop: service time by kind; of a paced one then response time by kind, and late wake-ups.
 _WAKE_UPS = 2 * len(KINDS)
 PACED_HISTOGRAMS = _WAKE_UPS + 1
-NO_LIMIT = 2**62
-# Operations are numbered from 0: what this one writes comes only once in a session.
-_BEFORE_ALL = -1
-# Waking up and the first operation take a session less than this on a host with two CPUs.
-STEP_ASIDE_PER_SESSION_S = 1e-4
-# The server's sleeps are in whole milliseconds.
-SHORTEST_SLEEP_S = 1e-3
-# Later than any run ends; a bigint of nanoseconds holds it.
-_NEVER_NS = 2**62
 _SLICE_PARAMETERS = ("first_op", "max_ops", "not_before_us", "until_us", "resume_us", "due_ns")
 _RESULT_COLUMNS = (
     *("began_us", "ended_us", "ops", "rows_read", "rows_updated", "rows_scanned"),
@@ -50,13 +42,6 @@ _RESULT_COLUMNS = (
 _SEED_STEPS = 1_000_003
 
 _COMMIT_SETTING = {CommitMode.WAIT: "on", CommitMode.NOWAIT: "off"}
-
-
-def written_columns(workload: Workload) -> tuple[str, ...]:
-    """Columns that an update sets."""
-    if workload.redo_stress is RedoStress.HEAVY:
-        return tuple(f"c{number}" for number in range(2, 21))
-    return ("c2", "c20")
 
 
 def compose_slice(names: Names, schema: int, workload: Workload) -> sql.Composed:
@@ -88,25 +73,8 @@ def _piece(name: str, names: Names) -> sql.Composed:
 def slice_parameters(plan: SessionPlan) -> dict[str, Any]:
     """The parameters of the procedure that stay the same in every slice of a session."""
     load = plan.workload
-    hotspot_key, hotspot_keys = plan.hotspot or (1, plan.scale)
     return {
-        "scale": plan.scale,
-        "work_unit": load.work_unit,
-        "update_work_unit": load.rows_per_update,
-        "update_pct": load.update_pct,
-        "update_phase": plan.phases.update,
-        "scan_pct": load.scan_pct,
-        "scan_phase": plan.phases.scan,
-        "hotspot_every": load.hotspot_frequency if plan.hotspot else 0,
-        "hotspot_phase": plan.phases.hotspot,
-        "hotspot_key": hotspot_key,
-        "hotspot_keys": hotspot_keys,
-        "hot_schema_every": load.hot_schema_frequency,
-        "hot_schema_phase": plan.phases.hot_schema,
-        "think_every": load.think_tm_frequency,
-        "think_phase": plan.phases.think,
-        "think_min": load.think_tm_min,
-        "think_max": load.think_tm_max,
+        **choices(plan),
         "tag": plan.tag,
         "random_values": load.obfuscate_columns,
         "written_columns": len(written_columns(load)),
@@ -117,12 +85,6 @@ def slice_parameters(plan: SessionPlan) -> dict[str, Any]:
         "interval_us": plan.interval_us or 0.0,
         "poisson": load.pacing is Pacing.POISSON,
     }
-
-
-def step_aside_s(sessions: int) -> float:
-    """How long a session pauses after its first operation, so that all have begun before any takes a time slice."""
-    pause = sessions * STEP_ASIDE_PER_SESSION_S
-    return pause if pause >= SHORTEST_SLEEP_S else 0.0
 
 
 def to_result(row: Mapping[str, Any]) -> SliceResult:
@@ -185,22 +147,11 @@ class PostgresSession:
             commit = _COMMIT_SETTING.get(self._plan.workload.commit_mode)
             if commit:
                 self._connection.execute(sql.SQL("SET synchronous_commit = {}").format(sql.Literal(commit)))
-            for shares in self._kinds_used():
-                self._execute(self._compose_call(shares), SliceOrder(_BEFORE_ALL, 0, _NEVER_NS, 1))
+            for shares in each_kind(self._plan.workload):
+                self._execute(self._compose_call(shares), ONE_BEFORE_ALL)
             self._resume_us = 0
             seed = (self._plan.workload.seed * 7919 + self._plan.number) % _SEED_STEPS
             self._connection.execute("SELECT setseed(%s)", (seed / _SEED_STEPS,))
-
-    def _kinds_used(self) -> list[dict[str, int]]:
-        load = self._plan.workload
-        used = []
-        if load.update_pct < 100 and load.scan_pct < 100:
-            used.append({"update_pct": 0, "scan_pct": 0})
-        if load.update_pct < 100 and load.scan_pct > 0:
-            used.append({"update_pct": 0, "scan_pct": 100})
-        if load.update_pct > 0:
-            used.append({"update_pct": 100, "scan_pct": 0})
-        return [shares | {"think_every": 0} for shares in used]
 
     def plans(self) -> dict[str, str]:
         """EXPLAIN of the loop's statements under this session's settings, with the generic plan the loop uses."""
