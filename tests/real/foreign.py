@@ -6,6 +6,8 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import threading
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -129,3 +131,40 @@ def make_certificates(place: Path, names: str = f"DNS:{HOST}") -> Path:
     signed = ("-CA", ca, "-CAkey", ca_key, "-CAcreateserial", "-days", "2", "-extfile", place / "san")
     openssl("x509", "-req", "-in", request, *signed, "-out", place / "server.crt")
     return ca
+
+
+@contextmanager
+def relay(port, change=None):
+    """A TCP port that leads to another, as ssh -L makes; ``change`` is applied to the first thing the server says."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    ends = []
+
+    def pump(source, sink, change=None):
+        try:
+            while data := source.recv(65536):
+                sink.sendall(change(data) if change else data)
+                change = None
+        except OSError:
+            return
+        finally:
+            sink.close()
+
+    def serve():
+        while True:
+            try:
+                near, _ = listener.accept()
+            except OSError:
+                return
+            far = socket.create_connection(("127.0.0.1", port))
+            ends.extend((near, far))
+            for way in ((near, far), (far, near, change)):
+                threading.Thread(target=pump, args=way, daemon=True).start()
+
+    threading.Thread(target=serve, daemon=True).start()
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        for end in ends:
+            end.close()

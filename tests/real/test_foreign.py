@@ -6,14 +6,13 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
 import pytest
-from foreign import HOST, PASSWORD, ForeignServer, free_port, make_certificates
+from foreign import HOST, PASSWORD, ForeignServer, free_port, make_certificates, relay
 from running import DATA, ignore, load, measured, slob, verdicts_of
 
 from openslob.analyze.figures import NO_READS
@@ -198,44 +197,8 @@ def test_the_host_is_proved_by_tcp_and_by_socket(foreign, ordinary):
         assert (footprint.main_pid, footprint.data_directory) == (pid, foreign.data.resolve())
 
 
-@contextmanager
-def tunnel(port):
-    """A TCP port that leads to another, as ssh -L does."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    ends = []
-
-    def pump(source, sink):
-        try:
-            while data := source.recv(65536):
-                sink.sendall(data)
-        except OSError:
-            return
-        finally:
-            sink.close()
-
-    def serve():
-        while True:
-            try:
-                near, _ = listener.accept()
-            except OSError:
-                return
-            far = socket.create_connection(("127.0.0.1", port))
-            ends.extend((near, far))
-            for pair in ((near, far), (far, near)):
-                threading.Thread(target=pump, args=pair, daemon=True).start()
-
-    threading.Thread(target=serve, daemon=True).start()
-    try:
-        yield listener.getsockname()[1]
-    finally:
-        listener.shutdown(socket.SHUT_RDWR)
-        listener.close()
-        for end in ends:
-            end.close()
-
-
 def test_a_tunnel_on_this_host_proves_nothing(foreign, ordinary, tmp_path):
-    with tunnel(foreign.port) as port:
+    with relay(foreign.port) as port:
         engine = engine_for(foreign.url("app", "bench", port=port))
         footprint = engine.footprint()
         assert (footprint.main_pid, footprint.data_directory) == (None, None)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import tempfile
-import threading
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from foreign import PASSWORD, make_certificates
+from foreign import PASSWORD, make_certificates, relay
 from foreign_mariadb import ForeignMariaDb
 from running import counted, ignore, slob, verdicts_of
 
@@ -114,43 +111,6 @@ def test_the_host_is_proved_by_tcp_and_by_socket(secure):
         assert (footprint.main_pid, footprint.data_directory) == (server.pid, server.data.resolve())
 
 
-@contextmanager
-def between(port, change):
-    """A TCP port that leads to another; ``change`` is applied to the first thing that the server says."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    ends = []
-
-    def pump(source, sink, change=None):
-        try:
-            while data := source.recv(65536):
-                sink.sendall(change(data) if change else data)
-                change = None
-        except OSError:
-            return
-        finally:
-            sink.close()
-
-    def serve():
-        while True:
-            try:
-                near, _ = listener.accept()
-            except OSError:
-                return
-            far = socket.create_connection(("127.0.0.1", port))
-            ends.extend((near, far))
-            for way in ((near, far), (far, near, change)):
-                threading.Thread(target=pump, args=way, daemon=True).start()
-
-    threading.Thread(target=serve, daemon=True).start()
-    try:
-        yield listener.getsockname()[1]
-    finally:
-        listener.shutdown(socket.SHUT_RDWR)
-        listener.close()
-        for end in ends:
-            end.close()
-
-
 def with_a_number_of_its_own(greeting):
     """The server's greeting with another connection number, as a proxy gives: it follows the version's text."""
     place = greeting.index(b"\0", 5) + 1
@@ -163,13 +123,13 @@ def with_a_number_of_its_own(greeting):
 
 def test_a_tunnel_proves_nothing_and_a_proxy_is_refused(secure):
     server, _ = secure
-    with between(server.port, None) as port:
+    with relay(server.port) as port:
         engine = engine_for(verified(secure, port=port))
         footprint = engine.footprint()
         assert (footprint.main_pid, footprint.data_directory) == (None, None)
         assert "a proxy or a tunnel" in footprint.why_unknown
         assert "pooler" not in names_of(engine.findings(small()))
-    with between(server.port, with_a_number_of_its_own) as port:
+    with relay(server.port, with_a_number_of_its_own) as port:
         engine = engine_for(verified(secure, port=port))
         assert engine.facts().connection["pooler"] == "a proxy"
         assert names_of(engine.findings(small()))["pooler"].blocking
