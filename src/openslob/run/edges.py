@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from openslob.errors import SlobError
 from openslob.record.measurement import EngineDelta
 from openslob.run.observer import Observer
@@ -31,14 +33,20 @@ class Edges:
         self.after: Reading | None = None
         self.errors: list[str] = []
 
-    def read_end(self, samplers: Samplers) -> None:
-        """The closing edge, as soon as the last session is done and the connections are free."""
+    def read_end(self, samplers: Samplers, drain: Callable[[], None]) -> None:
+        """The closing edge, as soon as the last session is done and the connections are free.
+
+        ``drain`` hands over what the samplers had posted before: a tick's reading that came after the edge's own would
+        end the time line in its place, without the slices that ended between the two.
+        """
         self.errors.extend(samplers.stop())
         try:
             self.after = samplers.closing_edge()
-            self.observer.reading(self.after)
         except SlobError as error:
             self.lose(str(error))
+        drain()
+        if self.after is not None:
+            self.observer.reading(self.after)
 
     def lose(self, why: str) -> None:
         """Remember what went wrong, once."""

@@ -240,8 +240,7 @@ class _Run:
                 edges.lose(str(error))
 
         crew.run_phase(Phase("window", begin_ns, end_ns, load.work_loop), observer.handle, read_before, look)
-        edges.read_end(samplers)
-        crew.drain(observer.handle)
+        edges.read_end(samplers, lambda: crew.drain(observer.handle))
         observer.finish()
         return edges
 

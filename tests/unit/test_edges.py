@@ -1,0 +1,98 @@
+"""The window's closing edge is the last reading of the time line, whatever a tick posted just before it."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass, field
+
+import pytest
+
+from openslob.engines.base import CounterReading
+from openslob.errors import SlobError
+from openslob.record.measurement import EngineDelta
+from openslob.record.run_files import RunFiles
+from openslob.run.edges import Edges
+from openslob.run.observer import Observer
+from openslob.run.plan import session_plans
+from openslob.run.samplers import Reading
+from openslob.sample.os_reader import OsReader
+from openslob.units import NANOS
+from openslob.workload import Workload
+
+BEGIN = 1_000 * NANOS
+
+
+def reading(at_s, reads):
+    with_reads = CounterReading(BEGIN + int(at_s * NANOS), {"reads": float(reads)}, "")
+    reader = OsReader([], [], list, "no server here")
+    try:
+        return Reading(with_reads, reader.read())
+    finally:
+        reader.close()
+
+
+def between(before, after):
+    return EngineDelta(read_requests=after.counters.values["reads"] - before.counters.values["reads"])
+
+
+@dataclass
+class Samplers:
+    """Posts a last tick while it is being stopped, then has a closing edge, or none."""
+
+    tick: Reading
+    edge: Reading | None
+    posted: list = field(default_factory=list)
+
+    def stop(self):
+        self.posted.append(self.tick)
+        return []
+
+    def closing_edge(self):
+        if self.edge is None:
+            raise SlobError("the server is gone")
+        return self.edge
+
+
+@pytest.fixture
+def raw(tmp_path):
+    with RunFiles(tmp_path) as files:
+        yield files
+
+
+@pytest.fixture
+def observer(raw):
+    return Observer(session_plans(Workload(sessions=1), 8192, "test"), BEGIN, 3, raw, between, lambda _: None)
+
+
+def closed(observer, samplers):
+    for at_s, reads in ((0, 0), (1, 50), (2, 150)):
+        observer.reading(reading(at_s, reads))
+    edges = Edges(observer)
+    edges.read_end(samplers, lambda: [observer.reading(posted) for posted in samplers.posted])
+    observer.finish()
+    return edges
+
+
+def reads_by_begin(folder):
+    with (folder / "engine.csv").open(newline="") as file:
+        return {
+            row["begin_ns"]: float(row["value"]) for row in csv.DictReader(file) if row["figure"] == "read_requests"
+        }
+
+
+@pytest.mark.parametrize("tick_s", [2.99, 2.3])
+def test_what_is_counted_after_the_last_tick_is_in_the_time_line(observer, raw, tmp_path, tick_s):
+    edge = reading(3.02, 300)
+    edges = closed(observer, Samplers(reading(tick_s, 240), edge))
+    assert edges.after is edge
+    assert observer.last_reading is edge
+    assert sum(point.reads for point in observer.timeline()) == 300
+    raw.flush()
+    assert sum(reads_by_begin(tmp_path).values()) == 300
+
+
+def test_the_last_tick_is_kept_when_the_edge_cannot_be_read(observer):
+    edges = closed(observer, Samplers(reading(2.99, 240), None))
+    assert edges.after is None
+    assert edges.errors == ["the server is gone"]
+    assert sum(point.reads for point in observer.timeline()) == 240
