@@ -1,7 +1,5 @@
 """A server's database as the tests of loading use it."""
 
-import subprocess
-import sys
 import time
 
 import psycopg
@@ -48,8 +46,3 @@ class Target:
                 break
             time.sleep(0.1)
         return count
-
-
-def slob(*arguments):
-    command = [sys.executable, "-c", "from openslob.cli import main; main()", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)

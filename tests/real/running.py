@@ -1,16 +1,19 @@
 """Runs for tests: within this process, and as the command line in one of its own."""
 
 import csv
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+from unittest.mock import patch
 
 import psycopg
 
+from openslob import cli
 from openslob.engines import registry
 from openslob.errors import SlobError
 from openslob.record import store
@@ -73,10 +76,28 @@ def verdicts_of(record):
 COMMAND = [sys.executable, "-c", "from openslob.cli import main; main()"]
 
 
-def slob(*arguments, **options):
-    """The command line, to its end."""
+def slob(*arguments, env=None, cwd=None):
+    """The command line to its end, as `slob_apart` but within this process, which saves a second of imports.
+
+    For what is answered, done and recorded. Signals, kills and locks that lapse with a process need one of their own.
+    """
+    given = ["slob", *map(str, arguments)]
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    environment = patch.dict(os.environ, env or {}, clear=env is not None)
+    streams = redirect_stdout(out), redirect_stderr(err)
+    with patch.object(sys, "argv", given), environment, chdir(cwd or "."), streams[0], streams[1]:
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as end:
+            code = end.code or 0
+    return subprocess.CompletedProcess(given, code, *(stream.buffer.getvalue().decode() for stream in (out, err)))
+
+
+def slob_apart(*arguments):
+    """The command line to its end, in a process of its own."""
     command = [*COMMAND, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=LONG_S, **options)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=LONG_S)
 
 
 class Target:

@@ -4,8 +4,9 @@ import json
 import zlib
 
 import pytest
-from load_target import SPEC, Target, slob
+from load_target import SPEC, Target
 from psycopg import sql
+from running import slob
 
 from openslob.engines import registry
 from openslob.engines.postgresql import loader, verify

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 
 import psycopg
 import pytest
-from load_target import SPEC, Target, slob
+from load_target import SPEC, Target
 from psycopg import sql
+from running import COMMAND, slob
 
 from openslob.engines import registry
 from openslob.engines.postgresql import loader
@@ -206,8 +207,7 @@ def test_the_commands_respect_the_lock_of_the_target(target):
 
 def test_ctrl_c_ends_a_load_in_one_line(target):
     arguments = ["load", "--target", target.url, "--schemas", "4", "--scale", "40000"]
-    command = [sys.executable, "-c", "from openslob.cli import main; main()", *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as driver:
+    with subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as driver:
         driver.stderr.readline()
         driver.send_signal(signal.SIGINT)
         out, err = driver.communicate(timeout=30)

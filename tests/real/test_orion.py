@@ -8,7 +8,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -16,6 +15,7 @@ from pathlib import Path
 from threading import Event
 
 import pytest
+from running import COMMAND, slob
 
 from openslob.disk import supports_direct_io
 from openslob.rawio.fio import Fio
@@ -29,7 +29,6 @@ from openslob.record.model import Holds, Status
 from openslob.record.storage import StorageRecord, load
 from openslob.units import MIB
 
-SLOB = [sys.executable, "-c", "from openslob.cli import main; main()", "raw", "orion"]
 # libaio is allowed where containers forbid io_uring.
 COMMON = ("--io-engine", "libaio", "--duration", "0.5", "--size", "64M")
 LONG_S = 120
@@ -41,8 +40,11 @@ pytestmark = [
 
 
 def orion(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    command = [*SLOB, "--testname", str(folder / "mytest"), "--results", str(folder / "results"), *COMMON, *options]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=LONG_S)
+    return slob(*command(folder), *options)
+
+
+def command(folder: Path) -> list[str]:
+    return ["raw", "orion", "--testname", str(folder / "mytest"), "--results", str(folder / "results"), *COMMON]
 
 
 def record_in(folder: Path) -> StorageRecord:
@@ -138,12 +140,11 @@ def test_a_seed_leads_to_the_same_places_again_whatever_the_depth(tmp_path):
 
 
 def test_ctrl_c_keeps_the_points_and_leaves_nothing_else(tmp_path):
-    command = [*SLOB, "--testname", str(tmp_path / "mytest"), "--results", str(tmp_path / "results"), *COMMON]
-    with subprocess.Popen([*command, "--run", "oltp"], stderr=subprocess.PIPE, text=True) as driver:
+    with subprocess.Popen([*COMMAND, *command(tmp_path), "--run", "oltp"], stderr=subprocess.PIPE, text=True) as driver:
         for line in driver.stderr:
             if "Small=2" in line:
                 break
-        wait_for(lambda: any(Path(command.partition("\0")[0]).name == "fio" for command in holding(tmp_path)))
+        wait_for(lambda: any(Path(each.partition("\0")[0]).name == "fio" for each in holding(tmp_path)))
         driver.send_signal(signal.SIGINT)
         rest = driver.stderr.read()
         assert driver.wait(LONG_S) == 1

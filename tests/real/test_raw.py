@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 import uuid
 from contextlib import suppress
@@ -17,10 +16,11 @@ from threading import Event, Timer
 
 import psutil
 import pytest
-from running import DATA, load
+from running import COMMAND, DATA, load
+from running import slob as run_slob
 
 from openslob.errors import SlobError
-from openslob.rawio import place, testfile
+from openslob.rawio import calibrate, place, testfile
 from openslob.rawio.coverage import coverage
 from openslob.rawio.fio import Fio
 from openslob.rawio.job import IoEngine, Job
@@ -36,7 +36,6 @@ from openslob.workload import Workload
 
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 SIZE = 32 * MIB
-SLOB = [sys.executable, "-c", "from openslob.cli import main; main()"]
 TINY = ["--size", "32M", "--seconds", "0.5", "--io-engine", "psync"]
 
 
@@ -58,10 +57,7 @@ def job(file, **changes):
 
 
 def slob(folder, *arguments):
-    return subprocess.run(
-        [*SLOB, *arguments, "--results", str(folder / "results")],
-        capture_output=True, text=True, check=False, cwd=folder,
-    )  # fmt: skip
+    return run_slob(*arguments, "--results", folder / "results", cwd=folder)
 
 
 @pytest.fixture
@@ -133,7 +129,10 @@ def test_a_stopped_job_leaves_no_process(fio, folder, engine, fio_processes):
     assert fio_processes() == []
 
 
-def test_calibrate_records_every_step_and_its_result(folder):
+def test_calibrate_records_every_step_and_its_result(folder, monkeypatch):
+    # Storage that is quick would else be climbed far: how the search goes on is a unit test's matter.
+    monkeypatch.setattr(calibrate, "MOST_PROCESSES", 4)
+    monkeypatch.setattr(calibrate, "MOST_LARGE", 2)
     done = slob(
         folder, "raw", "calibrate", str(folder), *TINY, "--runs", "2", "--verify", "--json", "--latency-limit", "2ms"
     )
@@ -166,7 +165,7 @@ def test_dd_looks_at_each_byte_and_only_reads_a_file_of_the_users(folder):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_calibration_leaves_no_file_no_fio_and_says_so(folder, number, fio_processes):
     arguments = ["raw", "calibrate", str(folder), *TINY, "--results", str(folder / "results")]
-    with subprocess.Popen([*SLOB, *arguments], stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([*COMMAND, *arguments], stderr=subprocess.PIPE, text=True) as process:
         for line in process.stderr:
             if line.startswith("slob: 2."):
                 break
@@ -182,10 +181,7 @@ def test_an_interrupted_calibration_leaves_no_file_no_fio_and_says_so(folder, nu
 
 
 def test_without_fio_nothing_is_begun(folder):
-    done = subprocess.run(
-        [*SLOB, "raw", "calibrate", str(folder)], capture_output=True, text=True, check=False,
-        env={"PATH": "/nonexistent"}, cwd=folder,
-    )  # fmt: skip
+    done = run_slob("raw", "calibrate", folder, env={"PATH": "/nonexistent"}, cwd=folder)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "slob: fio is not installed; install the package fio (Debian: apt-get install fio)\n"
     assert list(folder.iterdir()) == []

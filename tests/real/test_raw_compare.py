@@ -7,10 +7,10 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 
 import psutil
 import pytest
+from running import COMMAND, slob
 
 from openslob.analyze.realism import Kind, rows
 from openslob.engines import registry
@@ -22,7 +22,6 @@ pytestmark = [
     pytest.mark.server,
     pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed"),
 ]
-SLOB = [sys.executable, "-c", "from openslob.cli import main; main()"]
 TINY = ["--scale", "64M", "--run-time", "1", "--rounds", "1", "--engines", "postgresql"]
 
 
@@ -31,7 +30,7 @@ def command(tmp_path, slob_home):
     if place.file_system_of(slob_home) in ("tmpfs", "ramfs"):
         pytest.skip(f"{slob_home} lies in memory")
     engine = ["--io-engine", "libaio"] if place.try_io_uring() else []
-    return [*SLOB, "raw", "compare", *TINY, *engine, "--results", str(tmp_path)]
+    return ["raw", "compare", *TINY, *engine, "--results", str(tmp_path)]
 
 
 def nothing_is_left(slob_home):
@@ -49,7 +48,7 @@ def _ours(info, slob_home):
 
 
 def test_every_contender_is_measured_and_nothing_stays(command, tmp_path, slob_home):
-    done = subprocess.run([*command, "--cpus", "0", "--json"], capture_output=True, text=True, check=False)
+    done = slob(*command, "--cpus", "0", "--json")
     assert done.returncode == 0, done.stderr
     record = storage.find(tmp_path)[0].record
     assert record.model_dump(mode="json") == json.loads(done.stdout)
@@ -78,7 +77,7 @@ def _runs_are_there(record, folder):
 
 @pytest.mark.parametrize("moment", ["postgresql: loading", "slob: 1.", "window"])
 def test_interrupted_it_says_so_and_leaves_nothing(command, tmp_path, slob_home, moment):
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+    with subprocess.Popen([*COMMAND, *command], stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
         for line in process.stderr:
             if moment in line:
                 break

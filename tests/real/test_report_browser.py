@@ -69,7 +69,7 @@ def browse(html: str, *flags: str) -> Seen:
 
 @pytest.fixture(scope="module")
 def sweep_html() -> str:
-    records = sweep(repeats=4)
+    records = sweep(repeats=2)
     doubted = [failing(each, "quiet_machine") if each.spec["sessions"] == 64 else each for each in records]
     doubted = [failing(each, "mode") if each.spec["sessions"] == 1 else each for each in doubted]
     return render_page(several_page("a sweep", [Run.of(record) for record in doubted], ()))
@@ -139,16 +139,21 @@ def test_a_click_on_the_legend_picks_a_line_and_another_brings_all_back(seen_swe
         assert picked["faded"] > 0
 
 
-def test_a_narrow_window_is_enough(sweep_html: str) -> None:
-    narrow = browse(sweep_html, "--window-size=500,900")
+@pytest.fixture(scope="module")
+def seen_narrow_and_dark(sweep_html: str) -> Seen:
+    return browse(sweep_html, "--window-size=500,900", "--force-dark-mode", "--blink-settings=preferredColorScheme=0")
+
+
+def test_a_narrow_window_is_enough(seen_narrow_and_dark: Seen) -> None:
+    narrow = seen_narrow_and_dark
     assert narrow.page["page"] <= narrow.page["window"]
     assert all(chart["width"] <= narrow.page["window"] for chart in narrow.page["charts"])
     assert [chart["cut"] for chart in narrow.page["charts"]] == [[]] * len(narrow.page["charts"])
 
 
-def test_on_a_dark_page_the_words_of_the_charts_are_light(sweep_html: str, seen_sweep: Seen) -> None:
-    dark = browse(sweep_html, "--window-size=1100,900", "--force-dark-mode", "--blink-settings=preferredColorScheme=0")
-    for light_chart, dark_chart in zip(seen_sweep.page["charts"], dark.page["charts"], strict=True):
+def test_on_a_dark_page_the_words_of_the_charts_are_light(seen_sweep: Seen, seen_narrow_and_dark: Seen) -> None:
+    both = seen_sweep.page["charts"], seen_narrow_and_dark.page["charts"]
+    for light_chart, dark_chart in zip(*both, strict=True):
         assert _brightness(light_chart["ink"]) < 80
         assert _brightness(dark_chart["ink"]) > 170
 

@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+import running
 from server_subjects import SUBJECTS, Subject, left_behind, python, wait_until
 
 from openslob.engines import registry
@@ -278,8 +278,7 @@ def test_data_elsewhere(make_server: MakeServer, slob_home: Path, subject: Subje
 
 
 def slob(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from openslob.cli import main; main()", "server", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return running.slob("server", *words)
 
 
 def test_commands(slob_home: Path, shared: ManagedServer, subject: Subject):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
+from running import COMMAND, slob
 
 from openslob.engines import registry
 from openslob.record.store import load
@@ -15,7 +15,6 @@ from openslob.record.sweep import PointState, find_sweeps, load_sweep
 
 pytestmark = pytest.mark.server
 
-COMMAND = [sys.executable, "-c", "from openslob.cli import main; main()", "sweep"]
 SMALL = ["--schemas", "1", "--scale", "8M", "--scan-table-sz", "64K", "--warmup", "0"]
 PATIENCE_S = 60
 BUSY, TRIES = "too busy", 5
@@ -27,18 +26,17 @@ def server(make_server):
 
 
 def arguments(results, *more):
-    return [*COMMAND, "--target", "swept", "--results", str(results), *more]
+    return ["sweep", "--target", "swept", "--results", str(results), *more]
 
 
 def sweep(results, *more, code=0):
     """Run a sweep to its end. Points that a busy host spoiled are run again, as a user would."""
-    done = subprocess.run(arguments(results, *SMALL, *more), capture_output=True, text=True, check=False)
+    done = slob(*arguments(results, *SMALL, *more))
     json_too = [flag for flag in more if flag == "--json"]
     for _ in range(TRIES):
         if BUSY not in done.stdout:
             break
-        again = arguments(results, "--resume", "latest", *json_too)
-        done = subprocess.run(again, capture_output=True, text=True, check=False)
+        done = slob(*arguments(results, "--resume", "latest", *json_too))
     assert done.returncode == code, done.stderr + done.stdout
     return done
 
@@ -74,7 +72,7 @@ def form(path, record):
 
 def test_a_killed_sweep_goes_on_by_the_same_command_and_ends_like_one_that_was_not(server, tmp_path):
     asked = ["--sessions", "1,2,3", "--cache", "16M", "--run-time", "1"]
-    broken = subprocess.Popen(arguments(tmp_path / "broken", *SMALL, *asked), stderr=subprocess.DEVNULL)
+    broken = subprocess.Popen([*COMMAND, *arguments(tmp_path / "broken", *SMALL, *asked)], stderr=subprocess.DEVNULL)
     wait_for_ended(tmp_path / "broken", 1)
     broken.send_signal(signal.SIGKILL)
     broken.wait()
@@ -113,9 +111,8 @@ def test_a_point_that_cannot_be_run_is_recorded_and_the_rest_goes_on(server, tmp
 
 
 def test_a_stopped_sweep_says_how_to_go_on(server, tmp_path):
-    running = subprocess.Popen(
-        arguments(tmp_path, *SMALL, "--sessions", "1,2", "--run-time", "30"), stderr=subprocess.PIPE, text=True
-    )
+    asked = arguments(tmp_path, *SMALL, "--sessions", "1,2", "--run-time", "30")
+    running = subprocess.Popen([*COMMAND, *asked], stderr=subprocess.PIPE, text=True)
     wait_for_ended(tmp_path, 0)
     time.sleep(0.5)
     running.send_signal(signal.SIGINT)
