@@ -11,12 +11,17 @@ reports, a bare line that is a known title. Title and headings of the second for
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from openslob.awr.tables import Table, squeeze
 
-_TITLE = re.compile(r"(?P<title>\S.*?)\s+(?:for )?DB(?:/Inst)?:\s*\S+\s.*?Snaps?:\s*\d+\s*-\s*\d+")
+_TITLE = re.compile(
+    r"(?P<title>\S.*?)(?:\s+(?:for )?DB:\s*\S+\s.*?Snaps?:\s*\d+\s*-\s*\d+"
+    r"|\s*DB/Inst:\s*\S+/\S.*"  # a long title touches it, and the line is cut at its width
+    r"|\s{2,}Snaps?:\s*\d+\s*-\s*\d+$)"  # its owner took the names out
+)
 _RULER = re.compile(r"[\s~=-]*")
 _GROUP = re.compile(r"-+|=+")
 _TILDES = re.compile(r"~{3,}")
@@ -25,6 +30,7 @@ _LABEL = r"[A-Za-z%](?:[^:\s]|\s(?!\s))*:(?=\s|$)"
 _PAIR = re.compile(rf"\s*(?P<label>{_LABEL})(?P<rest>[^:]*?)(?=\s{{2,}}{_LABEL}|$)")
 _LONGEST = 500  # characters; lines of labelled values have 80
 _SPANNER = re.compile(r"-{3,} ?[^-]* ?-{3,}")  # "---- % of Waits ----" over several columns
+_SECOND_HALF = "\u2060"  # of a character as wide as two, which Oracle counts as two when it aligns columns
 _MORE_HEADINGS = 4  # a ruler this soon under another one rules headings of two levels, not data
 
 Span = tuple[int, int]
@@ -58,7 +64,7 @@ class _Lexer:
             yield from self.underline(line)
         elif line.lstrip()[0] in "-~=" and _RULER.fullmatch(line):
             yield from self.ruler(line)
-        elif "Snap" in line and (title := _TITLE.match(line)):
+        elif ("DB/Inst:" in line or "Snap" in line) and (title := _TITLE.match(line)):
             yield from self.blank()
             self.section = squeeze(title["title"])
         else:
@@ -166,6 +172,7 @@ def _pairs(line: str) -> Iterator[tuple[str, ...]]:
 def _cut(section: str, spans: list[Span], headings: list[str], body: list[str]) -> Table:
     """Cut ``body`` at ``spans``; text left of the first span is a column of labels."""
     first = spans[0][0]
+    body = [line if line.isascii() else _widened(line) for line in body]
     labelled = first > 0 and any(line[:first].strip() for line in body)
     if labelled:
         spans = [(0, first), *spans]
@@ -176,7 +183,7 @@ def _cut(section: str, spans: list[Span], headings: list[str], body: list[str]) 
         if len(pairs) > 1:
             rows.extend(pairs)
         elif _fits(line, spans):
-            row = tuple(line[start:end].strip() for start, end in _open_ended(spans))
+            row = tuple(line[start:end].replace(_SECOND_HALF, "").strip() for start, end in _open_ended(spans))
             if rows and row[0] and not any(row[1:]) and len(rows[-1][0]) >= spans[0][1] - spans[0][0] - 1:
                 rows[-1] = (rows[-1][0] + row[0], *rows[-1][1:])  # a name wrapped at its column's width
             else:
@@ -188,6 +195,10 @@ def _cut(section: str, spans: list[Span], headings: list[str], body: list[str]) 
     columns = tuple(_heading(headings, spans, at) for at in range(len(spans)))
     widths = tuple(end - start for start, end in spans)
     return Table(section, columns, tuple(rows), widths=widths, misfits=tuple(misfits))
+
+
+def _widened(line: str) -> str:
+    return "".join(char + _SECOND_HALF if unicodedata.east_asian_width(char) in "WF" else char for char in line)
 
 
 def _open_ended(spans: list[Span]) -> list[tuple[int, int | None]]:
