@@ -208,7 +208,8 @@ def os_stats(table: Table, draft: Draft) -> None:
         return
     for row in table.rows:
         stat = OsStat(draft.number(table, row, value), draft.number(table, row, end))
-        draft.os_stats.setdefault(cell(row, name), stat)
+        if cell(row, value) or cell(row, end):
+            draft.os_stats.setdefault(cell(row, name), stat)
 
 
 def limits(table: Table, draft: Draft) -> None:
