@@ -61,10 +61,10 @@ _ORACLE_ERROR = re.compile(r"\b(?:ORA|SP2|TNS)-\d{4,5}:[^\r\n]{0,120}")
 _REMEDY = "give AWR reports (awrrpt.sql, awrgrpt.sql) or Statspack reports (spreport.sql), as text or HTML"
 _PDB = re.compile(r"WORKLOAD\s+REPOSITORY\s+PDB\s+REPORT", re.IGNORECASE)
 _PAGE = re.compile(r"</?(?:html|head|title|body|pre|div|span|font|p|br)\b[^>]*>", re.IGNORECASE)
-_PAGE_HEADING = re.compile(r"\n\n?OUTPUT[ \t]*\n(?:-{10,}[ \t]*\n)?")  # of "select output from table(...)"
+_PAGE_HEADING = re.compile(r"\n(?:[ \t]*\n)?OUTPUT[ \t]*\n(?:-{10,}[ \t]*\n)?")  # of "select output from table(...)"
 _RULERS = re.compile(r"(?m)^[ ~]*-{2,}(?: +-{2,})+ *$")
 _QUOTED = re.compile(r"[ \t>|]+")  # what mail puts before the lines it quotes, or an indentation
-_LAST_WORDS = "End of Report"
+_LAST_WORDS = re.compile(r"End\s+of\s+Report")
 _HEADER = "begin snap"  # in the header of every report, after its title and whatever repeats the title
 _TITLE_REACH = 20_000  # characters from the page's title to the report's, over the style sheet
 _LARGEST = 256 * 1024 * 1024  # bytes; a report of a month of a large cluster has 3 MB
@@ -125,9 +125,14 @@ def _plain_text(text: str, start: int) -> str:
     before = text[text.rfind("\n", 0, start) + 1 : start]
     if _QUOTED.fullmatch(before):
         text = re.sub(rf"(?m)^(?:{re.escape(before)}|{re.escape(before.rstrip())}$)", "", text)
-    if re.search(r"\S[^\n]*\n[^\n]*\S", text) is None:  # every other line is blank: line ends were converted twice
-        text = text.replace("\n\n", "\n")
-    return _PAGE_HEADING.sub("\n", text)
+    return _PAGE_HEADING.sub("\n", _single_spaced(text))
+
+
+def _single_spaced(text: str) -> str:
+    """Without the blank lines of a report whose every other line is blank, as line ends converted twice make it."""
+    mark = _MARKS.search(text)
+    lines = text[mark.start() if mark else 0 :].split("\n")
+    return text if any(map(str.strip, lines[1::2])) else "\n".join(lines[::2])
 
 
 def _first_report(kind: Kind, is_html: bool, text: str) -> Source:
@@ -146,14 +151,14 @@ def _first_report(kind: Kind, is_html: bool, text: str) -> Source:
 
 def _next_report(text: str) -> re.Match[str] | None:
     """Where the next report of the file begins: after this one's end, or, when it has none, at the same title again."""
-    end = text.find(_LAST_WORDS)
+    end = _LAST_WORDS.search(text)
     title = _MARKS.match(text)
     lower = text.lower()
     header = lower.find(_HEADER)
     again = lower.find(title[0].lower(), header) if title and header >= 0 else -1
-    if 0 <= again and (end < 0 or again < end):
+    if again >= 0 and (end is None or again < end.start()):
         return _MARKS.match(text, again)
-    return _MARKS.search(text, end) if end >= 0 else None
+    return _MARKS.search(text, end.end()) if end else None
 
 
 def decode(data: bytes) -> str:
@@ -181,7 +186,7 @@ def _whole_rows(text: str, is_html: bool) -> str:
 
 def is_complete(text: str) -> bool:
     """Whether the report's last words are there."""
-    return _LAST_WORDS in text
+    return _LAST_WORDS.search(text) is not None
 
 
 def _what(text: str) -> str:

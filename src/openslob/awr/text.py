@@ -29,10 +29,11 @@ _GAP = re.compile(r"\s{2,}")
 _FIGURES = re.compile(r"\S\s{2,}\d[\d,.]*(?:\s{2,}|$)")  # a row of a table whose ruler is lost
 _LABEL = r"[A-Za-z%](?:[^:\s]|\s(?!\s))*:(?=\s|$)"
 _PAIR = re.compile(rf"\s*(?P<label>{_LABEL})(?P<rest>[^:]*?)(?=\s{{2,}}{_LABEL}|$)")
-_LONGEST = 500  # characters; lines of labelled values have 80
+_LONGEST = 500  # characters; titles and lines of labelled values have 80
 _SPANNER = re.compile(r"-{3,} ?[^-]* ?-{3,}")  # "---- % of Waits ----" over several columns
 _SECOND_HALF = "\u2060"  # of a character as wide as two, which Oracle counts as two when it aligns columns
 _FIGURE = re.compile(r"[\d,.]+")
+_PROSE = re.compile(r" {0,4}\S+(?: \S+)*")  # a note goes on; headings have gaps
 _MORE_HEADINGS = 4  # a ruler this soon under another one rules headings of two levels, not data
 
 Span = tuple[int, int]
@@ -54,7 +55,7 @@ class _Lexer:
         self.titles = titles
         self.section = ""
         self.in_note = False
-        self.after_note: list[str] = []  # lines that go on with a note, or headings that touch it
+        self.after_note: list[str] = []  # headings that touch a note
         self.pending: list[str] = []  # lines that may turn out to be a title, headings or labelled values
         self.ruled: list[Span] | None = None  # columns of the table being read
         self.headings: list[str] = []
@@ -69,7 +70,7 @@ class _Lexer:
             yield from self.underline(line)
         elif line.lstrip()[0] in "-~=" and _RULER.fullmatch(line):
             yield from self.ruler(line)
-        elif ("DB/Inst:" in line or "Snap" in line) and (title := _TITLE.match(line)):
+        elif ("DB/Inst:" in line or "Snap" in line) and len(line) < _LONGEST and (title := _TITLE.match(line)):
             yield from self.end()
             self.section, self.is_paged = squeeze(title["title"]), True
         else:
@@ -78,10 +79,11 @@ class _Lexer:
     def words(self, line: str) -> Iterator[Table]:
         if line.startswith("->"):
             self.in_note, self.after_note = True, []
-        elif self.ruled is not None and not (self.resumed == len(self.body) and self.is_bare_title(line)):
+        elif self.ruled is not None and not self.is_bare_title(line):
             self.body.append(line)
         elif self.in_note:
-            self.after_note.append(line)
+            if _PROSE.fullmatch(line) is None:
+                self.after_note.append(line)
         elif self.is_bare_title(line):
             yield from self.end()
             self.section, self.is_paged = squeeze(line), False
@@ -89,7 +91,7 @@ class _Lexer:
             self.pending.append(line)
 
     def is_bare_title(self, line: str) -> bool:
-        return line[0] != " " and self.titles(line)
+        return line[0] != " " and "  " not in line and self.titles(line)
 
     def blank(self) -> Iterator[Table]:
         """A blank line ends what was going on, but for a table that goes over pages."""
@@ -173,7 +175,7 @@ class _Lexer:
         for line in lines:
             pairs = list(_pairs(line))
             rows.extend(pairs)
-            if not pairs and _FIGURES.search(line):
+            if not pairs and len(line) < _LONGEST and _FIGURES.search(line):
                 misfits.append(line)
         if rows or misfits:
             yield Table(self.section, (), tuple(rows), misfits=tuple(misfits))
