@@ -62,6 +62,7 @@ GLOBAL_TIMES: tuple[tuple[str, str], ...] = (
     (r"bg time ?\(s\)", "background elapsed time"),
     (r"bg cpu ?\(s\)", "background cpu time"),
 )
+_CONTAINER = re.compile(r"PDB: .*")  # a line below a parameter, of the container that set it
 _FOOTNOTE = re.compile(r"\s*\[\d+\]$")
 MB = 1024.0**2
 
@@ -207,7 +208,8 @@ def os_stats(table: Table, draft: Draft) -> None:
         return
     for row in table.rows:
         stat = OsStat(draft.number(table, row, value), draft.number(table, row, end))
-        draft.os_stats.setdefault(cell(row, name), stat)
+        if cell(row, value) or cell(row, end):
+            draft.os_stats.setdefault(cell(row, name), stat)
 
 
 def limits(table: Table, draft: Draft) -> None:
@@ -235,6 +237,8 @@ def parameters(table: Table, draft: Draft) -> None:
         return
     last = ""
     for row in table.rows:
+        if _CONTAINER.fullmatch(cell(row, name)):
+            continue
         if cell(row, name):
             last = cell(row, name)
             parameter = Parameter(cell(row, begin), cell(row, end), cell(row, instance) or "*")

@@ -96,6 +96,7 @@ def snapshots(table: Table, draft: Draft) -> None:
             draft.set(f"{end[1]}_snap", draft.whole(cell(row, number)))
             draft.set(f"{end[1]}_time", cell(row, time))
             draft.set(f"sessions_{end[1]}", draft.number(table, row, sessions))
+            draft.set("cdb", _YES_NO.get(cell(row, table.index("cdb"))))  # 12.1 tells it here
     for label, values in table.labelled():
         name = {"elapsed": "elapsed_min", "db time": "db_time_min", "db cpu": "db_cpu_min"}.get(label)
         if name and values:

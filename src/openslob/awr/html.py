@@ -53,7 +53,7 @@ def unwrap(text: str) -> str:
 
 def _title(between: str) -> str:
     """The last words between two tables that are not a note, a link or a style."""
-    words = _TAG.sub("\n", _NO_TITLE.sub("", between))
+    words = _TAG.sub("\n", _NO_TITLE.sub("", between).replace("\n", " "))  # a title may be wrapped
     lines = [squeeze(html.unescape(line)) for line in words.split("\n")]
     return next((line for line in reversed(lines) if line), "")
 

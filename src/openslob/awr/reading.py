@@ -17,8 +17,8 @@ from openslob.awr.source import ReportError, Source, is_complete, load, recognis
 from openslob.awr.tables import Table, squeeze
 from openslob.awr.waits import histograms
 
-_TITLE_NAMES = re.compile(r"AWR Report for DB:\s*([^\s,]+),\s*Inst:\s*([^\s,]+),\s*Snaps:", re.IGNORECASE)
-_GLOBAL_NAME = re.compile(r"AWR RAC Report for DB:\s*([^\s,]+),\s*Snaps:", re.IGNORECASE)
+_TITLE_NAMES = re.compile(r"AWR\s+Report\s+for\s+DB:\s*([^\s,]+),\s*Inst:\s*([^\s,]+),\s*Snaps:", re.IGNORECASE)
+_GLOBAL_NAME = re.compile(r"AWR\s+RAC\s+Report\s+for\s+DB:\s*([^\s,]+),\s*Snaps:", re.IGNORECASE)
 _LINE_NAMES = re.compile(r"DB/Inst:\s*([^\s/]+)/(\S+)\s+Snaps?:")
 _FORMAT_CELLS = 4000  # cells enough to see how a report writes numbers
 
@@ -50,10 +50,10 @@ def parse(source: Source, name: str) -> Report:
             sections[table.section] = None
             _note_misfits(table, draft)
     _names(source, draft)
-    if not source.is_alone:
-        draft.warnings.append("the file holds more than one report: only the first is read")
+    if source.follows:
+        draft.warnings.append(f"the file holds more than one report: {source.follows} follows, which is not read")
     if not (draft.load_profile or draft.activity or draft.events):
-        raise ReportError(f"{name}: {source.kind.value} report without figures{_where_cut(source)}")
+        raise ReportError(f"{name}: {source.kind.value} report without figures that can be read{_where_cut(source)}")
     return _checked(_frozen(source, name, draft, tuple(sections), (*unparsed, *draft.unread)))
 
 
@@ -106,7 +106,7 @@ def _names(source: Source, draft: Draft) -> None:
 
 
 def _where_cut(source: Source) -> str:
-    return "" if is_complete(source.text) else ", cut off before the first of them"
+    return "" if is_complete(source.text) else ", cut off before the first of them, or no longer laid out in columns"
 
 
 def _frozen(source: Source, name: str, draft: Draft, sections: tuple[str, ...], unparsed: tuple[str, ...]) -> Report:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import html
+import quopri
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from openslob.awr.html import unwrap
 from openslob.awr.model import Kind
+from openslob.awr.tables import squeeze
 from openslob.errors import SlobError
 
 
@@ -28,26 +30,54 @@ _KINDS: tuple[tuple[str, Kind | str], ...] = (
     (r"ASH Report For", "an ASH report"),
     (r"ADDM Report for|DETAILED ADDM REPORT", "an ADDM report"),
 )
-_MARKS = re.compile("|".join(f"({words})" for words, _ in _KINDS), re.IGNORECASE)
+_MARKS = re.compile("|".join(f"({words})" for words, _ in _KINDS).replace(" ", r"\s+"), re.IGNORECASE)
+_FOLLOWS = {
+    Kind.AWR: "an AWR report",
+    Kind.AWR_PDB: "an AWR report of a pluggable database",
+    Kind.AWR_GLOBAL: "a global AWR report",
+    Kind.STATSPACK: "a Statspack report",
+}
+# What a file of another format begins with. A report may be in it, but not as text.
+_FORMATS: tuple[tuple[bytes, str], ...] = (
+    (b"\x1f\x8b", "compressed (gzip): unpack it first"),
+    (b"\x1f\x9d", "compressed (compress): unpack it first"),
+    (b"BZh", "compressed (bzip2): unpack it first"),
+    (b"\xfd7zXZ", "compressed (xz): unpack it first"),
+    (b"\x28\xb5\x2f\xfd", "compressed (zstd): unpack it first"),
+    (b"PK\x03\x04", "a zip archive or an Office document: unpack it, or save the report as text or HTML"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it first"),
+    (b"Rar!", "a rar archive: unpack it first"),
+    (b"%PDF", "a PDF: the report is needed as text or HTML"),
+    (b"\xd0\xcf\x11\xe0", "an Office document: save the report as text or HTML"),
+    (b"{\\rtf", "a rich text document: save the report as text or HTML"),
+    (b"\x89PNG", "a picture: the report is needed as text or HTML"),
+    (b"\xff\xd8\xff", "a picture: the report is needed as text or HTML"),
+)
+_MAIL_HEAD = 20_000  # bytes in which a mail, or a page saved as one file, tells how its text is encoded
+_QUOTED_PRINTABLE = re.compile(rb"^content-transfer-encoding:[ \t]*quoted-printable", re.IGNORECASE | re.MULTILINE)
+_BASE64 = re.compile(r"^content-transfer-encoding:[ \t]*base64", re.IGNORECASE | re.MULTILINE)
+_ACTIVE = re.compile(r"\b(?:emviewers|fxtmodel|perfhub)\b", re.IGNORECASE)
 _ORACLE_ERROR = re.compile(r"\b(?:ORA|SP2|TNS)-\d{4,5}:[^\r\n]{0,120}")
 _REMEDY = "give AWR reports (awrrpt.sql, awrgrpt.sql) or Statspack reports (spreport.sql), as text or HTML"
-_PDB = re.compile(r"WORKLOAD REPOSITORY PDB REPORT", re.IGNORECASE)
+_PDB = re.compile(r"WORKLOAD\s+REPOSITORY\s+PDB\s+REPORT", re.IGNORECASE)
 _PAGE = re.compile(r"</?(?:html|head|title|body|pre|div|span|font|p|br)\b[^>]*>", re.IGNORECASE)
-_PAGE_HEADING = re.compile(r"\n\n?OUTPUT[ \t]*\n(?:-{10,}[ \t]*\n)?")  # of "select output from table(...)"
+_PAGE_HEADING = re.compile(r"\n(?:[ \t]*\n)?OUTPUT[ \t]*\n(?:-{10,}[ \t]*\n)?")  # of "select output from table(...)"
 _RULERS = re.compile(r"(?m)^[ ~]*-{2,}(?: +-{2,})+ *$")
-_LAST_WORDS = "End of Report"
+_QUOTED = re.compile(r"[ \t>|]+")  # what mail puts before the lines it quotes, or an indentation
+_LAST_WORDS = re.compile(r"End\s+of\s+Report")
+_HEADER = "begin snap"  # in the header of every report, after its title and whatever repeats the title
 _TITLE_REACH = 20_000  # characters from the page's title to the report's, over the style sheet
 _LARGEST = 256 * 1024 * 1024  # bytes; a report of a month of a large cluster has 3 MB
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The text of a report, from its first words to its last whole row; others may follow it in its file."""
+    """The text of a report, from its first words to its last whole row; ``follows`` says what its file has after it."""
 
     kind: Kind
     is_html: bool
     text: str
-    is_alone: bool = True
+    follows: str = ""
 
 
 def load(path: Path) -> Source:
@@ -63,6 +93,11 @@ def load(path: Path) -> Source:
 
 def recognise(data: bytes, name: str) -> Source:
     """Decode ``data`` and find the report in it."""
+    for beginning, what in _FORMATS:
+        if data.startswith(beginning):
+            raise ReportError(f"{name}: no AWR or Statspack report: the file is {what}", _REMEDY)
+    if _QUOTED_PRINTABLE.search(data, 0, _MAIL_HEAD):
+        data = quopri.decodestring(data)
     text = re.sub(r"\r+\n|\r", "\n", decode(data)).replace("\0", " ")
     mark = _MARKS.search(text)
     if mark is None:
@@ -84,29 +119,55 @@ def _is_html(text: str) -> bool:
 
 
 def _plain_text(text: str, start: int) -> str:
-    """A text report without what was put around it: a page's ``<pre>``, SQL*Plus' page headings, an indentation."""
+    """A text report without what was put around it: a page's ``<pre>``, SQL*Plus' page headings, marks of quotation."""
     if _PAGE.search(text, 0, start):
         return html.unescape(_PAGE.sub("", text))
-    text = _PAGE_HEADING.sub("\n", text)
+    before = text[text.rfind("\n", 0, start) + 1 : start]
+    if _QUOTED.fullmatch(before):
+        text = re.sub(rf"(?m)^(?:{re.escape(before)}|{re.escape(before.rstrip())}$)", "", text)
+    return _PAGE_HEADING.sub("\n", _single_spaced(text))
+
+
+def _single_spaced(text: str) -> str:
+    """Without the blank lines of a report whose every other line is blank, as line ends converted twice make it."""
     mark = _MARKS.search(text)
-    start = mark.start() if mark else 0
-    indent = text[text.rfind("\n", 0, start) + 1 : start]
-    return re.sub(rf"(?m)^{indent}", "", text) if indent.isspace() else text
+    lines = text[mark.start() if mark else 0 :].split("\n")
+    return text if any(map(str.strip, lines[1::2])) else "\n".join(lines[::2])
 
 
 def _first_report(kind: Kind, is_html: bool, text: str) -> Source:
     """The report that ``text`` begins with; a spool file may hold several, one after the other."""
-    end = text.find(_LAST_WORDS)
-    another = _MARKS.search(text, end) if end >= 0 else None
-    if another is not None:
-        return Source(kind, is_html, text[: another.start()], is_alone=False)
-    return Source(kind, is_html, _whole_rows(text, is_html))
+    another = _next_report(text)
+    if another is None:
+        return Source(kind, is_html, _whole_rows(text, is_html))
+    follows = _KINDS[(another.lastindex or 1) - 1][1]
+    return Source(
+        kind,
+        is_html,
+        _whole_rows(text[: another.start()], is_html),
+        follows=_FOLLOWS[follows] if isinstance(follows, Kind) else follows,
+    )
+
+
+def _next_report(text: str) -> re.Match[str] | None:
+    """Where the next report of the file begins: after this one's end, or, when it has none, at the same title again."""
+    end = _LAST_WORDS.search(text)
+    title = _MARKS.match(text)
+    lower = text.lower()
+    header = lower.find(_HEADER)
+    again = lower.find(title[0].lower(), header) if title and header >= 0 else -1
+    if again >= 0 and (end is None or again < end.start()):
+        return _MARKS.match(text, again)
+    return _MARKS.search(text, end.end()) if end else None
 
 
 def decode(data: bytes) -> str:
-    """Text of the bytes: UTF-16 by its mark, else UTF-8, else Windows' Latin; bytes that are none are replaced."""
+    """Text of the bytes: UTF-16 by its mark or its zeros, else UTF-8, else Windows' Latin; what is none is replaced."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data.decode("utf-16", errors="replace")
+    for zeros, encoding in ((data[1:200:2], "utf-16-le"), (data[:200:2], "utf-16-be")):
+        if zeros.count(0) > len(zeros) / 2:
+            return data.decode(encoding, errors="replace")
     text = data.decode("utf-8-sig", errors="replace")
     wrong = text.count("\ufffd")
     beyond_ascii = len(text) - len(text.encode("ascii", errors="ignore"))
@@ -125,12 +186,16 @@ def _whole_rows(text: str, is_html: bool) -> str:
 
 def is_complete(text: str) -> bool:
     """Whether the report's last words are there."""
-    return _LAST_WORDS in text
+    return _LAST_WORDS.search(text) is not None
 
 
 def _what(text: str) -> str:
     """What the file is instead."""
     if not text.strip():
         return "the file is empty"
+    if _BASE64.search(text, 0, _MAIL_HEAD):
+        return "the file is a mail whose content is encoded (base64): save the report out of it"
+    if _ACTIVE.search(text):
+        return "this is an active report: make one of type html or text"
     error = _ORACLE_ERROR.search(text)
-    return f"the file holds an error: {error[0].strip()}" if error else "its title is not there"
+    return f"the file holds an error: {squeeze(error[0])}" if error else "its title is not there"

@@ -11,20 +11,29 @@ reports, a bare line that is a known title. Title and headings of the second for
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from openslob.awr.tables import Table, squeeze
 
-_TITLE = re.compile(r"(?P<title>\S.*?)\s+(?:for )?DB(?:/Inst)?:\s*\S+\s.*?Snaps?:\s*\d+\s*-\s*\d+")
+_TITLE = re.compile(
+    r"(?P<title>\S.*?)(?:\s+(?:for )?DB:\s*\S+\s.*?Snaps?:\s*\d+\s*-\s*\d+"
+    r"|\s*DB/Inst:\s*\S+/\S.*"  # a long title touches it, and the line is cut at its width
+    r"|\s{2,}Snaps?:\s*\d+\s*-\s*\d+$)"  # its owner took the names out
+)
 _RULER = re.compile(r"[\s~=-]*")
 _GROUP = re.compile(r"-+|=+")
 _TILDES = re.compile(r"~{3,}")
 _GAP = re.compile(r"\s{2,}")
+_FIGURES = re.compile(r"\S\s{2,}\d[\d,.]*(?:\s{2,}|$)")  # a row of a table whose ruler is lost
 _LABEL = r"[A-Za-z%](?:[^:\s]|\s(?!\s))*:(?=\s|$)"
 _PAIR = re.compile(rf"\s*(?P<label>{_LABEL})(?P<rest>[^:]*?)(?=\s{{2,}}{_LABEL}|$)")
-_LONGEST = 500  # characters; lines of labelled values have 80
+_LONGEST = 500  # characters; titles and lines of labelled values have 80
 _SPANNER = re.compile(r"-{3,} ?[^-]* ?-{3,}")  # "---- % of Waits ----" over several columns
+_SECOND_HALF = "\u2060"  # of a character as wide as two, which Oracle counts as two when it aligns columns
+_FIGURE = re.compile(r"[\d,.]+")
+_PROSE = re.compile(r" {0,4}\S+(?: \S+)*")  # a note goes on; headings have gaps
 _MORE_HEADINGS = 4  # a ruler this soon under another one rules headings of two levels, not data
 
 Span = tuple[int, int]
@@ -35,7 +44,7 @@ def tables(text: str, wanted: Callable[[str], bool], titles: Callable[[str], boo
     lexer = _Lexer(wanted, titles)
     for line in text.split("\n"):
         yield from lexer.line(line.replace("\f", "").rstrip().expandtabs())
-    yield from lexer.blank()
+    yield from lexer.end()
 
 
 class _Lexer:
@@ -46,10 +55,13 @@ class _Lexer:
         self.titles = titles
         self.section = ""
         self.in_note = False
+        self.after_note: list[str] = []  # headings that touch a note
         self.pending: list[str] = []  # lines that may turn out to be a title, headings or labelled values
         self.ruled: list[Span] | None = None  # columns of the table being read
         self.headings: list[str] = []
         self.body: list[str] = []
+        self.is_paged = False  # its title is on every page, and a line of dashes ends it: blank lines do not
+        self.resumed = 0  # rows of the body before its last blank line
 
     def line(self, line: str) -> Iterator[Table]:
         if not line:
@@ -58,27 +70,40 @@ class _Lexer:
             yield from self.underline(line)
         elif line.lstrip()[0] in "-~=" and _RULER.fullmatch(line):
             yield from self.ruler(line)
-        elif "Snap" in line and (title := _TITLE.match(line)):
-            yield from self.blank()
-            self.section = squeeze(title["title"])
+        elif ("DB/Inst:" in line or "Snap" in line) and len(line) < _LONGEST and (title := _TITLE.match(line)):
+            yield from self.end()
+            self.section, self.is_paged = squeeze(title["title"]), True
         else:
             yield from self.words(line)
 
     def words(self, line: str) -> Iterator[Table]:
         if line.startswith("->"):
-            self.in_note = True
-        elif self.ruled is not None:
+            self.in_note, self.after_note = True, []
+        elif self.ruled is not None and not self.is_bare_title(line):
             self.body.append(line)
         elif self.in_note:
-            return
-        elif line[0] != " " and self.titles(line):
-            yield from self.blank()
-            self.section = squeeze(line)
+            if _PROSE.fullmatch(line) is None:
+                self.after_note.append(line)
+        elif self.is_bare_title(line):
+            yield from self.end()
+            self.section, self.is_paged = squeeze(line), False
         else:
             self.pending.append(line)
 
+    def is_bare_title(self, line: str) -> bool:
+        return line[0] != " " and "  " not in line and self.titles(line)
+
     def blank(self) -> Iterator[Table]:
-        """A blank line ends what was going on."""
+        """A blank line ends what was going on, but for a table that goes over pages."""
+        if self.ruled is not None and self.is_paged:
+            self.in_note = False
+            self.body.append("")
+            self.resumed = len(self.body)
+        else:
+            yield from self.end()
+
+    def end(self) -> Iterator[Table]:
+        """Something new begins, or nothing more comes."""
         self.in_note = False
         if self.ruled is not None:
             yield from self.close()
@@ -87,6 +112,8 @@ class _Lexer:
 
     def underline(self, line: str) -> Iterator[Table]:
         """``~~~`` under a title; the rest of both lines may be headings, and the rest of this one a ruler."""
+        if self.body and not self.body[-1]:
+            yield from self.close()
         above = self.body if self.ruled is not None else self.pending
         title_line = above.pop() if above else self.section  # a bare title is known before its line
         start = above[0] if above and above[0].startswith("Host") else title_line  # a wrapped headings line
@@ -96,7 +123,7 @@ class _Lexer:
         elif start is title_line and waiting:
             self.pending = waiting
             yield from self.values()
-        self.section = squeeze(start[: _title_end(start)])
+        self.section, self.is_paged = squeeze(start[: _title_end(start)]), False
         self.in_note = False
         self.keep_headings(title_line, _title_end(title_line))
         tildes = _TILDES.match(line)
@@ -116,24 +143,25 @@ class _Lexer:
         spans = [match.span() for match in _GROUP.finditer(line)]
         if self.ruled is None:
             if len(spans) > 1:
-                self.open(spans, self.pending)
+                self.open(spans, self.pending or (self.after_note if self.in_note else []))
             return  # a lone group is a line under a group of headings, or the end of an empty section
         if len(spans) == 1:
             yield from self.close()
         elif spans == [] or not self.body:
             return  # ~~~~ between instances and their sum
-        elif len(self.body) <= _MORE_HEADINGS:
-            self.open(spans, self.body)
-        else:
+        elif (rows := self.resumed or _rows_above(self.body)) or len(self.body) > _MORE_HEADINGS:
+            headings, self.body = self.body[rows:] if rows else [], self.body[: rows or None]
             yield from self.close()
-            self.open(spans, [])
+            self.open(spans, headings)
+        else:
+            self.open(spans, self.body)
 
     def open(self, spans: list[Span], headings: list[str]) -> None:
-        self.ruled, self.headings, self.body, self.pending = spans, headings, [], []
+        self.ruled, self.headings, self.body, self.pending, self.resumed = spans, headings, [], [], 0
 
     def close(self) -> Iterator[Table]:
         spans, headings, body = self.ruled or [], self.headings, self.body
-        self.ruled, self.headings, self.body = None, [], []
+        self.ruled, self.headings, self.body, self.resumed = None, [], [], 0
         if body and self.wanted(self.section):
             yield _cut(self.section, spans, headings, body)
 
@@ -142,9 +170,23 @@ class _Lexer:
         lines, self.pending = self.pending, []
         if not self.wanted(self.section):
             return
-        rows = tuple(row for line in lines for row in _pairs(line))
-        if rows:
-            yield Table(self.section, (), rows)
+        rows: list[tuple[str, ...]] = []
+        misfits: list[str] = []
+        for line in lines:
+            pairs = list(_pairs(line))
+            rows.extend(pairs)
+            if not pairs and len(line) < _LONGEST and _FIGURES.search(line):
+                misfits.append(line)
+        if rows or misfits:
+            yield Table(self.section, (), tuple(rows), misfits=tuple(misfits))
+
+
+def _rows_above(body: list[str]) -> int:
+    """How many lines hold figures before the headings of the next table, which touches this one."""
+    if len(body) > _MORE_HEADINGS:
+        return 0
+    has_figure = [any(_FIGURE.fullmatch(word) for word in line.split()) for line in body]
+    return has_figure.index(False) if False in has_figure else len(body)
 
 
 def _title_end(line: str) -> int:
@@ -166,18 +208,24 @@ def _pairs(line: str) -> Iterator[tuple[str, ...]]:
 def _cut(section: str, spans: list[Span], headings: list[str], body: list[str]) -> Table:
     """Cut ``body`` at ``spans``; text left of the first span is a column of labels."""
     first = spans[0][0]
+    body = [line if line.isascii() else _widened(line) for line in body]
     labelled = first > 0 and any(line[:first].strip() for line in body)
     if labelled:
         spans = [(0, first), *spans]
     rows: list[tuple[str, ...]] = []
     misfits: list[str] = []
+    is_new_page = False
     for line in body:
+        if not line:
+            is_new_page = True
+            continue
         pairs = list(_pairs(line)) if labelled else []
         if len(pairs) > 1:
             rows.extend(pairs)
         elif _fits(line, spans):
-            row = tuple(line[start:end].strip() for start, end in _open_ended(spans))
-            if rows and row[0] and not any(row[1:]) and len(rows[-1][0]) >= spans[0][1] - spans[0][0] - 1:
+            row = tuple(line[start:end].replace(_SECOND_HALF, "").strip() for start, end in _open_ended(spans))
+            is_rest = rows and not is_new_page and row[0] and not any(row[1:])
+            if is_rest and len(rows[-1][0]) >= spans[0][1] - spans[0][0] - 1:
                 rows[-1] = (rows[-1][0] + row[0], *rows[-1][1:])  # a name wrapped at its column's width
             else:
                 rows.append(row)
@@ -185,9 +233,14 @@ def _cut(section: str, spans: list[Span], headings: list[str], body: list[str]) 
             rows.extend(pairs)
         else:
             misfits.append(line)
+        is_new_page = False
     columns = tuple(_heading(headings, spans, at) for at in range(len(spans)))
     widths = tuple(end - start for start, end in spans)
     return Table(section, columns, tuple(rows), widths=widths, misfits=tuple(misfits))
+
+
+def _widened(line: str) -> str:
+    return "".join(char + _SECOND_HALF if unicodedata.east_asian_width(char) in "WF" else char for char in line)
 
 
 def _open_ended(spans: list[Span]) -> list[tuple[int, int | None]]:

@@ -37,6 +37,8 @@ def events(scope: Scope) -> Callable[[Table, Draft], None]:
         for row in table.rows:
             if not cell(row, name) or cell(row, instance) not in ("", "*"):
                 continue
+            if not any(cell(row, at) for at in (waits, time, average)):
+                continue  # words between pages
             seconds = draft.number(table, row, time)
             event = WaitEvent(
                 name=cell(row, name),

@@ -90,6 +90,7 @@ def test_a_whole_report_has_no_doubts(name_and_report):
         ("awr_11.2.txt", Kind.AWR),
         ("awr_23ai.html", Kind.AWR),
         ("awr_pdb_redacted.html", Kind.AWR_PDB),
+        ("awr_pdb_19c_paged.txt", Kind.AWR_PDB),
         ("awrg_11.2.txt", Kind.AWR_GLOBAL),
         ("awrg_19c.html", Kind.AWR_GLOBAL),
         ("sp_19c.txt", Kind.STATSPACK),
@@ -316,5 +317,5 @@ def test_html_in_the_sql_of_a_text_report_makes_it_no_page():
 def test_of_several_reports_in_a_file_the_first_is_read_and_the_others_are_told(name):
     data = (FIXTURES / name).read_bytes()
     report = read_bytes(data + data)
-    assert report.warnings == ("the file holds more than one report: only the first is read",)
+    assert report.warnings == ("the file holds more than one report: an AWR report follows, which is not read",)
     assert (report.events, report.complete) == (read(FIXTURES / name).events, True)
