@@ -127,6 +127,45 @@ def test_differences_in_the_product_s_terms():
     assert delta.wait_means_us == {"IO:innodb_data_file": 500}
 
 
+# What MySQL 9.7 counted of an update run; the kernel saw its process write 1.83 GB.
+MYSQL_CHANGE = {
+    "status.INNODB_DATA_WRITES": 91571.0,
+    "status.INNODB_DATA_WRITTEN": 1058371584.0,
+    "status.INNODB_LOG_WRITES": 45010.0,
+    "status.INNODB_OS_LOG_WRITTEN": 264211456.0,
+    "status.INNODB_REDO_LOG_CURRENT_LSN": 257841555.0,
+    "pages.write_bytes": (45780 + 45615) * 16384.0,
+}
+MYSQL_FILES = {
+    "innodb_dblwr_file": (522.0, 749600768.0),
+    "innodb_data_file": (45752.0, 749600768.0),
+    "innodb_log_file": (45257.0, 308312064.0),
+    "innodb_temp_file": (40.0, 1048576.0),
+}
+
+
+def test_mysql_s_writes_are_those_of_pages_without_the_log_and_with_double_writes():
+    by_file = {
+        f"file.wait/io/file/innodb/{name}.{what}": value
+        for name, values in MYSQL_FILES.items()
+        for what, value in zip(("writes", "write_bytes"), values, strict=True)
+    }
+    delta = counters.to_delta({**MYSQL_CHANGE, **by_file})
+    assert (delta.write_requests, delta.write_bytes) == (522 + 45752 + 40, 2 * 749600768 + 1048576)
+    # Without performance_schema, nearly so.
+    estimate = counters.to_delta(MYSQL_CHANGE)
+    assert estimate.write_requests == pytest.approx(delta.write_requests, rel=0.01)
+    assert estimate.write_bytes == pytest.approx(delta.write_bytes, rel=0.01)
+    # MariaDB counts the same itself.
+    plain = counters.to_delta({"status.INNODB_DATA_WRITES": 7.0, "status.INNODB_DATA_WRITTEN": 70.0})
+    assert (plain.write_requests, plain.write_bytes) == (7, 70)
+
+
+def test_redo_is_what_was_generated_where_the_server_tells_it_apart_from_what_was_written():
+    assert counters.to_delta(MYSQL_CHANGE).log_bytes == 257841555
+    assert counters.to_delta({"status.INNODB_OS_LOG_WRITTEN": 5.0}).log_bytes == 5
+
+
 def test_what_is_not_counted_is_unknown_with_a_reason():
     delta = counters.to_delta({"status.INNODB_DATA_READS": 1.0})
     missing = {name for name, value in delta.amounts().items() if value is None}

@@ -30,8 +30,9 @@ class WaitClass(StrEnum):
     OTHER = "other"
 
 
-# Engines name events `Class:Event`; class Stage is where a session is in its statement, whatever it waits for. Waiting for another session that flushes the log is waiting for the log, though
-# it shows as a lock; so the log is looked for first, in the whole name, and the others in the class alone.
+# Engines name events `Class:Event`; class Stage is where a session is in its statement, whatever it waits for. Waiting
+# for another session that flushes the log is waiting for the log, though it shows as a lock; so the log is looked for
+# before locks, in the whole name, and the others in the class alone.
 _CLASSES = (
     (WaitClass.STAGE, re.compile(r"^stage:", re.IGNORECASE)),
     (WaitClass.LOG, re.compile(r"(wal|redo|log).*(sync|write|flush)", re.IGNORECASE)),
