@@ -1,9 +1,15 @@
 """What of the MariaDB/MySQL engine can be known without a server."""
 
+import ssl
+from dataclasses import replace
+
 import numpy as np
+import pymysql
 import pytest
 
-from openslob.engines.mysql import counters
+from openslob.engines.base import ServerFacts
+from openslob.engines.mysql import checks, counters
+from openslob.engines.mysql.connection import open_connection
 from openslob.engines.mysql.latencies import Latencies, buckets_of
 from openslob.engines.mysql.layout import layout_of
 from openslob.engines.mysql.names import Names, quoted
@@ -12,6 +18,7 @@ from openslob.engines.mysql.target import parse
 from openslob.errors import SlobError, UsageError
 from openslob.histogram import BUCKETS, bucket_of
 from openslob.method import OpKind
+from openslob.workload import Workload
 
 PAGE_SIZES = (4096, 8192, 16384, 32768, 65536)
 # Of InnoDB: bytes of a page that rows can't have, and of a row beside its columns (number, transaction, roll pointer).
@@ -93,6 +100,48 @@ def test_a_password_from_the_environment_and_a_socket(monkeypatch, tmp_path):
 def test_a_url_with_parts_that_mean_nothing_is_refused(url):
     with pytest.raises(UsageError):
         parse(url)
+
+
+@pytest.mark.parametrize(
+    ("error", "says", "remedy"),
+    [
+        (FileNotFoundError(2, "No such file or directory"), "TLS can't be used: No such file", "ssl_ca"),
+        (ssl.SSLError(136, "no certificate or crl found"), "TLS can't be used: no certificate", "ssl_ca"),
+        (RuntimeError("'cryptography' package is required"), "the server wants the password", "unix_socket"),
+        (pymysql.OperationalError(2003, "Can't connect ([SSL: CERTIFICATE_VERIFY_FAILED] …)"), "VERIFY", "ssl_verify"),
+        (pymysql.OperationalError(2003, "Can't connect (refused)"), "refused", "the server is running"),
+    ],
+)
+def test_why_there_is_no_connection_is_said_in_one_line(monkeypatch, error, says, remedy):
+    def refuse(**_):
+        raise error
+
+    monkeypatch.setattr(pymysql, "connect", refuse)
+    with pytest.raises(SlobError) as caught:
+        open_connection(parse("mysql://me@h/d"), "test")
+    assert says in caught.value.what
+    assert remedy in caught.value.remedy
+
+
+FACTS = ServerFacts("MySQL", "9.7.4", 16384, 2**27, 100, {}, direct_io=True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "workload", "found"),
+    [
+        ({"log_bin": "ON", "sync_binlog": "1", "binlog_format": "ROW"}, {"commit_mode": "nowait"}, ["sync_binlog"]),
+        ({"log_bin": "ON", "sync_binlog": "0", "binlog_format": "ROW"}, {"commit_mode": "nowait"}, []),
+        ({"log_bin": "ON", "sync_binlog": "1", "binlog_format": "ROW"}, {"commit_mode": "wait"}, []),
+        ({"log_bin": "ON", "sync_binlog": "1", "binlog_format": "STATEMENT"}, {}, ["binlog_format"]),
+        ({"log_bin": "ON", "sync_binlog": "1", "binlog_format": "STATEMENT"}, {"update_pct": 0}, []),
+        ({"log_bin": "OFF", "sync_binlog": "1", "binlog_format": "STATEMENT"}, {"commit_mode": "nowait"}, []),
+    ],
+)
+def test_a_binary_log_that_refuses_updates_or_makes_commits_wait_is_told(settings, workload, found):
+    facts = replace(FACTS, settings=settings)
+    findings = list(checks.binary_log(Workload(**{"update_pct": 20, **workload}), facts))
+    assert [finding.name for finding in findings] == found
+    assert all(finding.blocking or finding.spoils for finding in findings)
 
 
 def test_names_are_quoted_and_locks_are_short():

@@ -39,7 +39,7 @@ def findings(
     yield from fitness.connections(workload, facts.free_connections, _raise_limit(identity))
     yield from fitness.data(workload, facts, data_state())
     yield from _commit_mode(workload, facts, rights.may_set(connection), rights.account(identity["user"]))
-    yield from _binary_log(workload, facts)
+    yield from binary_log(workload, facts)
     yield from _waits(connection, facts)
     yield from _settings(facts)
 
@@ -93,7 +93,8 @@ def _commit_mode(workload: Workload, facts: ServerFacts, may_set: bool, account:
         yield Finding("commit mode", f"{why}; COMMIT_MODE=engine leaves it", grant, True)
 
 
-def _binary_log(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
+def binary_log(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
+    """What a second log, beside the engine's own, does to updates."""
     settings = facts.settings
     if settings.get("log_bin") != "ON" or not workload.update_pct:
         return
