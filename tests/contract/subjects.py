@@ -31,6 +31,7 @@ SUBJECTS = {
     "postgresql-16": ("on_postgresql", "16"),
     "postgresql-15": ("on_postgresql", "15"),
     "mariadb-10.11": ("on_mariadb", "10.11"),
+    "mysql": ("on_mysql", "MySQL"),
 }
 # PostgreSQL's work loop is the same text in every version: two that come with us show it, a third would tell no more.
 WORK_LOOPS = tuple(name for name in SUBJECTS if name != "postgresql-15")

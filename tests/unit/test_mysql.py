@@ -1,9 +1,15 @@
 """What of the MariaDB/MySQL engine can be known without a server."""
 
+import ssl
+from dataclasses import replace
+
 import numpy as np
+import pymysql
 import pytest
 
-from openslob.engines.mysql import counters
+from openslob.engines.base import ServerFacts
+from openslob.engines.mysql import checks, counters
+from openslob.engines.mysql.connection import open_connection
 from openslob.engines.mysql.latencies import Latencies, buckets_of
 from openslob.engines.mysql.layout import layout_of
 from openslob.engines.mysql.names import Names, quoted
@@ -12,6 +18,7 @@ from openslob.engines.mysql.target import parse
 from openslob.errors import SlobError, UsageError
 from openslob.histogram import BUCKETS, bucket_of
 from openslob.method import OpKind
+from openslob.workload import Workload
 
 PAGE_SIZES = (4096, 8192, 16384, 32768, 65536)
 # Of InnoDB: bytes of a page that rows can't have, and of a row beside its columns (number, transaction, roll pointer).
@@ -95,6 +102,48 @@ def test_a_url_with_parts_that_mean_nothing_is_refused(url):
         parse(url)
 
 
+@pytest.mark.parametrize(
+    ("error", "says", "remedy"),
+    [
+        (FileNotFoundError(2, "No such file or directory"), "TLS can't be used: No such file", "ssl_ca"),
+        (ssl.SSLError(136, "no certificate or crl found"), "TLS can't be used: no certificate", "ssl_ca"),
+        (RuntimeError("'cryptography' package is required"), "the server wants the password", "unix_socket"),
+        (pymysql.OperationalError(2003, "Can't connect ([SSL: CERTIFICATE_VERIFY_FAILED] …)"), "VERIFY", "ssl_verify"),
+        (pymysql.OperationalError(2003, "Can't connect (refused)"), "refused", "the server is running"),
+    ],
+)
+def test_why_there_is_no_connection_is_said_in_one_line(monkeypatch, error, says, remedy):
+    def refuse(**_):
+        raise error
+
+    monkeypatch.setattr(pymysql, "connect", refuse)
+    with pytest.raises(SlobError) as caught:
+        open_connection(parse("mysql://me@h/d"), "test")
+    assert says in caught.value.what
+    assert remedy in caught.value.remedy
+
+
+FACTS = ServerFacts("MySQL", "9.7.4", 16384, 2**27, 100, {}, direct_io=True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "workload", "found"),
+    [
+        ({"log_bin": "ON", "sync_binlog": "1", "binlog_format": "ROW"}, {"commit_mode": "nowait"}, ["sync_binlog"]),
+        ({"log_bin": "ON", "sync_binlog": "0", "binlog_format": "ROW"}, {"commit_mode": "nowait"}, []),
+        ({"log_bin": "ON", "sync_binlog": "1", "binlog_format": "ROW"}, {"commit_mode": "wait"}, []),
+        ({"log_bin": "ON", "sync_binlog": "1", "binlog_format": "STATEMENT"}, {}, ["binlog_format"]),
+        ({"log_bin": "ON", "sync_binlog": "1", "binlog_format": "STATEMENT"}, {"update_pct": 0}, []),
+        ({"log_bin": "OFF", "sync_binlog": "1", "binlog_format": "STATEMENT"}, {"commit_mode": "nowait"}, []),
+    ],
+)
+def test_a_binary_log_that_refuses_updates_or_makes_commits_wait_is_told(settings, workload, found):
+    facts = replace(FACTS, settings=settings)
+    findings = list(checks.binary_log(Workload(**{"update_pct": 20, **workload}), facts))
+    assert [finding.name for finding in findings] == found
+    assert all(finding.blocking or finding.spoils for finding in findings)
+
+
 def test_names_are_quoted_and_locks_are_short():
     assert quoted("a`b") == "`a``b`"
     assert Names("odd`db").cf1(3) == "`odd``db`.`cf1_3`"
@@ -125,6 +174,45 @@ def test_differences_in_the_product_s_terms():
     assert (delta.read_requests, delta.log_syncs, delta.rows_read, delta.rows_updated) == (100, 7, 704, 64)
     assert (delta.read_time_us, delta.rows_updated_in_place) == (50_000, 64)
     assert delta.wait_means_us == {"IO:innodb_data_file": 500}
+
+
+# What MySQL 9.7 counted of an update run; the kernel saw its process write 1.83 GB.
+MYSQL_CHANGE = {
+    "status.INNODB_DATA_WRITES": 91571.0,
+    "status.INNODB_DATA_WRITTEN": 1058371584.0,
+    "status.INNODB_LOG_WRITES": 45010.0,
+    "status.INNODB_OS_LOG_WRITTEN": 264211456.0,
+    "status.INNODB_REDO_LOG_CURRENT_LSN": 257841555.0,
+    "pages.write_bytes": (45780 + 45615) * 16384.0,
+}
+MYSQL_FILES = {
+    "innodb_dblwr_file": (522.0, 749600768.0),
+    "innodb_data_file": (45752.0, 749600768.0),
+    "innodb_log_file": (45257.0, 308312064.0),
+    "innodb_temp_file": (40.0, 1048576.0),
+}
+
+
+def test_mysql_s_writes_are_those_of_pages_without_the_log_and_with_double_writes():
+    by_file = {
+        f"file.wait/io/file/innodb/{name}.{what}": value
+        for name, values in MYSQL_FILES.items()
+        for what, value in zip(("writes", "write_bytes"), values, strict=True)
+    }
+    delta = counters.to_delta({**MYSQL_CHANGE, **by_file})
+    assert (delta.write_requests, delta.write_bytes) == (522 + 45752 + 40, 2 * 749600768 + 1048576)
+    # Without performance_schema, nearly so.
+    estimate = counters.to_delta(MYSQL_CHANGE)
+    assert estimate.write_requests == pytest.approx(delta.write_requests, rel=0.01)
+    assert estimate.write_bytes == pytest.approx(delta.write_bytes, rel=0.01)
+    # MariaDB counts the same itself.
+    plain = counters.to_delta({"status.INNODB_DATA_WRITES": 7.0, "status.INNODB_DATA_WRITTEN": 70.0})
+    assert (plain.write_requests, plain.write_bytes) == (7, 70)
+
+
+def test_redo_is_what_was_generated_where_the_server_tells_it_apart_from_what_was_written():
+    assert counters.to_delta(MYSQL_CHANGE).log_bytes == 257841555
+    assert counters.to_delta({"status.INNODB_OS_LOG_WRITTEN": 5.0}).log_bytes == 5
 
 
 def test_what_is_not_counted_is_unknown_with_a_reason():

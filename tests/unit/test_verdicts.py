@@ -47,6 +47,7 @@ FEW_READS = made_up.engine(read_requests=999.0, read_bytes=999.0 * made_up.BLOCK
 SCANS = tuple(made_up.session(n, updates=0, selects=0, scans=made_up.OPS_PER_SESSION) for n in range(8))
 HALF_REACHED = made_up.host(server_read_bytes=0.5 * READ_BYTES)
 NO_PROCESS_IO = {"server_read_bytes": None}
+STAGES = {"Stage:executing": 900, "Commit:log write and flush": 100}
 LOG_WAITS = {"IO:WalSync": 400, "LWLock:WALWrite": 300, "CPU": 300}
 BUSY_CPU = {"user": 190.0, "steal": 2.0, "idle": 6.0, "iowait": 2.0}
 
@@ -207,6 +208,8 @@ CASES = [
     ),
     ("limit_found", HOLDS, {"waits": LOG_WAITS}, "log writes 70 %"),
     ("limit_found", HOLDS, {"waits": {}}, "data I/O 72 %"),
+    ("limit_found", HOLDS, {"waits": STAGES}, "data I/O 72 %, log writes 10 %, locks unknown"),
+    ("limit_found", UNKNOWN, {"waits": STAGES, "engine": made_up.engine(read_time_us=None)}, "was not measured"),
     ("limit_found", HOLDS, {"local": False}, "how busy the device was is unknown"),
     ("limit_found", HOLDS, {"host": made_up.host(cpu=BUSY_CPU, server_cpu_s=200.0)}, "The limit was the server's CPU"),
     ("limit_found", HOLDS, {"host": made_up.host(server_cores=1, server_cpu_s=58.0)}, "CPU 97 %"),

@@ -49,6 +49,7 @@ def test_shares_add_up_to_all_of_db_time(waits):
         ("IO:WalSync", WaitClass.LOG),
         ("LWLock:WALWrite", WaitClass.LOG),
         ("Commit:log file sync", WaitClass.LOG),
+        ("Stage:waiting for lock to flush log", WaitClass.STAGE),
         ("LWLock:WALInsert", WaitClass.LOCK),
         ("LWLock:BufferContent", WaitClass.LOCK),
         ("BufferPin:BufferPin", WaitClass.LOCK),

@@ -16,6 +16,7 @@ CPU_ROW = "CPU + run queue"
 
 # A share of one in two is known within 5 % from 100 samples.
 MIN_SAMPLES = 100
+STAGES_ONLY = "the server tells at which stage of a statement a session is, not what it waits for"
 
 
 class WaitClass(StrEnum):
@@ -25,12 +26,15 @@ class WaitClass(StrEnum):
     DATA_IO = "data I/O"
     LOG = "log writes"
     LOCK = "locks"
+    STAGE = "stages"
     OTHER = "other"
 
 
-# Engines name events `Class:Event`. Waiting for another session that flushes the log is waiting for the log, though
-# it shows as a lock; so the log is looked for first, in the whole name, and the others in the class alone.
+# Engines name events `Class:Event`; class Stage is where a session is in its statement, whatever it waits for. Waiting
+# for another session that flushes the log is waiting for the log, though it shows as a lock; so the log is looked for
+# before locks, in the whole name, and the others in the class alone.
 _CLASSES = (
+    (WaitClass.STAGE, re.compile(r"^stage:", re.IGNORECASE)),
     (WaitClass.LOG, re.compile(r"(wal|redo|log).*(sync|write|flush)", re.IGNORECASE)),
     (WaitClass.LOCK, re.compile(r"^[^:]*(lock|latch|pin|concurrency)", re.IGNORECASE)),
     (WaitClass.DATA_IO, re.compile(r"^[^:]*\b(io|i/o)\b", re.IGNORECASE)),
@@ -79,16 +83,26 @@ def class_shares_pct(measurement: Measurement) -> Mapping[WaitClass, float]:
 
 
 def db_time_shares(measurement: Measurement) -> dict[WaitClass, Quantity]:
-    """Shares of DB time in %: from samples, or with too few of them from the times that the engine counts itself."""
+    """Shares of DB time in %: from samples, or with too few of them from the times that the engine counts itself.
+
+    Samples of stages tell how long sessions took to commit, which is the log's time, and nothing of other waits.
+    """
     kinds = (WaitClass.DATA_IO, WaitClass.LOG, WaitClass.LOCK)
     sampled = sum(measurement.waits.values())
-    if sampled >= MIN_SAMPLES:
-        shares = class_shares_pct(measurement)
-        return {kind: Quantity(shares.get(kind, 0.0)) for kind in kinds}
-    db_time = Quantity(total(measurement, "busy_us"))
-    timed = {WaitClass.DATA_IO: "read_time_us", WaitClass.LOG: "log_sync_time_us"}
-    few = Quantity.missing(f"only {sampled} wait samples")
+    if sampled < MIN_SAMPLES:
+        few = f"only {sampled} wait samples"
+        return {kind: _counted_share(measurement, kind, few) for kind in kinds}
+    shares = class_shares_pct(measurement)
+    told = (WaitClass.LOG,) if WaitClass.STAGE in shares else kinds
     return {
-        kind: engine(measurement, timed[kind]).times(100).per(db_time, "no DB time") if kind in timed else few
+        kind: Quantity(shares.get(kind, 0.0)) if kind in told else _counted_share(measurement, kind, STAGES_ONLY)
         for kind in kinds
     }
+
+
+def _counted_share(measurement: Measurement, kind: WaitClass, why_not: str) -> Quantity:
+    """Share of DB time by the engine's own clock; ``why_not`` is the reason where it has none for this."""
+    field = {WaitClass.DATA_IO: "read_time_us", WaitClass.LOG: "log_sync_time_us"}.get(kind)
+    if field is None:
+        return Quantity.missing(why_not)
+    return engine(measurement, field).times(100).per(Quantity(total(measurement, "busy_us")), "no DB time")

@@ -246,7 +246,11 @@ class Waits(Protocol):
     """Samples what the test's sessions are doing at this moment, over one connection kept open."""
 
     def look(self) -> Mapping[str, int]:
-        """Sessions by event (``Class:Event``, or ``CPU`` for no wait); those outside operations are left out."""
+        """Sessions by event (``Class:Event``, or ``CPU`` for no wait); those outside operations are left out.
+
+        Class ``Stage``: the server tells where a session is in its statement, not what it waits for, but for commits,
+        which are a wait for the log.
+        """
 
     def backend_ids(self) -> Sequence[int]:
         """The sampler's own session (one on each instance of a cluster), so that its cost can be measured."""

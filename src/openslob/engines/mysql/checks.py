@@ -11,8 +11,9 @@ from openslob.engines.mysql.commit import wanted_setting
 from openslob.engines.mysql.connection import Connection, Row, ask, statement
 from openslob.engines.mysql.names import Names
 from openslob.engines.mysql.reach import PROXY_REMEDY, why_not
+from openslob.engines.mysql.waits import are_observed
 from openslob.errors import UsageError
-from openslob.workload import BlockPath, Workload
+from openslob.workload import BlockPath, CommitMode, Workload
 
 OLDEST = {"MariaDB": (10, 6), "MySQL": (8, 0)}
 _NO_LOCAL_PATH = Finding(
@@ -38,6 +39,8 @@ def findings(
     yield from fitness.connections(workload, facts.free_connections, _raise_limit(identity))
     yield from fitness.data(workload, facts, data_state())
     yield from _commit_mode(workload, facts, rights.may_set(connection), rights.account(identity["user"]))
+    yield from binary_log(workload, facts)
+    yield from _waits(connection, facts)
     yield from _settings(facts)
 
 
@@ -90,9 +93,30 @@ def _commit_mode(workload: Workload, facts: ServerFacts, may_set: bool, account:
         yield Finding("commit mode", f"{why}; COMMIT_MODE=engine leaves it", grant, True)
 
 
+def binary_log(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
+    """What a second log, beside the engine's own, does to updates."""
+    settings = facts.settings
+    if settings.get("log_bin") != "ON" or not workload.update_pct:
+        return
+    if settings.get("binlog_format") == "STATEMENT":
+        why = "binlog_format is STATEMENT: the server refuses updates at READ COMMITTED"
+        yield Finding("binlog_format", why, "SET GLOBAL binlog_format = 'ROW'", True)
+    if workload.commit_mode is CommitMode.NOWAIT and settings.get("sync_binlog") != "0":
+        why = f"COMMIT_MODE=nowait, but commits wait for the binary log (sync_binlog is {settings.get('sync_binlog')})"
+        yield Finding("sync_binlog", why, "SET GLOBAL sync_binlog = 0", False, True)
+
+
+def _waits(connection: Connection, facts: ServerFacts) -> Iterator[Finding]:
+    if facts.settings.get("performance_schema") == "ON" and are_observed(connection) is False:
+        why = "what sessions wait for is not observed: waits will be known by stage only"
+        remedy = "UPDATE performance_schema.setup_consumers SET enabled = 'YES' WHERE name = 'events_waits_current'"
+        yield Finding("waits", why, remedy, False)
+
+
 # Setting, value, what it does, what to do, whether it makes another thing of what is measured.
 _BAD_SETTINGS = (
     ("innodb_doublewrite", "OFF", "pages are written less safely, and once instead of twice", "set it to ON", True),
+    ("innodb_doublewrite", "DETECT_ONLY", "pages are written once instead of twice", "set it to ON", True),
     ("innodb_random_read_ahead", "ON", "blocks are read that nobody asked for", "set it to OFF", True),
     ("innodb_adaptive_hash_index", "ON", "visits may skip the way down the index", "set it to OFF", False),
     ("query_cache_type", "ON", "results may come from a cache of results", "set it to OFF", True),

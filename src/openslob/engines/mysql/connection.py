@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import pymysql
@@ -12,6 +13,7 @@ from pymysql.cursors import DictCursor
 from openslob.engines.mysql.failures import reported
 from openslob.engines.mysql.target import Place
 from openslob.engines.sql import read_statements
+from openslob.errors import SlobError
 
 PACKAGE = "openslob.engines.mysql"
 APPLICATION = "slob"
@@ -25,7 +27,8 @@ Row = Mapping[str, Any]
 def open_connection(place: Place, purpose: str) -> Connection:
     """One more connection, in autocommit mode, that names its purpose where the server keeps such names."""
     arguments = {"connect_timeout": CONNECT_TIMEOUT_S, **place.arguments}
-    with reported(f"can't connect to {place.shown}"):
+    failure = f"can't connect to {place.shown}"
+    with reported(failure), _prepared(failure):
         return pymysql.connect(
             **arguments,
             autocommit=True,
@@ -33,6 +36,19 @@ def open_connection(place: Place, purpose: str) -> Connection:
             cursorclass=DictCursor,
             program_name=f"{APPLICATION}/{purpose}",
         )
+
+
+@contextmanager
+def _prepared(failure: str) -> Iterator[None]:
+    """The library raises what it lacks as it comes: files, and for a password without TLS `cryptography`."""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise SlobError(f"{failure}: files for TLS can't be used: {why}", "see ssl_ca, ssl_cert, ssl_key") from error
+    except RuntimeError as error:
+        why = "the server wants the password, and there is no TLS to send it through"
+        raise SlobError(f"{failure}: {why}", "use TLS (no ssl_disabled in the URL) or unix_socket") from error
 
 
 def ask(connection: Connection, text: str, values: Mapping[str, object] | None = None) -> Sequence[Row]:

@@ -17,10 +17,18 @@ from openslob.record.measurement import EngineDelta, ObjectIo
 
 Values = Mapping[str, float]
 
-_DATA_FILE = "file.wait/io/file/innodb/innodb_data_file"
+_FILES = "file.wait/io/file/innodb/"
+_DATA_FILE = f"{_FILES}innodb_data_file"
+# MySQL's files of double writes; in MariaDB these stand in a data file.
+_DOUBLE_WRITE_FILE = f"{_FILES}innodb_dblwr_file"
+_LOG_FILE = f"{_FILES}innodb_log_file"
+_COMMITS = "status.COM_COMMIT"
 _PICO = 1e-6
-# Where each product keeps its status as a table that can be part of a larger query.
-_STATUS_VIEWS = ("information_schema.global_status", "performance_schema.global_status")
+# Where each product keeps its status as a table that can be part of a larger query, and the parts that are read of it.
+_STATUS_PARTS = {
+    "information_schema.global_status": ("status",),
+    "performance_schema.global_status": ("status", "writes_mysql"),
+}
 
 
 class MysqlCounters:
@@ -37,17 +45,20 @@ class MysqlCounters:
 
     def _compose(self) -> str:
         parts = read_statements(PACKAGE, "counters")
-        status = next(
-            (parts["status"].format(status=view) for view in _STATUS_VIEWS if self._answers(f"SELECT 1 FROM {view}")),
-            None,
-        )
         rows = "userstat" if self._is_on("userstat") else "table_io"
         # In a Galera cluster userstat counts what other nodes changed, too.
         changes = "table_io" if self._is_on("wsrep_on") else rows
-        names = (f"{rows}_visits", f"{changes}_changes", "file_io", "metrics_mariadb", "metrics_mysql")
-        candidates = [parts[name] for name in names]
-        found = [parts["clock"], status, *(part for part in candidates if self._answers(part))]
-        return "\nUNION ALL\n".join(part for part in found if part)
+        files = ("file_io",) if self._answers(parts["files_watched"]) else ()
+        names = (f"{rows}_visits", f"{changes}_changes", *files, "metrics_mariadb", "metrics_mysql")
+        found = [part for part in (parts[name] for name in names) if self._answers(part) is not None]
+        return "\nUNION ALL\n".join([parts["clock"], *self._status(), *found])
+
+    def _status(self) -> list[str]:
+        parts = read_statements(PACKAGE, "counters")
+        for view, names in _STATUS_PARTS.items():
+            if self._answers(f"SELECT 1 FROM {view}"):
+                return [parts[name].format(status=view) for name in names]
+        return []
 
     def _is_on(self, variable: str) -> bool:
         try:
@@ -55,24 +66,29 @@ class MysqlCounters:
         except pymysql.Error:  # MySQL has neither
             return False
 
-    def _answers(self, query: str) -> bool:
+    def _answers(self, query: str) -> int | None:
+        """Rows of the query's result, at most one; None when this server or user can't ask it."""
         try:
-            ask(self._connection, f"SELECT * FROM ({query} LIMIT 1) AS tried", self._values)
+            return len(ask(self._connection, f"SELECT * FROM ({query} LIMIT 1) AS tried", self._values))
         except pymysql.Error:
-            return False
-        return True
+            return None
 
     def read(self) -> CounterReading:
         """All counters now; SlobError when the server is gone."""
         with reported("the counters can't be read"):
             rows = ask(self._connection, self._statement, self._values)
-        values = {f"{row['source']}.{row['name']}": float(row["value"]) for row in rows}
+            values = {f"{row['source']}.{row['name']}": float(row["value"]) for row in rows}
+            if _COMMITS not in values:
+                values[_COMMITS] = self._commits()
         server_ns = int(values.pop("clock.us")) * 1000
         # Nothing tells of a reset, but all of them only ever rise.
         if any(values.get(name, 0.0) < value for name, value in self._highest.items()):
             self._resets += 1
         self._highest = values
         return CounterReading(server_ns, values, f"reset {self._resets} times while watched")
+
+    def _commits(self) -> float:
+        return float(ask(self._connection, read_statements(PACKAGE, "counters")["commits"])[0]["Value"])
 
     def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
         """The interval in the product's terms."""
@@ -108,22 +124,22 @@ def _times(value: float | None, factor: float) -> float | None:
 def to_delta(change: Values) -> EngineDelta:
     """Differences of counters in the product's terms.
 
-    ``INNODB_DATA_WRITES`` counts pages, each alone, and the double writes, which are many pages at once; the log is
-    not in it on MariaDB. ``rows_updated_in_place``: a row leaves its page only when the page is split.
+    ``rows_updated_in_place``: a row leaves its page only when the page is split.
     """
     status = {name.removeprefix("status."): value for name, value in change.items() if name.startswith("status.")}
     updated = _sum(change, "changes.")
     splits = _first(change, "status.INNODB_BUFFER_POOL_PAGES_SPLIT", "metric.index_page_splits")
-    reads = status.get("INNODB_DATA_READS")
+    reads, (writes, write_bytes) = status.get("INNODB_DATA_READS"), _writes(change, status)
     read_us = _times(change.get(f"{_DATA_FILE}.read_ps"), _PICO)
     delta = EngineDelta(
         logical_reads=status.get("INNODB_BUFFER_POOL_READ_REQUESTS"),
         read_requests=reads,
         read_bytes=status.get("INNODB_DATA_READ"),
         read_time_us=read_us,
-        write_requests=status.get("INNODB_DATA_WRITES"),
-        write_bytes=status.get("INNODB_DATA_WRITTEN"),
-        log_bytes=status.get("INNODB_OS_LOG_WRITTEN"),
+        write_requests=writes,
+        write_bytes=write_bytes,
+        # MySQL writes the last, half full block of the log again and again, and counts it each time.
+        log_bytes=_first(status, "INNODB_REDO_LOG_CURRENT_LSN", "INNODB_OS_LOG_WRITTEN"),
         log_syncs=_first(status, "INNODB_OS_LOG_FSYNCS", "INNODB_DATA_FSYNCS"),
         log_write_requests=status.get("INNODB_LOG_WRITES"),
         commits=status.get("COM_COMMIT"),
@@ -137,6 +153,21 @@ def to_delta(change: Values) -> EngineDelta:
         wait_means_us={} if not (read_us and reads) else {"IO:innodb_data_file": read_us / reads},
     )
     return _with_reasons(delta)
+
+
+def _writes(change: Values, status: Values) -> tuple[float | None, float | None]:
+    """Requests and bytes of pages, each alone, and of double writes, which are many pages at once; not of the log.
+
+    MariaDB counts just these. MySQL counts requests of all files together; without performance_schema the log's writes
+    are subtracted, and what is left has those of its headers in it, some a second.
+    """
+    if f"{_DOUBLE_WRITE_FILE}.writes" in change:
+        files = {name: value for name, value in change.items() if not name.startswith(_LOG_FILE)}
+        return _sum(files, _FILES, ".writes"), _sum(files, _FILES, ".write_bytes")
+    requests, page_bytes = status.get("INNODB_DATA_WRITES"), change.get("pages.write_bytes")
+    if page_bytes is None or requests is None:
+        return requests, status.get("INNODB_DATA_WRITTEN")
+    return max(0.0, requests - status.get("INNODB_LOG_WRITES", 0.0)), page_bytes
 
 
 def _by_object(change: Values, status: Values) -> dict[str, ObjectIo]:
@@ -157,8 +188,9 @@ _REASONS = {
     "shared_visits": "the server counts visits of the cache for all tables and indexes together",
     "rows_read": _NO_STATISTICS,
     "rows_updated": _NO_CHANGES,
-    "rows_updated_in_place": "blocks were split meanwhile, or the server does not count splits",
-    "checkpoints": "the server does not count them for this user (innodb_metrics, log_checkpoints)",
+    "rows_updated_in_place": "blocks were split meanwhile, or the server does not count splits "
+    "(MySQL: SET GLOBAL innodb_monitor_enable = index_page_splits)",
+    "checkpoints": "the server does not count them, or this user may not know (innodb_metrics, log_checkpoints)",
     "maintenance": "cleaning up old row versions and writing pages go on all the time; there is no count",
 }
 

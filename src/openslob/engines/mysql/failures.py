@@ -54,4 +54,11 @@ def reported(what: str) -> Iterator[None]:
     try:
         yield
     except pymysql.Error as error:
-        raise SlobError(f"{what}: {explain_error(error)}", _REMEDIES.get(code_of(error), "")) from error
+        raise SlobError(f"{what}: {explain_error(error)}", _remedy(error)) from error
+
+
+def _remedy(error: BaseException) -> str:
+    # A server that can't be trusted shows as one that can't be reached.
+    if "SSL" in explain_error(error) and code_of(error) == CR.CR_CONN_HOST_ERROR:
+        return "see ssl_ca, ssl_verify_cert and ssl_verify_identity in the URL"
+    return _REMEDIES.get(code_of(error), "")

@@ -20,8 +20,9 @@ from openslob.engines.verification import BLOCK_TOLERANCE
 from openslob.errors import SlobError
 from openslob.workload import DataSpec
 
-# A manifest without a column of ours was made by an earlier version, or by somebody else.
-_NOT_THERE = (ER.NO_SUCH_TABLE, ER.BAD_DB_ERROR, ER.BAD_FIELD_ERROR)
+# A manifest without a column of ours was made by an earlier version, or by somebody else. Who may read no table of the
+# database is not told whether it is there.
+_NOT_THERE = (ER.NO_SUCH_TABLE, ER.BAD_DB_ERROR, ER.BAD_FIELD_ERROR, ER.TABLEACCESS_DENIED_ERROR)
 # Several threads apply what a copy gets, so rows also come before others that were written later. Their pages are split
 # and keep half of their rows; each row that is visited is alone in its page all the same (layout.py).
 _SPLIT_FACTOR = 2

@@ -29,7 +29,7 @@ _READS = (
         "file reads are not timed, waits are known by stage only, and rows not counted unless userstat is ON",
         "SELECT ON performance_schema.*",
     ),
-    ("reads_metrics", "checkpoints and page splits are not known", "PROCESS ON *.*"),
+    ("reads_metrics", "checkpoints, page splits and waits for rows are not known", "PROCESS ON *.*"),
 )
 
 

@@ -10,6 +10,17 @@ from openslob.engines.mysql.connection import Connection, ask, statement, thread
 from openslob.engines.mysql.failures import reported
 from openslob.engines.mysql.names import Names
 
+# What a session is called that waits for nothing that is observed: running, or perhaps waiting for a row.
+_RUNNING, _STAGE = "'CPU'", "CONCAT('Stage:', COALESCE(NULLIF(t.processlist_state, ''), 'executing'))"
+
+
+def are_observed(connection: Connection) -> bool | None:
+    """Whether the server observes what sessions wait for; None when this user may not know."""
+    try:
+        return bool(ask(connection, statement("waits", "ready")))
+    except pymysql.Error:
+        return None
+
 
 class MysqlWaits:
     """Wait events where the server observes them, else the stages of statements that it shows to everybody."""
@@ -17,13 +28,18 @@ class MysqlWaits:
     def __init__(self, connection: Connection, names: Names, sessions: str) -> None:
         self._connection = connection
         self._values = {"purpose": sessions}
-        self._statement = statement("waits", self._source(), roster=names.roster())
+        locks, running = ("row_locks", _RUNNING) if self._may_ask("row_locks") else ("no_row_locks", _STAGE)
+        source = "instrumented" if are_observed(connection) else "states"
+        self._statement = statement(
+            "waits", source, roster=names.roster(), row_locks=statement("waits", locks), running=running
+        )
 
-    def _source(self) -> str:
+    def _may_ask(self, name: str) -> bool:
         try:
-            return "instrumented" if ask(self._connection, statement("waits", "ready")) else "states"
-        except pymysql.Error:  # this user may not read them
-            return "states"
+            ask(self._connection, statement("waits", name))
+        except pymysql.Error:
+            return False
+        return True
 
     def look(self) -> dict[str, int]:
         """Sessions by event; SlobError when the server is gone."""

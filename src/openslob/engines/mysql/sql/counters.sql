@@ -1,4 +1,4 @@
--- Purpose:  the server's cumulative counters, all in one statement so that they are of one moment.
+-- Purpose:  the server's cumulative counters, in one statement so that they are of one moment (but `commits`).
 -- Versions: MariaDB 10.6 and later, MySQL 8.0 and later; each part where the server has it (counters.py).
 -- Placeholders (quoted by names.py): status, the view of global status. Parameters: database.
 -- Result:   source, name, value.
@@ -13,7 +13,17 @@ WHERE variable_name IN (
     'COM_COMMIT', 'INNODB_BUFFER_POOL_PAGES_SPLIT', 'INNODB_BUFFER_POOL_READ_REQUESTS', 'INNODB_BUFFER_POOL_READS',
     'INNODB_DATA_FSYNCS', 'INNODB_DATA_READ', 'INNODB_DATA_READS', 'INNODB_DATA_WRITES', 'INNODB_DATA_WRITTEN',
     'INNODB_LOG_WRITES', 'INNODB_OS_LOG_FSYNCS', 'INNODB_OS_LOG_WRITTEN', 'INNODB_PAGES_WRITTEN',
-    'INNODB_ROW_LOCK_TIME', 'INNODB_ROW_LOCK_WAITS', 'UPTIME', 'UPTIME_SINCE_FLUSH_STATUS')
+    'INNODB_REDO_LOG_CURRENT_LSN', 'INNODB_ROW_LOCK_TIME', 'INNODB_ROW_LOCK_WAITS', 'UPTIME',
+    'UPTIME_SINCE_FLUSH_STATUS')
+
+-- name: writes_mysql
+-- MySQL's INNODB_DATA_WRITTEN counts the log's bytes too, and those of a page once, though it is written twice.
+SELECT 'pages', 'write_bytes', SUM(variable_value) * @@innodb_page_size FROM {status}
+WHERE variable_name IN ('INNODB_PAGES_WRITTEN', 'INNODB_DBLWR_PAGES_WRITTEN')
+
+-- name: commits
+-- MySQL shows numbers of statements in this way only.
+SHOW GLOBAL STATUS WHERE Variable_name = 'Com_commit'
 
 -- name: userstat_visits
 -- Rows that came through the test tables' index.
@@ -39,6 +49,11 @@ WHERE object_schema = %(database)s AND object_name REGEXP '^cf1_[1-9][0-9]*$' AN
   AND EXISTS (SELECT 1 FROM performance_schema.setup_instruments
               WHERE name = 'wait/io/table/sql/handler' AND enabled = 'YES')
 
+-- name: files_watched
+-- A row if performance_schema counts and times requests of files.
+SELECT 1 AS watched FROM performance_schema.setup_instruments
+WHERE name = 'wait/io/file/innodb/innodb_data_file' AND enabled = 'YES' AND timed = 'YES' AND @@performance_schema = 1
+
 -- name: file_io
 -- Requests of all of the engine's files by kind, and of those of the test tables; times in ps.
 SELECT 'file', CONCAT(event_name, '.reads'), count_read FROM performance_schema.file_summary_by_event_name
@@ -49,6 +64,12 @@ FROM performance_schema.file_summary_by_event_name WHERE event_name LIKE 'wait/i
 UNION ALL
 SELECT 'file', CONCAT(event_name, '.read_ps'), sum_timer_read FROM performance_schema.file_summary_by_event_name
 WHERE event_name LIKE 'wait/io/file/innodb/%%'
+UNION ALL
+SELECT 'file', CONCAT(event_name, '.writes'), count_write FROM performance_schema.file_summary_by_event_name
+WHERE event_name LIKE 'wait/io/file/innodb/%%'
+UNION ALL
+SELECT 'file', CONCAT(event_name, '.write_bytes'), sum_number_of_bytes_write
+FROM performance_schema.file_summary_by_event_name WHERE event_name LIKE 'wait/io/file/innodb/%%'
 UNION ALL
 SELECT 'tables', 'reads', SUM(count_read) FROM performance_schema.file_summary_by_instance
 WHERE file_name REGEXP CONCAT('/', %(database)s, '/cf[12]_[0-9]+[.]ibd$')

@@ -4,7 +4,7 @@
 
 -- name: create
 CREATE TABLE {manifest} (
-    fingerprint   VARCHAR(64) NOT NULL,    -- digest of the four columns below
+    fingerprint   VARCHAR(64) NOT NULL PRIMARY KEY,    -- digest of the four columns below
     schema_count  INT NOT NULL,
     scale_blocks  BIGINT NOT NULL,
     scan_blocks   BIGINT NOT NULL,
