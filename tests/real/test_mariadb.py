@@ -138,23 +138,6 @@ def test_a_killed_driver_leaves_no_session(target):
         assert eventually(target.is_free)
 
 
-def test_the_commit_setting_is_put_back(target, server):
-    before = _setting(server)
-    with target.running(commit_mode="nowait", **UPDATES) as run:
-        run.wait_until_measured()
-        assert _setting(server) == 0
-        run.interrupt(signal.SIGINT)
-        run.end()
-    assert _setting(server) == before == 1
-
-
-def _setting(server):
-    with pymysql.connect(**parse(server.status().url).arguments) as connection:
-        cursor = connection.cursor()
-        cursor.execute("SELECT @@GLOBAL.innodb_flush_log_at_trx_commit")
-        return cursor.fetchone()[0]
-
-
 def test_an_ordinary_user_with_a_database_of_its_own(server, tmp_path):
     """Load, run and drop with rights on one database; what the user can't see is unknown, with a reason."""
     place = parse(server.status().url)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from openslob.engines.mysql import counters
+from openslob.engines.mysql.commit import wanted_setting
 from openslob.engines.mysql.latencies import Latencies, buckets_of
 from openslob.engines.mysql.layout import layout_of
 from openslob.engines.mysql.names import Names, quoted
@@ -12,6 +13,7 @@ from openslob.engines.mysql.target import parse
 from openslob.errors import SlobError, UsageError
 from openslob.histogram import BUCKETS, bucket_of
 from openslob.method import OpKind
+from openslob.workload import Workload
 
 PAGE_SIZES = (4096, 8192, 16384, 32768, 65536)
 # Of InnoDB: bytes of a page that rows can't have, and of a row beside its columns (number, transaction, roll pointer).
@@ -100,6 +102,12 @@ def test_names_are_quoted_and_locks_are_short():
     assert Names("odd`db").cf1(3) == "`odd``db`.`cf1_3`"
     assert len(Names("d" * 64).lock("use")) <= 64
     assert Names("one").lock("use") != Names("two").lock("use")
+
+
+def test_the_server_s_commits_are_set_only_for_a_run_that_commits_and_says_how():
+    settings = {mode: wanted_setting(Workload(update_pct=1, commit_mode=mode)) for mode in ("wait", "nowait", "engine")}
+    assert settings == {"wait": 1, "nowait": 0, "engine": None}
+    assert wanted_setting(Workload(update_pct=0, commit_mode="nowait")) is None
 
 
 def test_seeds_differ_and_are_in_range():
