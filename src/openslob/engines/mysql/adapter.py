@@ -22,7 +22,7 @@ from openslob.engines.base import (
 )
 from openslob.engines.mysql import checks, loader, manifest, roster
 from openslob.engines.mysql.borrowed import LOCK_PATIENCE_S, BorrowedSettings, put_right
-from openslob.engines.mysql.connection import Connection, Row, ask, open_connection, statement
+from openslob.engines.mysql.connection import Connection, Row, ask, is_on, open_connection, statement
 from openslob.engines.mysql.counters import MysqlCounters
 from openslob.engines.mysql.failures import code_of, reported
 from openslob.engines.mysql.layout import layout_of
@@ -155,10 +155,11 @@ class MysqlEngine:
         with self.open("install") as connection, reported("can't install the work loop"):
             identity = ask(connection, statement("facts", "identity"))[0]
             value_bytes = layout_of(identity["block_size"]).value_bytes
+            in_cluster = is_on(connection, "wsrep_on")
             roster.make(connection, self.names)
             for number in numbers:
                 ask(connection, statement("schema", "drop_routine", routine=self.names.procedure(number)))
-                ask(connection, compose_slice(self.names, number, workload, value_bytes))
+                ask(connection, compose_slice(self.names, number, workload, value_bytes, in_cluster))
 
     def settle(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
         """Write dirty pages out, if the user may, so that they are not written in the window; set how commits wait."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pymysql
 
 from openslob.engines.base import CounterReading
-from openslob.engines.mysql.connection import PACKAGE, Connection, ask, thread_id
+from openslob.engines.mysql.connection import PACKAGE, Connection, ask, is_on, thread_id
 from openslob.engines.mysql.failures import reported
 from openslob.engines.mysql.names import Names
 from openslob.engines.sql import read_statements
@@ -41,19 +41,13 @@ class MysqlCounters:
             (parts["status"].format(status=view) for view in _STATUS_VIEWS if self._answers(f"SELECT 1 FROM {view}")),
             None,
         )
-        rows = "userstat" if self._is_on("userstat") else "table_io"
+        rows = "userstat" if is_on(self._connection, "userstat") else "table_io"
         # In a Galera cluster userstat counts what other nodes changed, too.
-        changes = "table_io" if self._is_on("wsrep_on") else rows
+        changes = "table_io" if is_on(self._connection, "wsrep_on") else rows
         names = (f"{rows}_visits", f"{changes}_changes", "file_io", "metrics_mariadb", "metrics_mysql")
         candidates = [parts[name] for name in names]
         found = [parts["clock"], status, *(part for part in candidates if self._answers(part))]
         return "\nUNION ALL\n".join(part for part in found if part)
-
-    def _is_on(self, variable: str) -> bool:
-        try:
-            return bool(ask(self._connection, f"SELECT @@{variable} AS its_on")[0]["its_on"])
-        except pymysql.Error:  # MySQL has neither
-            return False
 
     def _answers(self, query: str) -> bool:
         try:
