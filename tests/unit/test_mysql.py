@@ -57,9 +57,10 @@ def test_latencies_come_back_by_kind():
 
 def test_a_paced_session_has_response_times_beside():
     found = Latencies(paced=True)
-    found.add("40,15,401,1000,")
+    found.add("283,0,40,15,401,1000,")
     assert (found.service[OpKind.SELECT].sum_us, found.response[OpKind.SELECT].sum_us) == (10, 15)
     assert (found.service[OpKind.UPDATE].sum_us, found.response[OpKind.UPDATE].sum_us) == (100, 1000)
+    assert (found.wake_ups.count, found.wake_ups.sum_us) == (1, 70)
 
 
 def test_buckets_are_those_of_the_histogram():

@@ -67,7 +67,7 @@ def slice_arguments(plan: SessionPlan, names: Names) -> dict[str, Any]:
         "written_columns": len(written_columns(load)),
         "value_bytes": layout_of(plan.block_size).value_bytes,
         "stop_lock": names.lock(STOP),
-        "step_aside": step_aside_s(load.total_sessions),
+        "step_aside": step_aside_s(plan),
     }
 
 
@@ -91,6 +91,7 @@ def to_result(row: Mapping[str, Any], latencies: Latencies) -> SliceResult:
         latency=latencies.service,
         response=latencies.response,
         due_ns=None if row["due_us"] is None else int(row["due_us"] * 1000),
+        wake_ups=latencies.wake_ups,
         conflicts=row["conflicts"],
     )
 

@@ -8,7 +8,8 @@
 --           session (session.sql).
 -- Result:   any number of result sets with one row and the column `latencies`: an operation's kind and service time as
 --           4 * µs + kind (0 select, 1 update, 2 scan), then its response time in µs if the session is paced, all
---           separated by commas. The last result set is one row of counts and moments.
+--           separated by commas; before one that a paced session waited for, how late it woke up, as kind 3, and 0. The
+--           last result set is one row of counts and moments.
 -- Notes:    * Everything that must survive a slice is derived from the operation number, but for the random
 --             generator, which lives in the session, `resume_us`, the end of a sleep that a slice cut short, and
 --             `due_us`.
@@ -90,7 +91,7 @@ slice: BEGIN
     SET update_quota = (update_phase + op) * update_pct % 100;
     SET scan_quota = (scan_phase + op - updates_before) * scan_pct % 100;
     work: WHILE now_us < until_us AND op < op_limit DO
-        IF interval_us > 0 THEN
+        IF interval_us > 0 AND now_us < due_us THEN
             WHILE now_us < due_us DO
                 IF NOT IS_FREE_LOCK(stop_lock) THEN
                     LEAVE work;
@@ -101,6 +102,7 @@ slice: BEGIN
                     LEAVE work;
                 END IF;
             END WHILE;
+            SET recent = CONCAT(recent, 4 * (now_us - FLOOR(due_us)) + 3, ',0,');
         END IF;
         IF special THEN
             SET hot = hot_schema_every > 0 AND (op + hot_schema_phase) % hot_schema_every = 0;
