@@ -316,7 +316,9 @@ def test_each_update_commits_by_itself(subject):
 def test_commit_mode_wait_forces_the_log_and_nowait_does_not(subject):
     syncs = {}
     for mode in ("wait", "nowait"):
-        with subject.session(subject.workload(update_pct=100, commit_mode=mode)) as worked:
+        workload = subject.workload(update_pct=100, commit_mode=mode)
+        with subject.engine.exclusive("test"), subject.session(workload) as worked:
+            subject.engine.settle(workload, warm_cache=False)
             syncs[mode] = subject.counted(lambda worked=worked: worked.slices(100, 100)).log_syncs
     assert syncs["wait"] >= 200
     assert syncs["nowait"] < 100

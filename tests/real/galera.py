@@ -28,9 +28,10 @@ from openslob.engines.hosting.account import Account, current_user, server_accou
 PROVIDERS = ("/usr/lib/galera/libgalera_smm.so", "/usr/lib/libgalera_smm.so", "/usr/lib64/galera-4/libgalera_smm.so")
 PROGRAMS = ("mariadbd", "mariadb", "mariadb-install-db")
 DATABASE = "slob"
-PATIENCE_S = 60.0
+# Only a node that does not come at all takes as long, or a host with much else to do.
+PATIENCE_S = 180.0
 # A node that has not joined yet may take a connection and not answer.
-ANSWER_S = 5.0
+ANSWER_S = 10.0
 # A node that comes into the cluster tells so by this status.
 SYNCED = "Synced"
 

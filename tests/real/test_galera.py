@@ -10,7 +10,6 @@ from running import counted, ignore, verdicts_of
 
 from openslob.engines import registry
 from openslob.engines.cluster.engine import ClusterEngine
-from openslob.errors import SlobError
 from openslob.record.model import Holds, Status
 from openslob.run import loading
 from openslob.workload import Workload
@@ -38,24 +37,13 @@ def engine(nodes):
     return engine
 
 
-def run_with_conflicts(engine, results):
-    """A run; another one if the server broke the work loop off, which it rarely does (docs/clusters.md)."""
-    load = {**DATA, "scale": ROWS, "update_pct": 50, "work_unit": 1, "sessions": 3}
-    for _ in range(2):
-        try:
-            return counted(engine, results, **load).record
-        except SlobError as error:
-            if "Deadlock found" not in error.what:
-                raise
-    return counted(engine, results, **load).record
-
-
 def states(nodes):
     return [registry.resolve(node.url)[0].data_state() for node in nodes]
 
 
 def test_three_nodes_join_and_what_one_commits_the_others_have(nodes):
-    assert {node.status("wsrep_cluster_size") for node in nodes} == {"3"}
+    for node in nodes:
+        node.wait_until("wsrep_cluster_size", "3")
     assert len({node.status("wsrep_cluster_state_uuid") for node in nodes}) == 1
     nodes[0].ask("CREATE TABLE slob.t (id int PRIMARY KEY) ENGINE=InnoDB")
     for number, node in enumerate(nodes):
@@ -76,9 +64,12 @@ def test_every_node_has_what_was_loaded_though_its_pages_may_be_others(nodes, en
 
 
 def test_refused_updates_are_run_again_and_counted(engine, nodes, tmp_path):
-    record = run_with_conflicts(engine, tmp_path)
+    load = {**DATA, "scale": ROWS, "update_pct": 50, "work_unit": 1, "sessions": 3, "commit_mode": "nowait"}
+    record = counted(engine, tmp_path, **load).record
     assert record.status == Status.COMPLETE
     assert record.errors == ()
+    # On every node: of nodes that differ all values would be there.
+    assert record.engine["settings"]["innodb_flush_log_at_trx_commit"] == "0"
     conflicts = record.summary["conflicts_total"].value
     assert conflicts > 0
     assert sum(row.conflicts for row in record.instances) == conflicts

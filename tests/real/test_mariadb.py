@@ -5,15 +5,21 @@ import signal
 import struct
 import time
 from collections import Counter
+from contextlib import contextmanager
 
 import pymysql
 import pytest
 from running import DATA, LONG_S, Target, load, slob
 
 from openslob.engines.base import SliceOrder
+from openslob.engines.mysql import roster
 from openslob.engines.mysql.adapter import connect
+from openslob.engines.mysql.connection import ask
 from openslob.engines.mysql.layout import layout_of
+from openslob.engines.mysql.session import compose_slice
 from openslob.engines.mysql.target import parse
+from openslob.errors import SlobError
+from openslob.method import OpKind, kind_of
 from openslob.record.model import Status
 from openslob.run.plan import session_plans
 from openslob.units import KIB, MIB
@@ -138,23 +144,6 @@ def test_a_killed_driver_leaves_no_session(target):
         assert eventually(target.is_free)
 
 
-def test_the_commit_setting_is_put_back(target, server):
-    before = _setting(server)
-    with target.running(commit_mode="nowait", **UPDATES) as run:
-        run.wait_until_measured()
-        assert _setting(server) == 0
-        run.interrupt(signal.SIGINT)
-        run.end()
-    assert _setting(server) == before == 1
-
-
-def _setting(server):
-    with pymysql.connect(**parse(server.status().url).arguments) as connection:
-        cursor = connection.cursor()
-        cursor.execute("SELECT @@GLOBAL.innodb_flush_log_at_trx_commit")
-        return cursor.fetchone()[0]
-
-
 def test_an_ordinary_user_with_a_database_of_its_own(server, tmp_path):
     """Load, run and drop with rights on one database; what the user can't see is unknown, with a reason."""
     place = parse(server.status().url)
@@ -200,3 +189,68 @@ def test_a_server_that_no_longer_answers_is_cut_off(target, server):
         os.kill(pid, signal.SIGCONT)
         session.close()
     assert eventually(target.is_free)
+
+
+# Breaks the first attempt of an update off, as Galera does: past the handler, with the update undone.
+BREAK = """                IF op % {every} = 0 AND NOT (@broken <=> op) THEN
+                    SET @broken = op;
+                    DO SLEEP({pause});
+                    SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213;
+                END IF;
+                BEGIN
+"""
+
+
+@contextmanager
+def breaking(server, workload, every, pause=0, resumable=True):
+    """A session on a work loop that is broken off at each ``every``-th operation that updates."""
+    engine = connect(server.start().url)
+    text = compose_slice(engine.names, 1, workload, layout_of(16 * KIB).value_bytes, resumable)
+    with engine.open("test") as connection:
+        ask(connection, f"DROP PROCEDURE IF EXISTS {engine.names.procedure(1)}")
+        ask(connection, text.replace("                BEGIN\n", BREAK.format(every=every, pause=pause)))
+        roster.make(connection, engine.names)
+    session = engine.open_session(session_plans(workload, 16 * KIB, "broken")[0])
+    try:
+        session.prepare()
+        yield session
+    finally:
+        session.close()
+
+
+def test_a_call_that_is_broken_off_goes_on_where_it_was_and_loses_nothing(server):
+    """Each update is, at its first attempt. The longest slice hands out its latencies in several parts."""
+    workload = Workload(**{**DATA, "sessions": 1, "update_pct": 1, "scan_pct": 1, "work_unit": 2})
+    first, phases = 0, session_plans(workload, 16 * KIB, "")[0].phases
+    with breaking(server, workload, every=1) as session:
+        for size in (7, 230, 20_000, 1):
+            result = session.run_slice(SliceOrder(first, 0, 2**61, size))
+            kinds = Counter(kind_of(op, 1, 1, phases) for op in range(first, first + size))
+            assert result.ops == size
+            assert {kind: each.count for kind, each in result.latency.items() if each.count} == kinds
+            assert (result.rows_read, result.rows_updated) == (2 * kinds[OpKind.SELECT], 2 * kinds[OpKind.UPDATE])
+            assert result.rows_scanned == 20 * kinds[OpKind.SCAN]
+            assert result.conflicts == kinds[OpKind.UPDATE]
+            assert result.busy_us <= (result.end_ns - result.start_ns) / 1000
+            first += size
+
+
+def test_a_broken_update_is_finished_in_its_slice_and_its_time_counts(server):
+    workload = Workload(**{**DATA, "sessions": 1, "update_pct": 100, "work_unit": 2, "target_ops": 100})
+    with breaking(server, workload, every=10, pause=0.5) as session:
+        begin_ns = time.time_ns()
+        result = session.run_slice(SliceOrder(0, begin_ns, begin_ns + 300_000_000, 0, begin_ns))
+    assert (result.ops, result.conflicts) == (1, 1)
+    assert result.due_ns == pytest.approx(begin_ns + 10_000_000, abs=5000)
+    for histogram in (result.latency[OpKind.UPDATE], result.response[OpKind.UPDATE]):
+        assert histogram.count == 1
+        assert histogram.max_us > 500_000
+
+
+def test_a_call_that_is_broken_off_where_none_should_be_loses_the_session(server):
+    workload = Workload(**{**DATA, "sessions": 1, "update_pct": 100, "work_unit": 2})
+    with (
+        breaking(server, workload, every=3, resumable=False) as session,
+        pytest.raises(SlobError, match=r"session 0 was lost: .*the server broke the work loop off"),
+    ):
+        session.run_slice(SliceOrder(0, 0, 2**61, 10))

@@ -87,7 +87,7 @@ class Made:
     @contextmanager
     def exclusive(self, _):
         self.log.append((self.target, "locked"))
-        yield
+        yield ["put right"] if self.target == "main" else ()
 
     def sessions_left(self):
         return 2
@@ -263,8 +263,9 @@ def test_what_changes_data_goes_to_the_first_that_takes_writes():
     assert engine.settle(Workload(schemas=1), False) == ["main: rest", "copy: rest", "other: rest"]
     assert [target for target, _ in log] == ["main", "copy", "other"]
     log.clear()
-    with engine.exclusive("test"):
+    with engine.exclusive("test") as righted:
         assert [target for target, _ in log] == ["copy", "main", "other"]
+        assert righted == ["main: put right"]
     assert engine.sessions_left() == 6
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from openslob.engines.base import ServerFacts
 from openslob.engines.mysql import checks, counters
+from openslob.engines.mysql.commit import wanted_setting
 from openslob.engines.mysql.connection import open_connection
 from openslob.engines.mysql.latencies import Latencies, buckets_of
 from openslob.engines.mysql.layout import layout_of
@@ -62,9 +63,10 @@ def test_latencies_come_back_by_kind():
 
 def test_a_paced_session_has_response_times_beside():
     found = Latencies(paced=True)
-    found.add("40,15,401,1000,")
+    found.add("283,0,40,15,401,1000,")
     assert (found.service[OpKind.SELECT].sum_us, found.response[OpKind.SELECT].sum_us) == (10, 15)
     assert (found.service[OpKind.UPDATE].sum_us, found.response[OpKind.UPDATE].sum_us) == (100, 1000)
+    assert (found.wake_ups.count, found.wake_ups.sum_us) == (1, 70)
 
 
 def test_buckets_are_those_of_the_histogram():
@@ -149,6 +151,12 @@ def test_names_are_quoted_and_locks_are_short():
     assert Names("odd`db").cf1(3) == "`odd``db`.`cf1_3`"
     assert len(Names("d" * 64).lock("use")) <= 64
     assert Names("one").lock("use") != Names("two").lock("use")
+
+
+def test_the_server_s_commits_are_set_only_for_a_run_that_commits_and_says_how():
+    settings = {mode: wanted_setting(Workload(update_pct=1, commit_mode=mode)) for mode in ("wait", "nowait", "engine")}
+    assert settings == {"wait": 1, "nowait": 0, "engine": None}
+    assert wanted_setting(Workload(update_pct=0, commit_mode="nowait")) is None
 
 
 def test_seeds_differ_and_are_in_range():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Annotated
 
 import typer
@@ -21,7 +22,9 @@ def drop(target: Target, as_json: JSON = False) -> None:
     Example: slob drop --target embedded
     """
     engine, _ = resolve(target.reveal())
-    with engine.exclusive("drop"):
+    with engine.exclusive("drop") as righted:
+        for line in righted:
+            print(f"slob: {line}", file=sys.stderr)
         removed = engine.drop()
     if as_json:
         print(json.dumps({"removed": removed}, indent=1))

@@ -296,8 +296,11 @@ class Engine(Protocol):
     def drop(self) -> list[str]:
         """Remove everything a load made; returns the names of what was removed."""
 
-    def exclusive(self, purpose: str) -> AbstractContextManager[None]:
-        """Hold the target's lock: one load or run at a time. SlobError names who holds it."""
+    def exclusive(self, purpose: str) -> AbstractContextManager[Sequence[str]]:
+        """Hold the target's lock: one load or run at a time. SlobError names who holds it.
+
+        Its value says what a driver that was killed had left changed in the server and was put right, a line each.
+        """
 
     def install(self, workload: Workload) -> None:
         """Put the work loop in place for this workload's tables."""
@@ -305,6 +308,7 @@ class Engine(Protocol):
     def settle(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
         """Bring the server to rest before the clock starts (a checkpoint and the like); returns what was done.
 
+        Settings of the whole server that the run needs are set here, and put back when `exclusive` ends.
         ``warm_cache``: read what the workload will visit once, so that a run on cached data begins with cached data.
         """
 

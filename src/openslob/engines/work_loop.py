@@ -61,7 +61,10 @@ def each_kind(workload: Workload) -> list[dict[str, int]]:
     return [shares | {"think_every": 0} for shares in used]
 
 
-def step_aside_s(sessions: int) -> float:
-    """How long a session pauses after its first operation, so that all have begun before any takes a time slice."""
-    pause = sessions * STEP_ASIDE_PER_SESSION_S
-    return pause if pause >= SHORTEST_SLEEP_S else 0.0
+def step_aside_s(plan: SessionPlan) -> float:
+    """How long a session pauses after its first operation, so that all have begun before any takes a time slice.
+
+    Not at all with due times of its own: such sessions do not begin together, and the next operation would be late.
+    """
+    pause = plan.workload.total_sessions * STEP_ASIDE_PER_SESSION_S
+    return pause if plan.interval_us is None and pause >= SHORTEST_SLEEP_S else 0.0

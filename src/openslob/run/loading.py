@@ -22,7 +22,9 @@ def load(
     ``tell`` hears what is done to the server. Nothing is, when the data are there already.
     """
     spec = workload.data(engine.facts().block_size)
-    with engine.exclusive("load"):
+    with engine.exclusive("load") as righted:
+        for line in righted:
+            tell(line)
         state = engine.data_state()
         there = state is not None and state.verified and state.spec == spec
         if there or server is None:

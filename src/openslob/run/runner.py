@@ -113,7 +113,8 @@ class _Run:
         """The whole run."""
         with RunFolder.begin(self._request.results, self._about.without_figures(Status.FAILED)) as folder:
             try:
-                with self._engine.exclusive("run"):
+                with self._engine.exclusive("run") as righted:
+                    self._about.notes.extend(righted)
                     measurement = self._measure(folder)
             except SlobError as error:
                 status = Status.INTERRUPTED if self._interrupt.requested else Status.FAILED
@@ -173,6 +174,8 @@ class _Run:
         fits = state is not None and self._about.data_bytes <= CACHEABLE * self._facts.cache_bytes
         warm = self._workload.mode is Mode.LIO or (self._workload.mode is not Mode.PIO and fits)
         self._about.engine["settled"] = list(self._engine.settle(self._workload, warm))
+        # As they are in the window, not as they were before.
+        self._about.engine["settings"] = dict(self._engine.facts().settings)
 
     def _warm_up_and_measure(
         self, folder: RunFolder, crew: Crew, samplers: Samplers, plans: Sequence[SessionPlan]

@@ -186,12 +186,14 @@ class ClusterEngine:
                     _await(instance, goal, writer.target)
 
     @contextmanager
-    def exclusive(self, purpose: str) -> Iterator[None]:
+    def exclusive(self, purpose: str) -> Iterator[Sequence[str]]:
         """Hold the locks of all instances, taken in an order that is the same for all who want them."""
+        righted: list[str] = []
         with ExitStack() as stack:
             for instance in sorted(self._instances, key=lambda each: each.target):
-                stack.enter_context(instance.exclusive(purpose))
-            yield
+                found = stack.enter_context(instance.exclusive(purpose))
+                righted += [f"{instance.target}: {line}" for line in found]
+            yield righted
 
     def install(self, workload: Workload) -> None:
         """Put the work loop in place where writes go, and wait until all instances have it."""

@@ -21,8 +21,8 @@ from openslob.engines.base import (
     SessionPlan,
 )
 from openslob.engines.mysql import checks, loader, manifest, roster
-from openslob.engines.mysql.commit import change_setting, current_setting, wanted_setting
-from openslob.engines.mysql.connection import Connection, Row, ask, open_connection, statement
+from openslob.engines.mysql.borrowed import LOCK_PATIENCE_S, BorrowedSettings, put_right
+from openslob.engines.mysql.connection import Connection, Row, ask, is_on, open_connection, statement
 from openslob.engines.mysql.counters import MysqlCounters
 from openslob.engines.mysql.failures import code_of, reported
 from openslob.engines.mysql.layout import layout_of
@@ -37,8 +37,6 @@ from openslob.errors import SlobError
 from openslob.workload import DataSpec, Workload
 
 SESSIONS = "run/%"
-# The server frees the lock of a process that was killed when it notices, which is soon, not at once.
-LOCK_PATIENCE_S = 1.0
 _DIRECT = ("O_DIRECT", "O_DIRECT_NO_FSYNC", "ALL_O_DIRECT")
 
 
@@ -56,7 +54,7 @@ class MysqlEngine:
         self._place = parse(url)
         self.names = Names(self._place.database)
         self.target = self._place.shown
-        self._commit_setting_before: str | None = None
+        self._borrowed = BorrowedSettings(lambda: self.open("settings"), self.names)
 
     def open(self, purpose: str) -> Connection:
         """One more connection, in autocommit mode."""
@@ -117,17 +115,18 @@ class MysqlEngine:
             return manifest.remove(connection, self.names)
 
     @contextmanager
-    def exclusive(self, purpose: str) -> Iterator[None]:
+    def exclusive(self, purpose: str) -> Iterator[Sequence[str]]:
         """Hold the named lock on a connection of its own; the server frees it when this process dies."""
         with self.open(purpose) as connection:
             with reported(f"{self.target} can't be locked"):
                 require_direct(connection, self.target)
                 self._lock(connection)
                 self._sign(connection, f"{purpose} by pid {os.getpid()} on {socket.gethostname()}")
+                righted = put_right(connection, self.names)
             try:
-                yield
+                yield righted
             finally:
-                self._restore_commit_setting()
+                self._borrowed.give_back()
 
     def _lock(self, connection: Connection) -> None:
         values = {"lock": self.names.lock("use"), "patience": LOCK_PATIENCE_S}
@@ -150,39 +149,23 @@ class MysqlEngine:
                 raise
 
     def install(self, workload: Workload) -> None:
-        """Create the slice procedure of each schema that sessions will work on; have commits wait as asked for."""
+        """Create the slice procedure of each schema that sessions will work on."""
         checks.require_shared(workload)
         numbers = range(1, min(workload.schemas, workload.total_sessions) + 1)
         with self.open("install") as connection, reported("can't install the work loop"):
             identity = ask(connection, statement("facts", "identity"))[0]
             value_bytes = layout_of(identity["block_size"]).value_bytes
+            in_cluster = is_on(connection, "wsrep_on")
             roster.make(connection, self.names)
             for number in numbers:
                 ask(connection, statement("schema", "drop_routine", routine=self.names.procedure(number)))
-                ask(connection, compose_slice(self.names, number, workload, value_bytes))
-            self._set_commits(connection, workload)
-
-    def _set_commits(self, connection: Connection, workload: Workload) -> None:
-        wanted = wanted_setting(workload)
-        if wanted is None:
-            return
-        before = current_setting(connection)
-        change_setting(connection, wanted)
-        if self._commit_setting_before is None:
-            self._commit_setting_before = before
-
-    def _restore_commit_setting(self) -> None:
-        """Put the server's own setting back; a server that is gone has it in its configuration."""
-        if self._commit_setting_before is not None:
-            with suppress(SlobError), self._asking("the commit setting can't be put back") as connection:
-                change_setting(connection, self._commit_setting_before)
-            self._commit_setting_before = None
+                ask(connection, compose_slice(self.names, number, workload, value_bytes, in_cluster))
 
     def settle(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
-        """Write dirty pages out, if the user may, so that they are not written in the window."""
+        """Write dirty pages out, if the user may, so that they are not written in the window; set how commits wait."""
         with self._asking("the server can't be brought to rest") as connection:
             block_size = ask(connection, statement("facts", "identity"))[0]["block_size"]
-            return settle(connection, self.names, workload, warm_cache, block_size)
+            return settle(connection, self.names, self._borrowed, workload, warm_cache, block_size)
 
     def open_session(self, plan: SessionPlan) -> MysqlSession:
         """Connect one session of the work loop."""

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 from openslob.engines import fitness
 from openslob.engines.base import READ_ONLY_FINDING, DataState, Finding, ServerFacts
-from openslob.engines.mysql import rights
-from openslob.engines.mysql.commit import wanted_setting
+from openslob.engines.mysql import borrowed, rights
+from openslob.engines.mysql.commit import SETTING, wanted_setting
 from openslob.engines.mysql.connection import Connection, Row, ask, statement
 from openslob.engines.mysql.names import Names
 from openslob.engines.mysql.reach import PROXY_REMEDY, why_not
@@ -42,6 +42,7 @@ def findings(
     yield from binary_log(workload, facts)
     yield from _waits(connection, facts)
     yield from _settings(facts)
+    yield from _left_behind(connection, names)
 
 
 def _path(workload: Workload) -> Iterator[Finding]:
@@ -81,14 +82,14 @@ def _server(connection: Connection, facts: ServerFacts, identity: Row) -> Iterat
 
 
 def _commit_mode(workload: Workload, facts: ServerFacts, may_set: bool, account: str) -> Iterator[Finding]:
-    wanted, there = wanted_setting(workload), facts.settings.get("innodb_flush_log_at_trx_commit")
-    if wanted is None or there == wanted:
+    wanted, there = wanted_setting(workload), facts.settings.get(SETTING)
+    if wanted is None or there == str(wanted):
         return
     if may_set:
-        why = f"innodb_flush_log_at_trx_commit is {there}; it is set to {wanted} for this run and back again"
+        why = f"{SETTING} is {there}; it is set to {wanted} for this run and back again"
         yield Finding("commit mode", why, "say COMMIT_MODE=engine to leave it", False)
     else:
-        why = f"COMMIT_MODE={workload.commit_mode} needs innodb_flush_log_at_trx_commit = {wanted}: it is {there}"
+        why = f"COMMIT_MODE={workload.commit_mode} needs {SETTING} = {wanted}: it is {there}"
         grant = f"GRANT {rights.SETTING_RIGHTS[facts.product]} ON *.* TO {account}"
         yield Finding("commit mode", f"{why}; COMMIT_MODE=engine leaves it", grant, True)
 
@@ -132,3 +133,9 @@ def _settings(facts: ServerFacts) -> Iterator[Finding]:
     if facts.settings.get("userstat") == "OFF" and facts.settings.get("performance_schema") != "ON":
         why = "userstat is OFF: rows visited by the server's own count will be unknown"
         yield Finding("userstat", why, "SET GLOBAL userstat = ON", False)
+
+
+def _left_behind(connection: Connection, names: Names) -> Iterator[Finding]:
+    for left in borrowed.left_behind(connection, names):
+        why = f"{left.told}; the next run, load or drop puts it back"
+        yield Finding("left behind", why, left.remedy, False)

@@ -63,6 +63,14 @@ def statement(file: str, name: str, **identifiers: object) -> str:
     return read_statements(PACKAGE, file)[name].format(**identifiers)
 
 
+def is_on(connection: Connection, variable: str) -> bool:
+    """Whether a setting is on; one that this product does not have is not."""
+    try:
+        return bool(ask(connection, f"SELECT @@{variable} AS its_on")[0]["its_on"])
+    except pymysql.Error:
+        return False
+
+
 def cancel(place: Place, connection_id: int) -> None:
     """End what another connection does, and the connection. pymysql.Error when the server no longer answers.
 

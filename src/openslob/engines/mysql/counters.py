@@ -9,7 +9,7 @@ from dataclasses import replace
 import pymysql
 
 from openslob.engines.base import CounterReading
-from openslob.engines.mysql.connection import PACKAGE, Connection, ask, thread_id
+from openslob.engines.mysql.connection import PACKAGE, Connection, ask, is_on, thread_id
 from openslob.engines.mysql.failures import reported
 from openslob.engines.mysql.names import Names
 from openslob.engines.sql import read_statements
@@ -45,9 +45,9 @@ class MysqlCounters:
 
     def _compose(self) -> str:
         parts = read_statements(PACKAGE, "counters")
-        rows = "userstat" if self._is_on("userstat") else "table_io"
+        rows = "userstat" if is_on(self._connection, "userstat") else "table_io"
         # In a Galera cluster userstat counts what other nodes changed, too.
-        changes = "table_io" if self._is_on("wsrep_on") else rows
+        changes = "table_io" if is_on(self._connection, "wsrep_on") else rows
         files = ("file_io",) if self._answers(parts["files_watched"]) else ()
         names = (f"{rows}_visits", f"{changes}_changes", *files, "metrics_mariadb", "metrics_mysql")
         found = [part for part in (parts[name] for name in names) if self._answers(part) is not None]
@@ -59,12 +59,6 @@ class MysqlCounters:
             if self._answers(f"SELECT 1 FROM {view}"):
                 return [parts[name].format(status=view) for name in names]
         return []
-
-    def _is_on(self, variable: str) -> bool:
-        try:
-            return bool(ask(self._connection, f"SELECT @@{variable} AS its_on")[0]["its_on"])
-        except pymysql.Error:  # MySQL has neither
-            return False
 
     def _answers(self, query: str) -> int | None:
         """Rows of the query's result, at most one; None when this server or user can't ask it."""

@@ -27,7 +27,7 @@ _REMEDIES: Mapping[int, str] = {
     ER.SERVER_SHUTDOWN: "somebody stopped the server; see its log",
     ER.QUERY_INTERRUPTED: "somebody cancelled it",
     KILLED_WHILE_CONNECTED: "somebody ended it",
-    ER.LOCK_DEADLOCK: "the server broke the work loop off for another node's change: run again, with less contention",
+    ER.LOCK_DEADLOCK: "the server broke the work loop off for another node's change: run again",
     ER.NO_SUCH_TABLE: "the data are not there; run `slob load` first",
     ER.SP_DOES_NOT_EXIST: "the work loop is not there; run `slob run` again",
     ER.SP_WRONG_NO_OF_ARGS: "the work loop is of another version; run `slob run` again",

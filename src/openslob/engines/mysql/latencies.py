@@ -13,6 +13,8 @@ from openslob.method import OpKind
 # In the order of their numbers in slice.sql.
 KINDS = (OpKind.SELECT, OpKind.UPDATE, OpKind.SCAN)
 _KIND_STEPS = 4
+# No operation, but how late the session woke up for one.
+_WAKE_UP = 3
 
 
 def buckets_of(us: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -22,12 +24,16 @@ def buckets_of(us: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 class Latencies:
-    """Histograms of one slice by kind: ``service`` from an operation's begin, ``response`` from when it was due."""
+    """Histograms of one slice by kind: ``service`` from an operation's begin, ``response`` from when it was due.
+
+    ``wake_ups`` is how late a paced session woke up for operations that it had been waiting for.
+    """
 
     def __init__(self, paced: bool) -> None:
         self._paced = paced
         self.service = {kind: Histogram() for kind in KINDS}
         self.response = {kind: Histogram() for kind in KINDS} if paced else {}
+        self.wake_ups = Histogram()
 
     def add(self, text: str) -> None:
         """Fold in one text of the work loop: numbers with commas behind them."""
@@ -39,6 +45,7 @@ class Latencies:
             _add(self.service[kind], service[chosen])
             if self._paced:
                 _add(self.response[kind], response[chosen])
+        _add(self.wake_ups, service[kinds == _WAKE_UP])
 
 
 def _add(histogram: Histogram, us: NDArray[np.int64]) -> None:

@@ -46,6 +46,10 @@ class Names:
         """Which connections are ours, and what for."""
         return self._in_database("roster")
 
+    def borrowed(self) -> str:
+        """Settings of the whole server that a run has changed."""
+        return self._in_database("borrowed")
+
     def lock(self, purpose: str) -> str:
         """A named lock of this database's; such names are the whole server's, and at most 64 characters long."""
         return f"openslob/{purpose}/{hashlib.sha256(self.database.encode()).hexdigest()[:16]}"

@@ -3,26 +3,44 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 
 import pymysql
 
+from openslob.engines.mysql.borrowed import BorrowedSettings
+from openslob.engines.mysql.commit import SETTING, wanted_setting
 from openslob.engines.mysql.connection import PACKAGE, Connection, ask, statement
 from openslob.engines.mysql.names import Names
 from openslob.engines.sql import read_statements
+from openslob.errors import SlobError
 from openslob.workload import Workload
 
 # Long enough for some GB to a slow disk; then the run begins all the same, and says so.
 _FLUSH_LIMIT_S = 60.0
 _LOOK_EVERY_S = 0.05
+# The server writes all dirty pages as fast as it may while this is 0.
+_DIRTY_SETTING = "innodb_max_dirty_pages_pct"
 # The server itself always has a few pages that it just changed.
 _FEW_PAGES = 16
 
 
-def settle(connection: Connection, names: Names, workload: Workload, warm_cache: bool, block_size: int) -> list[str]:
-    """Read the active data once if asked to, then have dirty pages written if allowed; returns what was done."""
+def settle(
+    connection: Connection,
+    names: Names,
+    borrowed: BorrowedSettings,
+    workload: Workload,
+    warm_cache: bool,
+    block_size: int,
+) -> list[str]:
+    """Read the active data once if asked to, have dirty pages written if allowed, and commits wait as asked for.
+
+    Returns what was done. What is ``borrowed`` for it stays so for the run, but for what serves to write pages.
+    """
     done = [_warm(connection, names, workload, block_size)] if warm_cache else []
-    return [*done, _flush(connection)]
+    done.append(_flush(connection, borrowed))
+    wanted = wanted_setting(workload)
+    if wanted is not None:
+        done.append(borrowed.change(SETTING, wanted))
+    return [each for each in done if each]
 
 
 def _warm(connection: Connection, names: Names, workload: Workload, block_size: int) -> str:
@@ -36,18 +54,18 @@ def _warm(connection: Connection, names: Names, workload: Workload, block_size: 
     return f"read {scale:,} blocks of {len(numbers)} tables into the cache"
 
 
-def _flush(connection: Connection) -> str:
+def _flush(connection: Connection, borrowed: BorrowedSettings) -> str:
     """There is no CHECKPOINT statement: the server writes dirty pages out while it is told to keep none."""
-    before = ask(connection, statement("facts", "dirty_setting"))[0]["percent"]
     try:
-        ask(connection, statement("facts", "flush"), {"percent": 0})
+        borrowed.change(_DIRTY_SETTING, 0)
     except pymysql.Error:
-        return "dirty pages were not written out: this user may not set innodb_max_dirty_pages_pct"
+        return f"dirty pages were not written out: this user may not set {_DIRTY_SETTING}"
+    except SlobError as error:
+        return f"dirty pages were not written out: {error.what}"
     try:
         return _wait_until_clean(connection)
     finally:
-        with suppress(pymysql.Error):
-            ask(connection, statement("facts", "flush"), {"percent": before})
+        borrowed.give_back()
 
 
 def _wait_until_clean(connection: Connection) -> str:

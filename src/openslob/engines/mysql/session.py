@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from typing import Any
@@ -14,7 +14,7 @@ from pymysql.constants import ER
 
 from openslob.engines.base import SessionPlan, SliceOrder, SliceResult
 from openslob.engines.mysql.checks import require_shared
-from openslob.engines.mysql.connection import PACKAGE, Connection, ask, cancel, handle, thread_id
+from openslob.engines.mysql.connection import PACKAGE, Connection, Row, ask, cancel, handle, thread_id
 from openslob.engines.mysql.failures import code_of, reported
 from openslob.engines.mysql.latencies import Latencies
 from openslob.engines.mysql.layout import layout_of
@@ -31,10 +31,15 @@ from openslob.workload import Pacing, Workload
 # at first, so seeds are spread by odd constants (Knuth's multiplicative hashing).
 _SEED_LIMIT = 0x3FFFFFFF
 _SPREAD = (2654435761, 2246822519)
+_RESUME = ("restore", "again", "keep", "done", "latencies")
 
 
-def compose_slice(names: Names, schema: int, workload: Workload, value_bytes: int) -> str:
-    """The statement that creates the slice procedure of one schema for this workload."""
+def compose_slice(names: Names, schema: int, workload: Workload, value_bytes: int, resumable: bool = False) -> str:
+    """The statement that creates the slice procedure of one schema for this workload.
+
+    ``resumable``: a CALL that the server breaks off for another node's change can be made again (resume.sql).
+    """
+    pieces = read_statements(PACKAGE, "resume")
     assignments = [
         f"{column} = SUBSTR(fresh, {1 + place * value_bytes}, {value_bytes})"
         for place, column in enumerate(written_columns(workload))
@@ -46,6 +51,7 @@ def compose_slice(names: Names, schema: int, workload: Workload, value_bytes: in
         hot_cf1=names.cf1(1),
         hot_cf2=names.cf2(1),
         assignments=", ".join(assignments),
+        **{f"resume_{name}": pieces[name] if resumable else "" for name in _RESUME},
     )
 
 
@@ -61,7 +67,7 @@ def slice_arguments(plan: SessionPlan, names: Names) -> dict[str, Any]:
         "written_columns": len(written_columns(load)),
         "value_bytes": layout_of(plan.block_size).value_bytes,
         "stop_lock": names.lock(STOP),
-        "step_aside": step_aside_s(load.total_sessions),
+        "step_aside": step_aside_s(plan),
     }
 
 
@@ -85,6 +91,7 @@ def to_result(row: Mapping[str, Any], latencies: Latencies) -> SliceResult:
         latency=latencies.service,
         response=latencies.response,
         due_ns=None if row["due_us"] is None else int(row["due_us"] * 1000),
+        wake_ups=latencies.wake_ups,
         conflicts=row["conflicts"],
     )
 
@@ -145,9 +152,29 @@ class MysqlSession:
     def _execute(self, call: str, order: SliceOrder, paced: bool) -> SliceResult:
         due_us = Decimal(order.due_ns) / 1000 if paced and order.due_ns is not None else None
         times = (order.not_before_ns // 1000, order.until_ns // 1000, self._resume_us, due_us)
+        values = (order.first_op, order.max_ops or NO_LIMIT, *times)
         latencies, last = Latencies(paced), None
+        while last is None:
+            last = self._called(call, values, latencies)
+        self._resume_us = last["resume_us"]
+        return to_result(last, latencies)
+
+    def _called(self, call: str, values: Sequence[object], latencies: Latencies) -> Row | None:
+        """The last row of a CALL; None when it was broken off and is to be made again just so."""
+        try:
+            return self._rows(call, values, latencies)
+        except pymysql.Error as error:
+            if code_of(error) == ER.LOCK_DEADLOCK and self._can_go_on():
+                return None
+            raise
+
+    def _can_go_on(self) -> bool:
+        return bool(ask(self._connection, read_statements(PACKAGE, "resume")["kept"])[0]["kept"])
+
+    def _rows(self, call: str, values: Sequence[object], latencies: Latencies) -> Row:
+        last = None
         with self._connection.cursor() as cursor:
-            cursor.execute(call, (order.first_op, order.max_ops or NO_LIMIT, *times))
+            cursor.execute(call, values)
             while True:
                 for row in cursor.fetchall():
                     if "latencies" in row:
@@ -158,8 +185,7 @@ class MysqlSession:
                     break
         if last is None:
             raise SlobError("the work loop returned nothing", "run `slob run` again")
-        self._resume_us = last["resume_us"]
-        return to_result(last, latencies)
+        return last
 
     def backend_id(self) -> int:
         """The server's number of the session's connection."""

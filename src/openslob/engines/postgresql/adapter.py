@@ -152,13 +152,16 @@ class PostgresEngine:
             return loader.drop(connection, self.names)
 
     @contextmanager
-    def exclusive(self, purpose: str) -> Iterator[None]:
-        """Hold the advisory lock on a connection of its own; the server frees it when this process dies."""
+    def exclusive(self, purpose: str) -> Iterator[Sequence[str]]:
+        """Hold the advisory lock on a connection of its own; the server frees it when this process dies.
+
+        All that a run sets is its sessions' own, so that nothing is ever left changed.
+        """
         with self.open(f"{purpose} by pid {os.getpid()} on {socket.gethostname()}"[:63]) as connection:
             with reported(f"{self.target} can't be locked"):
                 require_sessions(connection, lambda: self.open("ask"), self.target)
                 self._lock(connection)
-            yield
+            yield ()
 
     def _lock(self, connection: psycopg.Connection[Any]) -> None:
         text = read_statements(PACKAGE, "facts")

@@ -80,8 +80,7 @@ def slice_parameters(plan: SessionPlan) -> dict[str, Any]:
         "written_columns": len(written_columns(load)),
         "value_bytes": column_bytes(plan.block_size),
         "stop_key": STOP_KEY,
-        # Sessions with due times of their own do not begin together.
-        "step_aside": step_aside_s(load.total_sessions) if plan.interval_us is None else 0.0,
+        "step_aside": step_aside_s(plan),
         "interval_us": plan.interval_us or 0.0,
         "poisson": load.pacing is Pacing.POISSON,
     }

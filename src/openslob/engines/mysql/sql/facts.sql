@@ -67,11 +67,8 @@ SELECT GET_LOCK(%(lock)s, %(patience)s) AS held
 -- Result: connection that holds the lock, or null.
 SELECT IS_USED_LOCK(%(lock)s) AS connection
 
--- name: commit_setting
-SELECT @@GLOBAL.innodb_flush_log_at_trx_commit AS value
-
--- name: set_commit
-SET GLOBAL innodb_flush_log_at_trx_commit = %(value)s
+-- name: unlock
+SELECT RELEASE_LOCK(%(lock)s)
 
 -- name: warm
 -- Visits every active row by the index, as the work loop does.
@@ -80,12 +77,5 @@ SELECT COUNT(c2) AS n FROM {cf1} FORCE INDEX (custid) WHERE custid BETWEEN 1 AND
 -- name: warm_scan
 SELECT COUNT(c2) AS n FROM {cf2}
 
--- name: flush
--- The server writes all dirty pages as fast as it may while this is 0.
-SET GLOBAL innodb_max_dirty_pages_pct = %(percent)s
-
 -- name: dirty
 SHOW GLOBAL STATUS WHERE Variable_name = 'Innodb_buffer_pool_pages_dirty'
-
--- name: dirty_setting
-SELECT @@GLOBAL.innodb_max_dirty_pages_pct AS percent

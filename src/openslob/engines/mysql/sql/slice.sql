@@ -2,12 +2,14 @@
 --           in a transaction of its own, and returns what it did. The procedure is made once per schema and workload.
 -- Versions: MariaDB 10.6 and later, MySQL 8.0 and later.
 -- Placeholders (identifiers, quoted by names.py): procedure; cf1, cf2, the session's own tables; hot_cf1, hot_cf2,
---           schema 1's tables; assignments, the SET list over pieces of `fresh`.
+--           schema 1's tables; assignments, the SET list over pieces of `fresh`; resume_*, the pieces of resume.sql,
+--           nothing but in a Galera cluster.
 -- Parameters: see the comments beside them. Moments are µs since the epoch by the server's clock, which is UTC for the
 --           session (session.sql).
 -- Result:   any number of result sets with one row and the column `latencies`: an operation's kind and service time as
 --           4 * µs + kind (0 select, 1 update, 2 scan), then its response time in µs if the session is paced, all
---           separated by commas. The last result set is one row of counts and moments.
+--           separated by commas; before one that a paced session waited for, how late it woke up, as kind 3, and 0. The
+--           last result set is one row of counts and moments.
 -- Notes:    * Everything that must survive a slice is derived from the operation number, but for the random
 --             generator, which lives in the session, `resume_us`, the end of a sleep that a slice cut short, and
 --             `due_us`.
@@ -21,7 +23,7 @@
 --             another node changed the same rows first, which shows at the UPDATE or at the COMMIT. The update is run
 --             again until it is done. Any other error ends the slice. The handler is there for updates only: a SELECT
 --             that is refused was not run again. MariaDB hands the error to it if it meets a statement, but not if it
---             meets a SET, so that there is none between UPDATE and COMMIT.
+--             meets a SET, so that there is none between UPDATE and COMMIT. What passes it by: resume.sql.
 CREATE PROCEDURE {procedure}(
     first_op         BIGINT,       -- number of the first operation of this slice
     max_ops          BIGINT,       -- end after so many operations
@@ -64,10 +66,7 @@ slice: BEGIN
     DECLARE special BOOLEAN DEFAULT hotspot_every > 0 OR hot_schema_every > 0;
     DECLARE op_limit BIGINT DEFAULT first_op + max_ops;
     DECLARE op BIGINT DEFAULT first_op;
-    DECLARE updates_before BIGINT
-        DEFAULT (update_phase + first_op) * update_pct DIV 100 - update_phase * update_pct DIV 100;
-    DECLARE update_quota BIGINT DEFAULT (update_phase + first_op) * update_pct % 100;
-    DECLARE scan_quota BIGINT DEFAULT (scan_phase + first_op - updates_before) * scan_pct % 100;
+    DECLARE updates_before, update_quota, scan_quota BIGINT;
     DECLARE base BIGINT DEFAULT 1;
     DECLARE span BIGINT DEFAULT scale;
     DECLARE hot BOOLEAN DEFAULT FALSE;
@@ -87,8 +86,12 @@ slice: BEGIN
     END IF;
     SET now_us = TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));
     SET began_us = now_us, look_us = now_us + look_every_us;
+{resume_restore}
+    SET updates_before = (update_phase + op) * update_pct DIV 100 - update_phase * update_pct DIV 100;
+    SET update_quota = (update_phase + op) * update_pct % 100;
+    SET scan_quota = (scan_phase + op - updates_before) * scan_pct % 100;
     work: WHILE now_us < until_us AND op < op_limit DO
-        IF interval_us > 0 THEN
+        IF interval_us > 0 AND now_us < due_us THEN
             WHILE now_us < due_us DO
                 IF NOT IS_FREE_LOCK(stop_lock) THEN
                     LEAVE work;
@@ -99,6 +102,7 @@ slice: BEGIN
                     LEAVE work;
                 END IF;
             END WHILE;
+            SET recent = CONCAT(recent, 4 * (now_us - FLOOR(due_us)) + 3, ',0,');
         END IF;
         IF special THEN
             SET hot = hot_schema_every > 0 AND (op + hot_schema_phase) % hot_schema_every = 0;
@@ -125,7 +129,9 @@ slice: BEGIN
                 SET fresh = REPEAT(RPAD(CONCAT(op, tag), value_bytes, 'x'), written_columns);
             END IF;
             SET t0 = TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));
+{resume_again}
             attempts: LOOP
+{resume_keep}
                 BEGIN
                     DECLARE EXIT HANDLER FOR 1213 SET conflicts = conflicts + 1;
                     START TRANSACTION;
@@ -138,6 +144,7 @@ slice: BEGIN
                     END IF;
                     GET DIAGNOSTICS found_rows = ROW_COUNT;
                     COMMIT;
+{resume_done}
                     LEAVE attempts;
                 END;
             END LOOP;
@@ -188,6 +195,7 @@ slice: BEGIN
                 SELECT latencies;
                 SET latencies = '';
             END IF;
+{resume_latencies}
         END IF;
 
         IF now_us > look_us THEN

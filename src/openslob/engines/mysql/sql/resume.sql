@@ -1,0 +1,43 @@
+-- Purpose:  the pieces that slice.sql has when the server is a node of a Galera cluster, and only then: elsewhere the work
+--           loop is the same text, and costs the same, as if there were none. When another node's change comes first and
+--           finds an update between two of its statements, the server breaks off the whole CALL with 1213, past every
+--           handler, and rolls the update back. Variables of the session outlive that: each attempt keeps there what the
+--           slice has come to, and the same CALL, made again, goes on with the same update.
+-- Versions: MariaDB 10.6 and later.
+-- Placeholders: none.
+-- Notes:    * Nothing of a slice is lost: the broken attempt counts as one of `conflicts`, and its time is within the
+--             operation's latency.
+--           * An update that goes on keeps its key; one number more than otherwise is drawn from the random generator.
+--           * What breaks off outside of an update has not kept anything and is not gone on with.
+
+-- name: restore
+    IF @slob_op IS NULL THEN
+        SET @slob_latencies = '', @slob_again = FALSE;
+    ELSE
+        SET op = @slob_op, began_us = @slob_began_us, now_us = @slob_t0, resume_us = @slob_resume_us,
+            due_us = @slob_due_us, rows_read = @slob_rows_read, rows_updated = @slob_rows_updated,
+            rows_scanned = @slob_rows_scanned, conflicts = @slob_conflicts + 1, recent = @slob_recent,
+            latencies = @slob_latencies;
+        SET @slob_again = TRUE;
+    END IF;
+
+-- name: again
+            IF @slob_again THEN
+                SET first_key = @slob_first_key, last_key = first_key + update_work_unit - 1, t0 = @slob_t0;
+                SET @slob_again = FALSE;
+            END IF;
+
+-- name: keep
+                SET @slob_began_us = began_us, @slob_t0 = t0, @slob_first_key = first_key, @slob_resume_us = resume_us,
+                    @slob_due_us = due_us, @slob_rows_read = rows_read, @slob_rows_updated = rows_updated,
+                    @slob_rows_scanned = rows_scanned, @slob_conflicts = conflicts, @slob_recent = recent, @slob_op = op;
+
+-- name: done
+                    SET @slob_op = NULL;
+
+-- name: latencies
+            SET @slob_latencies = latencies;
+
+-- name: kept
+-- Result: kept, whether a CALL was broken off that can be gone on with.
+SELECT @slob_op IS NOT NULL AS kept
