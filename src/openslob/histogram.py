@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 STEEPNESS = 72
 LINEAR_US = 50
@@ -26,6 +27,7 @@ def bucket_of(us: float) -> int:
     return min(math.floor(STEEPNESS * math.asinh(us / LINEAR_US)), BUCKETS - 1)
 
 
+@cache
 def lower_edge_us(bucket: int) -> int:
     """Smallest whole number of microseconds that can fall into ``bucket``."""
     return math.ceil(LINEAR_US * math.sinh(bucket / STEEPNESS) - 1e-9)
@@ -57,8 +59,9 @@ class Histogram:
     def add(self, buckets: Mapping[int, int] | Iterable[tuple[int, int]], sum_us: float, max_us: float) -> None:
         """Fold in what one slice returned."""
         pairs = buckets.items() if isinstance(buckets, Mapping) else buckets
+        counts = self.counts
         for bucket, count in pairs:
-            self.counts[bucket] = self.counts.get(bucket, 0) + count
+            counts[bucket] = counts.get(bucket, 0) + count
         self.sum_us += sum_us
         self.max_us = max(self.max_us, max_us)
 

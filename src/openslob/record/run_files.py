@@ -35,18 +35,22 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 
 # The most that a crash of the driver can lose: what is not flushed is only in this process's memory.
 FLUSH_EVERY_NS = NANOS
+# More than one file gets in a second of any usual run; beyond this they would only take memory.
+MOST_ROWS_KEPT = 2000
 
 
 class RunFiles:
     """The CSV files of one run. Not thread-safe: one collector thread alone calls it.
 
-    A method that can't write (disk full) raises SlobError; what was written before stays.
+    Rows are written together once a second, and the first method that can't write them (disk full) raises SlobError;
+    what was written before stays.
     """
 
     def __init__(self, folder: Path) -> None:
         self._stack = ExitStack()
         self._folder = folder
         self._files: dict[str, IO[str]] = {}
+        self._rows: dict[str, list[Iterable[Cell]]] = {}
         self._flushed_ns = time.monotonic_ns()
         self._reported = False
         try:
@@ -119,16 +123,31 @@ class RunFiles:
 
     def flush(self) -> None:
         """Hand everything to the operating system; done by itself once a second while rows come in."""
-        for name, file in self._files.items():
-            try:
-                file.flush()
-            except OSError as error:
-                raise self._failed(name, error) from error
+        for name, rows in self._rows.items():
+            if rows:
+                self._write(name, rows)
+                rows.clear()
         self._flushed_ns = time.monotonic_ns()
+
+    def _write(self, name: str, rows: Iterable[Iterable[Cell]]) -> None:
+        file = self._files[name]
+        try:
+            csv.writer(file, lineterminator="\n").writerows(rows)
+            file.flush()
+        except OSError as error:
+            raise self._failed(name, error) from error
 
     def close(self) -> None:
         """Flush and close; closing twice does nothing. A failure to write that was told before is not told again."""
         told = self._reported
+        try:
+            if not told:
+                self.flush()
+        finally:
+            self._close(told)
+
+    def _close(self, told: bool) -> None:
+        self._rows = {}
         try:
             self._stack.close()
         except OSError as error:
@@ -148,14 +167,13 @@ class RunFiles:
             self._files[name] = self._stack.enter_context((self._folder / name).open("w", encoding="utf-8", newline=""))
         except OSError as error:
             raise self._failed(name, error) from error
-        self._append(name, [columns])
+        self._rows[name] = [columns]
 
     def _append(self, name: str, rows: Iterable[Iterable[Cell]]) -> None:
-        try:
-            csv.writer(self._files[name], lineterminator="\n").writerows(rows)
-        except OSError as error:
-            raise self._failed(name, error) from error
-        if time.monotonic_ns() - self._flushed_ns >= FLUSH_EVERY_NS:
+        # Kept for a while: to write a hundred rows at once costs the driver a fraction of doing it one by one.
+        kept = self._rows[name]
+        kept.extend(rows)
+        if len(kept) >= MOST_ROWS_KEPT or time.monotonic_ns() - self._flushed_ns >= FLUSH_EVERY_NS:
             self.flush()
 
     def _failed(self, name: str, error: OSError) -> SlobError:

@@ -50,9 +50,9 @@ def parse_memory(text: str) -> Sample:
 
     ``MemAvailable`` came with Linux 3.14.
     """
-    fields = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
-    values = {name: float(fields[key].split()[0]) * 1024 for key, name in _MEMINFO.items() if key in fields}
-    unknown = {name: f"/proc/meminfo has no {key}" for key, name in _MEMINFO.items() if key not in fields}
+    found = {name: f"\n{text}".partition(f"\n{key}:")[2] for key, name in _MEMINFO.items()}
+    values = {name: float(rest.split(None, 1)[0]) * 1024 for name, rest in found.items() if rest}
+    unknown = {name: f"/proc/meminfo has no {key}" for key, name in _MEMINFO.items() if name not in values}
     return Sample(values=values, unknown=unknown)
 
 

@@ -47,11 +47,16 @@ class OsReader:
             self._why_no_device = str(error)
 
     def read(self, thorough: bool = True) -> OsReading:
-        """Everything now; what can't be read has its reason in its sample. ``thorough``: see `ServerProcesses.read`."""
+        """Everything now; what can't be read has its reason in its sample.
+
+        ``thorough``: see `ServerProcesses.read`; the driver's peak memory, which only ever rises, is read then only.
+        """
         time_ns = time.monotonic_ns()
         host, memory, device = self._host.cpu(), self._host.memory(), self._read_device()
         server = self._read_server(host, thorough)
-        return OsReading(time_ns, {"host": host, "memory": memory, "device": device, **server, "driver": read_driver()})
+        return OsReading(
+            time_ns, {"host": host, "memory": memory, "device": device, **server, "driver": read_driver(thorough)}
+        )
 
     def close(self) -> None:
         """Release every handle; a second time does nothing."""

@@ -16,15 +16,17 @@ Over seconds this averages out: 300 processes are good to about 0.1 s. ``/proc/<
 nanoseconds, but of one thread only, and nothing of children.
 Kernel threads that work for the server (write-back) are not in any figure.
 
-Every process of the host is looked at once a reading, for its parent. ``/proc/<pid>/task/*/children`` would save those
-of others, but may skip children when one ends while it is read, and costs a read more for each process.
+A thorough reading looks at every process of the host, for its parent. One that is not looks at those that were the
+server's before, and at the children that the main process's own list names, ``/proc/<pid>/task/<pid>/children``: that
+list may skip some when a child ends while it is read, but then everything is read again. Missed until the next thorough
+reading is only a process that is new since and whose parent is another one, or another thread of the main process.
 """
 
 from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +38,11 @@ SERVER_NAMES = ("server_cpu_s", "server_cores", *_IO_NAMES)
 SAMPLER_NAMES = ("sampler_cpu_s",)
 # A server whose processes end in each of five readings of some milliseconds is not one with sessions that stay.
 ATTEMPTS = 5
+# Files of the server's processes that stay open, so that a reading costs half. With more processes their server takes
+# so much CPU that the rest does not count, and a process may have 1,024 files open by default, its connections too.
+MOST_KEPT = 128
+# More than the files of a process have; a list of children has 8 bytes for each of them at the most.
+_MOST_BYTES = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -154,37 +161,54 @@ class ServerProcesses:
         if not (proc / "stat").exists():
             raise FigureUnknownError("the CPU of ended processes is told on Linux only")
         self._proc = os.open(proc, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        self._foreign: set[str] = set()
+        self._children = f"{main_pid}/task/{main_pid}/children"
+        self._known: list[str] = []
+        self._kept: dict[str, int] = {}
 
     def read(self, thorough: bool = True) -> ServerReading:
         """All processes of the server now. FigureUnknownError: the main process can't be seen, or none stays.
 
-        Unless ``thorough``, processes that were somebody else's when last looked at are not looked at again, which
-        makes up most of the cost; one of the server's that got the number of one of them since would be missed.
+        ``thorough``: every process of the host is looked at, which makes up most of the cost where there are many.
         """
         if thorough:
-            self._foreign.clear()
+            self._let_go()
         for _ in range(ATTEMPTS):
-            reading = self._read_once()
+            reading = self._read_once(thorough)
             if self._main().reaped_faults == reading.processes[0].reaped_faults:
                 return reading
         raise FigureUnknownError("the server's processes ended faster than they could be read")
 
     def close(self) -> None:
-        """Close /proc; a second time does nothing."""
+        """Close all files of /proc; a second time does nothing."""
+        self._let_go()
         if self._proc >= 0:
             os.close(self._proc)
             self._proc = -1
 
-    def _read_once(self) -> ServerReading:
-        names = [name for name in os.listdir(self._proc) if name.isdigit()]  # noqa: PTH208 - of an open folder
+    def _let_go(self) -> None:
+        for handle in self._kept.values():
+            os.close(handle)
+        self._kept.clear()
+        self._known.clear()
+
+    def _read_once(self, thorough: bool) -> ServerReading:
+        names = self._every_name() if thorough or not self._known else self._likely_names()
         main = self._main()
         main_io = self._io(main.pid)
-        stats = [stat for name in names if name not in self._foreign and (stat := self._stat(name))]
-        below = descendants(main.pid, stats)
-        self._foreign.update({str(stat.pid) for stat in stats} - {str(stat.pid) for stat in (main, *below)})
+        below = descendants(main.pid, [stat for name in names if (stat := self._stat(name))])
+        self._known = [str(stat.pid) for stat in (main, *below)]
         io = _sum_io([main_io, *(self._io(process.pid) for process in below)])
         return ServerReading([main, *below], io, _cpus_of(main.pid))
+
+    def _every_name(self) -> Collection[str]:
+        return [name for name in os.listdir(self._proc) if name.isdigit()]  # noqa: PTH208 - of an open folder
+
+    def _likely_names(self) -> Collection[str]:
+        """Those that were the server's, and the main process's children now; every name if it has no such list."""
+        children = self._text(self._children)
+        if children is None:
+            return self._every_name()
+        return dict.fromkeys([*self._known[1:], *children.decode().split()])
 
     def _main(self) -> ProcessStat:
         stat = self._stat(str(self.main_pid))
@@ -212,15 +236,28 @@ class ServerProcesses:
 
     def _text(self, name: str) -> bytes | None:
         """The text of a file under /proc; None when it is not there or its process has ended."""
+        kept = self._kept.get(name)
+        if kept is not None:
+            try:
+                return os.pread(kept, _MOST_BYTES, 0)
+            except ProcessLookupError:  # another process may have its number by now
+                os.close(self._kept.pop(name))
         try:
             handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._proc)
         except FileNotFoundError:
             return None
         try:
-            return os.read(handle, 4096)
+            return os.pread(handle, _MOST_BYTES, 0)
         except ProcessLookupError:
             return None
         finally:
+            self._keep_or_close(name, handle)
+
+    def _keep_or_close(self, name: str, handle: int) -> None:
+        """Keep a file of what was the server's at the last reading."""
+        if len(self._kept) < MOST_KEPT and name.partition("/")[0] in self._known:
+            self._kept[name] = handle
+        else:
             os.close(handle)
 
 

@@ -11,14 +11,17 @@ What a version counts, and how soon it shows:
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import psycopg
 
 from openslob.engines.base import CounterReading
 from openslob.engines.postgresql.failures import reported
+from openslob.engines.postgresql.plain import PlainStatement
 from openslob.engines.postgresql.pooling import backend_pid
 from openslob.engines.sql import read_statements
 from openslob.record.measurement import EngineDelta, ObjectIo
@@ -30,6 +33,9 @@ Values = Mapping[str, float]
 # Sources without a view of their own name: always readable.
 _ALWAYS = ("pg_stat_all_tables", "pg_stat_all_indexes", "private_tables", "private_indexes", "clock")
 _PRIVATE = {"private table": "private_tables.heap_blks", "private index": "private_indexes.idx_blks"}
+_TOGETHER = "together"
+_RESET = "stats_reset"
+_NUMBERS = (int, float)  # and not their sub-class of truth values
 _BEFORE_PROMPT = ("log_position",)
 _PROMPT_SINCE = 150000
 # Before that version: what a process did in its last half second and what it said in another is not shown.
@@ -46,41 +52,40 @@ class PostgresCounters:
 
     def __init__(self, connection: psycopg.Connection[Any], schema: str, block_size: int) -> None:
         self._connection = connection
-        self._parameters = {"schema": schema}
+        self._schema = schema.encode()
         self._block_size = block_size
         self._prompt = connection.info.server_version >= _PROMPT_SINCE
-        self._statement = self._compose()
         self._timing = connection.execute("SELECT current_setting('track_io_timing') = 'on'").fetchone() == (True,)
 
-    def _compose(self) -> bytes:
+    @cached_property
+    def _statement(self) -> PlainStatement:
         statements = read_statements(PACKAGE, "counters")
         always = _ALWAYS if self._prompt else (*_BEFORE_PROMPT, *_ALWAYS)
-        with reported("the counters can't be read"):
-            present = [
-                name
-                for name in statements
-                if name in always
-                or self._connection.execute("SELECT to_regclass('pg_catalog.' || %s)", (name,)).fetchone() != (None,)
-            ]
-        return "\nUNION ALL\n".join(statements[name] for name in present).encode()
+        present = [name for name in statements if name in always or (name != _TOGETHER and self._has_view(name))]
+        sources = "\nUNION ALL\n".join(statements[name] for name in present)
+        return PlainStatement(self._connection, statements[_TOGETHER].format(sources=sources).encode(), b"counters")
+
+    def _has_view(self, name: str) -> bool:
+        return self._connection.execute("SELECT to_regclass('pg_catalog.' || %s)", (name,)).fetchone() != (None,)
 
     def read(self) -> CounterReading:
         """All counters now; SlobError when the server is gone."""
         with reported("the counters can't be read"):
-            rows = self._connection.execute(self._statement, self._parameters).fetchall()
-        values: dict[str, float] = {}
-        resets: set[str] = set()
-        server_ns = 0
-        for source, key, counters in rows:
-            if source == "clock":
-                server_ns = counters["us"] * 1000
-                continue
-            prefix = f"{source}.{key}." if key else f"{source}."
-            for name, value in counters.items():
-                if name == "stats_reset":
-                    resets.add(f"{source}={value}")
-                elif isinstance(value, (int, float)) and not isinstance(value, bool):
-                    values[prefix + name] = value
+            ((text,),) = self._statement.rows(self._schema)
+        sources: dict[str, dict[str, Any]] = json.loads(text)
+        server_ns = sources.pop("clock")["us"] * 1000
+        # By view, not by row: rows appear when they first count.
+        resets = {
+            f"{source.partition('.')[0]}={counters[_RESET]}"
+            for source, counters in sources.items()
+            if _RESET in counters
+        }
+        values = {
+            f"{source}.{name}": value
+            for source, counters in sources.items()
+            for name, value in counters.items()
+            if type(value) in _NUMBERS
+        }
         return CounterReading(server_ns, values, " ".join(sorted(resets)))
 
     def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:

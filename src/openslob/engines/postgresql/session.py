@@ -10,11 +10,11 @@ from typing import Any
 
 import psycopg
 from psycopg import sql
-from psycopg.rows import dict_row
 
 from openslob.engines.base import SessionPlan, SliceOrder, SliceResult
 from openslob.engines.postgresql.failures import reported
 from openslob.engines.postgresql.names import Names
+from openslob.engines.postgresql.plain import PlainStatement
 from openslob.engines.postgresql.plans import explain
 from openslob.engines.postgresql.pooling import backend_pid
 from openslob.engines.postgresql.private import load_own, tables_on_path
@@ -34,10 +34,8 @@ KINDS = (OpKind.SELECT, OpKind.UPDATE, OpKind.SCAN)
 _WAKE_UPS = 2 * len(KINDS)
 PACED_HISTOGRAMS = _WAKE_UPS + 1
 _SLICE_PARAMETERS = ("first_op", "max_ops", "not_before_us", "until_us", "resume_us", "due_ns")
-_RESULT_COLUMNS = (
-    *("began_us", "ended_us", "ops", "rows_read", "rows_updated", "rows_scanned"),
-    *("sum_us", "max_us", "bucket", "bucket_count"),
-)
+_SLICE_NUMBERS = ("began_us", "ended_us", "ops", "rows_read", "rows_updated", "rows_scanned")
+_SLICE_ARRAYS = ("sum_us", "max_us", "bucket", "bucket_count")
 # Keys are drawn with setseed/random, whose seed is a number in [-1, 1]; a prime spreads neighbouring seeds over it.
 _SEED_STEPS = 1_000_003
 
@@ -87,27 +85,35 @@ def slice_parameters(plan: SessionPlan) -> dict[str, Any]:
 
 
 def to_result(row: Mapping[str, Any]) -> SliceResult:
-    """The procedure's row as a result."""
-    paced = len(row["sum_us"]) == PACED_HISTOGRAMS
-    made = [Histogram() for _ in row["sum_us"]]
+    """The procedure's row, as the server writes it, as a result."""
+    sums_us, maxima_us, buckets, counts = (_list(row[name]) for name in _SLICE_ARRAYS)
+    numbers = {name: int(row[name]) for name in (*_SLICE_NUMBERS, "due_ns")}
+    paced = len(sums_us) == PACED_HISTOGRAMS
+    made = [Histogram() for _ in sums_us]
     places: list[list[tuple[int, int]]] = [[] for _ in made]
-    for place, count in zip(row["bucket"] or (), row["bucket_count"] or (), strict=True):
+    for place, count in zip(map(int, buckets), map(int, counts), strict=True):
         places[place // BUCKETS_A_KIND].append((place % BUCKETS_A_KIND, count))
-    for histogram, counted, sum_us, max_us in zip(made, places, row["sum_us"], row["max_us"], strict=True):
-        histogram.add(counted, sum_us, max_us)
+    for histogram, counted, sum_us, max_us in zip(made, places, sums_us, maxima_us, strict=True):
+        histogram.add(counted, float(sum_us), float(max_us))
     return SliceResult(
-        start_ns=row["began_us"] * 1000,
-        end_ns=row["ended_us"] * 1000,
-        first_op_ns=row["began_us"] * 1000 if row["ops"] else None,
-        ops=row["ops"],
-        rows_read=row["rows_read"],
-        rows_updated=row["rows_updated"],
-        rows_scanned=row["rows_scanned"],
+        start_ns=numbers["began_us"] * 1000,
+        end_ns=numbers["ended_us"] * 1000,
+        first_op_ns=numbers["began_us"] * 1000 if numbers["ops"] else None,
+        ops=numbers["ops"],
+        rows_read=numbers["rows_read"],
+        rows_updated=numbers["rows_updated"],
+        rows_scanned=numbers["rows_scanned"],
         latency=dict(zip(KINDS, made, strict=False)),
         response=dict(zip(KINDS, made[len(KINDS) :], strict=False)),
-        due_ns=row["due_ns"] if paced else None,
+        due_ns=numbers["due_ns"] if paced else None,
         wake_ups=made[_WAKE_UPS] if paced else Histogram(),
     )
+
+
+def _list(array: bytes | None) -> list[bytes]:
+    """The elements of an array of numbers: ``{1,2}``; none of an empty or missing one."""
+    inner = (array or b"{}")[1:-1]
+    return inner.split(b",") if inner else []
 
 
 class PostgresSession:
@@ -123,16 +129,17 @@ class PostgresSession:
         self._call = self._compose_call({})
         self._resume_us = 0
 
-    def _compose_call(self, changed: Mapping[str, int]) -> bytes:
+    def _compose_call(self, changed: Mapping[str, int]) -> PlainStatement:
         """The CALL as text with what stays the same written in: less to convert for the driver in every slice."""
         values: dict[str, sql.Composable] = {
             name: sql.Literal(value) for name, value in {**self._parameters, **changed}.items()
         }
-        values |= {name: sql.Placeholder(name) for name in _SLICE_PARAMETERS}
-        values |= {name: sql.NULL for name in _RESULT_COLUMNS}
+        values |= {name: sql.SQL(f"${place}") for place, name in enumerate(_SLICE_PARAMETERS, start=1)}
+        values |= {name: sql.NULL for name in (*_SLICE_NUMBERS, *_SLICE_ARRAYS)}
         arguments = [sql.SQL("{} => {}").format(sql.Identifier(name), value) for name, value in values.items()]
         call = sql.SQL("CALL {}({})").format(self._names.procedure(self._plan.schema), sql.SQL(", ").join(arguments))
-        return call.as_bytes(self._connection)
+        # Without a name: a prepared statement's plan may change in mid-run.
+        return PlainStatement(self._connection, call.as_bytes(self._connection))
 
     def load_own(self, wrote_blocks: Callable[[int], None]) -> None:
         """Temporary tables of the session's own."""
@@ -162,20 +169,19 @@ class PostgresSession:
         with self._guard():
             return self._execute(self._call, order)
 
-    def _execute(self, call: bytes, order: SliceOrder) -> SliceResult:
-        parameters = {
-            "first_op": order.first_op,
-            "max_ops": order.max_ops or NO_LIMIT,
-            "not_before_us": order.not_before_ns // 1000,
-            "until_us": order.until_ns // 1000,
-            "resume_us": self._resume_us,
-            "due_ns": order.due_ns or 0,
-        }
-        with self._connection.cursor(row_factory=dict_row) as cursor:
-            row = cursor.execute(call, parameters).fetchone()
-        if row is None:
+    def _execute(self, call: PlainStatement, order: SliceOrder) -> SliceResult:
+        parameters = (
+            order.first_op,
+            order.max_ops or NO_LIMIT,
+            order.not_before_ns // 1000,
+            order.until_ns // 1000,
+            self._resume_us,
+            order.due_ns or 0,
+        )
+        row = call.row(*(b"%d" % value for value in parameters))
+        if not row:
             raise SlobError("the work loop returned nothing", "run `slob run` again")
-        self._resume_us = row["resume_us"]
+        self._resume_us = int(row["resume_us"])
         return to_result(row)
 
     def _guard(self) -> AbstractContextManager[None]:

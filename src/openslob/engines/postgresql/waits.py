@@ -7,6 +7,7 @@ from typing import Any
 import psycopg
 
 from openslob.engines.postgresql.failures import reported
+from openslob.engines.postgresql.plain import PlainStatement
 from openslob.engines.postgresql.pooling import backend_pid
 from openslob.engines.sql import read_sql
 
@@ -18,15 +19,14 @@ class PostgresWaits:
 
     def __init__(self, connection: psycopg.Connection[Any], application: str) -> None:
         self._connection = connection
-        self._cursor = connection.cursor()
-        self._statement = read_sql(PACKAGE, "waits").encode()
-        self._parameters = {"application": application}
+        self._pattern = application.encode()
+        with reported("the wait events can't be sampled"):
+            self._statement = PlainStatement(connection, read_sql(PACKAGE, "waits").encode(), b"look")
 
     def look(self) -> dict[str, int]:
         """Sessions by event; SlobError when the server is gone."""
         with reported("the wait events can't be sampled"):
-            # Prepared from the first look on, so that all cost the same.
-            return dict(self._cursor.execute(self._statement, self._parameters, prepare=True).fetchall())
+            return {str(event, "utf-8"): int(sessions) for event, sessions in self._statement.rows(self._pattern)}
 
     def backend_ids(self) -> list[int]:
         """Process id of the sampler's backend."""

@@ -1,8 +1,13 @@
 -- Purpose:  the server's cumulative counters, one row a source, each as JSON so that a column that a version lacks is
 --           absent rather than 0. `counters.py` reads those sources whose view the server has.
 -- Versions: PostgreSQL 13 and later; pg_stat_io from 16, pg_stat_checkpointer from 17.
--- Parameters: schema, the schema of the test tables (source `tables` only).
--- Result:   source text, key text, counters jsonb.
+-- Parameters: $1, the schema of the test tables.
+-- Result:   of each source: source text, key text, counters jsonb; of `together`, into which those that are read are put:
+--           one json object of all counters by source and key.
+
+-- name: together
+-- One value, since each row of a result costs the driver as much again.
+SELECT json_object_agg(concat_ws('.', source, nullif(key, '')), counters) FROM ({sources}) AS every (source, key, counters)
 
 -- name: pg_stat_io
 SELECT 'io' AS source, concat_ws('/', backend_type, object, context) AS key, jsonb_strip_nulls(to_jsonb(s)) AS counters
@@ -36,7 +41,7 @@ SELECT 'tables', '', to_jsonb(s) FROM (
            sum(pg_stat_get_blocks_hit(c.oid))           AS heap_blks_hit,
            sum(pg_stat_get_autovacuum_count(c.oid) + pg_stat_get_autoanalyze_count(c.oid)) AS maintenance
       FROM pg_class AS c
-     WHERE c.relnamespace = to_regnamespace(quote_ident(%(schema)s)) AND c.relkind = 'r') AS s
+     WHERE c.relnamespace = to_regnamespace(quote_ident($1)) AND c.relkind = 'r') AS s
 
 -- name: pg_stat_all_indexes
 SELECT 'indexes', '', to_jsonb(s) FROM (
@@ -45,7 +50,7 @@ SELECT 'indexes', '', to_jsonb(s) FROM (
            sum(pg_stat_get_blocks_fetched(c.oid))       AS idx_blks_fetched,
            sum(pg_stat_get_blocks_hit(c.oid))           AS idx_blks_hit
       FROM pg_class AS c
-     WHERE c.relnamespace = to_regnamespace(quote_ident(%(schema)s)) AND c.relkind = 'i') AS s
+     WHERE c.relnamespace = to_regnamespace(quote_ident($1)) AND c.relkind = 'i') AS s
 
 -- name: private_tables
 -- Those of the sessions on the local path: temporary tables with the names of the shared ones.
