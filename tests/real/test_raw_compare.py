@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed"),
 ]
 SLOB = [sys.executable, "-c", "from openslob.cli import main; main()"]
-TINY = ["--scale", "64M", "--run-time", "1", "--rounds", "1", "--engines", "postgresql"]
+TINY = ["--scale", "64M", "--run-time", "1", "--repeats", "1", "--engines", "postgresql"]
 
 
 @pytest.fixture
