@@ -155,7 +155,9 @@ def test_calibrate_records_every_step_and_its_result(folder):
 def test_dd_looks_at_each_byte_and_only_reads_a_file_of_the_users(folder):
     (folder / "mine").write_bytes(os.urandom(4 * MIB))
     before = (folder / "mine").stat().st_mtime_ns
-    done = slob(folder, "raw", "dd", str(folder / "mine"), "--run-time", "0.5", "--repeats", "1", "--io-engine", "psync")
+    done = slob(
+        folder, "raw", "dd", str(folder / "mine"), "--run-time", "0.5", "--repeats", "1", "--io-engine", "psync"
+    )
     assert done.returncode == 0, done.stderr
     record = storage.find(folder / "results")[0].record
     assert [step.name for step in record.steps] == ["dd, to nowhere", "dd, each byte looked at", "random reads"]

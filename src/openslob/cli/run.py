@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from openslob.cli.ceiling import CEILING_OR_MEASURE, ceiling_for
+from openslob.cli.ceiling import CEILING_OR_MEASURE, ceiling_of_each
 from openslob.cli.live import LiveLine, stoppable
 from openslob.cli.options import Resolved, with_workload
 from openslob.cli.verdict import demand
@@ -48,7 +48,7 @@ def run(
     live = LiveLine()
     with stoppable() as interrupt:
         try:
-            beside = ceiling_for(ceiling, results, engine, resolved.workload.total_sessions, interrupt)
+            beside = ceiling_of_each(ceiling, results, resolved.workload.total_sessions, interrupt)(engine)
             finished = runner.run(engine, replace(request, ceiling=beside), interrupt, live, render)
         finally:
             live.clear()

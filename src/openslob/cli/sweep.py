@@ -16,7 +16,7 @@ import typer
 
 from openslob import api
 from openslob.analyze.limits import latency_figure, parse_latency_us
-from openslob.cli.ceiling import CEILING, load_ceiling
+from openslob.cli.ceiling import CEILING_OR_MEASURE, ceiling_of_each
 from openslob.cli.live import LiveLine, stoppable
 from openslob.cli.loadview import LoadView
 from openslob.cli.options import Several, with_several
@@ -26,7 +26,6 @@ from openslob.disk import existing_parent
 from openslob.engines.registry import servers_place
 from openslob.errors import SlobError, UsageError, VerdictError
 from openslob.record.model import Status
-from openslob.record.storage import StorageRecord
 from openslob.record.sweep import SearchRecord, SweepFolder, SweepRecord, Value, load_sweep, resolve_sweep
 from openslob.report.format import pairs
 from openslob.report.sweep_text import render_plan, render_sweep
@@ -36,7 +35,7 @@ from openslob.secrets import STARS
 from openslob.sweep.ask import new_sweep, unfinished_like
 from openslob.sweep.execute import Execution
 from openslob.sweep.place import server_grid
-from openslob.sweep.plan import Step, steps
+from openslob.sweep.plan import Step, sessions_at_most, steps
 from openslob.sweep.ready import ready_names, ready_sweep
 
 NAME = Annotated[str | None, typer.Option(help="What to call the sweep; default: sweep, or that of --ready.")]
@@ -90,7 +89,7 @@ def sweep(
     dry_run: DRY = False,
     resume: RESUME = None,
     new: NEW = False,
-    ceiling: CEILING = None,
+    ceiling: CEILING_OR_MEASURE = None,
     json: JSON = False,
 ) -> None:
     """Run a grid of points: any parameter takes several values. Stopped or killed, the same command goes on.
@@ -100,20 +99,21 @@ def sweep(
     if ready == LIST:
         print(_ready_list(json))
         return
-    beside = load_ceiling(ceiling, results)
     search = _search(find_max_iops_under, at, most_sessions) if find_max_iops_under else None
     path = _resumed(resume, results, several) if resume else None
     asked = _Asked(name or ready or "sweep", _file(grid, ready), against, repeats, until_steady, search)
     record = load_sweep(path) if path else _record(several, asked)
     if not path and not new:
         path = unfinished_like(record, results)
-    if dry_run:
-        print(_plan(load_sweep(path) if path else record), end="")
-        return
-    with _taken_up(path, bool(resume)) if path else SweepFolder.begin(results, record) as folder:
-        _execute(folder, several, beside)
-        print(_result(folder, json), end="")
-        judge(folder)
+    with stoppable() as interrupt:
+        beside = ceiling_of_each(ceiling, results, sessions_at_most(record), interrupt)
+        if dry_run:
+            print(_plan(load_sweep(path) if path else record), end="")
+            return
+        with _taken_up(path, bool(resume)) if path else SweepFolder.begin(results, record) as folder:
+            Execution(folder, _target(folder.record, several), interrupt, SweepView(), render, beside).execute()
+            print(_result(folder, json), end="")
+            judge(folder)
 
 
 def _search(under: str, at: str, most: int) -> SearchRecord:
@@ -189,11 +189,6 @@ def _taken_up(path: Path, failures_too: bool) -> SweepFolder:
     counts = folder.record.counts
     tell(f"going on with {path}: " + ", ".join(f"{count} {state}" for state, count in counts.items() if count))
     return folder
-
-
-def _execute(folder: SweepFolder, several: Several, ceiling: StorageRecord | None) -> None:
-    with stoppable() as interrupt:
-        Execution(folder, _target(folder.record, several), interrupt, SweepView(), render, ceiling).execute()
 
 
 def _target(record: SweepRecord, several: Several) -> str:
