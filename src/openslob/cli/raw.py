@@ -17,17 +17,22 @@ from openslob.rawio import dd as demonstration
 from openslob.rawio.fio import Fio
 from openslob.rawio.job import VERIFY_INTERVAL, IoEngine
 from openslob.rawio.session import Request, Where, session
-from openslob.units import MIB
+from openslob.units import MIB, format_bytes
 
 NO_LIMIT = "none"
 
 
 def limit(text: str) -> float:
-    """Microseconds meant by ``500us``, ``2ms`` or ``none``, which has no end. UsageError."""
-    return float("inf") if text.strip() == NO_LIMIT else parse_latency_us(text)
+    """Microseconds meant by ``500us``, ``2ms`` or ``none``, which has no end. BadParameter."""
+    try:
+        return float("inf") if text.strip() == NO_LIMIT else parse_latency_us(text)
+    except UsageError as error:
+        raise typer.BadParameter(str(error)) from error
 
 
-PATH = Annotated[Path, typer.Argument(help="A directory to make a test file in, or a file or device, only read.")]
+PATH = Annotated[
+    Path, typer.Argument(metavar="[PATH]", help="A directory to make a test file in, or a file or device, only read.")
+]
 SIZE = Annotated[
     int, typer.Option(parser=size, metavar="SIZE", help="Of the test file; larger than any cache of the storage.")
 ]
@@ -35,11 +40,15 @@ LIMIT = Annotated[
     float, typer.Option(parser=limit, metavar="TIME", help="Highest latency of the small reads: 500us, 20ms, none.")
 ]
 AT = Annotated[str, typer.Option(metavar="p99|mean", help="Which latency the limit holds for.")]
-BUFFERED = Annotated[bool, typer.Option("--buffered", help="Through the page cache, which is measured then.")]
-VERIFY = Annotated[bool, typer.Option("--verify", help="Measure too with the checksum of every block verified.")]
-REPEATS = Annotated[int, typer.Option(min=1, help="How often the results are measured again.")]
+BUFFERED = Annotated[
+    bool, typer.Option("--buffered", metavar="", help="Through the page cache, which is measured then.")
+]
+VERIFY = Annotated[
+    bool, typer.Option("--verify", metavar="", help="Measure too with the checksum of every block verified.")
+]
+REPEATS = Annotated[int, typer.Option(metavar="N", min=1, help="How often the results are measured again.")]
 RUN_TIME = Annotated[float, typer.Option(min=0.5, metavar="S", help="Seconds of each step, after a ramp of a quarter.")]
-IN_FLIGHT = Annotated[int, typer.Option(min=1, help="Random requests in flight.")]
+IN_FLIGHT = Annotated[int, typer.Option(metavar="N", min=1, help="Random requests in flight.")]
 
 
 def calibrate(
@@ -120,7 +129,7 @@ def _require_fit(path: Path, block_size: int, at: str, verify: bool) -> None:
     if verify and not path.is_dir():
         raise UsageError("--verify needs a file of our own, with checksums in it", "give a directory")
     if verify and (block_size % VERIFY_INTERVAL or MIB % block_size):
-        raise UsageError(f"--verify needs blocks of 4k, 8k … 1M, not of {block_size} bytes")
+        raise UsageError(f"--verify needs blocks of 4k, 8k … 1M, not of {format_bytes(block_size)}")
 
 
 def register(app: typer.Typer) -> None:

@@ -21,18 +21,23 @@ from openslob.realism.plan import Plan
 from openslob.realism.servers import available
 from openslob.report.text import render
 
-IN_FLIGHT = Annotated[int, typer.Option(min=1, max=256, help="Reads at a time: fio's requests, processes, sessions.")]
+IN_FLIGHT = Annotated[
+    int, typer.Option(metavar="N", min=1, max=256, help="Reads at a time: fio's requests, processes, sessions.")
+]
 RUN_TIME = Annotated[float, typer.Option(min=1, metavar="S", help="Seconds of each, after a ramp of a quarter.")]
-REPEATS = Annotated[int, typer.Option(min=1, help="How often all are measured, in an order drawn anew.")]
+REPEATS = Annotated[int, typer.Option(metavar="N", min=1, help="How often all are measured, in an order drawn anew.")]
 SCALE = Annotated[int, typer.Option(parser=size, metavar="SIZE", help="Of the test file, and of each server's data.")]
 ENGINES = Annotated[
     str | None,
     typer.Option(metavar="NAME,…", help=f"Databases: of {', '.join(registry.managed_engines())} (default: all here)."),
 ]
-UPDATES = Annotated[int, typer.Option("--update-pct", min=1, max=100, help="Updates of the contender that has some.")]
-UNIT = Annotated[int, typer.Option(min=1, help="Blocks that one SELECT visits; 1 times single reads.")]
+UPDATES = Annotated[
+    int, typer.Option("--update-pct", metavar="PCT", min=1, max=100, help="Updates of the contender that has some.")
+]
+UNIT = Annotated[int, typer.Option(metavar="N", min=1, help="Blocks that one SELECT visits; 1 times single reads.")]
 PLACE = Annotated[
-    Path | None, typer.Option(help="A directory on the storage in question (default: where servers lie).")
+    Path | None,
+    typer.Option(metavar="DIR", help="A directory on the storage in question (default: where servers lie)."),
 ]
 
 

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 REPORT = "report.html"
 WHICH = "Paths, ids or beginnings of ids of runs and sweeps, or of one raw measurement; a,b is one side of two."
-RECORDS = Annotated[list[str], typer.Argument(metavar="RECORD…", help=WHICH)]
+RECORDS = Annotated[list[str], typer.Argument(metavar="RECORD", help=WHICH)]
 RESULTS = Annotated[Path, typer.Option(envvar="SLOB_RESULTS", metavar="DIR", help="Where records lie.")]
 OUTPUT_HELP = "The file to write; default: report.html in the folder of the run or sweep, of several right here."
 OUTPUT = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help=OUTPUT_HELP)]
 PNG = Annotated[Path | None, typer.Option(metavar="DIR", help="Draw every picture as PNG into this folder too.")]
 SVG = Annotated[Path | None, typer.Option(metavar="DIR", help="Draw every picture as SVG into this folder too.")]
-JSON = Annotated[bool, typer.Option("--json", help="Print the answers and what was written as JSON.")]
+JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the answers and what was written as JSON.")]
 
 
 def report(

@@ -38,7 +38,9 @@ from openslob.sweep.place import server_grid
 from openslob.sweep.plan import Step, sessions_at_most, steps
 from openslob.sweep.ready import ready_names, ready_sweep
 
-NAME = Annotated[str | None, typer.Option(help="What to call the sweep; default: sweep, or that of --ready.")]
+NAME = Annotated[
+    str | None, typer.Option(metavar="NAME", help="What to call the sweep; default: sweep, or that of --ready.")
+]
 READY = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="A ready-made sweep; flags are stronger than it. list: which there are."),
@@ -49,7 +51,7 @@ AGAINST = Annotated[
 ]
 GRID = Annotated[Path | None, typer.Option("--grid", metavar="FILE", help="A TOML file with tables grid and server.")]
 REPEATS = Annotated[
-    int | None, typer.Option(min=1, help="How often each point is run, in shuffled rounds; default: 1.")
+    int | None, typer.Option(metavar="N", min=1, help="How often each point is run, in shuffled rounds; default: 1.")
 ]
 STEADY = Annotated[
     float | None,
@@ -59,15 +61,19 @@ UNDER = Annotated[
     str | None,
     typer.Option("--find-max-iops-under", metavar="LATENCY", help="Search the session count for the most under it."),
 ]
-AT = Annotated[str, typer.Option("--at", help="Which latency of operations: mean, p50, p90, p99 or p999.")]
-MOST = Annotated[int, typer.Option("--most-sessions", min=1, help="Where a search ends.")]
-DRY = Annotated[bool, typer.Option("--dry-run", help="Print the plan with its time and disk needs; run nothing.")]
+AT = Annotated[
+    str, typer.Option("--at", metavar="WHICH", help="Which latency of operations: mean, p50, p90, p99 or p999.")
+]
+MOST = Annotated[int, typer.Option("--most-sessions", metavar="N", min=1, help="Where a search ends.")]
+DRY = Annotated[
+    bool, typer.Option("--dry-run", metavar="", help="Print the plan with its time and disk needs; run nothing.")
+]
 RESUME = Annotated[
     str | None,
     typer.Option(metavar="SWEEP", help="Go on with this sweep (a folder, an id, latest); what failed is run again."),
 ]
-NEW = Annotated[bool, typer.Option("--new", help="Begin anew, even if the same sweep was left unfinished.")]
-JSON = Annotated[bool, typer.Option("--json", help="Print the sweep's record as JSON.")]
+NEW = Annotated[bool, typer.Option("--new", metavar="", help="Begin anew, even if the same sweep was left unfinished.")]
+JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the sweep's record as JSON.")]
 
 # What --ready takes beside names.
 LIST = "list"
@@ -118,7 +124,10 @@ def sweep(
 
 def _search(under: str, at: str, most: int) -> SearchRecord:
     latency_figure(at)
-    return SearchRecord(limit_us=parse_latency_us(under), at=at, most_sessions=most)
+    try:
+        return SearchRecord(limit_us=parse_latency_us(under), at=at, most_sessions=most)
+    except UsageError as error:
+        raise UsageError(f"--find-max-iops-under: {error.what}", error.remedy) from None
 
 
 def _ready_list(json: bool) -> str:
@@ -220,7 +229,8 @@ def _result(folder: SweepFolder, json: bool) -> str:
         return folder.record.model_dump_json(indent=1) + "\n"
     runs = api.load(folder.path).runs if any(point.run for point in folder.record.points) else ()
     done = [run for run in runs if run.record.status is Status.COMPLETE]
-    return f"{render_sweep(folder.record, done)}records: {folder.path}\n"
+    drawn = f"   (slob report {folder.path} draws them)" if done else ""
+    return f"{render_sweep(folder.record, done)}records: {folder.path}{drawn}\n"
 
 
 def judge(folder: SweepFolder) -> None:
