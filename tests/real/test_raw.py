@@ -36,7 +36,7 @@ from openslob.workload import Workload
 
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 SIZE = 32 * MIB
-TINY = ["--size", "32M", "--seconds", "0.5", "--io-engine", "psync"]
+TINY = ["--size", "32M", "--run-time", "0.5", "--io-engine", "psync"]
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def test_calibrate_records_every_step_and_its_result(folder, monkeypatch):
     monkeypatch.setattr(calibrate, "MOST_PROCESSES", 4)
     monkeypatch.setattr(calibrate, "MOST_LARGE", 2)
     done = slob(
-        folder, "raw", "calibrate", str(folder), *TINY, "--runs", "2", "--verify", "--json", "--latency-limit", "2ms"
+        folder, "raw", "calibrate", str(folder), *TINY, "--repeats", "2", "--verify", "--json", "--latency-limit", "2ms"
     )
     assert done.returncode == 0, done.stderr
     record = json.loads(done.stdout)
@@ -154,7 +154,9 @@ def test_calibrate_records_every_step_and_its_result(folder, monkeypatch):
 def test_dd_looks_at_each_byte_and_only_reads_a_file_of_the_users(folder):
     (folder / "mine").write_bytes(os.urandom(4 * MIB))
     before = (folder / "mine").stat().st_mtime_ns
-    done = slob(folder, "raw", "dd", str(folder / "mine"), "--seconds", "0.5", "--repeats", "1", "--io-engine", "psync")
+    done = slob(
+        folder, "raw", "dd", str(folder / "mine"), "--run-time", "0.5", "--repeats", "1", "--io-engine", "psync"
+    )
     assert done.returncode == 0, done.stderr
     record = storage.find(folder / "results")[0].record
     assert [step.name for step in record.steps] == ["dd, to nowhere", "dd, each byte looked at", "random reads"]

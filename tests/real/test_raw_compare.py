@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.server,
     pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed"),
 ]
-TINY = ["--scale", "64M", "--run-time", "1", "--rounds", "1", "--engines", "postgresql"]
+TINY = ["--scale", "64M", "--run-time", "1", "--repeats", "1", "--engines", "postgresql"]
 
 
 @pytest.fixture

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import made_up
 import pytest
+from sample_records import Made, physical
 from sweep_records import points_of, sweep
 
 from openslob.analyze.ceiling import ceiling_of
 from openslob.analyze.verdicts import judge
+from openslob.cli.report import ceilings
 from openslob.errors import SlobError
 from openslob.record import storage
-from openslob.record.model import Figure, Holds, Status
+from openslob.record.model import Figure, Holds, Status, Verdict
 from openslob.record.storage import Load, StorageFolder, StorageRecord, StorageStep
 from openslob.report.charts.petals import petals
 from openslob.report.listing import overview, render_list
 from openslob.report.storage import render_storage
+from openslob.run import ceiling as run_ceiling
 
 
 def step(number, in_flight, iops, block=8192, mean=100.0, **load):
@@ -100,6 +104,58 @@ def test_the_petals_have_a_line_of_what_storage_gives_alone():
     assert any("storage alone" in note for note in drawn.notes)
     without = petals(points, "pio_read_per_s")
     assert '"ceiling"' not in json.dumps(without.panels[0].to_dict())
+
+
+def test_ceilings_of_two_block_sizes_are_two_lines():
+    points = points_of(sweep())
+    both = record(step(1, 1, 5000.0, 8192), step(2, 1, 4000.0, 16384))
+    chart = petals(points, "pio_read_per_s", ceilings=[ceiling_of(both, size) for size in (8192, 16384)])
+    text = json.dumps(chart.panels[0].to_dict())
+    assert '"block": "8 KB"' in text
+    assert '"block": "16 KB"' in text
+
+
+class Server:
+    """An engine as far as its storage is asked for."""
+
+    def __init__(self, directory, block_size):
+        self.directory, self.block_size = directory, block_size
+
+    def footprint(self):
+        return SimpleNamespace(data_directory=self.directory)
+
+    def facts(self):
+        return SimpleNamespace(block_size=self.block_size)
+
+
+def test_a_ceiling_is_measured_once_for_each_file_system_and_block_size(tmp_path, monkeypatch):
+    measured = []
+    monkeypatch.setattr(run_ceiling, "measure_ceiling", lambda engine, *_: measured.append(engine) or len(measured))
+    (tmp_path / "other").mkdir()
+    servers = [
+        Server(tmp_path, 8192),
+        Server(tmp_path / "other", 8192),
+        Server(tmp_path, 16384),
+        Server(tmp_path, 8192),
+    ]
+    beside = run_ceiling.Ceilings(8, None, tmp_path, lambda _: None)
+    assert [beside(server) for server in servers] == [1, 1, 2, 1]
+    with pytest.raises(SlobError, match="not known to be on this host"):
+        beside(Server(None, 8192))
+
+
+def held_to(raw):
+    held = Verdict(name="within_ceiling", verdict=Holds.HOLDS, why="It is so.", figures={"record": raw})
+    return physical(Made()).model_copy(update={"verdicts": (held,)})
+
+
+def test_a_report_draws_what_its_runs_were_held_against_and_tells_what_is_lost(tmp_path):
+    with StorageFolder.begin(tmp_path, DOUBLING) as folder:
+        folder.finish(Status.COMPLETE)
+    drawn, lost = ceilings(None, [held_to(DOUBLING.id), held_to("gone"), held_to(DOUBLING.id)], tmp_path)
+    assert [each.id for each in drawn] == [DOUBLING.id]
+    assert lost == [f"What storage gives alone is not drawn: gone is not in {tmp_path}."]
+    assert ceilings(None, [physical(Made())], tmp_path) == ([], [])
 
 
 # --- the record

@@ -26,7 +26,6 @@ from openslob.errors import UsageError
 from openslob.metrics import Better
 from openslob.record.model import RunRecord
 from openslob.record.store import RunFolder
-from openslob.report import format as shape
 from openslob.report.comparison import comparison_json, render_comparison
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -272,7 +271,7 @@ def test_text_is_the_reviewed_one(name: str) -> None:
     if os.environ.get("UPDATE_GOLDEN"):
         file.write_text(text, encoding="utf-8")
     assert text == file.read_text(encoding="utf-8")
-    assert all(len(line) <= shape.WIDTH and line == line.rstrip() for line in text.splitlines())
+    assert all(len(line) <= 100 and line == line.rstrip() for line in text.splitlines())
 
 
 def test_reads_are_not_called_physical_where_they_were_not() -> None:

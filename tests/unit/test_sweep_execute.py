@@ -25,6 +25,7 @@ from openslob.run.interrupt import Interrupt
 from openslob.run.runner import Finished
 from openslob.sweep import execute
 from openslob.sweep.ask import new_sweep, unfinished_like
+from openslob.sweep.plan import sessions_at_most
 from openslob.workload import Workload
 
 
@@ -295,3 +296,29 @@ def test_no_password_is_written(tmp_path):
     with SweepFolder.begin(tmp_path, record) as folder:
         assert "secret" not in (folder.path / "sweep.json").read_text()
         assert json.loads((folder.path / "sweep.json").read_text())["status"] == "interrupted"
+
+
+def test_every_run_gets_the_ceiling_of_its_server(tmp_path, world):
+    folder, beside = SweepFolder.begin(tmp_path, asked(grid={"sessions": (1, 2)})), object()
+    with folder:
+        execute.Execution(
+            folder, "embedded", Interrupt(), View(), lambda _: "", lambda engine: beside if engine else None
+        ).execute()
+    assert [request.ceiling for request in world.ran] == [beside, beside]
+
+
+def test_points_whose_ceiling_cannot_be_measured_are_skipped_with_the_reason(tmp_path, world):
+    def unmeasured(_engine):
+        raise SlobError("the server's storage is not known to be on this host")
+
+    folder = SweepFolder.begin(tmp_path, asked())
+    with folder:
+        execute.Execution(folder, "embedded", Interrupt(), View(), lambda _: "", unmeasured).execute()
+    record = load_sweep(folder.path)
+    assert (record.status, states(record), world.ran) == (Status.FAILED, ["skipped"] * 6, [])
+    assert "not known to be on this host" in record.points[0].error
+
+
+def test_the_most_sessions_of_a_sweep_are_those_of_its_largest_point_or_where_its_search_ends():
+    assert sessions_at_most(asked()) == 4
+    assert sessions_at_most(asked(grid={}, search=SearchRecord(limit_us=500, at="p99", most_sessions=32))) == 32

@@ -56,7 +56,10 @@ def parse(text: str) -> Condition:
     figure, operator, bound, percent = match.groups()
     if not is_figure(figure):
         near = difflib.get_close_matches(figure, FIGURES, 3)
-        raise UsageError(f"{figure!r} is no figure of a comparison", f"did you mean {', '.join(near)}?" if near else "")
+        raise UsageError(
+            f"{figure!r} is no figure of a comparison",
+            f"did you mean {', '.join(near)}?" if near else "docs/figures.md has their names",
+        )
     return Condition(text.strip(), figure, operator, float(bound), bool(percent))
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
 from importlib import import_module
+from io import TextIOWrapper
+from typing import Annotated, Any
 
 import typer
 
+from openslob import __version__
 from openslob.errors import SlobError
+from openslob.report.format import plain_signs
 
 app = typer.Typer(
     name="slob",
-    help="What can this database platform really do? The SLOB method: load, run, show.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -40,10 +44,49 @@ for _name in COMMANDS:
     import_module(f"{__name__}.{_name}").register(app)
 
 
+# Whatever is wrong with options and arguments; its own class has no name that holds for every version of typer.
+_OptionError: Any = typer.BadParameter.__base__
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"slob {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", metavar="", is_eager=True, callback=_version, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """What can this database platform really do? The SLOB method: load, run, show."""
+
+
 def main() -> None:
     """Run the command line; an error is one line on stderr and an exit code, never a traceback."""
+    codecs.register_error(plain_signs.__name__, plain_signs)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors=plain_signs.__name__)
     try:
-        app()
+        sys.exit(app(standalone_mode=False))
     except SlobError as error:
         print(f"slob: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
+    except _OptionError as error:
+        if line := one_line(error):
+            print(f"slob: {line}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except typer.Abort:
+        print("slob: stopped", file=sys.stderr)
+        sys.exit(1)
+
+
+def one_line(error: Any) -> str:  # noqa: ANN401
+    """What is wrong with the options and where all of them are told; empty when help was shown instead."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        return ""
+    words = " ".join(error.format_message().split()).replace("Value error, ", "").rstrip(".")
+    words = words[:1].lower() + words[1:]
+    return f"{words}; see {error.ctx.command_path} --help" if error.ctx else words

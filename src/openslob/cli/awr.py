@@ -51,24 +51,30 @@ def register(app: typer.Typer) -> None:
 
 def awr(
     files: Annotated[list[Path], typer.Argument(help="AWR or Statspack reports, text or HTML.")],
-    columns: Annotated[str, typer.Option(help=f"A set ({_SETS}) or a list of columns, see docs/awr.md.")] = "slob",
+    columns: Annotated[
+        str, typer.Option(metavar="SET|LIST", help=f"A set ({_SETS}) or a list of columns, see docs/awr.md.")
+    ] = "slob",
     event: Annotated[
-        list[str] | None, typer.Option(help="Wait event for --columns events and --petals; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="EVENT", help="Wait event for --columns events and --petals; repeatable."),
     ] = None,
     form: Annotated[
         Format | None, typer.Option("--format", help="By default what --output's ending says, else a table.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
+    json: Annotated[bool, typer.Option("--json", metavar="", help="The same as --format json.")] = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")] = None,
     petals: Annotated[
-        Path | None, typer.Option(help="Draw latency over IOPS and MB/s: .html (offline), .svg or .png.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw latency over IOPS and MB/s: .html (offline), .svg or .png."),
     ] = None,
     group_by: Annotated[Grouping, typer.Option(help="What makes a line of the picture.")] = Grouping.NAME,
     pattern: Annotated[
         str | None,
-        typer.Option(help=r"Regular expression for file names: (?P<sessions>\d+), writers, readers, group."),
+        typer.Option(
+            metavar="REGEX", help=r"Regular expression for file names: (?P<sessions>\d+), writers, readers, group."
+        ),
     ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Processes; by default one per core.")] = None,
+    jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Processes; by default one per core.")] = None,
 ) -> None:
     r"""Read AWR and Statspack reports, without a database: a row each, or an event, or a verdict.
 

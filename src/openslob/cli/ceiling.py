@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,7 @@ from openslob.errors import UsageError
 from openslob.rawio.fio import Fio
 from openslob.record import storage
 from openslob.record.storage import StorageRecord
-from openslob.run.ceiling import measure_ceiling
+from openslob.run.ceiling import Ceilings
 from openslob.run.interrupt import Interrupt
 
 MEASURE = "measure"
@@ -24,20 +25,21 @@ CEILING_OR_MEASURE = Annotated[
 ]
 
 
-def load_ceiling(wanted: str | None, results: Path) -> StorageRecord | None:
-    """The record that is meant, None if none is. UsageError and SlobError as `storage.resolve` has them."""
+def load_ceiling(wanted: str, results: Path) -> StorageRecord:
+    """The record that is meant. UsageError and SlobError as `storage.resolve` has them."""
     if wanted == MEASURE:
-        raise UsageError(f"--ceiling {MEASURE} is for a single run", "slob raw calibrate makes a record to give here")
-    return storage.load(storage.resolve(wanted, results)) if wanted else None
+        raise UsageError(f"--ceiling {MEASURE} is for runs and sweeps", "give the record that they made")
+    return storage.load(storage.resolve(wanted, results))
 
 
-def ceiling_for(
-    wanted: str | None, results: Path, engine: Engine, sessions: int, interrupt: Interrupt
-) -> StorageRecord | None:
-    """Like `load_ceiling`, or measured now where the server has its data."""
-    if wanted != MEASURE:
-        return load_ceiling(wanted, results)
-    return measure_ceiling(engine, sessions, Fio.find(interrupt.stop), results, _tell)
+def ceiling_of_each(
+    wanted: str | None, results: Path, sessions: int, interrupt: Interrupt
+) -> Callable[[Engine], StorageRecord | None]:
+    """What gives the ceiling of a server: the record that is meant, one measured there now, or none."""
+    if wanted == MEASURE:
+        return Ceilings(sessions, Fio.find(interrupt.stop), results, _tell)
+    record = load_ceiling(wanted, results) if wanted else None
+    return lambda _: record
 
 
 def _tell(text: str) -> None:

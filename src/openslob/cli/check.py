@@ -13,7 +13,7 @@ from openslob.engines.registry import resolve
 from openslob.report.format import printable
 from openslob.run.preflight import preflight
 
-JSON = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the result as JSON.")]
 
 
 @with_workload

@@ -17,10 +17,12 @@ from openslob.errors import SlobError, UsageError, VerdictError
 from openslob.report.comparison import comparison_json, mismatch_lines, render_comparison
 from openslob.report.format import printable
 
-SIDE = typer.Argument(metavar="RECORD", help="Name or id of runs or a sweep, or a path; several: a,b,c.")
+_SIDE = "Name or id of runs or a sweep, or a path; several: a,b,c."
+A = Annotated[str, typer.Argument(metavar="A", help=_SIDE)]
+B = Annotated[str, typer.Argument(metavar="B", help=_SIDE)]
 RESULTS = Annotated[Path, typer.Option(envvar="SLOB_RESULTS", metavar="DIR", help="Where records lie.")]
-JSON = Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")]
-ANYWAY = Annotated[bool, typer.Option("--anyway", help="Compare, and name what is not the same.")]
+JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the comparison as JSON.")]
+ANYWAY = Annotated[bool, typer.Option("--anyway", metavar="", help="Compare, and name what is not the same.")]
 FAIL_IF = Annotated[
     list[str] | None,
     typer.Option(metavar="CONDITION", help="Exit with 3 if the change is so, such as 'iops_per_db_cpu < -5%'."),
@@ -28,8 +30,8 @@ FAIL_IF = Annotated[
 
 
 def compare(
-    a: Annotated[str, SIDE],
-    b: Annotated[str, SIDE],
+    a: A,
+    b: B,
     anyway: ANYWAY = False,
     fail_if: FAIL_IF = None,
     results: RESULTS = Path("results"),

@@ -28,8 +28,10 @@ from openslob.run import loading, runner
 from openslob.run.interrupt import Interrupt
 from openslob.sweep import demo as plan
 
-ENGINE = Annotated[str, typer.Option(help=f"Which database: {' or '.join(registry.managed_engines())}.")]
-KEEP = Annotated[bool, typer.Option("--keep", help="Leave the server running, with its data.")]
+ENGINE = Annotated[
+    str, typer.Option(metavar="ENGINE", help=f"Which database: {' or '.join(registry.managed_engines())}.")
+]
+KEEP = Annotated[bool, typer.Option("--keep", metavar="", help="Leave the server running, with its data.")]
 
 
 def demo(

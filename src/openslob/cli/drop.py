@@ -12,7 +12,7 @@ from openslob.cli.options import with_target
 from openslob.engines.registry import resolve
 from openslob.secrets import Target
 
-JSON = Annotated[bool, typer.Option("--json", help="Print the names of what was removed as JSON.")]
+JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the names of what was removed as JSON.")]
 
 
 @with_target

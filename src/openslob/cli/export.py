@@ -37,12 +37,12 @@ class Per(StrEnum):
 
 
 _ENDINGS = {".prom": Format.OPENMETRICS, ".om": Format.OPENMETRICS, ".hlog": Format.HDR}
-RECORDS = Annotated[list[str], typer.Argument(metavar="RECORD…", help="Names or ids of runs and sweeps, or paths.")]
+RECORDS = Annotated[list[str], typer.Argument(metavar="RECORD", help="Names or ids of runs and sweeps, or paths.")]
 FORMAT = Annotated[Format | None, typer.Option("--format", "-f", help="Default: by the ending of FILE, else csv.")]
 OUTPUT = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: standard output.")]
 PER = Annotated[Per, typer.Option(help="A row of a table: a point, its repeats taken together, or a run.")]
 RESULTS = Annotated[Path, typer.Option(envvar="SLOB_RESULTS", metavar="DIR", help="Where records lie.")]
-JSON = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
+JSON = Annotated[bool, typer.Option("--json", metavar="", help="The same as --format json.")]
 
 
 def export(

@@ -14,7 +14,7 @@ from openslob.report.format import printable
 from openslob.report.listing import overview, render_list
 
 RESULTS = Annotated[Path, typer.Option(envvar="SLOB_RESULTS", metavar="DIR", help="Where records lie.")]
-JSON = Annotated[bool, typer.Option("--json", help="Print the list as JSON.")]
+JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the list as JSON.")]
 
 
 def list_records(results: RESULTS = Path("results"), as_json: JSON = False) -> None:

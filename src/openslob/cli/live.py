@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 import time
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
+from openslob.report.format import shortened
 from openslob.run.interrupt import Interrupt
 from openslob.run.observer import Progress
 
@@ -30,7 +32,9 @@ class LiveLine:
     def __call__(self, progress: Progress) -> None:
         """Show one state of the run."""
         if self._terminal:
-            print(f"\r\033[K{self._label}{describe(progress)}", end="", file=sys.stderr, flush=True)
+            # A line that wraps could not be overwritten: only its last part would be.
+            line = shortened(f"{self._label}{describe(progress)}", shutil.get_terminal_size().columns - 1)
+            print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
         elif progress.phase != self._phase or time.monotonic() - self._shown_at >= QUIET_INTERVAL_S:
             print(f"{self._label}{describe(progress)}", file=sys.stderr, flush=True)
             self._shown_at = time.monotonic()

@@ -13,7 +13,7 @@ from openslob.cli.options import Resolved, with_workload
 from openslob.engines.registry import resolve
 from openslob.run import loading
 
-JSON = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the result as JSON.")]
 
 
 @with_workload

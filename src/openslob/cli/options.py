@@ -53,7 +53,9 @@ ENGINE = Annotated[
 ]  # fmt: skip
 ASK_PASSWORD = Annotated[
     bool,
-    typer.Option("--ask-password", help="Ask for the password of the target's user.", rich_help_panel="Target"),
+    typer.Option(
+        "--ask-password", metavar="", help="Ask for the password of the target's user.", rich_help_panel="Target"
+    ),
 ]
 CONFIG = Annotated[
     Path | None,
@@ -172,8 +174,9 @@ def _flag(parameter: Parameter) -> object:
     """All flags but switches take text: `resolve` judges values from flags, environment and files alike."""
     kind: type = bool if parameter.is_switch else str
     name = f"{parameter.flag}/--no-{parameter.flag[2:]}" if parameter.is_switch else parameter.flag
-    metavar = "" if parameter.is_switch else parameter.placeholder
-    panel = f"Workload: {parameter.group}"
+    # Next to switches with their two names, or to long ranges, 80 columns would leave no room for words.
+    metavar = "" if parameter.is_switch else "N" if parameter.is_number else parameter.placeholder
+    panel = "Workload: on or off" if parameter.is_switch else f"Workload: {parameter.group}"
     option = typer.Option(name, help=_help(parameter), rich_help_panel=panel, metavar=metavar, show_default=False)
     return Annotated[kind | None, option]
 
@@ -184,6 +187,9 @@ def _server_flag(parameter: ServerParameter) -> object:
 
 
 def _help(parameter: Parameter) -> str:
-    unit = f" Unit: {parameter.unit}." if parameter.unit else ""
-    default = f" Default: {parameter.default}." if parameter.default else ""
-    return f"{parameter.meaning}{unit}{default}"
+    told = [
+        *([f"Range: {parameter.placeholder}."] if parameter.is_number else []),
+        *([f"Unit: {parameter.unit}."] if parameter.unit else []),
+        *([f"Default: {parameter.default}."] if parameter.default else []),
+    ]
+    return " ".join([parameter.meaning, *told])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from openslob.analyze.limits import parse_latency_us
 from openslob.cli import raw_compare, raw_orion
 from openslob.cli.live import stoppable
 from openslob.cli.raw_options import BLOCK, CPUS, ENGINE, JSON, NAME, REQUIRE, RESULTS, cpu_list, show, size, tell
@@ -17,23 +17,22 @@ from openslob.rawio import dd as demonstration
 from openslob.rawio.fio import Fio
 from openslob.rawio.job import VERIFY_INTERVAL, IoEngine
 from openslob.rawio.session import Request, Where, session
-from openslob.units import MIB, MICROS
+from openslob.units import MIB, format_bytes
 
-_UNITS = {"us": 1.0, "µs": 1.0, "ms": 1e3, "s": float(MICROS)}
 NO_LIMIT = "none"
 
 
 def limit(text: str) -> float:
-    """Microseconds meant by ``500us``, ``2ms`` or ``none``, which has no end. UsageError."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(us|µs|ms|s)", text.strip())
-    if text == NO_LIMIT:
-        return float("inf")
-    if not match or not float(match[1]):
-        raise UsageError(f"{text!r} is not a latency such as 500us or 20ms, nor {NO_LIMIT}")
-    return float(match[1]) * _UNITS[match[2]]
+    """Microseconds meant by ``500us``, ``2ms`` or ``none``, which has no end. BadParameter."""
+    try:
+        return float("inf") if text.strip() == NO_LIMIT else parse_latency_us(text)
+    except UsageError as error:
+        raise typer.BadParameter(str(error)) from error
 
 
-PATH = Annotated[Path, typer.Argument(help="A directory to make a test file in, or a file or device, only read.")]
+PATH = Annotated[
+    Path, typer.Argument(metavar="[PATH]", help="A directory to make a test file in, or a file or device, only read.")
+]
 SIZE = Annotated[
     int, typer.Option(parser=size, metavar="SIZE", help="Of the test file; larger than any cache of the storage.")
 ]
@@ -41,11 +40,15 @@ LIMIT = Annotated[
     float, typer.Option(parser=limit, metavar="TIME", help="Highest latency of the small reads: 500us, 20ms, none.")
 ]
 AT = Annotated[str, typer.Option(metavar="p99|mean", help="Which latency the limit holds for.")]
-BUFFERED = Annotated[bool, typer.Option("--buffered", help="Through the page cache, which is measured then.")]
-VERIFY = Annotated[bool, typer.Option("--verify", help="Measure too with the checksum of every block verified.")]
-RUNS = Annotated[int, typer.Option(min=1, help="How often the results are measured again.")]
-SECONDS = Annotated[float, typer.Option(min=0.5, metavar="S", help="Of each step.")]
-IN_FLIGHT = Annotated[int, typer.Option(min=1, help="Random requests in flight.")]
+BUFFERED = Annotated[
+    bool, typer.Option("--buffered", metavar="", help="Through the page cache, which is measured then.")
+]
+VERIFY = Annotated[
+    bool, typer.Option("--verify", metavar="", help="Measure too with the checksum of every block verified.")
+]
+REPEATS = Annotated[int, typer.Option(metavar="N", min=1, help="How often the results are measured again.")]
+RUN_TIME = Annotated[float, typer.Option(min=0.5, metavar="S", help="Seconds of each step, after a ramp of a quarter.")]
+IN_FLIGHT = Annotated[int, typer.Option(metavar="N", min=1, help="Random requests in flight.")]
 
 
 def calibrate(
@@ -54,8 +57,8 @@ def calibrate(
     block_size: BLOCK = "8k",  # type: ignore[assignment]
     latency_limit: LIMIT = "20ms",  # type: ignore[assignment]
     at: AT = "p99",
-    runs: RUNS = 3,
-    seconds: SECONDS = 2.0,
+    repeats: REPEATS = 3,
+    run_time: RUN_TIME = 2.0,
     verify: VERIFY = False,
     io_engine: ENGINE = IoEngine.IO_URING,
     buffered: BUFFERED = False,
@@ -73,10 +76,10 @@ def calibrate(
     processes = len(cpu_list(cpus))
     _require_fit(path, block_size, at, verify)
     plan = calibration.Plan(
-        io_engine, block_size, seconds, processes, runs, limit_us, at, not buffered, verify, cpus
+        io_engine, block_size, run_time, processes, repeats, limit_us, at, not buffered, verify, cpus
     )  # fmt: skip
     asked = {
-        "block_bytes": block_size, "latency_limit_us": limit_us, "at": at, "runs": runs, "seconds": seconds,
+        "block_bytes": block_size, "latency_limit_us": limit_us, "at": at, "repeats": repeats, "seconds": run_time,
         "verify": verify, "engine": io_engine.value, "direct": not buffered, "cpus": cpus, "processes": processes,
     }  # fmt: skip
     request = Request("calibrate", name, results, asked)
@@ -92,8 +95,8 @@ def dd(
     size: SIZE = "1G",  # type: ignore[assignment]
     block_size: BLOCK = "8k",  # type: ignore[assignment]
     in_flight: IN_FLIGHT = 8,
-    repeats: RUNS = 3,
-    seconds: SECONDS = 2.0,
+    repeats: REPEATS = 3,
+    run_time: RUN_TIME = 2.0,
     io_engine: ENGINE = IoEngine.IO_URING,
     buffered: BUFFERED = False,
     cpus: CPUS = None,
@@ -107,9 +110,9 @@ def dd(
     """
     demonstration.require_dd()
     cpu_list(cpus)
-    plan = demonstration.Plan(io_engine, block_size, in_flight, seconds, repeats, not buffered, cpus)
+    plan = demonstration.Plan(io_engine, block_size, in_flight, run_time, repeats, not buffered, cpus)
     asked = {
-        "block_bytes": block_size, "in_flight": in_flight, "repeats": repeats, "seconds": seconds,
+        "block_bytes": block_size, "in_flight": in_flight, "repeats": repeats, "seconds": run_time,
         "engine": io_engine.value, "direct": not buffered, "cpus": cpus,
     }  # fmt: skip
     request = Request("dd", name, results, asked)
@@ -126,7 +129,7 @@ def _require_fit(path: Path, block_size: int, at: str, verify: bool) -> None:
     if verify and not path.is_dir():
         raise UsageError("--verify needs a file of our own, with checksums in it", "give a directory")
     if verify and (block_size % VERIFY_INTERVAL or MIB % block_size):
-        raise UsageError(f"--verify needs blocks of 4k, 8k … 1M, not of {block_size} bytes")
+        raise UsageError(f"--verify needs blocks of 4k, 8k … 1M, not of {format_bytes(block_size)}")
 
 
 def register(app: typer.Typer) -> None:

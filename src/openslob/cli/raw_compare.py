@@ -21,28 +21,31 @@ from openslob.realism.plan import Plan
 from openslob.realism.servers import available
 from openslob.report.text import render
 
-DEPTH = Annotated[
-    int, typer.Option("--depth", "--sessions", min=1, max=256, help="Reads in flight, processes and sessions alike.")
+IN_FLIGHT = Annotated[
+    int, typer.Option(metavar="N", min=1, max=256, help="Reads at a time: fio's requests, processes, sessions.")
 ]
-RUN_TIME = Annotated[float, typer.Option(min=1, metavar="S", help="Of each measurement, after a ramp of a quarter.")]
-ROUNDS = Annotated[int, typer.Option(min=1, help="How often all are measured, in an order drawn anew.")]
+RUN_TIME = Annotated[float, typer.Option(min=1, metavar="S", help="Seconds of each, after a ramp of a quarter.")]
+REPEATS = Annotated[int, typer.Option(metavar="N", min=1, help="How often all are measured, in an order drawn anew.")]
 SCALE = Annotated[int, typer.Option(parser=size, metavar="SIZE", help="Of the test file, and of each server's data.")]
 ENGINES = Annotated[
     str | None,
     typer.Option(metavar="NAME,…", help=f"Databases: of {', '.join(registry.managed_engines())} (default: all here)."),
 ]
-UPDATES = Annotated[int, typer.Option("--update-pct", min=1, max=100, help="Updates of the contender that has some.")]
-UNIT = Annotated[int, typer.Option(min=1, help="Blocks that one SELECT visits; 1 times single reads.")]
+UPDATES = Annotated[
+    int, typer.Option("--update-pct", metavar="PCT", min=1, max=100, help="Updates of the contender that has some.")
+]
+UNIT = Annotated[int, typer.Option(metavar="N", min=1, help="Blocks that one SELECT visits; 1 times single reads.")]
 PLACE = Annotated[
-    Path | None, typer.Option(help="A directory on the storage in question (default: where servers lie).")
+    Path | None,
+    typer.Option(metavar="DIR", help="A directory on the storage in question (default: where servers lie)."),
 ]
 
 
 def compare(
-    depth: DEPTH = 8,
+    in_flight: IN_FLIGHT = 8,
     block_size: BLOCK = "8k",  # type: ignore[assignment]
     run_time: RUN_TIME = 10.0,
-    rounds: ROUNDS = 3,
+    repeats: REPEATS = 3,
     scale: SCALE = "2G",  # type: ignore[assignment]
     engines: ENGINES = None,
     update_pct: UPDATES = 20,
@@ -62,7 +65,7 @@ def compare(
     if io_engine is IoEngine.PSYNC:
         raise UsageError("--io-engine psync is compared anyway", "give io_uring or libaio")
     plan = Plan(
-        io_engine, (), len(cpu_list(cpus)), block_size, depth, run_time, rounds, scale, update_pct, work_unit, cpus
+        io_engine, (), len(cpu_list(cpus)), block_size, in_flight, run_time, repeats, scale, update_pct, work_unit, cpus
     )  # fmt: skip
     live = _Live(LiveLine())
     with stoppable() as interrupt:

@@ -18,24 +18,35 @@ from openslob.report.format import printable
 from openslob.report.storage import render_storage
 from openslob.units import parse_bytes
 
+# Direct I/O has no smaller unit on any device.
+SECTOR = 512
+
 
 def size(text: str) -> int:
-    """Bytes meant by an option. UsageError."""
+    """Bytes meant by an option. BadParameter, to which the option's name is added."""
     try:
         return parse_bytes(text)
     except ValueError as error:
-        raise UsageError(str(error)) from error
+        raise typer.BadParameter(str(error)) from error
 
 
-BLOCK = Annotated[int, typer.Option(parser=size, metavar="SIZE", help="Of the small random reads.")]
+def block(text: str) -> int:
+    """Bytes of a block meant by an option. BadParameter for what no device can be asked for."""
+    found = size(text)
+    if not found or found % SECTOR:
+        raise typer.BadParameter(f"{text} is not a multiple of {SECTOR} bytes")
+    return found
+
+
+BLOCK = Annotated[int, typer.Option(parser=block, metavar="SIZE", help="Of the small random reads.")]
 ENGINE = Annotated[IoEngine, typer.Option(help="How requests reach the kernel; no other is taken in its place.")]
-CPUS = Annotated[str | None, typer.Option(help="CPUs that may drive, such as 0 or 0-3 (default: all).")]
-NAME = Annotated[str, typer.Option(help="What to call the measurement.")]
+CPUS = Annotated[str | None, typer.Option(metavar="CPUS", help="CPUs that may drive, such as 0 or 0-3 (default: all).")]
+NAME = Annotated[str, typer.Option(metavar="NAME", help="What to call the measurement.")]
 RESULTS = Annotated[Path, typer.Option(envvar="SLOB_RESULTS", metavar="DIR", help="Where records lie.")]
 REQUIRE = Annotated[
     list[str] | None, typer.Option(metavar="VERDICT", help="Exit with 3 if this verdict does not hold; repeatable.")
 ]
-JSON = Annotated[bool, typer.Option("--json", help="Print the record as JSON.")]
+JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the record as JSON.")]
 
 
 def cpu_list(text: str | None) -> frozenset[int]:

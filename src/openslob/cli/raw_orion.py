@@ -53,10 +53,14 @@ RUN = Annotated[
     ),
 ]
 TESTNAME = Annotated[
-    str, typer.Option(help="Name of files and record. NAME.lun has the path of a file or device on each line.")
+    str,
+    typer.Option(
+        metavar="NAME", help="Name of files and record. NAME.lun has the path of a file or device on each line."
+    ),
 ]
 DISKS = Annotated[
-    int | None, typer.Option(min=1, help="Scales the loads (default: the number of LUNs).", rich_help_panel=_POINTS)
+    int | None,
+    typer.Option(metavar="N", min=1, help="Scales the loads (default: the number of LUNs).", rich_help_panel=_POINTS),
 ]
 SIZE_SMALL = Annotated[int, typer.Option(min=1, metavar="KB", help="Of small requests.", rich_help_panel=_POINTS)]
 SIZE_LARGE = Annotated[int, typer.Option(min=1, metavar="KB", help="Of large requests.", rich_help_panel=_POINTS)]
@@ -64,13 +68,16 @@ TYPE = Annotated[
     LargeType, typer.Option("--type", case_sensitive=False, help="Of large requests.", rich_help_panel=_POINTS)
 ]
 NUM_SMALL = Annotated[
-    int | None, typer.Option(min=0, help="Small requests in flight (point, col, max).", rich_help_panel=_POINTS)
+    int | None,
+    typer.Option(metavar="N", min=0, help="Small requests in flight (point, col, max).", rich_help_panel=_POINTS),
 ]
 NUM_LARGE = Annotated[
     int | None,
     typer.Option(min=0, help="Large requests in flight, or streams (point, row, max).", rich_help_panel=_POINTS),
 ]
-STREAMIO = Annotated[int, typer.Option(min=1, help="Requests in flight of each stream.", rich_help_panel=_POINTS)]
+STREAMIO = Annotated[
+    int, typer.Option(metavar="N", min=1, help="Requests in flight of each stream.", rich_help_panel=_POINTS)
+]
 MATRIX = Annotated[
     Matrix | None,
     typer.Option(
@@ -106,10 +113,13 @@ BUFFERED = Annotated[
 DESTRUCTIVE = Annotated[
     bool,
     typer.Option(
-        "--allow-destructive", help="Let --write overwrite devices that nobody uses.", rich_help_panel=_STORAGE
+        "--allow-destructive",
+        metavar="",
+        help="Let --write overwrite devices that nobody uses.",
+        rich_help_panel=_STORAGE,
     ),
 ]
-SEED = Annotated[int, typer.Option(min=1, help="Of the places that are read.", rich_help_panel=_POINTS)]
+SEED = Annotated[int, typer.Option(metavar="N", min=1, help="Of the places that are read.", rich_help_panel=_POINTS)]
 RESULTS = Annotated[Path, typer.Option(envvar="SLOB_RESULTS", metavar="DIR", help="Where records lie.")]
 REQUIRE = Annotated[
     list[str] | None, typer.Option(metavar="VERDICT", help="Exit with 3 if this verdict does not hold; repeatable.")
@@ -117,7 +127,7 @@ REQUIRE = Annotated[
 PICTURES = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Draw pictures into this folder: HTML, PNG and SVG.")
 ]
-JSON = Annotated[bool, typer.Option("--json", help="Print the record as JSON.")]
+JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the record as JSON.")]
 
 
 def orion(

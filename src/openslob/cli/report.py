@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,23 +11,26 @@ import typer
 
 from openslob import api
 from openslob.cli.ceiling import CEILING, load_ceiling
-from openslob.errors import SlobError
+from openslob.errors import SlobError, UsageError
 from openslob.record import storage
+from openslob.record.model import RunRecord
+from openslob.record.storage import StorageRecord
 from openslob.record.store import write_whole
 from openslob.record.sweep import SWEEP_FILE
+from openslob.report.headline import WITHIN_CEILING
 
 if TYPE_CHECKING:
     from openslob.report.html.page import Page
 
 REPORT = "report.html"
 WHICH = "Paths, ids or beginnings of ids of runs and sweeps, or of one raw measurement; a,b is one side of two."
-RECORDS = Annotated[list[str], typer.Argument(metavar="RECORD…", help=WHICH)]
+RECORDS = Annotated[list[str], typer.Argument(metavar="RECORD", help=WHICH)]
 RESULTS = Annotated[Path, typer.Option(envvar="SLOB_RESULTS", metavar="DIR", help="Where records lie.")]
 OUTPUT_HELP = "The file to write; default: report.html in the folder of the run or sweep, of several right here."
 OUTPUT = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help=OUTPUT_HELP)]
 PNG = Annotated[Path | None, typer.Option(metavar="DIR", help="Draw every picture as PNG into this folder too.")]
 SVG = Annotated[Path | None, typer.Option(metavar="DIR", help="Draw every picture as SVG into this folder too.")]
-JSON = Annotated[bool, typer.Option("--json", help="Print the answers and what was written as JSON.")]
+JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the answers and what was written as JSON.")]
 
 
 def report(
@@ -81,9 +85,24 @@ def page_of_runs(records: list[str], results: Path, ceiling: str | None) -> tupl
     sides = [(wanted, api.joined([api.find(each, results) for each in wanted.split(",")])) for wanted in records]
     found = api.joined([side for _, side in sides])
     named = [(name, side.runs) for name, side in sides]
-    beside = load_ceiling(ceiling, results)
-    page = page_for(named, found.runs, found.folders, found.problems, found.against, beside)
+    if ceiling and len(found.runs) == 1:
+        raise UsageError("--ceiling is drawn where there are several runs", f"slob run --ceiling {ceiling} judges one")
+    beside, lost = ceilings(ceiling, [run.record for run in found.runs], results)
+    page = page_for(named, found.runs, found.folders, (*found.problems, *lost), found.against, beside)
     return page, found.folders
+
+
+def ceilings(
+    wanted: str | None, runs: Sequence[RunRecord], results: Path
+) -> tuple[Sequence[StorageRecord], Sequence[str]]:
+    """The raw measurements to draw, and which of them are lost: the one that is meant, else those runs were held to."""
+    if wanted:
+        return [load_ceiling(wanted, results)], ()
+    verdicts = [verdict for run in runs for verdict in run.verdicts if verdict.name == WITHIN_CEILING]
+    ids = dict.fromkeys(str(verdict.figures["record"]) for verdict in verdicts if "record" in verdict.figures)
+    there = {each.record.id: each.record for each in storage.find(results) if each.record} if ids else {}
+    lost = [f"What storage gives alone is not drawn: {each} is not in {results}." for each in ids if each not in there]
+    return [there[each] for each in ids if each in there], lost
 
 
 def default_file(folders: tuple[Path, ...]) -> Path:

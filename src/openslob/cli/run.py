@@ -9,10 +9,11 @@ from typing import Annotated
 
 import typer
 
-from openslob.cli.ceiling import CEILING_OR_MEASURE, ceiling_for
+from openslob.analyze.verdicts import VERDICTS
+from openslob.cli.ceiling import CEILING_OR_MEASURE, ceiling_of_each
 from openslob.cli.live import LiveLine, stoppable
 from openslob.cli.options import Resolved, with_workload
-from openslob.cli.verdict import demand
+from openslob.cli.verdict import demand, require_known
 from openslob.engines.registry import resolve
 from openslob.errors import SlobError
 from openslob.record.model import RunRecord, Status
@@ -22,8 +23,8 @@ from openslob.run import runner
 from openslob.workload import BlockPath
 
 RESULTS = Annotated[Path, typer.Option(envvar="SLOB_RESULTS", metavar="DIR", help="Where records lie.")]
-NAME = Annotated[str, typer.Option(help="What to call the run.")]
-JSON = Annotated[bool, typer.Option("--json", help="Print the record as JSON.")]
+NAME = Annotated[str, typer.Option(metavar="NAME", help="What to call the run.")]
+JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the record as JSON.")]
 REQUIRE = Annotated[
     list[str] | None,
     typer.Option(metavar="VERDICT", help="Exit with 3 if this verdict does not hold; may be given several times."),
@@ -43,12 +44,13 @@ def run(
 
     Example: slob run --sessions 8 --update-pct 10 --run-time 60
     """
+    require_known(require or (), [verdict.__name__ for verdict in VERDICTS])
     engine, _ = resolve(resolved.target.reveal())
     request = runner.Request(resolved.workload, name, results, resolved.notices, resolved.sources)
     live = LiveLine()
     with stoppable() as interrupt:
         try:
-            beside = ceiling_for(ceiling, results, engine, resolved.workload.total_sessions, interrupt)
+            beside = ceiling_of_each(ceiling, results, resolved.workload.total_sessions, interrupt)(engine)
             finished = runner.run(engine, replace(request, ceiling=beside), interrupt, live, render)
         finally:
             live.clear()

@@ -3,59 +3,54 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from openslob.cli.raw_options import size
 from openslob.engines import registry
 from openslob.engines.managed import ManagedServer, ServerSpec, ServerStatus
 from openslob.errors import UsageError
-from openslob.units import format_bytes, parse_bytes
+from openslob.units import format_bytes
 
 ALL_CPUS = "all"
 
 
-def _size(flag: str) -> Callable[[str], int]:
-    """A parser of sizes whose error names the flag."""
-
-    def parse(text: str) -> int:
-        try:
-            return parse_bytes(text)
-        except ValueError as error:
-            raise UsageError(f"{flag}: {error}") from error
-
-    return parse
-
-
 NAME = Annotated[str, typer.Argument(metavar="[NAME]", help="Which server.")]
-JSON = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the result as JSON.")]
 ENGINE = Annotated[
     str | None,
-    typer.Option(help=f"Which database: {' or '.join(registry.managed_engines())} (new: {registry.DEFAULT_ENGINE})."),
+    typer.Option(
+        metavar="ENGINE",
+        help=f"Which database: {' or '.join(registry.managed_engines())} (new: {registry.DEFAULT_ENGINE}).",
+    ),
 ]
-VERSION = Annotated[str | None, typer.Option(help="Major version (new: the latest that is here).")]
-BIN_DIR = Annotated[Path | None, typer.Option(help="Directory of another version's programs.", resolve_path=True)]
-DATA_DIR = Annotated[Path | None, typer.Option(help="Data there: an empty or new directory.", resolve_path=True)]
+VERSION = Annotated[str | None, typer.Option(metavar="N", help="Major version (new: the latest that is here).")]
+BIN_DIR = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Directory of another version's programs.", resolve_path=True)
+]
+DATA_DIR = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Data there: an empty or new directory.", resolve_path=True)
+]
 BLOCK_SIZE = Annotated[
     int | None,
-    typer.Option(parser=_size("--block-size"), metavar="SIZE", help="Of a block (new: as the programs have it)."),
+    typer.Option(parser=size, metavar="SIZE", help="Of a block (new: as the programs have it)."),
 ]
-CACHE = Annotated[
-    int | None, typer.Option(parser=_size("--cache"), metavar="SIZE", help="Of the cache, such as 2G (new: 128M).")
+CACHE = Annotated[int | None, typer.Option(parser=size, metavar="SIZE", help="Of the cache, such as 2G (new: 128M).")]
+LOG_SIZE = Annotated[int | None, typer.Option(parser=size, metavar="SIZE", help="To which the log may grow (new: 4G).")]
+IO = Annotated[
+    str | None,
+    typer.Option(metavar="direct|buffered", help="direct, or buffered: through the page cache (new: direct)."),
 ]
-LOG_SIZE = Annotated[
-    int | None, typer.Option(parser=_size("--log-size"), metavar="SIZE", help="To which the log may grow (new: 4G).")
-]
-IO = Annotated[str | None, typer.Option(help="direct, or buffered: through the page cache (new: direct).")]
-CPUS = Annotated[str | None, typer.Option(help="CPUs of the whole server: 0, 0-3 or all (new: all).")]
-MAX_SESSIONS = Annotated[int | None, typer.Option(help="Most sessions of a run (new: 320).")]
+CPUS = Annotated[str | None, typer.Option(metavar="CPUS", help="CPUs of the whole server: 0, 0-3 or all (new: all).")]
+MAX_SESSIONS = Annotated[int | None, typer.Option(metavar="N", help="Most sessions of a run (new: 320).")]
 STANDBY_OF = Annotated[
     str | None, typer.Option(metavar="NAME", help="A read-only copy that follows this managed server (new only).")
 ]
-HUGE_PAGES = Annotated[bool | None, typer.Option(help="Reserve huge pages for the cache (needs root).")]
+HUGE_PAGES = Annotated[bool | None, typer.Option(metavar="", help="Reserve huge pages for the cache (needs root).")]
 
 
 def start(
@@ -109,6 +104,8 @@ def list_servers(as_json: JSON = False) -> None:
     if as_json:
         typer.echo(json.dumps([_as_json(one) for one in found], indent=1))
         return
+    if not found:
+        typer.echo("slob: there are no managed servers; `slob server start NAME` makes one", err=True)
     for one in found:
         typer.echo(f"{one.spec.name:<16} {one.state:<8} {_product(one.spec):<17} {_how(one.spec)}")
 

@@ -16,9 +16,11 @@ from openslob.report.format import printable
 from openslob.report.storage import render_storage
 from openslob.report.text import render
 
-RECORD = Annotated[str, typer.Argument(help="A path, an id, the beginning of just one id, or latest.")]
+RECORD = Annotated[
+    str, typer.Argument(metavar="[RECORD]", help="A path, an id, the beginning of just one id, or latest.")
+]
 RESULTS = Annotated[Path, typer.Option(envvar="SLOB_RESULTS", metavar="DIR", help="Where records lie.")]
-JSON = Annotated[bool, typer.Option("--json", help="Print the record as JSON.")]
+JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the record as JSON.")]
 
 
 def show(record: RECORD = "latest", results: RESULTS = Path("results"), as_json: JSON = False) -> None:

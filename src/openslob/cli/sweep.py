@@ -16,7 +16,7 @@ import typer
 
 from openslob import api
 from openslob.analyze.limits import latency_figure, parse_latency_us
-from openslob.cli.ceiling import CEILING, load_ceiling
+from openslob.cli.ceiling import CEILING_OR_MEASURE, ceiling_of_each
 from openslob.cli.live import LiveLine, stoppable
 from openslob.cli.loadview import LoadView
 from openslob.cli.options import Several, with_several
@@ -26,7 +26,6 @@ from openslob.disk import existing_parent
 from openslob.engines.registry import servers_place
 from openslob.errors import SlobError, UsageError, VerdictError
 from openslob.record.model import Status
-from openslob.record.storage import StorageRecord
 from openslob.record.sweep import SearchRecord, SweepFolder, SweepRecord, Value, load_sweep, resolve_sweep
 from openslob.report.format import pairs
 from openslob.report.sweep_text import render_plan, render_sweep
@@ -36,10 +35,12 @@ from openslob.secrets import STARS
 from openslob.sweep.ask import new_sweep, unfinished_like
 from openslob.sweep.execute import Execution
 from openslob.sweep.place import server_grid
-from openslob.sweep.plan import Step, steps
+from openslob.sweep.plan import Step, sessions_at_most, steps
 from openslob.sweep.ready import ready_names, ready_sweep
 
-NAME = Annotated[str | None, typer.Option(help="What to call the sweep; default: sweep, or that of --ready.")]
+NAME = Annotated[
+    str | None, typer.Option(metavar="NAME", help="What to call the sweep; default: sweep, or that of --ready.")
+]
 READY = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="A ready-made sweep; flags are stronger than it. list: which there are."),
@@ -50,7 +51,7 @@ AGAINST = Annotated[
 ]
 GRID = Annotated[Path | None, typer.Option("--grid", metavar="FILE", help="A TOML file with tables grid and server.")]
 REPEATS = Annotated[
-    int | None, typer.Option(min=1, help="How often each point is run, in shuffled rounds; default: 1.")
+    int | None, typer.Option(metavar="N", min=1, help="How often each point is run, in shuffled rounds; default: 1.")
 ]
 STEADY = Annotated[
     float | None,
@@ -60,15 +61,19 @@ UNDER = Annotated[
     str | None,
     typer.Option("--find-max-iops-under", metavar="LATENCY", help="Search the session count for the most under it."),
 ]
-AT = Annotated[str, typer.Option("--at", help="Which latency of operations: mean, p50, p90, p99 or p999.")]
-MOST = Annotated[int, typer.Option("--most-sessions", min=1, help="Where a search ends.")]
-DRY = Annotated[bool, typer.Option("--dry-run", help="Print the plan with its time and disk needs; run nothing.")]
+AT = Annotated[
+    str, typer.Option("--at", metavar="WHICH", help="Which latency of operations: mean, p50, p90, p99 or p999.")
+]
+MOST = Annotated[int, typer.Option("--most-sessions", metavar="N", min=1, help="Where a search ends.")]
+DRY = Annotated[
+    bool, typer.Option("--dry-run", metavar="", help="Print the plan with its time and disk needs; run nothing.")
+]
 RESUME = Annotated[
     str | None,
     typer.Option(metavar="SWEEP", help="Go on with this sweep (a folder, an id, latest); what failed is run again."),
 ]
-NEW = Annotated[bool, typer.Option("--new", help="Begin anew, even if the same sweep was left unfinished.")]
-JSON = Annotated[bool, typer.Option("--json", help="Print the sweep's record as JSON.")]
+NEW = Annotated[bool, typer.Option("--new", metavar="", help="Begin anew, even if the same sweep was left unfinished.")]
+JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the sweep's record as JSON.")]
 
 # What --ready takes beside names.
 LIST = "list"
@@ -90,7 +95,7 @@ def sweep(
     dry_run: DRY = False,
     resume: RESUME = None,
     new: NEW = False,
-    ceiling: CEILING = None,
+    ceiling: CEILING_OR_MEASURE = None,
     json: JSON = False,
 ) -> None:
     """Run a grid of points: any parameter takes several values. Stopped or killed, the same command goes on.
@@ -100,25 +105,29 @@ def sweep(
     if ready == LIST:
         print(_ready_list(json))
         return
-    beside = load_ceiling(ceiling, results)
     search = _search(find_max_iops_under, at, most_sessions) if find_max_iops_under else None
     path = _resumed(resume, results, several) if resume else None
     asked = _Asked(name or ready or "sweep", _file(grid, ready), against, repeats, until_steady, search)
     record = load_sweep(path) if path else _record(several, asked)
     if not path and not new:
         path = unfinished_like(record, results)
-    if dry_run:
-        print(_plan(load_sweep(path) if path else record), end="")
-        return
-    with _taken_up(path, bool(resume)) if path else SweepFolder.begin(results, record) as folder:
-        _execute(folder, several, beside)
-        print(_result(folder, json), end="")
-        judge(folder)
+    with stoppable() as interrupt:
+        beside = ceiling_of_each(ceiling, results, sessions_at_most(record), interrupt)
+        if dry_run:
+            print(_plan(load_sweep(path) if path else record), end="")
+            return
+        with _taken_up(path, bool(resume)) if path else SweepFolder.begin(results, record) as folder:
+            Execution(folder, _target(folder.record, several), interrupt, SweepView(), render, beside).execute()
+            print(_result(folder, json), end="")
+            judge(folder)
 
 
 def _search(under: str, at: str, most: int) -> SearchRecord:
     latency_figure(at)
-    return SearchRecord(limit_us=parse_latency_us(under), at=at, most_sessions=most)
+    try:
+        return SearchRecord(limit_us=parse_latency_us(under), at=at, most_sessions=most)
+    except UsageError as error:
+        raise UsageError(f"--find-max-iops-under: {error.what}", error.remedy) from None
 
 
 def _ready_list(json: bool) -> str:
@@ -191,11 +200,6 @@ def _taken_up(path: Path, failures_too: bool) -> SweepFolder:
     return folder
 
 
-def _execute(folder: SweepFolder, several: Several, ceiling: StorageRecord | None) -> None:
-    with stoppable() as interrupt:
-        Execution(folder, _target(folder.record, several), interrupt, SweepView(), render, ceiling).execute()
-
-
 def _target(record: SweepRecord, several: Several) -> str:
     """What to connect with: the sweep's target, with the password from today's flags where it had one."""
     if several.target.shown == record.target:
@@ -225,7 +229,8 @@ def _result(folder: SweepFolder, json: bool) -> str:
         return folder.record.model_dump_json(indent=1) + "\n"
     runs = api.load(folder.path).runs if any(point.run for point in folder.record.points) else ()
     done = [run for run in runs if run.record.status is Status.COMPLETE]
-    return f"{render_sweep(folder.record, done)}records: {folder.path}\n"
+    drawn = f"   (slob report {folder.path} draws them)" if done else ""
+    return f"{render_sweep(folder.record, done)}records: {folder.path}{drawn}\n"
 
 
 def judge(folder: SweepFolder) -> None:

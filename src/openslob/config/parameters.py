@@ -33,6 +33,7 @@ class Parameter:
     placeholder: str
     default: str
     is_switch: bool
+    is_number: bool
 
     @property
     def flag(self) -> str:
@@ -70,6 +71,7 @@ def _parameter(name: str, field: FieldInfo) -> Parameter:
         placeholder=_placeholder(field),
         default=shown(field.default),
         is_switch=field.annotation is bool,
+        is_number=_kind(field) in (int, float),
     )
 
 
@@ -106,7 +108,7 @@ def _allowed(field: FieldInfo) -> str:
         least, most = (Extent(amount, in_bytes=True) for amount in (SMALLEST_BYTES, LARGEST_BYTES))
         return f"1 to {LARGEST_BLOCKS} blocks, or a size from {least} to {most} (suffix K, M, G or T)"
     if choices := _choices(kind):
-        return " or ".join(choices)
+        return " or ".join([", ".join(choices[:-1]), choices[-1]])
     low, high = _range(field)
     return f"{'a whole number' if kind is int else 'a number'} from {low} to {high}"
 

@@ -20,7 +20,7 @@ from openslob.disk import require_space
 from openslob.errors import SlobError, UsageError
 from openslob.rawio.fio import Fio
 from openslob.rawio.job import IoEngine, Job, Pattern
-from openslob.units import MIB
+from openslob.units import MIB, format_bytes
 
 # One write a megabyte; a file is a whole number of them.
 UNIT = MIB
@@ -73,7 +73,7 @@ def given(path: Path, block_size: int) -> TestFile:
         raise UsageError(f"{path} is neither a file nor a block device")
     usable = size // block_size * block_size
     if not usable:
-        raise UsageError(f"{path} is shorter than one block of {block_size} bytes")
+        raise UsageError(f"{path} is shorter than one block of {format_bytes(block_size)}")
     return TestFile(path.absolute(), str(path), usable, ours=False)
 
 

@@ -149,7 +149,7 @@ def find(results: Path) -> list[Found[StorageRecord]]:
 
 def resolve(wanted: str, results: Path) -> Path:
     """The raw measurement the user means: a path, an id, the beginning of just one id, or ``latest``."""
-    return store.chosen(wanted, results, STORAGE_FILE, find(results))
+    return store.chosen(wanted, results, STORAGE_FILE, find(results), "slob raw calibrate")
 
 
 def is_storage(path: Path) -> bool:

@@ -159,13 +159,15 @@ def resolve(wanted: str, results: Path) -> Path:
     return chosen(wanted, results, RECORD_FILE, find(results))
 
 
-def chosen(wanted: str, results: Path, file_name: str, candidates: Sequence[Found[Any]]) -> Path:
-    """The one of ``candidates`` that is wanted; a path with a file of this name is itself."""
+def chosen(
+    wanted: str, results: Path, file_name: str, candidates: Sequence[Found[Any]], maker: str = "slob run"
+) -> Path:
+    """The one of ``candidates``, made by the command ``maker``, that is wanted; a path to such a file is itself."""
     path = Path(wanted)
     if (path / file_name).is_file() or path.is_file():
         return path
     if not candidates:
-        raise SlobError(f"there are no records in {results}", "`slob run` makes one; --results names another folder")
+        raise SlobError(f"there are no records in {results}", f"`{maker}` makes one; --results names another folder")
     if wanted in LATEST:
         return candidates[-1].path
     exact = [found.path for found in candidates if wanted in _names(found)]

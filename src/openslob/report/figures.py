@@ -77,24 +77,25 @@ def efficiency(record: RunRecord) -> list[str]:
     """What the work cost, what was left, and what the measuring itself cost."""
     if not record.summary:
         return []
-    return ["EFFICIENCY", *_in_two_columns(record, EFFICIENCY)]
+    return ["EFFICIENCY", *_figures(record, EFFICIENCY)]
 
 
 def pacing(record: RunRecord) -> list[str]:
     """The rate that was asked for, and what came of it; nothing of a run that had none."""
     if not record.summary or not is_paced(record):
         return []
-    return [f"PACING, {record.spec.get('pacing')}", *_in_two_columns(record, PACING)]
+    return [f"PACING, {record.spec.get('pacing')}", *_figures(record, PACING)]
 
 
 def log(record: RunRecord) -> list[str]:
     """What the log did; nothing of a run that committed nothing."""
-    return ["LOG", *_in_two_columns(record, LOG)] if value(record, "commits_per_s") else []
+    return ["LOG", *_figures(record, LOG)] if value(record, "commits_per_s") else []
 
 
-def _in_two_columns(record: RunRecord, names: Sequence[str]) -> list[str]:
-    cells = [f"{label(record, name):<27} {shown(record, name):>15}" for name in names]
-    return [f"{INDENT}{'      '.join(cells[row : row + 2])}" for row in range(0, len(cells), 2)]
+def _figures(record: RunRecord, names: Sequence[str]) -> list[str]:
+    cells = [(label(record, name), shown(record, name)) for name in names]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return [f"{INDENT}{name:<{widths[0]}}{INDENT}{text:>{widths[1]}}" for name, text in cells]
 
 
 def timed_events(record: RunRecord) -> list[str]:

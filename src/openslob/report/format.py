@@ -9,13 +9,15 @@ from collections.abc import Collection, Sequence
 
 from openslob.units import MIB, format_bytes
 
-WIDTH = 100
+# Of running text, as wide as the narrowest terminal in use; tables are as wide as they need to be.
+WIDTH = 80
 MISSING = "–"
 INDENT = "  "
 # Smaller numbers have too many zeros to count.
 _SMALLEST_PLAIN = 1e-6
 _PLAIN_SIGNS = str.maketrans(
     {"✓": "+", "✗": "x", "–": "-", "—": "-", "µ": "u", "×": "x", "…": "~", "±": "+-", "≥": ">=", "≤": "<=", "→": "->"}
+    | {"·": "-"}
 )
 _NO_BREAK = "\u00a0"
 _NUMBER_AND_UNIT = re.compile(r"(\d) (%|[KMGT]?B\b|[mµ]?s\b)")
@@ -108,6 +110,13 @@ def wrapped(text: str, first: str = "", later: str = "", columns: int = WIDTH) -
 def shortened(text: str, width: int) -> str:
     """``text`` in at most ``width`` columns."""
     return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def plain_signs(error: UnicodeError) -> tuple[str, int]:
+    """An error handler for `codecs.register_error`: the plain signs for what an encoding does not have."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return error.object[error.start : error.end].translate(_PLAIN_SIGNS).encode("ascii", "replace").decode(), error.end
 
 
 def printable(text: str, encoding: str | None) -> str:

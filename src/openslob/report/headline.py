@@ -9,7 +9,7 @@ from openslob.units import MIB
 
 # From this share of block visits on, the run is about reading and not about the cache.
 _READS_LEAD = 0.5
-CEILING = "within_ceiling"
+WITHIN_CEILING = "within_ceiling"
 # Below this share reads are stragglers, and not worth a word in the headline.
 _READS_MATTER = 0.001
 # Requests whose mean size is this near to a block are single-block reads.
@@ -96,7 +96,7 @@ def _mean_read(record: RunRecord) -> str:
 
 def _of_ceiling(record: RunRecord) -> str:
     """The share of what storage alone gives at this concurrency, where a raw measurement told."""
-    figures = next((each.figures for each in record.verdicts if each.name == CEILING), {})
+    figures = next((each.figures for each in record.verdicts if each.name == WITHIN_CEILING), {})
     share = figures.get("share_pct")
     return f", {percent(float(share))} of what the storage gives at this concurrency" if share is not None else ""
 

@@ -27,11 +27,8 @@ def measure_ceiling(
 
     The test file lies on the file system of the server's data. SlobError when that is not on this host.
     """
-    directory = engine.footprint().data_directory
-    if directory is None:
-        raise SlobError("the server's storage is not known to be on this host", "measure there: slob raw calibrate DIR")
     block = engine.facts().block_size
-    where = Where(directory, size, IoEngine.PSYNC)
+    where = Where(_directory(engine), size, IoEngine.PSYNC)
     asked = {"block_bytes": block, "sessions": sessions, "seconds": STEP_S}
     with session(fio, Request("ceiling", "ceiling", results, asked), where, tell) as (gauge, file):
         for number in concurrencies(sessions):
@@ -41,6 +38,31 @@ def measure_ceiling(
             )  # fmt: skip
             gauge.take(job, f"random reads, {number} in flight", "one process for each session")
         return gauge.folder.finish(Status.COMPLETE, summary=_best(gauge.folder.record.steps))
+
+
+class Ceilings:
+    """The ceilings of the servers of several runs: measured once for each file system and block size.
+
+    Each is measured up to ``sessions`` in flight, when the first run that needs it is about to begin.
+    """
+
+    def __init__(self, sessions: int, fio: Fio, results: Path, tell: Tell) -> None:
+        self._asked = (sessions, fio, results, tell)
+        self._measured: dict[tuple[int, int], StorageRecord] = {}
+
+    def __call__(self, engine: Engine) -> StorageRecord:
+        """That of this server. SlobError as `measure_ceiling` has it."""
+        place = (_directory(engine).stat().st_dev, engine.facts().block_size)
+        if place not in self._measured:
+            self._measured[place] = measure_ceiling(engine, *self._asked)
+        return self._measured[place]
+
+
+def _directory(engine: Engine) -> Path:
+    directory = engine.footprint().data_directory
+    if directory is None:
+        raise SlobError("the server's storage is not known to be on this host", "measure there: slob raw calibrate DIR")
+    return directory
 
 
 def _best(steps: Sequence[StorageStep]) -> Mapping[str, Figure]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from openslob.engines.base import Engine
@@ -47,11 +47,16 @@ class _PreparationError(SlobError):
 
 @dataclass(frozen=True)
 class _Ready:
-    """A server that runs with these settings."""
+    """A server that runs with these settings, and what its storage gives alone, if that was asked for."""
 
     engine: Engine
     server: ManagedServer | None
     values: Values
+    ceiling: StorageRecord | None = None
+
+
+def no_ceiling(_engine: Engine) -> None:
+    """Nothing to hold runs against."""
 
 
 class Execution:
@@ -64,7 +69,7 @@ class Execution:
         interrupt: Interrupt,
         view: View,
         render: Callable[[RunRecord], str],
-        ceiling: StorageRecord | None = None,
+        ceiling: Callable[[Engine], StorageRecord | None] = no_ceiling,
     ) -> None:
         self._folder = folder
         self._ceiling = ceiling
@@ -118,9 +123,9 @@ class Execution:
             # Nothing is done if the data are there; after updates they may have grown so far that they must be renewed.
             with self._view.loading(ready.engine.facts().block_size) as sink:
                 loading.load(ready.engine, ready.server, workload, sink, self._stopped, self._view.tell)
+            return replace(ready, ceiling=self._ceiling(ready.engine))
         except SlobError as error:
             raise _PreparationError(str(error)) from error
-        return ready
 
     def _stopped(self) -> bool:
         return self._interrupt.stop.is_set()
@@ -130,7 +135,7 @@ class Execution:
         record, folder = self._folder.record, self._folder.path
         workload, before = workload_of(record, point), set(folder.iterdir())
         request = runner.Request(
-            workload, point.run_name, folder, steady_limit_s=record.steady_limit_s, ceiling=self._ceiling
+            workload, point.run_name, folder, steady_limit_s=record.steady_limit_s, ceiling=ready.ceiling
         )
         try:
             with self._view.running(self._heading(point)) as show:

@@ -72,6 +72,13 @@ def _combinations(grid: Mapping[str, Sequence[Value]]) -> list[dict[str, Value]]
     return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
 
+def sessions_at_most(record: SweepRecord) -> int:
+    """The most sessions that any of its points may have."""
+    if record.search:
+        return record.search.most_sessions
+    return max(workload_of(record, point).total_sessions for point in record.points)
+
+
 def workload_of(record: SweepRecord, point: SweepPoint) -> Workload:
     """The point's workload. Repeats differ by their seed, so that they visit other blocks, unless the grid sets it.
 

@@ -100,7 +100,13 @@ def petal_rows(points: PointSet, throughput: str) -> list[Row]:
 def ceiling_rows(ceilings: Sequence[Ceiling]) -> list[Row]:
     """A row for each point of what storage gives alone."""
     return [
-        {"ceiling": each.id, "x": point.iops, "y": point.mean_us, "in_flight": point.in_flight}
+        {
+            "ceiling": each.id,
+            "block": format_bytes(each.block_bytes),
+            "x": point.iops,
+            "y": point.mean_us,
+            "in_flight": point.in_flight,
+        }
         for each in ceilings
         for point in each.points
         if point.mean_us is not None
@@ -239,9 +245,10 @@ def _ceiling(alone: Sequence[Row], x: alt.X, y: alt.Y) -> alt.Chart:
         x=x,
         y=y,
         order="in_flight:Q",
-        detail="ceiling:N",
+        detail=["ceiling:N", "block:N"],
         tooltip=[
             alt.Tooltip("ceiling:N", title="storage alone"),
+            alt.Tooltip("block:N", title="block size"),
             alt.Tooltip("in_flight:Q", title="in flight"),
             alt.Tooltip("x:Q", title="reads/s", format=",.4~r"),
             alt.Tooltip("y:Q", title="mean µs", format=",.4~r"),

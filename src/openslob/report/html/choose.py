@@ -24,20 +24,20 @@ def page_for(
     folders: Sequence[Path],
     problems: Sequence[str],
     against: Against | None = None,
-    ceiling: StorageRecord | None = None,
+    ceilings: Sequence[StorageRecord] = (),
 ) -> Page:
     """The page of the only run, else that of ``runs``, all that the sides hold; two sides are compared as well.
 
     ``folders`` are those of the runs. With one side, ``against`` are the values in it that are compared. What has no
-    point in common is not compared, and the page says so. ``ceiling``: storage alone is drawn beside physical reads.
+    point in common is not compared, and the page says so. ``ceilings``: storage alone is drawn beside physical reads.
     """
     if len(runs) == 1:
         return run_page(runs[0].record, folders[0])
     name = ", ".join(Path(side).name or side for side, _ in sides)
     try:
-        return several_page(name, runs, problems, _comparison(sides, runs, against), ceiling)
+        return several_page(name, runs, problems, _comparison(sides, runs, against), ceilings)
     except UsageError as error:
-        return several_page(name, runs, (*problems, f"The two sides are not compared: {error}"), ceiling=ceiling)
+        return several_page(name, runs, (*problems, f"The two sides are not compared: {error}"), ceilings=ceilings)
 
 
 def _comparison(sides: Sides, runs: Sequence[Run], against: Against | None) -> Comparison | None:

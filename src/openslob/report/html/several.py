@@ -44,11 +44,11 @@ def several_page(
     runs: Sequence[Run],
     problems: Sequence[str],
     comparison: Comparison | None = None,
-    ceiling: StorageRecord | None = None,
+    ceilings: Sequence[StorageRecord] = (),
 ) -> Page:
     """The page of ``runs``, called ``name``; with a ``comparison`` of two sides, what changed stands first.
 
-    ``ceiling`` is drawn beside physical reads, for each block size that it and they have.
+    ``ceilings`` are drawn beside physical reads, for each block size that one of them and the runs have.
     """
     records, sets = [run.record for run in runs], point_sets(runs)
     is_physical = physical([record for record in records if record.status is Status.COMPLETE])
@@ -56,7 +56,7 @@ def several_page(
     few = records if len(records) <= MOST_SIDE_BY_SIDE else []
     compared = [changes(comparison, names)] if comparison else []
     side_by_side = [tails([(record.id, record) for record in few])] if len(few) > 1 else []
-    drawn = [picture for points in sets for picture in _pictures(points, names, len(sets) > 1, ceiling)]
+    drawn = [picture for points in sets for picture in _pictures(points, names, len(sets) > 1, ceilings)]
     return Page(
         title=f"{name}: {_on_what(records)}",
         about=_about(records, sets),
@@ -115,16 +115,16 @@ def _banners(records: Sequence[RunRecord], problems: Sequence[str]) -> list[str]
     return [*told, *more, *problems]
 
 
-def _ceilings(points: PointSet, record: StorageRecord | None) -> list[Ceiling]:
+def _ceilings(points: PointSet, records: Sequence[StorageRecord]) -> list[Ceiling]:
     sizes = {size for point in points.points if isinstance(size := point.parameters.get("block_size"), int)}
-    return [ceiling_of(record, size) for size in sorted(sizes)] if record else []
+    return [ceiling_of(record, size) for size in sorted(sizes) for record in records]
 
 
-def _pictures(points: PointSet, names: Names, is_one_of_two: bool, ceiling: StorageRecord | None) -> list[Picture]:
+def _pictures(points: PointSet, names: Names, is_one_of_two: bool, ceilings: Sequence[StorageRecord]) -> list[Picture]:
     """The pictures of a set of points; those of one of two sets say by their names and titles of which."""
     reads = points.axes.throughput == PHYSICAL.throughput
     pictures = [
-        petals(points, points.axes.throughput, names, _ceilings(points, ceiling)),
+        petals(points, points.axes.throughput, names, _ceilings(points, ceilings)),
         *([petals(points, "pio_read_mb_per_s", names)] if reads else []),
         latency_percentiles(points),
         cpu(points, names),
