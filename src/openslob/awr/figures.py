@@ -71,7 +71,8 @@ def load_profile(table: Table, draft: Draft) -> None:
     """Per second and per transaction."""
     second, transaction = table.index("per second"), table.index("per transaction")
     if second is None:
-        draft.cannot_read(table)
+        if table.columns:  # percentages stand below it, as labels without columns
+            draft.cannot_read(table)
         return
     for row in table.rows:
         label = plain(row[0])

@@ -10,6 +10,7 @@ from openslob.awr.numbers import Number
 from openslob.awr.tables import Table, cell
 
 _YES_NO = {"YES": True, "NO": False, "Y": True, "N": False}
+_HOST = (r"host( name)?", "platform", "cpus", "cores", "sockets", r"memory ?\(gb?\)")
 _MINUTES = re.compile(r"([\d.,' ]+)(?:\(min)?.*")
 
 
@@ -64,8 +65,11 @@ def host(table: Table, draft: Draft) -> None:
         _labelled_host(table, draft)
         return
     row = table.rows[0]
-    first = 0 if table.index("host name") is not None or len(row) == 6 else 1
-    name, platform, cpus, cores, sockets, memory = (cell(row, first + at) for at in range(6))
+    places = [table.index(heading) for heading in _HOST]
+    if None in places:
+        first = 0 if table.index("host name") is not None or len(row) == 6 else 1
+        places = [first + at for at in range(len(_HOST))]
+    name, platform, cpus, cores, sockets, memory = (cell(row, at) for at in places)
     draft.set("host", name)
     draft.set("platform", platform)
     draft.set("cpus", draft.whole(cpus))

@@ -154,6 +154,17 @@ def test_12_1_tells_in_its_snapshots_whether_the_database_is_a_container():
     assert read_bytes(with_column.encode()).header.cdb is True
 
 
+def test_a_new_column_among_those_of_the_host_shifts_nothing():
+    page = (FIXTURES / "awr_23ai.html").read_text()
+    whole = read(FIXTURES / "awr_23ai.html").header
+    cores = re.compile(r"(<th[^>]*>Cores</th>)")
+    assert cores.search(page)
+    row = re.compile(rf"({whole.platform}</td>\s*<td[^>]*>\s*{whole.cpus}\s*</td>)")
+    changed = row.sub(r"\1<td>7</td>", cores.sub(r"<th>Threads</th>\1", page, count=1), count=1)
+    assert changed.count("<td>7</td>") == 1
+    assert read_bytes(changed.encode()).header == whole
+
+
 @pytest.mark.parametrize(
     ("addition", "told"),
     [
