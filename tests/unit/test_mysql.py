@@ -174,6 +174,23 @@ def test_rights_are_those_of_show_grants(grants, database, wanted, found):
     assert rights.missing(wanted, grants, database) == found
 
 
+@pytest.mark.parametrize(
+    ("product", "workload", "told"),
+    [
+        ("MariaDB", {"sessions": 2}, True),
+        ("MariaDB", {"sessions": 2, "commit_mode": "engine"}, True),
+        ("MariaDB", {"sessions": 2, "commit_mode": "nowait"}, False),
+        ("MariaDB", {"sessions": 1}, False),
+        ("MariaDB", {"sessions": 2, "update_pct": 0}, False),
+        ("MySQL", {"sessions": 2}, False),
+    ],
+)
+def test_commits_that_a_procedure_does_not_wait_for_are_told(product, workload, told):
+    facts = replace(FACTS, product=product, settings={"innodb_flush_log_at_trx_commit": "1", "log_bin": "OFF"})
+    found = list(checks.late_commits(Workload(**{"update_pct": 20, **workload}), facts))
+    assert [finding.spoils for finding in found] == [True] * told
+
+
 def test_names_are_quoted_and_locks_are_short():
     assert quoted("a`b") == "`a``b`"
     assert Names("odd`db").cf1(3) == "`odd``db`.`cf1_3`"
