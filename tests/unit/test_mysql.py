@@ -8,7 +8,7 @@ import pymysql
 import pytest
 
 from openslob.engines.base import ServerFacts
-from openslob.engines.mysql import checks, counters
+from openslob.engines.mysql import checks, counters, rights
 from openslob.engines.mysql.commit import wanted_setting
 from openslob.engines.mysql.connection import open_connection
 from openslob.engines.mysql.latencies import Latencies, buckets_of
@@ -144,6 +144,53 @@ def test_a_binary_log_that_refuses_updates_or_makes_commits_wait_is_told(setting
     findings = list(checks.binary_log(Workload(**{"update_pct": 20, **workload}), facts))
     assert [finding.name for finding in findings] == found
     assert all(finding.blocking or finding.spoils for finding in findings)
+
+
+ROLE = ["GRANT USAGE ON *.* TO `me`@`%`", "GRANT ALL PRIVILEGES ON `bench`.* TO `me`@`%`", "GRANT `r`@`%` TO `me`@`%`"]
+PARTS = ["GRANT SELECT, CREATE ROUTINE ON `b`.* TO `me`@`%`", "GRANT DROP ON `b`.`t` TO `me`@`%`"]
+TAKEN = ["GRANT SELECT, DROP ON *.* TO `me`@`%`", "REVOKE DROP ON `bench`.* FROM `me`@`%`"]
+DYNAMIC = [
+    "GRANT PROCESS ON *.* TO `me`@`%` WITH GRANT OPTION",
+    "GRANT BACKUP_ADMIN,SYSTEM_VARIABLES_ADMIN ON *.* TO `me`@`%`",
+]
+
+
+@pytest.mark.parametrize(
+    ("grants", "database", "wanted", "found"),
+    [
+        (ROLE, "bench", ["SELECT", "DROP"], []),
+        (ROLE, "other", ["SELECT", "DROP"], ["SELECT", "DROP"]),
+        (ROLE, None, ["SUPER"], ["SUPER"]),
+        (PARTS, "b", ["SELECT", "CREATE ROUTINE", "DROP"], ["DROP"]),
+        (TAKEN, "bench", ["SELECT", "DROP"], ["DROP"]),
+        (TAKEN, "other", ["SELECT", "DROP"], []),
+        (DYNAMIC, None, ["SUPER", "SYSTEM_VARIABLES_ADMIN"], ["SUPER"]),
+        (["GRANT ALL PRIVILEGES ON *.* TO `root`@`localhost`"], None, ["SUPER"], []),
+        (["GRANT DROP ON `my\\_%`.* TO `me`@`%`"], "my_own", ["DROP"], []),
+        (["GRANT DROP ON `my\\_%`.* TO `me`@`%`"], "mysql", ["DROP"], ["DROP"]),
+        (["GRANT DROP ON `m_`.* TO `me`@`%`"], "mx", ["DROP"], []),
+        (['GRANT DROP ON "b".* TO "me"@"%"'], "b", ["DROP"], []),
+    ],
+)
+def test_rights_are_those_of_show_grants(grants, database, wanted, found):
+    assert rights.missing(wanted, grants, database) == found
+
+
+@pytest.mark.parametrize(
+    ("product", "workload", "told"),
+    [
+        ("MariaDB", {"sessions": 2}, True),
+        ("MariaDB", {"sessions": 2, "commit_mode": "engine"}, True),
+        ("MariaDB", {"sessions": 2, "commit_mode": "nowait"}, False),
+        ("MariaDB", {"sessions": 1}, False),
+        ("MariaDB", {"sessions": 2, "update_pct": 0}, False),
+        ("MySQL", {"sessions": 2}, False),
+    ],
+)
+def test_commits_that_a_procedure_does_not_wait_for_are_told(product, workload, told):
+    facts = replace(FACTS, product=product, settings={"innodb_flush_log_at_trx_commit": "1", "log_bin": "OFF"})
+    found = list(checks.late_commits(Workload(**{"update_pct": 20, **workload}), facts))
+    assert [finding.spoils for finding in found] == [True] * told
 
 
 def test_names_are_quoted_and_locks_are_short():

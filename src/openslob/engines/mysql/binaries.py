@@ -62,7 +62,9 @@ def find_installation(bin_dir: Path | None) -> Installation:
     root = server.parent.parent
     installer = next((path for each in _INSTALLERS if (path := root / each).is_file()), None)
     if installer is None:
-        raise SlobError(f"there is no mariadb-install-db in {root}", "name the --bin-dir of a whole installation")
+        raise SlobError(
+            f"there is no mariadb-install-db in {root}", "name the --bin-dir of a whole MariaDB; MySQL is used by URL"
+        )
     return Installation(root, server, installer)
 
 

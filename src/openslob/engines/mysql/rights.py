@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 
 import pymysql
 
@@ -33,10 +34,44 @@ _READS = (
 )
 
 
+# What SHOW GRANTS says of everything or of whole databases; their names may be patterns.
+_GRANT = re.compile(r"""(GRANT|REVOKE) (.+?) ON ([`"]?)(.+?)\3\.\* (?:TO|FROM) """)
+_EVERYTHING, _ALL = "*", "ALL PRIVILEGES"
+_WILDCARDS = {"%": ".*", "_": "."}
+
+
+def missing(wanted: Iterable[str], grants: Iterable[str], database: str | None) -> list[str]:
+    """Which of the privileges ``wanted`` the statements ``grants`` don't give: on a database, or on everything.
+
+    MySQL can take away for some databases (REVOKE) what was given on everything.
+    """
+    given: set[str] = set()
+    taken: set[str] = set()
+    for verb, privileges, _, place in filter(None, (_parts(line) for line in grants)):
+        if place == _EVERYTHING or (database is not None and _pattern(place).fullmatch(database)):
+            (given if verb == "GRANT" else taken).update(name.strip() for name in privileges.split(","))
+    return [name for name in wanted if name in taken or not given & {name, _ALL}]
+
+
+def _parts(line: str) -> tuple[str, str, str, str] | None:
+    found = _GRANT.match(line)
+    return (found[1], found[2], found[3], found[4]) if found else None
+
+
+def _pattern(place: str) -> re.Pattern[str]:
+    r"""A database's name as a grant has it: % and _ stand for others unless a \ is before them."""
+    pieces = re.findall(r"\\?.", place, re.DOTALL)
+    return re.compile("".join(_WILDCARDS.get(piece, re.escape(piece[-1])) for piece in pieces), re.DOTALL)
+
+
+def _grants(connection: Connection) -> list[str]:
+    return [str(text) for row in ask(connection, statement("facts", "grants")) for text in row.values()]
+
+
 def may_set(connection: Connection) -> bool:
     """Whether this user may change settings of the whole server."""
-    held = {row["privilege"] for row in ask(connection, statement("facts", "privileges"))}
-    return not held.isdisjoint(SETTING_RIGHTS.values())
+    rights = list(SETTING_RIGHTS.values())
+    return len(missing(rights, _grants(connection), None)) < len(rights)
 
 
 def account(user: str) -> str:
@@ -48,11 +83,9 @@ def account(user: str) -> str:
 def findings(connection: Connection, names: Names, facts: ServerFacts, user: str) -> Iterator[Finding]:
     """What is missing of the rights that a run needs, and of those that make more known."""
     whom = account(user)
-    held = {row["privilege"] for row in ask(connection, statement("facts", "rights"), {"database": names.database})}
-    missing = ", ".join(right for right in _NEEDED if right not in held)
-    if missing:
+    if lacking := ", ".join(missing(_NEEDED, _grants(connection), names.database)):
         why = f"user {user} may not do all that is needed in database {names.database}"
-        yield Finding("rights", why, f"GRANT {missing} ON {names.schema()}.* TO {whom}", True)
+        yield Finding("rights", why, f"GRANT {lacking} ON {names.schema()}.* TO {whom}", True)
     if not may_set(connection):
         why = "this user may not have dirty pages written before the window: old writes may fall into it"
         yield Finding("checkpoint", why, f"GRANT {SETTING_RIGHTS[facts.product]} ON *.* TO {whom}", False)

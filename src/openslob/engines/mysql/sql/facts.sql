@@ -34,16 +34,9 @@ SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_cluster_state_uuid', 'wsrep_la
 -- Result: number of this connection. A proxy that knows the bare question answers it itself.
 SELECT CONNECTION_ID() AS number, @@version AS told_by
 
--- name: privileges
--- Result: privileges that this user has on everything.
-SELECT privilege_type AS privilege FROM information_schema.user_privileges
-WHERE REPLACE(grantee, '''', '') = CURRENT_USER()
-
--- name: rights
--- Result: privilege, on everything or on our database, of all grants that are to be seen: those of the user's roles
--- are shown as theirs.
-SELECT privilege_type AS privilege FROM information_schema.user_privileges
-UNION SELECT privilege_type FROM information_schema.schema_privileges WHERE %(database)s LIKE table_schema
+-- name: grants
+-- Result: one statement a row, under a name with the user in it: what was granted to us and to the roles that we have on.
+SHOW GRANTS
 
 -- name: reads_statistics
 SELECT stat_value FROM mysql.innodb_index_stats LIMIT 0
