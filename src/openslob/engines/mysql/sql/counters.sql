@@ -40,7 +40,8 @@ WHERE object_schema = %(database)s AND object_name REGEXP '^cf1_[1-9][0-9]*$' AN
               WHERE name = 'wait/io/table/sql/handler' AND enabled = 'YES')
 
 -- name: file_io
--- Requests of all of the engine's files by kind, and of those of the test tables; times in ps.
+-- Requests of all of the engine's files by kind (others are syncs, but for the few that open and close files), and of
+-- those of the test tables; times in ps.
 SELECT 'file', CONCAT(event_name, '.reads'), count_read FROM performance_schema.file_summary_by_event_name
 WHERE event_name LIKE 'wait/io/file/innodb/%%'
 UNION ALL
@@ -48,6 +49,9 @@ SELECT 'file', CONCAT(event_name, '.read_bytes'), sum_number_of_bytes_read
 FROM performance_schema.file_summary_by_event_name WHERE event_name LIKE 'wait/io/file/innodb/%%'
 UNION ALL
 SELECT 'file', CONCAT(event_name, '.read_ps'), sum_timer_read FROM performance_schema.file_summary_by_event_name
+WHERE event_name LIKE 'wait/io/file/innodb/%%'
+UNION ALL
+SELECT 'file', CONCAT(event_name, '.others'), count_misc FROM performance_schema.file_summary_by_event_name
 WHERE event_name LIKE 'wait/io/file/innodb/%%'
 UNION ALL
 SELECT 'tables', 'reads', SUM(count_read) FROM performance_schema.file_summary_by_instance
