@@ -6,6 +6,7 @@ import struct
 import time
 from collections import Counter
 from contextlib import contextmanager
+from threading import Thread
 
 import pymysql
 import pytest
@@ -189,6 +190,27 @@ def test_a_server_that_no_longer_answers_is_cut_off(target, server):
         os.kill(pid, signal.SIGCONT)
         session.close()
     assert eventually(target.is_free)
+
+
+def test_a_session_that_waits_for_a_row_lock_is_not_on_the_cpu(target, server):
+    workload = Workload(**{**DATA, "scale": "4", "sessions": 1, "update_pct": 100, "work_unit": 4})
+    engine = connect(server.status().url)
+    engine.install(workload)
+    session = engine.open_session(session_plans(workload, 16 * KIB, "locked")[0])
+    session.prepare()
+    waits = engine.open_waits()
+    work = Thread(target=session.run_slice, args=(SliceOrder(0, 0, 2**61, 1),))
+    try:
+        with engine.open("blocker") as blocker:
+            ask(blocker, "START TRANSACTION")
+            ask(blocker, "UPDATE slob.cf1_1 SET c3 = 'held' WHERE custid BETWEEN 1 AND 4")
+            work.start()
+            assert eventually(lambda: waits.look() == {"Lock:row": 1})
+            ask(blocker, "ROLLBACK")
+        work.join(LONG_S)
+    finally:
+        waits.close()
+        session.close()
 
 
 # Breaks the first attempt of an update off, as Galera does: past the handler, with the update undone.

@@ -221,12 +221,13 @@ CHANGE = {
     "visits.cf1_1.PRIMARY": 5.0,
     "changes.cf1_1": 64.0,
     "file.wait/io/file/innodb/innodb_data_file.read_ps": 5e10,
+    "file.wait/io/file/innodb/innodb_data_file.others": 2.0,
 }
 
 
 def test_differences_in_the_product_s_terms():
     delta = counters.to_delta(CHANGE)
-    assert (delta.read_requests, delta.log_syncs, delta.rows_read, delta.rows_updated) == (100, 7, 704, 64)
+    assert (delta.read_requests, delta.log_syncs, delta.rows_read, delta.rows_updated) == (100, 5, 704, 64)
     assert (delta.read_time_us, delta.rows_updated_in_place) == (50_000, 64)
     assert delta.wait_means_us == {"IO:innodb_data_file": 500}
 
@@ -268,6 +269,16 @@ def test_mysql_s_writes_are_those_of_pages_without_the_log_and_with_double_write
 def test_redo_is_what_was_generated_where_the_server_tells_it_apart_from_what_was_written():
     assert counters.to_delta(MYSQL_CHANGE).log_bytes == 257841555
     assert counters.to_delta({"status.INNODB_OS_LOG_WRITTEN": 5.0}).log_bytes == 5
+
+
+def test_syncs_of_data_files_are_never_taken_for_those_of_the_log():
+    every = {"status.INNODB_DATA_FSYNCS": 7.0}
+    unknown = counters.to_delta(every)
+    assert unknown.log_syncs is None
+    assert "performance_schema" in unknown.unknown["log_syncs"]
+    assert counters.to_delta({**every, "status.INNODB_OS_LOG_FSYNCS": 3.0}).log_syncs == 3
+    # A file that was opened is among the others.
+    assert counters.to_delta({**every, "file.wait/io/file/innodb/innodb_data_file.others": 8.0}).log_syncs == 0
 
 
 def test_what_is_not_counted_is_unknown_with_a_reason():

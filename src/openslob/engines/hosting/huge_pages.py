@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from openslob.errors import SlobError, UsageError
@@ -13,18 +12,10 @@ _POOL = Path("/proc/sys/vm/nr_hugepages")
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
-@dataclass(frozen=True)
-class HugePages:
-    """The kernel's pool of huge pages: all, and those nobody has taken or reserved."""
-
-    total: int
-    available: int
-
-
-def parse_meminfo(text: str) -> HugePages:
-    """The pool by the text of /proc/meminfo."""
+def parse_available(text: str) -> int:
+    """Pages that nobody has taken or reserved, by the text of /proc/meminfo."""
     figures = {line.split(":")[0]: int(line.split()[1]) for line in text.splitlines() if line.startswith("HugePages_")}
-    return HugePages(figures["HugePages_Total"], figures["HugePages_Free"] - figures["HugePages_Rsvd"])
+    return figures["HugePages_Free"] - figures["HugePages_Rsvd"]
 
 
 def page_bytes() -> int:
@@ -50,15 +41,15 @@ def check_allowed() -> None:
 
 def reserve(needed: int) -> int:
     """Raise the pool until ``needed`` pages are available; returns how many were added. SlobError if it can't be."""
-    pool = _pool()
-    missing = needed - pool.available
+    missing = needed - _available()
     if missing <= 0:
         return 0
-    _resize(pool.total + missing)
-    short = needed - _pool().available
+    before = _size()
+    _resize(before + missing)
+    short = needed - _available()
     if short <= 0:
         return missing
-    _resize(pool.total)
+    _resize(before)
     raise SlobError(
         f"the kernel could not reserve {missing} more huge pages, {short} are missing",
         "use a smaller --cache, free some memory or leave out --huge-pages",
@@ -66,15 +57,17 @@ def reserve(needed: int) -> int:
 
 
 def give_back(added: int) -> None:
-    """Shrink the pool by the pages we added, as far as nobody uses them."""
-    pool = _pool()
-    surplus = min(added, pool.available)
-    if surplus > 0:
-        _resize(pool.total - surplus)
+    """Shrink the pool by the pages we added; what is still in use of them goes when it is let go."""
+    _resize(max(0, _size() - added))
 
 
-def _pool() -> HugePages:
-    return parse_meminfo(Path("/proc/meminfo").read_text(encoding="ascii"))
+def _available() -> int:
+    return parse_available(Path("/proc/meminfo").read_text(encoding="ascii"))
+
+
+def _size() -> int:
+    """How many pages the pool shall have; there are more as long as some that it gave up are in use."""
+    return int(_POOL.read_text(encoding="ascii"))
 
 
 def _resize(pages: int) -> None:

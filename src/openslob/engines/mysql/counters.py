@@ -134,7 +134,7 @@ def to_delta(change: Values) -> EngineDelta:
         write_bytes=write_bytes,
         # MySQL writes the last, half full block of the log again and again, and counts it each time.
         log_bytes=_first(status, "INNODB_REDO_LOG_CURRENT_LSN", "INNODB_OS_LOG_WRITTEN"),
-        log_syncs=_first(status, "INNODB_OS_LOG_FSYNCS", "INNODB_DATA_FSYNCS"),
+        log_syncs=_log_syncs(change, status),
         log_write_requests=status.get("INNODB_LOG_WRITES"),
         commits=status.get("COM_COMMIT"),
         rows_read=_sum(change, "visits.", ".custid"),
@@ -164,6 +164,15 @@ def _writes(change: Values, status: Values) -> tuple[float | None, float | None]
     return max(0.0, requests - status.get("INNODB_LOG_WRITES", 0.0)), page_bytes
 
 
+def _log_syncs(change: Values, status: Values) -> float | None:
+    """As counted; where only those of all files are, these less those of the data files."""
+    counted, every = status.get("INNODB_OS_LOG_FSYNCS"), status.get("INNODB_DATA_FSYNCS")
+    of_data = _sum(change, "file.", ".others")
+    if counted is not None or every is None or of_data is None:
+        return counted
+    return max(0.0, every - of_data)
+
+
 def _by_object(change: Values, status: Values) -> dict[str, ObjectIo]:
     reads, read_us = change.get("tables.reads"), _times(change.get("tables.read_ps"), _PICO)
     tables = ObjectIo(None, reads, change.get("tables.read_bytes"), None, read_us)
@@ -176,6 +185,7 @@ _NO_CHANGES = "the server does not count a session's own changes: set userstat =
 _NO_PAGE_IMAGES = "the log holds changes only: torn pages are mended from the double-write buffer"
 _REASONS = {
     "read_time_us": "the server times file reads with performance_schema = ON only, for users who may read it",
+    "log_syncs": "only syncs of all files are counted: performance_schema = ON, for users who may read it, tells more",
     "log_sync_time_us": "the server does not time syncs of its log",
     "full_page_images": _NO_PAGE_IMAGES,
     "full_page_image_bytes": _NO_PAGE_IMAGES,

@@ -27,10 +27,15 @@ _READS = (
     ),
     (
         "reads_performance_schema",
-        "file reads are not timed, waits are known by stage only, and rows not counted unless userstat is ON",
+        "file reads are not timed, log syncs not told from others, waits known by stage only, and rows not counted "
+        "unless userstat is ON",
         "SELECT ON performance_schema.*",
     ),
-    ("reads_metrics", "checkpoints, page splits and waits for rows are not known", "PROCESS ON *.*"),
+    (
+        "reads_metrics",
+        "checkpoints and page splits are not known, nor waits for row locks",
+        "PROCESS ON *.*",
+    ),
 )
 
 

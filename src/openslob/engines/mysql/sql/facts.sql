@@ -45,7 +45,7 @@ SELECT stat_value FROM mysql.innodb_index_stats LIMIT 0
 SELECT count_read FROM performance_schema.file_summary_by_event_name LIMIT 0
 
 -- name: reads_metrics
--- With LIMIT 0 MySQL asks for no right.
+-- Asks for a row: with LIMIT 0 no right is looked at.
 SELECT count FROM information_schema.innodb_metrics LIMIT 1
 
 -- name: clock_is_now
