@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 
 import pymysql
 
-from openslob.engines.mysql.connection import Connection, Row, ask, statement, thread_id
+from openslob.engines.mysql.connection import Connection, ask, statement, thread_id
 from openslob.engines.mysql.failures import reported
 from openslob.engines.mysql.names import Names
 
