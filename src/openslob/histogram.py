@@ -67,7 +67,11 @@ class Histogram:
 
     def merge(self, other: Histogram) -> None:
         """Fold in another histogram."""
-        self.add(other.counts, other.sum_us, other.max_us)
+        if self.counts:
+            self.add(other.counts, other.sum_us, other.max_us)
+        else:
+            self.counts = dict(other.counts)
+            self.add({}, other.sum_us, other.max_us)
 
     def mean_us(self) -> float | None:
         """Exact mean latency in µs, at the least half a clock tick; None when nothing was recorded."""

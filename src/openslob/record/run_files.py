@@ -118,8 +118,8 @@ class RunFiles:
         self._histogram("response.csv", second, kind, histogram)
 
     def _histogram(self, name: str, second: int, kind: OpKind, histogram: Histogram) -> None:
-        buckets = sorted(histogram.counts.items())
-        self._append(name, [(second, kind.value, lower_edge_us(bucket), count) for bucket, count in buckets])
+        buckets, named = sorted(histogram.counts.items()), kind.value
+        self._append(name, [(second, named, lower_edge_us(bucket), count) for bucket, count in buckets])
 
     def flush(self) -> None:
         """Hand everything to the operating system; done by itself once a second while rows come in."""

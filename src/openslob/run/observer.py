@@ -91,7 +91,8 @@ class Observer:
 
     def waited(self, sessions_by_event: Mapping[str, int]) -> None:
         """What the sessions were doing when they were looked at just now."""
-        self.waits.update(sessions_by_event)
+        for event, sessions in sessions_by_event.items():
+            self.waits[event] += sessions
         self.wait_samples += 1
         self._raw.waits(time.time_ns(), sessions_by_event)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import psycopg
@@ -125,9 +125,10 @@ class _Io:
         """Sums of the ``io.<backend type>/<object>/<context>.<column>`` values."""
         sums: tuple[dict[str, float], dict[str, float]] = ({}, {})
         for name, value in change.items():
-            if name.startswith("io."):
-                row, _, column = name.rpartition(".")
-                kind = sums["/wal/" in row]
+            found = _io_column(name)
+            if found:
+                is_log, column = found
+                kind = sums[is_log]
                 kind[column] = kind.get(column, 0.0) + value
         data, log = sums
         return cls(data or _renamed(change, _DATA_BEFORE_16), log or _renamed(change, _LOG_BEFORE_18))
@@ -136,6 +137,13 @@ class _Io:
         """Bytes of data requests."""
         counted = self.data.get(column)
         return counted if counted is not None else _times(self.data.get(requests), block_size)
+
+
+@cache
+def _io_column(name: str) -> tuple[bool, str] | None:
+    """Whether a value of pg_stat_io is of the log, and its column; None for a value of another view."""
+    row, _, column = name.rpartition(".")
+    return ("/wal/" in row, column) if row.startswith("io.") else None
 
 
 def _renamed(change: Values, names: Mapping[str, str]) -> Values:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 import psycopg
 from psycopg import errors
@@ -44,10 +43,17 @@ def remedy_for(error: psycopg.Error) -> str:
     return ""
 
 
-@contextmanager
-def reported(what: str) -> Iterator[None]:
+class _Reported(AbstractContextManager[None]):
+    """A class, not a generator: sessions are looked at ten times a second, and that is part of the driver's CPU."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
+        if isinstance(error, psycopg.Error):
+            raise SlobError(f"{self._what}: {explain_error(error)}", remedy_for(error)) from error
+
+
+def reported(what: str) -> AbstractContextManager[None]:
     """Turn a driver's error inside the block into one line that begins with ``what``."""
-    try:
-        yield
-    except psycopg.Error as error:
-        raise SlobError(f"{what}: {explain_error(error)}", remedy_for(error)) from error
+    return _Reported(what)

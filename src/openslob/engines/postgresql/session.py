@@ -89,12 +89,11 @@ def to_result(row: Mapping[str, Any]) -> SliceResult:
     sums_us, maxima_us, buckets, counts = (_list(row[name]) for name in _SLICE_ARRAYS)
     numbers = {name: int(row[name]) for name in (*_SLICE_NUMBERS, "due_ns")}
     paced = len(sums_us) == PACED_HISTOGRAMS
-    made = [Histogram() for _ in sums_us]
-    places: list[list[tuple[int, int]]] = [[] for _ in made]
+    counted: list[dict[int, int]] = [{} for _ in sums_us]
     for place, count in zip(map(int, buckets), map(int, counts), strict=True):
-        places[place // BUCKETS_A_KIND].append((place % BUCKETS_A_KIND, count))
-    for histogram, counted, sum_us, max_us in zip(made, places, sums_us, maxima_us, strict=True):
-        histogram.add(counted, float(sum_us), float(max_us))
+        kind, bucket = divmod(place, BUCKETS_A_KIND)
+        counted[kind][bucket] = count
+    made = [Histogram(*each) for each in zip(counted, map(float, sums_us), map(float, maxima_us), strict=True)]
     return SliceResult(
         start_ns=numbers["began_us"] * 1000,
         end_ns=numbers["ended_us"] * 1000,
