@@ -156,7 +156,8 @@ def test_found_again_after_the_driver_was_killed_while_loading(shared: ManagedSe
 def test_killed_while_it_is_being_made(make_server: MakeServer, slob_home: Path, subject: Subject):
     server = make_server(name="killed", started=False, engine=subject.engine)
     driver = python(
-        f"from openslob.engines import registry as r; r.managed(r.default_spec('killed', '{subject.engine}')).start()"
+        "from dataclasses import replace; from openslob.engines import registry as r\n"
+        f"r.managed(replace(r.default_spec('killed', '{subject.engine}'), log_bytes={128 * MIB})).start()"
     )
     base = slob_home / "servers" / "killed"
     wait_until(lambda: any(base.glob("data.new-*/*")))
@@ -165,6 +166,7 @@ def test_killed_while_it_is_being_made(make_server: MakeServer, slob_home: Path,
     assert registry.find("killed").status().state == "gone"
     assert server.start().state == "running"
     assert not list(base.glob("data.new-*"))
+    assert not [p for p in psutil.process_iter(["cwd"]) if str(base / "data.new-") in (p.info["cwd"] or "")]
     assert registry.find("killed").status().spec.log_bytes == 256 * MIB
     server.destroy()
     assert not base.exists()
