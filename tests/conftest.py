@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -40,10 +41,9 @@ def slob_home() -> Iterator[Path]:
 
 
 def _destroy_all() -> None:
-    for name in registry.known():
-        server = registry.find(name)
-        if server:
-            server.destroy()
+    servers = [server for name in registry.known() if (server := registry.find(name))]
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda server: server.destroy(), servers))
 
 
 @pytest.fixture(scope="session")
