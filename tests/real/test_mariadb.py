@@ -11,6 +11,7 @@ import pytest
 from running import DATA, LONG_S, Target, load, slob
 
 from openslob.engines.base import SliceOrder
+from openslob.engines.mysql import connection
 from openslob.engines.mysql.adapter import connect
 from openslob.engines.mysql.layout import layout_of
 from openslob.engines.mysql.target import parse
@@ -149,8 +150,8 @@ def test_the_commit_setting_is_put_back(target, server):
 
 
 def _setting(server):
-    with pymysql.connect(**parse(server.status().url).arguments) as connection:
-        cursor = connection.cursor()
+    with pymysql.connect(**parse(server.status().url).arguments) as asking:
+        cursor = asking.cursor()
         cursor.execute("SELECT @@GLOBAL.innodb_flush_log_at_trx_commit")
         return cursor.fetchone()[0]
 
@@ -158,8 +159,8 @@ def _setting(server):
 def test_an_ordinary_user_with_a_database_of_its_own(server, tmp_path):
     """Load, run and drop with rights on one database; what the user can't see is unknown, with a reason."""
     place = parse(server.status().url)
-    with pymysql.connect(**place.arguments, autocommit=True) as connection:
-        cursor = connection.cursor()
+    with pymysql.connect(**place.arguments, autocommit=True) as asking:
+        cursor = asking.cursor()
         cursor.execute("CREATE DATABASE theirs")
         cursor.execute("CREATE USER plain@localhost IDENTIFIED BY 'secret words'")
         cursor.execute("GRANT ALL ON theirs.* TO plain@localhost")
@@ -178,14 +179,15 @@ def test_an_ordinary_user_with_a_database_of_its_own(server, tmp_path):
     assert summary["ops_total"]["value"] > 0
     dropped = slob("drop", "--target", url, env=environment)
     assert dropped.returncode == 0
-    with pymysql.connect(**place.arguments) as connection:
-        cursor = connection.cursor()
+    with pymysql.connect(**place.arguments) as asking:
+        cursor = asking.cursor()
         cursor.execute("SHOW TABLES FROM theirs")
         assert cursor.fetchall() == ()
 
 
-def test_a_server_that_no_longer_answers_is_cut_off(target, server):
+def test_a_server_that_no_longer_answers_is_cut_off(target, server, monkeypatch):
     """`cancel` on a stopped server ends the session's slice from this side."""
+    monkeypatch.setattr(connection, "_CANCEL_S", 1)
     workload = Workload(**{**DATA, "sessions": 1, "warmup": 0})
     target.engine.install(workload)
     session = target.engine.open_session(session_plans(workload, 16 * KIB, "stopped")[0])
