@@ -154,7 +154,7 @@ def test_found_again_after_the_driver_was_killed_while_loading(shared: ManagedSe
 
 
 def test_killed_while_it_is_being_made(make_server: MakeServer, slob_home: Path, subject: Subject):
-    server = make_server(name="killed", started=False, engine=subject.engine)
+    server = make_server(name="killed", started=False, engine=subject.engine, log_bytes=64 * MIB)
     driver = python(
         "from dataclasses import replace; from openslob.engines import registry as r\n"
         f"r.managed(replace(r.default_spec('killed', '{subject.engine}'), log_bytes={128 * MIB})).start()"
@@ -167,7 +167,7 @@ def test_killed_while_it_is_being_made(make_server: MakeServer, slob_home: Path,
     assert server.start().state == "running"
     assert not list(base.glob("data.new-*"))
     assert not [p for p in psutil.process_iter(["cwd"]) if str(base / "data.new-") in (p.info["cwd"] or "")]
-    assert registry.find("killed").status().spec.log_bytes == 256 * MIB
+    assert registry.find("killed").status().spec.log_bytes == 64 * MIB
     server.destroy()
     assert not base.exists()
 
@@ -190,10 +190,10 @@ def _processes_in(directory: str) -> list[psutil.Process]:
 
 
 def test_two_starts_at_once(make_server: MakeServer, subject: Subject):
-    server = make_server(name="both", started=False, engine=subject.engine)
+    server = make_server(name="both", started=False, engine=subject.engine, log_bytes=64 * MIB)
     code = (
         "from dataclasses import replace; from openslob.engines import registry as r\n"
-        f"s = replace(r.default_spec('both', '{subject.engine}'), cache_bytes={16 * MIB}, log_bytes={256 * MIB})\n"
+        f"s = replace(r.default_spec('both', '{subject.engine}'), cache_bytes={16 * MIB}, log_bytes={64 * MIB})\n"
         "print(r.managed(s).start().pid)"
     )
     starts = [python(code) for _ in range(3)]
@@ -254,7 +254,7 @@ def test_no_space(make_server: MakeServer, slob_home: Path, monkeypatch: pytest.
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**10, 9 * 10**9, 10**9))
     with pytest.raises(SlobError, match=r"the server full with its log needs 356 MB .* 953\.7 MB are free"):
-        make_server(name="full", engine=subject.engine)
+        make_server(name="full", engine=subject.engine, log_bytes=256 * MIB)
     assert not (slob_home / "servers" / "full").exists()
 
 
