@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -40,17 +41,17 @@ def slob_home() -> Iterator[Path]:
 
 
 def _destroy_all() -> None:
-    for name in registry.known():
-        server = registry.find(name)
-        if server:
-            server.destroy()
+    servers = [server for name in registry.known() if (server := registry.find(name))]
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda server: server.destroy(), servers))
 
 
 @pytest.fixture(scope="session")
 def make_server(slob_home: Path) -> MakeServer:
     """Makes and starts a server: ``make_server(name=..., io=..., cache_bytes=..., ...)``; destroyed at the end.
 
-    It costs little: 16 MB of cache, 256 MB of log unless given. ``started=False`` leaves it to be made;
+    It costs little: 16 MB of cache, and a log of 256 MB, or 64 MB where it is written in full at first, unless given.
+    ``started=False`` leaves it to be made;
     ``engine="mariadb"`` takes another engine's and skips the test where its programs are absent.
     """
     made = iter(range(1, 1000))
@@ -61,7 +62,8 @@ def make_server(slob_home: Path) -> MakeServer:
         if engine == "mariadb":
             need_mariadb()
         spec = registry.default_spec(name or f"t{next(made)}", engine)
-        values = {"cache_bytes": 16 * MIB, "log_bytes": 256 * MIB, **overrides}
+        log_bytes = (64 if engine == "mariadb" else 256) * MIB
+        values = {"cache_bytes": 16 * MIB, "log_bytes": log_bytes, **overrides}
         server = registry.managed(replace(spec, **values))
         if started:
             server.start()

@@ -20,7 +20,7 @@ ON = WORK_LOOPS
 
 MS = 1_000_000
 # A session may wake up late on a busy host, but not by as much as the waits that are looked for here.
-LATE_MS = 150
+LATE_MS = 400
 
 
 def at_rate(subject, per_s, **parameters):
@@ -93,8 +93,8 @@ def test_nothing_begins_before_it_is_due(subject):
     with subject.watching() as watch, subject.session(workload) as worked:
         watch.clear()
         session = Paced(subject, worked, workload)
-        session.until(500)
-        session.until(1000)
+        session.until(300)
+        session.until(600)
         begun_us = [update.at_us for update in watch.updates()]
     due_us = [session.begin_ns / 1000 + number * session.plan.interval_us for number in range(len(begun_us))]
     assert len(begun_us) == session.ops
@@ -120,12 +120,16 @@ def test_operations_wait_for_one_that_is_late_and_their_response_counts_it(paced
     """The session gets its first slice half a second after its first operation was due."""
     session = paced(100)
     time.sleep(0.55)
-    session.until(1000)
+    first_due_us = session.due_ns / 1000
+    result = session.until(1000)
     count, total_us, longest_us = merged(session.results, "response")
-    assert count == session.ops == pytest.approx(100, abs=1)
-    assert 490_000 < longest_us < (500 + LATE_MS) * 1000
-    # 50 were due by then, on average 250 ms before.
-    assert total_us == pytest.approx(50 * 250_000, rel=0.4)
+    assert count == session.ops <= 101
+    waited_us = result.first_op_ns / 1000 - first_due_us
+    assert waited_us >= 490_000
+    assert waited_us <= longest_us < waited_us + LATE_MS * 1000
+    # Those that were due by then, 50 on a quiet host, came due at even distances; later ones may add a little.
+    overdue = waited_us * 1000 / session.interval_ns
+    assert 0.9 <= total_us / (overdue * waited_us / 2) < 2
     assert merged(session.results, "latency")[2] < LATE_MS * 1000
 
 
@@ -143,14 +147,14 @@ def test_what_is_overdue_at_the_end_of_a_slice_is_left_to_the_next(paced):
 
 def test_a_slice_ends_when_it_shall_though_nothing_is_due(paced):
     session = paced(1)
-    first = session.until(300)
+    first = session.until(100)
     assert first.ops == 1
-    for ms in (500, 700):
+    for ms in (200, 400):
         result = session.until(ms)
         assert (result.ops, result.first_op_ns) == (0, None)
         assert 0 <= result.end_ns - session.begin_ns - ms * MS < LATE_MS * MS
         assert session.due_ns == session.begin_ns + NANOS
-    assert session.until(1200).ops == 1
+    assert session.until(1100).ops == 1
 
 
 def test_an_operation_limit_ends_a_slice(paced):

@@ -121,10 +121,15 @@ class Target:
         """`slob run` to its end."""
         return slob("run", *self.arguments(flags, url))
 
+    def has_measured(self, slices=2):
+        """Whether so many slices are in the raw file of its first run."""
+        files = [folder / "slices.csv" for folder in self.folders()]
+        return bool(files) and files[0].exists() and len(files[0].read_text().splitlines()) > slices
+
     @contextmanager
-    def running(self, **flags):
-        """`slob run` in the background; killed at the end if it should still be there."""
-        command = [*COMMAND, "run", *self.arguments(flags)]
+    def running(self, before="", **flags):
+        """`slob run` in the background, after the code ``before``; killed at the end if it should still be there."""
+        command = [*COMMAND[:-1], f"{before}; {COMMAND[-1]}" if before else COMMAND[-1], "run", *self.arguments(flags)]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ)
         try:
             yield Running(process, self)
@@ -172,12 +177,7 @@ class Running:
 
     def wait_until_measured(self, slices=2):
         """Wait until so many slices are in the raw file."""
-
-        def there():
-            folders = self.target.folders()
-            return folders and len((folders[0] / "slices.csv").read_text().splitlines()) > slices
-
-        self.wait_until(there)
+        self.wait_until(lambda: self.target.has_measured(slices))
 
     def interrupt(self, number=signal.SIGINT):
         self.process.send_signal(number)

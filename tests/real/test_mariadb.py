@@ -13,7 +13,7 @@ import pytest
 from running import DATA, LONG_S, Target, load, slob
 
 from openslob.engines.base import SliceOrder
-from openslob.engines.mysql import roster
+from openslob.engines.mysql import connection, roster
 from openslob.engines.mysql.adapter import connect
 from openslob.engines.mysql.connection import ask
 from openslob.engines.mysql.layout import layout_of
@@ -148,8 +148,8 @@ def test_a_killed_driver_leaves_no_session(target):
 def test_an_ordinary_user_with_a_database_of_its_own(server, tmp_path):
     """Load, run and drop with rights on one database; what the user can't see is unknown, with a reason."""
     place = parse(server.status().url)
-    with pymysql.connect(**place.arguments, autocommit=True) as connection:
-        cursor = connection.cursor()
+    with pymysql.connect(**place.arguments, autocommit=True) as asking:
+        cursor = asking.cursor()
         cursor.execute("CREATE DATABASE theirs")
         cursor.execute("CREATE USER plain@localhost IDENTIFIED BY 'secret words'")
         cursor.execute("GRANT ALL ON theirs.* TO plain@localhost")
@@ -168,14 +168,15 @@ def test_an_ordinary_user_with_a_database_of_its_own(server, tmp_path):
     assert summary["ops_total"]["value"] > 0
     dropped = slob("drop", "--target", url, env=environment)
     assert dropped.returncode == 0
-    with pymysql.connect(**place.arguments) as connection:
-        cursor = connection.cursor()
+    with pymysql.connect(**place.arguments) as asking:
+        cursor = asking.cursor()
         cursor.execute("SHOW TABLES FROM theirs")
         assert cursor.fetchall() == ()
 
 
-def test_a_server_that_no_longer_answers_is_cut_off(target, server):
+def test_a_server_that_no_longer_answers_is_cut_off(target, server, monkeypatch):
     """`cancel` on a stopped server ends the session's slice from this side."""
+    monkeypatch.setattr(connection, "_CANCEL_S", 1)
     workload = Workload(**{**DATA, "sessions": 1, "warmup": 0})
     target.engine.install(workload)
     session = target.engine.open_session(session_plans(workload, 16 * KIB, "stopped")[0])

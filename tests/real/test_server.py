@@ -154,9 +154,10 @@ def test_found_again_after_the_driver_was_killed_while_loading(shared: ManagedSe
 
 
 def test_killed_while_it_is_being_made(make_server: MakeServer, slob_home: Path, subject: Subject):
-    server = make_server(name="killed", started=False, engine=subject.engine)
+    server = make_server(name="killed", started=False, engine=subject.engine, log_bytes=64 * MIB)
     driver = python(
-        f"from openslob.engines import registry as r; r.managed(r.default_spec('killed', '{subject.engine}')).start()"
+        "from dataclasses import replace; from openslob.engines import registry as r\n"
+        f"r.managed(replace(r.default_spec('killed', '{subject.engine}'), log_bytes={128 * MIB})).start()"
     )
     base = slob_home / "servers" / "killed"
     wait_until(lambda: any(base.glob("data.new-*/*")))
@@ -165,7 +166,8 @@ def test_killed_while_it_is_being_made(make_server: MakeServer, slob_home: Path,
     assert registry.find("killed").status().state == "gone"
     assert server.start().state == "running"
     assert not list(base.glob("data.new-*"))
-    assert registry.find("killed").status().spec.log_bytes == 256 * MIB
+    assert not [p for p in psutil.process_iter(["cwd"]) if str(base / "data.new-") in (p.info["cwd"] or "")]
+    assert registry.find("killed").status().spec.log_bytes == 64 * MIB
     server.destroy()
     assert not base.exists()
 
@@ -188,10 +190,10 @@ def _processes_in(directory: str) -> list[psutil.Process]:
 
 
 def test_two_starts_at_once(make_server: MakeServer, subject: Subject):
-    server = make_server(name="both", started=False, engine=subject.engine)
+    server = make_server(name="both", started=False, engine=subject.engine, log_bytes=64 * MIB)
     code = (
         "from dataclasses import replace; from openslob.engines import registry as r\n"
-        f"s = replace(r.default_spec('both', '{subject.engine}'), cache_bytes={16 * MIB}, log_bytes={256 * MIB})\n"
+        f"s = replace(r.default_spec('both', '{subject.engine}'), cache_bytes={16 * MIB}, log_bytes={64 * MIB})\n"
         "print(r.managed(s).start().pid)"
     )
     starts = [python(code) for _ in range(3)]
@@ -252,7 +254,7 @@ def test_no_space(make_server: MakeServer, slob_home: Path, monkeypatch: pytest.
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**10, 9 * 10**9, 10**9))
     with pytest.raises(SlobError, match=r"the server full with its log needs 356 MB .* 953\.7 MB are free"):
-        make_server(name="full", engine=subject.engine)
+        make_server(name="full", engine=subject.engine, log_bytes=256 * MIB)
     assert not (slob_home / "servers" / "full").exists()
 
 

@@ -12,6 +12,7 @@ import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Generic, Protocol, TypeVar
@@ -279,9 +280,11 @@ class HostedServer(ABC, Generic[P]):
         self._home.write(homes.spec_from(state), huge_pages=None)
 
     def _remove_unfinished(self) -> None:
-        """What an interrupted start left; a program of it that still runs finds its directory gone and ends."""
-        for path in self.layout.place.glob(f"{_UNFINISHED}*"):
-            shutil.rmtree(path, ignore_errors=True)
+        """What an interrupted start left, away from programs of it that still run, and without those at work in it."""
+        for path in list(self.layout.place.glob(f"{_UNFINISHED}*")):
+            doomed = path.rename(f"{path}-")
+            replace(self.processes, data=doomed).clear_remains(())
+            shutil.rmtree(doomed, ignore_errors=True)
 
     def _remove(self) -> None:
         """The data first, so that an interrupted removal is found again; never a directory that is not ours."""
