@@ -21,7 +21,7 @@ from openslob.errors import SlobError, UsageError
 from openslob.export.tidy import Row, point_rows, run_rows
 from openslob.record import store
 from openslob.record.model import RunRecord
-from openslob.record.run_rows import engine_rows, latency_rows, slice_rows
+from openslob.record.run_rows import engine_rows, latency_rows, slice_rows, slice_spans
 from openslob.record.sweep import SWEEP_FILE, find_sweeps, load_sweep, resolve_sweep
 
 
@@ -139,7 +139,7 @@ def _run(folder: Path, record: RunRecord, given: dict[str, ParameterValue]) -> R
         return Run.of(record, given)
     span = record.window.load_start_ns, record.window.load_end_ns
     rates = timeline.of_slices(slice_rows(folder), *span)
-    engine = timeline.of_engine(engine_rows(folder), *span)
+    engine = timeline.of_engine(engine_rows(folder), *span, timeline.counted_evenly(slice_spans(folder)))
     service = timeline.of_latencies(latency_rows(folder))
     response = timeline.of_latencies(latency_rows(folder, "response.csv"), "response_mean_us")
     return Run.of(record, given, {**engine, **rates, **service, **response})

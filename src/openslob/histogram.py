@@ -79,13 +79,18 @@ class Histogram:
         return max(self.sum_us / count, BELOW_RESOLUTION_US) if count else None
 
     def quantile_us(self, share: float) -> float | None:
-        """Latency in µs that ``share`` of the operations did not exceed, within 1 %; None when empty."""
+        """Latency in µs that ``share`` of the operations did not exceed, within 1 %; None when empty.
+
+        In the last bucket, which has no upper edge, it is the maximum, where that is known (not infinite).
+        """
         rank = math.ceil(share * self.count)
         seen = 0
         for bucket in sorted(self.counts):
             seen += self.counts[bucket]
             if seen >= max(rank, 1):
-                return min(middle_us(bucket), max(self.max_us, BELOW_RESOLUTION_US))
+                most = max(self.max_us, BELOW_RESOLUTION_US)
+                endless = bucket == BUCKETS - 1 and math.isfinite(most)
+                return most if endless else min(middle_us(bucket), most)
         return None
 
     def summary(self) -> dict[str, object]:

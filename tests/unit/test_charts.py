@@ -266,6 +266,13 @@ def test_a_long_run_is_merged_and_not_sampled() -> None:
     assert sum(row["value"] * (row["to_s"] - row["from_s"]) for row in rows) == pytest.approx(sum(range(1000)))
 
 
+def test_only_intervals_in_which_counting_kept_pace_are_drawn() -> None:
+    # Five sessions' slices of five seconds: in the first and the last of them the engine counts less than was done.
+    intervals = [run_series.Interval(at, at + 1.0, {"read_requests": 1.0}) for at in range(20)]
+    assert [each.begin_s for each in over_time.evenly_counted(intervals, (5.5, 18.5))] == list(range(6, 18))
+    assert [each.begin_s for each in over_time.evenly_counted(intervals, None)] == list(range(1, 19))
+
+
 def test_a_device_counter_that_fell_is_a_reset_and_not_drawn(raw: run_series.RunSeries) -> None:
     reads = [row for row in over_time.device_rates(raw.host) if row["figure"] == "dev_read_per_s"]
     assert [row["value"] for row in reads] == pytest.approx([70_000] * 4 + [0])

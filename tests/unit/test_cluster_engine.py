@@ -195,6 +195,16 @@ def test_counters_of_all_instances_in_one_reading():
     assert [each.closed for each in made] == [1, 1]
 
 
+@pytest.mark.parametrize("slow", [0, 1])
+def test_a_reading_is_as_late_as_its_latest_instance(slow):
+    made = [Made("a"), Made("b")]
+    counters = ClusterEngine(made).open_counters()
+    late = time.time_ns() + 2 * HOUR
+    made[slow].read = lambda: CounterReading(late, {"x": 1.0}, "")
+    # A begin of the load between the two is not before it: one instance had read already.
+    assert counters.read().server_ns == late
+
+
 def test_clocks_that_agree_within_the_error_are_one():
     counters = ClusterEngine([Made("a"), Made("b")]).open_counters()
     assert counters.read().values["1.ahead_ns"] == 0

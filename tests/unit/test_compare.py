@@ -178,6 +178,15 @@ def test_equal_runs_have_nothing_that_is_not_the_same() -> None:
     assert compared(records(), records(day=2)).mismatches == ()
 
 
+def test_repeats_that_are_not_alike_on_both_sides_are_listed() -> None:
+    # The same mixture on both sides: neither side's repeats are repeats of each other.
+    a, b = records(), records(day=2)
+    for side in (a, b):
+        side[1] = changed(side[1], settings={**side[1].engine["settings"], "jit": "on"})
+    found = {each.name: (each.a, each.b) for each in compared(a, b).mismatches}
+    assert found == {"engine.settings.jit": (("off", "on"), ("off", "on"))}
+
+
 def test_points_are_matched_and_the_others_named() -> None:
     found = compared(records(sessions=(1, 2, 4)), records(day=2, sessions=(2, 4, 8)))
     assert [pair.sessions for pair in found.pairs] == [2, 4]

@@ -7,14 +7,17 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from openslob.engines.base import CounterReading
+from openslob.engines.base import CounterReading, SliceResult
 from openslob.errors import SlobError
+from openslob.histogram import Histogram
+from openslob.method import OpKind
 from openslob.record.measurement import EngineDelta
 from openslob.record.run_files import RunFiles
 from openslob.run.edges import Edges
 from openslob.run.observer import Observer
 from openslob.run.plan import session_plans
 from openslob.run.samplers import Reading
+from openslob.run.worker import SliceDone
 from openslob.sample.os_reader import OsReader
 from openslob.units import NANOS
 from openslob.workload import Workload
@@ -96,3 +99,36 @@ def test_the_last_tick_is_kept_when_the_edge_cannot_be_read(observer):
     assert edges.after is None
     assert edges.errors == ["the server is gone"]
     assert sum(point.reads for point in observer.timeline()) == 240
+
+
+@pytest.mark.parametrize(("sessions", "point_s"), [(2, 1), (8, 1), (16, 2), (40, 5)])
+def test_no_point_of_the_time_line_is_finer_than_a_slice(raw, sessions, point_s):
+    plans = session_plans(Workload(sessions=sessions), 8192, "test")
+    observer = Observer(plans, BEGIN, 20, raw, between, lambda _: None)
+    for second in range(21):
+        observer.reading(reading(second + 0.01 * (second % 3), 100 * second))
+    found = observer.timeline()
+    assert len(found) == 20 / point_s
+    assert [point.at_s for point in found] == pytest.approx([point_s * (at + 1) for at in range(len(found))], abs=0.03)
+    assert sum(point.seconds for point in found) == pytest.approx(20, abs=0.03)
+    assert [point.reads for point in found] == [100 * point_s] * len(found)
+    assert all(point.server_cpu_s is None for point in found)
+
+
+def test_the_last_rate_shown_is_of_all_the_seconds_it_is_divided_by(raw):
+    shown = []
+    observer = Observer(session_plans(Workload(sessions=1), 8192, "test"), BEGIN, 3, raw, between, shown.append)
+    observer.reading(reading(0, 0))
+    for number, at_s in enumerate((1, 2)):
+        observer.handle(sliced(number, 100))
+        observer.reading(reading(at_s, 100 * at_s))
+    observer.reading(reading(2.1, 210))
+    assert [round(progress.ops_per_s) for progress in shown] == [100, 100, 91]
+
+
+def sliced(number, ops):
+    latency = Histogram()
+    latency.add({50: ops}, 37.0 * ops, 37.0)
+    begin, end = BEGIN + number * NANOS, BEGIN + (number + 1) * NANOS
+    result = SliceResult(begin, end, begin, ops, ops, 0, 0, {OpKind.SELECT: latency})
+    return SliceDone(0, number, number * ops, result)

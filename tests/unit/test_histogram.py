@@ -62,6 +62,13 @@ def test_what_is_longer_than_100_s_is_in_the_last_bucket():
     assert bucket_of(LARGEST * 0.98) < BUCKETS - 1
 
 
+def test_a_percentile_beyond_100_s_is_not_shown_as_100_s():
+    stalled = histogram_of([100, 300_000_000, 300_000_000])
+    assert stalled.quantile_us(0.5) == stalled.quantile_us(0.99) == 300_000_000
+    stalled.max_us = math.inf
+    assert stalled.quantile_us(0.5) == pytest.approx(LARGEST, rel=0.02)
+
+
 @given(SAMPLES, SAMPLES)
 def test_merging_is_concatenation(first, second):
     merged = histogram_of(first)

@@ -15,6 +15,7 @@ from openslob.analyze.points import Run, points
 from openslob.analyze.usl import NoFit, Scaling, fit
 from openslob.errors import UsageError
 from openslob.record.model import Figure, Holds, RunRecord, Status, Verdict
+from openslob.report.answers import unlike_text
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64)
 
@@ -202,6 +203,22 @@ def test_repeats_are_one_point_whatever_their_seed() -> None:
     assert point.record_ids == (first.id, second.id)
     assert point.metrics["block_visits_per_s"].mean == pytest.approx(95_000)
     assert point.metrics["block_visits_per_s"].half_width == pytest.approx(12.706 * 5e3, rel=1e-3)
+
+
+def test_a_setting_changed_between_runs_of_one_line_is_told() -> None:
+    made = [physical(Made(sessions=sessions)) for sessions in (1, 2, 2, 4)]
+    records = [each.model_copy(update={"id": f"run-{at}"}) for at, each in enumerate(made)]
+    alike = point_set([Run.of(record) for record in records])
+    assert [line.unlike for line in alike.lines] == [()]
+    for at in (2, 3):  # as a sweep that went on after somebody had changed the server
+        engine = {**records[at].engine, "settings": {**records[at].engine["settings"], "fsync": "off"}}
+        records[at] = records[at].model_copy(update={"engine": engine})
+    (line,) = point_set([Run.of(record) for record in records]).lines
+    before = made[0].engine["settings"].get("fsync")
+    assert [(each.name, set(each.values)) for each in line.unlike] == [("engine.settings.fsync", {before, "off"})]
+    assert unlike_text(line).startswith(
+        "The runs were not all made under the same conditions: engine.settings.fsync is"
+    )
 
 
 def test_failed_and_interrupted_runs_count_in_no_mean_but_are_named() -> None:

@@ -51,6 +51,7 @@ class World:
     loaded: list = field(default_factory=list)
     ran: list = field(default_factory=list)
     fails: object = lambda workload: False
+    made: object = lambda workload: Made(sessions=workload.total_sessions, read_us=100.0 * workload.total_sessions)
     load_fails: object = lambda workload: False
     stop_at: int = 0
     killed_at: int = 0
@@ -69,7 +70,7 @@ class World:
         folder.mkdir()
         if at == self.killed_at:
             raise KeyboardInterrupt  # like a kill, it is caught nowhere
-        record = physical(Made(sessions=load.total_sessions, read_us=100.0 * load.total_sessions))
+        record = physical(self.made(load))
         record = record.model_copy(update={"id": folder.name, "spec": load.to_record()})
         if at == self.stop_at:
             interrupt.request()
@@ -246,6 +247,43 @@ def test_a_search_is_a_sweep_whose_points_it_chose(tmp_path, world):
     assert record.search.sessions in tried
     assert record.search.latency_us <= 1000
     assert {p.repeat for p in record.points} == {1, 2}
+
+
+def test_counts_that_find_more_in_the_cache_are_held_against_the_others_by_operations(tmp_path, world):
+    def made(workload):
+        # One session visits so little that most of it is cached: it makes logical reads, the others physical ones.
+        sessions = workload.total_sessions
+        visits = min(20_000 * sessions, 80_000) if sessions > 1 else 35_000
+        return Made(sessions=sessions, read_us=100.0, visits=visits, reads_per_visit=0.6 if sessions > 1 else 0.3)
+
+    world.made = made
+    search = SearchRecord(limit_us=1000, at="mean", most_sessions=8)
+    folder = SweepFolder.begin(tmp_path, asked({}, search=search))
+    go(folder, world)
+    found = load_sweep(folder.path).search
+    assert found.sessions == 4
+    assert found.throughput == "pio_read_per_s"
+    assert found.best == pytest.approx(80_000 * 0.6)
+
+
+def test_a_search_whose_repeats_are_none_says_so(tmp_path, world):
+    hosts = iter("abcdef")
+    world.made = lambda _: Made()
+    search = SearchRecord(limit_us=1000, at="mean", most_sessions=2)
+    folder = SweepFolder.begin(tmp_path, asked({}, repeats=2, search=search))
+    run = world.run
+
+    def elsewhere(*args):
+        finished = run(*args)
+        file = finished.folder / "run.json"
+        record = json.loads(file.read_text())
+        record["environment"]["host"] = next(hosts)
+        file.write_text(json.dumps(record))
+        return finished
+
+    execute.runner.run = elsewhere
+    with pytest.raises(SlobError, match="they are no repeats"):
+        go(folder, world)
 
 
 @pytest.mark.parametrize("at", [1, 2, 3])

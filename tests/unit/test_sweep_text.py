@@ -9,6 +9,7 @@ from openslob.analyze.points import Run
 from openslob.cli import app
 from openslob.config.grid import Grid
 from openslob.record.sweep import PointState, SearchRecord, SweepPoint
+from openslob.report.html.several import several_page
 from openslob.report.sweep_text import render_sweep
 from openslob.sweep.ask import new_sweep
 from openslob.workload import Workload
@@ -32,6 +33,17 @@ def test_each_line_is_headed_by_its_knee_and_has_a_row_a_point():
         assert sum(line.split()[0] == str(sessions) for line in lines if line.startswith("  ")) == 2
     assert "points: 6 done" in text
     assert max(map(len, lines)) <= 105
+
+
+def test_a_line_whose_runs_were_not_alike_says_so():
+    records = sweep_records.sweep(update_pcts=(0, 20))
+    changed = {**records[0].engine, "settings": {**records[0].engine["settings"], "fsync": "off"}}
+    runs = [Run.of(records[0].model_copy(update={"engine": changed})), *map(Run.of, records[1:])]
+    told = " ".join(render_sweep(record(), runs).split())
+    assert "! The runs with 0 % updates were not all made under the same conditions: engine.settings.fsync is" in told
+    assert "! The runs with 20 % updates were" not in told
+    assert any("engine.settings.fsync" in banner for banner in several_page("petals", runs, ()).banners)
+    assert "same conditions" not in render_sweep(record(), [Run.of(each) for each in records])
 
 
 def test_what_failed_is_listed_with_its_reason():

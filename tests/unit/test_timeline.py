@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
-from openslob.analyze.timeline import of_engine, of_latencies, of_slices
+from openslob.analyze.timeline import counted_evenly, of_engine, of_latencies, of_slices
+from openslob.run.plan import Phase
 from openslob.units import NANOS
 
 START = 1_000 * NANOS
@@ -38,6 +41,41 @@ def test_the_engines_first_and_last_interval_are_one():
     """What is counted only when a slice ends moves from each interval into the next."""
     found = of_engine(intervals(50, 100, 100, 150), START, START + 4 * NANOS)
     assert found["pio_read_per_s"] == [100, 100, 100]
+
+
+def staggered(sessions, seconds):
+    """Slices of sessions that never pause, and the reads counted by interval if each reads 100 a second."""
+    phase = Phase("window", START, START + seconds * NANOS)
+    spans = []
+    for session in range(sessions):
+        begin = START
+        for end in phase.boundaries(session, sessions):
+            spans.append((session, begin, end))
+            begin = end
+    # Readings come a little before the second, as in a run, and once more at the end.
+    moments = [START - NANOS // 30, *(START + at * NANOS - NANOS // 30 for at in range(1, seconds)), phase.end_ns]
+    counted = [sum(100 * (end - begin) / NANOS for _, begin, end in spans if end <= moment) for moment in moments]
+    rows = [
+        (before, after, "read_requests", counted[at + 1] - counted[at])
+        for at, (before, after) in enumerate(pairwise(moments))
+    ]
+    return spans, rows
+
+
+@pytest.mark.parametrize("sessions", [1, 2, 4, 8, 16, 40, 64])
+def test_sessions_that_read_evenly_are_shown_to_read_evenly(sessions):
+    spans, rows = staggered(sessions, 40)
+    reads = of_engine(rows, START, START + 40 * NANOS, counted_evenly(spans))["pio_read_per_s"]
+    assert len(reads) > 40 - 5 - 2 * sessions / 8
+    assert min(reads) > 0.9 * 100 * sessions
+    assert max(reads) < 1.1 * 100 * sessions
+
+
+def test_what_is_taken_together_loses_nothing():
+    spans, rows = staggered(16, 10)
+    parts = of_engine(rows, START, START + 10 * NANOS, counted_evenly(spans))["pio_read_per_s"]
+    assert parts[0] == pytest.approx(1600, rel=0.05)
+    assert counted_evenly([]) is None
 
 
 def test_the_later_of_two_intervals_with_the_same_begin_counts():

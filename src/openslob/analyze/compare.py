@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from openslob.analyze.alike import facts, in_order
 from openslob.analyze.difference import Difference, difference, mean_difference
 from openslob.analyze.lines import label, order
 from openslob.analyze.points import RESPONSE_PREFIX, SESSIONS, Parameters, ParameterValue, Point, Run, points, varying
 from openslob.errors import UsageError
 from openslob.metrics import METRICS, Better
-from openslob.record.model import RunRecord
 
 # What was asked for, and sums that follow from the length of the run: no results.
 _NO_RESULTS = frozenset(
@@ -25,14 +25,6 @@ LATENCY_FIGURES = tuple(
     for at in ("mean", "p50", "p90", "p99", "p999")
 )
 FIGURES = (*(name for name in METRICS if name not in _NO_RESULTS), *LATENCY_FIGURES)
-
-# Facts that must be the same for two runs to be comparable, beside the parameters: a name, or all below it.
-_FACTS = (
-    "openslob_version", "engine.settings", "engine.plans", "engine.data_bytes", "environment.local",
-    "environment.os", "environment.kernel", "environment.machine", "environment.cpu", "environment.memory.total_bytes",
-    "environment.virtualization", "environment.clock_source", "environment.data.file_system",
-    "environment.data.mount_options", "environment.data.device",
-)  # fmt: skip
 
 Key = tuple[tuple[str, ParameterValue], ...]
 
@@ -177,44 +169,19 @@ def _overall(pairs: Sequence[Pair]) -> dict[str, Difference]:
 
 
 def _parameter_mismatches(a: Sequence[Run], b: Sequence[Run], names: frozenset[str]) -> list[Mismatch]:
-    return [Mismatch(name, _sorted(_values(a, name)), _sorted(_values(b, name))) for name in sorted(names)]
+    return [Mismatch(name, in_order(_values(a, name)), in_order(_values(b, name))) for name in sorted(names)]
 
 
 def _fact_mismatches(a: Sequence[Run], b: Sequence[Run], pairs: Sequence[Pair]) -> list[Mismatch]:
-    """Facts that differ between the two sides of at least one pair, with all values they have in such pairs."""
+    """Facts that differ between or within the two sides of at least one pair, with all values they have in such."""
     records = [{run.record.id: run.record for run in side} for side in (a, b)]
     seen: dict[str, tuple[set[ParameterValue], set[ParameterValue]]] = {}
     for pair in pairs:
-        sides = [_facts([by_id[i] for i in p.record_ids]) for by_id, p in zip(records, (pair.a, pair.b), strict=True)]
+        sides = [facts([by_id[i] for i in p.record_ids]) for by_id, p in zip(records, (pair.a, pair.b), strict=True)]
         for name in dict.fromkeys((*sides[0], *sides[1])):
             mine, others = sides[0].get(name, {None}), sides[1].get(name, {None})
-            if mine != others:
+            if mine != others or len(mine) > 1:
                 both = seen.setdefault(name, (set(), set()))
                 both[0].update(mine)
                 both[1].update(others)
-    return [Mismatch(name, _sorted(mine), _sorted(others)) for name, (mine, others) in sorted(seen.items())]
-
-
-def _facts(records: Sequence[RunRecord]) -> dict[str, set[ParameterValue]]:
-    facts: dict[str, set[ParameterValue]] = {}
-    for record in records:
-        for name, value in _flat(
-            "", record.model_dump(mode="json", include={"openslob_version", "engine", "environment"})
-        ):
-            if any(name == fact or name.startswith(f"{fact}.") for fact in _FACTS):
-                facts.setdefault(name, set()).add(value)
-    return facts
-
-
-def _flat(name: str, value: object) -> Iterator[tuple[str, ParameterValue]]:
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _flat(f"{name}.{key}" if name else str(key), inner)
-    elif value is None or isinstance(value, (str, int, float, bool)):
-        yield name, value
-    else:
-        yield name, str(value)
-
-
-def _sorted(values: set[ParameterValue]) -> tuple[ParameterValue, ...]:
-    return tuple(sorted(values, key=lambda value: (value is None, isinstance(value, str), str(value))))
+    return [Mismatch(name, in_order(mine), in_order(others)) for name, (mine, others) in sorted(seen.items())]

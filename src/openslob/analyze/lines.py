@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from openslob.analyze.alike import Unlike, unlike
 from openslob.analyze.knee import CurvePoint, Shape, shape
 from openslob.analyze.points import RATES, SESSIONS, Limit, Parameters, ParameterValue, Point, Run, points, varying
 from openslob.analyze.usl import NoFit, Scaling, fit
@@ -46,7 +47,8 @@ class Line:
     """Points in the order of their session counts, or rates. ``key`` holds those parameters that tell lines apart.
 
     ``knee`` and ``peak`` are points of the line, None where ``shape.why`` tells the reason. ``exhausted`` is None when
-    the line does not bend, or no verdict told what set the pace at its peak.
+    the line does not bend, or no verdict told what set the pace at its peak. ``unlike`` is what its runs were not alike
+    in, though no parameter tells them apart, such as a setting of the server that was changed in between.
     """
 
     key: Parameters
@@ -56,6 +58,7 @@ class Line:
     shape: Shape
     scaling: Scaling | NoFit
     exhausted: Exhausted | None
+    unlike: tuple[Unlike, ...] = ()
 
     @property
     def knee(self) -> Point | None:
@@ -100,7 +103,14 @@ def point_set(runs: Sequence[Run], axes: Axes | None = None) -> PointSet:
     groups: dict[tuple[ParameterValue, ...], list[Point]] = {}
     for point in found:
         groups.setdefault(tuple(point.parameters.get(name) for name in names), []).append(point)
-    lines = [line_of(dict(zip(names, key, strict=True)), group, chosen) for key, group in groups.items()]
+    by_id = {run.record.id: run.record for run in runs}
+    lines = [
+        replace(
+            line_of(dict(zip(names, key, strict=True)), group, chosen),
+            unlike=unlike([by_id[number] for point in group for number in point.record_ids]),
+        )
+        for key, group in groups.items()
+    ]
     lines.sort(key=lambda line: [order(line.key[name]) for name in names])
     first = runs[0].parameters if runs else {}
     common = {name: value for name, value in first.items() if name not in (SESSIONS, along, *names)}

@@ -15,6 +15,9 @@ Timeline = Mapping[str, Sequence[float]]
 SliceRow = tuple[int, int, int, int]
 LatencyRow = tuple[int, str, int, int]
 EngineRow = tuple[int, int, str, float]
+# Session, begin and end (ns) of one of its slices; begin and end of a part of the run.
+SessionSlice = tuple[int, int, int]
+Span = tuple[int, int]
 
 _Array = NDArray[np.float64]
 
@@ -73,11 +76,26 @@ def _amounts(spans: _Array, amounts: _Array, edges: _Array) -> _Array:
     return np.diff(np.interp(edges, at, done))
 
 
-def of_engine(rows: Iterable[EngineRow], start_ns: int, end_ns: int) -> Timeline:
+def counted_evenly(slices: Iterable[SessionSlice]) -> Span | None:
+    """From when until when (ns) an engine that counts a slice when it ends counts as much as is done; None: no slice.
+
+    Sessions end their slices one after the other. So counting begins to keep pace once each has ended its first, and
+    falls behind after the last of them has begun its last: those end all together.
+    """
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for session, begin, end in slices:
+        first[session] = min(first.get(session, end), end)
+        last[session] = max(last.get(session, begin), begin)
+    return (max(first.values()), max(last.values())) if first else None
+
+
+def of_engine(rows: Iterable[EngineRow], start_ns: int, end_ns: int, even: Span | None = None) -> Timeline:
     """Rates and read latency by interval within the load, from (begin, end, field of `EngineDelta`, value).
 
-    Of intervals that begin at the same time the last counts (`RunFiles.engine`). The first interval and the last are
-    taken as one: the engine counts what a slice did when it ends, so that what the first lacks is in the last.
+    Of intervals that begin at the same time the last counts (`RunFiles.engine`). Those outside ``even``, the span that
+    `counted_evenly` gives, are taken as one, because what is lacking at the begin is there at the end; without it those
+    are the first and the last.
     """
     parts: dict[int, tuple[int, dict[str, float]]] = {}
     for begin, end, name, value in rows:
@@ -85,13 +103,12 @@ def of_engine(rows: Iterable[EngineRow], start_ns: int, end_ns: int) -> Timeline
             parts[begin] = (end, {})
         parts[begin][1][name] = value
     slack = MIN_PART_S * NANOS
-    inside = _ends_joined(
-        [
-            ((end - begin) / NANOS, values)
-            for begin, (end, values) in sorted(parts.items())
-            if begin >= start_ns - slack and end <= end_ns + slack and end - begin >= slack
-        ]
-    )
+    within = [
+        (begin, end, values)
+        for begin, (end, values) in sorted(parts.items())
+        if begin >= start_ns - slack and end <= end_ns + slack and end - begin >= slack
+    ]
+    inside = _outside_joined(within, even or (within[0][1], within[-1][0])) if within else []
     rates = {
         figure: [values[name] * factor / seconds for seconds, values in inside if name in values]
         for figure, (name, factor) in _ENGINE_RATES.items()
@@ -102,8 +119,13 @@ def of_engine(rows: Iterable[EngineRow], start_ns: int, end_ns: int) -> Timeline
     return {**rates, "engine_read_latency_us": latency}
 
 
-def _ends_joined(parts: Sequence[tuple[float, dict[str, float]]]) -> list[tuple[float, dict[str, float]]]:
-    if len(parts) < 2:
-        return []
-    (first_s, first), *between, (last_s, last) = parts
-    return [(first_s + last_s, {name: first[name] + last[name] for name in first.keys() & last.keys()}), *between]
+def _outside_joined(
+    parts: Sequence[tuple[int, int, Mapping[str, float]]], even: Span
+) -> list[tuple[float, Mapping[str, float]]]:
+    """Seconds and amounts of what lies outside of ``even``, taken together, then of each part inside."""
+    inside = [part for part in parts if even[0] <= part[0] and part[1] <= even[1]]
+    outside = [part for part in parts if part not in inside]
+    known = set.intersection(*(set(values) for _, _, values in outside)) if outside else set()
+    joined = {name: sum(values[name] for _, _, values in outside) for name in known}
+    of_all = [(sum(end - begin for begin, end, _ in outside), joined)] if outside else []
+    return [(ns / NANOS, values) for ns, values in (*of_all, *((end - begin, each) for begin, end, each in inside))]

@@ -20,6 +20,11 @@ def slice_rows(folder: Path) -> list[tuple[int, int, int, int]]:
     return _read(folder / "slices.csv", lambda row: (int(row[2]), int(row[3]), int(row[5]), int(row[7])))
 
 
+def slice_spans(folder: Path) -> list[tuple[int, int, int]]:
+    """(session, start, end in ns of the server's clock) of every slice in `slices.csv`."""
+    return _read(folder / "slices.csv", lambda row: (int(row[0]), int(row[2]), int(row[3])))
+
+
 def latency_rows(folder: Path, file: str = "latency.csv") -> list[tuple[int, str, int, int]]:
     """(second of the load, kind of operation, lower edge of the bucket in µs, count) of a file of latencies."""
     return _read(folder / file, lambda row: (int(row[0]), row[1], int(row[2]), int(row[3])))

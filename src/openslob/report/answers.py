@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from openslob.analyze.intervals import Estimate
-from openslob.analyze.lines import Exhausted, Line, PointSet
-from openslob.analyze.points import Point
+from openslob.analyze.lines import ONE_LINE, Exhausted, Line, PointSet
+from openslob.analyze.points import ParameterValue, Point
 from openslob.record.model import Holds, RunRecord
-from openslob.report.format import micros, number, percent, size
+from openslob.report.format import micros, number, percent, shortened, size
 from openslob.report.reading import REACHED_DEVICE, outcome, value
 
+_WIDEST_FACT = 40
 # Below this share of block visits a run's reads are stragglers, of which nothing is said.
 _READS_MATTER = 0.001
 
@@ -107,6 +108,17 @@ def limited_by(exhausted: Exhausted) -> str:
     resource = exhausted.limit.resource
     article = "" if resource == "storage" else "the "
     return f"limited by {article}{resource} from {exhausted.at} on"
+
+
+def unlike_text(line: Line) -> str:
+    """What the runs of a line were not alike in, so that it may bend, or its repeats differ, by that."""
+    each = "; ".join(f"{one.name} is {' or '.join(map(_fact, one.values))}" for one in line.unlike)
+    runs = "The runs" if line.label == ONE_LINE else f"The runs with {line.label}"
+    return f"{runs} were not all made under the same conditions: {each}."
+
+
+def _fact(value: ParameterValue) -> str:
+    return "unknown" if value is None else shortened(str(value).replace("\n", " "), _WIDEST_FACT)
 
 
 def _with(line: Line, points: PointSet) -> str:

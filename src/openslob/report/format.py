@@ -34,7 +34,7 @@ def number(value: float | None) -> str:
     if size >= 1:
         return f"{value:.1f}" if size >= 10 else f"{value:.2f}"
     if size >= _SMALLEST_PLAIN:
-        return f"{value:.{2 - math.floor(math.log10(size))}f}".rstrip("0")
+        return f"{value:.{2 - math.floor(math.log10(size))}f}".rstrip("0").rstrip(".")
     return f"{value:.1e}"
 
 

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from openslob.analyze.timeline import counted_evenly
 from openslob.histogram import Histogram, bucket_of
 from openslob.record.model import RunRecord
-from openslob.record.run_rows import engine_rows, host_rows, latency_rows, wait_rows
+from openslob.record.run_rows import engine_rows, host_rows, latency_rows, slice_spans, wait_rows
 from openslob.units import NANOS
 
 
@@ -45,10 +46,12 @@ class HostReading:
 class RunSeries:
     """A run over time. ``latency`` has a histogram for each second of the load and kind of operation in it.
 
+    ``even_s`` is from when until when the engine's counts kept pace with the work (`counted_evenly`), if that is known.
     ``response`` has the same from when operations were due, if the run had a rate.
     """
 
     engine: Sequence[Interval] = ()
+    even_s: tuple[float, float] | None = None
     waits: Sequence[Look] = ()
     host: Sequence[HostReading] = ()
     latency: Mapping[str, Mapping[int, Histogram]] = field(default_factory=dict)
@@ -64,6 +67,7 @@ def read(folder: Path, record: RunRecord) -> RunSeries:
     offset = round(float(record.environment.get("server_clock_offset_s") or 0) * NANOS)
     return RunSeries(
         engine=_engine(engine_rows(folder), start),
+        even_s=_even(folder, start),
         waits=_waits(wait_rows(folder), start - offset),
         host=_host(host_rows(folder), start - offset),
         latency=_latency(latency_rows(folder)),
@@ -83,6 +87,11 @@ def _engine(rows: Iterable[tuple[int, int, str, float]], start_ns: int) -> list[
         for begin, (end, amounts) in sorted(found.items())
         if end > begin
     ]
+
+
+def _even(folder: Path, start_ns: int) -> tuple[float, float] | None:
+    even = counted_evenly(slice_spans(folder))
+    return None if even is None else ((even[0] - start_ns) / NANOS, (even[1] - start_ns) / NANOS)
 
 
 def _waits(rows: Iterable[tuple[int, str, int]], start_ns: int) -> list[Look]:

@@ -11,7 +11,7 @@ from openslob.analyze.points import SESSIONS, Point, Run
 from openslob.errors import UsageError
 from openslob.metrics import METRICS
 from openslob.record.sweep import PointState, SweepRecord, Value, shown_parameter
-from openslob.report.answers import figure_with_interval, limited_by
+from openslob.report.answers import figure_with_interval, limited_by, unlike_text
 from openslob.report.format import MISSING, micros, number, pairs, percent, size, table, wrapped
 from openslob.report.tape import tape_lines
 from openslob.units import format_duration
@@ -40,7 +40,7 @@ def render_sweep(record: SweepRecord, runs: Sequence[Run]) -> str:
     if runs:
         found = point_set(runs)
         for line in found.lines:
-            lines += ["", *_line(line, found), *_figures(line, record.figures)]
+            lines += ["", *_line(line, found), *_figures(line, record.figures), *_unlike(line)]
         lines += [*_compared(record, runs), "", *_doubts(found.points)]
     lines += ["", *_ends(record)]
     return "\n".join(lines).lstrip("\n") + "\n"
@@ -68,6 +68,10 @@ def _line(line: Line, found: PointSet) -> list[str]:
     heads |= {"op p50": "resp p50", "op p99": "resp p99", "latency": "response"} if paced else {}
     head = f"{line.label}, {METRICS[found.axes.throughput].label.lower()}: {_shape(line, found.axes)}"
     return [*wrapped(head), *table(tuple(heads.get(name, name) for name in _COLUMNS), rows, ends_in_text=True)]
+
+
+def _unlike(line: Line) -> list[str]:
+    return wrapped(f"! {unlike_text(line)}", later="  ") if line.unlike else []
 
 
 def _figures(line: Line, names: Sequence[str]) -> list[str]:

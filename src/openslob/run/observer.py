@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from openslob.clock import Anchor
@@ -76,11 +76,13 @@ class Observer:
         self._difference_of = difference_of
         self._show = show
         self._total_s = total_s
-        self._lag_s = 2 * slice_seconds(len(plans)) + 1
+        self._slice_s = slice_seconds(len(plans))
+        self._lag_s = 2 * self._slice_s + 1
         self._readings: list[Reading] = []
         self._raw_seen: dict[str, float] = {}
         self._intervals: list[_Interval] = []
-        self._shown = (0, 0.0)
+        # Operations and their time when progress was last shown, and before that.
+        self._shown = self._shown_before = (0, 0.0)
 
     def handle(self, message: Message) -> None:
         """One message from the crew's queue."""
@@ -145,6 +147,7 @@ class Observer:
             return before
         self._intervals.pop()
         self._readings.pop()
+        self._shown = self._shown_before
         return self._readings[-1]
 
     def _interval(self, before: Reading, after: Reading) -> None:
@@ -164,7 +167,7 @@ class Observer:
         histograms = self.tally.latency.values()
         ops, busy_us = sum(h.count for h in histograms), sum(h.sum_us for h in histograms)
         new_ops, new_busy = ops - self._shown[0], busy_us - self._shown[1]
-        self._shown = (ops, busy_us)
+        self._shown_before, self._shown = self._shown, (ops, busy_us)
         seconds = (interval.end_ns - interval.begin_ns) / NANOS
         self._show(
             Progress(
@@ -184,15 +187,32 @@ class Observer:
         self._write_latency(before=2**62)
 
     def timeline(self) -> list[TimelinePoint]:
-        """The window by sampling interval."""
-        return [self._point(interval) for interval in self._intervals]
+        """The window by sampling interval, or by slice where slices are longer.
 
-    def _point(self, interval: _Interval) -> TimelinePoint:
+        What a slice did is known for all of it only: finer points would be means over slices, smooth whatever happened.
+        """
+        points: list[TimelinePoint] = []
+        begun: list[_Interval] = []
+        for interval in self._intervals:
+            begun.append(interval)
+            if (interval.end_ns - begun[0].begin_ns) / NANOS > self._slice_s - SHORTEST_INTERVAL_S:
+                points.append(self._point(begun))
+                begun = []
+        return [*points, self._point(begun)] if begun else points
+
+    def _point(self, parts: Sequence[_Interval]) -> TimelinePoint:
+        begin_ns, end_ns = parts[0].begin_ns, parts[-1].end_ns
         return TimelinePoint(
-            at_s=(interval.end_ns - self.tally.begin_ns) / NANOS,
-            seconds=(interval.end_ns - interval.begin_ns) / NANOS,
-            ops=self.tally.ops_between(interval.begin_ns, interval.end_ns),
-            reads=interval.reads,
-            server_cpu_s=interval.server_cpu_s,
-            steal_s=interval.steal_s,
+            at_s=(end_ns - self.tally.begin_ns) / NANOS,
+            seconds=(end_ns - begin_ns) / NANOS,
+            ops=self.tally.ops_between(begin_ns, end_ns),
+            reads=_sum(part.reads for part in parts),
+            server_cpu_s=_sum(part.server_cpu_s for part in parts),
+            steal_s=_sum(part.steal_s for part in parts),
         )
+
+
+def _sum(amounts: Iterable[float | None]) -> float | None:
+    """The sum; None unless all are known."""
+    known = list(amounts)
+    return None if None in known else sum(amount for amount in known if amount is not None)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from openslob.analyze.limits import latency_figure
 from openslob.analyze.lines import axes_for
 from openslob.analyze.points import Point, Run, points
+from openslob.errors import SlobError
 from openslob.record.store import load
 from openslob.record.sweep import PointState, SearchRecord, SweepFolder, SweepPoint
 from openslob.sweep.plan import run_seconds, workload_of
@@ -63,15 +64,19 @@ def _probe(folder: SweepFolder, tried: Sequence[SweepPoint], asked: SearchRecord
     found = _mean(folder, tried)
     if found is None:
         return Probe(None, None)
-    return Probe(found.mean(axes_for([found]).throughput), found.mean(latency_figure(asked.at)))
+    # Counts that find more or less in the cache are about other reads, but all are about operations.
+    return Probe(found.mean("ops_per_s"), found.mean(latency_figure(asked.at)))
 
 
 def _mean(folder: SweepFolder, tried: Sequence[SweepPoint]) -> Point | None:
     """The repeats taken together; None unless all of them were run to their end."""
     if any(point.state is not PointState.DONE or point.run is None for point in tried):
         return None
-    (found,) = points([Run.of(load(folder.path / str(point.run))) for point in tried])
-    return found
+    found = points([Run.of(load(folder.path / str(point.run))) for point in tried])
+    if len(found) > 1:
+        names = ", ".join(str(point.run) for point in tried)
+        raise SlobError(f"server or host changed between {names}: they are no repeats", "search anew with --new")
+    return found[0]
 
 
 def _save_answer(folder: SweepFolder, asked: SearchRecord, answer: Answer) -> None:

@@ -20,7 +20,7 @@ EVERY_FIGURE = "*"
 
 @dataclass(frozen=True)
 class ClusterReading(CounterReading):
-    """All counters by ``instance number.name``; the time is the first instance's.
+    """All counters by ``instance number.name``; the time is when the last instance had been read.
 
     ``spread_ns`` among them is how far apart in time the readings are, ``ahead_ns`` how far an instance's clock is
     ahead of the first one's.
@@ -36,7 +36,8 @@ class ClusterReading(CounterReading):
         moments = [clocks.common(number, part.server_ns) for number, part in enumerate(parts)]
         values["spread_ns"] = max(moments) - min(moments)
         epoch = " ".join(f"{number}:{part.epoch}" for number, part in enumerate(parts))
-        return cls(parts[0].server_ns, values, epoch, parts)
+        # What is read before the load must all be read before it: the latest tells whether it was.
+        return cls(max(moments), values, epoch, parts)
 
 
 class ClusterCounters:

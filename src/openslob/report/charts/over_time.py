@@ -46,9 +46,14 @@ def step_s(seconds: float) -> int:
     return next((step for step in STEPS_S if seconds / step <= MOST_STEPS), math.ceil(seconds / MOST_STEPS))
 
 
-def between_ends(intervals: Sequence[Interval]) -> Sequence[Interval]:
-    """All but the first and the last: the engine counts what a slice did when it ends, so these show less and more."""
-    return intervals[1:-1]
+def evenly_counted(intervals: Sequence[Interval], even_s: tuple[float, float] | None) -> Sequence[Interval]:
+    """Those in which the engine's counts kept pace with the work; all but the first and last where none are known.
+
+    The engine counts what a slice did when it ends, so that the others show less, and more at the end.
+    """
+    if even_s is None:
+        return intervals[1:-1]
+    return [each for each in intervals if even_s[0] <= each.begin_s and each.end_s <= even_s[1]]
 
 
 def engine_rates(intervals: Sequence[Interval], figures: Mapping[str, str], unit: float = 1.0) -> list[Row]:

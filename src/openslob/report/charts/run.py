@@ -33,7 +33,7 @@ _Y_AXIS = alt.Axis(minExtent=58, maxExtent=58)
 def timeline(record: RunRecord, raw: RunSeries, names: Names | None = None) -> Picture:
     """Requests, MB/s, latency percentiles, wait events and CPU over the time of the load."""
     names, length = names or Names(), record.window.load_seconds if record.window else 0.0
-    engine = rows_of.between_ends(raw.engine)
+    engine = rows_of.evenly_counted(raw.engine, raw.even_s)
     requests = [*rows_of.engine_rates(engine, rows_of.RATES), *rows_of.device_rates(raw.host)]
     sizes = rows_of.engine_rates(engine, rows_of.SIZES, MIB)
     panels = {
@@ -53,8 +53,8 @@ def timeline(record: RunRecord, raw: RunSeries, names: Names | None = None) -> P
         notes=(
             f"Percentiles are drawn where at least {MIN_BEYOND} operations of the step lie beyond them.",
             *(
-                ("Not drawn: the engine's first and last interval, since it counts a slice when that ends.",)
-                if engine
+                ("Not drawn: the engine's counts at both ends, since it counts a session's slice when that ends.",)
+                if raw.engine
                 else ()
             ),
             *((f"Not recorded over time: {', '.join(missing)}.",) if missing else ()),

@@ -14,7 +14,7 @@ from openslob.metrics import METRICS
 from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
 from openslob.report import context
-from openslob.report.answers import figure_with_interval, physical, set_answers
+from openslob.report.answers import figure_with_interval, physical, set_answers, unlike_text
 from openslob.report.charts.comparing import changes, tails
 from openslob.report.charts.over_sessions import cpu, latency_percentiles
 from openslob.report.charts.petals import over, petals
@@ -60,7 +60,7 @@ def several_page(
     return Page(
         title=f"{name}: {_on_what(records)}",
         about=_about(records, sets),
-        banners=tuple(_banners(records, problems)),
+        banners=(*_banners(records, problems), *(unlike_text(line) for line in point_set(runs).lines if line.unlike)),
         answers=(
             *([summary(comparison)] if comparison else []),
             *(answer for points in sets for answer in set_answers(points, is_physical)),
