@@ -9,9 +9,11 @@ from typing import Annotated
 
 import typer
 
+from openslob.errors import SlobError
 from openslob.record import storage
+from openslob.record.sweep import SweepRecord, find_sweeps, load_sweep
 from openslob.report.format import printable
-from openslob.report.listing import overview, render_list
+from openslob.report.listing import overview, render_list, render_sweeps
 
 RESULTS = Annotated[Path, typer.Option(envvar="SLOB_RESULTS", metavar="DIR", help="Where records lie.")]
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the list as JSON.")]
@@ -26,9 +28,20 @@ def list_records(results: RESULTS = Path("results"), as_json: JSON = False) -> N
     if as_json:
         print(json.dumps([overview(each) for each in found], indent=1))
     elif found:
-        print(printable(render_list(found), sys.stdout.encoding), end="")
+        print(printable(render_list(found) + render_sweeps(_sweeps(results)), sys.stdout.encoding), end="")
     else:
         print(f"slob: there are no records in {results}; `slob run` makes one", file=sys.stderr)
+
+
+def _sweeps(results: Path) -> list[tuple[str, SweepRecord | None]]:
+    """Each sweep by its folder's name; None for one that can't be read."""
+    found: list[tuple[str, SweepRecord | None]] = []
+    for path in find_sweeps(results):
+        try:
+            found.append((path.name, load_sweep(path)))
+        except SlobError:
+            found.append((path.name, None))
+    return found
 
 
 def register(app: typer.Typer) -> None:

@@ -65,6 +65,16 @@ def describe(progress: Progress) -> str:
 
 
 @contextmanager
+def leavable() -> Iterator[None]:
+    """Within the block Ctrl-C ends the process at once: libraries would tell of it as a fault of their import."""
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
 def stoppable() -> Iterator[Interrupt]:
     """Within the block Ctrl-C and SIGTERM ask the run to end: once within a slice, twice at once."""
     interrupt = Interrupt()

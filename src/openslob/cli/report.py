@@ -11,6 +11,7 @@ import typer
 
 from openslob import api
 from openslob.cli.ceiling import CEILING, load_ceiling
+from openslob.cli.live import leavable
 from openslob.errors import SlobError, UsageError
 from openslob.record import storage
 from openslob.record.model import RunRecord
@@ -47,13 +48,14 @@ def report(
     Example: slob report 20260301-petals -o petals.html --png-dir pictures
     """
     # What draws takes a second to import, and only this command needs it.
-    from openslob.report.charts.picture import save_all  # noqa: PLC0415
-    from openslob.report.html.render import render_page  # noqa: PLC0415
+    with leavable():
+        from openslob.report.charts.picture import save_all  # noqa: PLC0415
+        from openslob.report.html.render import render_page  # noqa: PLC0415
 
     raw = raw_measurement(records, results)
     page, folders = page_of_raw(raw) if raw else page_of_runs(records, results, ceiling)
     file = output or default_file(folders)
-    write_whole(file, render_page(page))
+    write_whole(file, render_page(page), "name another file by --output")
     pngs = save_all(page.pictures, png_dir, "png") if png_dir else []
     svgs = save_all(page.pictures, svg_dir, "svg") if svg_dir else []
     tell(page, [file, *pngs, *svgs], as_json)

@@ -9,9 +9,11 @@ from typing import Annotated
 
 import typer
 
+from openslob.errors import UsageError
 from openslob.record import storage, store
 from openslob.record.model import RunRecord
 from openslob.record.storage import StorageRecord
+from openslob.record.sweep import resolve_sweep
 from openslob.report.format import printable
 from openslob.report.storage import render_storage
 from openslob.report.text import render
@@ -28,7 +30,7 @@ def show(record: RECORD = "latest", results: RESULTS = Path("results"), as_json:
 
     Example: slob show 20260301-12
     """
-    path = storage.resolve_any(record, results)
+    path = _resolved(record, results)
     folder = path if path.is_dir() else path.parent
     if pid := store.running_pid(folder):
         print(f"slob: this run is still going on (process {pid}); its record is written at its end", file=sys.stderr)
@@ -37,6 +39,22 @@ def show(record: RECORD = "latest", results: RESULTS = Path("results"), as_json:
         print(json.dumps(loaded.model_dump(mode="json"), indent=1))
     else:
         print(printable(text, sys.stdout.encoding), end="")
+
+
+def _resolved(record: str, results: Path) -> Path:
+    """Where the record lies. UsageError, which tells what to do with a sweep."""
+    try:
+        return storage.resolve_any(record, results)
+    except UsageError:
+        try:
+            sweep = resolve_sweep(record, results).name
+        except UsageError:
+            sweep = ""
+        if sweep:
+            raise UsageError(
+                f"{sweep} is a sweep", f"`slob report {sweep}` has its answers, `slob list` its runs"
+            ) from None
+        raise
 
 
 def _read(path: Path, folder: Path) -> tuple[RunRecord | StorageRecord, str]:

@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -241,8 +241,11 @@ def locked_marker(folder: Path) -> IO[str]:
     return marker
 
 
-def write_whole(path: Path, text: str) -> None:
-    """All of ``text`` or nothing: a reader, or a crash at any moment, sees the old file or the new one."""
+def write_whole(path: Path, text: str, remedy: str = "") -> None:
+    """All of ``text`` or nothing: a reader, or a crash at any moment, sees the old file or the new one.
+
+    SlobError when it can't be written, with ``remedy`` or what to do for a record.
+    """
     temporary = path.with_name(f".{path.name}.tmp")
     try:
         with temporary.open("w", encoding="utf-8") as file:
@@ -252,8 +255,9 @@ def write_whole(path: Path, text: str) -> None:
         temporary.replace(path)
         _sync_folder(path.parent)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise cannot_write(path, error) from error
+        with suppress(OSError):  # where nothing can be written nothing is left to be removed either
+            temporary.unlink(missing_ok=True)
+        raise cannot_write(path, error, remedy) from error
 
 
 def _sync_folder(folder: Path) -> None:
@@ -265,9 +269,7 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def cannot_write(path: Path, error: OSError) -> SlobError:
-    """The error of a record that can't be written."""
-    return SlobError(
-        f"{path} can't be written: {error.strerror}",
-        "what was measured up to here is kept; free space or choose another folder with --results",
-    )
+def cannot_write(path: Path, error: OSError, remedy: str = "") -> SlobError:
+    """The error of a file that can't be written, by default one of a record."""
+    kept = "what was measured up to here is kept; free space or choose another folder with --results"
+    return SlobError(f"{path} can't be written: {error.strerror}", remedy or kept)

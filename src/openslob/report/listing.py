@@ -8,7 +8,8 @@ from typing import Any
 from openslob.record.model import Holds, RunRecord
 from openslob.record.storage import StorageRecord
 from openslob.record.store import Found
-from openslob.report.format import INDENT, MISSING, micros, number, table
+from openslob.record.sweep import SweepRecord
+from openslob.report.format import INDENT, MISSING, micros, number, pairs, table
 from openslob.report.reading import value
 
 RUNNING = "running"
@@ -59,6 +60,16 @@ def render_list(runs: Sequence[Found[Any]]) -> str:
     head = ("id", "when (UTC)", "status", "sessions", "upd %", "ops/s", "reads/s", "p99", "fails")
     problems = [f"{INDENT}! {found.problem}" for found in runs if found.problem]
     return "\n".join([*table(head, rows, ends_in_text=True), *problems]) + "\n"
+
+
+def render_sweeps(sweeps: Sequence[tuple[str, SweepRecord | None]]) -> str:
+    """The sweeps that runs of the list belong to, a line each; empty when there are none."""
+    rows = [(name, f"sweep, {each.status.value}: {_points(each)}" if each else UNREADABLE) for name, each in sweeps]
+    return "\n".join(["", *pairs(rows), ""]) if rows else ""
+
+
+def _points(sweep: SweepRecord) -> str:
+    return ", ".join(f"{count} {state.value}" for state, count in sweep.counts.items() if count) or "no points yet"
 
 
 def _row(run: dict[str, Any]) -> tuple[str, ...]:

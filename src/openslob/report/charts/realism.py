@@ -23,6 +23,8 @@ _MEANINGS = {
     Kind.CLIENT: "client outside the server",
 }
 Cells = list[dict[str, Any]]
+# The page makes it light where the page is dark.
+_INK = "#404040"
 
 
 def pictures(record: StorageRecord) -> tuple[Picture, ...]:
@@ -70,8 +72,8 @@ def _bars(cells: Cells, title: str) -> Panel:
     tips += [alt.Tooltip(f"{name}:Q", title=name, format=",.0f") for name in ("value", "low", "high")]
     base = alt.Chart(alt.InlineData(values=cells)).encode(y=names)
     bars = base.mark_bar(height={"band": 0.62}).encode(x=x, color=coloured("what", kinds), tooltip=tips)
-    ranges = base.mark_rule(strokeWidth=1.6, color="#404040").encode(x="low:Q", x2="high:Q")
-    text = base.mark_text(align="left", dx=6, fontSize=12).encode(x="high:Q", text="shown:N")
+    ranges = base.mark_rule(strokeWidth=1.6, color=_INK).encode(x="low:Q", x2="high:Q")
+    text = base.mark_text(align="left", dx=6, fontSize=12, color=_INK).encode(x="high:Q", text="shown:N")
     return alt.layer(bars, ranges, text)
 
 

@@ -50,7 +50,9 @@ def several_page(
 
     ``ceilings`` are drawn beside physical reads, for each block size that one of them and the runs have.
     """
-    records, sets = [run.record for run in runs], point_sets(runs)
+    # What failed before its window has no point, and its parameters would only lengthen the names of those that have.
+    measured = [run for run in runs if run.record.summary] or runs
+    records, sets = [run.record for run in runs], point_sets(measured)
     is_physical = physical([record for record in records if record.status is Status.COMPLETE])
     names = Names(is_physical)
     few = records if len(records) <= MOST_SIDE_BY_SIDE else []
@@ -72,7 +74,7 @@ def several_page(
             *([_tape(comparison)] if comparison else []),
             *(part for points in sets for part in (_lines(points, names), _points(points, names))),
             *([_side_by_side(few)] if few else []),
-            _configuration(point_set(runs)),
+            _configuration(point_set(measured)),
             _runs(records, sets),
             *(part for section in _LAST for part in text_part(section(records[-1]))),
             definitions(),
