@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from openslob.analyze.outside import Found, outside
+from openslob.analyze.points import ORDER
 from openslob.record.model import Holds, Verdict
+from openslob.report.answers import set_answers
+from openslob.report.charts.petals import over
 from openslob.report.petals import drawn
 
 RATES = {1: (7_000, 107), 8: (41_000, 136), 16: (80_000, 170), 64: (99_000, 602)}
@@ -46,3 +49,17 @@ def test_doubts_and_what_the_latency_is_called_are_in_the_picture(ending):
     assert "Mind this." in text
     assert "hollow: a verdict fails" in text
     assert ("two modes" in text) == (ending == ".html")
+
+
+def test_points_whose_session_counts_are_unknown_are_told_by_their_order_and_have_no_knee():
+    rates = {"pio_read_per_s": (9_000, 30_000, 40_000, 41_000), "engine_read_latency_us": (110, 130, 200, 800)}
+    given = [
+        Found("8k", place, dict(zip(rates, figures, strict=True)), f"{place}.txt", along=ORDER)
+        for place, figures in enumerate(zip(*rates.values(), strict=True), start=1)
+    ]
+    points = outside(given)
+    (line,) = points.lines
+    assert (line.knee, line.peak.at, over(points)) == (None, "report 4", "the order of the reports")
+    (answer,) = set_answers(points, is_physical=False)
+    assert "at report 4, its peak; a knee needs the session counts" in answer
+    assert "session," not in answer

@@ -7,7 +7,18 @@ from dataclasses import dataclass, replace
 
 from openslob.analyze.alike import Unlike, unlike
 from openslob.analyze.knee import CurvePoint, Shape, shape
-from openslob.analyze.points import RATES, SESSIONS, Limit, Parameters, ParameterValue, Point, Run, points, varying
+from openslob.analyze.points import (
+    ORDER,
+    RATES,
+    SESSIONS,
+    Limit,
+    Parameters,
+    ParameterValue,
+    Point,
+    Run,
+    points,
+    varying,
+)  # fmt: skip
 from openslob.analyze.usl import NoFit, Scaling, fit
 from openslob.units import format_bytes
 
@@ -15,6 +26,7 @@ from openslob.units import format_bytes
 _READS_LEAD = 0.5
 ONE_LINE = "all runs"
 ONE_COUNT = "it is a law of session counts, and there is one"
+UNORDERED = "a knee needs the session counts, which are not known"
 
 
 @dataclass(frozen=True)
@@ -155,6 +167,8 @@ def line_of(key: Parameters, group: Sequence[Point], axes: Axes, called: str = "
         if (x := point.mean(axes.throughput)) is not None and (y := point.mean(axes.latency)) is not None
     ]
     found = shape(known)
+    if any(point.along == ORDER for point in ordered):
+        found = replace(found, knee=None, turn=None, why=UNORDERED)
     rates = [(point.sessions, x) for point in ordered if (x := point.mean(axes.throughput)) is not None]
     by_sessions = all(point.along == SESSIONS for point in ordered)
     scaling = fit([sessions for sessions, _ in rates], [x for _, x in rates]) if by_sessions else NoFit(ONE_COUNT)

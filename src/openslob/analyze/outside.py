@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from openslob.analyze.intervals import Estimate, of_repeats
 from openslob.analyze.lines import PHYSICAL, PointSet, line_of
-from openslob.analyze.points import SESSIONS, Point
+from openslob.analyze.points import ORDER, SESSIONS, Point
 from openslob.metrics import METRICS
 from openslob.record.model import Holds, Verdict
 
@@ -22,7 +22,7 @@ SERIES = "series"
 class Found:
     """A point of the line ``series``, from ``source``. ``figures`` by their names in the registry; None is not known.
 
-    ``sessions`` is its place in the line.
+    ``sessions`` is its place in the line: their number, or by ``along`` the report's place among all.
     """
 
     series: str
@@ -30,6 +30,7 @@ class Found:
     figures: Mapping[str, float | None]
     source: str
     verdicts: Sequence[Verdict] = ()
+    along: str = SESSIONS
 
 
 def outside(found: Sequence[Found]) -> PointSet:
@@ -43,7 +44,8 @@ def outside(found: Sequence[Found]) -> PointSet:
     drawn = [
         line_of({SERIES: series}, lines[series], PHYSICAL, called=series) for series in sorted(lines, key=_natural)
     ]
-    return PointSet(tuple(drawn), PHYSICAL, (SERIES,), {})
+    along = ORDER if any(each.along == ORDER for each in found) else SESSIONS
+    return PointSet(tuple(drawn), PHYSICAL, (SERIES,), {}, along=along)
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
@@ -54,13 +56,14 @@ def _point(group: Sequence[Found]) -> Point:
     first = group[0]
     return Point(
         sessions=first.sessions,
-        parameters={SERIES: first.series, SESSIONS: first.sessions},
+        parameters={SERIES: first.series, first.along: first.sessions},
         record_ids=tuple(each.source for each in group),
         left_out={},
         metrics={name: _estimate(group, name) for name in METRICS},
         latency={},
         failed={one.name: one.why for each in group for one in each.verdicts if one.verdict is Holds.FAILS},
         limit=None,
+        along=first.along,
     )
 
 

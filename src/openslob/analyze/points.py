@@ -16,6 +16,8 @@ Parameters = Mapping[str, ParameterValue]
 
 SESSIONS = "sessions"
 # A given rate, in operations or in blocks visited per second, and how a value of it reads.
+# What lines of others' reports run along when nobody knows their session counts: the order in which they were given.
+ORDER = "order"
 RATES = {"target_ops": "{:,g} ops/s asked", "target_iops": "{:,g} block visits/s asked"}
 # Repeats differ by their seed; the degree of parallel loading does not change what was loaded.
 _NOT_PARAMETERS = frozenset({"seed", "load_parallel_degree", "threads_per_schema", SESSIONS})
@@ -84,6 +86,8 @@ class Point:
     @property
     def at(self) -> str:
         """The same in words, such as ``8 sessions``."""
+        if self.along == ORDER:
+            return f"report {self.step}"
         if self.along in RATES:
             return RATES[self.along].format(self.step)
         return f"{self.sessions} session{'' if self.sessions == 1 else 's'}"

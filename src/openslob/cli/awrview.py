@@ -44,6 +44,7 @@ def draw(path: Path, results: Sequence[Result], events: Sequence[str]) -> None:
 
 def _found(results: Sequence[Result]) -> Iterator[Found]:
     from openslob.analyze.outside import Found  # noqa: PLC0415
+    from openslob.analyze.points import ORDER, SESSIONS  # noqa: PLC0415
     from openslob.record.model import Holds, Verdict  # noqa: PLC0415
 
     for place, result in enumerate(results, start=1):
@@ -51,6 +52,7 @@ def _found(results: Sequence[Result]) -> Iterator[Found]:
             yield Found(
                 series=point.series,
                 sessions=place if point.sessions is None else point.sessions,
+                along=ORDER if point.sessions is None else SESSIONS,
                 figures={
                     "pio_read_per_s": point.iops,
                     "pio_read_mb_per_s": point.mb_per_s,

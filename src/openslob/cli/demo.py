@@ -40,7 +40,7 @@ def demo(
     keep: KEEP = False,
     json: JSON = False,
 ) -> None:
-    """Show what this host can do: a server of its own, load, cached and physical runs, result; two minutes.
+    """Show what this host can do: a server of its own, load, cached and physical runs, result; three minutes.
 
     Example: slob demo
     """

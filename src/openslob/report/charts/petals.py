@@ -16,7 +16,7 @@ import altair as alt
 
 from openslob.analyze.ceiling import Ceiling
 from openslob.analyze.lines import PHYSICAL, Line, PointSet
-from openslob.analyze.points import SESSIONS, Point
+from openslob.analyze.points import ORDER, SESSIONS, Point
 from openslob.metrics import METRICS
 from openslob.report.charts.picture import Panel, Picture, Table
 from openslob.report.charts.theme import (
@@ -164,6 +164,8 @@ def over(points: PointSet) -> str:
     """What its lines run along, in words."""
     if points.along == SESSIONS:
         return "sessions"
+    if points.along == ORDER:
+        return "the order of the reports"
     return "operations/s asked" if points.along == "target_ops" else "block visits/s asked"
 
 
