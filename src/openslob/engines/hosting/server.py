@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -49,6 +50,7 @@ class HostedServer(ABC, Generic[P]):
     def __init__(self, spec: ServerSpec, socket_name: str) -> None:
         self.spec = spec
         self.name = spec.name
+        self._found: P | None = None
         self._home = homes.ServerHome(spec.name)
         self.layout = Layout(self._home.path, self._place_of(spec), socket_name)
 
@@ -169,17 +171,26 @@ class HostedServer(ABC, Generic[P]):
     def _serve(self, bulk: bool) -> None:
         account = server_account()
         self._refuse_other_data()
-        programs = self.find_programs(account)
+        programs = self._programs(account)
         if not self.layout.data.exists():
             self._make(programs, account)
         wanted = self.config_text(programs, bulk)
         if wanted != self._config_on_disk() or not self.is_ready():
             self._halt()
-            # only now are all pages clean, so that they can go; cached ones would serve a buffered run's first reads
-            forget_cached(self.layout.data)
-            self._write_config(wanted, account)
-            self._launch(programs, account)
+            # Only now are all pages clean, so that they can go; cached ones would serve a buffered run's first reads.
+            # It takes about as long as the start, which mostly waits.
+            with ThreadPoolExecutor(1) as aside:
+                forgotten = aside.submit(forget_cached, self.layout.data)
+                self._write_config(wanted, account)
+                self._launch(programs, account)
+            forgotten.result()
         self._home.write(self.spec)
+
+    def _programs(self, account: Account) -> P:
+        """Found once: asking what the account may run starts processes."""
+        if self._found is None:
+            self._found = self.find_programs(account)
+        return self._found
 
     def _refuse_other_data(self) -> None:
         """A database can't change its product, version, block size or place by a restart."""

@@ -16,7 +16,7 @@ import psycopg
 from psycopg import sql
 
 from openslob.engines.postgresql.names import Names
-from openslob.engines.postgresql.rows import HEADER, TRAILER, batches
+from openslob.engines.postgresql.rows import HEADER, TRAILER, batches, constant_text
 from openslob.engines.sql import read_statements
 from openslob.permutation import Permutation
 from openslob.workload import DataSpec
@@ -87,12 +87,17 @@ def fill(
     """
     with connection.transaction(), connection.cursor() as cursor:
         cursor.execute(statement("schema", "create_table", table=table.identifier))
-        with cursor.copy(statement("load", "copy", table=table.identifier)) as copy:
+        if not obfuscate:
+            text = sql.Literal(constant_text(block_size))
+            cursor.execute(statement("load", "set_text", table=table.identifier, text=text))
+        with cursor.copy(statement("load", "copy_rows" if obfuscate else "copy_keys", table=table.identifier)) as copy:
             copy.write(HEADER)
             for batch, rows in batches(table.keys, block_size, obfuscate):
                 copy.write(batch)
                 wrote_blocks(rows)
             copy.write(TRAILER)
+        if not obfuscate:
+            cursor.execute(statement("load", "unset_text", table=table.identifier))
         if table.indexed:
             cursor.execute(statement("schema", "create_index", table=table.identifier))
     connection.execute(statement("load", "vacuum", table=table.identifier))

@@ -1,6 +1,6 @@
 -- Purpose:  filling the tables.
 -- Versions: PostgreSQL 13 and later.
--- Placeholders (quoted by the driver): table.
+-- Placeholders (quoted by the driver): table; text, a literal.
 
 -- name: session
 -- No time limit of the role's may end a load; a backend whose client died must notice; a small sample is enough for
@@ -23,9 +23,31 @@ SELECT pg_advisory_lock_shared(%(lock)s);
 -- Waits for sessions that a killed load left at work: their tables can't be seen before they commit or roll back.
 SELECT pg_advisory_lock(%(lock)s), pg_advisory_unlock(%(lock)s);
 
--- name: copy
+-- name: copy_rows
 -- Frozen rows leave nothing for the first reader to write: no hint bits, no visibility map.
 COPY {table} FROM STDIN (FORMAT binary, FREEZE);
+
+-- name: copy_keys
+COPY {table} (custid) FROM STDIN (FORMAT binary, FREEZE);
+
+-- name: set_text
+-- What columns hold that are not sent; `unset_text` follows in the same transaction.
+ALTER TABLE {table}
+    ALTER c2 SET DEFAULT {text}, ALTER c3 SET DEFAULT {text}, ALTER c4 SET DEFAULT {text},
+    ALTER c5 SET DEFAULT {text}, ALTER c6 SET DEFAULT {text}, ALTER c7 SET DEFAULT {text},
+    ALTER c8 SET DEFAULT {text}, ALTER c9 SET DEFAULT {text}, ALTER c10 SET DEFAULT {text},
+    ALTER c11 SET DEFAULT {text}, ALTER c12 SET DEFAULT {text}, ALTER c13 SET DEFAULT {text},
+    ALTER c14 SET DEFAULT {text}, ALTER c15 SET DEFAULT {text}, ALTER c16 SET DEFAULT {text},
+    ALTER c17 SET DEFAULT {text}, ALTER c18 SET DEFAULT {text}, ALTER c19 SET DEFAULT {text},
+    ALTER c20 SET DEFAULT {text};
+
+-- name: unset_text
+ALTER TABLE {table}
+    ALTER c2 DROP DEFAULT, ALTER c3 DROP DEFAULT, ALTER c4 DROP DEFAULT, ALTER c5 DROP DEFAULT, ALTER c6 DROP DEFAULT,
+    ALTER c7 DROP DEFAULT, ALTER c8 DROP DEFAULT, ALTER c9 DROP DEFAULT, ALTER c10 DROP DEFAULT,
+    ALTER c11 DROP DEFAULT, ALTER c12 DROP DEFAULT, ALTER c13 DROP DEFAULT, ALTER c14 DROP DEFAULT,
+    ALTER c15 DROP DEFAULT, ALTER c16 DROP DEFAULT, ALTER c17 DROP DEFAULT, ALTER c18 DROP DEFAULT,
+    ALTER c19 DROP DEFAULT, ALTER c20 DROP DEFAULT;
 
 -- name: vacuum
 VACUUM (ANALYZE) {table};
