@@ -40,7 +40,7 @@ MAY_IMPORT = {
     "realism": _PLAIN | {"record", "engines", "sample", "analyze", "report", "run", "rawio"},
     "sweep": _PLAIN | {"config", "record", "engines", "sample", "analyze", "report", "run", "rawio"},
     "cli": None,  # everything
-    "__main__": {"cli"},
+    "__main__": None,  # the program
 }
 # Where a library may be imported; psutil, psycopg and the like never become a condition for reading a record.
 LIBRARIES = {
