@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from openslob.analyze.ceiling import Ceiling, ceiling_of
+from openslob.analyze.ceiling import Ceiling, ceiling_of, other_storage
 from openslob.analyze.compare import Comparison
 from openslob.analyze.lines import CACHED, PHYSICAL, RESPONSE_LATENCY, Axes, Line, PointSet, axes_for, point_set
 from openslob.analyze.points import SESSIONS, Point, Run
@@ -60,7 +60,7 @@ def several_page(
     return Page(
         title=f"{name}: {_on_what(records)}",
         about=_about(records, sets),
-        banners=(*_banners(records, problems), *(unlike_text(line) for line in point_set(runs).lines if line.unlike)),
+        banners=(*_banners(records, problems), *_not_alike(runs, ceiling)),
         answers=(
             *([summary(comparison)] if comparison else []),
             *(answer for points in sets for answer in set_answers(points, is_physical)),
@@ -113,6 +113,13 @@ def _banners(records: Sequence[RunRecord], problems: Sequence[str]) -> list[str]
     told = [f"{record.id} is {record.status.value}: {'; '.join(record.errors[:1])}" for record in bad[:MOST_REASONS]]
     more = [f"and {len(bad) - MOST_REASONS} more runs that are not complete"] if len(bad) > MOST_REASONS else []
     return [*told, *more, *problems]
+
+
+def _not_alike(runs: Sequence[Run], ceiling: StorageRecord | None) -> list[str]:
+    """What was not measured under the same conditions, or not on the same storage, and stands in one picture."""
+    doubts = [other_storage(ceiling, run.record.environment) for run in runs] if ceiling else []
+    told = [unlike_text(line) for line in point_set(runs).lines if line.unlike]
+    return [*told, *(f"Storage alone is not that of the runs: {why}" for why in dict.fromkeys(doubts) if why)]
 
 
 def _ceilings(points: PointSet, record: StorageRecord | None) -> list[Ceiling]:
