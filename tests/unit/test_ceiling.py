@@ -11,7 +11,8 @@ import pytest
 from sample_records import Made, physical
 from sweep_records import points_of, sweep
 
-from openslob.analyze.ceiling import ceiling_of
+from openslob.analyze.ceiling import ceiling_of, other_storage
+from openslob.analyze.points import Run
 from openslob.analyze.verdicts import judge
 from openslob.cli.report import ceilings
 from openslob.errors import SlobError
@@ -19,6 +20,7 @@ from openslob.record import storage
 from openslob.record.model import Figure, Holds, Status, Verdict
 from openslob.record.storage import Load, StorageFolder, StorageRecord, StorageStep
 from openslob.report.charts.petals import petals
+from openslob.report.html.several import several_page
 from openslob.report.listing import overview, render_list
 from openslob.report.storage import render_storage
 from openslob.run import ceiling as run_ceiling
@@ -92,6 +94,43 @@ def test_more_than_storage_gives_fails_and_what_is_not_comparable_is_unknown():
         is Holds.UNKNOWN
     )
     assert verdict(None) is None
+
+
+def place(host, device):
+    return {"local": True, "host": host, "data": {"device": device and {"name": device}}}
+
+
+def test_a_ceiling_of_other_storage_is_none():
+    raw = record(step(1, made_up.SESSIONS, RATE), environment=place("db1", "nvme0n1"))
+    assert other_storage(raw, place("db1", "nvme0n1")) == ""
+    assert "device nvme0n1 of host db1, and the data are on device sda of host db1" in other_storage(
+        raw, place("db1", "sda")
+    )
+    assert "are on an unknown device of host db2" in other_storage(raw, place("db2", None))
+    # Of a server elsewhere nothing is known, and a raw file's device may not be either.
+    assert other_storage(raw, {**place("laptop", None), "local": False}) == ""
+    assert other_storage(record(environment=place("db1", None)), place("db1", "sda")) == ""
+    assert "page cache" in other_storage(record(place={"direct": False}), place("db1", "sda"))
+    found = verdict(raw, other_storage="it is another")
+    assert (found.verdict, found.why) == (Holds.UNKNOWN, "Can't be told: it is another.")
+    assert "share_pct" not in found.figures
+
+
+def test_the_page_says_when_storage_alone_is_other_storage():
+    runs = [Run.of(each) for each in sweep()]
+    host = runs[0].record.environment["host"]
+    here = {"local": True, "host": host}
+    runs = [Run.of(run.record.model_copy(update={"environment": here})) for run in runs]
+    told = [several_page("x", runs, (), ceiling=record(environment={"host": each})).banners for each in (host, "other")]
+    assert told[0] == ()
+    assert len(told[1]) == 1
+    assert told[1][0].startswith("Storage alone is not that of the runs")
+
+
+def test_reads_of_several_blocks_are_not_held_against_single_ones():
+    found = verdict(record(step(1, made_up.SESSIONS, RATE)), engine=made_up.engine(write_requests=0.0, read_bytes=1e12))
+    assert found.verdict is Holds.UNKNOWN
+    assert "on average" in found.why
 
 
 def test_the_petals_have_a_line_of_what_storage_gives_alone():

@@ -103,6 +103,28 @@ def test_a_time_that_is_not_taken_is_unknown_not_0():
     assert to_delta(BEFORE_16, 8192).read_time_us == 5000
 
 
+@pytest.mark.parametrize(
+    ("more", "requests"),
+    [
+        ({}, 100),  # 16, which reads block by block
+        ({"checkpointer.num_timed": 0, "tables.seq_scan": 0}, 100),  # 17 without a scan
+        ({"checkpointer.num_timed": 0, "tables.seq_scan": 3}, None),
+        ({"checkpointer.num_timed": 0, "private_tables.seq_scan": 3}, None),
+        (
+            {"checkpointer.num_timed": 0, "tables.seq_scan": 3, "io.client backend/relation/normal.read_bytes": 819200},
+            100,
+        ),  # 18 counts requests
+    ],
+)
+def test_blocks_that_version_17_scans_are_not_called_requests(more, requests):
+    delta = to_delta({**SINCE_16, "io.client backend/relation/normal.read_time": 5, **more}, 8192)
+    assert delta.read_requests == requests
+    assert delta.read_bytes == 819_200
+    assert delta.logical_reads == 1000
+    assert ("read_requests" in delta.unknown) == (requests is None)
+    assert delta.wait_means_us.get("IO:DataFileRead") == (requests and 50)
+
+
 def test_what_13_does_not_count_is_unknown_with_a_reason():
     delta = to_delta({**BEFORE_16, **ROWS, "log.position": 500}, 8192)
     assert delta.log_bytes == 500

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
+from typing import Any
 
 from openslob.analyze.quantity import Quantity
 from openslob.record.storage import Load, StorageRecord, StorageStep
@@ -46,6 +48,31 @@ class Ceiling:
         return Quantity.missing(
             f"{self.id} measured {measured} reads of {format_bytes(self.block_bytes)} in flight, not {concurrency}"
         )
+
+
+def other_storage(record: StorageRecord, environment: Mapping[str, Any]) -> str:
+    """Why a raw measurement is not one of the storage under a run's data; empty when nothing speaks against that.
+
+    ``environment`` is the run's. Of a server on another host it tells nothing about the data.
+    """
+    if record.place.get("direct") is False:
+        return f"{record.id} read through the page cache, not from storage alone"
+    if not environment.get("local"):
+        return ""
+    theirs, ours = _place(record.environment), _place(environment)
+    if not any(a and b and a != b for a, b in zip(theirs, ours, strict=True)):
+        return ""
+    return f"{record.id} measured {_spoken(*theirs)}, and the data are on {_spoken(*ours)}"
+
+
+def _place(environment: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """Host and block device, as far as known."""
+    device = (environment.get("data") or {}).get("device") or {}
+    return environment.get("host"), device.get("name")
+
+
+def _spoken(host: str | None, device: str | None) -> str:
+    return f"{f'device {device}' if device else 'an unknown device'} of host {host or 'unknown'}"
 
 
 def ceiling_of(record: StorageRecord, block_bytes: int) -> Ceiling:

@@ -199,7 +199,7 @@ class Measurement:
     ``file_system`` is the kind its data lie on, None when that is not known. ``latency`` is service time;
     ``response``, time from when an operation was due, and ``schedule`` are there of a run at a given rate.
     ``instances`` are those of a cluster, none for a single server. ``ceiling`` is a raw measurement of the same
-    storage, where one was given.
+    storage, where one was given; ``other_storage`` tells why it is one of other storage, if it is.
     """
 
     workload: Workload
@@ -225,3 +225,4 @@ class Measurement:
     schedule: Schedule | None = None
     instances: Sequence[Instance] = ()
     ceiling: StorageRecord | None = None
+    other_storage: str = ""

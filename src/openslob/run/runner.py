@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from openslob.analyze.ceiling import other_storage
 from openslob.engines.base import DataState, Engine, ServerFacts, SessionPlan
 from openslob.errors import SlobError
 from openslob.record.measurement import EngineDelta, Instance, Measurement, Window
@@ -259,6 +260,7 @@ class _Run:
         counted, counter_seconds = counted_between(samplers, before, after, tally.load_begin_ns)
         host = difference(before.os, (after or edges.last(before)).os)
         self._about.environment["host_cpu_s"] = dict(host.cpu or {})
+        ceiling = self._request.ceiling
         return Measurement(
             workload=self._workload,
             block_size=self._facts.block_size,
@@ -289,7 +291,8 @@ class _Run:
             response=tally.response,
             schedule=tally.schedule(self._end_ns(tally.begin_ns)),
             instances=self._instances(counted, crew),
-            ceiling=self._request.ceiling,
+            ceiling=ceiling,
+            other_storage=other_storage(ceiling, self._about.environment) if ceiling else "",
         )
 
     def _instances(self, counted: EngineDelta, crew: Crew) -> list[Instance]:

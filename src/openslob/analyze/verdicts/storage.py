@@ -8,6 +8,7 @@ from openslob.analyze.quantity import engine
 from openslob.analyze.verdicts.outcome import Shown, count, settled, unknown, untold
 from openslob.record.measurement import Measurement
 from openslob.record.model import Verdict
+from openslob.units import format_bytes
 
 # Two measurements of good storage differ by a few %; more than this above it was not the same storage, or not storage.
 MAX_ABOVE_PCT = 10.0
@@ -26,6 +27,13 @@ def within_ceiling(measurement: Measurement) -> Verdict | None:
     reads, writes = engine(measurement, "read_requests"), engine(measurement, "write_requests")
     if reads.value is not None and writes.value is not None and writes.value > reads.value * MAX_WRITES_PCT / 100:
         return unknown(name, "The run wrote, and the raw measurement only read: they can't be compared.")
+    if measurement.other_storage:
+        return unknown(name, f"Can't be told: {measurement.other_storage}.")
+    mean = engine(measurement, "read_bytes").per(reads, "").value
+    if mean is not None and mean > measurement.block_size * (1 + MAX_ABOVE_PCT / 100):
+        return unknown(
+            name, f"The run's reads were of {format_bytes(mean)} on average, the ceiling is of single blocks."
+        )
     in_flight = measurement.workload.total_sessions
     ceiling = ceiling_of(measurement.ceiling, measurement.block_size)
     most, found = ceiling.at(in_flight), rate(measurement, reads)

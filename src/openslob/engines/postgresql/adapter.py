@@ -28,7 +28,7 @@ from openslob.engines.postgresql import checks, loader
 from openslob.engines.postgresql.connection import transport
 from openslob.engines.postgresql.counters import PostgresCounters
 from openslob.engines.postgresql.failures import reported
-from openslob.engines.postgresql.footprint import locate
+from openslob.engines.postgresql.footprint import locate, with_tables_in
 from openslob.engines.postgresql.names import DEFAULT_SCHEMA, Names
 from openslob.engines.postgresql.pooling import Pooling, detect, require_sessions
 from openslob.engines.postgresql.rest import settle
@@ -128,9 +128,11 @@ class PostgresEngine:
             return {"transport": transport(connection, direct=pooling is Pooling.NONE), **told}
 
     def footprint(self) -> Footprint:
-        """The postmaster and its data directory, if it is proved that they are on this host."""
+        """The postmaster and where the test tables lie, if it is proved that they are on this host."""
         with self.open("ask") as connection, reported(f"{self.target} does not answer"):
-            return locate(connection)
+            found = locate(connection)
+        places = [str(directory) for (directory,) in self._ask("places", schema=self.names.schema)]
+        return with_tables_in(found, places)
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
         """Everything that would spoil this run."""

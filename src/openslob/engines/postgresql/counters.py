@@ -6,6 +6,7 @@ What a version counts, and how soon it shows:
   it is idle, every half second at most, and readers are shown what is half a second old: over a long window that is
   little, and figures that must be exact are unknown.
 - Since 16 I/O by kind of process (pg_stat_io); before, reads of our database only, and writes too late to be of use.
+- 17 reads several blocks by one request in sequential scans, and counts the blocks; 18 counts requests and bytes.
 - Since 14 the log (pg_stat_wal), 18 has its requests and times in pg_stat_io.
 """
 
@@ -169,8 +170,9 @@ def to_delta(change: Values, block_size: int, timing: bool = True) -> EngineDelt
     ``timing``: the server times its I/O; if not, it shows times of 0.
     """
     get, io = change.get, _Io.of(change)
-    reads, hits = io.data.get("reads"), io.data.get("hits")
-    read_bytes = io.bytes_of("reads", "read_bytes", block_size)
+    hits, read_bytes = io.data.get("hits"), io.bytes_of("reads", "read_bytes", block_size)
+    combined = _reads_combined(change)
+    reads = None if combined else io.data.get("reads")
     read_us = _times(io.data.get("read_time"), _MS) if timing else None
     syncs, sync_us = io.log.get("fsyncs"), _times(io.log.get("fsync_time"), _MS)
     delta = EngineDelta(
@@ -203,7 +205,16 @@ def to_delta(change: Values, block_size: int, timing: bool = True) -> EngineDelt
         by_object=_by_object(change, io.log, block_size),
         wait_means_us=_wait_means(reads, read_us, syncs, sync_us),
     )
-    return _with_reasons(delta)
+    found = _with_reasons(delta)
+    return replace(found, unknown={**found.unknown, "read_requests": _COMBINED}) if combined else found
+
+
+def _reads_combined(change: Values) -> bool:
+    """Whether what is counted as reads are the blocks of requests of several: of scans, by version 17."""
+    bytes_counted = any(name.startswith("io.") and name.endswith(".read_bytes") for name in change)
+    since_17 = any(name.startswith("checkpointer.") for name in change)
+    scans = change.get("tables.seq_scan", 0.0) + change.get("private_tables.seq_scan", 0.0)
+    return since_17 and not bytes_counted and scans > 0
 
 
 def _by_object(change: Values, log_io: Values, block_size: int) -> dict[str, ObjectIo]:
@@ -226,6 +237,7 @@ def _wait_means(
     return {event: mean for event, mean in means.items() if mean is not None}
 
 
+_COMBINED = "PostgreSQL 17 counts the blocks that scans read, not their requests, each of several blocks"
 _NO_LOG_COUNTERS = "the server has no pg_stat_wal (PostgreSQL 14 or later)"
 _REASONS = {
     "logical_reads": "the server does not show its block counts",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,15 @@ def locate(connection: psycopg.Connection[Any]) -> Footprint:
         return Footprint(main_pid, works_in(main_pid))
     except UnprovedError as error:
         return Footprint(main_pid, None, str(error))
+
+
+def with_tables_in(found: Footprint, tablespaces: Sequence[str]) -> Footprint:
+    """The same with the directory of the tablespace that holds the test tables; none if they lie in several."""
+    if found.data_directory is None or not tablespaces:
+        return found
+    if len(tablespaces) > 1:
+        return replace(found, data_directory=None, why_unknown="the test tables lie in several tablespaces")
+    return replace(found, data_directory=found.data_directory / tablespaces[0])
 
 
 def _postmaster(connection: psycopg.Connection[Any]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from openslob.analyze.ceiling import Ceiling, ceiling_of
+from openslob.analyze.ceiling import Ceiling, ceiling_of, other_storage
 from openslob.analyze.compare import Comparison
 from openslob.analyze.lines import CACHED, PHYSICAL, RESPONSE_LATENCY, Axes, Line, PointSet, axes_for, point_set
 from openslob.analyze.points import SESSIONS, Point, Run
@@ -62,7 +62,7 @@ def several_page(
     return Page(
         title=f"{name}: {_on_what(records)}",
         about=_about(records, sets),
-        banners=(*_banners(records, problems), *(unlike_text(line) for line in point_set(runs).lines if line.unlike)),
+        banners=(*_banners(records, problems), *_not_alike(runs, ceilings)),
         answers=(
             *([summary(comparison)] if comparison else []),
             *(answer for points in sets for answer in set_answers(points, is_physical)),
@@ -115,6 +115,19 @@ def _banners(records: Sequence[RunRecord], problems: Sequence[str]) -> list[str]
     told = [f"{record.id} is {record.status.value}: {'; '.join(record.errors[:1])}" for record in bad[:MOST_REASONS]]
     more = [f"and {len(bad) - MOST_REASONS} more runs that are not complete"] if len(bad) > MOST_REASONS else []
     return [*told, *more, *problems]
+
+
+def _not_alike(runs: Sequence[Run], ceilings: Sequence[StorageRecord]) -> list[str]:
+    """What was not measured under the same conditions, or not on the same storage, and stands in one picture."""
+    doubts = [_other_storage(run, ceilings) for run in runs]
+    told = [unlike_text(line) for line in point_set(runs).lines if line.unlike]
+    return [*told, *(f"Storage alone is not that of the runs: {why}" for why in dict.fromkeys(doubts) if why)]
+
+
+def _other_storage(run: Run, ceilings: Sequence[StorageRecord]) -> str:
+    """Why none of the raw measurements is of this run's storage; empty when one may be."""
+    whys = [other_storage(ceiling, run.record.environment) for ceiling in ceilings]
+    return whys[0] if whys and all(whys) else ""
 
 
 def _ceilings(points: PointSet, records: Sequence[StorageRecord]) -> list[Ceiling]:

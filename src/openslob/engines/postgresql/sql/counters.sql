@@ -57,6 +57,7 @@ SELECT 'indexes', '', to_jsonb(s) FROM (
 SELECT 'private_tables', '', to_jsonb(s) FROM (
     SELECT sum(pg_stat_get_tuples_updated(c.oid))       AS n_tup_upd,
            sum(pg_stat_get_tuples_hot_updated(c.oid))   AS n_tup_hot_upd,
+           sum(pg_stat_get_numscans(c.oid))             AS seq_scan,
            sum(pg_stat_get_blocks_fetched(c.oid))       AS heap_blks_fetched,
            sum(pg_stat_get_blocks_hit(c.oid))           AS heap_blks_hit
       FROM pg_class AS c

@@ -17,6 +17,13 @@ SELECT pg_is_in_recovery() AS standby, (SELECT system_identifier::text FROM pg_c
 SELECT pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END,
                        '0/0')::bigint AS position
 
+-- name: places
+-- Parameters: schema. Result: directory of each tablespace that holds test tables or their indexes; empty for the data
+-- directory itself. No row without tables.
+SELECT DISTINCT pg_tablespace_location(reltablespace) AS directory
+  FROM pg_class
+ WHERE relnamespace = to_regnamespace(quote_ident(%(schema)s)) AND relkind IN ('r', 'i') AND relname ~ '^cf[12]_[1-9]'
+
 -- name: settings
 -- Result: name, value, of every setting that bears on what a run measures; one that the server lacks is absent.
 SELECT name, current_setting(name, true) AS value
