@@ -40,7 +40,7 @@ class Target:
 
     def sessions(self):
         """Sessions of loads; those whose connection was just closed get a moment to go."""
-        for _ in range(50):
+        for _ in range(600):
             count = self.ask("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'slob/load'")[0][0] - 1
             if count == 0:
                 break

@@ -108,7 +108,7 @@ def python(code: str) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
 
 
-def wait_until(done: Callable[[], bool], seconds: float = 10) -> None:
+def wait_until(done: Callable[[], bool], seconds: float = 60) -> None:
     """Fail unless it becomes so within this time."""
     give_up = time.monotonic() + seconds
     while not done():

@@ -265,7 +265,7 @@ def pgbouncer(foreign, mode):
     switched = {"user": account.uid, "group": account.gid, "extra_groups": []} if account.switched else {}
     process = subprocess.Popen([program, "-q", place / "ini"], stderr=subprocess.DEVNULL, **switched)
     try:
-        assert any(_answers(port) or time.sleep(0.05) for _ in range(200))
+        assert any(_answers(port) or time.sleep(0.05) for _ in range(1200))
         yield port
     finally:
         process.terminate()

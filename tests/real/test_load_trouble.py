@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from load_target import SPEC, Target
 from psycopg import sql
-from running import COMMAND, slob
+from running import COMMAND, LONG_S, slob
 
 from openslob.engines import registry
 from openslob.engines.postgresql import loader
@@ -210,7 +210,7 @@ def test_ctrl_c_ends_a_load_in_one_line(target):
     with subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as driver:
         driver.stderr.readline()
         driver.send_signal(signal.SIGINT)
-        out, err = driver.communicate(timeout=30)
+        out, err = driver.communicate(timeout=LONG_S)
     assert driver.returncode == 1
     assert out == ""
     assert err.splitlines()[-1] == "slob: the load was cancelled; nothing of it is left"

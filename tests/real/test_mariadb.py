@@ -100,7 +100,7 @@ def target(server, tmp_path):
 
 
 def eventually(true):
-    return any(true() or time.sleep(0.1) for _ in range(150))
+    return any(true() or time.sleep(0.1) for _ in range(600))
 
 
 def test_a_run_to_its_verdicts(target):

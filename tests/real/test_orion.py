@@ -160,7 +160,7 @@ def test_ctrl_c_keeps_the_points_and_leaves_nothing_else(tmp_path):
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.02)

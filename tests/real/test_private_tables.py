@@ -19,13 +19,12 @@ from openslob.engines.postgresql.tables import fill
 from openslob.errors import SlobError
 from openslob.permutation import Permutation
 from openslob.record.model import Holds, Status
-from openslob.run import crew as crew_module
 from openslob.run.plan import session_plans
 from openslob.workload import Workload
 
 pytestmark = pytest.mark.server
 
-PATIENCE_S = 20
+PATIENCE_S = 60
 LOCAL = {"block_path": "local"}
 
 
@@ -147,15 +146,14 @@ def test_a_session_killed_while_it_loads_ends_the_run_and_leaves_nothing(pg_serv
 def test_ctrl_c_while_sessions_load_stops_at_once(pg_server, engine, tmp_path):
     target = Target(pg_server.status().url, tmp_path)
     assert nothing_left(pg_server)
-    with target.running(**LOCAL, sessions=4) as run:
+    # Without patience that ends it: what stops the load is the request alone.
+    with target.running("from openslob.run import crew; crew.PATIENCE_S = 600", **LOCAL, sessions=4) as run:
         run.wait_until(lambda: temporary_relations(target.url) > 0)
-        begun = time.monotonic()
         run.interrupt()
         code, _, stderr = run.end()
     assert code == 1
     assert "stopped before the start" in stderr
     assert f"of {4 * SCALE:,} blocks" in stderr  # the live line
-    assert time.monotonic() - begun < crew_module.PATIENCE_S
     assert target.record().status is Status.INTERRUPTED
     assert nothing_left(pg_server)
 

@@ -45,8 +45,8 @@ def target(server, tmp_path):
 
 
 def eventually(true):
-    """Whether ``true()`` comes true within some seconds."""
-    return any(true() or time.sleep(0.1) for _ in range(150))
+    """Whether ``true()`` comes true within a minute."""
+    return any(true() or time.sleep(0.1) for _ in range(600))
 
 
 def complaint(code, stderr, expected=1):
