@@ -41,6 +41,10 @@ def local_path(**overrides):
     return {"workload": made_up.workload(block_path="local"), "engine": made_up.engine(**counted)}
 
 
+def syncs(number):
+    return {"engine": made_up.engine(log_syncs=number)}
+
+
 CACHED = made_up.engine(read_requests=10.0, read_bytes=10.0 * made_up.BLOCK)
 NO_UPDATES = made_up.engine(rows_updated=0.0, rows_updated_in_place=0.0)
 FEW_READS = made_up.engine(read_requests=999.0, read_bytes=999.0 * made_up.BLOCK)
@@ -131,6 +135,11 @@ CASES = [
     ("block_path", FAILS, local_path(shared_visits=961.0), "and 961 through the shared cache"),
     ("block_path", FAILS, local_path(private_visits=959_999.0), "959,999 went through the sessions'"),
     ("block_path", UNKNOWN, local_path(private_visits=None), "private_visits was not measured"),
+    ("commits_waited", HOLDS, syncs(1499), "12,000 updates were committed with 1,499 log syncs, 8.0 a sync, where 8"),
+    ("commits_waited", FAILS, syncs(1498), "1,498 log syncs, 8.0 a sync, where 8 sessions that wait can share one"),
+    ("commits_waited", FAILS, syncs(240), "50.0 a sync"),
+    ("commits_waited", UNKNOWN, syncs(0), "no log sync was counted"),
+    ("commits_waited", UNKNOWN, syncs(None), "log_syncs was not measured"),
     ("mode", UNKNOWN, {}, "looks like pio"),
     ("mode", UNKNOWN, {"engine": replace(CACHED, write_bytes=500.0 * MIB)}, "looks like lio"),
     ("mode", UNKNOWN, {"engine": replace(CACHED, write_bytes=50.0 * MIB)}, "looks like redo"),
@@ -245,6 +254,12 @@ def test_every_verdict_is_tested_for_each_outcome_it_can_have():
 
 def test_the_path_is_judged_only_where_one_of_its_own_was_asked_for():
     assert "block_path" not in {found.name for found in judge(made_up.measurement())}
+
+
+@pytest.mark.parametrize("load", [{"commit_mode": "nowait"}, {"commit_mode": "engine"}, {"update_pct": 0}])
+def test_commits_that_need_not_wait_are_not_judged(load):
+    judged = judge(made_up.measurement(workload=made_up.workload(**load)))
+    assert "commits_waited" not in {found.name for found in judged}
 
 
 def test_a_run_without_operations_holds_nothing_but_that_no_session_was_lost():

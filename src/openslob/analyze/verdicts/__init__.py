@@ -15,7 +15,15 @@ from openslob.analyze.verdicts.limit import limit_found
 from openslob.analyze.verdicts.purpose import mode
 from openslob.analyze.verdicts.rate import rate_reached
 from openslob.analyze.verdicts.storage import within_ceiling
-from openslob.analyze.verdicts.truth import block_path, counts_agree, errors, exact_mix, reads_reached_device, window
+from openslob.analyze.verdicts.truth import (
+    block_path,
+    commits_waited,
+    counts_agree,
+    errors,
+    exact_mix,
+    reads_reached_device,
+    window,
+)
 from openslob.record.measurement import Measurement
 from openslob.record.model import Verdict
 
@@ -26,6 +34,7 @@ VERDICTS: tuple[Callable[[Measurement], Verdict | None], ...] = (
     exact_mix,
     reads_reached_device,
     block_path,
+    commits_waited,
     mode,
     data_in_place,
     driver_quiet,

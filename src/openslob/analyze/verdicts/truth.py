@@ -7,7 +7,7 @@ from openslob.analyze.quantity import Quantity, block_visits, device, engine, ho
 from openslob.analyze.verdicts.outcome import Shown, count, fails, holds, settled, some, unknown, untold
 from openslob.record.measurement import Measurement, SessionTotals
 from openslob.record.model import Verdict
-from openslob.workload import BlockPath
+from openslob.workload import BlockPath, CommitMode
 
 # A share of n operations is a whole number of operations only by rounding, and a window may begin anywhere in the
 # cycle of 100: exact interleaving leaves less than one operation.
@@ -155,6 +155,34 @@ def _came_from_storage(name: str, asked_bytes: float, measurement: Measurement) 
         )
     beside = "; with direct I/O the rest is reads besides the engine's count" if ratio > 1 + DEVICE_TOLERANCE else ""
     return holds(name, f"{whose} read {100 * ratio:.1f} % of what the engine did{beside}.", **figures)
+
+
+def commits_waited(measurement: Measurement) -> Verdict | None:
+    """With COMMIT_MODE=wait no more commits shared a log sync than there were sessions to wait for it.
+
+    A session that waits until its commit is durable has one commit at most in a sync. One sync is added for the one
+    under way when the window ends. That every commit waited is not proven by it, only that not all of them did.
+    """
+    load = measurement.workload
+    if load.commit_mode is not CommitMode.WAIT or not load.update_pct:
+        return None
+    name, commits, syncs = "commits_waited", total(measurement, "updates"), engine(measurement, "log_syncs")
+    if not commits:
+        return unknown(name, "Can't be told: nothing was committed.")
+    if syncs.value is None:
+        return untold(name, syncs)
+    if not syncs.value:
+        return unknown(name, "Can't be told: no log sync was counted. Either none was made, or writes are synced ones.")
+    sessions = len(measurement.sessions)
+    return settled(
+        name,
+        commits <= (syncs.value + 1) * sessions,
+        f"{count(commits)} updates were committed with {some(syncs.value, 'log sync')}, {commits / syncs.value:.1f} a "
+        f"sync, where {some(sessions, 'session')} that wait can share one.",
+        updates=commits,
+        log_syncs=syncs.value,
+        sessions=sessions,
+    )
 
 
 def block_path(measurement: Measurement) -> Verdict | None:
