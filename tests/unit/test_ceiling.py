@@ -121,7 +121,9 @@ def test_the_page_says_when_storage_alone_is_other_storage():
     host = runs[0].record.environment["host"]
     here = {"local": True, "host": host}
     runs = [Run.of(run.record.model_copy(update={"environment": here})) for run in runs]
-    told = [several_page("x", runs, (), ceiling=record(environment={"host": each})).banners for each in (host, "other")]
+    told = [
+        several_page("x", runs, (), ceilings=[record(environment={"host": each})]).banners for each in (host, "other")
+    ]
     assert told[0] == ()
     assert len(told[1]) == 1
     assert told[1][0].startswith("Storage alone is not that of the runs")
