@@ -70,7 +70,7 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors=plain_signs.__name__)
     try:
-        sys.exit(app(standalone_mode=False))
+        sys.exit(app(standalone_mode=False, prog_name="slob"))
     except SlobError as error:
         print(f"slob: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
