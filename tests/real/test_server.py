@@ -304,7 +304,8 @@ def test_commands_that_are_wrong(slob_home: Path):
     assert (missing.returncode, missing.stdout) == (2, "")
     assert missing.stderr.startswith("slob: there is no server 'cli'")
     wrong = slob("start", "cli", "--cache", "much")
-    assert (wrong.returncode, wrong.stderr) == (2, "slob: --cache: 'much' is not a size such as 512M or 2G\n")
+    assert wrong.returncode == 2
+    assert "'--cache': 'much' is not a size such as 512M or 2G; see slob server start --help\n" in wrong.stderr
     unknown = slob("start", "cli", "--engine", "sybase")
     assert (unknown.returncode, unknown.stdout) == (2, "")
     assert unknown.stderr.startswith("slob: no server of 'sybase' can be managed; known are mariadb, postgresql")
