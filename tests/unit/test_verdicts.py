@@ -48,6 +48,8 @@ SCANS = tuple(made_up.session(n, updates=0, selects=0, scans=made_up.OPS_PER_SES
 HALF_REACHED = made_up.host(server_read_bytes=0.5 * READ_BYTES)
 NO_PROCESS_IO = {"server_read_bytes": None}
 LOG_WAITS = {"IO:WalSync": 400, "LWLock:WALWrite": 300, "CPU": 300}
+THINKS = made_up.workload(think_tm_frequency=10, think_tm_min=1, think_tm_max=2)
+IDLERS = [made_up.session(busy_us=0.4e6 * made_up.SECONDS)] * made_up.SESSIONS
 BUSY_CPU = {"user": 190.0, "steal": 2.0, "idle": 6.0, "iowait": 2.0}
 
 
@@ -206,6 +208,9 @@ CASES = [
         "its latency set the pace",
     ),
     ("limit_found", HOLDS, {"waits": LOG_WAITS}, "log writes 70 %"),
+    # Mostly waiting for the log while they work, but most of the time they think.
+    ("limit_found", HOLDS, {"workload": THINKS, "sessions": IDLERS, "waits": LOG_WAITS}, "the think time, not storage"),
+    ("limit_found", HOLDS, {"workload": THINKS, "waits": LOG_WAITS}, "Storage was the limit"),
     ("limit_found", HOLDS, {"waits": {}}, "data I/O 72 %"),
     ("limit_found", HOLDS, {"local": False}, "how busy the device was is unknown"),
     ("limit_found", HOLDS, {"host": made_up.host(cpu=BUSY_CPU, server_cpu_s=200.0)}, "The limit was the server's CPU"),
