@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -13,7 +13,7 @@ from openslob.histogram import Histogram
 from openslob.method import OpKind
 from openslob.record.measurement import EngineDelta
 from openslob.record.run_files import RunFiles
-from openslob.run.edges import Edges
+from openslob.run.edges import Edges, counted_between
 from openslob.run.observer import Observer
 from openslob.run.plan import session_plans
 from openslob.run.samplers import Reading
@@ -113,6 +113,23 @@ def test_no_point_of_the_time_line_is_finer_than_a_slice(raw, sessions, point_s)
     assert sum(point.seconds for point in found) == pytest.approx(20, abs=0.03)
     assert [point.reads for point in found] == [100 * point_s] * len(found)
     assert all(point.server_cpu_s is None for point in found)
+
+
+@pytest.mark.parametrize(
+    ("went_s", "framed"), [(20.0, True), (20.2, True), (19.0, False), (21.0, False), (-5.0, False)]
+)
+def test_no_rate_by_a_clock_that_was_set_meanwhile(went_s, framed):
+    before, after = reading(0, 0), reading(went_s, 500)
+    # By the clock of this host, which nobody can set, it was 20 s.
+    after = replace(after, os=replace(after.os, time_ns=before.os.time_ns + 20 * NANOS))
+    counted, seconds = counted_between(Differing(), before, after, BEGIN + NANOS)
+    assert counted.read_requests == (500 if framed else None)
+    assert seconds == (pytest.approx(went_s) if framed else 0)
+    assert ("clock was set" in counted.unknown.get("*", "")) != framed
+
+
+class Differing:
+    engine_delta = staticmethod(between)
 
 
 def test_the_last_rate_shown_is_of_all_the_seconds_it_is_divided_by(raw):
