@@ -143,6 +143,16 @@ def test_the_last_rate_shown_is_of_all_the_seconds_it_is_divided_by(raw):
     assert [round(progress.ops_per_s) for progress in shown] == [100, 100, 91]
 
 
+def test_no_rate_is_shown_live_while_long_slices_are_the_first_or_the_last(raw):
+    shown = []
+    plans = session_plans(Workload(sessions=16), 8192, "test")  # slices of two seconds, or 2.6
+    observer = Observer(plans, BEGIN, 10, raw, between, shown.append)
+    for second in range(11):
+        observer.reading(reading(second, 100 * second))
+    assert [progress.reads_per_s for progress in shown] == [None] * 3 + [100] * 6 + [None]
+    assert all(progress.elapsed_s for progress in shown)
+
+
 def sliced(number, ops):
     latency = Histogram()
     latency.add({50: ops}, 37.0 * ops, 37.0)
