@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -13,7 +13,7 @@ from openslob.histogram import Histogram
 from openslob.method import OpKind
 from openslob.record.measurement import EngineDelta
 from openslob.record.run_files import RunFiles
-from openslob.run.edges import Edges
+from openslob.run.edges import Edges, counted_between
 from openslob.run.observer import Observer
 from openslob.run.plan import session_plans
 from openslob.run.samplers import Reading
@@ -115,6 +115,23 @@ def test_no_point_of_the_time_line_is_finer_than_a_slice(raw, sessions, point_s)
     assert all(point.server_cpu_s is None for point in found)
 
 
+@pytest.mark.parametrize(
+    ("went_s", "framed"), [(20.0, True), (20.2, True), (19.0, False), (21.0, False), (-5.0, False)]
+)
+def test_no_rate_by_a_clock_that_was_set_meanwhile(went_s, framed):
+    before, after = reading(0, 0), reading(went_s, 500)
+    # By the clock of this host, which nobody can set, it was 20 s.
+    after = replace(after, os=replace(after.os, time_ns=before.os.time_ns + 20 * NANOS))
+    counted, seconds = counted_between(Differing(), before, after, BEGIN + NANOS)
+    assert counted.read_requests == (500 if framed else None)
+    assert seconds == (pytest.approx(went_s) if framed else 0)
+    assert ("clock was set" in counted.unknown.get("*", "")) != framed
+
+
+class Differing:
+    engine_delta = staticmethod(between)
+
+
 def test_the_last_rate_shown_is_of_all_the_seconds_it_is_divided_by(raw):
     shown = []
     observer = Observer(session_plans(Workload(sessions=1), 8192, "test"), BEGIN, 3, raw, between, shown.append)
@@ -124,6 +141,16 @@ def test_the_last_rate_shown_is_of_all_the_seconds_it_is_divided_by(raw):
         observer.reading(reading(at_s, 100 * at_s))
     observer.reading(reading(2.1, 210))
     assert [round(progress.ops_per_s) for progress in shown] == [100, 100, 91]
+
+
+def test_no_rate_is_shown_live_while_long_slices_are_the_first_or_the_last(raw):
+    shown = []
+    plans = session_plans(Workload(sessions=16), 8192, "test")  # slices of two seconds, or 2.6
+    observer = Observer(plans, BEGIN, 10, raw, between, shown.append)
+    for second in range(11):
+        observer.reading(reading(second, 100 * second))
+    assert [progress.reads_per_s for progress in shown] == [None] * 3 + [100] * 6 + [None]
+    assert all(progress.elapsed_s for progress in shown)
 
 
 def sliced(number, ops):

@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openslob.method import phases_of
-from openslob.run.plan import SHORTEST_SLICE, SLICES_PER_S, Phase, first_due_ns, session_plans, slice_seconds
+from openslob.run.plan import (
+    SHORTEST_SLICE,
+    SLICES_PER_S,
+    Phase,
+    between_slices_s,
+    first_due_ns,
+    session_plans,
+    slice_seconds,
+)
 from openslob.units import NANOS
 from openslob.workload import Workload
 
@@ -142,3 +150,12 @@ def test_without_a_rate_nothing_is_due():
     plans = session_plans(Workload(scale="100"), BLOCK, "tag")
     assert {plan.interval_us for plan in plans} == {None}
     assert first_dues(plans) == [None] * 4
+
+
+@pytest.mark.parametrize("sessions", [1, 2, 3, 5, 8, 16, 40, 100])
+def test_readings_lie_between_the_ends_of_slices(sessions):
+    phase = Phase("window", 0, 60 * NANOS)
+    ends = [end for session in range(sessions) for end in phase.boundaries(session, sessions) if end < phase.end_ns]
+    readings = [(second - between_slices_s(sessions)) * NANOS for second in range(1, 60)]
+    nearest_s = min(abs(end - at) for end in ends for at in readings) / NANOS
+    assert nearest_s == pytest.approx(between_slices_s(sessions), rel=0.01)

@@ -53,6 +53,8 @@ HALF_REACHED = made_up.host(server_read_bytes=0.5 * READ_BYTES)
 NO_PROCESS_IO = {"server_read_bytes": None}
 STAGES = {"Stage:executing": 900, "Commit:log write and flush": 100}
 LOG_WAITS = {"IO:WalSync": 400, "LWLock:WALWrite": 300, "CPU": 300}
+THINKS = made_up.workload(think_tm_frequency=10, think_tm_min=1, think_tm_max=2)
+IDLERS = [made_up.session(busy_us=0.4e6 * made_up.SECONDS)] * made_up.SESSIONS
 BUSY_CPU = {"user": 190.0, "steal": 2.0, "idle": 6.0, "iowait": 2.0}
 
 
@@ -216,6 +218,9 @@ CASES = [
         "its latency set the pace",
     ),
     ("limit_found", HOLDS, {"waits": LOG_WAITS}, "log writes 70 %"),
+    # Mostly waiting for the log while they work, but most of the time they think.
+    ("limit_found", HOLDS, {"workload": THINKS, "sessions": IDLERS, "waits": LOG_WAITS}, "the think time, not storage"),
+    ("limit_found", HOLDS, {"workload": THINKS, "waits": LOG_WAITS}, "Storage was the limit"),
     ("limit_found", HOLDS, {"waits": {}}, "data I/O 72 %"),
     ("limit_found", HOLDS, {"waits": STAGES}, "data I/O 72 %, log writes 10 %, locks unknown"),
     ("limit_found", UNKNOWN, {"waits": STAGES, "engine": made_up.engine(read_time_us=None)}, "was not measured"),

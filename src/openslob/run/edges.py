@@ -10,6 +10,10 @@ from openslob.run.observer import Observer
 from openslob.run.samplers import Reading, Samplers
 from openslob.units import NANOS
 
+# Both clocks are read within this of each other on a busy host; a clock that is slewed gains less than a thousandth.
+CLOCK_SET_S = 0.25
+CLOCK_SET_SHARE = 0.01
+
 
 def counted_between(
     samplers: Samplers, before: Reading, after: Reading | None, load_begin_ns: int
@@ -21,6 +25,10 @@ def counted_between(
         why = "the server's counters were first read after the load had begun: the host was too busy"
         return EngineDelta(unknown={"*": why}), 0.0
     seconds = (after.counters.server_ns - before.counters.server_ns) / NANOS
+    here = (after.os.time_ns - before.os.time_ns) / NANOS
+    if abs(seconds - here) > max(CLOCK_SET_S, CLOCK_SET_SHARE * here):
+        why = f"the server's clock was set during the run: it went {seconds:.2f} s in {here:.2f} s of this host's"
+        return EngineDelta(unknown={"*": why}), 0.0
     return samplers.engine_delta(before, after), seconds
 
 

@@ -12,7 +12,7 @@ from openslob.engines.base import SessionPlan
 from openslob.record.measurement import EngineDelta, HostDelta, TimelinePoint
 from openslob.record.run_files import RunFiles
 from openslob.run.crew import Message
-from openslob.run.plan import slice_seconds
+from openslob.run.plan import SHORTEST_SLICE, SLICE_S, slice_seconds
 from openslob.run.samplers import Reading
 from openslob.run.tally import Tally
 from openslob.run.worker import SliceDone
@@ -169,18 +169,27 @@ class Observer:
         new_ops, new_busy = ops - self._shown[0], busy_us - self._shown[1]
         self._shown_before, self._shown = self._shown, (ops, busy_us)
         seconds = (interval.end_ns - interval.begin_ns) / NANOS
+        told = self._keeps_pace(interval)
         self._show(
             Progress(
                 phase="window",
                 elapsed_s=max(0.0, (interval.end_ns - self.tally.begin_ns) / NANOS),
                 total_s=self._total_s,
-                ops_per_s=new_ops / seconds,
-                reads_per_s=None if interval.reads is None else interval.reads / seconds,
+                ops_per_s=new_ops / seconds if told else None,
+                reads_per_s=interval.reads / seconds if told and interval.reads is not None else None,
                 mean_us=new_busy / new_ops if new_ops else None,
                 server_cpu=None if host.server_cpu_s is None else host.server_cpu_s / host.seconds,
                 wanted_per_s=self.tally.wanted_per_s,
             )
         )
+
+    def _keeps_pace(self, interval: _Interval) -> bool:
+        """What is counted in the interval is what was done: not while slices longer than it are the first or last."""
+        if self._slice_s <= SLICE_S:
+            return True
+        begin_s, end_s = ((at - self.tally.begin_ns) / NANOS for at in (interval.begin_ns, interval.end_ns))
+        odd_s = SHORTEST_SLICE * self._slice_s
+        return begin_s >= self._slice_s + odd_s and (not self._total_s or end_s <= self._total_s - odd_s)
 
     def finish(self) -> None:
         """Write what was kept back until no more slices could belong to it."""

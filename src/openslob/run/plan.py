@@ -72,6 +72,14 @@ def slice_seconds(sessions: int) -> float:
     return max(SLICE_S, sessions / SLICES_PER_S)
 
 
+def between_slices_s(sessions: int) -> float:
+    """How long before a full second readings lie in the middle between ends of slices, which are staggered.
+
+    Beside one, a reading would hold what that slice did or not, by chance.
+    """
+    return slice_seconds(sessions) / sessions / 2
+
+
 @dataclass
 class Phase:
     """A stretch of load common to all sessions, on the server's clock. ``max_ops`` is per session, 0 for no limit.

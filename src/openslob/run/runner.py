@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from openslob.analyze.ceiling import other_storage
+from openslob.analyze.quantity import EVERY_FIGURE
 from openslob.engines.base import DataState, Engine, ServerFacts, SessionPlan
 from openslob.errors import SlobError
 from openslob.record.measurement import EngineDelta, Instance, Measurement, Window
@@ -20,7 +21,7 @@ from openslob.run.crew import Crew, ignore
 from openslob.run.edges import Edges, counted_between
 from openslob.run.interrupt import Interrupt
 from openslob.run.observer import Observer, Progress, ProgressSink
-from openslob.run.plan import Phase, session_plans
+from openslob.run.plan import Phase, between_slices_s, session_plans
 from openslob.run.preflight import CACHEABLE, findings
 from openslob.run.samplers import Samplers
 from openslob.run.steady import SteadyWatch
@@ -235,7 +236,8 @@ class _Run:
             time.sleep(max(0.0, (begin_ns - offset_ns - time.time_ns()) / NANOS - ahead_s))
             edges.before = samplers.opening_edge()
             observer.reading(edges.before)
-            samplers.start()
+            to_begin_s = (begin_ns - offset_ns - time.time_ns()) / NANOS
+            samplers.start(to_begin_s - between_slices_s(len(plans)))
 
         def look() -> None:
             try:
@@ -258,6 +260,8 @@ class _Run:
         if before is None or tally.load_begin_ns is None:
             raise SlobError(errors[0] if errors else "the window ended before any operation was done")
         counted, counter_seconds = counted_between(samplers, before, after, tally.load_begin_ns)
+        if unframed := counted.unknown.get(EVERY_FIGURE):
+            self._about.notes.append(f"no rate can be told: {unframed}")
         host = difference(before.os, (after or edges.last(before)).os)
         self._about.environment["host_cpu_s"] = dict(host.cpu or {})
         ceiling = self._request.ceiling

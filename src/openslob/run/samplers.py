@@ -73,9 +73,9 @@ class Samplers:
     def _tick(self) -> None:
         self._post(self._read())
 
-    def start(self) -> None:
-        """Begin to sample; the first counters come an interval after the edge that was just read."""
-        self._ticker.start(time.monotonic_ns() + int(self._interval_s * NANOS))
+    def start(self, in_s: float) -> None:
+        """Begin to sample: the first counters come an interval after ``in_s`` seconds from now."""
+        self._ticker.start(time.monotonic_ns() + int((in_s + self._interval_s) * NANOS))
 
     def stop(self) -> list[str]:
         """End sampling and wait for a reading under way; returns what went wrong, if anything did."""

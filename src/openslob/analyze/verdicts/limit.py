@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openslob.analyze.quantity import Quantity, device, host, host_cpu_left_pct
+from openslob.analyze.quantity import Quantity, device, host, host_cpu_left_pct, total
 from openslob.analyze.verdicts.outcome import Shown, fails, holds, untold
 from openslob.analyze.verdicts.rate import is_reached
 from openslob.analyze.waits import WaitClass, db_time_shares
@@ -17,21 +17,23 @@ STORAGE = "storage"
 CPU = "server's CPU"
 OTHERS_CPU = "CPU that others used"
 GIVEN_RATE = "given rate"
+THINK_TIME = "think time"
 
 
 def limit_found(measurement: Measurement) -> Verdict:
     """Something set the pace, so that the figures are this platform's and not the test's. ``why`` names it.
 
     Of a run that reached the rate it was given that is the rate, whatever the rest. Else looked for in this order: the
-    server's CPU saturated (more storage would have brought nothing); else sessions more
-    than half of their time in data I/O, or in writing the log, which is storage as well; else in locks. Fails when
-    nothing was at its limit. Unknown when what is known names nothing and something is not known. Whether it was
-    storage's throughput or its latency is told by how busy the device was.
+    server's CPU saturated (more storage would have brought nothing); else sessions more than half of the load outside
+    of operations because they were to think; else more than half of their time in data I/O, or in writing the log,
+    which is storage as well; else in locks. Fails when nothing was at its limit. Unknown when what is known names
+    nothing and something is not known. Whether it was storage's throughput or its latency is told by how busy the
+    device was.
     """
     name, shares = "limit_found", db_time_shares(measurement)
     cpu, server = _cpu_pct(measurement), _server_cpu_pct(measurement)
     busy, queue = _device_busy_pct(measurement), _device_queue(measurement)
-    limit = GIVEN_RATE if is_reached(measurement) else _limit(cpu, server, shares)
+    limit = GIVEN_RATE if is_reached(measurement) else _limit(cpu, server, shares, _mostly_thinks(measurement))
     figures: dict[str, Shown] = {
         "limit": limit,
         "cpu_pct": cpu.value,
@@ -55,10 +57,20 @@ def limit_found(measurement: Measurement) -> Verdict:
     return fails(name, f"Nothing was at its limit, so more sessions may do more: {used}.", **figures)
 
 
-def _limit(cpu: Quantity, server: Quantity, shares: dict[WaitClass, Quantity]) -> str | None:
+def _mostly_thinks(measurement: Measurement) -> bool:
+    """Sessions that sleep at times were in operations for less than half of the load."""
+    if not measurement.workload.think_tm_frequency or measurement.window.load_seconds <= 0:
+        return False
+    working_s = total(measurement, "busy_us") / 1e6
+    return working_s < len(measurement.sessions) * measurement.window.load_seconds * (1 - MAIN_SHARE_PCT / 100)
+
+
+def _limit(cpu: Quantity, server: Quantity, shares: dict[WaitClass, Quantity], thinks: bool) -> str | None:
     if cpu.value is not None and cpu.value >= SATURATED_PCT:
         of_busy = server.times(100).per(cpu, "no CPU was busy").value
         return CPU if of_busy is None or of_busy > MAIN_SHARE_PCT else OTHERS_CPU
+    if thinks:
+        return THINK_TIME
     if any((shares[kind].value or 0) > MAIN_SHARE_PCT for kind in (WaitClass.DATA_IO, WaitClass.LOG)):
         return STORAGE
     return "wait for locks" if (shares[WaitClass.LOCK].value or 0) > MAIN_SHARE_PCT else None
