@@ -10,7 +10,7 @@ from pathlib import Path
 
 from openslob.engines.base import DataState, Engine, ServerFacts, SessionPlan
 from openslob.errors import SlobError
-from openslob.record.measurement import EngineDelta, Instance, Measurement, Window
+from openslob.record.measurement import EngineDelta, HostDelta, Instance, Measurement, Window
 from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
 from openslob.record.store import RunFolder
@@ -24,6 +24,7 @@ from openslob.run.preflight import CACHEABLE, findings
 from openslob.run.samplers import Samplers
 from openslob.run.steady import SteadyWatch
 from openslob.sample.environment import environment
+from openslob.sample.kinds import WHY_NONE
 from openslob.sample.os_reader import difference
 from openslob.units import NANOS
 from openslob.workload import Mode, Workload
@@ -256,6 +257,7 @@ class _Run:
         counted, counter_seconds = counted_between(samplers, before, after, tally.load_begin_ns)
         host = difference(before.os, (after or edges.last(before)).os)
         self._about.environment["host_cpu_s"] = dict(host.cpu or {})
+        self._about.tell("server_cpu_s", self._server_cpu(samplers, host), host.unknown.get("server_cpu_s") or WHY_NONE)
         return Measurement(
             workload=self._workload,
             block_size=self._facts.block_size,
@@ -288,6 +290,13 @@ class _Run:
             instances=self._instances(counted, crew),
             ceiling=self._request.ceiling,
         )
+
+    def _server_cpu(self, samplers: Samplers, host: HostDelta) -> Mapping[str, float] | None:
+        try:
+            return samplers.cpu_by_kind(host.server_cpu_s)
+        except SlobError as error:
+            self._about.notes.append(str(error))
+            return None
 
     def _instances(self, counted: EngineDelta, crew: Crew) -> list[Instance]:
         """The instances of a cluster, with the sessions that went to each and its own part of what was counted."""
