@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from openslob.sample.host import TICKS_PER_S
@@ -186,3 +188,61 @@ def test_the_servers_of_a_cluster_add_up(proc):
     assert "process 20" in server.epoch
     assert both.samplers([11, 21]).values["sampler_cpu_s"] == 1100 / TICKS_PER_S
     assert "20" in both.samplers([11, 20]).unknown["sampler_cpu_s"]
+
+
+def quick(proc, children):
+    """A reader after one thorough reading, of a main process whose list of children is ``children``."""
+    proc.add(10, 1, ticks=(1, 0, 0, 0))
+    proc.add(11, 10, ticks=(100, 0, 0, 0))
+    (proc.path / "10/task/10").mkdir(parents=True)
+    (proc.path / "10/task/10/children").write_text(children)
+    processes = ServerProcesses(10, proc.path)
+    processes.read()
+    return processes
+
+
+def ticks_of(processes):
+    return round(processes.read(thorough=False).server().values["server_cpu_s"] * TICKS_PER_S)
+
+
+def test_a_quick_reading_sees_what_moves_new_children_and_no_stranger(proc):
+    processes = quick(proc, "11 12 ")
+    proc.add(11, 10, ticks=(200, 0, 0, 0))
+    proc.add(12, 10, ticks=(1000, 0, 0, 0))
+    proc.add(99, 1, ticks=(7777, 0, 0, 0))
+    assert ticks_of(processes) == 1201
+    proc.add(11, 10, ticks=(300, 0, 0, 0))
+    assert ticks_of(processes) == 1301
+
+
+def test_a_quick_reading_without_a_list_of_children_looks_at_every_process(proc):
+    processes = quick(proc, "")
+    (proc.path / "10/task/10/children").unlink()
+    proc.add(12, 10, ticks=(1000, 0, 0, 0))
+    assert ticks_of(processes) == 1101
+
+
+def test_files_of_processes_stay_open_between_quick_readings_and_are_closed(proc):
+    processes = quick(proc, "11")
+    ticks_of(processes)
+    assert "11/stat" in processes._kept
+    handle = processes._kept["11/stat"]
+    processes.close()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(handle)
+
+
+def test_a_number_that_went_to_a_stranger_is_no_longer_the_server_s(proc, monkeypatch):
+    processes = quick(proc, "")
+    ticks_of(processes)
+    proc.add(11, 1, ticks=(5000, 0, 0, 0))
+    kept = processes._kept["11/stat"]
+    pread = os.pread
+
+    def ended(handle, *rest):
+        if handle == kept and kept in processes._kept.values():
+            raise ProcessLookupError(3, "No such process")
+        return pread(handle, *rest)
+
+    monkeypatch.setattr(os, "pread", ended)
+    assert ticks_of(processes) == 1

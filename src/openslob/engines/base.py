@@ -238,6 +238,12 @@ class Counters(Protocol):
     def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
         """What happened between two readings; every figure unknown if the counters were reset in between."""
 
+    def task_kinds(self) -> Mapping[int, str]:
+        """What each process or thread of the server is for, by the operating system's number for it.
+
+        What the server does not tell is left out; nothing is told of a cluster, whose numbers may mean several hosts'.
+        """
+
     def close(self) -> None:
         """Close the connection; never raises."""
 

@@ -98,11 +98,12 @@ class RunRecord(_Plain):
     ``spec`` is `Workload.to_record`, ``sources`` where each of its values came from (flag, file and line, …), empty for
     a run that was not asked for by a command of its own. ``environment`` and ``engine`` map facts to values; a fact's
     unit is the end of its name (``_bytes``, ``_s``, ``_pct`` …). The report knows these by name, and shows every other
-    as it is: ``environment`` has ``local`` (the server is on this host), ``host`` (its name) and ``host_cpu_s``
-    (seconds by kind in the window); ``engine`` has ``product``, ``version``, ``target``, ``block_size``,
-    ``cache_bytes``, ``data_bytes``, ``direct_io``, ``settings``, ``plans`` (text by statement). Either may have
-    ``unknown``: fact to reason. ``latency`` is service time; ``response`` has the same figures from the due time, of a
-    run at a given rate. ``io_by_object`` holds the fields of `ObjectIo`, totals of the window, by kind of object.
+    as it is: ``environment`` has ``local`` (the server is on this host), ``host`` (its name), and the CPU seconds of
+    the window by kind of time (``host_cpu_s``) and by kind of server process or thread (``server_cpu_s``); ``engine``
+    has ``product``, ``version``, ``target``, ``block_size``, ``cache_bytes``, ``data_bytes``, ``direct_io``,
+    ``settings``, ``plans`` (text by statement). Either may have ``unknown``: fact to reason. ``latency`` is service
+    time; ``response`` has the same figures from the due time, of a run at a given rate. ``io_by_object`` holds the
+    fields of `ObjectIo`, totals of the window, by kind of object.
     ``instances`` are those of a cluster, none for a single server.
     """
 

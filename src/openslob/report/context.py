@@ -42,7 +42,7 @@ _ENGINE_KNOWN = frozenset(
         "unknown",
     }
 )
-_HOST_KNOWN = frozenset({"local", "host", "host_cpu_s", "openslob", "python", "unknown"})
+_HOST_KNOWN = frozenset({"local", "host", "host_cpu_s", "server_cpu_s", "openslob", "python", "unknown"})
 
 
 def test(record: RunRecord) -> list[str]:
@@ -62,6 +62,8 @@ def host(record: RunRecord) -> list[str]:
     rows += [("server's host", "another one: nothing is known of its CPU, memory and device")] if local is False else []
     cpu = environment.get("host_cpu_s")
     rows += [("CPU time", _cpu_by_kind(cpu))] if isinstance(cpu, Mapping) and cpu else []
+    server_cpu = environment.get("server_cpu_s")
+    rows += [("server's CPU", _cpu_by_kind(server_cpu))] if isinstance(server_cpu, Mapping) and server_cpu else []
     rows += [("device I/O", _device_io(record))] if any(value(record, name) is not None for name in DEVICE) else []
     return ["HOST", *pairs([*rows, *fact_rows(environment, _HOST_KNOWN)])]
 

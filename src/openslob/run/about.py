@@ -52,6 +52,12 @@ class About:
         self._spec = workload.to_record()
         self._started_at = iso(time.time_ns())
 
+    def tell(self, fact: str, value: object, why_unknown: str) -> None:
+        """Put a fact of the run into ``environment``, with the reason when it is None."""
+        self.environment[fact] = value
+        if value is None:
+            self.environment.setdefault("unknown", {})[fact] = why_unknown
+
     def without_figures(self, status: Status, errors: tuple[str, ...] = ()) -> RunRecord:
         """The record of a run that measured nothing, or not yet."""
         return RunRecord(**self._identity(status), errors=errors)

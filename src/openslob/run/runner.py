@@ -12,7 +12,7 @@ from openslob.analyze.ceiling import other_storage
 from openslob.analyze.quantity import EVERY_FIGURE
 from openslob.engines.base import DataState, Engine, ServerFacts, SessionPlan
 from openslob.errors import SlobError
-from openslob.record.measurement import EngineDelta, Instance, Measurement, Window
+from openslob.record.measurement import EngineDelta, HostDelta, Instance, Measurement, Window
 from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
 from openslob.record.store import RunFolder
@@ -26,6 +26,7 @@ from openslob.run.preflight import CACHEABLE, findings
 from openslob.run.samplers import Samplers
 from openslob.run.steady import SteadyWatch
 from openslob.sample.environment import environment
+from openslob.sample.kinds import WHY_NONE
 from openslob.sample.os_reader import difference
 from openslob.units import NANOS
 from openslob.workload import Mode, Workload
@@ -264,6 +265,7 @@ class _Run:
             self._about.notes.append(f"no rate can be told: {unframed}")
         host = difference(before.os, (after or edges.last(before)).os)
         self._about.environment["host_cpu_s"] = dict(host.cpu or {})
+        self._about.tell("server_cpu_s", self._server_cpu(samplers, host), host.unknown.get("server_cpu_s") or WHY_NONE)
         ceiling = self._request.ceiling
         return Measurement(
             workload=self._workload,
@@ -298,6 +300,13 @@ class _Run:
             ceiling=ceiling,
             other_storage=other_storage(ceiling, self._about.environment) if ceiling else "",
         )
+
+    def _server_cpu(self, samplers: Samplers, host: HostDelta) -> Mapping[str, float] | None:
+        try:
+            return samplers.cpu_by_kind(host.server_cpu_s)
+        except SlobError as error:
+            self._about.notes.append(str(error))
+            return None
 
     def _instances(self, counted: EngineDelta, crew: Crew) -> list[Instance]:
         """The instances of a cluster, with the sessions that went to each and its own part of what was counted."""

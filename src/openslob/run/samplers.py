@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 from openslob.engines.base import CounterReading, Engine
 from openslob.record.measurement import EngineDelta
+from openslob.sample.kinds import cpu_by_kind
 from openslob.sample.os_reader import OsReader
+from openslob.sample.processes import Tasks
 from openslob.sample.reading import OsReading
 from openslob.sample.schedule import Ticker
 from openslob.units import NANOS
@@ -51,11 +53,14 @@ class Samplers:
             footprint.why_unknown or SAME_HOST,
         )
         self._interval_s = COUNTER_INTERVAL_S * max(1.0, sessions / SESSIONS_A_SECOND)
+        self._tasks: Tasks = {}
+        self._tasks_at_end: Tasks = {}
         self._ticker = Ticker(self._interval_s, self._tick, "counters")
 
     def get_ready(self) -> None:
         """Do beforehand what would make the opening edge take long: look at all processes of the host once."""
         self._os.read()
+        self._tasks = self._os.tasks()
 
     def opening_edge(self) -> Reading:
         """Both readings now, just before the window; `get_ready` came shortly before."""
@@ -64,7 +69,15 @@ class Samplers:
     def closing_edge(self) -> Reading:
         """Both readings now, just after the window: the counters first, since the load's end is their end."""
         counters = self._counters.read()
-        return Reading(counters, self._os.read())
+        host = self._os.read()
+        self._tasks_at_end = self._os.tasks()
+        return Reading(counters, host)
+
+    def cpu_by_kind(self, server_cpu_s: float | None) -> Mapping[str, float] | None:
+        """The server's CPU seconds of the window by kind of process or thread, as soon as both edges were read."""
+        if server_cpu_s is None or not self._tasks_at_end:
+            return None
+        return cpu_by_kind(self._tasks, self._tasks_at_end, self._counters.task_kinds(), server_cpu_s)
 
     def _read(self) -> Reading:
         host = self._os.read(thorough=False)

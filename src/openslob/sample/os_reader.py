@@ -10,7 +10,7 @@ from openslob.record.measurement import DeviceIo, HostDelta
 from openslob.sample.device import DEVICE_NAMES, BlockDevice, common_device
 from openslob.sample.driver import read_driver
 from openslob.sample.host import CPU_NAMES, busy_name, open_host
-from openslob.sample.processes import SAMPLER_NAMES, SERVER_NAMES, ServerProcesses, together
+from openslob.sample.processes import SAMPLER_NAMES, SERVER_NAMES, ServerProcesses, Tasks, together
 from openslob.sample.reading import FigureUnknownError, OsReading, Sample
 from openslob.units import NANOS
 
@@ -57,6 +57,10 @@ class OsReader:
         return OsReading(
             time_ns, {"host": host, "memory": memory, "device": device, **server, "driver": read_driver(thorough)}
         )
+
+    def tasks(self) -> Tasks:
+        """Every process and thread of the servers as they were last read; none when they are not on this host."""
+        return {task: stat for server in self._servers for task, stat in server.tasks().items()}
 
     def close(self) -> None:
         """Release every handle; a second time does nothing."""

@@ -47,7 +47,7 @@ _MOST_BYTES = 1 << 15
 
 @dataclass(frozen=True)
 class ProcessStat:
-    """``/proc/<pid>/stat``: ``ticks`` is CPU in clock ticks, ended children included.
+    """``/proc/<pid>/stat``: ``ticks`` is CPU in clock ticks, ended children included; ``own_ticks`` without them.
 
     ``started`` is the start time in ticks since boot, which with the number makes a process unique; ``reaped_faults``
     moves whenever a child is waited for.
@@ -58,6 +58,19 @@ class ProcessStat:
     started: int
     ticks: int
     reaped_faults: int
+    own_ticks: int = 0
+
+
+@dataclass(frozen=True)
+class Task:
+    """A thread, or a process that has one only: its name to the kernel and its CPU seconds since it began."""
+
+    name: str
+    cpu_s: float
+
+
+# By number and start, which make a task unique.
+Tasks = dict[tuple[int, int], Task]
 
 
 def parse_stat(text: bytes) -> ProcessStat:
@@ -67,12 +80,14 @@ def parse_stat(text: bytes) -> ProcessStat:
     def number(position: int) -> int:
         return int(rest[position - 3])
 
+    own = number(14) + number(15)
     return ProcessStat(
         pid=int(text[: text.index(b" ")]),
         parent=number(4),
         started=number(22),
-        ticks=number(14) + number(15) + number(16) + number(17),
+        ticks=own + number(16) + number(17),
         reaped_faults=number(11),
+        own_ticks=own,
     )
 
 
@@ -178,6 +193,30 @@ class ServerProcesses:
                 return reading
         raise FigureUnknownError("the server's processes ended faster than they could be read")
 
+    def tasks(self) -> Tasks:
+        """All threads of the processes of the last reading, the main one's first; none that ends meanwhile."""
+        found: Tasks = {}
+        for pid in self._known:
+            for tid in self._threads(pid):
+                text = self._once(f"{pid}/task/{tid}/stat")
+                if text:
+                    name, stat = text[text.index(b"(") + 1 : text.rindex(b")")], parse_stat(text)
+                    found[stat.pid, stat.started] = Task(name.decode(errors="replace"), stat.own_ticks / TICKS_PER_S)
+        return found
+
+    def _threads(self, pid: str) -> Collection[str]:
+        """The process's threads by number, the first one first."""
+        try:
+            folder = os.open(f"{pid}/task", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._proc)
+        except OSError:
+            return []
+        try:
+            return dict.fromkeys([pid, *os.listdir(folder)])  # noqa: PTH208 - of an open folder
+        except OSError:
+            return []
+        finally:
+            os.close(folder)
+
     def close(self) -> None:
         """Close all files of /proc; a second time does nothing."""
         self._let_go()
@@ -242,6 +281,10 @@ class ServerProcesses:
                 return os.pread(kept, _MOST_BYTES, 0)
             except ProcessLookupError:  # another process may have its number by now
                 os.close(self._kept.pop(name))
+        keep = len(self._kept) < MOST_KEPT and name.partition("/")[0] in self._known
+        return self._once(name, keep)
+
+    def _once(self, name: str, keep: bool = False) -> bytes | None:
         try:
             handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._proc)
         except FileNotFoundError:
@@ -251,14 +294,10 @@ class ServerProcesses:
         except ProcessLookupError:
             return None
         finally:
-            self._keep_or_close(name, handle)
-
-    def _keep_or_close(self, name: str, handle: int) -> None:
-        """Keep a file of what was the server's at the last reading."""
-        if len(self._kept) < MOST_KEPT and name.partition("/")[0] in self._known:
-            self._kept[name] = handle
-        else:
-            os.close(handle)
+            if keep:
+                self._kept[name] = handle
+            else:
+                os.close(handle)
 
 
 def _sum_io(parts: Iterable[tuple[int, int] | str | None]) -> tuple[int, int] | str:

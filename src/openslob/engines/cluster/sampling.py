@@ -65,6 +65,10 @@ class ClusterCounters:
         parts = zip(self._counters, before.parts, after.parts, strict=True)
         return added([each.difference(first, last) for each, first, last in parts], self._targets)
 
+    def task_kinds(self) -> Mapping[int, str]:
+        """Nothing: the numbers may be of processes on several hosts."""
+        return {}
+
     def close(self) -> None:
         """Close all connections."""
         self._team.close()

@@ -92,6 +92,14 @@ class MysqlCounters:
         change = {name: value - before.values.get(name, 0.0) for name, value in after.values.items()}
         return to_delta(change)
 
+    def task_kinds(self) -> dict[int, str]:
+        """Threads as performance_schema names them; none when it is off, or this user may not read it."""
+        try:
+            rows = ask(self._connection, read_statements(PACKAGE, "facts")["threads"])
+        except pymysql.Error:
+            return {}
+        return {row["number"]: row["kind"] for row in rows}
+
     def backend_ids(self) -> list[int]:
         """The server's number of the sampler's connection."""
         return [thread_id(self._connection)]

@@ -96,6 +96,12 @@ class PostgresCounters:
         delta = to_delta(_subtract(before.values, after.values), self._block_size, self._timing)
         return delta if self._prompt else _without_late(delta, (after.server_ns - before.server_ns) / NANOS)
 
+    def task_kinds(self) -> dict[int, str]:
+        """Processes by ``backend_type``, our own samplers apart; those that this role may not see are left out."""
+        with reported("the server's processes can't be told apart"):
+            rows = self._connection.execute(read_statements(PACKAGE, "facts")["processes"]).fetchall()
+        return dict(rows)
+
     def backend_ids(self) -> list[int]:
         """Process id of the sampler's backend."""
         return [backend_pid(self._connection)]

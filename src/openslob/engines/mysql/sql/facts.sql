@@ -72,3 +72,9 @@ SELECT COUNT(c2) AS n FROM {cf2}
 
 -- name: dirty
 SHOW GLOBAL STATUS WHERE Variable_name = 'Innodb_buffer_pool_pages_dirty'
+
+-- name: threads
+-- Result: number, the operating system's; kind.
+SELECT thread_os_id AS number, CASE WHEN name = 'thread/sql/one_connection' THEN 'session'
+                                    ELSE SUBSTRING_INDEX(name, '/', -1) END AS kind
+FROM performance_schema.threads WHERE thread_os_id IS NOT NULL

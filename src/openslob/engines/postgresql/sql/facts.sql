@@ -123,3 +123,8 @@ SELECT a.application_name, a.pid, a.backend_start::text AS since
   FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid)
  WHERE l.locktype = 'advisory' AND l.granted AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
    AND l.classid = (%(key)s::bigint >> 32)::int::oid AND l.objid = (%(key)s::bigint & 4294967295)::bigint::oid
+
+-- name: processes
+-- Result: pid; kind, our samplers apart from other clients.
+SELECT pid, CASE WHEN application_name IN ('slob/counters', 'slob/waits') THEN 'sampler' ELSE backend_type END
+  FROM pg_stat_activity WHERE backend_type IS NOT NULL
