@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from openslob.engines import registry
 from openslob.engines.managed import ManagedServer
@@ -19,6 +20,10 @@ from openslob.units import MIB
 from programs import need_mariadb
 
 MakeServer = Callable[..., ManagedServer]
+
+# A busy host makes any example slow, which says nothing of the code. CI tries the same examples each time.
+settings.register_profile("untimed", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session", autouse=True)
