@@ -6,6 +6,7 @@ picture: slob report RECORD --png-dir DIR.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import os
@@ -271,6 +272,15 @@ def test_only_intervals_in_which_counting_kept_pace_are_drawn() -> None:
     intervals = [run_series.Interval(at, at + 1.0, {"read_requests": 1.0}) for at in range(20)]
     assert [each.begin_s for each in over_time.evenly_counted(intervals, (5.5, 18.5))] == list(range(6, 18))
     assert [each.begin_s for each in over_time.evenly_counted(intervals, None)] == list(range(1, 19))
+
+
+@pytest.mark.parametrize(("slice_s", "told"), [(0.0, False), (1.3, False), (5.0, True)])
+def test_latencies_of_long_slices_are_said_to_be_drawn_late(
+    raw: run_series.RunSeries, slice_s: float, told: bool
+) -> None:
+    of_long = dataclasses.replace(raw, slice_s=slice_s)
+    drawn = [timeline(made_files.record(), of_long), heat_map(made_files.record(), of_long)]
+    assert [any("took up to 5 s" in note for note in each.notes) for each in drawn if each] == [told, told]
 
 
 def test_a_device_counter_that_fell_is_a_reset_and_not_drawn(raw: run_series.RunSeries) -> None:
