@@ -274,6 +274,15 @@ def test_only_intervals_in_which_counting_kept_pace_are_drawn() -> None:
     assert [each.begin_s for each in over_time.evenly_counted(intervals, None)] == list(range(1, 19))
 
 
+def test_counts_that_never_kept_pace_are_not_drawn_but_were_recorded(raw: run_series.RunSeries) -> None:
+    drawn = timeline(made_files.record(), dataclasses.replace(raw, even_s=(5.0, 0.0), host=()))
+    assert drawn.says.startswith("Over 6 s of load: latency of selects")
+    assert [note for note in drawn.notes if note.startswith("Not")] == [
+        "Not drawn: the engine's counts at both ends, since it counts a session's slice when that ends.",
+        "Not recorded over time: CPU.",
+    ]
+
+
 @pytest.mark.parametrize(("slice_s", "told"), [(0.0, False), (1.3, False), (5.0, True)])
 def test_latencies_of_long_slices_are_said_to_be_drawn_late(
     raw: run_series.RunSeries, slice_s: float, told: bool

@@ -21,6 +21,7 @@ from openslob.units import MIB
 Row = dict[str, Any]
 # A slice of a second that took in the remainder of one before, and not more.
 _LONG_SLICE_S = 1.5
+_OF_ENGINE = ("requests/s", "MB/s")
 # Rare is light and frequent dark on it, on a dark page too.
 MAP_GROUND = "#f6f6f4"
 PANEL_HEIGHT, MAP_HEIGHT = 190, 300
@@ -46,7 +47,8 @@ def timeline(record: RunRecord, raw: RunSeries, names: Names | None = None) -> P
         "CPU": _cpu(rows_of.cpu_shares(raw.host), length) if raw.host else None,
     }
     shown = {name: panel for name, panel in panels.items() if panel is not None}
-    missing = [name for name, panel in panels.items() if panel is None]
+    # What an engine counted while slices were the first or the last was recorded, and only not drawn.
+    missing = [name for name, panel in panels.items() if panel is None and not (raw.engine and name in _OF_ENGINE)]
     return Picture(
         name="timeline",
         title="The run over time",
