@@ -6,6 +6,7 @@ picture: slob report RECORD --png-dir DIR.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import os
@@ -271,6 +272,24 @@ def test_only_intervals_in_which_counting_kept_pace_are_drawn() -> None:
     intervals = [run_series.Interval(at, at + 1.0, {"read_requests": 1.0}) for at in range(20)]
     assert [each.begin_s for each in over_time.evenly_counted(intervals, (5.5, 18.5))] == list(range(6, 18))
     assert [each.begin_s for each in over_time.evenly_counted(intervals, None)] == list(range(1, 19))
+
+
+def test_counts_that_never_kept_pace_are_not_drawn_but_were_recorded(raw: run_series.RunSeries) -> None:
+    drawn = timeline(made_files.record(), dataclasses.replace(raw, even_s=(5.0, 0.0), host=()))
+    assert drawn.says.startswith("Over 6 s of load: latency of selects")
+    assert [note for note in drawn.notes if note.startswith("Not")] == [
+        "Not drawn: the engine's counts at both ends, since it counts a session's slice when that ends.",
+        "Not recorded over time: CPU.",
+    ]
+
+
+@pytest.mark.parametrize(("slice_s", "told"), [(0.0, False), (1.3, False), (5.0, True)])
+def test_latencies_of_long_slices_are_said_to_be_drawn_late(
+    raw: run_series.RunSeries, slice_s: float, told: bool
+) -> None:
+    of_long = dataclasses.replace(raw, slice_s=slice_s)
+    drawn = [timeline(made_files.record(), of_long), heat_map(made_files.record(), of_long)]
+    assert [any("took up to 5 s" in note for note in each.notes) for each in drawn if each] == [told, told]
 
 
 def test_a_device_counter_that_fell_is_a_reset_and_not_drawn(raw: run_series.RunSeries) -> None:

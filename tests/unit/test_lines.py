@@ -14,7 +14,7 @@ from openslob.analyze.lines import CACHED, PHYSICAL, label, point_set
 from openslob.analyze.points import Run, points
 from openslob.analyze.usl import NoFit, Scaling, fit
 from openslob.errors import UsageError
-from openslob.record.model import Figure, Holds, RunRecord, Status, Verdict
+from openslob.record.model import Figure, Holds, InstanceRow, RunRecord, Status, Verdict
 from openslob.report.answers import unlike_text
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64)
@@ -204,6 +204,17 @@ def test_repeats_are_one_point_whatever_their_seed() -> None:
     assert point.record_ids == (first.id, second.id)
     assert point.metrics["block_visits_per_s"].mean == pytest.approx(95_000)
     assert point.metrics["block_visits_per_s"].half_width == pytest.approx(12.706 * 5e3, rel=1e-3)
+
+
+def test_a_cluster_is_no_repeat_of_one_of_its_instances() -> None:
+    alone = physical()
+    instance = InstanceRow(
+        target="a", role="read-write", sessions=4, ops=1, rows_read=1, rows_updated=0, conflicts=0, errors=0,
+        read_requests=1.0, log_bytes=None,
+    )  # fmt: skip
+    cluster = alone.model_copy(update={"id": "cluster", "instances": (instance, instance)})
+    lines = point_set([Run.of(alone), Run.of(cluster)]).lines
+    assert [(line.label, len(line.points[0].record_ids)) for line in lines] == [("1 instances", 1), ("2 instances", 1)]
 
 
 def test_a_setting_changed_between_runs_of_one_line_is_told() -> None:

@@ -214,6 +214,7 @@ _WORDS = {
     "block_size": "{} blocks",
     "cache_bytes": "{} cache",
     "cpus": "{} CPUs",
+    "instances": "{} instances",
     "product": "{}",
     "mode": "{}",
 }

@@ -117,7 +117,9 @@ def parameters_of(record: RunRecord) -> dict[str, ParameterValue]:
     """What tells one point from another: the spec without the seed, and what of engine and host changes figures."""
     spec = {name: value for name, value in record.spec.items() if name not in _NOT_PARAMETERS}
     engine = {name: record.engine.get(name) for name in _ENGINE_FACTS}
-    return {SESSIONS: sessions_of(record), **spec, **engine, "host": record.environment.get("host")}
+    # A cluster of as many sessions is no repeat of its first instance.
+    many = {"instances": max(1, len(record.instances))}
+    return {SESSIONS: sessions_of(record), **spec, **engine, **many, "host": record.environment.get("host")}
 
 
 def sessions_of(record: RunRecord) -> int:

@@ -46,12 +46,14 @@ class HostReading:
 class RunSeries:
     """A run over time. ``latency`` has a histogram for each second of the load and kind of operation in it.
 
-    ``even_s`` is from when until when the engine's counts kept pace with the work (`counted_evenly`), if that is known.
+    ``even_s`` is from when until when the engine's counts kept pace with the work (`counted_evenly`), if that is known,
+    ``slice_s`` the length of the longest slice, 0 if none is known: latencies are recorded at the end of their slice.
     ``response`` has the same from when operations were due, if the run had a rate.
     """
 
     engine: Sequence[Interval] = ()
     even_s: tuple[float, float] | None = None
+    slice_s: float = 0.0
     waits: Sequence[Look] = ()
     host: Sequence[HostReading] = ()
     latency: Mapping[str, Mapping[int, Histogram]] = field(default_factory=dict)
@@ -64,10 +66,12 @@ def read(folder: Path, record: RunRecord) -> RunSeries:
         return RunSeries()
     start = record.window.load_start_ns
     # Host and wait events are stamped by the driver's clock, the rest by the server's.
+    slices = slice_spans(folder)
     offset = round(float(record.environment.get("server_clock_offset_s") or 0) * NANOS)
     return RunSeries(
         engine=_engine(engine_rows(folder), start),
-        even_s=_even(folder, start),
+        even_s=_even(slices, start),
+        slice_s=max((end - begin for _, begin, end in slices), default=0) / NANOS,
         waits=_waits(wait_rows(folder), start - offset),
         host=_host(host_rows(folder), start - offset),
         latency=_latency(latency_rows(folder)),
@@ -89,8 +93,8 @@ def _engine(rows: Iterable[tuple[int, int, str, float]], start_ns: int) -> list[
     ]
 
 
-def _even(folder: Path, start_ns: int) -> tuple[float, float] | None:
-    even = counted_evenly(slice_spans(folder))
+def _even(slices: Sequence[tuple[int, int, int]], start_ns: int) -> tuple[float, float] | None:
+    even = counted_evenly(slices)
     return None if even is None else ((even[0] - start_ns) / NANOS, (even[1] - start_ns) / NANOS)
 
 

@@ -19,6 +19,9 @@ from openslob.report.run_series import RunSeries
 from openslob.units import MIB
 
 Row = dict[str, Any]
+# A slice of a second that took in the remainder of one before, and not more.
+_LONG_SLICE_S = 1.5
+_OF_ENGINE = ("requests/s", "MB/s")
 # Rare is light and frequent dark on it, on a dark page too.
 MAP_GROUND = "#f6f6f4"
 PANEL_HEIGHT, MAP_HEIGHT = 190, 300
@@ -44,7 +47,8 @@ def timeline(record: RunRecord, raw: RunSeries, names: Names | None = None) -> P
         "CPU": _cpu(rows_of.cpu_shares(raw.host), length) if raw.host else None,
     }
     shown = {name: panel for name, panel in panels.items() if panel is not None}
-    missing = [name for name, panel in panels.items() if panel is None]
+    # What an engine counted while slices were the first or the last was recorded, and only not drawn.
+    missing = [name for name, panel in panels.items() if panel is None and not (raw.engine and name in _OF_ENGINE)]
     return Picture(
         name="timeline",
         title="The run over time",
@@ -58,6 +62,7 @@ def timeline(record: RunRecord, raw: RunSeries, names: Names | None = None) -> P
                 else ()
             ),
             *((f"Not recorded over time: {', '.join(missing)}.",) if missing else ()),
+            *_coarse(raw),
         ),
         heights=dict.fromkeys(range(len(shown)), PANEL_HEIGHT),
     )
@@ -93,16 +98,16 @@ def _histograms(name: str, title: str, latency: Mapping[str, Mapping[str, Any]])
 
 def heat_map(record: RunRecord, raw: RunSeries) -> Picture | None:
     """Latency over time as a map: a stall is a column that reaches up; None when nothing was recorded."""
-    return _heat_map("latency-over-time", "Latency over time", record, raw.latency)
+    return _heat_map("latency-over-time", "Latency over time", record, raw, raw.latency)
 
 
 def response_map(record: RunRecord, raw: RunSeries) -> Picture | None:
     """The same from when operations were due; None when the run had no rate."""
-    return _heat_map("response-over-time", "Response time over time", record, raw.response)
+    return _heat_map("response-over-time", "Response time over time", record, raw, raw.response)
 
 
 def _heat_map(
-    name: str, title: str, record: RunRecord, latency: Mapping[str, Mapping[int, Histogram]]
+    name: str, title: str, record: RunRecord, raw: RunSeries, latency: Mapping[str, Mapping[int, Histogram]]
 ) -> Picture | None:
     length = record.window.load_seconds if record.window else 0.0
     if not latency or not length:
@@ -112,8 +117,16 @@ def _heat_map(
         title=title,
         says=f"Map of the latencies of {' and '.join(f'{kind}s' for kind in latency)} over the time of the load.",
         panels=tuple(_map(kind, rows_of.heat_cells(of_kind, length), length) for kind, of_kind in latency.items()),
+        notes=_coarse(raw),
         heights=dict.fromkeys(range(len(latency)), MAP_HEIGHT),
     )
+
+
+def _coarse(raw: RunSeries) -> tuple[str, ...]:
+    """Where in time latencies may be drawn too late, when slices took longer than the second that they mostly take."""
+    if raw.slice_s < _LONG_SLICE_S:
+        return ()
+    return (f"Latencies are drawn where the slice of their session ended; a slice took up to {seconds(raw.slice_s)}.",)
 
 
 def _time(field: str, length: float) -> alt.X:
