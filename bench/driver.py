@@ -1,4 +1,4 @@
-"""What the load driver itself costs: CPU at 16 sessions, start skew at 100, memory and CPU at 300.
+"""What the load driver itself costs: CPU at 1, 4 and 16 sessions, start skew at 100, memory and CPU at 300.
 
 .venv/bin/python bench/driver.py [--quick] [--seconds 10] [--rounds 3]
 """
@@ -29,6 +29,10 @@ def main() -> None:
         cached = {"mode": "lio", "scale": f"{CACHE_MB // 2}M", "sessions": 16}
         cpu(made, "driver CPU, 16 sessions, cached", {**cached}, asked.seconds, asked.rounds)
         physical = {"mode": "pio", "scale": f"{data_mb}M"}
+        for few in (1, 4):
+            what = f"driver CPU, {few} session{'s' if few > 1 else ''}"
+            cpu(made, f"{what}, cached", {**cached, "sessions": few}, asked.seconds, asked.rounds)
+            cpu(made, f"{what}, physical", {**physical, "sessions": few}, asked.seconds, asked.rounds)
         cpu(made, "driver CPU, 16 sessions, physical", {**physical, "sessions": 16}, asked.seconds, asked.rounds)
         skew(made, {**physical, "sessions": 100}, min(asked.seconds, 3.0), asked.rounds + 2)
         long_enough = max(asked.seconds, MANY_S)

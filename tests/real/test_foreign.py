@@ -208,6 +208,8 @@ def test_a_tunnel_on_this_host_proves_nothing(foreign, ordinary, tmp_path):
         assert found.unknown["dev_read_per_s"]
         record = run_small(engine, tmp_path)
     assert record.environment["local"] is False
+    assert record.environment["server_cpu_s"] is None
+    assert "a proxy or a tunnel" in record.environment["unknown"]["server_cpu_s"]
     assert {name for name in METRICS if record.summary[name].value is None} >= set(found.unknown)
     assert verdicts_of(record)["counts_agree"].verdict == "holds"
 

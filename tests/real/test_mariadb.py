@@ -110,6 +110,8 @@ def test_a_run_to_its_verdicts(target):
     verdicts = {verdict["name"]: verdict["verdict"] for verdict in document["verdicts"]}
     assert {verdicts[name] for name in ("errors", "counts_agree", "exact_mix", "data_in_place")} == {"holds"}
     assert document["engine"]["product"] == "MariaDB"
+    assert document["environment"]["server_cpu_s"]["session"] > 0
+    assert "page_cleaner_thread" in document["environment"]["server_cpu_s"]
     assert "Using index condition" in document["engine"]["plans"]["select"]
 
 

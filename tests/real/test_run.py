@@ -85,6 +85,12 @@ def test_a_run_is_complete_and_says_so(finished):
     assert [verdicts[name].verdict for name in ("errors", "counts_agree", "exact_mix")] == [Holds.HOLDS] * 3
 
 
+def test_the_server_s_cpu_is_told_by_kind_of_process(finished):
+    by_kind = finished.record.environment["server_cpu_s"]
+    assert {"client backend", "checkpointer", "walwriter", "sampler"} <= set(by_kind)
+    assert max(by_kind, key=by_kind.get) == "client backend"
+
+
 def test_operations_in_the_record_are_those_of_the_slices_and_of_the_latencies(finished):
     record, slices = finished.record, rows_of(finished.folder, "slices.csv")
     ops = total(slices, "ops")

@@ -82,6 +82,15 @@ def test_every_missing_figure_has_its_reason_below() -> None:
         assert f"because {name}: " in text
 
 
+def test_the_server_s_cpu_is_shown_by_kind_or_the_reason_why_not() -> None:
+    def shown(seconds: dict[str, float] | None) -> str:
+        environment = {**physical().environment, "server_cpu_s": seconds, "unknown": {"server_cpu_s": "without names"}}
+        return " ".join(render(physical().model_copy(update={"environment": environment})).split())
+
+    assert "server's CPU session 75 %, log writer 25 % " in shown({"session": 3.0, "log writer": 1.0, "cleaner": 0.0})
+    assert "– without names: server cpu" in shown(None)
+
+
 def test_a_figure_the_record_never_had_is_told_as_not_recorded() -> None:
     summary = {name: figure for name, figure in physical().summary.items() if name != "redo_mb_per_s"}
     assert "– not recorded: Redo" in render(physical().model_copy(update={"summary": summary}))
