@@ -1,13 +1,9 @@
-"""MySQL under contract. Debian has none beside MariaDB, so a developer starts one: OPENSLOB_TEST_MYSQL is its URL."""
+"""MySQL under contract, on a server that a developer started."""
 
 from __future__ import annotations
 
-import os
-
-import pytest
 from on_mariadb import MariaSubject
 
-VARIABLE = "OPENSLOB_TEST_MYSQL"
 # Tests ask for cheap commits, which are a setting of the whole server, and for counters that are off by default.
 _SETTINGS = (
     "innodb_flush_log_at_trx_commit = 0",
@@ -26,12 +22,9 @@ class MysqlSubject(MariaSubject):
         self.ask("TRUNCATE performance_schema.table_io_waits_summary_by_index_usage")
 
 
-def start(_make_server, version):
-    url = os.environ.get(VARIABLE)
-    if not url:
-        pytest.skip(f"{VARIABLE} names no MySQL server that is there for tests alone")
+def start(_make_server, url):
     subject = MysqlSubject(url)
-    assert subject.engine.facts().product == version
+    assert subject.engine.facts().product == "MySQL"
     for setting in _SETTINGS:
         subject.ask(f"SET GLOBAL {setting}")
     return subject

@@ -99,7 +99,7 @@ def test_quantiles_are_within_1_percent_of_the_sample_s(values, share):
     check_quantile(values, share)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([5.0, 300.0, 20_000.0]))
 def test_quantiles_of_log_normal_latencies(seed, median_us):
     values = np.random.default_rng(seed).lognormal(math.log(median_us), 1.0, 5000).astype(int).tolist()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sample_records import Made, physical
 
@@ -107,7 +107,6 @@ def usl(n: float, lam: float, sigma: float, kappa: float) -> float:
     return lam * n / (1 + sigma * (n - 1) + kappa * n * (n - 1))
 
 
-@settings(deadline=None)  # the first one imports what fits
 @given(st.floats(1, 1e5), st.floats(0, 0.5), st.floats(0, 0.01))
 def test_fit_finds_the_law_that_made_the_points(lam: float, sigma: float, kappa: float) -> None:
     found = fit(COUNTS, [usl(n, lam, sigma, kappa) for n in COUNTS])

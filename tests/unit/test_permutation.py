@@ -10,7 +10,7 @@ from openslob.permutation import Permutation
 SIZES = st.integers(1, 5000)
 KEYS = st.integers(0, 2**40)
 LENGTHS = st.integers(50, 6000)
-few = settings(max_examples=60, deadline=None)  # the first call pays for imports and caches
+few = settings(max_examples=60)
 
 
 @few

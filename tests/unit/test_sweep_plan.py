@@ -55,7 +55,7 @@ def changes(keys):
 
 
 # Grids of hundreds of points take a while on a busy host.
-patient = settings(deadline=None, max_examples=50)
+patient = settings(max_examples=50)
 GRIDS = {"grid": some_of(VALUES), "servers": some_of(SERVERS), "repeats": st.integers(1, 3), "seed": st.integers(0, 99)}
 
 

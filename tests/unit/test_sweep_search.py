@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from openslob.sweep.search import FINEST_SHARE, Answer, Probe, search
@@ -39,7 +39,6 @@ def queue(service_us, servers, decay=0.0):
     return at
 
 
-@settings(deadline=None)
 @given(
     service_us=st.floats(50, 500), servers=st.integers(1, 200), decay=st.sampled_from([0.0, 0.002, 0.01, 0.1]),
     times=st.floats(1.01, 20), most=st.sampled_from([1, 5, 64, 300]),

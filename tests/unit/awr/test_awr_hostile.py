@@ -121,7 +121,7 @@ def test_a_report_cut_anywhere_has_no_figure_that_the_whole_one_has_not(path):
 _DIGIT = re.compile(rb"(?m)^(?:(?:physical|redo size|session logical|user|execute)[^\n]*|[^\n]*:  [^\n]*)$")
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(st.sampled_from(["awr_11.2.txt", "awr_12.1.txt", "awr_19c.txt"]), st.randoms(use_true_random=False))
 def test_a_changed_digit_of_a_checked_figure_is_told(name, chance):
     """A digit of the load profile or the instance activity is changed: the figure is doubted, or the change is

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from reports import FIXTURES, report
 
@@ -99,7 +99,6 @@ def test_a_latency_below_the_clock_is_unknown_and_never_0():
     assert reading.why == "direct path read: below 12.5 us, which the report prints as 0"
 
 
-@settings(deadline=None)
 @given(st.integers(1, 10**10), st.floats(1e-3, 1e6), st.sampled_from([1.0, 0.1, 0.01]))
 def test_the_true_mean_lies_within_the_limits(waits, seconds, step):
     printed = Number(round(seconds / step) * step, step)

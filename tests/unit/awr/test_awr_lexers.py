@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html as entities
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from openslob.awr import html, text
@@ -36,7 +36,6 @@ def printed(rows: list[tuple[str, str, str]]) -> str:
     )
 
 
-@settings(deadline=None)
 @given(ROWS)
 def test_text_comes_back_from_its_columns(rows):
     full = [row for row in rows if any(row[1:])] or [("name", "1", "2")]
@@ -46,7 +45,6 @@ def test_text_comes_back_from_its_columns(rows):
     assert table.rows == tuple(full)
 
 
-@settings(deadline=None)
 @given(ROWS.filter(lambda rows: all(row[1] for row in rows)), st.integers(1, 12))
 def test_a_row_that_is_shifted_is_never_cut_wrong(rows, by):
     """A digit between two columns makes the row a misfit; in a row that still fits no figure is a part of one."""
@@ -99,7 +97,6 @@ CELLS = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(CELLS, st.sampled_from(['"', '""', "'"]), st.booleans())
 def test_html_cells_come_back(cells, quote, closed):
     end = "</td>" if closed else ""
@@ -132,7 +129,6 @@ def test_a_row_with_a_cell_too_few_is_a_misfit():
     assert (table.rows, table.misfits) == ((("1", "2"),), ("1",))
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(alphabet="abc<> ", min_size=20, max_size=400), min_size=8, max_size=12))
 def test_a_hard_wrap_is_undone(lines):
     long = [line.replace(" ", "x") + "y" * 40 for line in lines]

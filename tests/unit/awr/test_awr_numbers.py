@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from openslob.awr.numbers import Number, NumberFormat, why_unreadable
@@ -73,7 +73,6 @@ def test_data_are_scaled_by_1024():
     assert number.value == pytest.approx(4.2 * 1024**3)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 10**15), st.integers(0, 3), st.sampled_from([(POINT, ",", "."), (COMMA, ".", ",")]))
 def test_what_was_printed_is_read(digits, decimals, writing):
     numbers, thousands, decimal = writing
@@ -82,7 +81,6 @@ def test_what_was_printed_is_read(digits, decimals, writing):
     assert numbers.read(text) == Number(pytest.approx(value), pytest.approx(10**-decimals))
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="0123456789.,EKM+- usmn#<>()", max_size=14))
 def test_any_text_is_a_number_or_none(text):
     for numbers in (POINT, COMMA, NumberFormat(mixed=True)):
