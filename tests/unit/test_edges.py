@@ -143,6 +143,15 @@ def test_the_last_rate_shown_is_of_all_the_seconds_it_is_divided_by(raw):
     assert [round(progress.ops_per_s) for progress in shown] == [100, 100, 91]
 
 
+def test_no_rate_is_shown_live_of_the_seconds_in_which_the_first_slices_run_or_all_of_the_last_ones_end(raw):
+    shown = []
+    observer = Observer(session_plans(Workload(sessions=2), 8192, "test"), BEGIN, 3, raw, between, shown.append)
+    # Two sessions' slices of a second end half a second apart: by 0.75 s one of half a second has.
+    for at_s, reads in ((-0.01, 0), (0.75, 50), (1.75, 250), (2.75, 450), (3.01, 600)):
+        observer.reading(reading(at_s, reads))
+    assert [progress.reads_per_s for progress in shown] == [None, 200, 200, None]
+
+
 def test_no_rate_is_shown_live_while_long_slices_are_the_first_or_the_last(raw):
     shown = []
     plans = session_plans(Workload(sessions=16), 8192, "test")  # slices of two seconds, or 2.6

@@ -184,12 +184,15 @@ class Observer:
         )
 
     def _keeps_pace(self, interval: _Interval) -> bool:
-        """What is counted in the interval is what was done: not while slices longer than it are the first or last."""
-        if self._slice_s <= SLICE_S:
-            return True
+        """What is counted in the interval, when slices end, is about what was done in it.
+
+        It is not where the first slices are yet to end, nor where all of the last ones do; nor, while slices are longer
+        than the interval, where such of odd lengths end.
+        """
         begin_s, end_s = ((at - self.tally.begin_ns) / NANOS for at in (interval.begin_ns, interval.end_ns))
-        odd_s = SHORTEST_SLICE * self._slice_s
-        return begin_s >= self._slice_s + odd_s and (not self._total_s or end_s <= self._total_s - odd_s)
+        long_s = self._slice_s if self._slice_s > SLICE_S else 0.0
+        odd_s = SHORTEST_SLICE * long_s
+        return begin_s >= long_s + odd_s and (not self._total_s or end_s < self._total_s - odd_s)
 
     def finish(self) -> None:
         """Write what was kept back until no more slices could belong to it."""
