@@ -57,6 +57,11 @@ def counted(engine, results, **parameters):
     return finished
 
 
+def eventually(true, seconds=60):
+    """Whether ``true()`` comes true within so many seconds."""
+    return any(true() or time.sleep(0.1) for _ in range(seconds * 10))
+
+
 def rows_of(folder, name):
     """A raw file of a record."""
     with (folder / name).open(newline="") as file:

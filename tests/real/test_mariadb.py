@@ -10,7 +10,7 @@ from threading import Thread
 
 import pymysql
 import pytest
-from running import DATA, LONG_S, Target, load, slob
+from running import DATA, LONG_S, Target, eventually, load, slob
 
 from openslob.engines.base import SliceOrder
 from openslob.engines.mysql import connection, roster
@@ -97,10 +97,6 @@ def server(make_server):
 @pytest.fixture
 def target(server, tmp_path):
     return Target(server.start().url, tmp_path / "results")
-
-
-def eventually(true):
-    return any(true() or time.sleep(0.1) for _ in range(600))
 
 
 def test_a_run_to_its_verdicts(target):

@@ -4,12 +4,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 
 import pymysql
 import pytest
-from running import DATA, Target, load, slob
+from running import DATA, Target, eventually, load, slob
 
 from openslob.engines.mysql.adapter import connect
 from openslob.engines.mysql.borrowed import BorrowedSettings
@@ -37,10 +36,6 @@ def server(make_server):
 @pytest.fixture
 def target(server, tmp_path):
     return Target(server.start().url, tmp_path / "results")
-
-
-def eventually(true):
-    return any(true() or time.sleep(0.1) for _ in range(150))
 
 
 def ask(target, statement):
@@ -109,7 +104,7 @@ def test_check_tells_what_a_killed_run_left_and_the_next_run_puts_it_back(target
         run.end()
     engine, workload = connect(target.url), Workload(**{**DATA, **NOWAIT, "commit_mode": "engine"})
     # The sessions end by themselves with their slices, though nobody tells them to.
-    assert eventually(lambda: engine.sessions_left() == 0)
+    assert eventually(lambda: engine.sessions_left() == 0, seconds=15)
     (found,) = [one for one in engine.findings(workload) if one.name == "left behind"]
     assert found.why.startswith(LEFT)
     assert found.remedy == f"SET GLOBAL {SETTING} = 1"
@@ -156,7 +151,7 @@ def test_no_other_run_on_the_server_may_change_or_rely_on_settings_meanwhile(tar
             for value in (0, 1):
                 with pytest.raises(SlobError, match="another run has changed settings of the whole server"):
                     other.change(SETTING, value)
-        assert eventually(lambda: not ask(target, "SELECT IS_USED_LOCK('openslob/settings')")[0][0])
+        assert eventually(lambda: not ask(target, "SELECT IS_USED_LOCK('openslob/settings')")[0][0], seconds=15)
         assert other.change(SETTING, 1) == f"{SETTING} was set to 1 for the run; it was 0"
         other.give_back()
         assert setting(target) == 0

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from running import DATA, LONG_S, SCALE, Target, ignore, load, measured, slob
+from running import DATA, LONG_S, SCALE, Target, eventually, ignore, load, measured, slob
 
 from openslob.engines.base import SliceOrder
 from openslob.errors import SlobError
@@ -42,11 +42,6 @@ def target(server, tmp_path):
     # A session that waits for a lock holds back pruning, so a test may leave tables that have grown.
     found.engine.load(Workload(**DATA).data(found.engine.facts().block_size), 2, ignore, lambda: False)
     return found
-
-
-def eventually(true):
-    """Whether ``true()`` comes true within a minute."""
-    return any(true() or time.sleep(0.1) for _ in range(600))
 
 
 def complaint(code, stderr, expected=1):

@@ -1,10 +1,13 @@
-"""What the work loop of every engine is given, in terms of the method: one meaning for all of them."""
+"""What the work loop of every engine is given and gives, in terms of the method: one meaning for all of them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from openslob.engines.base import SessionPlan, SliceOrder
+from openslob.engines.base import SessionPlan, SliceOrder, SliceResult
+from openslob.histogram import Histogram
+from openslob.method import OpKind
 from openslob.workload import RedoStress, Workload
 
 # Later than any run ends, and more operations than any run has; a bigint holds it, also of nanoseconds.
@@ -59,6 +62,34 @@ def each_kind(workload: Workload) -> list[dict[str, int]]:
     if workload.update_pct > 0:
         used.append({"update_pct": 100, "scan_pct": 0})
     return [shares | {"think_every": 0} for shares in used]
+
+
+def slice_result(
+    numbers: Mapping[str, int],
+    latency: Mapping[OpKind, Histogram],
+    response: Mapping[OpKind, Histogram],
+    wake_ups: Histogram,
+    due_ns: int | None,
+) -> SliceResult:
+    """What a slice's CALL gave: its ``numbers`` by the work loop's names, and what they are histograms of.
+
+    ``conflicts`` is not among the numbers of a loop that runs no refused operation again.
+    """
+    begin_ns = numbers["began_us"] * 1000
+    return SliceResult(
+        start_ns=begin_ns,
+        end_ns=numbers["ended_us"] * 1000,
+        first_op_ns=begin_ns if numbers["ops"] else None,
+        ops=numbers["ops"],
+        rows_read=numbers["rows_read"],
+        rows_updated=numbers["rows_updated"],
+        rows_scanned=numbers["rows_scanned"],
+        latency=latency,
+        response=response,
+        due_ns=due_ns,
+        wake_ups=wake_ups,
+        conflicts=numbers.get("conflicts", 0),
+    )
 
 
 def step_aside_s(plan: SessionPlan) -> float:

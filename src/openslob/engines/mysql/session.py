@@ -23,7 +23,15 @@ from openslob.engines.mysql.plans import explain
 from openslob.engines.mysql.stop import STOP
 from openslob.engines.mysql.target import Place
 from openslob.engines.sql import read_sql, read_statements
-from openslob.engines.work_loop import NO_LIMIT, ONE_BEFORE_ALL, choices, each_kind, step_aside_s, written_columns
+from openslob.engines.work_loop import (
+    NO_LIMIT,
+    ONE_BEFORE_ALL,
+    choices,
+    each_kind,
+    slice_result,
+    step_aside_s,
+    written_columns,
+)
 from openslob.errors import SlobError
 from openslob.workload import Pacing, Workload
 
@@ -80,20 +88,8 @@ def seeds(seed: int, session: int) -> dict[str, int]:
 
 def to_result(row: Mapping[str, Any], latencies: Latencies) -> SliceResult:
     """The procedure's last row and latencies as a result."""
-    return SliceResult(
-        start_ns=row["began_us"] * 1000,
-        end_ns=row["ended_us"] * 1000,
-        first_op_ns=row["began_us"] * 1000 if row["ops"] else None,
-        ops=row["ops"],
-        rows_read=row["rows_read"],
-        rows_updated=row["rows_updated"],
-        rows_scanned=row["rows_scanned"],
-        latency=latencies.service,
-        response=latencies.response,
-        due_ns=None if row["due_us"] is None else int(row["due_us"] * 1000),
-        wake_ups=latencies.wake_ups,
-        conflicts=row["conflicts"],
-    )
+    due_ns = None if row["due_us"] is None else int(row["due_us"] * 1000)
+    return slice_result(row, latencies.service, latencies.response, latencies.wake_ups, due_ns)
 
 
 class MysqlSession:

@@ -21,7 +21,15 @@ from openslob.engines.postgresql.private import load_own, tables_on_path
 from openslob.engines.postgresql.rows import column_bytes
 from openslob.engines.postgresql.stop import STOP_KEY
 from openslob.engines.sql import read_sql, read_statements
-from openslob.engines.work_loop import NO_LIMIT, ONE_BEFORE_ALL, choices, each_kind, step_aside_s, written_columns
+from openslob.engines.work_loop import (
+    NO_LIMIT,
+    ONE_BEFORE_ALL,
+    choices,
+    each_kind,
+    slice_result,
+    step_aside_s,
+    written_columns,
+)
 from openslob.errors import SlobError
 from openslob.histogram import Histogram
 from openslob.method import OpKind
@@ -94,18 +102,12 @@ def to_result(row: Mapping[str, Any]) -> SliceResult:
         kind, bucket = divmod(place, BUCKETS_A_KIND)
         counted[kind][bucket] = count
     made = [Histogram(*each) for each in zip(counted, map(float, sums_us), map(float, maxima_us), strict=True)]
-    return SliceResult(
-        start_ns=numbers["began_us"] * 1000,
-        end_ns=numbers["ended_us"] * 1000,
-        first_op_ns=numbers["began_us"] * 1000 if numbers["ops"] else None,
-        ops=numbers["ops"],
-        rows_read=numbers["rows_read"],
-        rows_updated=numbers["rows_updated"],
-        rows_scanned=numbers["rows_scanned"],
+    return slice_result(
+        numbers,
         latency=dict(zip(KINDS, made, strict=False)),
         response=dict(zip(KINDS, made[len(KINDS) :], strict=False)),
-        due_ns=numbers["due_ns"] if paced else None,
         wake_ups=made[_WAKE_UPS] if paced else Histogram(),
+        due_ns=numbers["due_ns"] if paced else None,
     )
 
 
