@@ -18,6 +18,8 @@ EngineRow = tuple[int, int, str, float]
 # Session, begin and end (ns) of one of its slices; begin and end of a part of the run.
 SessionSlice = tuple[int, int, int]
 Span = tuple[int, int]
+# Begin and end (ns) of an interval, and what was counted in it by name.
+_Part = tuple[int, int, Mapping[str, float]]
 
 _Array = NDArray[np.float64]
 
@@ -119,12 +121,12 @@ def of_engine(rows: Iterable[EngineRow], start_ns: int, end_ns: int, even: Span 
     return {**rates, "engine_read_latency_us": latency}
 
 
-def _outside_joined(
-    parts: Sequence[tuple[int, int, Mapping[str, float]]], even: Span
-) -> list[tuple[float, Mapping[str, float]]]:
+def _outside_joined(parts: Sequence[_Part], even: Span) -> list[tuple[float, Mapping[str, float]]]:
     """Seconds and amounts of what lies outside of ``even``, taken together, then of each part inside."""
-    inside = [part for part in parts if even[0] <= part[0] and part[1] <= even[1]]
-    outside = [part for part in parts if part not in inside]
+    inside: list[_Part] = []
+    outside: list[_Part] = []
+    for part in parts:
+        (inside if even[0] <= part[0] and part[1] <= even[1] else outside).append(part)
     known = set.intersection(*(set(values) for _, _, values in outside)) if outside else set()
     joined = {name: sum(values[name] for _, _, values in outside) for name in known}
     of_all = [(sum(end - begin for begin, end, _ in outside), joined)] if outside else []

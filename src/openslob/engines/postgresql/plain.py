@@ -55,13 +55,9 @@ class PlainStatement:
 
     def _result(self, expected: ExecStatus) -> PGresult:
         """What the statement that was sent has come to."""
-        pgconn = self._pgconn
-        while pgconn.flush():
+        while self._pgconn.flush():
             self._wait_until_writable()
-        while pgconn.is_busy():
-            self._wait()
-            pgconn.consume_input()
-        result = pgconn.get_result()
+        result = self._next()
         if result is None or result.status != expected:
             with suppress(psycopg.Error):  # a server that is gone: its first word is the one to tell
                 self._finish()
@@ -71,13 +67,16 @@ class PlainStatement:
 
     def _finish(self) -> None:
         """Take what still comes: a statement has one result, and libpq says so only when asked for more."""
+        while self._next() is not None:
+            pass
+
+    def _next(self) -> PGresult | None:
+        """The next result, once it is there; None when there are no more."""
         pgconn = self._pgconn
-        while True:
-            while pgconn.is_busy():
-                self._wait()
-                pgconn.consume_input()
-            if pgconn.get_result() is None:
-                return
+        while pgconn.is_busy():
+            self._wait()
+            pgconn.consume_input()
+        return pgconn.get_result()
 
     def _wait_until_writable(self) -> None:
         writable = select.poll()
