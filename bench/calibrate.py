@@ -13,14 +13,14 @@ import tempfile
 from pathlib import Path
 from threading import Event
 
-from common import Bar, Pair, parse, parser, print_figure, print_heading, print_pairs, start, tell
+from common import Bar, Pair, notify, parse, parser, print_figure, print_heading, print_pairs, start
 from openslob.errors import SlobError
-from openslob.rawio.calibrate import IOPS, Plan, calibrate
-from openslob.rawio.fio import Fio
-from openslob.rawio.job import IoEngine
-from openslob.rawio.session import Request, Where, session
-from openslob.rawio.testfile import made
 from openslob.record.storage import Load, StorageRecord
+from openslob.storage.calibrate import IOPS, Plan, calibrate
+from openslob.storage.fio import Fio
+from openslob.storage.job import IoEngine
+from openslob.storage.session import Request, Where, session
+from openslob.storage.testfile import made
 from openslob.units import MIB
 
 BLOCK = 8192
@@ -41,9 +41,9 @@ def main() -> None:
     pairs = []
     with tempfile.TemporaryDirectory(prefix="slob-bench-") as results:
         for number in range(asked.rounds):
-            tell(f"round {number + 1} of {asked.rounds}")
+            notify(f"round {number + 1} of {asked.rounds}")
             record = calibrated(fio, where, plan, Path(results))
-            tell(next(each.why for each in record.verdicts if each.name == "repeatable"))
+            notify(next(each.why for each in record.verdicts if each.name == "repeatable"))
             pairs.append(
                 Pair(record.summary["max_iops"].value or 0.0, plain(fio, where, chosen(record), asked.seconds))
             )
@@ -57,8 +57,8 @@ def main() -> None:
 
 def calibrated(fio: Fio, where: Where, plan: Plan, results: Path) -> StorageRecord:
     """One calibration from its file to its record."""
-    with session(fio, Request("calibrate", "bench", results, {}), where, lambda _: None) as (gauge, file):
-        return calibrate(gauge, file, plan)
+    with session(fio, Request("calibrate", "bench", results, {}), where, lambda _: None) as (step_runner, file):
+        return calibrate(step_runner, file, plan)
 
 
 def chosen(record: StorageRecord) -> Load:

@@ -20,7 +20,7 @@ from typing import Any
 
 from openslob.engines import registry
 from openslob.engines.base import Engine
-from openslob.engines.managed import ManagedServer
+from openslob.engines.managed.base import ManagedServer
 from openslob.errors import SlobError
 from openslob.record.model import RunRecord
 from openslob.run import loading, runner
@@ -63,7 +63,7 @@ def start(main: Callable[[], None]) -> None:
         sys.exit(f"bench: {error}")
 
 
-def tell(text: str) -> None:
+def notify(text: str) -> None:
     """One line of progress."""
     print(f"bench: {text}", file=sys.stderr, flush=True)
 
@@ -86,7 +86,7 @@ class Bench:
     def load(self, workload: Workload) -> None:
         """Load what a workload needs."""
         result = loading.load(self.engine, self.server, workload, lambda _: None, lambda: False, lambda _: None)
-        tell(f"loaded {result.bytes / MIB:,.0f} MB in {result.seconds:.0f} s")
+        notify(f"loaded {result.bytes / MIB:,.0f} MB in {result.seconds:.0f} s")
 
     def run(self, **parameters: object) -> RunRecord:
         """One run of the product with these parameters. SlobError when it fails.
@@ -99,7 +99,7 @@ class Bench:
                 record = self._run(workload)
                 figure(record, "ops_per_s")
             except SlobError as error:
-                tell(f"once more: {error.what}")
+                notify(f"once more: {error.what}")
             else:
                 return record
         return self._run(workload)

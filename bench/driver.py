@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from common import Bar, Bench, bench, figure, parse, parser, print_figure, print_heading, start, tell
-from openslob.sample.driver import peak_rss_bytes
+from common import Bar, Bench, bench, figure, notify, parse, parser, print_figure, print_heading, start
+from openslob.host.sampler import peak_rss_bytes
 from openslob.units import MIB
 from openslob.workload import Workload
 
@@ -49,7 +49,7 @@ def cpu(made: Bench, what: str, parameters: dict[str, object], seconds: float, r
     """The driver's CPU in % of the server's."""
     values = []
     for number in range(rounds):
-        tell(f"{what}: round {number + 1} of {rounds}")
+        notify(f"{what}: round {number + 1} of {rounds}")
         record = made.run(schemas=1, run_time=seconds, warmup=1, **parameters)
         values.append(figure(record, "driver_cpu_pct_of_db"))
     print_figure(what, values, "% of DB CPU", CPU_BAR)
@@ -57,7 +57,7 @@ def cpu(made: Bench, what: str, parameters: dict[str, object], seconds: float, r
 
 def skew(made: Bench, parameters: dict[str, object], seconds: float, rounds: int) -> None:
     """Time between the first session's first operation and the last's."""
-    tell(f"start skew: {rounds} rounds")
+    notify(f"start skew: {rounds} rounds")
     runs = [made.run(schemas=1, run_time=seconds, warmup=0.5, **parameters) for _ in range(rounds)]
     print_figure("start skew, 100 sessions", [figure(run, "start_skew_ms") for run in runs], "ms", SKEW_BAR)
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import psycopg
 
-from common import Bar, Bench, Pair, bench, parse, parser, print_heading, print_pairs, scratch_folder, start, tell
+from common import Bar, Bench, Pair, bench, notify, parse, parser, print_heading, print_pairs, scratch_folder, start
 from openslob.engines import registry
-from openslob.engines.hosting.account import server_account
+from openslob.engines.managed.account import server_account
 from openslob.engines.postgresql.binaries import find_installation, readable_installation
 from openslob.run import loading
 from openslob.workload import Workload
@@ -89,7 +89,7 @@ def main() -> None:
     with bench("load") as made, scratch_folder() as place, default_server(place / "plain") as connection:
         print_heading(f"loading {blocks:,} blocks, blocks/s", pairs=True)
         for number in range(asked.rounds):
-            tell(f"round {number + 1} of {asked.rounds}")
+            notify(f"round {number + 1} of {asked.rounds}")
             plain = plain_seconds(connection, blocks)
             seconds, load = our_seconds(made, workload)
             in_all.append(Pair(blocks / seconds, blocks / plain))

@@ -14,11 +14,11 @@ import os
 import random
 from pathlib import Path
 
-from common import Bench, Pair, bench, figure, parse, parser, print_heading, print_pairs, start, tell, verdict
-from openslob.analyze.against import Against, compare_values
-from openslob.analyze.points import Run
+from common import Bench, Pair, bench, figure, notify, parse, parser, print_heading, print_pairs, start, verdict
+from openslob.analyze.compare import Against, compare_values
+from openslob.analyze.curves.points import Run
 from openslob.record.model import RunRecord
-from openslob.report.tape import tape_lines
+from openslob.report.side_by_side import side_by_side_lines
 from openslob.units import MIB
 from openslob.workload import Workload
 
@@ -49,18 +49,18 @@ def measure(made: Bench, shape: dict[str, object], rounds: int) -> dict[str, lis
     """Runs of each path by round."""
     found: dict[str, list[RunRecord]] = {path: [] for path in PATHS}
     for number in range(rounds):
-        tell(f"round {number + 1} of {rounds}")
+        notify(f"round {number + 1} of {rounds}")
         for path in random.Random(number).sample(PATHS, len(PATHS)):
             record = made.run(**shape, block_path=path, seed=number + 1)
             found[path].append(record)
-            tell(f"{path}: {verdict(record, 'reads_reached_device')}")
+            notify(f"{path}: {verdict(record, 'reads_reached_device')}")
     return found
 
 
 def show(records: dict[str, list[RunRecord]], what: str) -> None:
     """The tale of the tape with intervals, then the rounds' own ratios."""
     runs = [Run.of(record) for each in records.values() for record in each]
-    print("\n".join(tape_lines(compare_values(runs, Against("block_path", *PATHS)))))
+    print("\n".join(side_by_side_lines(compare_values(runs, Against("block_path", *PATHS)))))
     print_heading(f"{what}: local and shared", pairs=True)
     for name in FIGURES:
         both = zip(records["local"], records["shared"], strict=True)

@@ -19,8 +19,8 @@ from contextlib import contextmanager
 
 import psycopg
 
-from common import Bar, Bench, Pair, bench, figure, parse, parser, print_heading, print_pairs, start, tell
-from openslob.engines.base import Session, SliceOrder
+from common import Bar, Bench, Pair, bench, figure, notify, parse, parser, print_heading, print_pairs, start
+from openslob.engines.base import Session, SliceRequest
 from openslob.engines.postgresql.adapter import PatientConnection
 from openslob.engines.postgresql.session import PostgresSession
 from openslob.run.plan import session_plans
@@ -66,7 +66,7 @@ def measure(made: Bench, size_mb: int, seconds: float, rounds: int) -> None:
     visits: list[Pair] = []
     ops: list[Pair] = []
     for number in range(rounds):
-        tell(f"round {number + 1} of {rounds}")
+        notify(f"round {number + 1} of {rounds}")
         ours = made.run(**_workload(size_mb, 64, seconds).to_record())
         visits.append(Pair(figure(ours, "block_visits_per_s"), dynamic_loop(made, keys, 64, SESSIONS, seconds)))
         ours = made.run(**_workload(size_mb, 1, seconds).to_record())
@@ -116,7 +116,7 @@ def _ops_a_turn(sessions: Sequence[Session]) -> int:
     until_ns = time.time_ns() + int(TURN_S * 1e9)
 
     def one(session: Session) -> int:
-        return session.run_slice(SliceOrder(0, 0, until_ns, 0)).ops
+        return session.run_slice(SliceRequest(0, 0, until_ns, 0)).ops
 
     with ThreadPoolExecutor(len(sessions)) as pool:
         return min(pool.map(one, sessions))
@@ -127,7 +127,7 @@ def _turn_ms(sessions: Sequence[Session], first_op: int, ops: int) -> float:
 
     def one(session: Session) -> float:
         begun = time.perf_counter()
-        session.run_slice(SliceOrder(first_op, 0, NEVER_NS, ops))
+        session.run_slice(SliceRequest(first_op, 0, NEVER_NS, ops))
         return 1000 * (time.perf_counter() - begun)
 
     with ThreadPoolExecutor(len(sessions)) as pool:

@@ -22,6 +22,7 @@ from common import (
     Pair,
     bench,
     figure,
+    notify,
     parse,
     parser,
     print_figure,
@@ -29,10 +30,9 @@ from common import (
     print_pairs,
     scratch_folder,
     start,
-    tell,
     verdict,
 )
-from openslob.engines.mysql.target import parse as parse_target
+from openslob.engines.mysql.dsn import parse as parse_target
 from openslob.errors import SlobError
 from openslob.units import KIB, MIB
 from openslob.workload import Workload
@@ -71,7 +71,7 @@ def cached(block_size: int, seconds: float, rounds: int) -> None:
         with _sysbench(made) as points_per_s:
             print_heading(f"cached, {CACHED_SESSIONS} sessions, {CACHED_MB} MB of data", pairs=True)
             for number in range(rounds):
-                tell(f"round {number + 1} of {rounds}")
+                notify(f"round {number + 1} of {rounds}")
                 ours = made.run(**workload.to_record())
                 driver.append(figure(ours, "driver_cpu_pct_of_db"))
                 if points_per_s:
@@ -86,7 +86,7 @@ def _sysbench(made: Bench) -> Iterator[Callable[[float], float] | None]:
     """A function from seconds to point selects per second on a table of sysbench's own; None where it is absent."""
     program = shutil.which("sysbench")
     if program is None:
-        tell("sysbench is not installed: nothing is compared with it")
+        notify("sysbench is not installed: nothing is compared with it")
         yield None
         return
     place = parse_target(made.url)
@@ -127,7 +127,7 @@ def physical(block_size: int, seconds: float, rounds: int, size_mb: int) -> None
         made.load(workload)
         program = fio_program()
         if program is None:
-            tell("fio is not installed: nothing is compared with it")
+            notify("fio is not installed: nothing is compared with it")
             return
         fio = Fio(program, stack.enter_context(scratch_folder()), size_mb * MIB, block_size, PHYSICAL_SESSIONS)
         print_heading(
@@ -135,9 +135,9 @@ def physical(block_size: int, seconds: float, rounds: int, size_mb: int) -> None
         )
         reads: list[Pair] = []
         for number in range(rounds):
-            tell(f"round {number + 1} of {rounds}")
+            notify(f"round {number + 1} of {rounds}")
             ours = made.run(**workload.to_record())
-            tell(verdict(ours, "reads_reached_device"))
+            notify(verdict(ours, "reads_reached_device"))
             reads.append(Pair(figure(ours, "pio_read_per_s"), fio.iops(seconds)))
         print_pairs("reads/s, fio", reads, FIO_BAR)
 

@@ -14,9 +14,9 @@ import psycopg
 
 from common import Bench
 from openslob.engines import registry
-from openslob.engines.client import ClientLoad
+from openslob.engines.client_benchmark import ClientLoad
 from openslob.errors import SlobError
-from openslob.realism.client import Observed, observe
+from openslob.versus.measure import Observed, observe
 
 TABLE = "slob.cf1_1"
 DYNAMIC_LOOP = Path(__file__).parent / "sql" / "dynamic_loop.sql"

@@ -16,13 +16,13 @@ from common import (
     Pair,
     bench,
     figure,
+    notify,
     parse,
     parser,
     print_heading,
     print_pairs,
     scratch_folder,
     start,
-    tell,
     verdict,
 )
 from openslob.units import MIB
@@ -53,7 +53,7 @@ def main() -> None:
 def _fio(made: Bench, stack: ExitStack, size_mb: int) -> Fio | None:
     program = fio_program()
     if program is None:
-        tell("fio is not installed: nothing is compared with it")
+        notify("fio is not installed: nothing is compared with it")
         return None
     block_size = made.engine.facts().block_size
     return Fio(program, stack.enter_context(scratch_folder()), size_mb * MIB, block_size, SESSIONS)
@@ -65,9 +65,9 @@ def measure(made: Bench, workload: Workload, fio: Fio | None, rounds: int) -> No
     reads: list[Pair] = []
     by_cpu: list[Pair] = []
     for number in range(rounds):
-        tell(f"round {number + 1} of {rounds}")
+        notify(f"round {number + 1} of {rounds}")
         ours = made.run(**workload.to_record())
-        tell(verdict(ours, "mode"))
+        notify(verdict(ours, "mode"))
         if fio:
             reads.append(Pair(figure(ours, "pio_read_per_s"), fio.iops(workload.run_time)))
         theirs = pgbench(made, keys, SESSIONS, workload.run_time)

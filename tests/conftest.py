@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from factories.programs import need_mariadb
 from openslob.engines import registry
-from openslob.engines.managed import ManagedServer
+from openslob.engines.managed.base import ManagedServer
 from openslob.units import MIB
-from programs import need_mariadb
 
 MakeServer = Callable[..., ManagedServer]
 

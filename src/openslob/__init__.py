@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from openslob._version import __version__
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from openslob.api import Results
 
-__version__ = "0.1.0"
 __all__ = ["__version__", "load"]
 
 

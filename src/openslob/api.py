@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from openslob.analyze import timeline
-from openslob.analyze.against import Against
-from openslob.analyze.lines import PointSet, point_set
-from openslob.analyze.points import ParameterValue, Run
+from openslob.analyze.compare import Against
+from openslob.analyze.curves.points import ParameterValue, Run
+from openslob.analyze.curves.series import PointSet, point_set
 from openslob.errors import SlobError, UsageError
 from openslob.export.tidy import Row, point_rows, run_rows
 from openslob.record import store
 from openslob.record.model import RunRecord
-from openslob.record.run_rows import engine_rows, latency_rows, slice_rows, slice_spans
+from openslob.record.raw_csv import engine_rows, latency_rows, slice_rows, slice_spans
 from openslob.record.sweep import SWEEP_FILE, find_sweeps, load_sweep, resolve_sweep
 
 

@@ -1,7 +1,8 @@
 """One running, loaded server of each engine and version, shared by all contract tests."""
 
 import pytest
-from subjects import SUBJECTS, start
+
+from factories.subjects import SUBJECTS, start
 
 
 def pytest_generate_tests(metafunc):

@@ -3,8 +3,8 @@
 import time
 
 import pytest
-from subjects import SCALE, SCAN_ROWS
 
+from factories.subjects import SCALE, SCAN_ROWS
 from openslob.method import OpKind
 
 pytestmark = pytest.mark.server

@@ -7,9 +7,9 @@ import time
 from itertools import pairwise
 
 import pytest
-from subjects import WORK_LOOPS
 
-from openslob.engines.base import SliceOrder
+from factories.subjects import WORK_LOOPS
+from openslob.engines.base import SliceRequest
 from openslob.histogram import lower_edge_us
 from openslob.method import OpKind
 from openslob.run.plan import Phase, first_due_ns
@@ -40,7 +40,7 @@ class Paced:
 
     def until(self, ms, max_ops=0):
         """The next slice, which ends so long after the begin."""
-        order = SliceOrder(self.ops, self.begin_ns, self.begin_ns + ms * MS, max_ops, self.due_ns)
+        order = SliceRequest(self.ops, self.begin_ns, self.begin_ns + ms * MS, max_ops, self.due_ns)
         result = self._session.run_slice(order)
         self.ops += result.ops
         self.due_ns = result.due_ns

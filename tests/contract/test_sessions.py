@@ -5,8 +5,8 @@ import time
 from contextlib import contextmanager
 
 import pytest
-from subjects import NEVER_NS, SCALE, SCHEMAS, SPEC
 
+from factories.subjects import NEVER_NS, SCALE, SCHEMAS, SPEC
 from openslob.errors import SlobError
 from openslob.workload import DataSpec
 
@@ -128,7 +128,7 @@ def in_background(worked):
 def busy(subject):
     waits = subject.engine.open_waits()
     try:
-        return bool(waits.look())
+        return bool(waits.sample())
     finally:
         waits.close()
 
@@ -177,7 +177,7 @@ def test_a_load_of_what_is_there_is_instant(subject):
 
 def test_settling_warms_the_cache(subject):
     workload = subject.workload(work_unit=SCALE, sessions=SCHEMAS)
-    assert subject.engine.settle(workload, warm_cache=True)
+    assert subject.engine.quiesce(workload, warm_cache=True)
     for number in range(SCHEMAS):
         with subject.session(workload, number) as worked:
             assert subject.counted(lambda worked=worked: worked.slices(3)).read_requests == 0
@@ -206,9 +206,9 @@ def test_a_reset_of_the_counters_makes_every_figure_unknown(subject):
 
 def test_waits_are_of_sessions_in_operations_only(subject):
     waits = subject.engine.open_waits()
-    assert waits.look() == {}
+    assert waits.sample() == {}
     with subject.session(subject.workload()) as worked:
-        assert waits.look() == {}
+        assert waits.sample() == {}
         with in_background(worked):
-            assert eventually(waits.look)
+            assert eventually(waits.sample)
     waits.close()

@@ -6,8 +6,8 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
-from subjects import COLUMNS, SCALE, SCAN_ROWS, WORK_LOOPS
 
+from factories.subjects import COLUMNS, SCALE, SCAN_ROWS, WORK_LOOPS
 from openslob.histogram import BUCKETS, bucket_of, lower_edge_us
 from openslob.method import OpKind, is_due, kind_of
 
@@ -318,7 +318,7 @@ def test_commit_mode_wait_forces_the_log_and_nowait_does_not(subject):
     for mode in ("wait", "nowait"):
         workload = subject.workload(update_pct=100, commit_mode=mode)
         with subject.engine.exclusive("test"), subject.session(workload) as worked:
-            subject.engine.settle(workload, warm_cache=False)
+            subject.engine.quiesce(workload, warm_cache=False)
             syncs[mode] = subject.counted(lambda worked=worked: worked.slices(100, 100)).log_syncs
     assert syncs["wait"] >= 200
     assert syncs["nowait"] < 100

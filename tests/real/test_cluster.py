@@ -8,8 +8,8 @@ import time
 
 import psycopg
 import pytest
-from running import counted, ignore, measured, rows_of, slob, verdicts_of
 
+from factories.running import counted, ignore, measured, rows_of, slob, verdicts_of
 from openslob.engines import registry
 from openslob.engines.cluster.engine import ClusterEngine
 from openslob.errors import SlobError, UsageError

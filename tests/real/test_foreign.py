@@ -12,23 +12,24 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from foreign import HOST, PASSWORD, ForeignServer, free_port, make_certificates, relay
-from running import DATA, ignore, load, measured, slob, verdicts_of
 
+from factories.foreign_postgresql import HOST, PASSWORD, ForeignServer, free_port, make_certificates, relay
+from factories.paths import GOLDEN
+from factories.running import DATA, ignore, load, measured, slob, verdicts_of
 from openslob.analyze.figures import NO_READS
-from openslob.engines.hosting.account import server_account
+from openslob.engines.managed.account import server_account
 from openslob.engines.postgresql import checks
 from openslob.engines.registry import engine_for
 from openslob.errors import SlobError
 from openslob.metrics import METRICS
-from openslob.report.reading import figures_of
+from openslob.report.record_view import figures_of
 from openslob.run.preflight import preflight
 from openslob.workload import Workload
 
 SMALL = {"schemas": 2, "scale": "1500", "scan_table_sz": "10"}
 # Debian's package; what comes with us was built without TLS.
 DEBIAN = Path("/usr/lib/postgresql/15/bin")
-GOLDEN = Path(__file__).parents[1] / "golden" / "check-ordinary.txt"
+GOLDEN = GOLDEN / "check-ordinary.txt"
 NEWER_SERVERS_ONLY = {"full_page_image_mb_per_s"}
 pytestmark = pytest.mark.server
 
@@ -218,7 +219,7 @@ def test_a_user_without_access_is_told_so(foreign, ordinary, monkeypatch):
     def forbidden(_):
         raise PermissionError
 
-    monkeypatch.setattr("openslob.engines.hosting.other_end._open_files", forbidden)
+    monkeypatch.setattr("openslob.engines.peer_process._open_files", forbidden)
     footprint = engine_for(ordinary).footprint()
     assert footprint.main_pid is None
     assert "this user may not see" in footprint.why_unknown

@@ -7,15 +7,15 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from foreign import PASSWORD, make_certificates, relay
-from foreign_mariadb import ForeignMariaDb
-from running import counted, ignore, slob, verdicts_of
 
+from factories.foreign_mariadb import ForeignMariaDb
+from factories.foreign_postgresql import PASSWORD, make_certificates, relay
+from factories.programs import need_mariadb
+from factories.running import counted, ignore, slob, verdicts_of
 from openslob.engines.registry import engine_for
 from openslob.errors import SlobError
 from openslob.run.preflight import preflight
 from openslob.workload import Workload
-from programs import need_mariadb
 
 SMALL = {"schemas": 1, "scale": "1000", "scan_table_sz": "10"}
 pytestmark = pytest.mark.server

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
-import galera
 import pytest
-from running import counted, ignore, verdicts_of
 
+from factories import galera
+from factories.running import counted, ignore, verdicts_of
 from openslob.engines import registry
 from openslob.engines.cluster.engine import ClusterEngine
 from openslob.record.model import Holds, Status

@@ -4,10 +4,10 @@ import json
 import zlib
 
 import pytest
-from load_target import SPEC, Target
 from psycopg import sql
-from running import slob
 
+from factories.load_target import SPEC, Target
+from factories.running import slob
 from openslob.engines import registry
 from openslob.engines.postgresql import loader, verify
 from openslob.engines.postgresql.names import Names

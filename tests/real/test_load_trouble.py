@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 import psycopg
 import pytest
-from load_target import SPEC, Target
 from psycopg import sql
-from running import COMMAND, LONG_S, slob
 
+from factories.load_target import SPEC, Target
+from factories.running import COMMAND, LONG_S, slob
 from openslob.engines import registry
 from openslob.engines.postgresql import loader
 from openslob.errors import SlobError, UsageError

@@ -10,15 +10,15 @@ from threading import Thread
 
 import pymysql
 import pytest
-from running import DATA, LONG_S, Target, eventually, load, slob
 
-from openslob.engines.base import SliceOrder
-from openslob.engines.mysql import connection, roster
+from factories.running import DATA, LONG_S, Target, eventually, load, slob
+from openslob.engines.base import SliceRequest
+from openslob.engines.mysql import connection, connection_registry
 from openslob.engines.mysql.adapter import connect
 from openslob.engines.mysql.connection import ask
-from openslob.engines.mysql.layout import layout_of
+from openslob.engines.mysql.dsn import parse
+from openslob.engines.mysql.page_layout import layout_of
 from openslob.engines.mysql.session import compose_slice
-from openslob.engines.mysql.target import parse
 from openslob.errors import SlobError
 from openslob.method import OpKind, kind_of
 from openslob.record.model import Status
@@ -74,7 +74,7 @@ def test_each_page_holds_one_visited_row_before_and_after_updates_of_all_of_it(m
     engine.install(workload)
     session = engine.open_session(session_plans(workload, page_size, "heavy")[0])
     session.prepare()
-    result = session.run_slice(SliceOrder(0, 0, 2**61, 3 * PAGES))
+    result = session.run_slice(SliceRequest(0, 0, 2**61, 3 * PAGES))
     session.close()
     server.stop()
     updated = leaf_pages(file, page_size)
@@ -198,13 +198,13 @@ def test_a_session_that_waits_for_a_row_lock_is_not_on_the_cpu(target, server):
     session = engine.open_session(session_plans(workload, 16 * KIB, "locked")[0])
     session.prepare()
     waits = engine.open_waits()
-    work = Thread(target=session.run_slice, args=(SliceOrder(0, 0, 2**61, 1),))
+    work = Thread(target=session.run_slice, args=(SliceRequest(0, 0, 2**61, 1),))
     try:
         with engine.open("blocker") as blocker:
             ask(blocker, "START TRANSACTION")
             ask(blocker, "UPDATE slob.cf1_1 SET c3 = 'held' WHERE custid BETWEEN 1 AND 4")
             work.start()
-            assert eventually(lambda: waits.look() == {"Lock:row": 1})
+            assert eventually(lambda: waits.sample() == {"Lock:row": 1})
             ask(blocker, "ROLLBACK")
         work.join(LONG_S)
     finally:
@@ -230,7 +230,7 @@ def breaking(server, workload, every, pause=0, resumable=True):
     with engine.open("test") as connection:
         ask(connection, f"DROP PROCEDURE IF EXISTS {engine.names.procedure(1)}")
         ask(connection, text.replace("                BEGIN\n", BREAK.format(every=every, pause=pause)))
-        roster.make(connection, engine.names)
+        connection_registry.make(connection, engine.names)
     session = engine.open_session(session_plans(workload, 16 * KIB, "broken")[0])
     try:
         session.prepare()
@@ -245,7 +245,7 @@ def test_a_call_that_is_broken_off_goes_on_where_it_was_and_loses_nothing(server
     first, phases = 0, session_plans(workload, 16 * KIB, "")[0].phases
     with breaking(server, workload, every=1) as session:
         for size in (7, 230, 20_000, 1):
-            result = session.run_slice(SliceOrder(first, 0, 2**61, size))
+            result = session.run_slice(SliceRequest(first, 0, 2**61, size))
             kinds = Counter(kind_of(op, 1, 1, phases) for op in range(first, first + size))
             assert result.ops == size
             assert {kind: each.count for kind, each in result.latency.items() if each.count} == kinds
@@ -260,7 +260,7 @@ def test_a_broken_update_is_finished_in_its_slice_and_its_time_counts(server):
     workload = Workload(**{**DATA, "sessions": 1, "update_pct": 100, "work_unit": 2, "target_ops": 100})
     with breaking(server, workload, every=10, pause=0.5) as session:
         begin_ns = time.time_ns()
-        result = session.run_slice(SliceOrder(0, begin_ns, begin_ns + 300_000_000, 0, begin_ns))
+        result = session.run_slice(SliceRequest(0, begin_ns, begin_ns + 300_000_000, 0, begin_ns))
     assert (result.ops, result.conflicts) == (1, 1)
     assert result.due_ns == pytest.approx(begin_ns + 10_000_000, abs=5000)
     for histogram in (result.latency[OpKind.UPDATE], result.response[OpKind.UPDATE]):
@@ -274,4 +274,4 @@ def test_a_call_that_is_broken_off_where_none_should_be_loses_the_session(server
         breaking(server, workload, every=3, resumable=False) as session,
         pytest.raises(SlobError, match=r"session 0 was lost: .*the server broke the work loop off"),
     ):
-        session.run_slice(SliceOrder(0, 0, 2**61, 10))
+        session.run_slice(SliceRequest(0, 0, 2**61, 10))

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 
 import pymysql
 import pytest
-from running import DATA, Target, eventually, load, slob
 
+from factories.running import DATA, Target, eventually, load, slob
 from openslob.engines.mysql.adapter import connect
-from openslob.engines.mysql.borrowed import BorrowedSettings
-from openslob.engines.mysql.commit import SETTING
+from openslob.engines.mysql.dsn import parse
+from openslob.engines.mysql.global_settings import GlobalSettingsOverride
 from openslob.engines.mysql.names import Names
-from openslob.engines.mysql.target import parse
+from openslob.engines.mysql.quiesce import SETTING
 from openslob.errors import SlobError
 from openslob.workload import Workload
 
@@ -52,7 +52,7 @@ def setting(target, name=SETTING):
 BORROWER = """
 import sys, time
 from openslob.engines.mysql.adapter import connect
-from openslob.engines.mysql.borrowed import BorrowedSettings
+from openslob.engines.mysql.global_settings import BorrowedSettings
 engine = connect(sys.argv[1])
 with engine.exclusive("run"):
     borrowed = BorrowedSettings(lambda: engine.open("settings"), engine.names)
@@ -128,8 +128,8 @@ def test_a_load_puts_it_back_and_says_so(killed):
 def test_what_somebody_has_set_since_is_left_alone(killed):
     ask(killed, f"SET GLOBAL {SETTING} = 2")
     engine = connect(killed.url)
-    with engine.exclusive("test") as righted:
-        assert righted == []
+    with engine.exclusive("test") as restored:
+        assert restored == []
         assert ask(killed, "SELECT COUNT(*) FROM slob.borrowed") == ((0,),)
     assert setting(killed) == 2
 
@@ -138,25 +138,25 @@ def test_after_a_restart_the_server_s_configuration_counts(killed, server):
     server.stop()
     server.start()
     ask(killed, f"SET GLOBAL {SETTING} = 0")
-    with connect(killed.url).exclusive("test") as righted:
-        assert righted == []
+    with connect(killed.url).exclusive("test") as restored:
+        assert restored == []
     assert setting(killed) == 0
 
 
 def test_no_other_run_on_the_server_may_change_or_rely_on_settings_meanwhile(target):
     ask(target, "CREATE DATABASE IF NOT EXISTS other")
     try:
-        other = BorrowedSettings(lambda: connect(target.url).open("other"), Names("other"))
+        other = GlobalSettingsOverride(lambda: connect(target.url).open("other"), Names("other"))
         with borrower(target.url, SETTING):
             for value in (0, 1):
                 with pytest.raises(SlobError, match="another run has changed settings of the whole server"):
                     other.change(SETTING, value)
         assert eventually(lambda: not ask(target, "SELECT IS_USED_LOCK('openslob/settings')")[0][0], seconds=15)
         assert other.change(SETTING, 1) == f"{SETTING} was set to 1 for the run; it was 0"
-        other.give_back()
+        other.restore()
         assert setting(target) == 0
-        with connect(target.url).exclusive("test") as righted:
-            assert righted == [RIGHTED]
+        with connect(target.url).exclusive("test") as restored:
+            assert restored == [RIGHTED]
         assert setting(target) == 1
     finally:
         ask(target, "DROP DATABASE other")

@@ -15,18 +15,18 @@ from pathlib import Path
 from threading import Event
 
 import pytest
-from running import COMMAND, slob
 
+from factories.running import COMMAND, slob
 from openslob.disk import supports_direct_io
-from openslob.rawio.fio import Fio
-from openslob.rawio.job import IoEngine
-from openslob.rawio.orion.jobs import Load, jobs_of
-from openslob.rawio.orion.luns import volume
-from openslob.rawio.orion.matrix import Point
-from openslob.rawio.orion.words import LargeType, Options, Run, Simulate
-from openslob.rawio.testfile import given
 from openslob.record.model import Holds, Status
 from openslob.record.storage import StorageRecord, load
+from openslob.storage.fio import Fio
+from openslob.storage.job import IoEngine
+from openslob.storage.orion.jobs import Load, jobs_of
+from openslob.storage.orion.luns import volume
+from openslob.storage.orion.matrix import Point
+from openslob.storage.orion.options import LargeType, Options, Run, Simulate
+from openslob.storage.testfile import given
 from openslob.units import MIB
 
 # libaio is allowed where containers forbid io_uring.

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from running import SCALE, SCHEMAS, Target, counted, load, measured, slob, verdicts_of
 
+from factories.running import SCALE, SCHEMAS, Target, counted, load, measured, slob, verdicts_of
 from openslob import disk
-from openslob.engines.postgresql import private
+from openslob.engines.postgresql import local_path
 from openslob.engines.postgresql.tables import fill
 from openslob.errors import SlobError
 from openslob.permutation import Permutation
@@ -65,7 +65,7 @@ def nothing_left(server):
 
 def test_the_copy_lies_in_the_blocks_as_the_shared_table_does(connection):
     heard = []
-    private.load_own(connection, plan_of(), heard.append)
+    local_path.load_private_tables(connection, plan_of(), heard.append)
     assert sum(heard) == SCALE
     same = (
         "SELECT count(*) FROM slob.cf1_2 AS shared JOIN pg_temp.cf1_2 AS own USING (custid, c2, c20) "
@@ -77,7 +77,7 @@ def test_the_copy_lies_in_the_blocks_as_the_shared_table_does(connection):
 
 
 def test_private_memory_of_all_sessions_is_that_of_the_shared_cache(connection):
-    private.load_own(connection, plan_of(sessions=8), lambda _: None)
+    local_path.load_private_tables(connection, plan_of(sessions=8), lambda _: None)
     assert connection.execute("SHOW temp_buffers").fetchone()[0] == "2MB"  # of 16 MB
 
 
@@ -85,9 +85,9 @@ def test_a_copy_that_is_not_as_it_should_be_is_refused(connection, monkeypatch):
     def shrunk(connection, table, *rest):
         fill(connection, replace(table, keys=Permutation(SCALE - 1, table.keys.key)), *rest)
 
-    monkeypatch.setattr(private, "fill", shrunk)
+    monkeypatch.setattr(local_path, "fill", shrunk)
     with pytest.raises(SlobError, match=r"verification failed: rows of pg_temp\.cf1_2: 3,999, expected 4,000"):
-        private.load_own(connection, plan_of(), lambda _: None)
+        local_path.load_private_tables(connection, plan_of(), lambda _: None)
 
 
 def test_a_run_reads_privately_and_from_the_device(engine, tmp_path):
@@ -173,7 +173,7 @@ def test_a_role_that_may_not_make_temporary_tables_is_told_what_to_grant(connect
     connection.execute("REVOKE TEMPORARY ON DATABASE slob FROM PUBLIC")
     connection.execute("SET ROLE plain")
     try:
-        found = list(private.findings(connection, plan_of().workload, 8192))
+        found = list(local_path.findings(connection, plan_of().workload, 8192))
     finally:
         connection.execute("RESET ROLE")
         connection.execute("GRANT TEMPORARY ON DATABASE slob TO PUBLIC")

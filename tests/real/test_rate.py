@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import psutil
 import pytest
-from running import Target, load, measured, rows_of, total, verdicts_of
 
+from factories.running import Target, load, measured, rows_of, total, verdicts_of
 from openslob.report.text import render
 
 pytestmark = pytest.mark.server

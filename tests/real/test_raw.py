@@ -16,21 +16,21 @@ from threading import Event, Timer
 
 import psutil
 import pytest
-from running import COMMAND, DATA, load
-from running import slob as run_slob
 
+from factories.running import COMMAND, DATA, load
+from factories.running import slob as run_slob
 from openslob.errors import SlobError
-from openslob.rawio import calibrate, place, testfile
-from openslob.rawio.coverage import coverage
-from openslob.rawio.fio import Fio
-from openslob.rawio.job import IoEngine, Job
-from openslob.rawio.process import StoppedError
 from openslob.record import storage
 from openslob.record.model import Holds, Status
 from openslob.report.headline import headline
 from openslob.report.storage import render_storage
 from openslob.run import ceiling, runner
 from openslob.run.interrupt import Interrupt
+from openslob.storage import calibrate, preflight, testfile
+from openslob.storage.coverage import coverage
+from openslob.storage.fio import Fio
+from openslob.storage.job import IoEngine, Job
+from openslob.storage.process import StoppedError
 from openslob.units import KIB, MIB
 from openslob.workload import Workload
 
@@ -46,7 +46,7 @@ def fio():
 
 @pytest.fixture
 def folder(tmp_path):
-    if place.file_system_of(tmp_path) in ("tmpfs", "ramfs"):
+    if preflight.file_system_of(tmp_path) in ("tmpfs", "ramfs"):
         pytest.skip(f"{tmp_path} lies in memory")
     return tmp_path
 
@@ -118,7 +118,7 @@ def test_random_reads_cover_the_file_once_before_any_block_twice(fio, folder):
 
 @pytest.mark.parametrize("engine", IoEngine)
 def test_a_stopped_job_leaves_no_process(fio, folder, engine, fio_processes):
-    if engine is IoEngine.IO_URING and place.try_io_uring():
+    if engine is IoEngine.IO_URING and preflight.try_io_uring():
         pytest.skip("io_uring is not permitted here")
     with testfile.made(fio, folder, SIZE) as file:
         Timer(0.5, fio.stop.set).start()
@@ -188,7 +188,7 @@ def test_without_fio_nothing_is_begun(folder):
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.skipif(place.file_system_of(Path("/dev/shm")) != "tmpfs", reason="no tmpfs at /dev/shm")
+@pytest.mark.skipif(preflight.file_system_of(Path("/dev/shm")) != "tmpfs", reason="no tmpfs at /dev/shm")
 def test_memory_is_refused_before_anything_is_made(folder):
     done = slob(folder, "raw", "calibrate", "/dev/shm", *TINY)
     assert done.returncode == 1

@@ -10,14 +10,14 @@ import subprocess
 
 import psutil
 import pytest
-from running import COMMAND, slob
 
+from factories.running import COMMAND, slob
 from openslob.analyze.realism import Kind, rows
 from openslob.engines import registry
-from openslob.rawio import place
-from openslob.realism import compare
 from openslob.record import storage, store
 from openslob.record.model import Status
+from openslob.storage import preflight
+from openslob.versus import compare
 
 pytestmark = [
     pytest.mark.server,
@@ -28,9 +28,9 @@ TINY = ["--scale", "64M", "--run-time", "1", "--repeats", "1", "--engines", "pos
 
 @pytest.fixture
 def command(tmp_path, slob_home):
-    if place.file_system_of(slob_home) in ("tmpfs", "ramfs"):
+    if preflight.file_system_of(slob_home) in ("tmpfs", "ramfs"):
         pytest.skip(f"{slob_home} lies in memory")
-    engine = ["--io-engine", "libaio"] if place.try_io_uring() else []
+    engine = ["--io-engine", "libaio"] if preflight.try_io_uring() else []
     return ["raw", "compare", *TINY, *engine, "--results", str(tmp_path)]
 
 

@@ -9,7 +9,6 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,14 +18,13 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
-import made_files
-from sweep_records import failing, sweep
-
-from openslob.analyze.points import Run
-from openslob.report.html.one import run_page
+from factories import record_files
+from factories.paths import FIXTURES
+from factories.sweeps import failing, sweep
+from openslob.analyze.curves.points import Run
 from openslob.report.html.render import render_page
-from openslob.report.html.several import several_page
+from openslob.report.html.run_page import run_page
+from openslob.report.html.set_page import set_page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: apt-get install chromium")
@@ -37,7 +35,7 @@ FLAGS = (
     # Whatever is asked of a network goes nowhere.
     "--host-resolver-rules=MAP * ~NOTFOUND", "--proxy-server=127.0.0.1:9", "--virtual-time-budget=10000",
 )  # fmt: skip
-SCRIPTS = Path(__file__).parents[1] / "fixtures" / "browser"
+SCRIPTS = FIXTURES / "browser"
 WATCH = f"<script>{(SCRIPTS / 'watch.js').read_text(encoding='utf-8')}</script>"
 LOOK = f'<pre id="seen"></pre><script>{(SCRIPTS / "look.js").read_text(encoding="utf-8")}</script>'
 
@@ -72,14 +70,14 @@ def sweep_html() -> str:
     records = sweep(repeats=2)
     doubted = [failing(each, "quiet_machine") if each.spec["sessions"] == 64 else each for each in records]
     doubted = [failing(each, "mode") if each.spec["sessions"] == 1 else each for each in doubted]
-    return render_page(several_page("a sweep", [Run.of(record) for record in doubted], ()))
+    return render_page(set_page("a sweep", [Run.of(record) for record in doubted], ()))
 
 
 @pytest.fixture(scope="module")
 def run_html(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("run")
-    made_files.write(folder)
-    return render_page(run_page(made_files.record(), folder))
+    record_files.write(folder)
+    return render_page(run_page(record_files.record(), folder))
 
 
 @pytest.fixture(scope="module")

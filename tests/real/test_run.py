@@ -6,7 +6,8 @@ from collections import Counter
 from contextlib import closing
 
 import pytest
-from running import (
+
+from factories.running import (
     SCALE,
     SCAN_ROWS,
     SCHEMAS,
@@ -20,7 +21,6 @@ from running import (
     total,
     verdicts_of,
 )
-
 from openslob.analyze.figures import WINDOW_TOLERANCE_PCT
 from openslob.engines.postgresql.adapter import PostgresEngine
 from openslob.metrics import METRICS, PACED

@@ -13,9 +13,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from openslob.record.measurement import HostDelta
-from openslob.sample.os_reader import OsReader, difference
-from openslob.sample.processes import ServerProcesses
+from openslob.host.processes import ServerProcesses
+from openslob.host.sampler import OsReader, difference
+from openslob.measurement import HostDelta
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux's /proc")
 

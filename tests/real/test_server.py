@@ -14,11 +14,11 @@ from pathlib import Path
 
 import psutil
 import pytest
-import running
-from server_subjects import SUBJECTS, Subject, left_behind, python, wait_until
 
+from factories import running
+from factories.server_subjects import SUBJECTS, Subject, left_behind, python, wait_until
 from openslob.engines import registry
-from openslob.engines.managed import ManagedServer
+from openslob.engines.managed.base import ManagedServer
 from openslob.errors import SlobError, UsageError
 from openslob.units import MIB
 
@@ -259,7 +259,7 @@ def test_no_space(make_server: MakeServer, slob_home: Path, monkeypatch: pytest.
 
 
 def test_no_direct_io(make_server: MakeServer, slob_home: Path, monkeypatch: pytest.MonkeyPatch, subject: Subject):
-    monkeypatch.setattr("openslob.engines.hosting.server.supports_direct_io", lambda place: False)
+    monkeypatch.setattr("openslob.engines.managed.server.supports_direct_io", lambda place: False)
     with pytest.raises(SlobError, match=r"has no direct I/O; .*--io buffered"):
         make_server(name="nodirect", engine=subject.engine)
     assert not (slob_home / "servers" / "nodirect").exists()

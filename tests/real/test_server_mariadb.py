@@ -12,16 +12,16 @@ from pathlib import Path
 import psutil
 import pymysql
 import pytest
-from server_subjects import SUBJECTS, wait_until
 
+from factories.programs import huge_pages
+from factories.server_subjects import SUBJECTS, wait_until
 from openslob.engines import registry
-from openslob.engines.hosting.account import server_account
-from openslob.engines.hosting.home import ServerHome
-from openslob.engines.managed import ManagedServer
+from openslob.engines.managed.account import server_account
+from openslob.engines.managed.base import ManagedServer
+from openslob.engines.managed.state import ServerState
 from openslob.engines.mysql.binaries import find_installation
 from openslob.errors import UsageError
 from openslob.units import KIB, MIB
-from programs import huge_pages
 
 pytestmark = pytest.mark.server
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be other users")
@@ -158,12 +158,12 @@ def test_huge_pages_are_taken_and_given_back(shared: ManagedServer):
         status = Path(f"/proc/{server.status().pid}/status").read_text()
         huge_kb = int(status.split("HugetlbPages:")[1].split()[0])
         assert huge_kb * KIB >= 16 * MIB, "the cache is not in huge pages"
-        taken = ServerHome(shared.name).read()["huge_pages"]
+        taken = ServerState(shared.name).read()["huge_pages"]
         while_running = int(pool.read_text())
         server.stop()
         # Others on this host may take and give back pages too.
         wait_until(lambda: int(pool.read_text()) <= while_running - taken["added"])
-        assert ServerHome(shared.name).read()["huge_pages"] is None
+        assert ServerState(shared.name).read()["huge_pages"] is None
 
 
 def test_programs_named(make_server: MakeServer, slob_home: Path):

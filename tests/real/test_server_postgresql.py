@@ -15,16 +15,16 @@ from pathlib import Path
 import psutil
 import psycopg
 import pytest
-from server_subjects import SUBJECTS, left_behind, wait_until
 
+from factories.programs import huge_pages
+from factories.server_subjects import SUBJECTS, left_behind, wait_until
 from openslob.engines import registry
-from openslob.engines.hosting.account import server_account
-from openslob.engines.hosting.home import ServerHome
-from openslob.engines.managed import ManagedServer
+from openslob.engines.managed.account import server_account
+from openslob.engines.managed.base import ManagedServer
+from openslob.engines.managed.state import ServerState
 from openslob.engines.postgresql.binaries import Installation, find_installation, readable_installation
 from openslob.errors import UsageError
 from openslob.units import MIB
-from programs import huge_pages
 
 pytestmark = pytest.mark.server
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be other users")
@@ -213,12 +213,12 @@ def test_huge_pages_are_taken_and_given_back(shared: ManagedServer):
     with huge_pages() as pool:
         server.start()
         assert setting(server, "huge_pages_status") == "on"
-        taken = ServerHome("pg-shared").read()["huge_pages"]
+        taken = ServerState("pg-shared").read()["huge_pages"]
         while_running = int(pool.read_text())
         server.stop()
         # Others on this host may take and give back pages too.
         wait_until(lambda: int(pool.read_text()) <= while_running - taken["added"])
-        assert ServerHome("pg-shared").read()["huge_pages"] is None
+        assert ServerState("pg-shared").read()["huge_pages"] is None
 
 
 def test_data_and_programs_elsewhere(make_server: MakeServer, slob_home: Path):

@@ -7,8 +7,8 @@ import subprocess
 import time
 
 import pytest
-from running import COMMAND, slob
 
+from factories.running import COMMAND, slob
 from openslob.engines import registry
 from openslob.record.store import load
 from openslob.record.sweep import PointState, find_sweeps, load_sweep

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from running import DATA, LONG_S, SCALE, Target, eventually, ignore, load, measured, slob
 
-from openslob.engines.base import SliceOrder
+from factories.running import DATA, LONG_S, SCALE, Target, eventually, ignore, load, measured, slob
+from openslob.engines.base import SliceRequest
 from openslob.errors import SlobError
 from openslob.record.model import Status
-from openslob.run import crew
+from openslob.run import session_pool
 from openslob.run.interrupt import Interrupt
 from openslob.run.plan import session_plans
 from openslob.workload import Workload
@@ -148,7 +148,7 @@ def is_waiting(target):
 
 def test_a_run_that_is_stopped_twice_leaves_at_once(target):
     """One session waits for a lock: the first request lets it, for longer than any test lasts; the second does not."""
-    with target.running("from openslob.run import crew; crew.PATIENCE_S = 600", **UPDATES) as run:
+    with target.running("from openslob.run import session_pool; session_pool.PATIENCE_S = 600", **UPDATES) as run:
         run.wait_until_measured()
         with blocked(target):
             run.wait_until(lambda: is_waiting(target))
@@ -165,7 +165,7 @@ def test_a_run_that_is_stopped_twice_leaves_at_once(target):
 
 
 def test_a_session_that_hangs_is_cancelled_in_the_end(target, monkeypatch):
-    monkeypatch.setattr(crew, "PATIENCE_S", 1)
+    monkeypatch.setattr(session_pool, "PATIENCE_S", 1)
     interrupt = Interrupt()
     with ThreadPoolExecutor() as pool:
         ran = pool.submit(measured, target.engine, target.results, interrupt, run_time=LONG_S, **UPDATES)
@@ -213,7 +213,7 @@ def test_a_slice_in_a_server_that_no_longer_answers_is_cut_off(target, monkeypat
 
     monkeypatch.setattr(session._connection, "cancel_safe", unanswered)
     with ThreadPoolExecutor() as pool:
-        slice_done = pool.submit(session.run_slice, SliceOrder(0, 0, 2**61, 0))
+        slice_done = pool.submit(session.run_slice, SliceRequest(0, 0, 2**61, 0))
         time.sleep(0.3)
         session.cancel()
         with pytest.raises(SlobError, match="session 0 was lost"):

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from openslob.analyze.alike import facts, in_order
-from openslob.analyze.difference import Difference, difference, mean_difference
-from openslob.analyze.lines import label, order
-from openslob.analyze.points import RESPONSE_PREFIX, SESSIONS, Parameters, ParameterValue, Point, Run, points, varying
+from openslob.analyze.comparability import facts, in_order
+from openslob.analyze.curves.points import (
+    RESPONSE_PREFIX,
+    SESSIONS,
+    Parameters,
+    ParameterValue,
+    Point,
+    Run,
+    points,
+    varying,
+)
+from openslob.analyze.curves.series import label, order
+from openslob.analyze.statistics import Difference, difference, mean_difference
 from openslob.errors import UsageError
 from openslob.metrics import METRICS, Better
 
@@ -185,3 +194,28 @@ def _fact_mismatches(a: Sequence[Run], b: Sequence[Run], pairs: Sequence[Pair]) 
                 both[0].update(mine)
                 both[1].update(others)
     return [Mismatch(name, in_order(mine), in_order(others)) for name, (mine, others) in sorted(seen.items())]
+
+
+@dataclass(frozen=True)
+class Against:
+    """The runs with the value ``b`` of a parameter against those with ``a``."""
+
+    parameter: str
+    a: ParameterValue
+    b: ParameterValue
+
+
+def compare_values(runs: Sequence[Run], against: Against) -> Comparison:
+    """Every point that both have; that the parameter differs is the question, and so no mismatch.
+
+    UsageError when one of them has no run, or they have no point in common.
+    """
+    values = (against.a, against.b)
+    names = [label({against.parameter: value}) for value in values]
+    sides = [[run for run in runs if run.parameters.get(against.parameter) == value] for value in values]
+    for name, side in zip(names, sides, strict=True):
+        if not side:
+            raise UsageError(f"there is no run with {name}")
+    found = compare(sides[0], sides[1], names[0], names[1])
+    mismatches = tuple(each for each in found.mismatches if each.name != against.parameter)
+    return replace(found, mismatches=mismatches)

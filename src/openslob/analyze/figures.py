@@ -17,8 +17,8 @@ from openslob.analyze.quantity import (
     total,
 )
 from openslob.analyze.waits import WaitClass, db_time_shares
+from openslob.measurement import Measurement, Schedule
 from openslob.metrics import METRICS
-from openslob.record.measurement import Measurement, Schedule
 from openslob.record.model import Figure
 from openslob.units import MIB
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from openslob.record.measurement import Measurement
+from openslob.measurement import Measurement
 
 # In `unknown`: the reason that holds for all figures that have none of their own.
 EVERY_FIGURE = "*"

@@ -95,7 +95,7 @@ def counted_evenly(slices: Iterable[SessionSlice]) -> Span | None:
 def of_engine(rows: Iterable[EngineRow], start_ns: int, end_ns: int, even: Span | None = None) -> Timeline:
     """Rates and read latency by interval within the load, from (begin, end, field of `EngineDelta`, value).
 
-    Of intervals that begin at the same time the last counts (`RunFiles.engine`). Those outside ``even``, the span that
+    Of intervals that begin at the same time the last counts (`RawCsv.engine`). Those outside ``even``, the span that
     `counted_evenly` gives, are taken as one, because what is lacking at the begin is there at the end; without it those
     are the first and the last.
     """

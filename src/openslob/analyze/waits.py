@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from openslob.analyze.quantity import Quantity, engine, total
-from openslob.record.measurement import Measurement
+from openslob.measurement import Measurement
 from openslob.record.model import WaitRow
 
 CPU_EVENT = "CPU"

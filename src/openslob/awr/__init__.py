@@ -21,7 +21,7 @@ from openslob.awr.model import (
     WaitEvent,
 )
 from openslob.awr.numbers import Number
-from openslob.awr.reading import read, read_bytes
+from openslob.awr.parse import read, read_bytes
 from openslob.awr.source import ReportError
 
 __all__ = [

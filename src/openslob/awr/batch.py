@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
+from openslob.awr.cells import Reading, Subject, absent, latency_reading, why_no_event
 from openslob.awr.columns import ROW_SETS, chosen, column_of
 from openslob.awr.filenames import compile_pattern, parse_name
 from openslob.awr.model import Report, WaitEvent
+from openslob.awr.parse import read
 from openslob.awr.petals import Point, point
-from openslob.awr.reading import read
-from openslob.awr.readings import Reading, Subject, absent, latency_reading, why_no_event
 from openslob.awr.source import ReportError
 from openslob.awr.verdicts import Verdict, single_block_read, verdicts
 from openslob.errors import SlobError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from openslob.awr.draft import Draft
+from openslob.awr.builder import ReportBuilder
 from openslob.awr.model import HostCpu, IoRates, IoStat, OsStat, Parameter, Rate, Statistic
 from openslob.awr.numbers import Number
 from openslob.awr.tables import Table, cell, plain
@@ -67,7 +67,7 @@ _FOOTNOTE = re.compile(r"\s*\[\d+\]$")
 MB = 1024.0**2
 
 
-def load_profile(table: Table, draft: Draft) -> None:
+def load_profile(table: Table, draft: ReportBuilder) -> None:
     """Per second and per transaction."""
     second, transaction = table.index("per second"), table.index("per transaction")
     if second is None:
@@ -82,7 +82,7 @@ def load_profile(table: Table, draft: Draft) -> None:
                 draft.load_profile.setdefault(name, rate)
 
 
-def activity(table: Table, draft: Draft) -> None:
+def activity(table: Table, draft: ReportBuilder) -> None:
     """Instance activity. Absolute values and thread activity come under the same title; their headings differ."""
     name, total = table.index("statistic"), table.index("total")
     second, transaction = table.index("per second"), table.index("per trans")
@@ -100,7 +100,7 @@ def activity(table: Table, draft: Draft) -> None:
         draft.missing[f"{table.section}: {label}"] = "listed more than once, with different figures"
 
 
-def time_model(table: Table, draft: Draft) -> None:
+def time_model(table: Table, draft: ReportBuilder) -> None:
     """Seconds by statistic; from 19c names may carry a footnote."""
     name, time = table.index("statistic name", "statistic"), table.index(r"time ?\(s\)")
     if name is None or time is None:
@@ -112,7 +112,7 @@ def time_model(table: Table, draft: Draft) -> None:
             draft.time_model_s.setdefault(_FOOTNOTE.sub("", cell(row, name)), seconds)
 
 
-def global_times(table: Table, draft: Draft) -> None:
+def global_times(table: Table, draft: ReportBuilder) -> None:
     """Global reports: the time model, a row per instance and their sum."""
     row = _sum(table)
     for pattern, name in GLOBAL_TIMES:
@@ -121,7 +121,7 @@ def global_times(table: Table, draft: Draft) -> None:
             draft.time_model_s.setdefault(name, seconds)
 
 
-def global_rates(table: Table, draft: Draft) -> None:
+def global_rates(table: Table, draft: ReportBuilder) -> None:
     """Global reports: what stands for a load profile. Redo is in units of 1024 bytes."""
     row = _sum(table)
     for pattern, name, size in GLOBAL_RATES:
@@ -140,7 +140,7 @@ def _sum(table: Table) -> tuple[str, ...] | None:
     return listed[0] if len(listed) == 1 else None
 
 
-def io_profile(table: Table, draft: Draft) -> None:
+def io_profile(table: Table, draft: ReportBuilder) -> None:
     """Requests, MB and blocks per second, by purpose."""
     columns = (r"read ?\+ ?write.*", r"reads?( ?per |/)s.*", r"writes?( ?per |/)s.*")
     total, read, write = (table.index(pattern) for pattern in columns)
@@ -152,10 +152,10 @@ def io_profile(table: Table, draft: Draft) -> None:
         draft.io_profile.setdefault(plain(row[0]), rates)
 
 
-def iostat(target: str) -> Callable[[Table, Draft], None]:
+def iostat(target: str) -> Callable[[Table, ReportBuilder], None]:
     """A reader of ``IOStat by Function`` or ``by Filetype``; it comes with reads in three columns, then writes."""
 
-    def read(table: Table, draft: Draft) -> None:
+    def read(table: Table, draft: ReportBuilder) -> None:
         requests = _indices(table, r".*re(q|que)sts?( ?per ?| ?/)s(ec)?|.*reqs? per sec|(read|write)s/s")
         data = _indices(table, r".*data( vol| per)?( ?per ?| ?/| )sec|(read|write) mb/s")
         waits, average = table.index(r".*count"), table.index(r".*avg ?(time|tm).*")
@@ -192,7 +192,7 @@ def _heading_unit(table: Table, at: int | None) -> str | None:
     return "ms" if at is not None and "(ms)" in plain(table.columns[at]) else None
 
 
-def _megabytes(draft: Draft, table: Table, row: tuple[str, ...], at: int) -> Number | None:
+def _megabytes(draft: ReportBuilder, table: Table, row: tuple[str, ...], at: int) -> Number | None:
     """``.801M`` and ``.801`` are 0.801 MB: 11.2 and global reports print no letter."""
     text = cell(row, at)
     number = draft.numbers.read(text, thousand=1024.0)
@@ -201,7 +201,7 @@ def _megabytes(draft: Draft, table: Table, row: tuple[str, ...], at: int) -> Num
     return number.scaled(1 / MB) if number is not None and text[-1:].isalpha() else number
 
 
-def os_stats(table: Table, draft: Draft) -> None:
+def os_stats(table: Table, draft: ReportBuilder) -> None:
     """Operating system statistics; ``*_TIME`` are hundredths of a second over the interval."""
     name, value, end = table.index("statistic"), table.index("value", "total"), table.index("end value")
     if name is None or value is None:
@@ -213,14 +213,14 @@ def os_stats(table: Table, draft: Draft) -> None:
             draft.os_stats.setdefault(cell(row, name), stat)
 
 
-def limits(table: Table, draft: Draft) -> None:
+def limits(table: Table, draft: ReportBuilder) -> None:
     """Reports of a pluggable database: of its resource limits the CPUs it may use."""
     for label, values in table.labelled():
         if label == "cpus" and values:
             draft.set("cpus", draft.whole(values[0]))
 
 
-def host_cpu(table: Table, draft: Draft) -> None:
+def host_cpu(table: Table, draft: ReportBuilder) -> None:
     """The host's CPU in per cent."""
     if not table.rows or draft.host_cpu is not None:
         return
@@ -229,7 +229,7 @@ def host_cpu(table: Table, draft: Draft) -> None:
     draft.set("cpus", draft.whole(cell(table.rows[0], table.index("cpus"))))
 
 
-def parameters(table: Table, draft: Draft) -> None:
+def parameters(table: Table, draft: ReportBuilder) -> None:
     """init.ora parameters; a text value goes on in the next line."""
     name, begin = table.index("parameter name"), table.index("begin value")
     end, instance = table.index("end value.*"), table.index("i#")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from openslob.awr.draft import Draft
+from openslob.awr.builder import ReportBuilder
 from openslob.awr.model import Instance
 from openslob.awr.numbers import Number
 from openslob.awr.tables import Table, cell
@@ -14,7 +14,7 @@ _HOST = (r"host( name)?", "platform", "cpus", "cores", "sockets", r"memory ?\(gb
 _MINUTES = re.compile(r"([\d.,' ]+)(?:\(min)?.*")
 
 
-def identity(table: Table, draft: Draft) -> None:
+def identity(table: Table, draft: ReportBuilder) -> None:
     """The tables under the report's title, told apart by their headings."""
     if table.index("snap id") is not None:
         snapshots(table, draft)
@@ -26,7 +26,7 @@ def identity(table: Table, draft: Draft) -> None:
         draft.instances.append(_instance(table, table.rows[0], draft))
 
 
-def database(table: Table, draft: Draft) -> None:
+def database(table: Table, draft: ReportBuilder) -> None:
     """``DB Name, DB Id, Unique Name, Role, Edition, Release, RAC, CDB``; before 12.2 the instance as well."""
     if not table.rows:
         return
@@ -44,7 +44,7 @@ def database(table: Table, draft: Draft) -> None:
         draft.instances.append(_instance(table, row, draft))
 
 
-def _instance(table: Table, row: tuple[str, ...], draft: Draft) -> Instance:
+def _instance(table: Table, row: tuple[str, ...], draft: ReportBuilder) -> Instance:
     return Instance(
         name=cell(row, table.index("instance")) or None,
         number=draft.whole(cell(row, table.index("inst num", "i#"))),
@@ -57,7 +57,7 @@ def _instance(table: Table, row: tuple[str, ...], draft: Draft) -> Instance:
     )
 
 
-def host(table: Table, draft: Draft) -> None:
+def host(table: Table, draft: ReportBuilder) -> None:
     """``Host Name, Platform, CPUs, Cores, Sockets, Memory``. Statspack's headings wrap, its order does not change."""
     if not table.rows:
         return
@@ -79,7 +79,7 @@ def host(table: Table, draft: Draft) -> None:
     draft.set("memory_gb", size if size is not None and size.value > 0 else None)
 
 
-def _labelled_host(table: Table, draft: Draft) -> None:
+def _labelled_host(table: Table, draft: ReportBuilder) -> None:
     """Statspack of 10g: ``Host  Name: x  Num CPUs: 2  Phys Memory (MB): 4,096``."""
     for label, values in table.labelled():
         if label == "name" and values:
@@ -91,7 +91,7 @@ def _labelled_host(table: Table, draft: Draft) -> None:
             draft.set("memory_gb", size.scaled(1 / 1024) if size else None)
 
 
-def snapshots(table: Table, draft: Draft) -> None:
+def snapshots(table: Table, draft: ReportBuilder) -> None:
     """``Begin Snap``, ``End Snap``, ``Elapsed``, ``DB Time``."""
     number, time, sessions = (table.index(name) for name in ("snap id", "snap time", "sessions"))
     for row in table.rows:
@@ -107,13 +107,13 @@ def snapshots(table: Table, draft: Draft) -> None:
             draft.set(name, minutes(values[0], draft))
 
 
-def minutes(text: str, draft: Draft) -> Number | None:
+def minutes(text: str, draft: ReportBuilder) -> Number | None:
     """``59.54 (mins)``."""
     match = _MINUTES.fullmatch(text)
     return draft.numbers.read(match[1]) if match else None
 
 
-def caches(table: Table, draft: Draft) -> None:
+def caches(table: Table, draft: ReportBuilder) -> None:
     """Of the cache sizes the standard block size."""
     for label, values in table.labelled():
         if label == "std block size" and values:
@@ -121,7 +121,7 @@ def caches(table: Table, draft: Draft) -> None:
             draft.set("block_size", int(size.value) if size else None)
 
 
-def summary(table: Table, draft: Draft) -> None:
+def summary(table: Table, draft: ReportBuilder) -> None:
     """Global reports: ``Database Summary``, whose headings repeat ``In Report`` and ``Total``."""
     if not table.rows:
         return
@@ -140,7 +140,7 @@ def summary(table: Table, draft: Draft) -> None:
     draft.set("elapsed_min", draft.number(table, row, table.index(".*elapsed time")))
 
 
-def instances(table: Table, draft: Draft) -> None:
+def instances(table: Table, draft: ReportBuilder) -> None:
     """Global reports: the instances, their hosts and releases."""
     listed = [_instance(table, row, draft) for row in table.rows]
     draft.instances.extend(listed)
@@ -154,7 +154,7 @@ def instances(table: Table, draft: Draft) -> None:
         draft.set("platform", listed[0].platform)
 
 
-def hosts(table: Table, draft: Draft) -> None:
+def hosts(table: Table, draft: ReportBuilder) -> None:
     """Global reports: CPUs, cores and sockets of all hosts together, when every host tells."""
     rows = [row for row in table.rows if row[0].isdigit()]
     for name, heading in (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from openslob.awr import readings
-from openslob.awr.readings import Reading, Subject
+from openslob.awr import cells
+from openslob.awr.cells import Reading, Subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +23,13 @@ class Point:
 
 def point(subject: Subject, group_by: str, event: str | None = None) -> Point | str:
     """The point of a report, or why it has none. ``event`` replaces the single-block read as the latency."""
-    latency = readings.latency(event)(subject) if event else readings.read_latency(subject)
-    rate = readings.iops(subject)
+    latency = cells.latency(event)(subject) if event else cells.read_latency(subject)
+    rate = cells.iops(subject)
     if not isinstance(rate.value, float):
         return rate.why
     if not isinstance(latency.value, float):
         return latency.why
-    megabytes = readings.mb_per_s(subject).value
+    megabytes = cells.mb_per_s(subject).value
     return Point(
         series=series(subject, group_by),
         sessions=subject.name.sessions,
@@ -46,7 +46,7 @@ def series(subject: Subject, group_by: str) -> str:
     if group_by == "dir":
         return path.parent.name or "."
     if group_by == "block_size":
-        return _block_size(readings.block_size(subject))
+        return _block_size(cells.block_size(subject))
     if group_by == "none":
         return "all reports"
     return subject.name.group if subject.name.sessions is not None else "no session count"

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from openslob.awr import figures, header, waits
-from openslob.awr.draft import Draft
+from openslob.awr.builder import ReportBuilder
 from openslob.awr.model import Scope
 from openslob.awr.tables import Table, plain
 
-Reader = Callable[[Table, Draft], None]
+Reader = Callable[[Table, ReportBuilder], None]
 
 # Title (plain: lower case, single blanks) -> its reader. All versions, text and HTML.
 _TITLES: tuple[tuple[str, Reader], ...] = (

@@ -6,10 +6,30 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import accumulate
 
-from openslob.awr.draft import Draft, HistogramRows
+from openslob.awr.builder import HistogramRows, ReportBuilder
 from openslob.awr.model import Bucket, Histogram, Scope, WaitEvent
 from openslob.awr.numbers import US_PER, Number, NumberFormat
 from openslob.awr.tables import Table, cell, plain
+
+_IDLE = re.compile(
+    r"(sql\*net message from (client|dblink)|sql\*net vector data from client|rdbms ipc message|.* timer|.*\bidle\b.*"
+    r"|.* idle|jobq slave wait|class slave wait|heartbeat redo informer|dispatcher timer|.*: slave idle.*"
+    r"|virtual circuit (status|next request)|pipe get|px deq: (execution msg|execute reply|join ack|msg fragment).*"
+    r"|wait for unread message on (broadcast|b).*|streams aq: (waiting|qmn).*|data guard: .*|gcs remote message"
+    r"|ges remote message|ksv master wait|watchdog main loop|vkrm idle|single-task message|null event"
+    r"|pl/sql lock timer|wakeup time manager|lock manager wait for remote message)"
+)
+
+
+def is_idle(event: str) -> bool:
+    """Whether processes that wait for ``event`` wait for work."""
+    return _IDLE.fullmatch(event.lower()) is not None
+
+
+def is_cpu(event: str) -> bool:
+    """Whether the row of a top list is CPU time, not a wait."""
+    return event.lower() in {"db cpu", "cpu time", "background cpu time"}
+
 
 _TIME = r"(tota?l? )?(wait )?time( waited)?( ?\((s|sec|cs|ms|us)\))?|total ?\((s|ms|us)\)"
 _AVERAGE = r"(avg|average|ave) ?(wait)?( time)?( ?\((ns|us|ms|cs|s)\))?|wait avg( ?\((ms|us)\))?"
@@ -21,10 +41,10 @@ _ROUNDING_PCT = 2.0  # per cent that eight rounded shares may be off 100, and mo
 _COUNTED = re.compile(r"<?\s*([\d.,]+)\s*\((\d+)\)")
 
 
-def events(scope: Scope) -> Callable[[Table, Draft], None]:
+def events(scope: Scope) -> Callable[[Table, ReportBuilder], None]:
     """A reader of the events of ``scope``."""
 
-    def read(table: Table, draft: Draft) -> None:
+    def read(table: Table, draft: ReportBuilder) -> None:
         name, waits, time = table.index("event.*"), table.index("waits"), table.index(_TIME)
         if name is None or (waits is None and time is None):
             draft.cannot_read(table)
@@ -65,7 +85,7 @@ def _is_cut(table: Table, row: tuple[str, ...], at: int) -> bool:
     return bool(table.widths) and len(row[at]) >= table.widths[at] - 1
 
 
-def histogram(table: Table, draft: Draft) -> None:
+def histogram(table: Table, draft: ReportBuilder) -> None:
     """A histogram table: its buckets say what share of an event's waits took less than their edge.
 
     From 12.2 on, the main table ends at half a millisecond, and tables of the same form look closer at a range;
@@ -95,7 +115,7 @@ def _keep(
     shares: list[float | None],
     above: float | None,
     place: str,
-    draft: Draft,
+    draft: ReportBuilder,
 ) -> None:
     """Add a row's shares, if all of them were read and make a whole."""
     known = [share for share in (*shares, above) if share is not None]
@@ -153,7 +173,7 @@ def _edge_us(match: re.Match[str]) -> float:
     return size * US_PER.get(match[3], 1e3)
 
 
-def histograms(draft: Draft) -> Iterator[Histogram]:
+def histograms(draft: ReportBuilder) -> Iterator[Histogram]:
     """The histograms that were read; names cut alike in one table are of several events, and of none for sure."""
     for name, rows in draft.histograms.items():
         if len(set(rows.sections)) < len(rows.sections):

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from openslob import __version__
+from openslob._version import __version__
 from openslob.errors import SlobError
 from openslob.report.format import plain_signs
 

@@ -11,11 +11,11 @@ import typer
 
 from openslob.engines.base import Engine
 from openslob.errors import UsageError
-from openslob.rawio.fio import Fio
 from openslob.record import storage
 from openslob.record.storage import StorageRecord
 from openslob.run.ceiling import Ceilings
 from openslob.run.interrupt import Interrupt
+from openslob.storage.fio import Fio
 
 MEASURE = "measure"
 _HELP = "A raw measurement of the same storage (a path, an id, latest) to hold the figures against"
@@ -37,10 +37,10 @@ def ceiling_of_each(
 ) -> Callable[[Engine], StorageRecord | None]:
     """What gives the ceiling of a server: the record that is meant, one measured there now, or none."""
     if wanted == MEASURE:
-        return Ceilings(sessions, Fio.find(interrupt.stop), results, _tell)
+        return Ceilings(sessions, Fio.find(interrupt.stop), results, _notify)
     record = load_ceiling(wanted, results) if wanted else None
     return lambda _: record
 
 
-def _tell(text: str) -> None:
+def _notify(text: str) -> None:
     print(f"slob: {text}", file=sys.stderr, flush=True)

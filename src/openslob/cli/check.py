@@ -2,16 +2,101 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
-from openslob.cli.checkview import result_json, result_text
 from openslob.cli.options import Resolved, with_workload
+from openslob.engines.base import DATA, Finding
 from openslob.engines.registry import resolve
-from openslob.report.format import printable
-from openslob.run.preflight import preflight
+from openslob.metrics import METRICS
+from openslob.report.context import spoken
+from openslob.report.format import MISSING, hanging, pairs, printable, wrapped
+from openslob.run.preflight import Preflight, preflight
+from openslob.units import format_bytes
+
+# A terminal as it opens.
+COLUMNS = 80
+# Head, sign and which findings stand under it, the gravest first.
+_LEVELS = (
+    ("STOPS A RUN", "✗"),
+    ("TO DO FIRST", "→"),
+    ("SPOILS A TEST", "!"),
+    ("WORTH KNOWING", "-"),
+)
+
+
+def result_text(target: str, found: Preflight) -> str:
+    """All of it in 80 columns."""
+    sections = (
+        wrapped(f"{found.facts.product} {found.facts.version}, {target}", columns=COLUMNS),
+        wrapped(_answer(found), columns=COLUMNS),
+        *(_level(head, sign, [one for one in found.findings if _head(one) == head]) for head, sign in _LEVELS),
+        ["POSSIBLE WITH THESE DATA", *pairs(_purposes(found), COLUMNS)],
+        _unknown(found),
+        ["SERVER", *pairs(_server(found), COLUMNS)],
+    )
+    return "\n\n".join("\n".join(lines) for lines in sections if lines)
+
+
+def result_json(target: str, found: Preflight) -> str:
+    """The same for programs; sizes in bytes."""
+    footprint = {name: None if value is None else str(value) for name, value in vars(found.footprint).items()}
+    return json.dumps({"target": target, "blocked": found.blocked, **asdict(found), "footprint": footprint}, indent=1)
+
+
+def _answer(found: Preflight) -> str:
+    unknown = f"{len(METRICS) - len(found.unknown)} of {len(METRICS)} figures will be known"
+    if found.blocked:
+        return "A run would not work here as asked for; see what stops it."
+    if any(one.blocking for one in found.findings):
+        return f"A run would work once the data are loaded: {unknown}."
+    return f"A run would work: {unknown}."
+
+
+def _head(finding: Finding) -> str:
+    if finding.blocking:
+        return "TO DO FIRST" if finding.name == DATA else "STOPS A RUN"
+    return "SPOILS A TEST" if finding.spoils else "WORTH KNOWING"
+
+
+def _level(head: str, sign: str, findings: Sequence[Finding]) -> list[str]:
+    lines = []
+    for one in findings:
+        lines += hanging(f"{sign} {one.name}: ", one.why, COLUMNS)
+        lines += hanging("    ", one.remedy, COLUMNS)
+    return [head, *lines] if lines else []
+
+
+def _purposes(found: Preflight) -> list[tuple[str, str]]:
+    return [(f"{one.mode.upper()} {'yes' if one.possible else 'no'}", one.why) for one in found.purposes]
+
+
+def _unknown(found: Preflight) -> list[str]:
+    names: dict[str, list[str]] = {}
+    for name, why in {**found.unknown, **found.unproved}.items():
+        names.setdefault(why, []).append(METRICS[name].label if name in METRICS else spoken(name))
+    texts = (f"{why}: {', '.join(dict.fromkeys(those))}" for why, those in names.items())
+    lines = [line for text in texts for line in hanging(f"{MISSING} ", text, COLUMNS)]
+    return ["WILL NOT BE KNOWN", *lines] if lines else []
+
+
+def _server(found: Preflight) -> list[tuple[str, str]]:
+    facts, footprint = found.facts, found.footprint
+    return [
+        ("block size", format_bytes(facts.block_size)),
+        ("cache", format_bytes(facts.cache_bytes)),
+        ("I/O", {None: "unknown", True: "direct", False: "buffered by the operating system"}[facts.direct_io]),
+        ("connections", f"{facts.free_connections} are free"),
+        *((name, text) for name, text in facts.connection.items()),
+        ("processes", f"on this host, {footprint.main_pid}" if footprint.main_pid else footprint.why_unknown),
+        ("data", str(footprint.data_directory or footprint.why_unknown)),
+    ]
+
 
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the result as JSON.")]
 

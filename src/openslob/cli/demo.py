@@ -14,15 +14,15 @@ from typing import Annotated
 import psutil
 import typer
 
-from openslob.cli.live import LiveLine, stoppable
-from openslob.cli.loadview import LoadView
+from openslob.cli.load_view import LoadView
+from openslob.cli.progress import LiveLine, stoppable
 from openslob.cli.run import JSON, RESULTS
 from openslob.disk import existing_parent
 from openslob.engines import registry
 from openslob.engines.base import Engine
-from openslob.engines.managed import ManagedServer
+from openslob.engines.managed.base import ManagedServer
 from openslob.record.model import RunRecord
-from openslob.report.series import render_series, series_json
+from openslob.report.demo_table import demo_json, render_demo_table
 from openslob.report.text import render
 from openslob.run import loading, runner
 from openslob.run.interrupt import Interrupt
@@ -51,13 +51,13 @@ def demo(
         with served(engine, size, keep) as (target, server):
             load(target, server, size, interrupt)
             records = [measure(target, each, results, interrupt) for each in plan.runs(size, os.cpu_count() or 1)]
-    print(series_json(records) if json else render_series(records) + next_steps(results, keep), end="")
+    print(demo_json(records) if json else render_demo_table(records) + next_steps(results, keep), end="")
 
 
 @contextmanager
 def served(engine: str, size: plan.Sizes, keep: bool) -> Iterator[tuple[Engine, ManagedServer]]:
     """The demonstration's server for the block: made or found, and stopped and removed afterwards."""
-    tell(f"starting a server with {size.cache // 2**20} MB of cache and direct I/O")
+    notify(f"starting a server with {size.cache // 2**20} MB of cache and direct I/O")
     spec = replace(registry.default_spec(plan.SERVER, engine), cache_bytes=size.cache)
     server = registry.managed(spec)
     with registry.claim(plan.SERVER):
@@ -71,8 +71,8 @@ def served(engine: str, size: plan.Sizes, keep: bool) -> Iterator[tuple[Engine, 
 def load(engine: Engine, server: ManagedServer, size: plan.Sizes, interrupt: Interrupt) -> None:
     """Load and verify the demonstration's data."""
     with LoadView(engine.facts().block_size) as view:
-        result = loading.load(engine, server, plan.load_workload(size), view, interrupt.stop.is_set, tell)
-    tell(f"loaded and verified {result.bytes / 2**30:.1f} GB of blocks in {result.seconds:.0f} s")
+        result = loading.load(engine, server, plan.load_workload(size), view, interrupt.stop.is_set, notify)
+    notify(f"loaded and verified {result.bytes / 2**30:.1f} GB of blocks in {result.seconds:.0f} s")
 
 
 def measure(engine: Engine, each: plan.DemoRun, results: Path, interrupt: Interrupt) -> RunRecord:
@@ -95,7 +95,7 @@ Records: {results.absolute()}   (slob list; slob show RECORD has each run's whol
 """
 
 
-def tell(text: str) -> None:
+def notify(text: str) -> None:
     """One line of progress."""
     print(f"slob: {text}", file=sys.stderr, flush=True)
 

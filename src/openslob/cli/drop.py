@@ -22,8 +22,8 @@ def drop(target: Target, as_json: JSON = False) -> None:
     Example: slob drop --target embedded
     """
     engine, _ = resolve(target.reveal())
-    with engine.exclusive("drop") as righted:
-        for line in righted:
+    with engine.exclusive("drop") as restored:
+        for line in restored:
             print(f"slob: {line}", file=sys.stderr)
         removed = engine.drop()
     if as_json:

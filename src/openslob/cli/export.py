@@ -14,7 +14,7 @@ from openslob.errors import SlobError, UsageError
 from openslob.export import tables
 from openslob.export.hdr import HdrRun, hdr_log
 from openslob.export.openmetrics import openmetrics
-from openslob.record.run_rows import latency_rows
+from openslob.record.raw_csv import latency_rows
 from openslob.units import NANOS
 
 

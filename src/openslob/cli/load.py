@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from openslob.cli.live import stoppable
-from openslob.cli.loadview import LoadView, result_json, result_text
+from openslob.cli.load_view import LoadView, result_json, result_text
 from openslob.cli.options import Resolved, with_workload
+from openslob.cli.progress import stoppable
 from openslob.engines.registry import resolve
 from openslob.run import loading
 
@@ -24,11 +24,11 @@ def load(resolved: Resolved, as_json: JSON = False) -> None:
     """
     engine, server = resolve(resolved.target.reveal())
     with stoppable() as interrupt, LoadView(engine.facts().block_size) as view:
-        result = loading.load(engine, server, resolved.workload, view, interrupt.stop.is_set, _tell)
+        result = loading.load(engine, server, resolved.workload, view, interrupt.stop.is_set, _notify)
     print(result_json(result) if as_json else result_text(result))
 
 
-def _tell(text: str) -> None:
+def _notify(text: str) -> None:
     print(f"slob: {text}", file=sys.stderr, flush=True)
 
 

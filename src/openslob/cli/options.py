@@ -31,7 +31,7 @@ from openslob.config.resolve import resolve
 from openslob.engines import registry
 from openslob.errors import UsageError
 from openslob.secrets import Target
-from openslob.sweep.place import SERVER_PARAMETERS, ServerParameter
+from openslob.sweep.servers import SERVER_PARAMETERS, ServerParameter
 from openslob.workload import Workload
 
 Command = Callable[..., None]

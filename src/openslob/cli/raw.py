@@ -7,16 +7,16 @@ from typing import Annotated
 
 import typer
 
-from openslob.analyze.limits import parse_latency_us
+from openslob.analyze.curves.latency_limit import parse_latency_us
 from openslob.cli import raw_compare, raw_orion
-from openslob.cli.live import stoppable
-from openslob.cli.raw_options import BLOCK, CPUS, ENGINE, JSON, NAME, REQUIRE, RESULTS, cpu_list, show, size, tell
+from openslob.cli.progress import stoppable
+from openslob.cli.raw_options import BLOCK, CPUS, ENGINE, JSON, NAME, REQUIRE, RESULTS, cpu_list, notify, show, size
 from openslob.errors import UsageError
-from openslob.rawio import calibrate as calibration
-from openslob.rawio import dd as demonstration
-from openslob.rawio.fio import Fio
-from openslob.rawio.job import VERIFY_INTERVAL, IoEngine
-from openslob.rawio.session import Request, Where, session
+from openslob.storage import calibrate as calibration
+from openslob.storage import dd as demonstration
+from openslob.storage.fio import Fio
+from openslob.storage.job import VERIFY_INTERVAL, IoEngine
+from openslob.storage.session import Request, Where, session
 from openslob.units import MIB, format_bytes
 
 NO_LIMIT = "none"
@@ -85,9 +85,9 @@ def calibrate(
     request = Request("calibrate", name, results, asked)
     with stoppable() as interrupt:
         found = Fio.find(interrupt.stop)
-        with session(found, request, Where(path, size, io_engine, not buffered), tell) as (gauge, file):
-            record = calibration.calibrate(gauge, file, plan)
-    show(record, gauge.folder.path, require, json)
+        with session(found, request, Where(path, size, io_engine, not buffered), notify) as (step_runner, file):
+            record = calibration.calibrate(step_runner, file, plan)
+    show(record, step_runner.folder.path, require, json)
 
 
 def dd(
@@ -118,9 +118,9 @@ def dd(
     request = Request("dd", name, results, asked)
     with stoppable() as interrupt:
         found = Fio.find(interrupt.stop)
-        with session(found, request, Where(path, size, io_engine, not buffered), tell) as (gauge, file):
-            record = demonstration.demonstrate(gauge, file, plan)
-    show(record, gauge.folder.path, None, json)
+        with session(found, request, Where(path, size, io_engine, not buffered), notify) as (step_runner, file):
+            record = demonstration.demonstrate(step_runner, file, plan)
+    show(record, step_runner.folder.path, None, json)
 
 
 def _require_fit(path: Path, block_size: int, at: str, verify: bool) -> None:

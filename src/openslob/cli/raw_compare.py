@@ -9,17 +9,17 @@ from typing import Annotated
 
 import typer
 
-from openslob.cli.live import LiveLine, stoppable
+from openslob.cli.progress import LiveLine, stoppable
 from openslob.cli.raw_options import BLOCK, CPUS, ENGINE, JSON, NAME, REQUIRE, RESULTS, cpu_list, show, size
 from openslob.engines import registry
 from openslob.errors import UsageError
-from openslob.rawio.fio import Fio
-from openslob.rawio.job import IoEngine
-from openslob.realism.compare import Request, View
-from openslob.realism.compare import compare as measure
-from openslob.realism.plan import Plan
-from openslob.realism.servers import available
 from openslob.report.text import render
+from openslob.storage.fio import Fio
+from openslob.storage.job import IoEngine
+from openslob.versus.compare import Request, View
+from openslob.versus.compare import compare as measure
+from openslob.versus.plan import Plan
+from openslob.versus.servers import available
 
 IN_FLIGHT = Annotated[
     int, typer.Option(metavar="N", min=1, max=256, help="Reads at a time: fio's requests, processes, sessions.")
@@ -72,7 +72,7 @@ def compare(
         fio = Fio.find(interrupt.stop)
         request = _request(plan, engines, data_dir, name, results)
         try:
-            record, folder = measure(fio, request, interrupt, View(live.tell, live.line, render))
+            record, folder = measure(fio, request, interrupt, View(live.notify, live.line, render))
         finally:
             live.line.clear()
     show(record, folder, require, json)
@@ -84,7 +84,7 @@ class _Live:
 
     line: LiveLine
 
-    def tell(self, text: str) -> None:
+    def notify(self, text: str) -> None:
         """One line of progress."""
         self.line.clear()
         print(f"slob: {text}", file=sys.stderr, flush=True)

@@ -12,10 +12,10 @@ import typer
 
 from openslob.cli.verdict import demand
 from openslob.errors import UsageError
-from openslob.rawio.job import IoEngine
 from openslob.record.storage import StorageRecord
 from openslob.report.format import printable
 from openslob.report.storage import render_storage
+from openslob.storage.job import IoEngine
 from openslob.units import parse_bytes
 
 # Direct I/O has no smaller unit on any device.
@@ -70,6 +70,6 @@ def show(record: StorageRecord, folder: Path, require: list[str] | None, json: b
     demand(record.verdicts, require or ())
 
 
-def tell(text: str) -> None:
+def notify(text: str) -> None:
     """One line of progress."""
     print(f"slob: {text}", file=sys.stderr, flush=True)

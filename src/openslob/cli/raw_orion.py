@@ -10,16 +10,16 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from openslob.cli.live import stoppable
+from openslob.cli.progress import stoppable
 from openslob.cli.verdict import demand
 from openslob.errors import UsageError
-from openslob.rawio.fio import Fio
-from openslob.rawio.job import IoEngine
-from openslob.rawio.orion import execute
-from openslob.rawio.orion.words import DURATION_S, LargeType, Matrix, Options, Run, Simulate
 from openslob.record.storage import StorageRecord
 from openslob.record.store import write_whole
 from openslob.report.format import printable
+from openslob.storage.fio import Fio
+from openslob.storage.job import IoEngine
+from openslob.storage.orion import execute
+from openslob.storage.orion.options import DURATION_S, LargeType, Matrix, Options, Run, Simulate
 from openslob.units import KIB, MIB, parse_bytes
 
 # What people type by habit: one dash, underscores, capitals, and the long dash of a web page.
@@ -172,7 +172,7 @@ def orion(
         options, place.parent, _bytes(size), results, io_engine, not buffered, allow_destructive, seed
     )
     with stoppable() as interrupt:
-        record, folder = execute.run(Fio.find(interrupt.stop), request, _tell)
+        record, folder = execute.run(Fio.find(interrupt.stop), request, _notify)
     if pictures:
         _draw(record, pictures)
     summary = next(folder.glob("*_summary.txt")).read_text(encoding="utf-8")
@@ -187,22 +187,22 @@ def _bytes(text: str) -> int:
         raise UsageError(f"--size: {error}") from error
 
 
-def _tell(text: str) -> None:
+def _notify(text: str) -> None:
     print(f"slob: {text}", file=sys.stderr, flush=True)
 
 
 def _draw(record: StorageRecord, folder: Path) -> None:
     # What draws takes a second to import.
     from openslob.report.charts.picture import save_all  # noqa: PLC0415
+    from openslob.report.html.pages import storage_page  # noqa: PLC0415
     from openslob.report.html.render import render_page  # noqa: PLC0415
-    from openslob.report.html.storage import storage_page  # noqa: PLC0415
 
     page = storage_page(record)
     written = [path for ending in ("png", "svg") for path in save_all(page.pictures, folder, ending)]
     html = folder / PAGE
     write_whole(html, render_page(page))
     for path in (*written, html):
-        _tell(f"written: {path}")
+        _notify(f"written: {path}")
 
 
 def register(app: typer.Typer) -> None:

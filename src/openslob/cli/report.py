@@ -11,7 +11,7 @@ import typer
 
 from openslob import api
 from openslob.cli.ceiling import CEILING, load_ceiling
-from openslob.cli.live import leavable
+from openslob.cli.progress import leavable
 from openslob.errors import SlobError, UsageError
 from openslob.record import storage
 from openslob.record.model import RunRecord
@@ -58,7 +58,7 @@ def report(
     write_whole(file, render_page(page), "name another file by --output")
     pngs = save_all(page.pictures, png_dir, "png") if png_dir else []
     svgs = save_all(page.pictures, svg_dir, "svg") if svg_dir else []
-    tell(page, [file, *pngs, *svgs], as_json)
+    notify(page, [file, *pngs, *svgs], as_json)
 
 
 def raw_measurement(records: list[str], results: Path) -> Path | None:
@@ -75,14 +75,14 @@ def raw_measurement(records: list[str], results: Path) -> Path | None:
 
 def page_of_raw(folder: Path) -> tuple[Page, tuple[Path, ...]]:
     """The page of a raw measurement, and its folder."""
-    from openslob.report.html.storage import storage_page  # noqa: PLC0415
+    from openslob.report.html.pages import storage_page  # noqa: PLC0415
 
     return storage_page(storage.load(folder)), (folder,)
 
 
 def page_of_runs(records: list[str], results: Path, ceiling: str | None) -> tuple[Page, tuple[Path, ...]]:
     """The page of runs and sweeps, and the folders of the runs."""
-    from openslob.report.html.choose import page_for  # noqa: PLC0415
+    from openslob.report.html.pages import page_for  # noqa: PLC0415
 
     sides = [(wanted, api.joined([api.find(each, results) for each in wanted.split(",")])) for wanted in records]
     found = api.joined([side for _, side in sides])
@@ -116,7 +116,7 @@ def default_file(folders: tuple[Path, ...]) -> Path:
     return place / REPORT if not parents and (place / SWEEP_FILE).is_file() else Path(REPORT)
 
 
-def tell(page: Page, written: list[Path], as_json: bool) -> None:
+def notify(page: Page, written: list[Path], as_json: bool) -> None:
     """The answers and what was written."""
     if as_json:
         told = {"answers": page.answers, "verdicts": page.tally, "written": [str(path) for path in written]}

@@ -11,8 +11,8 @@ import typer
 
 from openslob.analyze.verdicts import VERDICTS
 from openslob.cli.ceiling import CEILING_OR_MEASURE, ceiling_of_each
-from openslob.cli.live import LiveLine, stoppable
 from openslob.cli.options import Resolved, with_workload
+from openslob.cli.progress import LiveLine, stoppable
 from openslob.cli.verdict import demand, require_known
 from openslob.engines.registry import resolve
 from openslob.errors import SlobError

@@ -12,7 +12,7 @@ import typer
 
 from openslob.cli.raw_options import size
 from openslob.engines import registry
-from openslob.engines.managed import ManagedServer, ServerSpec, ServerStatus
+from openslob.engines.managed.base import ManagedServer, ServerSpec, ServerStatus
 from openslob.errors import UsageError
 from openslob.units import format_bytes
 

@@ -15,11 +15,11 @@ from typing import Annotated
 import typer
 
 from openslob import api
-from openslob.analyze.limits import latency_figure, parse_latency_us
+from openslob.analyze.curves.latency_limit import latency_figure, parse_latency_us
 from openslob.cli.ceiling import CEILING_OR_MEASURE, ceiling_of_each
-from openslob.cli.live import LiveLine, stoppable
-from openslob.cli.loadview import LoadView
+from openslob.cli.load_view import LoadView
 from openslob.cli.options import Several, with_several
+from openslob.cli.progress import LiveLine, stoppable
 from openslob.cli.run import RESULTS
 from openslob.config.grid import SweepFile, read_sweep_file, resolve_grid, split
 from openslob.disk import existing_parent
@@ -30,13 +30,13 @@ from openslob.record.sweep import SearchRecord, SweepFolder, SweepRecord, Value,
 from openslob.report.format import pairs
 from openslob.report.sweep_text import render_plan, render_sweep
 from openslob.report.text import render
-from openslob.run.observer import ProgressSink
+from openslob.run.recorder import ProgressSink
 from openslob.secrets import STARS
-from openslob.sweep.ask import new_sweep, unfinished_like
+from openslob.sweep.create import new_sweep, unfinished_like
 from openslob.sweep.execute import Execution
-from openslob.sweep.place import server_grid
 from openslob.sweep.plan import Step, sessions_at_most, steps
-from openslob.sweep.ready import ready_names, ready_sweep
+from openslob.sweep.presets import ready_names, ready_sweep
+from openslob.sweep.servers import server_grid
 
 NAME = Annotated[
     str | None, typer.Option(metavar="NAME", help="What to call the sweep; default: sweep, or that of --ready.")
@@ -179,7 +179,7 @@ def _record(several: Several, asked: _Asked) -> SweepRecord:
         file.figures,
     )
     for note in record.notes:
-        tell(note)
+        notify(note)
     return record
 
 
@@ -196,7 +196,7 @@ def _taken_up(path: Path, failures_too: bool) -> SweepFolder:
     if failures_too:
         folder.save(folder.record.with_failures_pending())
     counts = folder.record.counts
-    tell(f"going on with {path}: " + ", ".join(f"{count} {state}" for state, count in counts.items() if count))
+    notify(f"going on with {path}: " + ", ".join(f"{count} {state}" for state, count in counts.items() if count))
     return folder
 
 
@@ -247,9 +247,9 @@ def judge(folder: SweepFolder) -> None:
 class SweepView:
     """Shows a sweep on stderr."""
 
-    def tell(self, text: str) -> None:
+    def notify(self, text: str) -> None:
         """One line."""
-        tell(text)
+        notify(text)
 
     @contextmanager
     def running(self, label: str) -> Iterator[ProgressSink]:
@@ -265,7 +265,7 @@ class SweepView:
         return LoadView(block_size)
 
 
-def tell(text: str) -> None:
+def notify(text: str) -> None:
     """One line of progress."""
     print(f"slob: {text}", file=sys.stderr, flush=True)
 

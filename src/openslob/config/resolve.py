@@ -9,10 +9,10 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from openslob.config.legacy import ALIASES, translate
 from openslob.config.parameters import ENVIRONMENT_PREFIX, Parameter, by_slob_name, parameters
 from openslob.config.setting import Setting
 from openslob.config.shell import read_shell
+from openslob.config.slob_conf import ALIASES, translate
 from openslob.config.toml import read_toml
 from openslob.errors import UsageError
 from openslob.workload import Workload

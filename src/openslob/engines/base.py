@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Protocol
 
 from openslob.histogram import Histogram
+from openslob.measurement import EngineDelta
 from openslob.method import OpKind, Phases
-from openslob.record.measurement import EngineDelta
 from openslob.workload import DataSpec, Workload
 
 # The name of findings about the data, which `Engine.load` puts right.
@@ -72,7 +72,7 @@ class ServerFacts:
 
 
 @dataclass(frozen=True)
-class Footprint:
+class ServerLocation:
     """Where the server is on this host: its main process and its data; or why that is not known.
 
     Only what is proved: an address of this host may lead through a tunnel, a proxy or into a container. The data
@@ -83,7 +83,7 @@ class Footprint:
     main_pid: int | None
     data_directory: Path | None
     why_unknown: str = ""
-    others: Sequence[Footprint] = ()
+    others: Sequence[ServerLocation] = ()
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class SessionPlan:
 
 
 @dataclass(frozen=True)
-class SliceOrder:
+class SliceRequest:
     """What the next slice shall do, on the server's clock (ns since the epoch): start not before, end not after.
 
     ``first_op`` is the number of the session's next operation; ``max_ops`` ends the slice early, 0 for no limit.
@@ -189,7 +189,7 @@ class SliceResult:
 class Session(Protocol):
     """One connection that runs the work loop. Used by one thread, but `cancel` may come from another."""
 
-    def load_own(self, wrote_blocks: Callable[[int], None]) -> None:
+    def load_private_tables(self, wrote_blocks: Callable[[int], None]) -> None:
         """Make and verify the session's own copy of its tables; before `prepare`, on the local path only.
 
         ``wrote_blocks`` hears of every batch and step (0: no block, but a step done); what it raises ends the load.
@@ -201,7 +201,7 @@ class Session(Protocol):
     def plans(self) -> Mapping[str, str]:
         """The plan text of each statement of the work loop; SlobError when one is not single-block index access."""
 
-    def run_slice(self, order: SliceOrder) -> SliceResult:
+    def run_slice(self, order: SliceRequest) -> SliceResult:
         """Run the loop inside the server until the order's end. SlobError when the session is lost."""
 
     def backend_id(self) -> int:
@@ -251,7 +251,7 @@ class Counters(Protocol):
 class Waits(Protocol):
     """Samples what the test's sessions are doing at this moment, over one connection kept open."""
 
-    def look(self) -> Mapping[str, int]:
+    def sample(self) -> Mapping[str, int]:
         """Sessions by event (``Class:Event``, or ``CPU`` for no wait); those outside operations are left out.
 
         Class ``Stage``: the server tells where a session is in its statement, not what it waits for, but for commits,
@@ -287,7 +287,7 @@ class Engine(Protocol):
     def facts(self) -> ServerFacts:
         """What the server is and how it is set. SlobError when it can't be reached."""
 
-    def footprint(self) -> Footprint:
+    def footprint(self) -> ServerLocation:
         """Main process and data directory, when the server is on this host and says so."""
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
@@ -311,7 +311,7 @@ class Engine(Protocol):
     def install(self, workload: Workload) -> None:
         """Put the work loop in place for this workload's tables."""
 
-    def settle(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
+    def quiesce(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
         """Bring the server to rest before the clock starts (a checkpoint and the like); returns what was done.
 
         Settings of the whole server that the run needs are set here, and put back when `exclusive` ends.

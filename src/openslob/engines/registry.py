@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from openslob.engines.base import Engine
-from openslob.engines.client import ClientProgram
+from openslob.engines.client_benchmark import ClientProgram
 from openslob.engines.cluster.engine import ClusterEngine
-from openslob.engines.hosting.home import ServerHome, claimed, home, names, spec_from
-from openslob.engines.managed import ManagedServer, ServerSpec
+from openslob.engines.managed.base import ManagedServer, ServerSpec
+from openslob.engines.managed.state import ServerState, claimed, home, names, spec_from
 from openslob.errors import UsageError
 
 # scheme of a target URL -> module with `connect(url) -> Engine`
@@ -69,7 +69,7 @@ def client_program(server: ManagedServer) -> ClientProgram:
 
 def find(name: str) -> ManagedServer | None:
     """The managed server of this name as it was last asked for, whatever its engine; None if there is none."""
-    state = ServerHome(name).read()
+    state = ServerState(name).read()
     if state is None:
         return None
     spec = spec_from(state)

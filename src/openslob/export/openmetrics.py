@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from openslob.analyze.points import LATENCIES, SESSIONS, Run, latency_of, varying
+from openslob.analyze.curves.points import LATENCIES, SESSIONS, Run, latency_of, varying
 from openslob.metrics import METRICS
 from openslob.record.model import Holds
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from openslob.analyze.intervals import Estimate
-from openslob.analyze.lines import Line, PointSet
-from openslob.analyze.points import LATENCIES, Parameters, ParameterValue, Point, Run, latency_of
-from openslob.analyze.usl import Scaling
+from openslob.analyze.curves.points import LATENCIES, Parameters, ParameterValue, Point, Run, latency_of
+from openslob.analyze.curves.series import Line, PointSet
+from openslob.analyze.curves.usl import Scaling
+from openslob.analyze.statistics import Estimate
 from openslob.method import OpKind
 from openslob.metrics import METRICS
 from openslob.record.model import Holds

@@ -9,7 +9,7 @@ from typing import Any
 
 import xlsxwriter
 
-from openslob.analyze.lines import PHYSICAL, RESPONSE_LATENCY, Line, PointSet
+from openslob.analyze.curves.series import PHYSICAL, RESPONSE_LATENCY, Line, PointSet
 from openslob.export.tidy import INTERVAL, Row, line_rows
 from openslob.metrics import METRICS
 

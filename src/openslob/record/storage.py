@@ -70,7 +70,7 @@ class StorageRecord(_Plain):
     """Everything about one raw measurement.
 
     ``tool`` is the command (``calibrate``, ``orion``, ``dd``, ``compare``), ``asked`` its parameters, ``environment``
-    that of `openslob.sample.environment`, ``place`` what was measured: ``label``, ``size_bytes``, ``file_system``,
+    that of `openslob.host.environment`, ``place`` what was measured: ``label``, ``size_bytes``, ``file_system``,
     ``fio`` (its version), ``ours`` (whether the file was made for this), and whatever else the tool tells. ``tables``
     are further results by name, rows of plain values under their heads.
     """

@@ -22,7 +22,7 @@ from pydantic import BaseModel
 
 from openslob.errors import SlobError, UsageError
 from openslob.record.model import RunRecord, Status
-from openslob.record.run_files import RunFiles
+from openslob.record.raw_csv import RawCsv
 from openslob.record.scrub import scrubbed, without_passwords
 from openslob.record.versions import from_document
 
@@ -50,7 +50,7 @@ class RunFolder:
     Leaving its ``with`` block without `finish` keeps the folder as that of a failed run.
     """
 
-    def __init__(self, path: Path, marker: IO[str], raw: RunFiles) -> None:
+    def __init__(self, path: Path, marker: IO[str], raw: RawCsv) -> None:
         self.path = path
         self.raw = raw
         self._marker = marker
@@ -66,7 +66,7 @@ class RunFolder:
         with ExitStack() as undo:
             undo.callback(shutil.rmtree, path, ignore_errors=True)
             marker = undo.enter_context(locked_marker(path))
-            folder = cls(path, marker, undo.enter_context(RunFiles(path)))
+            folder = cls(path, marker, undo.enter_context(RawCsv(path)))
             unfinished = {"status": Status.FAILED, "errors": (*record.errors, UNFINISHED)}
             folder._save(record.model_copy(update=unfinished))
             undo.pop_all()

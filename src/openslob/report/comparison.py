@@ -7,15 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from openslob.analyze.ci_gate import Judged, Judgement
 from openslob.analyze.compare import Comparison, Mismatch, Pair
-from openslob.analyze.difference import DETECT_PCT, MOST_REPEATS, Difference, Outcome
-from openslob.analyze.gate import Judged, Judgement
-from openslob.analyze.intervals import Basis
-from openslob.analyze.lines import axes_for
-from openslob.analyze.points import Point
+from openslob.analyze.curves.points import Point
+from openslob.analyze.curves.series import axes_for
+from openslob.analyze.statistics import DETECT_PCT, MOST_REPEATS, Basis, Difference, Outcome
 from openslob.metrics import METRICS
 from openslob.report.format import MISSING, pairs, quantity, shortened, table, wrapped
-from openslob.report.reading import REACHED_DEVICE
+from openslob.report.record_view import REACHED_DEVICE
 
 _MOST_POINTS_NAMED = 8
 _WIDEST_VALUE = 60
@@ -121,7 +120,7 @@ def _side(name: str, points: Sequence[Point]) -> str:
 
 
 def _judged(judgements: Sequence[Judgement]) -> list[str]:
-    said = {Judged.TRIPPED: "✗", Judged.UNTOLD: "?", Judged.HELD: "✓"}
+    said = {Judged.VIOLATED: "✗", Judged.UNDECIDED: "?", Judged.HELD: "✓"}
     texts = [
         f"{said[each.judged]} {each.condition.text}: {each.judged.value}{f' ({each.why})' if each.why else ''}"
         for each in judgements

@@ -21,7 +21,7 @@ from openslob.report.format import (
     size,
     table,
 )
-from openslob.report.reading import is_paced, label, shown, value
+from openslob.report.record_view import is_paced, label, shown, value
 
 LOAD_PROFILE = (
     "ops_per_s", "sql_per_s", "block_visits_per_s", "lio_per_s", "pio_read_per_s", "pio_read_mb_per_s",

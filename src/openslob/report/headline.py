@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from openslob.record.model import Holds, RunRecord, Status
 from openslob.report.format import micros, number, percent, seconds, size
-from openslob.report.reading import RATE_REACHED, REACHED_DEVICE, is_paced, outcome, reason, value
+from openslob.report.record_view import RATE_REACHED, REACHED_DEVICE, is_paced, outcome, reason, value
 from openslob.units import MIB
 
 # From this share of block visits on, the run is about reading and not about the cache.

@@ -10,7 +10,7 @@ from openslob.record.storage import StorageRecord
 from openslob.record.store import Found
 from openslob.record.sweep import SweepRecord
 from openslob.report.format import INDENT, MISSING, micros, number, pairs, table
-from openslob.report.reading import value
+from openslob.report.record_view import value
 
 RUNNING = "running"
 UNREADABLE = "unreadable"

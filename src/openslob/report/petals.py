@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from openslob.analyze.lines import PointSet
-from openslob.analyze.outside import Found, outside
+from openslob.analyze.curves.external_points import Found, outside
+from openslob.analyze.curves.series import PointSet
 from openslob.errors import UsageError
-from openslob.report.answers import set_answers
 from openslob.report.charts.petals import petals
 from openslob.report.charts.picture import Picture, draw
 from openslob.report.charts.theme import Names
 from openslob.report.html.page import Page, VerdictRow, verdicts_of_all
 from openslob.report.html.render import render_page
+from openslob.report.set_summary import set_answers
 
 FORMATS = (".html", ".svg", ".png")
 PANELS = ("pio_read_per_s", "pio_read_mb_per_s")

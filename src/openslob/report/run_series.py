@@ -13,7 +13,7 @@ from pathlib import Path
 from openslob.analyze.timeline import counted_evenly
 from openslob.histogram import Histogram, bucket_of
 from openslob.record.model import RunRecord
-from openslob.record.run_rows import engine_rows, host_rows, latency_rows, slice_spans, wait_rows
+from openslob.record.raw_csv import engine_rows, host_rows, latency_rows, slice_spans, wait_rows
 from openslob.units import NANOS
 
 
@@ -80,7 +80,7 @@ def read(folder: Path, record: RunRecord) -> RunSeries:
 
 
 def _engine(rows: Iterable[tuple[int, int, str, float]], start_ns: int) -> list[Interval]:
-    # A later interval with the same beginning replaces the earlier one: see `RunFiles.engine`.
+    # A later interval with the same beginning replaces the earlier one: see `RawCsv.engine`.
     found: dict[int, tuple[int, dict[str, float]]] = {}
     for begin, end, figure, value in rows:
         if begin not in found or found[begin][0] != end:

@@ -44,8 +44,8 @@ def storage_headline(record: StorageRecord) -> str:
     """The answer in one sentence; what was not measured is told so."""
     if not record.summary:
         return "Nothing was measured to its end."
-    tell = _HEADLINES.get(record.tool)
-    return tell(record) if tell else ""
+    notify = _HEADLINES.get(record.tool)
+    return notify(record) if notify else ""
 
 
 def what_it_is(record: StorageRecord) -> str:

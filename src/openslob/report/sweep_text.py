@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from openslob.analyze.against import Against, compare_values
-from openslob.analyze.intervals import Estimate
-from openslob.analyze.lines import RESPONSE_LATENCY, Axes, Line, PointSet, point_set
-from openslob.analyze.points import SESSIONS, Point, Run
+from openslob.analyze.compare import Against, compare_values
+from openslob.analyze.curves.points import SESSIONS, Point, Run
+from openslob.analyze.curves.series import RESPONSE_LATENCY, Axes, Line, PointSet, point_set
+from openslob.analyze.statistics import Estimate
 from openslob.errors import UsageError
 from openslob.metrics import METRICS
 from openslob.record.sweep import PointState, SweepRecord, Value, shown_parameter
-from openslob.report.answers import figure_with_interval, limited_by, unlike_text
 from openslob.report.format import MISSING, micros, number, pairs, percent, size, table, wrapped
-from openslob.report.tape import tape_lines
+from openslob.report.set_summary import figure_with_interval, limited_by, unlike_text
+from openslob.report.side_by_side import side_by_side_lines
 from openslob.units import format_duration
 
 OP_PERCENTILES = ("op_p50_us", "op_p99_us")
@@ -93,7 +93,7 @@ def _compared(record: SweepRecord, runs: Sequence[Run]) -> list[str]:
         found = compare_values(runs, Against(record.against, *record.values_against))
     except UsageError as error:
         return ["", *wrapped(f"! Nothing is compared: {error}", later="  ")]
-    return ["", *tape_lines(found, record.figures)]
+    return ["", *side_by_side_lines(found, record.figures)]
 
 
 def _shape(line: Line, axes: Axes) -> str:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from openslob.engines.base import Engine
 from openslob.errors import SlobError
-from openslob.rawio.fio import Fio
-from openslob.rawio.job import IoEngine, Job
-from openslob.rawio.recording import Tell
-from openslob.rawio.session import Request, Where, session
 from openslob.record.model import Figure, Status
 from openslob.record.storage import StorageRecord, StorageStep
+from openslob.storage.fio import Fio
+from openslob.storage.job import IoEngine, Job
+from openslob.storage.recording import Notify
+from openslob.storage.session import Request, Where, session
 from openslob.units import GIB
 
 SIZE_BYTES = GIB
@@ -21,7 +21,7 @@ RAMP_S = 0.5
 
 
 def measure_ceiling(
-    engine: Engine, sessions: int, fio: Fio, results: Path, tell: Tell, size: int = SIZE_BYTES
+    engine: Engine, sessions: int, fio: Fio, results: Path, notify: Notify, size: int = SIZE_BYTES
 ) -> StorageRecord:
     """Measure single-block reads as sessions make them: one after the other, in each of 1, 2, 4 … ``sessions``.
 
@@ -30,14 +30,14 @@ def measure_ceiling(
     block = engine.facts().block_size
     where = Where(_directory(engine), size, IoEngine.PSYNC)
     asked = {"block_bytes": block, "sessions": sessions, "seconds": STEP_S}
-    with session(fio, Request("ceiling", "ceiling", results, asked), where, tell) as (gauge, file):
+    with session(fio, Request("ceiling", "ceiling", results, asked), where, notify) as (step_runner, file):
         for number in concurrencies(sessions):
             job = Job(
                 files=(file.path,), size=file.size // block * block, block_size=block, engine=IoEngine.PSYNC,
                 seconds=STEP_S, ramp_s=RAMP_S, copies=number, seed=number,
             )  # fmt: skip
-            gauge.take(job, f"random reads, {number} in flight", "one process for each session")
-        return gauge.folder.finish(Status.COMPLETE, summary=_best(gauge.folder.record.steps))
+            step_runner.measure(job, f"random reads, {number} in flight", "one process for each session")
+        return step_runner.folder.finish(Status.COMPLETE, summary=_best(step_runner.folder.record.steps))
 
 
 class Ceilings:
@@ -46,8 +46,8 @@ class Ceilings:
     Each is measured up to ``sessions`` in flight, when the first run that needs it is about to begin.
     """
 
-    def __init__(self, sessions: int, fio: Fio, results: Path, tell: Tell) -> None:
-        self._asked = (sessions, fio, results, tell)
+    def __init__(self, sessions: int, fio: Fio, results: Path, notify: Notify) -> None:
+        self._asked = (sessions, fio, results, notify)
         self._measured: dict[tuple[int, int], StorageRecord] = {}
 
     def __call__(self, engine: Engine) -> StorageRecord:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from openslob.engines.base import Engine, LoadResult, ProgressSink
-from openslob.engines.managed import ManagedServer
+from openslob.engines.managed.base import ManagedServer
 from openslob.workload import Workload
 
 
@@ -15,21 +15,21 @@ def load(
     workload: Workload,
     progress: ProgressSink,
     cancelled: Callable[[], bool],
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
 ) -> LoadResult:
     """Load what ``workload`` needs; ``server`` is the target's own, if it is a managed one.
 
-    ``tell`` hears what is done to the server. Nothing is, when the data are there already.
+    ``notify`` hears what is done to the server. Nothing is, when the data are there already.
     """
     spec = workload.data(engine.facts().block_size)
-    with engine.exclusive("load") as righted:
-        for line in righted:
-            tell(line)
+    with engine.exclusive("load") as restored:
+        for line in restored:
+            notify(line)
         state = engine.data_state()
         there = state is not None and state.verified and state.spec == spec
         if there or server is None:
             return engine.load(spec, workload.load_parallel_degree, progress, cancelled)
     # The restart ends every connection, the one that holds the lock too: so it is taken again.
-    tell(f"restarting {server.name} for the load, and as it was after it")
+    notify(f"restarting {server.name} for the load, and as it was after it")
     with server.bulk_loading(), engine.exclusive("load"):
         return engine.load(spec, workload.load_parallel_degree, progress, cancelled)

@@ -11,11 +11,11 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from openslob.analyze.figures import summary
-from openslob.engines.base import DATA, Engine, Finding, Footprint, ServerFacts
+from openslob.engines.base import DATA, Engine, Finding, ServerFacts, ServerLocation
+from openslob.host.sampler import difference
+from openslob.measurement import DeviceIo, EngineDelta, HostDelta, Measurement, SessionTotals, Window
 from openslob.metrics import METRICS, PACED
-from openslob.record.measurement import DeviceIo, EngineDelta, HostDelta, Measurement, SessionTotals, Window
 from openslob.run.samplers import Reading, Samplers
-from openslob.sample.os_reader import difference
 from openslob.units import NANOS, format_bytes
 from openslob.workload import BlockPath, Mode, Workload
 
@@ -54,7 +54,7 @@ class Preflight:
     """
 
     facts: ServerFacts
-    footprint: Footprint
+    footprint: ServerLocation
     findings: Sequence[Finding]
     purposes: Sequence[Purpose]
     data_bytes: int

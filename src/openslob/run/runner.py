@@ -8,26 +8,26 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from openslob.analyze.ceiling import other_storage
+from openslob.analyze.curves.ceiling import other_storage
 from openslob.analyze.quantity import EVERY_FIGURE
 from openslob.engines.base import DataState, Engine, ServerFacts, SessionPlan
 from openslob.errors import SlobError
-from openslob.record.measurement import EngineDelta, HostDelta, Instance, Measurement, Window
+from openslob.host.cpu_by_task import WHY_NONE
+from openslob.host.environment import environment
+from openslob.host.sampler import difference
+from openslob.measurement import EngineDelta, HostDelta, Instance, Measurement, Window
 from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
 from openslob.record.store import RunFolder
-from openslob.run.about import About
-from openslob.run.crew import Crew, ignore
-from openslob.run.edges import Edges, counted_between
 from openslob.run.interrupt import Interrupt
-from openslob.run.observer import Observer, Progress, ProgressSink
 from openslob.run.plan import Phase, between_slices_s, session_plans
 from openslob.run.preflight import CACHEABLE, findings
+from openslob.run.record_builder import RecordBuilder
+from openslob.run.recorder import Progress, ProgressSink, Recorder
 from openslob.run.samplers import Samplers
-from openslob.run.steady import SteadyWatch
-from openslob.sample.environment import environment
-from openslob.sample.kinds import WHY_NONE
-from openslob.sample.os_reader import difference
+from openslob.run.session_pool import SessionPool, ignore
+from openslob.run.warmup import WarmupMonitor
+from openslob.run.window import WindowReadings, counted_between
 from openslob.units import NANOS
 from openslob.workload import Mode, Workload
 
@@ -58,7 +58,7 @@ def read_ahead_s(run_time: float, sessions: int, instances: int = 1) -> float:
 class Request:
     """What to run, what to call it and where to put the record. ``notes`` and ``sources`` go into the record.
 
-    With ``steady_limit_s`` the warm-up lasts until the throughput is steady (`SteadyWatch`), WARMUP at the least and
+    With ``steady_limit_s`` the warm-up lasts until the throughput is steady (`WarmupMonitor`), WARMUP at the least and
     so many seconds at the most. ``ceiling`` is a raw measurement of the storage to hold the run against.
     """
 
@@ -109,21 +109,23 @@ class _Run:
         self._show = show
         self._render = render
         self._facts: ServerFacts = engine.facts()
-        self._about = About(engine, self._facts, request.workload, request.name, request.notes, request.sources)
+        self._builder = RecordBuilder(
+            engine, self._facts, request.workload, request.name, request.notes, request.sources
+        )
         self._warmup_s = 0.0
 
     def execute(self) -> Finished:
         """The whole run."""
-        with RunFolder.begin(self._request.results, self._about.without_figures(Status.FAILED)) as folder:
+        with RunFolder.begin(self._request.results, self._builder.without_figures(Status.FAILED)) as folder:
             try:
-                with self._engine.exclusive("run") as righted:
-                    self._about.notes.extend(righted)
+                with self._engine.exclusive("run") as restored:
+                    self._builder.notes.extend(restored)
                     measurement = self._measure(folder)
             except SlobError as error:
                 status = Status.INTERRUPTED if self._interrupt.requested else Status.FAILED
-                self._finish(folder, self._about.without_figures(status, (str(error),)))
+                self._finish(folder, self._builder.without_figures(status, (str(error),)))
                 raise
-            record = self._about.with_figures(measurement)
+            record = self._builder.with_figures(measurement)
             self._finish(folder, record)
         if record.errors:
             raise SlobError(record.errors[0], f"what was measured is in {folder.path}")
@@ -135,21 +137,21 @@ class _Run:
 
     def _measure(self, folder: RunFolder) -> Measurement:
         state = self._check()
-        self._settle(state)
+        self._quiesce(state)
         plans = session_plans(self._workload, self._facts.block_size, uuid.uuid4().hex[:8])
-        crew = Crew(self._engine, plans, self._interrupt)
+        session_pool = SessionPool(self._engine, plans, self._interrupt)
         try:
-            self._about.engine["plans"] = self._bring_up(crew)
-            samplers = Samplers(self._engine, len(plans), crew.post)
+            self._builder.engine["plans"] = self._connect_all(session_pool)
+            samplers = Samplers(self._engine, len(plans), session_pool.post)
             try:
-                return self._warm_up_and_measure(folder, crew, samplers, plans)
+                return self._warm_up_and_measure(folder, session_pool, samplers, plans)
             finally:
                 samplers.close()
         finally:
-            crew.dismiss()
-            self._see_off()
+            session_pool.shutdown()
+            self._cleanup_sessions()
 
-    def _bring_up(self, crew: Crew) -> Mapping[str, str]:
+    def _connect_all(self, session_pool: SessionPool) -> Mapping[str, str]:
         self._show(Progress("connect", 0, 0))
         total, done = self._workload.private_blocks(self._facts.block_size), 0
 
@@ -158,51 +160,51 @@ class _Run:
             done += blocks
             self._show(Progress("sessions load their own tables", 0, 0, blocks_done=done, blocks_total=total))
 
-        return crew.bring_up(loaded, total * self._facts.block_size)
+        return session_pool.connect_all(loaded, total * self._facts.block_size)
 
     def _check(self) -> DataState | None:
         self._show(Progress("check", 0, 0))
         released = self._engine.release_sessions()
         if released:
-            self._about.notes.append(f"{released} sessions of an earlier run were still in the server and were ended")
+            self._builder.notes.append(f"{released} sessions of an earlier run were still in the server and were ended")
         for finding in findings(self._engine, self._workload, self._facts):
             if finding.blocking:
                 raise SlobError(finding.why, finding.remedy)
-            self._about.notes.append(f"{finding.why}; {finding.remedy}")
+            self._builder.notes.append(f"{finding.why}; {finding.remedy}")
         return self._engine.data_state()
 
-    def _settle(self, state: DataState | None) -> None:
+    def _quiesce(self, state: DataState | None) -> None:
         self._show(Progress("settle", 0, 0))
         self._engine.install(self._workload)
-        fits = state is not None and self._about.data_bytes <= CACHEABLE * self._facts.cache_bytes
+        fits = state is not None and self._builder.data_bytes <= CACHEABLE * self._facts.cache_bytes
         warm = self._workload.mode is Mode.LIO or (self._workload.mode is not Mode.PIO and fits)
-        self._about.engine["settled"] = list(self._engine.settle(self._workload, warm))
+        self._builder.engine["settled"] = list(self._engine.quiesce(self._workload, warm))
         # As they are in the window, not as they were before.
-        self._about.engine["settings"] = dict(self._engine.facts().settings)
+        self._builder.engine["settings"] = dict(self._engine.facts().settings)
 
     def _warm_up_and_measure(
-        self, folder: RunFolder, crew: Crew, samplers: Samplers, plans: Sequence[SessionPlan]
+        self, folder: RunFolder, session_pool: SessionPool, samplers: Samplers, plans: Sequence[SessionPlan]
     ) -> Measurement:
-        self._about.environment = environment(samplers.data_directory)
-        self._about.environment["local"] = samplers.local
-        offset_ns = crew.clock_offset_ns = samplers.server_clock_offset_ns()
-        self._about.environment["server_clock_offset_s"] = offset_ns / NANOS
+        self._builder.environment = environment(samplers.data_directory)
+        self._builder.environment["local"] = samplers.local
+        offset_ns = session_pool.clock_offset_ns = samplers.server_clock_offset_ns()
+        self._builder.environment["server_clock_offset_s"] = offset_ns / NANOS
         blocks_before = self._engine.table_blocks()
         if self._workload.warmup or self._request.steady_limit_s:
-            self._warm_up(crew, plans, self._begin_ns(offset_ns))
-        window = self._window(folder, crew, samplers, plans, self._begin_ns(offset_ns), offset_ns)
-        return self._measurement(window, crew, samplers, blocks_before)
+            self._warm_up(session_pool, plans, self._begin_ns(offset_ns))
+        readings = self._window(folder, session_pool, samplers, plans, self._begin_ns(offset_ns), offset_ns)
+        return self._measurement(readings, session_pool, samplers, blocks_before)
 
-    def _warm_up(self, crew: Crew, plans: Sequence[SessionPlan], begin_ns: int) -> None:
+    def _warm_up(self, session_pool: SessionPool, plans: Sequence[SessionPlan], begin_ns: int) -> None:
         limit_s = max(self._workload.warmup, self._request.steady_limit_s or 0)
         self._show(Progress("warm-up", 0, limit_s))
         phase = Phase("warm-up", begin_ns, begin_ns + int(limit_s * NANOS))
-        watch = SteadyWatch(phase, plans, self._workload.warmup) if self._request.steady_limit_s else None
-        crew.run_phase(phase, watch.handle if watch else ignore)
-        self._require_going_on(crew)
+        watch = WarmupMonitor(phase, plans, self._workload.warmup) if self._request.steady_limit_s else None
+        session_pool.run_phase(phase, watch.handle if watch else ignore)
+        self._require_going_on(session_pool)
         self._warmup_s = (phase.end_ns - begin_ns) / NANOS
         if watch:
-            self._about.notes.append(watch.finding())
+            self._builder.notes.append(watch.finding())
 
     def _begin_ns(self, offset_ns: int) -> int:
         lead_s = LEAD_S + LEAD_PER_SESSION_S * self._workload.total_sessions
@@ -211,114 +213,118 @@ class _Run:
     def _end_ns(self, begin_ns: int) -> int:
         return begin_ns + int((self._workload.run_time or NO_END_S) * NANOS)
 
-    def _require_going_on(self, crew: Crew) -> None:
-        if crew.errors:
-            raise SlobError(crew.errors[0])
+    def _require_going_on(self, session_pool: SessionPool) -> None:
+        if session_pool.errors:
+            raise SlobError(session_pool.errors[0])
         if self._interrupt.requested:
             raise SlobError("stopped during the warm-up: nothing was measured")
 
     def _window(
         self,
         folder: RunFolder,
-        crew: Crew,
+        session_pool: SessionPool,
         samplers: Samplers,
         plans: Sequence[SessionPlan],
         begin_ns: int,
         offset_ns: int,
-    ) -> Edges:
+    ) -> WindowReadings:
         load = self._workload
         end_ns = self._end_ns(begin_ns)
-        observer = Observer(plans, begin_ns, load.run_time, folder.raw, samplers.engine_delta, self._show)
-        edges = Edges(observer)
+        recorder = Recorder(plans, begin_ns, load.run_time, folder.raw, samplers.engine_delta, self._show)
+        readings = WindowReadings(recorder)
 
         def read_before() -> None:
             samplers.get_ready()
             ahead_s = read_ahead_s(load.run_time, len(plans), max(1, len(self._facts.instances)))
             time.sleep(max(0.0, (begin_ns - offset_ns - time.time_ns()) / NANOS - ahead_s))
-            edges.before = samplers.opening_edge()
-            observer.reading(edges.before)
+            readings.before = samplers.opening_edge()
+            recorder.reading(readings.before)
             to_begin_s = (begin_ns - offset_ns - time.time_ns()) / NANOS
             samplers.start(to_begin_s - between_slices_s(len(plans)))
 
-        def look() -> None:
+        def sample() -> None:
             try:
-                observer.waited(samplers.look())
+                recorder.waited(samplers.sample())
             except SlobError as error:
-                edges.lose(str(error))
+                readings.lose(str(error))
 
-        crew.run_phase(Phase("window", begin_ns, end_ns, load.work_loop), observer.handle, read_before, look)
-        edges.read_end(samplers, lambda: crew.drain(observer.handle))
-        observer.finish()
-        return edges
+        session_pool.run_phase(Phase("window", begin_ns, end_ns, load.work_loop), recorder.handle, read_before, sample)
+        readings.read_end(samplers, lambda: session_pool.drain(recorder.handle))
+        recorder.finish()
+        return readings
 
-    def _measurement(self, edges: Edges, crew: Crew, samplers: Samplers, blocks_before: int) -> Measurement:
-        errors = [*crew.errors, *edges.errors]
-        if crew.cut_short:
-            cut = f"{crew.cut_short} sessions were cancelled in mid-slice: what they did in it is not counted"
-            self._about.notes.append(cut)
-        tally = edges.observer.tally
-        before, after = edges.before, edges.after
-        if before is None or tally.load_begin_ns is None:
+    def _measurement(
+        self, readings: WindowReadings, session_pool: SessionPool, samplers: Samplers, blocks_before: int
+    ) -> Measurement:
+        errors = [*session_pool.errors, *readings.errors]
+        if session_pool.cut_short:
+            cut = f"{session_pool.cut_short} sessions were cancelled in mid-slice: what they did in it is not counted"
+            self._builder.notes.append(cut)
+        accumulator = readings.recorder.accumulator
+        before, after = readings.before, readings.after
+        if before is None or accumulator.load_begin_ns is None:
             raise SlobError(errors[0] if errors else "the window ended before any operation was done")
-        counted, counter_seconds = counted_between(samplers, before, after, tally.load_begin_ns)
+        counted, counter_seconds = counted_between(samplers, before, after, accumulator.load_begin_ns)
         if unframed := counted.unknown.get(EVERY_FIGURE):
-            self._about.notes.append(f"no rate can be told: {unframed}")
-        host = difference(before.os, (after or edges.last(before)).os)
-        self._about.environment["host_cpu_s"] = dict(host.cpu or {})
-        self._about.tell("server_cpu_s", self._server_cpu(samplers, host), host.unknown.get("server_cpu_s") or WHY_NONE)
+            self._builder.notes.append(f"no rate can be told: {unframed}")
+        host = difference(before.os, (after or readings.last(before)).os)
+        self._builder.environment["host_cpu_s"] = dict(host.cpu or {})
+        self._builder.set_fact(
+            "server_cpu_s", self._server_cpu(samplers, host), host.unknown.get("server_cpu_s") or WHY_NONE
+        )
         ceiling = self._request.ceiling
         return Measurement(
             workload=self._workload,
             block_size=self._facts.block_size,
             cache_bytes=self._facts.cache_bytes,
-            data_bytes=self._about.data_bytes,
+            data_bytes=self._builder.data_bytes,
             window=Window(
-                load_start_ns=tally.load_begin_ns,
-                load_end_ns=tally.load_end_ns,
+                load_start_ns=accumulator.load_begin_ns,
+                load_end_ns=accumulator.load_end_ns,
                 counter_seconds=counter_seconds,
-                start_skew_ms=tally.start_skew_ms,
+                start_skew_ms=accumulator.start_skew_ms,
                 planned_s=self._workload.run_time,
                 warmup_s=self._warmup_s,
             ),
-            sessions=tally.totals(),
-            latency=tally.latency,
+            sessions=accumulator.totals(),
+            latency=accumulator.latency,
             engine=counted,
             host=host,
-            waits=dict(edges.observer.waits),
-            wait_samples=edges.observer.wait_samples,
-            timeline=edges.observer.timeline(),
+            waits=dict(readings.recorder.waits),
+            wait_samples=readings.recorder.wait_samples,
+            timeline=readings.recorder.timeline(),
             direct_io=self._facts.direct_io,
             local=samplers.local,
-            file_system=self._about.environment["data"]["file_system"] if samplers.data_directory else None,
+            file_system=self._builder.environment["data"]["file_system"] if samplers.data_directory else None,
             blocks_before=blocks_before,
             blocks_after=self._engine.table_blocks() if after else None,
             errors=errors,
             interrupted=self._interrupt.requested,
-            response=tally.response,
-            schedule=tally.schedule(self._end_ns(tally.begin_ns)),
-            instances=self._instances(counted, crew),
+            response=accumulator.response,
+            schedule=accumulator.schedule(self._end_ns(accumulator.begin_ns)),
+            instances=self._instances(counted, session_pool),
             ceiling=ceiling,
-            other_storage=other_storage(ceiling, self._about.environment) if ceiling else "",
+            other_storage=other_storage(ceiling, self._builder.environment) if ceiling else "",
         )
 
     def _server_cpu(self, samplers: Samplers, host: HostDelta) -> Mapping[str, float] | None:
         try:
             return samplers.cpu_by_kind(host.server_cpu_s)
         except SlobError as error:
-            self._about.notes.append(str(error))
+            self._builder.notes.append(str(error))
             return None
 
-    def _instances(self, counted: EngineDelta, crew: Crew) -> list[Instance]:
+    def _instances(self, counted: EngineDelta, session_pool: SessionPool) -> list[Instance]:
         """The instances of a cluster, with the sessions that went to each and its own part of what was counted."""
         every, sessions = self._facts.instances, self._workload.total_sessions
         own = [range(number, sessions, len(every)) for number in range(len(every))]
         deltas = counted.by_instance or [EngineDelta(unknown=counted.unknown)] * len(every)
         return [
-            Instance(facts.target, facts.read_only, numbers, len(crew.lost.intersection(numbers)), delta)
+            Instance(facts.target, facts.read_only, numbers, len(session_pool.lost.intersection(numbers)), delta)
             for facts, numbers, delta in zip(every, own, deltas, strict=True)
         ]
 
-    def _see_off(self) -> None:
+    def _cleanup_sessions(self) -> None:
         """Leave no session behind; a server that is gone has none."""
         try:
             deadline = time.monotonic() + GOODBYE_S
@@ -328,4 +334,4 @@ class _Run:
         except SlobError:
             return
         if left:
-            self._about.notes.append(f"{left} sessions did not end by themselves and were ended")
+            self._builder.notes.append(f"{left} sessions did not end by themselves and were ended")

@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from openslob.engines.base import CounterReading, Engine
-from openslob.record.measurement import EngineDelta
-from openslob.sample.kinds import cpu_by_kind
-from openslob.sample.os_reader import OsReader
-from openslob.sample.processes import Tasks
-from openslob.sample.reading import OsReading
-from openslob.sample.schedule import Ticker
+from openslob.host.cpu_by_task import cpu_by_kind
+from openslob.host.model import OsReading
+from openslob.host.processes import Tasks
+from openslob.host.sampler import OsReader
+from openslob.host.ticker import Ticker
+from openslob.measurement import EngineDelta
 from openslob.units import NANOS
 
 COUNTER_INTERVAL_S = 1.0
@@ -95,9 +95,9 @@ class Samplers:
         error = self._ticker.stop()
         return [] if error is None else [str(error)]
 
-    def look(self) -> Mapping[str, int]:
+    def sample(self) -> Mapping[str, int]:
         """What the sessions are doing at this moment: sessions by event."""
-        return self._waits.look()
+        return self._waits.sample()
 
     def engine_delta(self, before: Reading, after: Reading) -> EngineDelta:
         """What the engine's counters say of the time between two readings."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from threading import Thread
 
-from openslob.engines.base import Engine, Session, SessionPlan, SliceOrder, SliceResult
+from openslob.engines.base import Engine, Session, SessionPlan, SliceRequest, SliceResult
 from openslob.errors import SlobError
 from openslob.run.plan import Phase, first_due_ns
 from openslob.workload import BlockPath
@@ -104,7 +104,7 @@ class Worker(Thread):
 
     def _serve(self, session: Session) -> None:
         if self._plan.workload.block_path is BlockPath.LOCAL:
-            session.load_own(self._wrote)
+            session.load_private_tables(self._wrote)
         session.prepare()
         plans = dict(session.plans()) if self.number == 0 else {}
         self._report(Ready(self.number, session.backend_id(), plans))
@@ -124,7 +124,7 @@ class Worker(Thread):
             if self._stopping() or (last_op and self._next_op >= last_op):
                 return
             remaining = last_op - self._next_op if last_op else 0
-            order = SliceOrder(self._next_op, phase.begin_ns, until_ns, remaining, due_ns)
+            order = SliceRequest(self._next_op, phase.begin_ns, until_ns, remaining, due_ns)
             result = session.run_slice(order)
             self._report(SliceDone(self.number, number, self._next_op, result))
             self._next_op += result.ops

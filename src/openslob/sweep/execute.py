@@ -14,24 +14,24 @@ from typing import Protocol
 
 from openslob.engines.base import Engine
 from openslob.engines.base import ProgressSink as LoadSink
-from openslob.engines.managed import ManagedServer
+from openslob.engines.managed.base import ManagedServer
 from openslob.errors import SlobError
 from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
 from openslob.record.sweep import PointState, SweepFolder, SweepPoint, Values
 from openslob.run import loading, runner
 from openslob.run.interrupt import Interrupt
-from openslob.run.observer import ProgressSink
-from openslob.sweep.place import Place
+from openslob.run.recorder import ProgressSink
 from openslob.sweep.plan import data_of, seconds_left, workload_of
-from openslob.sweep.searcher import run_search
+from openslob.sweep.search_runner import run_search
+from openslob.sweep.servers import Place
 from openslob.units import format_duration
 
 
 class View(Protocol):
     """Where progress is shown."""
 
-    def tell(self, text: str) -> None:
+    def notify(self, text: str) -> None:
         """One line about what happens now."""
 
     def running(self, label: str) -> AbstractContextManager[ProgressSink]:
@@ -76,7 +76,7 @@ class Execution:
         self._interrupt = interrupt
         self._view = view
         self._render = render
-        self._place = Place(target, folder.record, view.tell)
+        self._place = Place(target, folder.record, view.notify)
         self._ready: _Ready | None = None
         self._done_s = self._spent_s = 0.0
 
@@ -122,7 +122,7 @@ class Execution:
             workload = workload_of(self._folder.record, point)
             # Nothing is done if the data are there; after updates they may have grown so far that they must be renewed.
             with self._view.loading(ready.engine.facts().block_size) as sink:
-                loading.load(ready.engine, ready.server, workload, sink, self._stopped, self._view.tell)
+                loading.load(ready.engine, ready.server, workload, sink, self._stopped, self._view.notify)
             return replace(ready, ceiling=self._ceiling(ready.engine))
         except SlobError as error:
             raise _PreparationError(str(error)) from error
@@ -166,5 +166,5 @@ class Execution:
             for each in record.pending
             if each.server == point.server and data_of(workload_of(record, each)) == data
         ]
-        self._view.tell(f"{len(same)} points are skipped: {why}")
+        self._view.notify(f"{len(same)} points are skipped: {why}")
         self._save(same)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from openslob.analyze.verdicts.conditions import (
+from openslob.analyze.verdicts.bottleneck import limit_found
+from openslob.analyze.verdicts.environment import (
     data_in_place,
     driver_quiet,
     percentiles_supported,
     quiet_machine,
     steady,
 )
-from openslob.analyze.verdicts.limit import limit_found
-from openslob.analyze.verdicts.purpose import mode
-from openslob.analyze.verdicts.rate import rate_reached
-from openslob.analyze.verdicts.storage import within_ceiling
-from openslob.analyze.verdicts.truth import (
+from openslob.analyze.verdicts.mode import mode, rate_reached
+from openslob.analyze.verdicts.validity import (
     block_path,
     commits_waited,
     counts_agree,
@@ -23,8 +21,9 @@ from openslob.analyze.verdicts.truth import (
     exact_mix,
     reads_reached_device,
     window,
+    within_ceiling,
 )
-from openslob.record.measurement import Measurement
+from openslob.measurement import Measurement
 from openslob.record.model import Verdict
 
 VERDICTS: tuple[Callable[[Measurement], Verdict | None], ...] = (

@@ -28,7 +28,7 @@ def settled(name: str, so: bool, why: str, **figures: Shown) -> Verdict:
     return (holds if so else fails)(name, why, **figures)
 
 
-def untold(name: str, *quantities: Quantity, **figures: Shown) -> Verdict:
+def undecided(name: str, *quantities: Quantity, **figures: Shown) -> Verdict:
     """An unknown verdict that gives the reasons of those quantities that are unknown."""
     reasons = dict.fromkeys(quantity.why for quantity in quantities if quantity.value is None)
     return unknown(name, f"Can't be told: {'; '.join(reasons)}.", **figures)

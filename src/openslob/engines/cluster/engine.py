@@ -17,11 +17,11 @@ from openslob.engines.base import (
     DataState,
     Engine,
     Finding,
-    Footprint,
     InstanceFacts,
     LoadResult,
     ProgressSink,
     ServerFacts,
+    ServerLocation,
     SessionPlan,
 )
 from openslob.engines.cluster.clocks import Clocks
@@ -113,12 +113,12 @@ class ClusterEngine:
         ours, theirs = f"{values[0]} on {self._targets[0]}", f"{values[other]} on {self._targets[other]}"
         raise SlobError(f"the instances differ in {what.replace('_', ' ')}: {ours}, {theirs}", "give instances alike")
 
-    def footprint(self) -> Footprint:
+    def footprint(self) -> ServerLocation:
         """Every instance's processes and data, if all are on this host."""
         places = self._ask(lambda instance: instance.footprint())
         for target, place in zip(self._targets, places, strict=True):
             if place.main_pid is None:
-                return Footprint(None, None, f"{target}: {place.why_unknown}")
+                return ServerLocation(None, None, f"{target}: {place.why_unknown}")
         return replace(places[0], others=tuple(places[1:]))
 
     def _writer(self) -> Engine:
@@ -188,27 +188,27 @@ class ClusterEngine:
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Sequence[str]]:
         """Hold the locks of all instances, taken in an order that is the same for all who want them."""
-        righted: list[str] = []
+        restored: list[str] = []
         with ExitStack() as stack:
             for instance in sorted(self._instances, key=lambda each: each.target):
                 found = stack.enter_context(instance.exclusive(purpose))
-                righted += [f"{instance.target}: {line}" for line in found]
-            yield righted
+                restored += [f"{instance.target}: {line}" for line in found]
+            yield restored
 
     def install(self, workload: Workload) -> None:
         """Put the work loop in place where writes go, and wait until all instances have it."""
         self._writer().install(workload)
         self._await_copies()
 
-    def settle(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
+    def quiesce(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
         """Bring the instance that takes writes to rest, then the others, which follow what that wrote."""
         writer = self._writer()
-        done = {writer.target: writer.settle(workload, warm_cache)}
+        done = {writer.target: writer.quiesce(workload, warm_cache)}
         self._await_copies()
         for instance in self._instances:
             if instance is not writer:
                 with named(instance.target):
-                    done[instance.target] = instance.settle(workload, warm_cache)
+                    done[instance.target] = instance.quiesce(workload, warm_cache)
         return [f"{target}: {what}" for target, each in done.items() for what in each]
 
     def open_session(self, plan: SessionPlan) -> ClusterSession:

@@ -13,7 +13,7 @@ from typing import Any
 from openslob.engines.base import CounterReading, Counters, Waits
 from openslob.engines.cluster.clocks import Clocks
 from openslob.engines.cluster.parallel import Team
-from openslob.record.measurement import EngineDelta, ObjectIo
+from openslob.measurement import EngineDelta, ObjectIo
 
 EVERY_FIGURE = "*"
 
@@ -83,9 +83,9 @@ class ClusterWaits:
         self._waits = waits
         self._team = Team(len(waits))
 
-    def look(self) -> Mapping[str, int]:
+    def sample(self) -> Mapping[str, int]:
         """Sessions of all instances by event."""
-        return sum((Counter(each) for each in self._team.ask(lambda each: each.look(), self._waits)), Counter[str]())
+        return sum((Counter(each) for each in self._team.ask(lambda each: each.sample(), self._waits)), Counter[str]())
 
     def backend_ids(self) -> list[int]:
         """The sampler's sessions on all instances."""

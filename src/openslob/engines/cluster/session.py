@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from openslob.engines.base import Session, SliceOrder, SliceResult, StopSignal
+from openslob.engines.base import Session, SliceRequest, SliceResult, StopSignal
 from openslob.engines.cluster.clocks import Clocks
 from openslob.errors import SlobError
 
@@ -31,10 +31,10 @@ class ClusterSession:
         self._target = target
         self._clocks = clocks
 
-    def load_own(self, wrote_blocks: Callable[[int], None]) -> None:
+    def load_private_tables(self, wrote_blocks: Callable[[int], None]) -> None:
         """Make the session's own tables on its instance."""
         with named(self._target):
-            self._session.load_own(wrote_blocks)
+            self._session.load_private_tables(wrote_blocks)
 
     def prepare(self) -> None:
         """Set the session up."""
@@ -46,12 +46,12 @@ class ClusterSession:
         with named(self._target):
             return self._session.plans()
 
-    def run_slice(self, order: SliceOrder) -> SliceResult:
+    def run_slice(self, order: SliceRequest) -> SliceResult:
         """Run a slice on the instance."""
         with named(self._target):
             return self._translated(self._session.run_slice(self._ordered(order)))
 
-    def _ordered(self, order: SliceOrder) -> SliceOrder:
+    def _ordered(self, order: SliceRequest) -> SliceRequest:
         return replace(
             order,
             # Without a moment to wait for there is nothing to translate: before all time is 0 everywhere.

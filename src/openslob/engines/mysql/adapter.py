@@ -14,24 +14,24 @@ from openslob.engines.base import (
     DataState,
     Engine,
     Finding,
-    Footprint,
     LoadResult,
     ProgressSink,
     ServerFacts,
+    ServerLocation,
     SessionPlan,
 )
-from openslob.engines.mysql import checks, loader, manifest, roster
-from openslob.engines.mysql.borrowed import LOCK_PATIENCE_S, BorrowedSettings, put_right
+from openslob.engines.mysql import checks, connection_registry, loader, manifest
 from openslob.engines.mysql.connection import Connection, Row, ask, is_on, open_connection, statement
 from openslob.engines.mysql.counters import MysqlCounters
-from openslob.engines.mysql.failures import code_of, reported
-from openslob.engines.mysql.layout import layout_of
+from openslob.engines.mysql.dsn import parse
+from openslob.engines.mysql.errors import code_of, reported
+from openslob.engines.mysql.global_settings import LOCK_PATIENCE_S, GlobalSettingsOverride, restore_leftovers
+from openslob.engines.mysql.location import PROXY, is_proxied, locate, require_direct, transport
 from openslob.engines.mysql.names import Names
-from openslob.engines.mysql.reach import PROXY, is_proxied, locate, require_direct, transport
-from openslob.engines.mysql.rest import settle
+from openslob.engines.mysql.page_layout import layout_of
+from openslob.engines.mysql.quiesce import quiesce
 from openslob.engines.mysql.session import MysqlSession, compose_slice
 from openslob.engines.mysql.stop import MysqlStop
-from openslob.engines.mysql.target import parse
 from openslob.engines.mysql.waits import MysqlWaits
 from openslob.errors import SlobError
 from openslob.workload import DataSpec, Workload
@@ -54,7 +54,7 @@ class MysqlEngine:
         self._place = parse(url)
         self.names = Names(self._place.database)
         self.target = self._place.shown
-        self._borrowed = BorrowedSettings(lambda: self.open("settings"), self.names)
+        self._borrowed = GlobalSettingsOverride(lambda: self.open("settings"), self.names)
 
     def open(self, purpose: str) -> Connection:
         """One more connection, in autocommit mode."""
@@ -90,7 +90,7 @@ class MysqlEngine:
             cluster_id=replication.get("wsrep_cluster_state_uuid", "") or self.target,
         )
 
-    def footprint(self) -> Footprint:
+    def footprint(self) -> ServerLocation:
         """The server's process and its data directory, if it is proved that they are on this host."""
         with self._asking(f"{self.target} does not answer") as connection:
             return locate(connection)
@@ -122,18 +122,18 @@ class MysqlEngine:
                 require_direct(connection, self.target)
                 self._lock(connection)
                 self._sign(connection, f"{purpose} by pid {os.getpid()} on {socket.gethostname()}")
-                righted = put_right(connection, self.names)
+                restored = restore_leftovers(connection, self.names)
             try:
-                yield righted
+                yield restored
             finally:
-                self._borrowed.give_back()
+                self._borrowed.restore()
 
     def _lock(self, connection: Connection) -> None:
         values = {"lock": self.names.lock("use"), "patience": LOCK_PATIENCE_S}
         if ask(connection, statement("facts", "lock"), values)[0]["held"] == 1:
             return
         number = ask(connection, statement("facts", "lock_holder"), values)[0]["connection"]
-        holder = roster.purpose_of(connection, self.names, number) if number else None
+        holder = connection_registry.purpose_of(connection, self.names, number) if number else None
         raise SlobError(
             f"{self.target} is in use: {holder or 'somebody holds the lock'} (connection {number})",
             "wait for it to end, or stop it",
@@ -142,8 +142,8 @@ class MysqlEngine:
     def _sign(self, connection: Connection, purpose: str) -> None:
         """Say who holds the lock, where there is a place to say it: not before the first load."""
         try:
-            roster.make(connection, self.names)
-            roster.enter(connection, self.names, purpose)
+            connection_registry.make(connection, self.names)
+            connection_registry.enter(connection, self.names, purpose)
         except pymysql.Error as error:
             if code_of(error) not in (ER.BAD_DB_ERROR, ER.DBACCESS_DENIED_ERROR, ER.TABLEACCESS_DENIED_ERROR):
                 raise
@@ -156,22 +156,22 @@ class MysqlEngine:
             identity = ask(connection, statement("facts", "identity"))[0]
             value_bytes = layout_of(identity["block_size"]).value_bytes
             in_cluster = is_on(connection, "wsrep_on")
-            roster.make(connection, self.names)
+            connection_registry.make(connection, self.names)
             for number in numbers:
                 ask(connection, statement("schema", "drop_routine", routine=self.names.procedure(number)))
                 ask(connection, compose_slice(self.names, number, workload, value_bytes, in_cluster))
 
-    def settle(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
+    def quiesce(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
         """Write dirty pages out, if the user may, so that they are not written in the window; set how commits wait."""
         with self._asking("the server can't be brought to rest") as connection:
             block_size = ask(connection, statement("facts", "identity"))[0]["block_size"]
-            return settle(connection, self.names, self._borrowed, workload, warm_cache, block_size)
+            return quiesce(connection, self.names, self._borrowed, workload, warm_cache, block_size)
 
     def open_session(self, plan: SessionPlan) -> MysqlSession:
         """Connect one session of the work loop."""
         connection = self.open(f"run/{plan.tag}")
         with reported(f"session {plan.number} can't be opened"):
-            roster.enter(connection, self.names, f"run/{plan.tag}")
+            connection_registry.enter(connection, self.names, f"run/{plan.tag}")
         return MysqlSession(connection, self._place, self.names, plan)
 
     def open_counters(self) -> MysqlCounters:
@@ -206,12 +206,12 @@ class MysqlEngine:
     def sessions_left(self) -> int:
         """Sessions of the work loop that the server still has."""
         with self._asking("the sessions can't be counted") as connection:
-            return len(roster.sessions(connection, self.names, SESSIONS))
+            return len(connection_registry.sessions(connection, self.names, SESSIONS))
 
     def release_sessions(self) -> int:
         """End sessions of the work loop that a dead driver left behind."""
         with self._asking("sessions of an earlier run can't be ended") as connection:
-            left = roster.sessions(connection, self.names, SESSIONS)
+            left = connection_registry.sessions(connection, self.names, SESSIONS)
             for number in left:
                 # One that has ended by itself meanwhile is what is wanted.
                 with suppress(pymysql.err.OperationalError, pymysql.err.InternalError):

@@ -9,8 +9,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from openslob.engines.hosting.account import Account
-from openslob.engines.managed import ServerSpec
+from openslob.engines.managed.account import Account
+from openslob.engines.managed.base import ServerSpec
 from openslob.errors import SlobError, UsageError
 
 _SERVERS = ("mariadbd", "mysqld")

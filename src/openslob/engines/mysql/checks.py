@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from openslob.engines import fitness
+from openslob.engines import common_checks
 from openslob.engines.base import READ_ONLY_FINDING, DataState, Finding, ServerFacts
-from openslob.engines.mysql import borrowed, rights
-from openslob.engines.mysql.commit import SETTING, wanted_setting
+from openslob.engines.mysql import global_settings, rights
 from openslob.engines.mysql.connection import Connection, Row, ask, statement
+from openslob.engines.mysql.location import PROXY_REMEDY, why_not
 from openslob.engines.mysql.names import Names
-from openslob.engines.mysql.reach import PROXY_REMEDY, why_not
+from openslob.engines.mysql.quiesce import SETTING, wanted_setting
 from openslob.engines.mysql.waits import are_observed
 from openslob.errors import UsageError
 from openslob.workload import BlockPath, CommitMode, Workload
@@ -36,8 +36,8 @@ def findings(
     yield from _path(workload)
     yield from _server(connection, facts, identity)
     yield from rights.findings(connection, names, facts, identity["user"])
-    yield from fitness.connections(workload, facts.free_connections, _raise_limit(identity))
-    yield from fitness.data(workload, facts, data_state())
+    yield from common_checks.connections(workload, facts.free_connections, _raise_limit(identity))
+    yield from common_checks.data(workload, facts, data_state())
     yield from _commit_mode(workload, facts, rights.may_set(connection), rights.account(identity["user"]))
     yield from binary_log(workload, facts)
     yield from late_commits(workload, facts)
@@ -57,7 +57,7 @@ def _raise_limit(identity: Row) -> Callable[[int], str]:
     def remedy(needed: int) -> str:
         if identity["max_user_connections"]:
             return f"ALTER USER {rights.account(identity['user'])} WITH MAX_USER_CONNECTIONS {needed}"
-        return fitness.MORE_CONNECTIONS
+        return common_checks.MORE_CONNECTIONS
 
     return remedy
 
@@ -151,6 +151,6 @@ def _settings(facts: ServerFacts) -> Iterator[Finding]:
 
 
 def _left_behind(connection: Connection, names: Names) -> Iterator[Finding]:
-    for left in borrowed.left_behind(connection, names):
+    for left in global_settings.left_behind(connection, names):
         why = f"{left.told}; the next run, load or drop puts it back"
         yield Finding("left behind", why, left.remedy, False)

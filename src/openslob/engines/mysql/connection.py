@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import pymysql
 from pymysql.cursors import DictCursor
 
-from openslob.engines.mysql.failures import reported
-from openslob.engines.mysql.target import Place
+from openslob.engines.mysql.dsn import Place
+from openslob.engines.mysql.errors import reported
 from openslob.engines.sql import read_statements
 from openslob.errors import SlobError
 

@@ -10,10 +10,10 @@ import pymysql
 
 from openslob.engines.base import CounterReading
 from openslob.engines.mysql.connection import PACKAGE, Connection, ask, is_on, thread_id
-from openslob.engines.mysql.failures import reported
+from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.names import Names
 from openslob.engines.sql import read_statements
-from openslob.record.measurement import EngineDelta, ObjectIo
+from openslob.measurement import EngineDelta, ObjectIo
 
 Values = Mapping[str, float]
 

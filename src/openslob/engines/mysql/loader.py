@@ -1,4 +1,4 @@
-"""Loading the test tables: what `engines.loading` needs of this engine."""
+"""Loading the test tables: what `engines.load` needs of this engine."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from contextlib import suppress
 import pymysql
 
 from openslob.disk import require_space
-from openslob.engines import loading
 from openslob.engines.base import LoadResult, ProgressSink
+from openslob.engines.load import load_tables
 from openslob.engines.mysql import manifest
 from openslob.engines.mysql.connection import Connection, ask, cancel, open_connection, statement, thread_id
-from openslob.engines.mysql.failures import reported
-from openslob.engines.mysql.layout import layout_of
+from openslob.engines.mysql.dsn import Place
+from openslob.engines.mysql.errors import reported
+from openslob.engines.mysql.location import locate
 from openslob.engines.mysql.names import Names
-from openslob.engines.mysql.reach import locate
+from openslob.engines.mysql.page_layout import layout_of
 from openslob.engines.mysql.tables import Table, fill, tables_of
-from openslob.engines.mysql.target import Place
 from openslob.engines.mysql.verify import checks_of
-from openslob.engines.verification import Check
+from openslob.engines.table_checks import Check
 from openslob.errors import SlobError, UsageError
 from openslob.units import MIB, format_bytes
 from openslob.workload import DataSpec
@@ -54,11 +54,11 @@ def load(
             seconds = time.monotonic() - begun
             return LoadResult(spec, seconds, blocks, blocks * store.block_size, checks, reused=True)
         space = store.require_space(connection)
-    return loading.load(store, spec, degree, progress, cancelled, {"disk space": space})
+    return load_tables(store, spec, degree, progress, cancelled, {"disk space": space})
 
 
 class _Store:
-    """Implements `openslob.engines.loading.Store`."""
+    """Implements `openslob.engines.load.Store`."""
 
     def __init__(self, place: Place, names: Names, spec: DataSpec, connection: Connection) -> None:
         self._place, self._names, self._spec = place, names, spec

@@ -9,14 +9,14 @@ from dataclasses import asdict, dataclass
 import pymysql
 from pymysql.constants import ER
 
-import openslob
+from openslob._version import __version__
 from openslob.engines.base import DataState
 from openslob.engines.mysql.connection import Connection, ask, statement
-from openslob.engines.mysql.failures import code_of
+from openslob.engines.mysql.errors import code_of
 from openslob.engines.mysql.names import Names, quoted
 from openslob.engines.mysql.tables import PLACEMENT_KEY, tables_of
 from openslob.engines.mysql.verify import Blocks
-from openslob.engines.verification import BLOCK_TOLERANCE
+from openslob.engines.table_checks import BLOCK_TOLERANCE
 from openslob.errors import SlobError
 from openslob.workload import DataSpec
 
@@ -113,7 +113,7 @@ def begin(connection: Connection, names: Names, spec: DataSpec) -> None:
     values = asdict(spec) | {
         "fingerprint": spec.fingerprint(),
         "placement_key": PLACEMENT_KEY,
-        "tool_version": openslob.__version__,
+        "tool_version": __version__,
         "made_database": not there,
     }
     ask(connection, statement("manifest", "create", manifest=names.manifest()))

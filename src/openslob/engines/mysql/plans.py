@@ -5,7 +5,7 @@ from __future__ import annotations
 import pymysql
 
 from openslob.engines.mysql.connection import Connection, Row, ask, statement
-from openslob.engines.mysql.failures import explain_error
+from openslob.engines.mysql.errors import explain_error
 from openslob.engines.mysql.names import Names
 from openslob.errors import SlobError
 from openslob.workload import Workload

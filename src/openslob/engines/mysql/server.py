@@ -1,4 +1,4 @@
-"""A MariaDB server of our own: what its product does its own way; the life cycle is `engines.hosting.server`'s."""
+"""A managed MariaDB server: what the product does its own way. `engines.managed.server` has the life cycle."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import psutil
 import pymysql
 from pymysql.constants import ER
 
-from openslob.engines.client import ClientProgram
-from openslob.engines.hosting.account import Account, current_user
-from openslob.engines.hosting.huge_pages import page_bytes
-from openslob.engines.hosting.processes import ServerProcesses, wait
-from openslob.engines.hosting.server import HostedServer
-from openslob.engines.managed import ServerSpec
+from openslob.engines.client_benchmark import ClientProgram
+from openslob.engines.managed.account import Account, current_user
+from openslob.engines.managed.base import ServerSpec
+from openslob.engines.managed.huge_pages import page_bytes
+from openslob.engines.managed.processes import ServerProcesses, wait
+from openslob.engines.managed.server import LocalServer
 from openslob.engines.mysql import server_config as config
 from openslob.engines.mysql.binaries import Installation, find_installation, usable_installation
 from openslob.errors import SlobError
@@ -67,7 +67,7 @@ def client_program(spec: ServerSpec, url: str) -> ClientProgram:  # noqa: ARG001
     raise SlobError("MariaDB comes with no program that selects random rows")
 
 
-class MariaServer(HostedServer[Installation]):
+class MariaServer(LocalServer[Installation]):
     """One managed MariaDB server."""
 
     def __init__(self, spec: ServerSpec) -> None:

@@ -10,8 +10,8 @@ import re
 from pathlib import Path
 from urllib.parse import quote
 
-from openslob.engines.hosting.layout import Layout, Setting, check_hosting, header
-from openslob.engines.managed import ServerSpec
+from openslob.engines.managed.base import ServerSpec
+from openslob.engines.managed.layout import Layout, Setting, check_layout, header
 from openslob.errors import UsageError
 from openslob.units import KIB, MIB, format_bytes
 
@@ -62,7 +62,7 @@ def init_text(users: set[str]) -> str:
 
 def check_spec(spec: ServerSpec) -> None:
     """UsageError naming the first value that MariaDB can't be run with on this host."""
-    check_hosting(spec)
+    check_layout(spec)
     block_size = spec.block_size or DEFAULT_BLOCK_SIZE
     if block_size not in BLOCK_SIZES:
         known = ", ".join(map(format_bytes, BLOCK_SIZES))

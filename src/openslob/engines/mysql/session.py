@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pymysql
+from numpy.typing import NDArray
 from pymysql.constants import ER
 
-from openslob.engines.base import SessionPlan, SliceOrder, SliceResult
+from openslob.engines.base import SessionPlan, SliceRequest, SliceResult
 from openslob.engines.mysql.checks import require_shared
 from openslob.engines.mysql.connection import PACKAGE, Connection, Row, ask, cancel, handle, thread_id
-from openslob.engines.mysql.failures import code_of, reported
-from openslob.engines.mysql.latencies import Latencies
-from openslob.engines.mysql.layout import layout_of
+from openslob.engines.mysql.dsn import Place
+from openslob.engines.mysql.errors import code_of, reported
 from openslob.engines.mysql.names import Names
+from openslob.engines.mysql.page_layout import layout_of
 from openslob.engines.mysql.plans import explain
 from openslob.engines.mysql.stop import STOP
-from openslob.engines.mysql.target import Place
-from openslob.engines.sql import read_sql, read_statements
-from openslob.engines.work_loop import (
+from openslob.engines.slice_io import (
     NO_LIMIT,
     ONE_BEFORE_ALL,
     choices,
@@ -32,8 +32,59 @@ from openslob.engines.work_loop import (
     step_aside_s,
     written_columns,
 )
+from openslob.engines.sql import read_sql, read_statements
 from openslob.errors import SlobError
+from openslob.histogram import BUCKETS, LINEAR_US, STEEPNESS, Histogram
+from openslob.method import OpKind
 from openslob.workload import Pacing, Workload
+
+# In the order of their numbers in slice.sql.
+KINDS = (OpKind.SELECT, OpKind.UPDATE, OpKind.SCAN)
+_KIND_STEPS = 4
+# No operation, but how late the session woke up for one.
+_WAKE_UP = 3
+
+
+def buckets_of(us: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Bucket numbers of latencies in whole µs."""
+    buckets: NDArray[np.float64] = np.floor(STEEPNESS * np.arcsinh(us / LINEAR_US))
+    return buckets.clip(0, BUCKETS - 1).astype(np.int64)
+
+
+class Latencies:
+    """Histograms of one slice by kind: ``service`` from an operation's begin, ``response`` from when it was due.
+
+    ``wake_ups`` is how late a paced session woke up for operations that it had been waiting for.
+    """
+
+    def __init__(self, paced: bool) -> None:
+        self._paced = paced
+        self.service = {kind: Histogram() for kind in KINDS}
+        self.response = {kind: Histogram() for kind in KINDS} if paced else {}
+        self.wake_ups = Histogram()
+
+    def add(self, text: str) -> None:
+        """Fold in one text of the work loop: numbers with commas behind them."""
+        numbers = np.fromstring(text.rstrip(","), dtype=np.int64, sep=",") if text else np.empty(0, dtype=np.int64)
+        coded, response = (numbers[::2], numbers[1::2]) if self._paced else (numbers, numbers)
+        kinds, service = coded % _KIND_STEPS, coded // _KIND_STEPS
+        for place, kind in enumerate(KINDS):
+            chosen = kinds == place
+            _add(self.service[kind], service[chosen])
+            if self._paced:
+                _add(self.response[kind], response[chosen])
+        _add(self.wake_ups, service[kinds == _WAKE_UP])
+
+
+def _add(histogram: Histogram, us: NDArray[np.int64]) -> None:
+    if us.size:
+        histogram.add(_counted(buckets_of(us)), float(us.sum()), float(us.max()))
+
+
+def _counted(buckets: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    found, counts = np.unique(buckets, return_counts=True)
+    return zip(found.tolist(), counts.tolist(), strict=True)
+
 
 # The random generator's state is two numbers below 2^30 - 1. It is weak: neighbouring states give neighbouring keys
 # at first, so seeds are spread by odd constants (Knuth's multiplicative hashing).
@@ -112,7 +163,7 @@ class MysqlSession:
         kept = ["%s"] * 6 + [self._connection.escape(value) for value in values]
         return text % tuple(kept)
 
-    def load_own(self, wrote_blocks: Callable[[int], None]) -> None:  # noqa: ARG002 - refused, whoever listens
+    def load_private_tables(self, wrote_blocks: Callable[[int], None]) -> None:  # noqa: ARG002 - refused, whoever listens
         """UsageError: InnoDB reads temporary tables, too, through the cache that all sessions share."""
         require_shared(self._plan.workload)
 
@@ -140,12 +191,12 @@ class MysqlSession:
         with reported(f"session {self._plan.number} was lost"):
             return explain(self._connection, self._names, self._plan.schema, self._plan.workload)
 
-    def run_slice(self, order: SliceOrder) -> SliceResult:
+    def run_slice(self, order: SliceRequest) -> SliceResult:
         """One CALL."""
         with reported(f"session {self._plan.number} was lost"):
             return self._execute(self._call, order, self._paced)
 
-    def _execute(self, call: str, order: SliceOrder, paced: bool) -> SliceResult:
+    def _execute(self, call: str, order: SliceRequest, paced: bool) -> SliceResult:
         due_us = Decimal(order.due_ns) / 1000 if paced and order.due_ns is not None else None
         times = (order.not_before_ns // 1000, order.until_ns // 1000, self._resume_us, due_us)
         values = (order.first_op, order.max_ops or NO_LIMIT, *times)

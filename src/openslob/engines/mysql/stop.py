@@ -7,7 +7,7 @@ from contextlib import suppress
 import pymysql
 
 from openslob.engines.mysql.connection import Connection, ask, statement
-from openslob.engines.mysql.failures import reported
+from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.names import Names
 
 STOP = "stop"

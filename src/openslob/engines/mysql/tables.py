@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from openslob.engines.mysql.connection import Connection, ask, statement
-from openslob.engines.mysql.layout import Layout
 from openslob.engines.mysql.names import Names
+from openslob.engines.mysql.page_layout import Layout
 from openslob.permutation import Permutation
 from openslob.workload import DataSpec
 

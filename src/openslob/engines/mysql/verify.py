@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from openslob.engines.mysql.connection import Connection, Row, ask, statement
-from openslob.engines.mysql.layout import Layout
+from openslob.engines.mysql.page_layout import Layout
 from openslob.engines.mysql.tables import Table
-from openslob.engines.verification import BLOCK_TOLERANCE, Check, adjacent_limit, stretches
+from openslob.engines.table_checks import BLOCK_TOLERANCE, Check, adjacent_limit, stretches
 from openslob.errors import SlobError
 
 # Where the tree's first page was split, its fillers stand in a page of their own.
@@ -61,8 +61,8 @@ def _placement(connection: Connection, table: Table, layout: Layout) -> dict[str
     """Placement figures over all stretches that are looked at."""
     total = {"pairs": 0.0, "adjacent": 0.0}
     for first, beyond in stretches(table.pages):
-        edges = {"first": first * layout.rows_per_page, "beyond": beyond * layout.rows_per_page}
-        found = _figures(connection, table, "placement", edges)
+        window = {"first": first * layout.rows_per_page, "beyond": beyond * layout.rows_per_page}
+        found = _figures(connection, table, "placement", window)
         total = {name: total[name] + found[name] for name in total}
     return total
 

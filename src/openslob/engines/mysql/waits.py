@@ -7,7 +7,7 @@ from contextlib import suppress
 import pymysql
 
 from openslob.engines.mysql.connection import Connection, ask, statement, thread_id
-from openslob.engines.mysql.failures import reported
+from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.names import Names
 
 # What a session is called that waits for nothing that is observed: running, or perhaps waiting for a row.
@@ -41,7 +41,7 @@ class MysqlWaits:
             return False
         return True
 
-    def look(self) -> dict[str, int]:
+    def sample(self) -> dict[str, int]:
         """Sessions by event; SlobError when the server is gone."""
         with reported("the wait events can't be sampled"):
             return {row["event"]: row["sessions"] for row in ask(self._connection, self._statement, self._values)}

@@ -18,20 +18,19 @@ from openslob.engines.base import (
     DataState,
     Engine,
     Finding,
-    Footprint,
     LoadResult,
     ProgressSink,
     ServerFacts,
+    ServerLocation,
     SessionPlan,
 )
 from openslob.engines.postgresql import checks, loader
-from openslob.engines.postgresql.connection import transport
+from openslob.engines.postgresql.connection import Pooling, detect, require_sessions, transport
 from openslob.engines.postgresql.counters import PostgresCounters
-from openslob.engines.postgresql.failures import reported
-from openslob.engines.postgresql.footprint import locate, with_tables_in
+from openslob.engines.postgresql.errors import reported
+from openslob.engines.postgresql.location import locate, with_tables_in
 from openslob.engines.postgresql.names import DEFAULT_SCHEMA, Names
-from openslob.engines.postgresql.pooling import Pooling, detect, require_sessions
-from openslob.engines.postgresql.rest import settle
+from openslob.engines.postgresql.quiesce import quiesce
 from openslob.engines.postgresql.session import PostgresSession, compose_slice
 from openslob.engines.postgresql.stop import PostgresStop
 from openslob.engines.postgresql.waits import PostgresWaits
@@ -127,7 +126,7 @@ class PostgresEngine:
             told = {} if pooling is Pooling.NONE else {"pooler": pooling.value}
             return {"transport": transport(connection, direct=pooling is Pooling.NONE), **told}
 
-    def footprint(self) -> Footprint:
+    def footprint(self) -> ServerLocation:
         """The postmaster and where the test tables lie, if it is proved that they are on this host."""
         with self.open("ask") as connection, reported(f"{self.target} does not answer"):
             found = locate(connection)
@@ -189,10 +188,10 @@ class PostgresEngine:
                 connection.execute(sql.SQL("DROP ROUTINE IF EXISTS {}").format(name))
                 connection.execute(statement)
 
-    def settle(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
+    def quiesce(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
         """Checkpoint, if the role may, so that old dirty blocks are not written in the window."""
         with self.open("settle") as connection, reported("the server can't be brought to rest"):
-            return settle(connection, self.names, workload, warm_cache)
+            return quiesce(connection, self.names, workload, warm_cache)
 
     def open_session(self, plan: SessionPlan) -> PostgresSession:
         """Connect one session of the work loop."""

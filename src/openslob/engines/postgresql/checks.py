@@ -8,11 +8,11 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-from openslob.engines import fitness
+from openslob.engines import common_checks
 from openslob.engines.base import READ_ONLY_FINDING, DataState, Finding, ServerFacts
-from openslob.engines.postgresql import private
+from openslob.engines.postgresql import local_path
+from openslob.engines.postgresql.connection import REMEDY, Pooling, why_not
 from openslob.engines.postgresql.names import Names
-from openslob.engines.postgresql.pooling import REMEDY, Pooling, why_not
 from openslob.engines.sql import read_statements
 from openslob.errors import SlobError
 from openslob.workload import Workload
@@ -32,9 +32,9 @@ def findings(
     """All findings; the data are asked about once the rights are known, without which the server just refuses."""
     role = _role(connection, names)
     yield from _role_findings(role, names)
-    yield from fitness.connections(workload, facts.free_connections, _raise_limit(role))
-    yield from fitness.data(workload, facts, data_state())
-    yield from private.findings(connection, workload, facts.block_size)
+    yield from common_checks.connections(workload, facts.free_connections, _raise_limit(role))
+    yield from common_checks.data(workload, facts, data_state())
+    yield from local_path.findings(connection, workload, facts.block_size)
     yield from _pooler(facts)
     yield from _settings(facts)
 
@@ -82,7 +82,7 @@ def _raise_limit(role: dict[str, Any]) -> Callable[[int], str]:
         for limit, whose in ((role["database_limit"], "DATABASE {database}"), (role["role_limit"], "ROLE {name}")):
             if limit is not None and limit < needed:
                 return f"ALTER {whose.format(**role)} CONNECTION LIMIT {needed}"
-        return fitness.MORE_CONNECTIONS
+        return common_checks.MORE_CONNECTIONS
 
     return remedy
 

@@ -21,11 +21,11 @@ from typing import Any
 import psycopg
 
 from openslob.engines.base import CounterReading
-from openslob.engines.postgresql.failures import reported
-from openslob.engines.postgresql.plain import PlainStatement
-from openslob.engines.postgresql.pooling import backend_pid
+from openslob.engines.postgresql.connection import backend_pid
+from openslob.engines.postgresql.errors import reported
+from openslob.engines.postgresql.libpq_statement import PlainStatement
 from openslob.engines.sql import read_statements
-from openslob.record.measurement import EngineDelta, ObjectIo
+from openslob.measurement import EngineDelta, ObjectIo
 from openslob.units import NANOS
 
 PACKAGE = "openslob.engines.postgresql"

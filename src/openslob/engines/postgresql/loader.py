@@ -1,4 +1,4 @@
-"""Loading and dropping the test tables: what `engines.loading` needs of this engine.
+"""Loading and dropping the test tables: what `engines.load` needs of this engine.
 
 Each table is made, filled and indexed in one transaction; the manifest says that the load is whole only after every
 table has passed its checks.
@@ -15,16 +15,16 @@ import psycopg
 from psycopg.rows import dict_row
 
 from openslob.disk import require_space
-from openslob.engines import loading
 from openslob.engines.base import DataState, LoadResult, ProgressSink
+from openslob.engines.load import load_tables
 from openslob.engines.postgresql import manifest
-from openslob.engines.postgresql.failures import reported
+from openslob.engines.postgresql.copy_format import row_bytes
+from openslob.engines.postgresql.errors import reported
+from openslob.engines.postgresql.location import index_bytes, is_local, visible
 from openslob.engines.postgresql.names import Names
-from openslob.engines.postgresql.rows import row_bytes
-from openslob.engines.postgresql.space import index_bytes, is_local, visible
 from openslob.engines.postgresql.tables import Connection, Table, fill, statement, tables_of
 from openslob.engines.postgresql.verify import checks_of
-from openslob.engines.verification import Check
+from openslob.engines.table_checks import Check
 from openslob.errors import SlobError, UsageError
 from openslob.units import format_bytes
 from openslob.workload import DataSpec
@@ -68,7 +68,7 @@ def load(
         if found and found.whole and found.spec == spec:
             return _reused(found, server, time.monotonic() - begun)
         space = server.require_space_for(spec)
-    return loading.load(
+    return load_tables(
         _Store(connect, names, spec, server.block_size), spec, degree, progress, cancelled, {"disk space": space}
     )
 
@@ -111,7 +111,7 @@ class _Server:
 
 
 class _Store:
-    """Implements `openslob.engines.loading.Store`."""
+    """Implements `openslob.engines.load.Store`."""
 
     def __init__(self, connect: Connect, names: Names, spec: DataSpec, block_size: int) -> None:
         self._connect, self._names, self._spec = connect, names, spec

@@ -9,11 +9,11 @@ from psycopg import sql
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
-import openslob
+from openslob._version import __version__
 from openslob.engines.base import DataState
 from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.tables import PLACEMENT_KEY, Connection, statement, tables_of
-from openslob.engines.verification import BLOCK_TOLERANCE
+from openslob.engines.table_checks import BLOCK_TOLERANCE
 from openslob.errors import SlobError
 from openslob.workload import DataSpec
 
@@ -77,7 +77,7 @@ def begin(connection: Connection, names: Names, spec: DataSpec) -> None:
     values = asdict(spec) | {
         "fingerprint": spec.fingerprint(),
         "placement_key": PLACEMENT_KEY,
-        "tool_version": openslob.__version__,
+        "tool_version": __version__,
     }
     with connection.transaction():
         connection.execute(statement("manifest", "create", manifest=names.manifest()))

@@ -7,8 +7,8 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
+from openslob.engines.postgresql.local_path import tables_on_path
 from openslob.engines.postgresql.names import Names
-from openslob.engines.postgresql.private import tables_on_path
 from openslob.errors import SlobError
 from openslob.workload import Workload
 

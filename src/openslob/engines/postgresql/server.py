@@ -1,4 +1,4 @@
-"""A PostgreSQL server of our own: what its product does its own way; the life cycle is `engines.hosting.server`'s."""
+"""A managed PostgreSQL server: what the product does its own way. `engines.managed.server` has the life cycle."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from openslob.engines.hosting import home as homes
-from openslob.engines.hosting.account import Account, current_user
-from openslob.engines.hosting.processes import ServerProcesses
-from openslob.engines.hosting.server import HostedServer
-from openslob.engines.managed import ServerSpec, ServerStatus
+from openslob.engines.managed import state as homes
+from openslob.engines.managed.account import Account, current_user
+from openslob.engines.managed.base import ServerSpec, ServerStatus
+from openslob.engines.managed.processes import ServerProcesses
+from openslob.engines.managed.server import LocalServer
+from openslob.engines.postgresql import server_config
 from openslob.engines.postgresql import server_config as config
-from openslob.engines.postgresql import standby
 from openslob.engines.postgresql.binaries import Installation, find_installation, major, readable_installation
-from openslob.engines.postgresql.pgbench import Pgbench
+from openslob.engines.postgresql.client_benchmark import Pgbench
 from openslob.errors import UsageError
 from openslob.units import MIB
 
@@ -66,7 +66,7 @@ def client_program(spec: ServerSpec, url: str) -> Pgbench:
 
 def _servers() -> list[ServerSpec]:
     """The managed servers of this engine, as they were last asked for."""
-    states = [state for name in homes.names() if (state := homes.ServerHome(name).read())]
+    states = [state for name in homes.names() if (state := homes.ServerState(name).read())]
     return [spec for spec in map(homes.spec_from, states) if spec.engine == ENGINE]
 
 
@@ -79,7 +79,7 @@ def _primary(spec: ServerSpec) -> PostgresServer:
     return PostgresServer(others[spec.standby_of])
 
 
-class PostgresServer(HostedServer[Installation]):
+class PostgresServer(LocalServer[Installation]):
     """One managed PostgreSQL server."""
 
     def __init__(self, spec: ServerSpec) -> None:
@@ -112,7 +112,7 @@ class PostgresServer(HostedServer[Installation]):
         """As every managed server; the primary of a standby no longer keeps its log for it."""
         super().destroy()
         if any(each.name == self.spec.standby_of for each in _servers()):
-            standby.forget(_primary(self.spec).status(), self.name)
+            server_config.forget(_primary(self.spec).status(), self.name)
 
     def bulk_loading(self) -> AbstractContextManager[None]:
         """As every managed server; one with standbys stays as it is: a load without log could not be followed."""
@@ -144,7 +144,7 @@ class PostgresServer(HostedServer[Installation]):
         else:
             self._make_cluster(data, programs, account)
         self._check_block_size(data, programs, account)
-        standby.include(data / "postgresql.conf", self.layout.config)
+        server_config.include(data / "postgresql.conf", self.layout.config)
 
     def _make_cluster(self, data: Path, programs: Installation, account: Account) -> None:
         options = ["--username", config.ROLE, "--auth", "peer", "--encoding", "UTF8", "--locale", "C.UTF-8"]
@@ -159,8 +159,8 @@ class PostgresServer(HostedServer[Installation]):
             raise UsageError(
                 f"a standby needs --max-sessions as its primary has it: {primary.spec.max_sessions}", "give as many"
             )
-        standby.forget(primary.status(), self.name)
-        command = standby.copy_command(programs.program("pg_basebackup"), primary.layout, data, self.name)
+        server_config.forget(primary.status(), self.name)
+        command = server_config.copy_command(programs.program("pg_basebackup"), primary.layout, data, self.name)
         self.check_done(account.run(command), f"copying {primary.name}")
 
     def _check_block_size(self, data: Path, programs: Installation, account: Account) -> None:

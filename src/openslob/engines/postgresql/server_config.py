@@ -10,9 +10,12 @@ import re
 from pathlib import Path
 from urllib.parse import quote
 
-from openslob.engines.hosting.layout import Layout, Setting, check_hosting, header
-from openslob.engines.managed import ServerSpec
+import psycopg
+
+from openslob.engines.managed.base import ServerSpec, ServerStatus
+from openslob.engines.managed.layout import Layout, Setting, check_layout, header
 from openslob.engines.postgresql.binaries import major
+from openslob.engines.postgresql.errors import reported
 from openslob.errors import UsageError
 from openslob.units import KIB, MIB, format_bytes
 
@@ -52,7 +55,7 @@ def url(layout: Layout) -> str:
 
 def check_spec(spec: ServerSpec) -> None:
     """UsageError naming the first value that PostgreSQL can't be run with on this host."""
-    check_hosting(spec)
+    check_layout(spec)
     if spec.io == "direct" and major(spec.version) < _DIRECT_IO_SINCE:
         raise UsageError(
             f"PostgreSQL {spec.version} has no direct I/O ({_DIRECT_IO_SINCE} and later have)", "use --io buffered"
@@ -151,3 +154,38 @@ def last_complaint(log: str) -> str:
 
 def _without_epilogue(lines: list[str]) -> list[str]:
     return [line for line in lines if not any(mark in line for mark in _EPILOGUE)]
+
+
+_INCLUDE = "include = "
+
+
+def slot_of(name: str) -> str:
+    """The slot of a standby; slots have no hyphens in their names."""
+    return name.replace("-", "_")
+
+
+def copy_command(program: Path, primary: Layout, data: Path, name: str) -> list[str | Path]:
+    """What copies a running primary into ``data``, ready to follow it; the slot is made by it."""
+    connection = f"host='{primary.run}' port={PORT} user={ROLE}"
+    options: list[str | Path] = ["--write-recovery-conf", "--create-slot", "--slot", slot_of(name)]
+    return [program, "--pgdata", data, "--dbname", connection, "--checkpoint", "fast", *options, "--no-password"]
+
+
+def forget(primary: ServerStatus, name: str) -> None:
+    """Remove a standby's slot from its primary, if that runs and has it: nobody will fetch that log any more."""
+    if not primary.pid:
+        return
+    with reported(f"the slot of {name} can't be removed"), psycopg.connect(primary.url, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s AND NOT active",
+            (slot_of(name),),
+        )
+
+
+def include(configuration: Path, ours: Path) -> None:
+    """End a new server's postgresql.conf with our settings, in the place of those of the server it was copied from."""
+    lines = configuration.read_text(encoding="utf-8").splitlines()
+    kept = [line for line in lines if not line.startswith(_INCLUDE)]
+    quoted = str(ours).replace("'", "''")
+    with configuration.open("w", encoding="utf-8") as file:
+        file.write("\n".join([*kept, f"{_INCLUDE}'{quoted}'", ""]))

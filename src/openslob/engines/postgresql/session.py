@@ -11,17 +11,16 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from openslob.engines.base import SessionPlan, SliceOrder, SliceResult
-from openslob.engines.postgresql.failures import reported
+from openslob.engines.base import SessionPlan, SliceRequest, SliceResult
+from openslob.engines.postgresql.connection import backend_pid
+from openslob.engines.postgresql.copy_format import column_bytes
+from openslob.engines.postgresql.errors import reported
+from openslob.engines.postgresql.libpq_statement import PlainStatement
+from openslob.engines.postgresql.local_path import load_private_tables, tables_on_path
 from openslob.engines.postgresql.names import Names
-from openslob.engines.postgresql.plain import PlainStatement
 from openslob.engines.postgresql.plans import explain
-from openslob.engines.postgresql.pooling import backend_pid
-from openslob.engines.postgresql.private import load_own, tables_on_path
-from openslob.engines.postgresql.rows import column_bytes
 from openslob.engines.postgresql.stop import STOP_KEY
-from openslob.engines.sql import read_sql, read_statements
-from openslob.engines.work_loop import (
+from openslob.engines.slice_io import (
     NO_LIMIT,
     ONE_BEFORE_ALL,
     choices,
@@ -30,6 +29,7 @@ from openslob.engines.work_loop import (
     step_aside_s,
     written_columns,
 )
+from openslob.engines.sql import read_sql, read_statements
 from openslob.errors import SlobError
 from openslob.histogram import Histogram
 from openslob.method import OpKind
@@ -142,10 +142,10 @@ class PostgresSession:
         # Without a name: a prepared statement's plan may change in mid-run.
         return PlainStatement(self._connection, call.as_bytes(self._connection))
 
-    def load_own(self, wrote_blocks: Callable[[int], None]) -> None:
+    def load_private_tables(self, wrote_blocks: Callable[[int], None]) -> None:
         """Temporary tables of the session's own."""
         with reported(f"session {self._plan.number} could not load its own tables"):
-            load_own(self._connection, self._plan, wrote_blocks)
+            load_private_tables(self._connection, self._plan, wrote_blocks)
 
     def prepare(self) -> None:
         """Session settings, then one operation of each kind to build plans and caches, then the seed."""
@@ -165,12 +165,12 @@ class PostgresSession:
         with self._guard():
             return explain(self._connection, self._names, self._plan.schema, self._plan.workload)
 
-    def run_slice(self, order: SliceOrder) -> SliceResult:
+    def run_slice(self, order: SliceRequest) -> SliceResult:
         """One CALL."""
         with self._guard():
             return self._execute(self._call, order)
 
-    def _execute(self, call: PlainStatement, order: SliceOrder) -> SliceResult:
+    def _execute(self, call: PlainStatement, order: SliceRequest) -> SliceResult:
         parameters = (
             order.first_op,
             order.max_ops or NO_LIMIT,

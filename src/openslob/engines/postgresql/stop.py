@@ -6,7 +6,7 @@ from typing import Any
 
 import psycopg
 
-from openslob.engines.postgresql.failures import reported
+from openslob.engines.postgresql.errors import reported
 
 # "slobstop" as a number.
 STOP_KEY = int.from_bytes(b"slobstop", "big", signed=True)

@@ -15,8 +15,8 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
+from openslob.engines.postgresql.copy_format import HEADER, TRAILER, batches, constant_text
 from openslob.engines.postgresql.names import Names
-from openslob.engines.postgresql.rows import HEADER, TRAILER, batches, constant_text
 from openslob.engines.sql import read_statements
 from openslob.permutation import Permutation
 from openslob.workload import DataSpec

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from psycopg.rows import dict_row
 
 from openslob.engines.postgresql.tables import Connection, Table, statement
-from openslob.engines.verification import BLOCK_TOLERANCE, Check, adjacent_limit, stretches
+from openslob.engines.table_checks import BLOCK_TOLERANCE, Check, adjacent_limit, stretches
 from openslob.errors import SlobError
 
 _COLUMNS = 20

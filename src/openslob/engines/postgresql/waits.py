@@ -6,9 +6,9 @@ from typing import Any
 
 import psycopg
 
-from openslob.engines.postgresql.failures import reported
-from openslob.engines.postgresql.plain import PlainStatement
-from openslob.engines.postgresql.pooling import backend_pid
+from openslob.engines.postgresql.connection import backend_pid
+from openslob.engines.postgresql.errors import reported
+from openslob.engines.postgresql.libpq_statement import PlainStatement
 from openslob.engines.sql import read_sql
 
 PACKAGE = "openslob.engines.postgresql"
@@ -23,7 +23,7 @@ class PostgresWaits:
         with reported("the wait events can't be sampled"):
             self._statement = PlainStatement(connection, read_sql(PACKAGE, "waits").encode(), b"look")
 
-    def look(self) -> dict[str, int]:
+    def sample(self) -> dict[str, int]:
         """Sessions by event; SlobError when the server is gone."""
         with reported("the wait events can't be sampled"):
             return {str(event, "utf-8"): int(sessions) for event, sessions in self._statement.rows(self._pattern)}

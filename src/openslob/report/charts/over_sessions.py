@@ -7,8 +7,8 @@ from typing import Any
 
 import altair as alt
 
-from openslob.analyze.intervals import Estimate
-from openslob.analyze.lines import RESPONSE_LATENCY, PointSet
+from openslob.analyze.curves.series import RESPONSE_LATENCY, PointSet
+from openslob.analyze.statistics import Estimate
 from openslob.report.charts.petals import SOUND, doubt, over, stretches
 from openslob.report.charts.picture import Panel, Picture, Table
 from openslob.report.charts.theme import Names, coloured, counted, dashed, faded, from_zero, picked, shaped, unit_of

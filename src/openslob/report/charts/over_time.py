@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, TypeVar
 
-from openslob.analyze.verdicts.conditions import MIN_BEYOND
+from openslob.analyze.verdicts.environment import MIN_BEYOND
 from openslob.analyze.waits import CPU_EVENT, CPU_ROW
 from openslob.histogram import Histogram, lower_edge_us, middle_us
 from openslob.report.run_series import HostReading, Interval, Look

@@ -14,9 +14,9 @@ from typing import Any
 
 import altair as alt
 
-from openslob.analyze.ceiling import Ceiling
-from openslob.analyze.lines import PHYSICAL, Line, PointSet
-from openslob.analyze.points import ORDER, SESSIONS, Point
+from openslob.analyze.curves.ceiling import Ceiling
+from openslob.analyze.curves.points import ORDER, SESSIONS, Point
+from openslob.analyze.curves.series import PHYSICAL, Line, PointSet
 from openslob.metrics import METRICS
 from openslob.report.charts.picture import Panel, Picture, Table
 from openslob.report.charts.theme import (

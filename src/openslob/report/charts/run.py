@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from openslob.analyze.verdicts.conditions import MIN_BEYOND
+from openslob.analyze.verdicts.environment import MIN_BEYOND
 from openslob.histogram import Histogram, bucket_of
 from openslob.metrics import METRICS
 from openslob.record.model import RunRecord
@@ -255,8 +255,8 @@ def _histogram(kind: str, figures: Mapping[str, Any]) -> Panel:
 
 
 def _map(kind: str, cells: list[Row], length: float) -> Panel:
-    edges = [cell["from_us"] for cell in cells] + [cell["to_us"] for cell in cells]
-    axis = alt.Scale(type="log", domain=[min(edges), max(edges)], nice=False)
+    window = [cell["from_us"] for cell in cells] + [cell["to_us"] for cell in cells]
+    axis = alt.Scale(type="log", domain=[min(window), max(window)], nice=False)
     legend = alt.Legend(title="operations of the step (%)", gradientLength=220, format="~g")
     drawn: alt.Chart = (
         alt.Chart(alt.InlineData(values=cells))

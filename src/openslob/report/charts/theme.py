@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import altair as alt
 
-from openslob.analyze.points import RESPONSE_PREFIX
+from openslob.analyze.curves.points import RESPONSE_PREFIX
 from openslob.metrics import METRICS
 
 # Okabe and Ito (2008), without black and yellow, which are lost on a dark and on a white page; grey and violet instead.

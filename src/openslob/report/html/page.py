@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from openslob import __version__
+from openslob._version import __version__
 from openslob.metrics import METRICS
 from openslob.record.model import Holds, Verdict
 from openslob.report.charts.picture import Picture, Table

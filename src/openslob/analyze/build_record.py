@@ -1,0 +1,105 @@
+"""From a measurement to the record of the run: the identity comes from the runner, everything else is derived."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from openslob.analyze.figures import ENGINE_SPAN, summary, window_differences_pct
+from openslob.analyze.quantity import Quantity
+from openslob.analyze.verdicts import judge
+from openslob.analyze.waits import top_events
+from openslob.histogram import Histogram
+from openslob.measurement import Instance, Measurement, ObjectIo
+from openslob.method import OpKind
+from openslob.record.model import InstanceRow, RunRecord, Status, WindowRecord
+
+
+def build_record(
+    measurement: Measurement,
+    *,
+    id: str,
+    name: str,
+    status: Status,
+    started_at: str,
+    openslob_version: str,
+    spec: Mapping[str, Any],
+    environment: Mapping[str, Any],
+    engine: Mapping[str, Any],
+    sources: Mapping[str, str] | None = None,
+    notes: tuple[str, ...] = (),
+) -> RunRecord:
+    """The record of a run: its identity as given, and every figure and verdict derived from the measurement."""
+    return RunRecord(
+        id=id,
+        name=name,
+        status=status,
+        started_at=started_at,
+        openslob_version=openslob_version,
+        spec=spec,
+        sources=sources or {},
+        environment=environment,
+        engine=engine,
+        window=window_record(measurement),
+        summary=summary(measurement),
+        latency=latency(measurement.latency),
+        response=latency(measurement.response),
+        waits=top_events(measurement),
+        io_by_object=io_by_object(measurement),
+        instances=tuple(instance_row(measurement, instance) for instance in measurement.instances),
+        verdicts=judge(measurement),
+        errors=tuple(measurement.errors),
+        notes=notes,
+    )
+
+
+def window_record(measurement: Measurement) -> WindowRecord | None:
+    """The measured window; None when nothing ran in it."""
+    window = measurement.window
+    if window.load_seconds <= 0:
+        return None
+    return WindowRecord(
+        load_start_ns=window.load_start_ns,
+        load_end_ns=window.load_end_ns,
+        load_seconds=window.load_seconds,
+        counter_seconds=window.counter_seconds,
+        difference_pct=window_differences_pct(measurement)[ENGINE_SPAN],
+        warmup_s=window.warmup_s,
+    )
+
+
+def latency(histograms: Mapping[OpKind, Histogram]) -> Mapping[str, Mapping[str, Any]]:
+    """Count, exact mean, percentiles, maximum and buckets of each kind of operation that ran."""
+    return {kind.value: histogram.summary() for kind, histogram in histograms.items() if histogram.count}
+
+
+def io_by_object(measurement: Measurement) -> Mapping[str, Mapping[str, float | None]]:
+    """The engine's I/O by kind of object, with the mean read latency in µs and the share of cache hits in %."""
+    return {name: _object_io(io, measurement.block_size) for name, io in measurement.engine.by_object.items()}
+
+
+def instance_row(measurement: Measurement, instance: Instance) -> InstanceRow:
+    """What one instance's sessions did, and its own counters."""
+    own = [session for session in measurement.sessions if session.number in instance.sessions]
+    return InstanceRow(
+        target=instance.target,
+        role="read-only" if instance.read_only else "read-write",
+        sessions=len(own),
+        ops=sum(session.ops for session in own),
+        rows_read=sum(session.rows_read + session.rows_scanned for session in own),
+        rows_updated=sum(session.rows_updated for session in own),
+        conflicts=sum(session.conflicts for session in own),
+        errors=instance.lost,
+        read_requests=instance.engine.read_requests,
+        log_bytes=instance.engine.log_bytes,
+    )
+
+
+def _object_io(io: ObjectIo, block_size: int) -> Mapping[str, float | None]:
+    hits, read = Quantity(io.hits), Quantity(io.read_bytes).times(1 / block_size)
+    return {
+        **asdict(io),
+        "read_latency_us": Quantity(io.read_time_us).per(Quantity(io.read_requests), "no read").value or None,
+        "hit_pct": hits.times(100).per(hits.plus(read), "no access").value,
+    }

@@ -1,0 +1,1 @@
+"""Curves over sessions: points, series, knees and ceilings."""

@@ -1,0 +1,222 @@
+"""Runs with equal parameters, taken together: each such point with its means, intervals, verdicts and limit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from openslob.analyze.statistics import Basis, Estimate, of_repeats, relative_half_width
+from openslob.analyze.timeline import Timeline
+from openslob.metrics import METRICS
+from openslob.record.model import Holds, RunRecord, Status
+
+ParameterValue = str | int | float | bool | None
+Parameters = Mapping[str, ParameterValue]
+
+SESSIONS = "sessions"
+# A given rate, in operations or in blocks visited per second, and how a value of it reads.
+# What lines of others' reports run along when nobody knows their session counts: the order in which they were given.
+ORDER = "order"
+RATES = {"target_ops": "{:,g} ops/s asked", "target_iops": "{:,g} block visits/s asked"}
+# Repeats differ by their seed; the degree of parallel loading does not change what was loaded.
+_NOT_PARAMETERS = frozenset({"seed", "load_parallel_degree", "threads_per_schema", SESSIONS})
+_ENGINE_FACTS = ("product", "version", "block_size", "cache_bytes", "direct_io")
+SERVICE = ("mean_us", "p50_us", "p90_us", "p99_us", "p999_us", "max_us")
+# Beside the service time, from an operation's begin, the response time, from when it was due at a given rate.
+RESPONSE_PREFIX = "response_"
+RESPONSE = tuple(RESPONSE_PREFIX + name for name in SERVICE)
+LATENCIES = (*SERVICE, *RESPONSE)
+LIMIT = "limit_found"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A record, the parameters by which it is grouped, and its time line where that could be read."""
+
+    record: RunRecord
+    parameters: Parameters
+    timeline: Timeline = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, record: RunRecord, given: Parameters | None = None, timeline: Timeline | None = None) -> Run:
+        """``given`` are parameters which a sweep set, such as CPUs; what the record itself tells goes first."""
+        known = {name: value for name, value in parameters_of(record).items() if value is not None}
+        return cls(record, {**parameters_of(record), **(given or {}), **known}, timeline or {})
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What set the pace: the resource's name as the verdict gives it, its sentence, and the means of its figures."""
+
+    resource: str
+    why: str
+    figures: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One combination of parameters. ``metrics`` has every figure of the registry, ``latency`` those in `LATENCIES`
+    by kind of operation.
+
+    ``record_ids`` are the repeats behind the means; ``left_out`` are runs that failed or were interrupted, by id with
+    the reason. ``failed`` maps each verdict that fails in at least one repeat to its sentence; ``held`` are those that
+    hold in every repeat. ``along`` is the parameter that lines of points run along: the sessions, or a rate.
+    """
+
+    sessions: int
+    parameters: Parameters
+    record_ids: tuple[str, ...]
+    left_out: Mapping[str, str]
+    metrics: Mapping[str, Estimate]
+    latency: Mapping[str, Mapping[str, Estimate]]
+    failed: Mapping[str, str]
+    limit: Limit | None
+    held: frozenset[str] = frozenset()
+    along: str = SESSIONS
+
+    @property
+    def step(self) -> float:
+        """The point's value of what lines run along."""
+        value = self.parameters.get(self.along)
+        if self.along == SESSIONS or not isinstance(value, (int, float)):
+            return self.sessions
+        return int(value) if value == int(value) else value
+
+    @property
+    def at(self) -> str:
+        """The same in words, such as ``8 sessions``."""
+        if self.along == ORDER:
+            return f"report {self.step}"
+        if self.along in RATES:
+            return RATES[self.along].format(self.step)
+        return f"{self.sessions} session{'' if self.sessions == 1 else 's'}"
+
+    def mean(self, name: str) -> float | None:
+        """Mean of a figure by its `figure` name; None when it is not known."""
+        return self.figure(name).mean
+
+    def figure(self, name: str) -> Estimate:
+        """A figure of the registry, or a latency as ``select_p99_us`` or, for the most frequent kind, ``op_p99_us``.
+
+        ``select_response_p99_us`` is from when operations were due.
+        """
+        if name in METRICS:
+            return self.metrics[name]
+        kind, _, percentile = name.partition("_")
+        found = self.latency.get(self.main_kind if kind == "op" else kind, {})
+        return found.get(percentile, Estimate(None, why="there was no such operation"))
+
+    @property
+    def main_kind(self) -> str:
+        """The most frequent kind of operation; ties and no operations at all: select."""
+        return max(("select", "update", "scan"), key=lambda kind: self.metrics[f"{kind}s_total"].mean or 0)
+
+
+def parameters_of(record: RunRecord) -> dict[str, ParameterValue]:
+    """What tells one point from another: the spec without the seed, and what of engine and host changes figures."""
+    spec = {name: value for name, value in record.spec.items() if name not in _NOT_PARAMETERS}
+    engine = {name: record.engine.get(name) for name in _ENGINE_FACTS}
+    # A cluster of as many sessions is no repeat of its first instance.
+    many = {"instances": max(1, len(record.instances))}
+    return {SESSIONS: sessions_of(record), **spec, **engine, **many, "host": record.environment.get("host")}
+
+
+def sessions_of(record: RunRecord) -> int:
+    """Sessions asked for."""
+    spec = record.spec
+    return int(spec.get("sessions") or spec.get("schemas", 1) * spec.get("threads_per_schema", 1))
+
+
+def varying(runs: Sequence[Run]) -> tuple[str, ...]:
+    """Names of the parameters that have more than one value, sessions left out."""
+    names = dict.fromkeys(name for run in runs for name in run.parameters)
+    return tuple(name for name in names if name != SESSIONS and len({run.parameters.get(name) for run in runs}) > 1)
+
+
+def points(runs: Sequence[Run]) -> list[Point]:
+    """A point for each combination of parameters, in the order in which they first appear."""
+    groups: dict[tuple[tuple[str, ParameterValue], ...], list[Run]] = {}
+    for run in runs:
+        groups.setdefault(tuple(sorted(run.parameters.items())), []).append(run)
+    return [_point(group) for group in groups.values()]
+
+
+def _point(runs: Sequence[Run]) -> Point:
+    good = [run for run in runs if run.record.status is Status.COMPLETE]
+    kinds = dict.fromkeys(kind for run in good for kind, row in run.record.latency.items() if row.get("count"))
+    return Point(
+        sessions=sessions_of(runs[0].record),
+        parameters=runs[0].parameters,
+        record_ids=tuple(run.record.id for run in good),
+        left_out={run.record.id: _reason(run.record) for run in runs if run not in good},
+        metrics={name: _metric(good, name) for name in METRICS},
+        latency={kind: {name: _latency(good, kind, name) for name in LATENCIES} for kind in kinds},
+        failed=_failed(runs),
+        limit=_limit([run.record for run in good]),
+        held=_held([run.record for run in good]),
+    )
+
+
+def _reason(record: RunRecord) -> str:
+    return f"{record.status.value}: {record.errors[0]}" if record.errors else record.status.value
+
+
+def _metric(runs: Sequence[Run], name: str) -> Estimate:
+    figures = [run.record.summary.get(name) for run in runs]
+    values = [figure.value for figure in figures if figure and figure.value is not None]
+    estimate = of_repeats(values)
+    if not values:
+        return Estimate(None, why=next((figure.why for figure in figures if figure and figure.why), estimate.why))
+    return _within(estimate, runs[0].timeline.get(name, ()))
+
+
+def _latency(runs: Sequence[Run], kind: str, name: str) -> Estimate:
+    values = [latency_of(run.record, kind, name) for run in runs]
+    series = runs[0].timeline.get(f"{kind}_{name}", ())
+    return _within(of_repeats([value for value in values if value is not None]), series)
+
+
+def latency_of(record: RunRecord, kind: str, name: str) -> float | None:
+    """One of `LATENCIES` of a kind of operation; None when there was no such operation, or no rate given."""
+    service = not name.startswith(RESPONSE_PREFIX)
+    found = (record.latency if service else record.response).get(kind, {})
+    value = found.get(name.removeprefix(RESPONSE_PREFIX))
+    return None if value is None else float(value)
+
+
+def _within(estimate: Estimate, series: Sequence[float]) -> Estimate:
+    """``estimate`` with an interval from within the run when there is only one run and its time line tells it."""
+    if estimate.n != 1 or estimate.mean is None or not series:
+        return estimate
+    share = relative_half_width(series)
+    if share is None:
+        return replace(estimate, why=f"{estimate.why}, and it is too short or too unsteady for an interval of its own")
+    return Estimate(estimate.mean, share * abs(estimate.mean), 1, None, Basis.WITHIN_RUN)
+
+
+def _failed(runs: Sequence[Run]) -> dict[str, str]:
+    failed: dict[str, str] = {}
+    for run in runs:
+        for verdict in run.record.verdicts:
+            if verdict.verdict is Holds.FAILS:
+                failed.setdefault(verdict.name, verdict.why)
+    return failed
+
+
+def _held(records: Sequence[RunRecord]) -> frozenset[str]:
+    each = [{one.name for one in record.verdicts if one.verdict is Holds.HOLDS} for record in records]
+    return frozenset(set.intersection(*each)) if each else frozenset()
+
+
+def _limit(records: Sequence[RunRecord]) -> Limit | None:
+    """The limit that most of the repeats name; None when no verdict named one."""
+    verdicts = [each for record in records for each in record.verdicts if each.name == LIMIT]
+    named = Counter(str(verdict.figures["limit"]) for verdict in verdicts if verdict.figures.get("limit"))
+    if not named:
+        return None
+    resource = named.most_common(1)[0][0]
+    same = [verdict for verdict in verdicts if verdict.figures.get("limit") == resource]
+    names = dict.fromkeys(name for verdict in same for name in verdict.figures)
+    values = {name: [v for verdict in same if isinstance(v := verdict.figures.get(name), float)] for name in names}
+    return Limit(resource, same[0].why, {name: sum(each) / len(each) for name, each in values.items() if each})

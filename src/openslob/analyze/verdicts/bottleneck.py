@@ -1,0 +1,120 @@
+"""The verdict on what limited the run: storage, the server's CPU, or something else."""
+
+from __future__ import annotations
+
+from openslob.analyze.quantity import Quantity, device, host, host_cpu_left_pct, total
+from openslob.analyze.verdicts.mode import is_reached
+from openslob.analyze.verdicts.outcome import Shown, fails, holds, undecided
+from openslob.analyze.waits import WaitClass, db_time_shares
+from openslob.measurement import Measurement
+from openslob.record.model import Verdict
+
+# The last 5 % of a host's CPU are what schedulers and short idle gaps leave: more is not to be had.
+SATURATED_PCT = 95.0
+# Where sessions spend more than half of their time is what a faster part would shorten most.
+MAIN_SHARE_PCT = 50.0
+STORAGE = "storage"
+CPU = "server's CPU"
+OTHERS_CPU = "CPU that others used"
+GIVEN_RATE = "given rate"
+THINK_TIME = "think time"
+
+
+def limit_found(measurement: Measurement) -> Verdict:
+    """Something set the pace, so that the figures are this platform's and not the test's. ``why`` names it.
+
+    Of a run that reached the rate it was given that is the rate, whatever the rest. Else looked for in this order: the
+    server's CPU saturated (more storage would have brought nothing); else sessions more than half of the load outside
+    of operations because they were to think; else more than half of their time in data I/O, or in writing the log,
+    which is storage as well; else in locks. Fails when nothing was at its limit. Unknown when what is known names
+    nothing and something is not known. Whether it was storage's throughput or its latency is told by how busy the
+    device was.
+    """
+    name, shares = "limit_found", db_time_shares(measurement)
+    cpu, server = _cpu_pct(measurement), _server_cpu_pct(measurement)
+    busy, queue = _device_busy_pct(measurement), _device_queue(measurement)
+    limit = GIVEN_RATE if is_reached(measurement) else _limit(cpu, server, shares, _mostly_thinks(measurement))
+    figures: dict[str, Shown] = {
+        "limit": limit,
+        "cpu_pct": cpu.value,
+        "server_cpu_pct": server.value,
+        "data_io_pct": shares[WaitClass.DATA_IO].value,
+        "log_pct": shares[WaitClass.LOG].value,
+        "lock_pct": shares[WaitClass.LOCK].value,
+        "device_busy_pct": busy.value,
+        "device_queue": queue.value,
+    }
+    waited = ", ".join(f"{kind.value} {_pct(share)}" for kind, share in shares.items())
+    used = f"CPU {_pct(cpu)} (by the server {_pct(server)}), and of DB time: {waited}"
+    if limit == GIVEN_RATE:
+        return holds(name, f"Not limited: the rate was given, and reached with {used}.", **figures)
+    if limit == STORAGE:
+        return holds(name, f"Storage was the limit: {used}; {_device(busy, queue)}.", **figures)
+    if limit:
+        return holds(name, f"The limit was the {limit}, not storage: {used}.", **figures)
+    if any(quantity.value is None for quantity in (cpu, *shares.values())):
+        return undecided(name, cpu, *shares.values(), **figures)
+    return fails(name, f"Nothing was at its limit, so more sessions may do more: {used}.", **figures)
+
+
+def _mostly_thinks(measurement: Measurement) -> bool:
+    """Sessions that sleep at times were in operations for less than half of the load."""
+    if not measurement.workload.think_tm_frequency or measurement.window.load_seconds <= 0:
+        return False
+    working_s = total(measurement, "busy_us") / 1e6
+    return working_s < len(measurement.sessions) * measurement.window.load_seconds * (1 - MAIN_SHARE_PCT / 100)
+
+
+def _limit(cpu: Quantity, server: Quantity, shares: dict[WaitClass, Quantity], thinks: bool) -> str | None:
+    if cpu.value is not None and cpu.value >= SATURATED_PCT:
+        of_busy = server.times(100).per(cpu, "no CPU was busy").value
+        return CPU if of_busy is None or of_busy > MAIN_SHARE_PCT else OTHERS_CPU
+    if thinks:
+        return THINK_TIME
+    if any((shares[kind].value or 0) > MAIN_SHARE_PCT for kind in (WaitClass.DATA_IO, WaitClass.LOG)):
+        return STORAGE
+    return "wait for locks" if (shares[WaitClass.LOCK].value or 0) > MAIN_SHARE_PCT else None
+
+
+def _cpu_pct(measurement: Measurement) -> Quantity:
+    """How busy the CPUs were that the server may run on, in %: the host's, or those it is held to.
+
+    Where CPUs can't be told apart, a server that is held to some is known by its own use of them alone.
+    """
+    if _cores(measurement) == measurement.host.cores:
+        return host_cpu_left_pct(measurement).times(-1).plus(Quantity(100.0))
+    busy = _of_capacity(measurement, "server_cpus_busy_s")
+    return busy if busy.value is not None else _server_cpu_pct(measurement)
+
+
+def _server_cpu_pct(measurement: Measurement) -> Quantity:
+    return _of_capacity(measurement, "server_cpu_s")
+
+
+def _of_capacity(measurement: Measurement, seconds: str) -> Quantity:
+    capacity = Quantity(measurement.host.seconds * _cores(measurement))
+    return host(measurement, seconds).times(100).per(capacity, "the host counters span no time")
+
+
+def _cores(measurement: Measurement) -> int:
+    return measurement.host.server_cores or measurement.host.cores
+
+
+def _device_busy_pct(measurement: Measurement) -> Quantity:
+    return device(measurement, "busy_ms").times(0.1).per(Quantity(measurement.host.seconds), "no time")
+
+
+def _device_queue(measurement: Measurement) -> Quantity:
+    waited = device(measurement, "read_ms").plus(device(measurement, "write_ms"))
+    return waited.times(0.001).per(Quantity(measurement.host.seconds), "no time")
+
+
+def _device(busy: Quantity, queue: Quantity) -> str:
+    if busy.value is None or queue.value is None:
+        return f"how busy the device was is unknown: {busy.why or queue.why}"
+    state = f"the device was busy {busy.value:.0f} % of the time with {queue.value:.1f} requests in it on average"
+    return state if busy.value >= SATURATED_PCT else f"{state}: its latency set the pace, and more sessions may do more"
+
+
+def _pct(quantity: Quantity) -> str:
+    return "unknown" if quantity.value is None else f"{quantity.value:.0f} %"

@@ -1,0 +1,196 @@
+"""Verdicts on the conditions: driver, machine, steadiness, data, and how far the percentiles can be trusted."""
+
+from __future__ import annotations
+
+from openslob.analyze.figures import driver_cpu_pct
+from openslob.analyze.quantity import Quantity, engine, host, host_cpu_pct
+from openslob.analyze.steady_state import (
+    MAX_DRIFT_PCT,
+    MAX_SPREAD_PCT,
+    MIN_STEADY_POINTS,
+    MIN_WINDOWS,
+    Point,
+    drift_pct,
+    rate_points,
+    spread,
+    steady_since,
+)
+from openslob.analyze.verdicts.outcome import fails, holds, settled, some, undecided, unknown
+from openslob.histogram import PERCENTILES, Histogram
+from openslob.measurement import Measurement
+from openslob.method import OpKind
+from openslob.record.model import Verdict
+
+# METHOD section 8: what the driver takes on the server's host is missing in the figures; 2 % is within the spread.
+MAX_DRIVER_PCT = 2.0
+# Stolen time is taken from the figures directly; 1 % is what the window's edges may cost as well.
+MAX_STEAL_PCT = 1.0
+# The steady part must be most of the window, since the published means are over all of it.
+MIN_STEADY_SHARE = 0.8
+# One in a hundred updates that leave their block, or blocks that come on top, do not change what is measured.
+MIN_IN_PLACE_PCT = 99.0
+MAX_GROWTH_PCT = 1.0
+# With fewer operations than this beyond a percentile, it is the value of a handful of outliers.
+MIN_BEYOND = 10
+# What headlines and comparisons quote; p99.9 is shown beside it for those runs that are long enough.
+REQUIRED_PERCENTILE = 0.99
+# Kernel threads that serve the run's own I/O take a few %; beyond this somebody else is at work on the host.
+MAX_OTHERS_PCT = 10.0
+
+
+def driver_quiet(measurement: Measurement) -> Verdict:
+    """The load driver's CPU was small beside the server's; what sampling cost inside the server stands beside it.
+
+    At a rate that leaves the server idle its CPU is no measure: there the driver is held against the host's.
+    """
+    share, of_host = driver_cpu_pct(measurement), _driver_pct_of_host(measurement)
+    if share.value is None:
+        return undecided("driver_quiet", share)
+    sampling = host(measurement, "sampler_cpu_s").times(100).per(host(measurement, "server_cpu_s"), "no CPU")
+    figures = {"driver_cpu_pct_of_db": share.value, "sampler_cpu_pct_of_db": sampling.value}
+    told = f"The driver used {share.value:.2f} % of the server's CPU"
+    if measurement.schedule is not None and of_host.value is not None and share.value >= MAX_DRIVER_PCT:
+        return settled(
+            "driver_quiet",
+            of_host.value < MAX_DRIVER_PCT,
+            f"{told}, {of_host.value:.2f} % of the host's; at a given rate less than {MAX_DRIVER_PCT:g} % of "
+            "either is asked.",
+            **figures,
+            driver_cpu_pct_of_host=of_host.value,
+        )
+    return settled(
+        "driver_quiet",
+        share.value < MAX_DRIVER_PCT,
+        f"{told}; less than {MAX_DRIVER_PCT:g} % is asked.",
+        **figures,
+    )
+
+
+def _driver_pct_of_host(measurement: Measurement) -> Quantity:
+    capacity = Quantity(measurement.host.seconds * measurement.host.cores)
+    return host(measurement, "driver_cpu_s").times(100).per(capacity, "no time")
+
+
+def quiet_machine(measurement: Measurement) -> Verdict:
+    """Nothing disturbed the run: no CPU stolen or used by others, and ops/s hardly differ between equal windows.
+
+    The windows' spread is judged with their trend removed; a trend is the matter of `steady`.
+    """
+    steal, others = host_cpu_pct(measurement, "steal"), _others_cpu_pct(measurement)
+    between = spread(rate_points(measurement.timeline))
+    figures = {"steal_pct": steal.value, "others_cpu_pct": others.value, "spread_pct": between}
+    told = "; ".join(
+        (
+            _share_of_cpu(steal, "was stolen", "stolen CPU"),
+            _share_of_cpu(others, "was used by others", "others' CPU"),
+            f"ops/s spread by {between:.1f} % between windows" if between is not None else _too_short(MIN_WINDOWS),
+        )
+    )
+    limits = f"({MAX_STEAL_PCT:g} %, {MAX_OTHERS_PCT:g} % and {MAX_SPREAD_PCT:g} % are allowed)"
+    over = ((steal.value, MAX_STEAL_PCT), (others.value, MAX_OTHERS_PCT), (between, MAX_SPREAD_PCT))
+    if any((value or 0) > allowed for value, allowed in over):
+        return fails("quiet_machine", f"The machine is noisy: {told} {limits}.", **figures)
+    if between is None:
+        return unknown("quiet_machine", f"Can't be told: {told}.", **figures)
+    return holds("quiet_machine", f"The machine was quiet: {told} {limits}.", **figures)
+
+
+def _share_of_cpu(share: Quantity, went: str, name: str) -> str:
+    return f"{name} is unknown ({share.why})" if share.value is None else f"{share.value:.2f} % of the CPU {went}"
+
+
+def _others_cpu_pct(measurement: Measurement) -> Quantity:
+    """Host CPU of user and system time that neither the server nor the driver used; interrupts are left out."""
+    capacity = Quantity(measurement.host.seconds * measurement.host.cores)
+    ours = host(measurement, "server_cpu_s").plus(host(measurement, "driver_cpu_s")).times(100).per(capacity, "no time")
+    others = host_cpu_pct(measurement, "user", "system").plus(ours.times(-1))
+    return others if others.value is None else Quantity(max(0.0, others.value))
+
+
+def steady(measurement: Measurement) -> Verdict:
+    """Ops/s were steady over most of the window; tells since when."""
+    points = rate_points(measurement.timeline)
+    if len(points) < MIN_STEADY_POINTS:
+        return unknown("steady", f"Not enough data: {_too_short(MIN_STEADY_POINTS)}.")
+    return _steady(points, measurement.timeline[-1].at_s)
+
+
+def _steady(points: list[Point], end_s: float) -> Verdict:
+    since, drift = steady_since(points), drift_pct(points)
+    figures = {"steady_since_s": since, "drift_pct": drift}
+    if since is None:
+        return fails(
+            "steady",
+            f"No part that lasts until the end is steady (drift within {MAX_DRIFT_PCT:g} %, "
+            f"spread within {MAX_SPREAD_PCT:g} %).",
+            **figures,
+        )
+    share = (end_s - since) / (end_s - points[0][0])
+    if share < MIN_STEADY_SHARE:
+        return fails(
+            "steady",
+            f"Steady only since second {since:.0f} of {end_s:.0f}, and the figures are over all of it: "
+            "a longer WARMUP leaves the rest out.",
+            **figures,
+        )
+    return holds("steady", f"Steady since second {since:.0f} of {end_s:.0f}.", **figures)
+
+
+def data_in_place(measurement: Measurement) -> Verdict:
+    """The data stayed as they were loaded: the tables did not grow, and updates stayed in their block."""
+    grown = _growth_pct(measurement)
+    updated, in_place = engine(measurement, "rows_updated"), engine(measurement, "rows_updated_in_place")
+    stayed = Quantity(100.0) if updated.value == 0 else in_place.times(100).per(updated, "no row updated")
+    figures = {"growth_pct": grown.value, "in_place_pct": stayed.value if updated.value else None}
+    if grown.value is not None and grown.value > MAX_GROWTH_PCT:
+        return fails("data_in_place", f"The test tables grew by {grown.value:.1f} % during the run.", **figures)
+    if stayed.value is not None and stayed.value < MIN_IN_PLACE_PCT:
+        return fails(
+            "data_in_place", f"Only {stayed.value:.1f} % of the updated rows stayed in their block.", **figures
+        )
+    if grown.value is None or stayed.value is None:
+        return undecided("data_in_place", grown, stayed, **figures)
+    moved = f"{stayed.value:.2f} % of the updated rows stayed in their block" if updated.value else "no row was updated"
+    return holds("data_in_place", f"The test tables grew by {grown.value:.2f} %, and {moved}.", **figures)
+
+
+def percentiles_supported(measurement: Measurement) -> Verdict:
+    """Percentiles up to p99 have operations enough beyond them; tells how far each kind can be trusted."""
+    ran = {kind: histogram for kind, histogram in measurement.latency.items() if histogram.count}
+    if not ran:
+        return unknown("percentiles_supported", "Can't be told: no operation was timed.")
+    told = [
+        f"{kind.value} {_trusted(histogram) or 'none'} ({some(histogram.count, 'op')})"
+        for kind, histogram in ran.items()
+    ]
+    return settled(
+        "percentiles_supported",
+        all(_supports(histogram, REQUIRED_PERCENTILE) for histogram in ran.values()),
+        f"Percentiles with at least {MIN_BEYOND} operations beyond them go up to: {', '.join(told)}.",
+        **_counts(ran),
+        **{f"{kind.value}_up_to": _trusted(histogram) for kind, histogram in ran.items()},
+    )
+
+
+def _supports(histogram: Histogram, share: float) -> bool:
+    return histogram.count >= round(MIN_BEYOND / (1 - share))
+
+
+def _trusted(histogram: Histogram) -> str | None:
+    supported = [share for share in PERCENTILES.values() if _supports(histogram, share)]
+    return f"p{100 * max(supported):g}" if supported else None
+
+
+def _counts(ran: dict[OpKind, Histogram]) -> dict[str, float]:
+    return {f"{kind.value}_ops": float(histogram.count) for kind, histogram in ran.items()}
+
+
+def _growth_pct(measurement: Measurement) -> Quantity:
+    before, after = measurement.blocks_before, measurement.blocks_after
+    if before is None or after is None:
+        return Quantity.missing("the tables' sizes were not measured")
+    return Quantity(100.0 * (after - before)).per(Quantity(float(before)), "the tables were empty")
+
+
+def _too_short(points: int) -> str:
+    return f"the run has fewer than {points} points in time with operations enough to judge by"

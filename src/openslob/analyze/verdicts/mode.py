@@ -1,0 +1,154 @@
+"""The verdict on the mode: whether the run was what it was meant to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from openslob.analyze.figures import NO_LOAD, begun_pct
+from openslob.analyze.quantity import Quantity, block_visits, engine, total
+from openslob.analyze.verdicts.outcome import Shown, count, settled, some, undecided, unknown
+from openslob.analyze.verdicts.validity import reads_reached_device
+from openslob.measurement import Measurement
+from openslob.record.model import Holds, Verdict
+from openslob.workload import Mode
+
+# What a rate may be off by: less than the spread between two runs of a quiet machine.
+MAX_SHORT_PCT = 1.0
+
+
+def is_reached(measurement: Measurement) -> bool:
+    """A rate was given, and hardly an operation that was due in the window had not begun at its end."""
+    share = begun_pct(measurement).value
+    return share is not None and share >= 100 - MAX_SHORT_PCT
+
+
+def rate_reached(measurement: Measurement) -> Verdict | None:
+    """The operations that were due in the window began in it; None when no rate was given.
+
+    Judged by what was due, not by the mean rate: of a Poisson process that is due to chance.
+    """
+    schedule, begun = measurement.schedule, begun_pct(measurement)
+    if schedule is None:
+        return None
+    share = begun.value
+    if share is None:
+        return undecided("rate_reached", begun)
+    ops, seconds = total(measurement, "ops"), measurement.window.load_seconds
+    achieved = ops / seconds if seconds > 0 else None
+    done = "" if achieved is None else f", {achieved:,.1f} of {schedule.wanted_per_s:,.1f} a second"
+    left = (
+        f"{some(round(schedule.not_begun), 'operation')} due in the window had not begun at its end, "
+        f"the oldest {schedule.oldest_s:.3f} s late"
+        if schedule.not_begun
+        else "none that was due was left at the end"
+    )
+    return settled(
+        "rate_reached",
+        is_reached(measurement),
+        f"{count(ops)} operations, {share:.2f} % of those due, began{done}; {left}; "
+        f"{100 - MAX_SHORT_PCT:g} % is asked.",
+        begun_pct=share,
+        target_ops_per_s=schedule.wanted_per_s,
+        achieved_ops_per_s=achieved,
+        not_begun=schedule.not_begun,
+        oldest_s=schedule.oldest_s,
+    )
+
+
+# A miss costs a hundred times a hit and more, so that with a tenth of the visits cached, I/O is still all that counts.
+MIN_PIO_PCT = 90.0
+# With hits at 0.5 µs and misses at 100 µs, one miss in a thousand is already a sixth of the time.
+MIN_HIT_PCT = 99.9
+# The main writer writes more than all others together.
+MIN_LOG_SHARE_PCT = 50.0
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Whether a run was of a mode (None: can't be told), what speaks for it, and the figures."""
+
+    so: bool | None
+    why: str
+    figures: Mapping[str, Shown]
+
+
+def mode(measurement: Measurement) -> Verdict:
+    """The run was of the mode it stated; without one, the figures tell which it looks like."""
+    stated = measurement.workload.mode
+    if total(measurement, "ops") <= 0:
+        return unknown("mode", f"Can't be told: {NO_LOAD}.")
+    if stated is None:
+        looks = looks_like(measurement)
+        return unknown("mode", f"No mode was stated; the run looks like {looks or 'none of them'}.", looks_like=looks)
+    proof = PROOFS[stated](measurement)
+    if proof.so is None:
+        return unknown(
+            "mode", f"Whether it was {stated} can't be told: {proof.why}.", stated=stated.value, **proof.figures
+        )
+    sentence = f"It {'was' if proof.so else 'was not'} {stated}: {proof.why}."
+    return settled("mode", proof.so, sentence, stated=stated.value, **proof.figures)
+
+
+def looks_like(measurement: Measurement) -> str | None:
+    """The first mode whose proof holds, those that ask for most first."""
+    return next(
+        (name.value for name in (Mode.SCAN, Mode.REDO, Mode.PIO, Mode.LIO) if PROOFS[name](measurement).so), None
+    )
+
+
+def _pio(measurement: Measurement) -> Proof:
+    share = engine(measurement, "read_requests").times(100).per(Quantity(block_visits(measurement)), "no block visited")
+    if share.value is None:
+        return Proof(None, share.why, {})
+    device = reads_reached_device(measurement)
+    figures: dict[str, Shown] = {"physical_pct": share.value, "reads_reached_device": device.verdict.value}
+    why = f"{share.value:.1f} % of the block visits were engine reads, {MIN_PIO_PCT:g} % is asked"
+    if share.value < MIN_PIO_PCT:
+        return Proof(False, why, figures)
+    if device.verdict is Holds.UNKNOWN:
+        return Proof(None, f"{why}, but whether they reached a device is unknown", figures)
+    reached = device.verdict is Holds.HOLDS
+    return Proof(reached, f"{why}, and they {'reached' if reached else 'did not all reach'} a device", figures)
+
+
+def _lio(measurement: Measurement) -> Proof:
+    hits = _hit_pct(measurement)
+    if hits.value is None:
+        return Proof(None, hits.why, {})
+    why = f"{hits.value:.3f} % of the logical reads were cache hits, {MIN_HIT_PCT:g} % is asked"
+    return Proof(hits.value >= MIN_HIT_PCT, why, {"hit_pct": hits.value})
+
+
+def _redo(measurement: Measurement) -> Proof:
+    cached = _lio(measurement)
+    if cached.so is not True:
+        return cached
+    log = engine(measurement, "log_bytes")
+    share = log.times(100).per(log.plus(engine(measurement, "write_bytes")), "nothing was written")
+    if total(measurement, "updates") <= 0:
+        return Proof(False, "nothing was updated", cached.figures)
+    if share.value is None:
+        return Proof(None, share.why, cached.figures)
+    why = f"{cached.why}, and {share.value:.1f} % of the bytes written were log"
+    return Proof(share.value > MIN_LOG_SHARE_PCT, why, {**cached.figures, "log_share_pct": share.value})
+
+
+def _scan(measurement: Measurement) -> Proof:
+    scans, ops = total(measurement, "scans"), total(measurement, "ops")
+    why = f"{count(scans)} of {count(ops)} operations were scans"
+    return Proof(0 < ops == scans, why, {"scans": scans, "ops": ops})
+
+
+def _hit_pct(measurement: Measurement) -> Quantity:
+    reads = engine(measurement, "read_bytes").times(-1 / measurement.block_size)
+    logical = engine(measurement, "logical_reads")
+    return logical.plus(reads).times(100).per(logical, "the engine counted no logical read")
+
+
+PROOFS: Mapping[Mode, Callable[[Measurement], Proof]] = {
+    Mode.PIO: _pio,
+    Mode.LIO: _lio,
+    Mode.REDO: _redo,
+    Mode.SCAN: _scan,
+}

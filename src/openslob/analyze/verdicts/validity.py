@@ -1,0 +1,256 @@
+"""The verdict on a run beside what its storage gives without a database."""
+
+from __future__ import annotations
+
+from openslob.analyze.curves.ceiling import ceiling_of
+from openslob.analyze.figures import NO_LOAD, WINDOW_TOLERANCE_PCT, rate, window_differences_pct
+from openslob.analyze.quantity import Quantity, block_visits, device, engine, host, total
+from openslob.analyze.verdicts.outcome import Shown, count, fails, holds, settled, some, undecided, unknown
+from openslob.measurement import Measurement, SessionTotals
+from openslob.record.model import Verdict
+from openslob.units import format_bytes
+from openslob.workload import BlockPath, CommitMode
+
+# A share of n operations is a whole number of operations only by rounding, and a window may begin anywhere in the
+# cycle of 100: exact interleaving leaves less than one operation.
+MIX_TOLERANCE_OPS = 1.0
+# Below it a checkpoint's or a catalogue's few reads weigh as much as the test's own.
+MIN_READ_REQUESTS = 1000
+# The window's edges cut reads off and other processes read a little; the cache of a buffered server serves far more.
+DEVICE_TOLERANCE = 0.02
+# Nobody but the test reads its shared tables; what monitoring may do now and then changes no figure.
+MAX_SHARED_PCT = 0.1
+# File systems that are nothing but memory: there is no device, and direct I/O is not possible.
+MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs"})
+
+
+def errors(measurement: Measurement) -> Verdict:
+    """No session was lost and none was missing."""
+    asked, ran, lost = measurement.workload.total_sessions, len(measurement.sessions), len(measurement.errors)
+    figures: dict[str, Shown] = {"sessions_asked": asked, "sessions": ran, "errors": lost}
+    if lost:
+        return fails("errors", f"{some(lost, 'error')}, the first: {measurement.errors[0]}.", **figures)
+    if ran < asked:
+        return fails("errors", f"Only {ran} of {some(asked, 'session')} ran.", **figures)
+    cut = ", until the run was interrupted" if measurement.interrupted else ""
+    return holds("errors", f"{some(ran, 'session')} ran without an error{cut}.", **figures)
+
+
+def window(measurement: Measurement) -> Verdict:
+    """The counters span the same seconds as the load; no rate is published if they do not."""
+    load = measurement.window.load_seconds
+    if load <= 0:
+        return unknown("window", f"Can't be told: {NO_LOAD}.")
+    differences = window_differences_pct(measurement)
+    name, worst = max(differences.items(), key=lambda item: abs(item[1]))
+    more = "more" if worst > 0 else "less"
+    return settled(
+        "window",
+        abs(worst) <= WINDOW_TOLERANCE_PCT,
+        f"The {name} span {abs(worst):.2f} % {more} time than the load of {load:.2f} s; "
+        f"{WINDOW_TOLERANCE_PCT:g} % is allowed.",
+        load_seconds=load,
+        counter_seconds=measurement.window.counter_seconds,
+        host_seconds=measurement.host.seconds if measurement.local else None,
+        difference_pct=worst,
+    )
+
+
+def counts_agree(measurement: Measurement) -> Verdict:
+    """The rows the work loop counted are those that the engine counted, to the row.
+
+    The engine's rows read hold the updates' look-ups, and no rows of short scans, which use no index. It also counts
+    what a refused attempt of an update did before it was undone: none to all of the operation's rows.
+    """
+    read, updated = engine(measurement, "rows_read"), engine(measurement, "rows_updated")
+    if read.value is None or updated.value is None:
+        return undecided("counts_agree", read, updated)
+    loop_updated = total(measurement, "rows_updated")
+    loop_read = total(measurement, "rows_read") + loop_updated
+    refused = total(measurement, "conflicts")
+    undone = refused * measurement.workload.rows_per_update
+    in_vain = f"; {some(refused, 'refused attempt')} may have touched {count(undone)} more" if refused else ""
+    return settled(
+        "counts_agree",
+        0 <= read.value - loop_read <= undone and 0 <= updated.value - loop_updated <= undone,
+        f"The engine counted {count(read.value)} rows read and {count(updated.value)} updated, "
+        f"the work loop {count(loop_read)} and {count(loop_updated)}{in_vain}.",
+        engine_rows_read=read.value,
+        loop_rows_read=loop_read,
+        engine_rows_updated=updated.value,
+        loop_rows_updated=loop_updated,
+        refused_attempts=refused,
+    )
+
+
+def exact_mix(measurement: Measurement) -> Verdict:
+    """In every session the updates, and the scans among the rest, are their share to one operation."""
+    worked = [session for session in measurement.sessions if session.ops > 0]
+    if not worked:
+        return unknown("exact_mix", f"Can't be told: {NO_LOAD}.")
+    spec = measurement.workload
+    worst = max(_off_share(session, spec.update_pct, spec.scan_pct) for session in worked)
+    ops, updates = total(measurement, "ops"), total(measurement, "updates")
+    return settled(
+        "exact_mix",
+        worst <= MIX_TOLERANCE_OPS,
+        f"{count(updates)} of {count(ops)} operations updated, {100 * updates / ops:.2f} % where {spec.update_pct} % "
+        f"was asked; the session furthest off is {worst:.2f} operations off its share.",
+        updates=updates,
+        ops=ops,
+        worst_session_ops=worst,
+    )
+
+
+def _off_share(session: SessionTotals, update_pct: int, scan_pct: int) -> float:
+    others = session.ops - session.updates
+    return max(
+        abs(session.updates - session.ops * update_pct / 100),
+        abs(session.scans - others * scan_pct / 100),
+    )
+
+
+def reads_reached_device(measurement: Measurement) -> Verdict:
+    """The bytes that the engine read came from storage, not from the operating system's page cache.
+
+    The server's own processes are asked what they had read from storage; where that is not known, the device is,
+    which counts everybody's reads. More than the engine read proves nothing on a buffered server: read-ahead, or
+    others, may stand in for what the page cache served.
+    """
+    name = "reads_reached_device"
+    asked, requests = engine(measurement, "read_bytes"), engine(measurement, "read_requests")
+    if asked.value is None or requests.value is None:
+        return undecided(name, asked, requests)
+    if requests.value < MIN_READ_REQUESTS or asked.value < requests.value:
+        return unknown(
+            name,
+            f"The run read almost nothing physically: {some(requests.value, 'request')}, "
+            f"too few below {count(MIN_READ_REQUESTS)} to judge by.",
+            engine_read_requests=requests.value,
+        )
+    if measurement.file_system in MEMORY_FILE_SYSTEMS:
+        why = f"There is no device: the data are on {measurement.file_system}, memory-speed storage."
+        return fails(name, why, engine_read_bytes=asked.value, file_system=measurement.file_system)
+    return _came_from_storage(name, asked.value, measurement)
+
+
+def _came_from_storage(name: str, asked_bytes: float, measurement: Measurement) -> Verdict:
+    got, whose = _storage_bytes(measurement)
+    if got.value is None:
+        return undecided(name, got, engine_read_bytes=asked_bytes)
+    ratio = got.value / asked_bytes
+    figures: dict[str, Shown] = {
+        "storage_to_engine_pct": 100 * ratio,
+        "engine_read_bytes": asked_bytes,
+        "storage_read_bytes": got.value,
+        "evidence": whose,
+    }
+    if ratio < 1 - DEVICE_TOLERANCE:
+        cached = 100 * (1 - ratio)
+        return fails(name, f"{cached:.1f} % of what the engine read came from the OS page cache.", **figures)
+    if ratio > 1 + DEVICE_TOLERANCE and not measurement.direct_io:
+        return unknown(
+            name,
+            f"{whose} read {100 * ratio:.1f} % of what the engine did: read-ahead or others' reads "
+            "could hide what the page cache served.",
+            **figures,
+        )
+    beside = "; with direct I/O the rest is reads besides the engine's count" if ratio > 1 + DEVICE_TOLERANCE else ""
+    return holds(name, f"{whose} read {100 * ratio:.1f} % of what the engine did{beside}.", **figures)
+
+
+def commits_waited(measurement: Measurement) -> Verdict | None:
+    """With COMMIT_MODE=wait no more commits shared a log sync than there were sessions to wait for it.
+
+    A session that waits until its commit is durable has one commit at most in a sync. One sync is added for the one
+    under way when the window ends. That every commit waited is not proven by it, only that not all of them did.
+    """
+    load = measurement.workload
+    if load.commit_mode is not CommitMode.WAIT or not load.update_pct:
+        return None
+    name, commits, syncs = "commits_waited", total(measurement, "updates"), engine(measurement, "log_syncs")
+    if not commits:
+        return unknown(name, "Can't be told: nothing was committed.")
+    if syncs.value is None:
+        return undecided(name, syncs)
+    if not syncs.value:
+        return unknown(name, "Can't be told: no log sync was counted. Either none was made, or writes are synced ones.")
+    sessions = len(measurement.sessions)
+    return settled(
+        name,
+        commits <= (syncs.value + 1) * sessions,
+        f"{count(commits)} updates were committed with {some(syncs.value, 'log sync')}, {commits / syncs.value:.1f} a "
+        f"sync, where {some(sessions, 'session')} that wait can share one.",
+        updates=commits,
+        log_syncs=syncs.value,
+        sessions=sessions,
+    )
+
+
+def block_path(measurement: Measurement) -> Verdict | None:
+    """Blocks went through memory private to the session and not through the shared cache; only where that was asked."""
+    if measurement.workload.block_path is not BlockPath.LOCAL:
+        return None
+    name, private, shared = "block_path", engine(measurement, "private_visits"), engine(measurement, "shared_visits")
+    if private.value is None or shared.value is None:
+        return undecided(name, private, shared)
+    visits = block_visits(measurement)
+    return settled(
+        name,
+        private.value >= visits and 100 * shared.value <= MAX_SHARED_PCT * visits,
+        f"Of {count(visits)} block visits {count(private.value)} went through the sessions' private memory and "
+        f"{count(shared.value)} through the shared cache, by the engine's count.",
+        private_visits=private.value,
+        shared_visits=shared.value,
+        block_visits=visits,
+    )
+
+
+def _storage_bytes(measurement: Measurement) -> tuple[Quantity, str]:
+    processes = host(measurement, "server_read_bytes")
+    if processes.value is not None:
+        return processes, "From storage, the server's processes"
+    return device(measurement, "read_bytes"), "The device, for everybody,"
+
+
+# Two measurements of good storage differ by a few %; more than this above it was not the same storage, or not storage.
+MAX_ABOVE_PCT = 10.0
+# A checkpoint's or a log's few writes cost less than what two measurements differ by.
+MAX_WRITES_PCT = 5.0
+
+
+def within_ceiling(measurement: Measurement) -> Verdict | None:
+    """The engine's reads are within what the raw measurement says of storage; ``why`` tells their share of it.
+
+    Only of runs that almost only read: the ceiling is one of reads, and writes take from it. None without one.
+    """
+    name = "within_ceiling"
+    if measurement.ceiling is None:
+        return None
+    reads, writes = engine(measurement, "read_requests"), engine(measurement, "write_requests")
+    if reads.value is not None and writes.value is not None and writes.value > reads.value * MAX_WRITES_PCT / 100:
+        return unknown(name, "The run wrote, and the raw measurement only read: they can't be compared.")
+    if measurement.other_storage:
+        return unknown(name, f"Can't be told: {measurement.other_storage}.")
+    mean = engine(measurement, "read_bytes").per(reads, "").value
+    if mean is not None and mean > measurement.block_size * (1 + MAX_ABOVE_PCT / 100):
+        return unknown(
+            name, f"The run's reads were of {format_bytes(mean)} on average, the ceiling is of single blocks."
+        )
+    in_flight = measurement.workload.total_sessions
+    ceiling = ceiling_of(measurement.ceiling, measurement.block_size)
+    most, found = ceiling.at(in_flight), rate(measurement, reads)
+    if most.value is None or found.value is None:
+        return undecided(name, most, found)
+    share = 100 * found.value / most.value
+    figures: dict[str, Shown] = {
+        "share_pct": share,
+        "ceiling_per_s": most.value,
+        "in_flight": float(in_flight),
+        "record": ceiling.id,
+    }
+    why = f"{count(found.value)} reads/s are {share:.0f} % of the {count(most.value)} that storage gives alone"
+    beside = f"with {in_flight} in flight ({ceiling.id})"
+    so = share <= 100 + MAX_ABOVE_PCT
+    doubt = "" if so else "; more than all is not possible: other storage, a disturbed measurement, or a cache"
+    return settled(name, so, f"{why}, {beside}{doubt}.", **figures)

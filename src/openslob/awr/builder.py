@@ -1,0 +1,90 @@
+"""A report while it is being read: what the section readers have put together so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from openslob.awr.model import (
+    HostCpu,
+    Instance,
+    IoRates,
+    IoStat,
+    OsStat,
+    Parameter,
+    Rate,
+    Statistic,
+    WaitEvent,
+)
+from openslob.awr.numbers import Number, NumberFormat, why_unreadable
+from openslob.awr.tables import Table, cell
+
+
+@dataclass(slots=True)
+class HistogramRows:
+    """The rows of one event over all histogram tables: cumulated share up to each edge."""
+
+    waits: Number | None = None
+    cut: bool = False
+    sections: list[str] = field(default_factory=list)
+    below_pct: dict[float, float] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class ReportBuilder:
+    """Mutable on purpose; ``read`` freezes it into a Report."""
+
+    numbers: NumberFormat
+    header: dict[str, Any] = field(default_factory=dict)
+    instances: list[Instance] = field(default_factory=list)
+    load_profile: dict[str, Rate] = field(default_factory=dict)
+    events: list[WaitEvent] = field(default_factory=list)
+    histograms: dict[str, HistogramRows] = field(default_factory=dict)
+    time_model_s: dict[str, Number] = field(default_factory=dict)
+    activity: dict[str, Statistic] = field(default_factory=dict)
+    ambiguous: set[str] = field(default_factory=set)
+    io_profile: dict[str, IoRates] = field(default_factory=dict)
+    iostat_functions: list[IoStat] = field(default_factory=list)
+    iostat_filetypes: list[IoStat] = field(default_factory=list)
+    os_stats: dict[str, OsStat] = field(default_factory=dict)
+    host_cpu: HostCpu | None = None
+    parameters: dict[str, Parameter] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    missing: dict[str, str] = field(default_factory=dict)
+    unread: dict[str, None] = field(default_factory=dict)
+
+    def number(self, table: Table, row: tuple[str, ...], at: int | None) -> Number | None:
+        """The number in a cell. What is printed but cannot be read is noted in ``missing``, by table, row, column."""
+        text = cell(row, at)
+        number = self.numbers.read(text)
+        if number is None and text:
+            self.note(table, row, at, text)
+        return number
+
+    def duration_us(self, table: Table, row: tuple[str, ...], at: int | None, unit: str | None) -> Number | None:
+        """The duration in a cell in µs; ``unit`` is the column's own, for cells that print none."""
+        text = cell(row, at)
+        number = self.numbers.duration_us(text, unit)
+        if number is None and text:
+            self.note(table, row, at, text)
+        return number
+
+    def cannot_read(self, table: Table) -> None:
+        """Name a section whose columns are not those that are known."""
+        if table.rows:
+            self.unread[table.section] = None
+
+    def note(self, table: Table, row: tuple[str, ...], at: int | None, text: str) -> None:
+        """Note a cell that is no figure."""
+        heading = table.columns[at] if at is not None and at < len(table.columns) else ""
+        self.missing[f"{table.section}: {row[0]}: {heading}"] = why_unreadable(text)
+
+    def set(self, name: str, value: object) -> None:
+        """Set a header field unless the value is nothing or the field is known."""
+        if value not in (None, "") and self.header.get(name) is None:
+            self.header[name] = value
+
+    def whole(self, text: str) -> int | None:
+        """A whole number, as identifiers and counts of CPUs are."""
+        number = self.numbers.read(text)
+        return int(number.value) if number is not None and number.value == int(number.value) else None

@@ -1,0 +1,363 @@
+"""How each column is read from a report: a value, or why there is none, and which of several sources was used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from openslob.awr.filenames import FileName
+from openslob.awr.latency import latency_of
+from openslob.awr.model import Kind, Report, Scope, WaitEvent
+from openslob.awr.numbers import Number
+from openslob.awr.verdicts import single_block_read, verdicts
+from openslob.awr.waits import is_cpu, is_idle
+
+Value = str | int | float | bool | None
+MB = 1024.0**2
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A cell: ``value``, or None and ``why``; ``source`` where a column has more than one."""
+
+    value: Value
+    why: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What columns are read from: the report, and what its file's name tells."""
+
+    report: Report
+    name: FileName = field(default_factory=FileName)
+
+
+Read = Callable[[Subject], Reading]
+
+
+def absent(why: str) -> Reading:
+    """No value, and the reason."""
+    return Reading(None, why)
+
+
+def file(subject: Subject) -> Reading:
+    return Reading(subject.report.path)
+
+
+def named(attribute: str) -> Read:
+    """What the file's name tells."""
+
+    def read(subject: Subject) -> Reading:
+        value = getattr(subject.name, attribute)
+        return Reading(value) if value not in (None, "") else absent("the file's name does not tell")
+
+    return read
+
+
+def kind(subject: Subject) -> Reading:
+    return Reading(subject.report.kind.value)
+
+
+def header(attribute: str, heading: str) -> Read:
+    """A field of the header."""
+
+    def read(subject: Subject) -> Reading:
+        value = getattr(subject.report.header, attribute)
+        if value is None:
+            return absent(f"{heading} is blank or not in the report")
+        return Reading(value.value if isinstance(value, Number) else value)
+
+    return read
+
+
+def instance(subject: Subject) -> Reading:
+    names = [one.name for one in subject.report.header.instances if one.name]
+    return Reading(" ".join(names)) if names else absent("Instance is blank in the report")
+
+
+def host(subject: Subject) -> Reading:
+    names = [one.host for one in subject.report.header.instances if one.host]
+    if subject.report.kind is Kind.AWR_GLOBAL and names:
+        return Reading(" ".join(names))
+    return header("host", "Host Name")(subject)
+
+
+def block_size(subject: Subject) -> Reading:
+    """From the cache sizes, else from the parameters."""
+    if (size := subject.report.header.block_size) is not None:
+        return Reading(size)
+    parameter = subject.report.parameters.get("db_block_size")
+    if parameter and parameter.begin.isdigit():
+        return Reading(int(parameter.begin), source="init.ora Parameters")
+    return absent("neither Cache Sizes nor db_block_size is in the report")
+
+
+def elapsed_s(subject: Subject) -> Reading:
+    elapsed = subject.report.elapsed_s
+    return Reading(elapsed.value) if elapsed else absent("Elapsed is not in the report")
+
+
+def db_time_s(subject: Subject) -> Reading:
+    """From the time model, else the header's minutes."""
+    report = subject.report
+    if (seconds := report.time_model_s.get("DB time")) is not None:
+        return Reading(seconds.value, source="time model")
+    minutes = report.header.db_time_min
+    return Reading(minutes.value * 60, source="header") if minutes else absent("DB time is not in the report")
+
+
+def load(name: str) -> Read:
+    """A row of the load profile, per second."""
+
+    def read(subject: Subject) -> Reading:
+        rate = subject.report.load_profile.get(name)
+        if rate is not None and rate.per_second is not None:
+            return Reading(rate.per_second.value, source=rate.origin)
+        return absent(_why(subject.report, "Load Profile", bool(subject.report.load_profile), name))
+
+    return read
+
+
+def _over_elapsed(subject: Subject, name: str, statistic: str) -> Reading:
+    """A rate of the load profile, else from the time model: global reports and 10g have it only there."""
+    printed = load(name)(subject)
+    seconds, elapsed = subject.report.time_model_s.get(statistic), subject.report.elapsed_s
+    if printed.value is not None or seconds is None or elapsed is None:
+        return printed
+    return Reading(seconds.value / elapsed.value, source="time model / elapsed")
+
+
+def db_time(subject: Subject) -> Reading:
+    rate = _over_elapsed(subject, "db_time", "DB time")
+    minutes, elapsed = subject.report.header.db_time_min, subject.report.elapsed_s
+    if rate.value is not None or minutes is None or elapsed is None:
+        return rate
+    return Reading(minutes.value * 60 / elapsed.value, source="header: DB Time / Elapsed")
+
+
+def db_cpu(subject: Subject) -> Reading:
+    return _over_elapsed(subject, "db_cpu", "DB CPU")
+
+
+def redo_mb(subject: Subject) -> Reading:
+    rate = load("redo_size")(subject)
+    return Reading(rate.value / MB, source=rate.source) if isinstance(rate.value, float) else rate
+
+
+def activity(name: str) -> Read:
+    """An instance activity statistic, per second; a rate too wide for its column comes from total and elapsed."""
+
+    def read(subject: Subject) -> Reading:
+        stat, elapsed = subject.report.activity.get(name), subject.report.elapsed_s
+        if stat is not None and stat.per_second is not None:
+            return Reading(stat.per_second.value, source="per second")
+        if stat is not None and stat.total is not None and elapsed is not None:
+            return Reading(stat.total.value / elapsed.value, source="total / elapsed")
+        return absent(_why(subject.report, "Instance Activity Stats", bool(subject.report.activity), name))
+
+    return read
+
+
+def total(name: str) -> Read:
+    """An instance activity statistic, in all."""
+
+    def read(subject: Subject) -> Reading:
+        stat = subject.report.activity.get(name)
+        if stat is not None and stat.total is not None:
+            return Reading(stat.total.value)
+        return absent(_why(subject.report, "Instance Activity Stats", bool(subject.report.activity), name))
+
+    return read
+
+
+def waits(name: str) -> Read:
+    """How often the foreground waited for an event."""
+
+    def read(subject: Subject) -> Reading:
+        event = subject.report.foreground(name)
+        if event is None or event.waits is None:
+            return absent(why_no_event(subject.report, name))
+        return Reading(event.waits.value, source=event.scope)
+
+    return read
+
+
+def seconds(name: str) -> Read:
+    """A statistic of the time model, in seconds."""
+
+    def read(subject: Subject) -> Reading:
+        found = subject.report.time_model_s.get(name)
+        return Reading(found.value) if found else absent(f"{name}: not listed in the time model")
+
+    return read
+
+
+def parameter(name: str) -> Read:
+    """An initialization parameter, as it was at the first snapshot."""
+
+    def read(subject: Subject) -> Reading:
+        found = subject.report.parameters.get(name)
+        return Reading(found.begin) if found else absent(f"{name}: not listed in init.ora Parameters")
+
+    return read
+
+
+def requests(direction: str) -> Read:
+    """Requests of all kinds per second, else of the I/O profile."""
+
+    def read(subject: Subject) -> Reading:
+        counted = activity(f"physical {direction} total IO requests")(subject)
+        return counted if counted.value is not None else _profile(subject, "total requests", direction, counted)
+
+    return read
+
+
+def megabytes(direction: str) -> Read:
+    """MB (2^20 bytes) of all kinds per second, else of the I/O profile."""
+
+    def read(subject: Subject) -> Reading:
+        counted = activity(f"physical {direction} total bytes")(subject)
+        if isinstance(counted.value, float):
+            return Reading(counted.value / MB, source=counted.source)
+        return _profile(subject, "total (mb)", direction, counted)
+
+    return read
+
+
+def _profile(subject: Subject, row: str, direction: str, otherwise: Reading) -> Reading:
+    rates = subject.report.io_profile.get(row)
+    number: Number | None = getattr(rates, direction) if rates else None
+    return Reading(number.value, source="IO Profile") if number else otherwise
+
+
+def _added(one: Reading, other: Reading) -> Reading:
+    if isinstance(one.value, float) and isinstance(other.value, float):
+        return Reading(one.value + other.value, source=one.source)
+    return absent(one.why or other.why)
+
+
+def iops(subject: Subject) -> Reading:
+    return _added(requests("read")(subject), requests("write")(subject))
+
+
+def mb_per_s(subject: Subject) -> Reading:
+    return _added(megabytes("read")(subject), megabytes("write")(subject))
+
+
+def blocks_per_read(subject: Subject) -> Reading:
+    blocks, reads = activity("physical reads")(subject), activity("physical read IO requests")(subject)
+    if not isinstance(blocks.value, float) or not isinstance(reads.value, float):
+        return absent(blocks.why or reads.why)
+    return Reading(blocks.value / reads.value) if reads.value else absent("there were no read requests")
+
+
+def per_db_cpu(read_rate: Read) -> Read:
+    """A rate per second of DB CPU, by the time model's seconds: the load profile prints one decimal only."""
+
+    def read(subject: Subject) -> Reading:
+        rate, elapsed = read_rate(subject), subject.report.elapsed_s
+        seconds = subject.report.time_model_s.get("DB CPU")
+        if not isinstance(rate.value, float):
+            return rate
+        if seconds is None or elapsed is None or seconds.value <= 0:
+            return absent("DB CPU is not in the time model")
+        return Reading(rate.value / (seconds.value / elapsed.value), source=rate.source)
+
+    return read
+
+
+def read_event(subject: Subject) -> Reading:
+    event = single_block_read(subject.report)
+    return Reading(event.name, source=event.scope) if event else absent("no single-block read event is listed")
+
+
+def read_latency(subject: Subject) -> Reading:
+    event = single_block_read(subject.report)
+    return latency_reading(subject.report, event) if event else absent("no single-block read event is listed")
+
+
+def read_latency_source(subject: Subject) -> Reading:
+    found = read_latency(subject)
+    return Reading(found.source) if found.value is not None else absent(found.why)
+
+
+def latency(name: str, background: bool = False) -> Read:
+    """The mean latency of a wait event in µs."""
+
+    def read(subject: Subject) -> Reading:
+        report = subject.report
+        event = report.background(name) if background else report.foreground(name)
+        return latency_reading(report, event) if event else absent(why_no_event(report, name))
+
+    return read
+
+
+def latency_reading(report: Report, event: WaitEvent) -> Reading:
+    """The latency of ``event``, and what it was made from."""
+    found = latency_of(report, event)
+    if found is None:
+        return absent(f"{event.name}: neither time nor average is printed")
+    if found.us is None:
+        return absent(f"{event.name}: below {found.high_us:.3g} us, which the report prints as 0")
+    return Reading(found.us, source=found.source)
+
+
+def why_no_event(report: Report, name: str) -> str:
+    """Why the report has no foreground (or background) row for the event ``name``."""
+    elsewhere = next((scope for scope in Scope if report.event(name, scope)), None)
+    if elsewhere is not None:
+        return f"{name}: listed under {elsewhere} only"
+    alike = [event.name for event in report.events if event.cut and name.startswith(event.name)]
+    if alike:
+        return f"{name}: several names are cut to {alike[0]!r}"
+    return f"{name}: not listed" if report.events else "the report has no wait events"
+
+
+def host_idle(subject: Subject) -> Reading:
+    cpu = subject.report.host_cpu
+    return Reading(cpu.idle_pct.value) if cpu and cpu.idle_pct else absent("Host CPU is blank or not in the report")
+
+
+def top_wait(subject: Subject) -> Reading:
+    for scope in (Scope.TOP, Scope.TOP_ALL, Scope.FOREGROUND, Scope.ALL):
+        for event in subject.report.listed(scope):
+            if not is_cpu(event.name) and not is_idle(event.name):
+                return Reading(_described(subject.report, event), source=scope)
+    return absent("no waits are listed")
+
+
+def _described(report: Report, event: WaitEvent) -> str:
+    parts = [event.name]
+    if event.waits:
+        parts.append(f"{event.waits.value:,.0f} waits")
+    if event.time_s:
+        parts.append(f"{event.time_s.value:,.10g} s")
+    mean = latency_reading(report, event).value
+    if isinstance(mean, float):
+        parts.append(f"{mean:,.0f} us")
+    if event.share_pct:
+        parts.append(f"{event.share_pct.value:g} %")
+    return ", ".join(parts)
+
+
+def failed_verdicts(subject: Subject) -> Reading:
+    found = verdicts(subject.report, subject.name.sessions)
+    return Reading(" ".join(verdict.name for verdict in found if verdict.verdict == "fails"))
+
+
+def warnings(subject: Subject) -> Reading:
+    return Reading(len(subject.report.warnings))
+
+
+def complete(subject: Subject) -> Reading:
+    return Reading(subject.report.complete)
+
+
+def _why(report: Report, section: str, present: bool, name: str) -> str:
+    unreadable = next((why for place, why in report.missing.items() if f": {name}" in place), "")
+    if unreadable:
+        return f"{name}: {unreadable}"
+    if not present:
+        return f"the report has no {section}" + ("" if report.complete else " (it is cut off)")
+    return f"{name}: not listed in {section}"

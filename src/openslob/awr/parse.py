@@ -1,0 +1,148 @@
+"""``read``: from a file to a Report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from openslob.awr import html, text
+from openslob.awr.builder import ReportBuilder
+from openslob.awr.consistency import doubts
+from openslob.awr.model import Header, Instance, Kind, Report
+from openslob.awr.numbers import NumberFormat
+from openslob.awr.sections import is_title, reader
+from openslob.awr.source import ReportError, Source, is_complete, load, recognise
+from openslob.awr.tables import Table, squeeze
+from openslob.awr.waits import histograms
+
+_TITLE_NAMES = re.compile(r"AWR\s+Report\s+for\s+DB:\s*([^\s,]+),\s*Inst:\s*([^\s,]+),\s*Snaps:", re.IGNORECASE)
+_GLOBAL_NAME = re.compile(r"AWR\s+RAC\s+Report\s+for\s+DB:\s*([^\s,]+),\s*Snaps:", re.IGNORECASE)
+_LINE_NAMES = re.compile(r"DB/Inst:\s*([^\s/]+)/(\S+)\s+Snaps?:")
+_FORMAT_CELLS = 4000  # cells enough to see how a report writes numbers
+
+
+def read(path: str | Path) -> Report:
+    """Read the AWR or Statspack report at ``path``.
+
+    Raises ReportError, one line, for a file that is no such report or that is cut off before its first figures.
+    What is odd but readable is in the report's ``warnings``, what is not there in its ``missing``.
+    """
+    return parse(load(Path(path)), str(path))
+
+
+def read_bytes(data: bytes, name: str = "report") -> Report:
+    """Read a report that is not a file."""
+    return parse(recognise(data, name), name)
+
+
+def parse(source: Source, name: str) -> Report:
+    """Turn the text of a report into a Report."""
+    unparsed: dict[str, None] = {}
+    tables = list(_tables(source, unparsed))
+    draft = ReportBuilder(NumberFormat.of(_cells(tables)))
+    sections: dict[str, None] = {}
+    for table in tables:
+        handle = reader(table.section, table.summary)
+        if handle is not None:
+            handle(table, draft)
+            sections[table.section] = None
+            _note_misfits(table, draft)
+    _names(source, draft)
+    if source.follows:
+        draft.warnings.append(f"the file holds more than one report: {source.follows} follows, which is not read")
+    if not (draft.load_profile or draft.activity or draft.events):
+        raise ReportError(f"{name}: {source.kind.value} report without figures that can be read{_where_cut(source)}")
+    return _checked(_frozen(source, name, draft, tuple(sections), (*unparsed, *draft.unread)))
+
+
+def _tables(source: Source, unparsed: dict[str, None]) -> Iterator[Table]:
+    def wanted(title: str, summary: str = "") -> bool:
+        if reader(title, summary) is None:
+            if title:
+                unparsed[squeeze(title)[:80]] = None
+            return False
+        return True
+
+    if source.is_html:
+        return html.tables(source.text, wanted)
+    return text.tables(source.text, wanted, is_title)
+
+
+def _cells(tables: Iterable[Table]) -> list[str]:
+    cells: list[str] = []
+    for table in tables:
+        for row in table.rows:
+            cells.extend(row[1:])
+            if len(cells) > _FORMAT_CELLS:
+                return cells
+    return cells
+
+
+def _note_misfits(table: Table, draft: ReportBuilder) -> None:
+    if table.misfits:
+        first = squeeze(table.misfits[0])[:60]
+        draft.warnings.append(
+            f"{table.section}: {len(table.misfits)} row(s) do not fit the columns and are left out, first: {first!r}"
+        )
+
+
+def _names(source: Source, draft: ReportBuilder) -> None:
+    """Names of database and instance from the lines that repeat them, where the header leaves them blank."""
+    named = _TITLE_NAMES.search(source.text[:2000]) or _LINE_NAMES.search(source.text)
+    if named and source.kind is not Kind.AWR_GLOBAL:
+        draft.set("db_name", named[1])
+        first = draft.instances[0] if draft.instances else Instance()
+        draft.instances[:1] = [first if first.name else replace(first, name=named[2])]
+    elif (found := _GLOBAL_NAME.search(source.text[:2000])) is not None:
+        draft.set("db_name", found[1])
+    if draft.header.get("rac") is None and draft.load_profile.keys() & {
+        "gc_blocks_received",
+        "gc_blocks_served",
+    }:
+        draft.set("rac", True)
+        draft.missing["header: RAC"] = "blank in the report; yes, as it has Global Cache rows"
+
+
+def _where_cut(source: Source) -> str:
+    return "" if is_complete(source.text) else ", cut off before the first of them, or no longer laid out in columns"
+
+
+def _frozen(
+    source: Source, name: str, draft: ReportBuilder, sections: tuple[str, ...], unparsed: tuple[str, ...]
+) -> Report:
+    header = Header(instances=tuple(draft.instances), **draft.header)
+    if source.kind is Kind.AWR_GLOBAL and "redo size" in draft.activity:
+        exact = draft.activity["redo size"]
+        rate = draft.load_profile.get("redo_size")
+        if rate is not None and exact.per_second is not None:  # bytes; the table per second has units of 1024
+            draft.load_profile["redo_size"] = replace(
+                rate, per_second=exact.per_second, origin="System Statistics (Global)"
+            )
+    return Report(
+        path=name,
+        kind=source.kind,
+        format="html" if source.is_html else "text",
+        header=header,
+        load_profile=draft.load_profile,
+        events=tuple(draft.events),
+        histograms=tuple(histograms(draft)),
+        time_model_s=draft.time_model_s,
+        activity=draft.activity,
+        io_profile=draft.io_profile,
+        iostat_functions=tuple(draft.iostat_functions),
+        iostat_filetypes=tuple(draft.iostat_filetypes),
+        os_stats=draft.os_stats,
+        host_cpu=draft.host_cpu,
+        parameters=draft.parameters,
+        complete=is_complete(source.text),
+        sections=sections,
+        unparsed=unparsed,
+        warnings=tuple(draft.warnings),
+        missing=draft.missing,
+    )
+
+
+def _checked(report: Report) -> Report:
+    return replace(report, warnings=(*report.warnings, *doubts(report)))

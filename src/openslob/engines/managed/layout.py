@@ -1,0 +1,93 @@
+"""Where the files of one managed server are, one setting of it, and what every product's specification must satisfy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from openslob.engines.managed.base import ServerSpec
+from openslob.engines.managed.cpus import check_cpus
+from openslob.engines.managed.huge_pages import check_allowed
+from openslob.errors import UsageError
+
+# sun_path has 108 bytes, one of them the closing zero
+_SOCKET_PATH_MAX = 107
+DATA = "data"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the parts of one server are; ``place`` holds the data directory and may be on another disk."""
+
+    base: Path
+    place: Path
+    socket_name: str
+
+    @property
+    def data(self) -> Path:
+        """The data directory."""
+        return self.place / DATA
+
+    @property
+    def run(self) -> Path:
+        """Directory of the socket."""
+        return self.base / "run"
+
+    @property
+    def socket(self) -> Path:
+        """The socket itself."""
+        return self.run / self.socket_name
+
+    @property
+    def log(self) -> Path:
+        """The server's log file."""
+        return self.base / "log" / "server.log"
+
+    @property
+    def config(self) -> Path:
+        """Our settings."""
+        return self.base / "slob.conf"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One line of a configuration and why it is there."""
+
+    name: str
+    value: str
+    why: str = ""
+
+
+def header(spec: ServerSpec, bin_dir: Path, bulk: bool) -> Iterable[str]:
+    """The head of a configuration file: all that decides how a server runs and is none of its settings.
+
+    With it two servers are run alike exactly if their files are the same.
+    """
+    return (
+        f"# Written by slob for the managed server {spec.name}; changes are overwritten at the next start.",
+        f"# programs: {bin_dir}",
+        f"# CPUs: {spec.cpus or 'all'}",
+        f"# purpose: {'load' if bulk else 'measurement'}",
+    )
+
+
+def check_layout(spec: ServerSpec) -> None:
+    """UsageError naming the first value that no server can be run with on this host."""
+    if spec.io not in ("direct", "buffered"):
+        raise UsageError(f"--io {spec.io} is not known", "use direct or buffered")
+    if spec.max_sessions < 1:
+        raise UsageError(f"--max-sessions {spec.max_sessions} is too small", "give at least 1")
+    check_cpus(spec.cpus)
+    if spec.huge_pages:
+        check_allowed()
+
+
+def check_socket_path(layout: Layout) -> None:
+    """UsageError when the operating system can't bind a socket with so long a path."""
+    length = len(str(layout.socket).encode())
+    if length > _SOCKET_PATH_MAX:
+        raise UsageError(
+            f"the socket path {layout.socket} has {length} bytes and {_SOCKET_PATH_MAX} are allowed",
+            "set OPENSLOB_HOME to a shorter directory (the data can stay elsewhere by --data-dir) or shorten the name",
+        )

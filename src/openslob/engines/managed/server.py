@@ -1,0 +1,314 @@
+"""A database server that the product makes, starts, stops and destroys by itself, on this host, for its user only.
+
+Everything about it is found again from its files, so any process can carry on after another one died: ``server.json``
+says what was asked for, ``slob.conf`` how it was last started, the pid file whether it runs. What differs from product
+to product is in the methods that a subclass gives; the life cycle is the same for all.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Generic, Protocol, TypeVar
+
+from openslob.disk import bytes_on_disk, forget_cached, require_space, supports_direct_io, write_atomically
+from openslob.engines.managed import huge_pages
+from openslob.engines.managed import state as homes
+from openslob.engines.managed.account import Account, server_account
+from openslob.engines.managed.base import ServerSpec, ServerStatus
+from openslob.engines.managed.cpus import confined
+from openslob.engines.managed.layout import DATA, Layout, check_socket_path
+from openslob.engines.managed.processes import ServerProcesses
+from openslob.errors import SlobError, UsageError
+
+_UNFINISHED = "data.new-"
+# What a restart can't change about data that are there.
+_FIXED = ("version", "bin_dir", "block_size", "data_dir", "standby_of")
+
+
+class Programs(Protocol):
+    """The programs of a server on disk."""
+
+    @property
+    def bin(self) -> Path:
+        """Their directory."""
+
+
+P = TypeVar("P", bound=Programs)
+
+
+class LocalServer(ABC, Generic[P]):
+    """One managed server; see `engines.base.ManagedServer`. ``P`` is how the product's programs are described."""
+
+    def __init__(self, spec: ServerSpec, socket_name: str) -> None:
+        self.spec = spec
+        self.name = spec.name
+        self._found: P | None = None
+        self._home = homes.ServerState(spec.name)
+        self.layout = Layout(self._home.path, self._place_of(spec), socket_name)
+
+    # What a product gives.
+
+    @property
+    @abstractmethod
+    def url(self) -> str:
+        """Target URL of its database."""
+
+    @property
+    @abstractmethod
+    def processes(self) -> ServerProcesses:
+        """Its processes."""
+
+    @abstractmethod
+    def check_spec(self) -> None:
+        """UsageError naming the first value that the product can't be run with on this host."""
+
+    @abstractmethod
+    def is_ready(self) -> bool:
+        """Whether it runs and accepts connections."""
+
+    @abstractmethod
+    def find_programs(self, account: Account) -> P:
+        """The programs that are asked for, where the account can run them. SlobError when they are not there."""
+
+    @abstractmethod
+    def bytes_at_first(self) -> int:
+        """Bytes that its data take before anything is loaded, log included."""
+
+    @abstractmethod
+    def initialise(self, data: Path, programs: P, account: Account) -> None:
+        """Make an empty database in an empty directory that is the account's own."""
+
+    @abstractmethod
+    def config_text(self, programs: P, bulk: bool) -> str:
+        """The whole configuration file, with everything that decides how the server runs."""
+
+    @abstractmethod
+    def other_files(self, account: Account) -> Mapping[Path, str]:
+        """Files beside the configuration and their text."""
+
+    @abstractmethod
+    def launch(self, programs: P, account: Account) -> str | None:
+        """Start the stopped server and wait until it is ready; what its program said if it did not start."""
+
+    @abstractmethod
+    def huge_pages_needed(self, programs: P, account: Account) -> int:
+        """Huge pages that it will ask the kernel for."""
+
+    @abstractmethod
+    def last_complaint(self, said: str) -> str:
+        """The last line of a log or a program's errors that says what went wrong."""
+
+    @property
+    def remains(self) -> Collection[Path]:
+        """Files that a running server has and a stopped one must not have, its pid file left out."""
+        return [self.layout.socket]
+
+    # The life cycle.
+
+    def start(self) -> ServerStatus:
+        """Make it if it is new, start it if it is down, restart it if it runs with other settings than asked for."""
+        self.check_spec()
+        check_socket_path(self.layout)
+        with self._home.locked("starting"):
+            self._serve(bulk=False)
+        return self.status()
+
+    def stop(self) -> ServerStatus:
+        """Stop it cleanly; nothing to do if it is down."""
+        if self._home.read():
+            with self._home.locked("stopping"):
+                self._halt()
+        return self.status()
+
+    def destroy(self) -> None:
+        """Stop it and remove its data; nothing to do if it is not there."""
+        if not self._home.read():
+            return
+        with self._home.locked("destroying"):
+            self._halt(at_once=True)
+            self._remove()
+
+    def status(self) -> ServerStatus:
+        """How it is now, by its files and processes."""
+        state = self._home.read()
+        pid = self.processes.main_pid()
+        stopped = "stopped" if self.layout.data.exists() else "gone"
+        return ServerStatus(
+            spec=homes.spec_from(state) if state else self.spec,
+            state="running" if pid else stopped,
+            pid=pid,
+            url=self.url,
+            data_directory=self.layout.data,
+            bytes_on_disk=bytes_on_disk(self.layout.place),
+        )
+
+    def bulk_loading(self) -> AbstractContextManager[None]:
+        """Run the server as is best for a load, and as asked for again afterwards, its files out of the page cache."""
+        return self._bulk_loading()
+
+    @contextmanager
+    def _bulk_loading(self) -> Iterator[None]:
+        with self._home.locked(homes.LOADING):
+            self._serve(bulk=True)
+            try:
+                yield
+            except BaseException:
+                # The failure of the load is the one to tell; should this one fail too, the next start() sees
+                # settings that differ and puts them right.
+                with suppress(SlobError):
+                    self._serve(bulk=False)
+                raise
+            self._serve(bulk=False)
+
+    def _serve(self, bulk: bool) -> None:
+        account = server_account()
+        self._refuse_other_data()
+        programs = self._programs(account)
+        if not self.layout.data.exists():
+            self._make(programs, account)
+        wanted = self.config_text(programs, bulk)
+        if wanted != self._config_on_disk() or not self.is_ready():
+            self._halt()
+            # Only now are all pages clean, so that they can go; cached ones would serve a buffered run's first reads.
+            # It takes about as long as the start, which mostly waits.
+            with ThreadPoolExecutor(1) as aside:
+                forgotten = aside.submit(forget_cached, self.layout.data)
+                self._write_config(wanted, account)
+                self._launch(programs, account)
+            forgotten.result()
+        self._home.write(self.spec)
+
+    def _programs(self, account: Account) -> P:
+        """Found once: asking what the account may run starts processes."""
+        if self._found is None:
+            self._found = self.find_programs(account)
+        return self._found
+
+    def _refuse_other_data(self) -> None:
+        """A database can't change its product, version, block size or place by a restart."""
+        state = self._home.read()
+        if not state:
+            return
+        had = homes.spec_from(state)
+        if had.engine != self.spec.engine:
+            raise UsageError(f"the server {self.name} is one of {had.engine}", "use another name")
+        if not self._place_of(had).joinpath(DATA).exists():
+            return
+        for field in _FIXED:
+            before, now = getattr(had, field), getattr(self.spec, field)
+            if before != now:
+                raise UsageError(
+                    f"the server {self.name} was made with --{field.replace('_', '-')} {before or '(default)'}, "
+                    f"not {now or '(default)'}",
+                    f"use another name or destroy it first: slob server destroy {self.name}",
+                )
+
+    def _place_of(self, spec: ServerSpec) -> Path:
+        return spec.data_dir.absolute() if spec.data_dir else self._home.path
+
+    def _make(self, programs: P, account: Account) -> None:
+        """Make the data under a temporary name, so that a data directory that exists is always whole."""
+        self._home.write(self.spec)
+        try:
+            self._prepare_place(account)
+            unfinished = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=self.layout.place))
+            account.make_private(unfinished)
+            self.initialise(unfinished, programs, account)
+            unfinished.rename(self.layout.data)
+        except BaseException:
+            self._remove()
+            raise
+
+    def _prepare_place(self, account: Account) -> None:
+        """Check everything that could stop us before anything is filled."""
+        place = self.layout.place
+        account.share(self.layout.base, 0o750)
+        if self.spec.data_dir:
+            homes.claim(place, self.name)
+        self._remove_unfinished()
+        if not account.can("x", place):
+            raise UsageError(
+                f"the user {account.name}, who runs the server, can't enter {place}",
+                "choose another place by --data-dir or OPENSLOB_HOME, or open its parents to others (chmod o+x)",
+            )
+        require_space(place, self.bytes_at_first(), f"the server {self.name} with its log")
+        if self.spec.io == "direct" and not supports_direct_io(place):
+            raise SlobError(f"the file system of {place} has no direct I/O", "use another --data-dir or --io buffered")
+
+    def _config_on_disk(self) -> str | None:
+        try:
+            return self.layout.config.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+
+    def _write_config(self, text: str, account: Account) -> None:
+        for path, content in {self.layout.config: text, **self.other_files(account)}.items():
+            write_atomically(path, content, mode=0o640)
+            account.share(path, 0o640)
+        account.make_private(self.layout.run)
+        account.make_private(self.layout.log.parent)
+
+    def _launch(self, programs: P, account: Account) -> None:
+        log = self.layout.log
+        logged = log.stat().st_size if log.exists() else 0
+        if self.spec.huge_pages:
+            self._take_huge_pages(programs, account)
+        with confined(self.spec.cpus):
+            complaint = self.launch(programs, account)
+        if complaint is not None:
+            self._halt(at_once=True)
+            said = log.read_text(encoding="utf-8", errors="replace")[logged:] if log.exists() else ""
+            reason = self.last_complaint(said) or self.last_complaint(complaint) or "it gave no reason"
+            raise SlobError(f"the server {self.name} did not start: {reason}", f"its log is {log}")
+
+    def _halt(self, at_once: bool = False) -> None:
+        """Bring it down and clear away what a crash left; ``at_once`` without a checkpoint."""
+        if not self.processes.stop(at_once):
+            raise SlobError(f"the server {self.name} does not stop", f"its log is {self.layout.log}")
+        self.processes.clear_remains(self.remains)
+        self._return_huge_pages()
+
+    def _take_huge_pages(self, programs: P, account: Account) -> None:
+        needed = self.huge_pages_needed(programs, account)
+        added = {"added": huge_pages.reserve(needed), "boot": huge_pages.boot_id()}
+        self._home.write(self.spec, huge_pages=added)
+
+    def _return_huge_pages(self) -> None:
+        state = self._home.read()
+        taken = state and state.get("huge_pages")
+        if not state or not taken:
+            return
+        if taken["boot"] == huge_pages.boot_id():
+            huge_pages.restore(taken["added"])
+        self._home.write(homes.spec_from(state), huge_pages=None)
+
+    def _remove_unfinished(self) -> None:
+        """What an interrupted start left, away from programs of it that still run, and without those at work in it."""
+        for path in list(self.layout.place.glob(f"{_UNFINISHED}*")):
+            doomed = path.rename(f"{path}-")
+            replace(self.processes, data=doomed).clear_remains(())
+            shutil.rmtree(doomed, ignore_errors=True)
+
+    def _remove(self) -> None:
+        """The data first, so that an interrupted removal is found again; never a directory that is not ours."""
+        if not self.spec.data_dir or homes.is_ours(self.layout.place, self.name):
+            self._remove_unfinished()
+            if self.layout.data.exists():
+                shutil.rmtree(self.layout.data)
+        if self.spec.data_dir and homes.is_ours(self.layout.place, self.name):
+            homes.unclaim(self.layout.place)
+        self._home.remove()
+
+    def check_done(self, done: CompletedProcess[str], what: str) -> None:
+        """SlobError with what a program complained of unless it succeeded."""
+        if done.returncode != 0:
+            reason = self.last_complaint(done.stderr) or f"exit code {done.returncode}"
+            raise SlobError(f"{what} failed: {reason}", f"its log is {self.layout.log}")

@@ -1,0 +1,223 @@
+"""Where managed servers live, who may work on one at a time, and what we remember of each.
+
+``<home>/servers/<name>/`` holds ``server.json`` (what was asked for), a lock file and whatever the engine puts there.
+A data directory elsewhere carries a marker, so that nothing is ever removed that we did not make.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+from openslob.clock import iso
+from openslob.disk import write_atomically
+from openslob.engines.managed.base import ServerSpec
+from openslob.errors import SlobError, UsageError
+
+MARKER = "openslob-server"
+_STATE = "server.json"
+_LOCK = "lock"
+_STATE_VERSION = 1
+# Long enough for another process to make and start a server, or to recover one after a crash.
+_LOCK_WAIT_S = 330.0
+LOADING = "loading"
+
+
+def home() -> Path:
+    """Base directory of everything managed: $OPENSLOB_HOME, or the system's place for root, or the user's own."""
+    if given := os.environ.get("OPENSLOB_HOME"):
+        return Path(given).absolute()
+    if os.geteuid() == 0:
+        return Path("/var/lib/openslob")
+    data_home = os.environ.get("XDG_DATA_HOME")
+    return (Path(data_home) if data_home else Path.home() / ".local/share") / "openslob"
+
+
+def check_name(name: str) -> None:
+    """UsageError unless ``name`` can be a server's name (it becomes a directory's)."""
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,39}", name):
+        raise UsageError(f"{name!r} can't be a server's name", "use up to 40 of a-z, 0-9, - and _")
+
+
+def names() -> list[str]:
+    """Names of all managed servers, sorted."""
+    return sorted(path.parent.name for path in (home() / "servers").glob(f"[a-z0-9]*/{_STATE}"))
+
+
+class ServerState:
+    """The directory of one managed server."""
+
+    def __init__(self, name: str) -> None:
+        check_name(name)
+        self.name = name
+        self.path = home() / "servers" / name
+
+    def read(self) -> dict[str, Any] | None:
+        """What `write` stored, or None for a server that is not there."""
+        try:
+            state = json.loads((self.path / _STATE).read_text(encoding="utf-8"))
+            if state["version"] != _STATE_VERSION:
+                raise ValueError(f"version {state['version']}")
+            return dict(state)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise SlobError(
+                f"{self.path / _STATE} can't be read ({error})", "remove it or the whole directory"
+            ) from error
+
+    def write(self, spec: ServerSpec, **more: object) -> None:
+        """Remember a server's specification, the moment it was made, and ``more`` of the engine's own facts."""
+        before = self.read() or {"made_at": iso(time.time_ns())}
+        described = {key: str(value) if isinstance(value, Path) else value for key, value in asdict(spec).items()}
+        engine = described.pop("engine")
+        state = {**before, "version": _STATE_VERSION, "engine": engine, "spec": described, **more}
+        write_atomically(self.path / _STATE, json.dumps(state, indent=1) + "\n")
+
+    def remove(self) -> None:
+        """Remove the directory in one step as others see it; what servers share goes with the last of them."""
+        doomed = self.path.with_name(f".{self.name}-{os.getpid()}")
+        self.path.rename(doomed)
+        shutil.rmtree(doomed)
+        _remove_shared()
+
+    @contextmanager
+    def locked(self, purpose: str) -> Iterator[None]:
+        """Keep every other process off this server; it lapses with the process. SlobError names who holds it.
+
+        A directory that holds no server at its end, since none could be made, goes.
+        """
+        handle = self._lock(purpose)
+        try:
+            yield
+        finally:
+            if self.path.exists() and not (self.path / _STATE).exists():
+                self.remove()
+            os.close(handle)
+
+    def _lock(self, purpose: str) -> int:
+        give_up = time.monotonic() + _LOCK_WAIT_S
+        while True:
+            handle = self._open_lock()
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if self._is_current(handle):
+                    os.truncate(handle, 0)
+                    os.pwrite(handle, f"{purpose} by process {os.getpid()}".encode(), 0)
+                    return handle
+            except BlockingIOError:
+                holder = os.pread(handle, 200, 0).decode(errors="replace")
+                # a load may take hours, anything else is a matter of seconds
+                if holder.startswith(LOADING) or time.monotonic() > give_up:
+                    os.close(handle)
+                    raise SlobError(f"the server {self.name} is busy: {holder}", "try again when it is done") from None
+            os.close(handle)
+            time.sleep(0.05)
+
+    def _open_lock(self) -> int:
+        while True:
+            try:
+                self.path.mkdir(mode=0o755, parents=True, exist_ok=True)
+                return os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            except FileNotFoundError:  # destroyed between the two calls
+                continue
+            except OSError as error:
+                raise SlobError(
+                    f"{self.path} can't be written ({error.strerror})", "set OPENSLOB_HOME to a directory of yours"
+                ) from error
+
+    def _is_current(self, handle: int) -> bool:
+        """Whether the file that we locked is still the one there, not one of a server destroyed meanwhile."""
+        try:
+            return os.path.samestat(os.fstat(handle), (self.path / _LOCK).stat())
+        except FileNotFoundError:
+            return False
+
+
+@contextmanager
+def claimed(name: str) -> Iterator[None]:
+    """Keep a server to oneself over several starts, loads and runs; SlobError names the process that has it.
+
+    The claim is not the server's lock, which each of those takes and gives back; it lapses with the process.
+    """
+    path = home() / "servers" / f".{name}.claim"
+    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    with path.open("a+", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            raise SlobError(f"the server {name} is in use by process {file.read()}", "wait until it is done") from None
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+            _remove_shared()
+
+
+def _remove_shared() -> None:
+    try:
+        (home() / "servers").rmdir()
+    except OSError:  # there are other servers
+        return
+    with suppress(FileNotFoundError):  # nothing was shared
+        # renamed first, so that a server being made meanwhile never starts with half of it
+        shutil.rmtree((home() / "bin").rename(home() / f".bin-{os.getpid()}"))
+    if "OPENSLOB_HOME" not in os.environ:  # a directory that the user chose stays
+        with suppress(OSError):  # it holds something else
+            home().rmdir()
+
+
+def spec_from(state: dict[str, Any]) -> ServerSpec:
+    """The specification in a server's state."""
+    known = {field.name for field in fields(ServerSpec)}
+    values = {"engine": state["engine"], **{key: value for key, value in state["spec"].items() if key in known}}
+    for key in ("bin_dir", "data_dir"):
+        values[key] = Path(values[key]) if values.get(key) else None
+    return ServerSpec(**values)
+
+
+def claim(directory: Path, name: str) -> None:
+    """Make an empty or new directory ours by a marker; nothing to do if it is. SlobError if it is anybody else's."""
+    marker = directory / MARKER
+    try:
+        owner = json.loads(marker.read_text(encoding="utf-8")) if marker.exists() else None
+        if owner and (owner["server"], owner["home"]) == (name, str(home())):
+            return
+        if owner or (directory.exists() and any(directory.iterdir())):
+            whose = f"belongs to the server {owner['server']} of {owner['home']}" if owner else "is not empty"
+            raise UsageError(f"the data directory {directory} {whose}", "give --data-dir an empty or a new directory")
+        made = not directory.exists()
+        directory.mkdir(mode=0o755, parents=True, exist_ok=True)
+        write_atomically(marker, json.dumps({"server": name, "home": str(home()), "made": made}))
+    except OSError as error:
+        raise SlobError(f"the data directory {directory} can't be used ({error.strerror})", "choose another") from error
+
+
+def is_ours(directory: Path, name: str) -> bool:
+    """Whether `claim` took this directory for this server."""
+    try:
+        return bool(json.loads((directory / MARKER).read_text(encoding="utf-8"))["server"] == name)
+    except (OSError, ValueError, KeyError):
+        return False
+
+
+def unclaim(directory: Path) -> None:
+    """Give a claimed directory back: the marker goes, and the directory itself if we made it and it is empty."""
+    marker = directory / MARKER
+    made = json.loads(marker.read_text(encoding="utf-8"))["made"]
+    marker.unlink()
+    if made and not any(directory.iterdir()):
+        directory.rmdir()

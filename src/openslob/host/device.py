@@ -1,0 +1,151 @@
+"""The block device under a directory, and what it has completed since boot.
+
+``/sys/dev/block/<major>:<minor>/stat`` (the partition's own where there is one; device-mapper and md devices have
+theirs), fields as the kernel documents them:
+  0 reads completed     1 reads merged     2 sectors read (of 512 bytes, whatever the device's own)     3 ms of reads
+  4 writes completed    5 writes merged    6 sectors written                                            7 ms of writes
+  8 requests in flight  9 ms in which any were in flight  10 ms of all requests; discards and flushes follow.
+Requests are counted when they complete, after merging; their ms are from queueing to completion, summed. All users of
+the device are in it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from openslob.host.model import FigureUnknownError, KeptFile, Sample, text_of
+
+SECTOR_BYTES = 512
+# Name, field number, factor to the unit in the name.
+_FIELDS = (
+    ("dev_reads", 0, 1),
+    ("dev_read_bytes", 2, SECTOR_BYTES),
+    ("dev_read_ms", 3, 1),
+    ("dev_writes", 4, 1),
+    ("dev_write_bytes", 6, SECTOR_BYTES),
+    ("dev_write_ms", 7, 1),
+    ("dev_busy_ms", 9, 1),
+)
+DEVICE_NAMES = tuple(name for name, _, _ in _FIELDS)
+
+
+@dataclass(frozen=True)
+class Mount:
+    """The mounted file system that holds a directory, from ``/proc/self/mountinfo``."""
+
+    point: Path
+    file_system: str
+    options: str
+    source: str
+
+
+def parse_mounts(text: str) -> list[Mount]:
+    """All mounts in the order they were made; blanks in names are ``\\040`` there."""
+
+    def plain(name: str) -> str:
+        return re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), name)
+
+    mounts = []
+    for line in text.splitlines():
+        left, _, right = line.partition(" - ")
+        fields, (file_system, source, *super_options) = left.split(), right.split()
+        options = ",".join(dict.fromkeys(",".join([fields[5], *super_options]).split(",")))
+        mounts.append(Mount(Path(plain(fields[4])), file_system, options, plain(source)))
+    return mounts
+
+
+def mount_of(directory: Path, mounts: list[Mount]) -> Mount | None:
+    """The mount that ``directory`` lies in: the deepest, and of those the last, which hides the others."""
+    real = directory.resolve()
+    holding = [mount for mount in mounts if real.is_relative_to(mount.point)]
+    return max(enumerate(holding), key=lambda item: (len(item[1].point.parts), item[0]))[1] if holding else None
+
+
+def device_folder(device_number: int, mount: Mount | None, sys: Path = Path("/sys")) -> Path:
+    """The folder in /sys of the block device with a file's ``st_dev``; FigureUnknownError when there is none.
+
+    A file system of its own numbering (major 0: btrfs) is followed by the device its mount names.
+    """
+    major, minor = os.major(device_number), os.minor(device_number)
+    if major:
+        folder = sys / f"dev/block/{major}:{minor}"
+        if not folder.exists():
+            raise FigureUnknownError(f"block device {major}:{minor} is not visible in /sys")
+        return folder.resolve()
+    kind = mount.file_system if mount else "unknown"
+    if mount is None or not mount.source.startswith("/dev/"):
+        raise FigureUnknownError(f"the data are on a file system ({kind}) without a block device of its own")
+    return _named_folder(mount, sys)
+
+
+def _named_folder(mount: Mount, sys: Path) -> Path:
+    name = Path(mount.source).resolve().name
+    folder = sys / "class/block" / name
+    if not folder.exists():
+        raise FigureUnknownError(f"block device {mount.source} is not visible in /sys")
+    for members in sys.glob("fs/btrfs/*/devices"):
+        devices = [member.name for member in members.iterdir()]
+        if name in devices and len(devices) > 1:
+            raise FigureUnknownError(f"the data are spread over {len(devices)} block devices")
+    return folder.resolve()
+
+
+def device_under(directory: Path, proc: Path = Path("/proc"), sys: Path = Path("/sys")) -> Path:
+    """The folder in /sys of the block device under ``directory``; FigureUnknownError says why there is none."""
+    try:
+        number = directory.stat().st_dev
+    except OSError as error:
+        raise FigureUnknownError(f"the data directory can't be looked at: {error.strerror}") from error
+    return device_folder(number, mount_of(directory, parse_mounts(text_of(proc / "self/mountinfo") or "")), sys)
+
+
+def common_device(directories: Sequence[Path]) -> Path:
+    """The folder in /sys of the one block device under all of ``directories``; FigureUnknownError if there are more."""
+    folders = {device_under(directory) for directory in directories}
+    if len(folders) > 1:
+        names = ", ".join(sorted(folder.name for folder in folders))
+        raise FigureUnknownError(f"the data are on several block devices: {names}")
+    return folders.pop()
+
+
+def parse_device(text: str, name: str) -> Sample:
+    """A ``stat`` file of /sys. All zero means that nothing counts (NVMe multipath before 6.5): unknown, never 0."""
+    fields = [int(field) for field in text.split()]
+    if len(fields) <= _FIELDS[-1][1]:
+        return Sample.missing(DEVICE_NAMES, f"the statistics of block device {name} have a form that is not known")
+    if not any(fields):
+        return Sample.missing(DEVICE_NAMES, f"the kernel keeps no statistics of block device {name}")
+    return Sample({key: fields[position] * factor for key, position, factor in _FIELDS}, f"block device {name}")
+
+
+def whole_disk(folder: Path) -> Path:
+    """The disk that a partition is on; a disk is itself."""
+    return folder.parent if (folder / "partition").exists() else folder
+
+
+class BlockDevice:
+    """Reads the statistics of one block device; its file stays open. FigureUnknownError when it has none."""
+
+    def __init__(self, folder: Path) -> None:
+        self.name = folder.name
+        if text_of(whole_disk(folder) / "queue/iostats") == "0":
+            raise FigureUnknownError(f"statistics are off for block device {self.name} (queue/iostats is 0)")
+        try:
+            self._stat = KeptFile(folder / "stat")
+        except OSError as error:
+            raise FigureUnknownError(f"block device {self.name} has no statistics: {error.strerror}") from error
+
+    def read(self) -> Sample:
+        """Requests, bytes, ms since boot."""
+        try:
+            return parse_device(self._stat.read(), self.name)
+        except OSError as error:
+            return Sample.missing(DEVICE_NAMES, f"block device {self.name} is gone: {error.strerror}")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._stat.close()

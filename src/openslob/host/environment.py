@@ -1,0 +1,157 @@
+"""What host a run was made on, for the record: facts that bear on the result, each None with a reason if not told."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from openslob._version import __version__
+from openslob.host.device import device_under, mount_of, parse_mounts, whole_disk
+from openslob.host.model import FigureUnknownError, text_of
+
+# The key of the model's name in /proc/cpuinfo: x86, arm boards, mips, power, s390.
+_CPU_KEYS = ("model name", "Model", "cpu model", "cpu", "processor 0")
+
+
+def environment(data_directory: Path | None, root: Path = Path("/")) -> dict[str, Any]:
+    """Host, CPU, memory, kernel, virtualisation, and file system and device under the data, in plain values.
+
+    Sizes in bytes. ``unknown`` maps the dotted name of each fact that is None to the reason. ``root`` holds /proc and
+    /sys.
+    """
+    facts: dict[str, Any] = {
+        "host": platform.node(),
+        "os": _os_name(root),
+        "kernel": platform.release(),
+        "machine": platform.machine(),
+        "cpu": _cpu(root),
+        "memory": _memory(root),
+        "virtualization": _virtualization(root),
+        "clock_source": text_of(root / "sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "data": None if data_directory is None else _data(data_directory, root),
+        "python": platform.python_version(),
+        "openslob": __version__,
+    }
+    unknown = {name: "this system does not tell" for name in _missing(facts)}
+    if data_directory is None:
+        unknown["data"] = "where the server keeps its data is not known"
+    elif facts["data"]["device"] is None:
+        unknown["data.device"] = facts["data"].pop("why_no_device")
+    return {**facts, "unknown": unknown}
+
+
+def _missing(facts: dict[str, Any], prefix: str = "") -> list[str]:
+    names = []
+    for name, value in facts.items():
+        if value is None:
+            names.append(prefix + name)
+        elif isinstance(value, dict):
+            names += _missing(value, f"{prefix}{name}.")
+    return names
+
+
+def _os_name(root: Path) -> str:
+    match = re.search(r'^PRETTY_NAME="?([^"\n]+)', text_of(root / "etc/os-release") or "", re.MULTILINE)
+    return match[1] if match else platform.platform(terse=True)
+
+
+def _cpuinfo(root: Path) -> dict[str, str]:
+    """The first processor's lines of /proc/cpuinfo."""
+    lines = (text_of(root / "proc/cpuinfo") or "").splitlines()
+    pairs = [tuple(part.strip() for part in line.split(":", 1)) for line in reversed(lines) if ":" in line]
+    return {key: value for key, value in pairs}
+
+
+def _cpu(root: Path) -> dict[str, Any]:
+    info = _cpuinfo(root)
+    model = next((info[key] for key in _CPU_KEYS if key in info), None) or platform.processor() or None
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+    return {
+        "model": model,
+        "online": psutil.cpu_count(),
+        "cores": psutil.cpu_count(logical=False),
+        "usable": usable,
+        "governor": text_of(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "smt": text_of(root / "sys/devices/system/cpu/smt/control"),
+    }
+
+
+def _memory(root: Path) -> dict[str, Any]:
+    fields = dict(line.split(":", 1) for line in (text_of(root / "proc/meminfo") or "").splitlines() if ":" in line)
+
+    def number(key: str) -> int | None:
+        return int(fields[key].split()[0]) if key in fields else None
+
+    page_kib = number("Hugepagesize")
+    return {
+        "total_bytes": psutil.virtual_memory().total,
+        "swap_bytes": psutil.swap_memory().total,
+        "huge_pages": number("HugePages_Total"),
+        "huge_pages_free": number("HugePages_Free"),
+        "huge_page_bytes": page_kib * 1024 if page_kib is not None else None,
+        "transparent_huge_pages": _chosen(text_of(root / "sys/kernel/mm/transparent_hugepage/enabled")),
+    }
+
+
+def _chosen(text: str | None) -> str | None:
+    """The choice in brackets of a /sys file such as ``none [mq-deadline] kyber``; the text itself without any."""
+    match = re.search(r"\[(.+?)\]", text or "")
+    return match[1] if match else text
+
+
+def _virtualization(root: Path) -> dict[str, Any]:
+    """``guest``: a hypervisor runs this kernel; ``platform``: what the firmware calls it; ``container``: which kind."""
+    names = [text_of(root / "sys/class/dmi/id" / name) for name in ("sys_vendor", "product_name")]
+    kind = text_of(root / "sys/hypervisor/type")
+    flags = _cpuinfo(root).get("flags")
+    guest = True if kind else None if flags is None else "hypervisor" in flags.split()
+    return {"guest": guest, "platform": " ".join(filter(None, [*names, kind])) or None, "container": _container(root)}
+
+
+def _container(root: Path) -> str:
+    """The kind of container this process runs in, by the marks that they leave; ``none found`` without any."""
+    if (root / "run/.containerenv").exists():
+        return "podman"
+    if (root / ".dockerenv").exists():
+        return "docker"
+    groups = text_of(root / "proc/1/cgroup") or ""
+    return next((kind for kind in ("kubepods", "docker", "lxc", "containerd") if kind in groups), "none found")
+
+
+def _data(directory: Path, root: Path) -> dict[str, Any]:
+    mount = mount_of(directory, parse_mounts(text_of(root / "proc/self/mountinfo") or ""))
+    facts: dict[str, Any] = {
+        "directory": str(directory),
+        "mount_point": str(mount.point) if mount else None,
+        "file_system": mount.file_system if mount else None,
+        "mount_options": mount.options if mount else None,
+        "source": mount.source if mount else None,
+    }
+    try:
+        return {**facts, "device": _device(device_under(directory, root / "proc", root / "sys"))}
+    except FigureUnknownError as error:
+        return {**facts, "device": None, "why_no_device": str(error)}
+
+
+def _device(folder: Path) -> dict[str, Any]:
+    """What /sys tells of the device; ``disk`` is the whole disk when it is a partition."""
+    disk = whole_disk(folder)
+    sectors, depth = text_of(folder / "size"), text_of(disk / "queue/nr_requests")
+    rotational, block = text_of(disk / "queue/rotational"), text_of(disk / "queue/logical_block_size")
+    return {
+        "name": folder.name,
+        "disk": disk.name,
+        "model": text_of(disk / "device/model") or text_of(disk / "dm/name"),
+        "bytes": int(sectors) * 512 if sectors else None,
+        "rotational": rotational == "1" if rotational else None,
+        "scheduler": _chosen(text_of(disk / "queue/scheduler")),
+        "queue_depth": int(depth) if depth else None,
+        "logical_block_bytes": int(block) if block else None,
+        "write_cache": text_of(disk / "queue/write_cache"),
+        "read_ahead_kib": int(ahead) if (ahead := text_of(disk / "queue/read_ahead_kb")) else None,
+    }

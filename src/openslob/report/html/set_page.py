@@ -1,0 +1,265 @@
+"""The page of a sweep, or of any several runs: lines of points, side by side where they are few."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from openslob.analyze.compare import Comparison
+from openslob.analyze.curves.ceiling import Ceiling, ceiling_of, other_storage
+from openslob.analyze.curves.points import SESSIONS, Point, Run
+from openslob.analyze.curves.series import CACHED, PHYSICAL, RESPONSE_LATENCY, Axes, Line, PointSet, axes_for, point_set
+from openslob.analyze.curves.usl import Scaling
+from openslob.metrics import METRICS
+from openslob.record.model import RunRecord, Status
+from openslob.record.storage import StorageRecord
+from openslob.report import context
+from openslob.report.charts.comparing import changes, tails
+from openslob.report.charts.over_sessions import cpu, latency_percentiles
+from openslob.report.charts.petals import over, petals
+from openslob.report.charts.picture import Picture, Table
+from openslob.report.charts.theme import Names
+from openslob.report.comparison import summary
+from openslob.report.format import MISSING, number, percent, size
+from openslob.report.headline import headline
+from openslob.report.html.page import Page, Part, definitions, spoken, text_part, verdicts_of_all
+from openslob.report.record_view import shown
+from openslob.report.set_summary import figure_with_interval, physical, set_answers, unlike_text
+from openslob.report.side_by_side import side_by_side_rows
+
+# More runs than these are too many columns for a page and too many lines for a picture of tails.
+MOST_SIDE_BY_SIDE = 6
+MOST_REASONS = 3
+_POINT_FIGURES = (
+    "ops_per_s", "pio_read_per_s", "pio_read_mb_per_s", "lio_per_s", "engine_read_latency_us", "redo_mb_per_s",
+    "db_cpu_per_s", "iops_per_db_cpu", "host_cpu_left_pct",
+)  # fmt: skip
+_LAST = (context.test, context.host, context.server)
+_LATENCIES = ("op_p50_us", "op_p99_us")
+_RESPONSES = ("op_p50_us", "op_p99_us", "op_response_p50_us", "op_response_p99_us")
+
+
+def set_page(
+    name: str,
+    runs: Sequence[Run],
+    problems: Sequence[str],
+    comparison: Comparison | None = None,
+    ceilings: Sequence[StorageRecord] = (),
+) -> Page:
+    """The page of ``runs``, called ``name``; with a ``comparison`` of two sides, what changed stands first.
+
+    ``ceilings`` are drawn beside physical reads, for each block size that one of them and the runs have.
+    """
+    # What failed before its window has no point, and its parameters would only lengthen the names of those that have.
+    measured = [run for run in runs if run.record.summary] or runs
+    records, sets = [run.record for run in runs], point_sets(measured)
+    is_physical = physical([record for record in records if record.status is Status.COMPLETE])
+    names = Names(is_physical)
+    few = records if len(records) <= MOST_SIDE_BY_SIDE else []
+    compared = [changes(comparison, names)] if comparison else []
+    side_by_side = [tails([(record.id, record) for record in few])] if len(few) > 1 else []
+    drawn = [picture for points in sets for picture in _pictures(points, names, len(sets) > 1, ceilings)]
+    return Page(
+        title=f"{name}: {_on_what(records)}",
+        about=_about(records, sets),
+        banners=(*_banners(records, problems), *_not_alike(runs, ceilings)),
+        answers=(
+            *([summary(comparison)] if comparison else []),
+            *(answer for points in sets for answer in set_answers(points, is_physical)),
+        ),
+        verdicts=verdicts_of_all([(_which(record), record.verdicts) for record in records]),
+        pictures=tuple(each for each in (*compared, *drawn, *side_by_side) if each and each.panels),
+        parts=(
+            *([_mismatches(comparison)] if comparison and comparison.mismatches else []),
+            *([_tape(comparison)] if comparison else []),
+            *(part for points in sets for part in (_lines(points, names), _points(points, names))),
+            *([_side_by_side(few)] if few else []),
+            _configuration(point_set(measured)),
+            _runs(records, sets),
+            *(part for section in _LAST for part in text_part(section(records[-1]))),
+            definitions(),
+        ),
+    )
+
+
+def point_sets(runs: Sequence[Run]) -> list[PointSet]:
+    """The runs that read first, then those that find their blocks in the cache: their figures share no axes."""
+    by_axes: dict[Axes, set[str]] = {PHYSICAL: set(), CACHED: set()}
+    for line in point_set(runs).lines:
+        ids = by_axes.setdefault(axes_for(line.points), set())
+        ids.update(run for point in line.points for run in (*point.record_ids, *point.left_out))
+    return [point_set([run for run in runs if run.record.id in ids], axes) for axes, ids in by_axes.items() if ids]
+
+
+def _on_what(records: Sequence[RunRecord]) -> str:
+    engines = [record.engine for record in records]
+    products = dict.fromkeys(
+        f"{engine.get('product', 'unknown server')} {engine.get('version', '')}" for engine in engines
+    )
+    hosts = dict.fromkeys(str(host) for record in records if (host := record.environment.get("host")))
+    where = f" on {', '.join(hosts)}" if hosts else ""
+    return f"{' and '.join(products).strip()}{where}"
+
+
+def _about(records: Sequence[RunRecord], sets: Sequence[PointSet]) -> str:
+    times = sorted(record.started_at.replace("T", " ").removesuffix("Z") for record in records)
+    lines, points = (sum(map(len, each)) for each in zip(*((one.lines, one.points) for one in sets), strict=True))
+    return (
+        f"{len(records)} run{'s' if len(records) > 1 else ''} from {times[0]} to {times[-1]} UTC: {points} points on "
+        f"{lines} line{'s' if lines > 1 else ''}."
+    )
+
+
+def _banners(records: Sequence[RunRecord], problems: Sequence[str]) -> list[str]:
+    bad = [record for record in records if record.status is not Status.COMPLETE]
+    told = [f"{record.id} is {record.status.value}: {'; '.join(record.errors[:1])}" for record in bad[:MOST_REASONS]]
+    more = [f"and {len(bad) - MOST_REASONS} more runs that are not complete"] if len(bad) > MOST_REASONS else []
+    return [*told, *more, *problems]
+
+
+def _not_alike(runs: Sequence[Run], ceilings: Sequence[StorageRecord]) -> list[str]:
+    """What was not measured under the same conditions, or not on the same storage, and stands in one picture."""
+    doubts = [_other_storage(run, ceilings) for run in runs]
+    told = [unlike_text(line) for line in point_set(runs).lines if line.unlike]
+    return [*told, *(f"Storage alone is not that of the runs: {why}" for why in dict.fromkeys(doubts) if why)]
+
+
+def _other_storage(run: Run, ceilings: Sequence[StorageRecord]) -> str:
+    """Why none of the raw measurements is of this run's storage; empty when one may be."""
+    whys = [other_storage(ceiling, run.record.environment) for ceiling in ceilings]
+    return whys[0] if whys and all(whys) else ""
+
+
+def _ceilings(points: PointSet, records: Sequence[StorageRecord]) -> list[Ceiling]:
+    sizes = {size for point in points.points if isinstance(size := point.parameters.get("block_size"), int)}
+    return [ceiling_of(record, size) for size in sorted(sizes) for record in records]
+
+
+def _pictures(points: PointSet, names: Names, is_one_of_two: bool, ceilings: Sequence[StorageRecord]) -> list[Picture]:
+    """The pictures of a set of points; those of one of two sets say by their names and titles of which."""
+    reads = points.axes.throughput == PHYSICAL.throughput
+    pictures = [
+        petals(points, points.axes.throughput, names, _ceilings(points, ceilings)),
+        *([petals(points, "pio_read_mb_per_s", names)] if reads else []),
+        latency_percentiles(points),
+        cpu(points, names),
+    ]
+    if not is_one_of_two:
+        return pictures
+    kind = ("reading" if reads else "cached") + ("-paced" if points.axes.latency == RESPONSE_LATENCY else "")
+    return [replace(each, name=f"{each.name}-{kind}", title=f"{each.title}: {kind} runs") for each in pictures]
+
+
+def _which(record: RunRecord) -> str:
+    return f"{record.spec.get('sessions')} sessions, {record.spec.get('update_pct')} % updates"
+
+
+def _tape(comparison: Comparison) -> Part:
+    rows = tuple((pair.label, *row) for pair in comparison.pairs for row in side_by_side_rows(pair))
+    head = ("point", "figure", comparison.name_a, comparison.name_b, "difference", "shown")
+    lines = ("Means over the runs; the difference is that of the second to the first, ± half of its 95 % interval.",)
+    return Part("Both sides", lines, Table(head, rows))
+
+
+def _mismatches(comparison: Comparison) -> Part:
+    rows = tuple(
+        (spoken(each.name), ", ".join(map(str, each.a)) or MISSING, ", ".join(map(str, each.b)) or MISSING)
+        for each in comparison.mismatches
+    )
+    lines = ("What is not the same on both sides may be why the figures differ.",)
+    return Part("What makes the two sides hard to compare", lines, Table(("parameter or fact", "A", "B"), rows))
+
+
+def _lines(points: PointSet, names: Names) -> Part:
+    head = (
+        "line", "knee", "at the knee", "peak", "at the peak", "then", "limited by", "one session gives", "serial σ",
+        "coherence κ", "R²", "remark",
+    )  # fmt: skip
+    unit = (
+        f"Throughput is {names.axis(points.axes.throughput)}; σ, κ and R² are those of the Universal Scalability Law."
+    )
+    return Part("The lines", (unit,), Table(head, tuple(_line(line) for line in points.lines)))
+
+
+def _line(line: Line) -> tuple[str, ...]:
+    knee, peak, fit = line.knee, line.peak, line.scaling
+    limit = f"{line.exhausted.limit.resource} from {line.exhausted.at} on" if line.exhausted else MISSING
+    law = (
+        (number(fit.lambda_per_s), number(fit.sigma), number(fit.kappa), number(fit.r2))
+        if isinstance(fit, Scaling)
+        else (MISSING,) * 4
+    )
+    why = "; ".join(filter(None, (line.shape.why, "" if isinstance(fit, Scaling) else fit.why)))
+    turn = line.shape.turn.value if line.shape.turn else MISSING
+    return (line.label, *_at(line, knee), *_at(line, peak), turn, limit, *law, why)
+
+
+def _at(line: Line, point: Point | None) -> tuple[str, str]:
+    if point is None:
+        return MISSING, MISSING
+    return point.at, figure_with_interval(point.figure(line.axes.throughput))
+
+
+def _points(points: PointSet, names: Names) -> Part:
+    latencies = _RESPONSES if points.axes.latency == RESPONSE_LATENCY else _LATENCIES
+    head = (
+        "line",
+        over(points),
+        "runs",
+        *(names.axis(name) for name in (*_POINT_FIGURES, *latencies)),
+        "verdicts that fail",
+    )
+    rows = tuple(
+        (
+            line.label, f"{point.step:,g}", str(len(point.record_ids)),
+            *(figure_with_interval(point.figure(name)) for name in (*_POINT_FIGURES, *latencies)),
+            ", ".join(map(spoken, point.failed)) or "none",
+        )
+        for line in points.lines
+        for point in line.points
+    )  # fmt: skip
+    return Part(
+        "The points", ("Means over the runs, ± half of the 95 % interval where it is known.",), Table(head, rows)
+    )
+
+
+def _side_by_side(records: Sequence[RunRecord]) -> Part:
+    rows = tuple((METRICS[name].label, *(shown(record, name) for record in records)) for name in METRICS)
+    lines = tuple(f"{record.id}: {headline(record)}" for record in records)
+    return Part("Side by side", lines, Table(("figure", *(record.id for record in records)), rows))
+
+
+def _configuration(points: PointSet) -> Part:
+    varied = tuple(
+        (spoken(name), ", ".join(dict.fromkeys(_value(name, line.key.get(name)) for line in points.lines)))
+        for name in points.varying
+    )
+    sessions = ", ".join(str(count) for count in sorted({point.sessions for point in points.points}))
+    common = tuple((spoken(name), _value(name, value)) for name, value in points.common.items())
+    asked = ", ".join(dict.fromkeys(point.at for point in points.points)) if points.along != SESSIONS else ""
+    rates = ((spoken(points.along), asked),) if asked else ()
+    table = Table(("parameter", "value"), (("sessions", sessions), *rates, *varied, *common))
+    return Part("Configuration", ("What was varied stands first; the rest is the same in all runs.",), table)
+
+
+def _value(name: str, value: object) -> str:
+    if value is None:
+        return MISSING
+    if name.endswith(("_bytes", "block_size")) and isinstance(value, int):
+        return size(value)
+    if name.endswith("_pct") and isinstance(value, (int, float)):
+        return percent(value)
+    return str(value)
+
+
+def _runs(records: Sequence[RunRecord], sets: Sequence[PointSet]) -> Part:
+    head = ("id", "started (UTC)", "status", "sessions", "seed", "left out because")
+    left_out = {run: why for points in sets for point in points.points for run, why in point.left_out.items()}
+    rows = tuple(
+        (
+            record.id, record.started_at, record.status.value, str(record.spec.get("sessions")),
+            str(record.spec.get("seed")), left_out.get(record.id, ""),
+        )
+        for record in records
+    )  # fmt: skip
+    return Part("The runs", table=Table(head, rows))

@@ -1,0 +1,129 @@
+"""What a set of runs says, in sentences: the best point of every line, what it cost, and what set its limit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from openslob.analyze.curves.points import ParameterValue, Point
+from openslob.analyze.curves.series import ONE_LINE, Exhausted, Line, PointSet
+from openslob.analyze.statistics import Estimate
+from openslob.record.model import Holds, RunRecord
+from openslob.report.format import micros, number, percent, shortened, size
+from openslob.report.record_view import REACHED_DEVICE, outcome, value
+
+_WIDEST_FACT = 40
+# Below this share of block visits a run's reads are stragglers, of which nothing is said.
+_READS_MATTER = 0.001
+
+
+def physical(records: Sequence[RunRecord]) -> bool:
+    """The reads are known to have reached a device in every run that read, so that they may be called physical."""
+    return all(outcome(record, REACHED_DEVICE) is Holds.HOLDS for record in records if _reads_matter(record))
+
+
+def _reads_matter(record: RunRecord) -> bool:
+    reads, visits = value(record, "pio_read_per_s"), value(record, "block_visits_per_s")
+    return reads is None or not visits or reads >= _READS_MATTER * visits
+
+
+def set_answers(points: PointSet, is_physical: bool) -> list[str]:
+    """The line with the best throughput first, then a sentence for each of the others."""
+    known = [line for line in points.lines if _best(line) is not None]
+    if not known:
+        return ["No run gave a rate: see the verdicts."]
+    best = max(known, key=lambda line: _throughput(line, _best(line)))
+    rest = [line for line in known if line is not best]
+    first = f"This platform does {_does(best, is_physical)}{_with(best, points)}."
+    return [first, *(f"{_capital(line.label)}: {_does(line, is_physical)}." for line in rest)]
+
+
+def figure_with_interval(estimate: Estimate) -> str:
+    """``54,300 ± 600``: a mean and half of its 95 % interval, where that is known."""
+    half = f" ± {number(estimate.half_width)}" if estimate.half_width is not None else ""
+    return f"{number(estimate.mean)}{half}"
+
+
+def _best(line: Line) -> Point | None:
+    """The knee, or the peak of a line that has none."""
+    return line.knee or line.peak
+
+
+def _throughput(line: Line, point: Point | None) -> float:
+    return (point.mean(line.axes.throughput) if point else None) or 0.0
+
+
+def _does(line: Line, is_physical: bool) -> str:
+    point = _best(line)
+    assert point is not None
+    parts = [
+        f"{figure_with_interval(point.figure(line.axes.throughput))} {_reads(line, point, is_physical)}",
+        f" at {micros(point.mean(line.axes.latency))} mean",
+        _p99(point),
+        _cpu(point),
+        f", {_where(line, point)}",
+    ]
+    return f"{''.join(parts)}; {_limit(line)}"
+
+
+def _reads(line: Line, point: Point, is_physical: bool) -> str:
+    block = point.parameters.get("block_size")
+    of = f"{size(block)} " if isinstance(block, int) else ""
+    if line.axes.throughput.startswith("lio"):
+        return f"logical {of}reads/s"
+    return f"{'physical' if is_physical else 'engine'} {of}reads/s"
+
+
+def _p99(point: Point) -> str:
+    response = point.mean("op_response_p99_us")
+    p99 = point.mean("op_p99_us") if response is None else response
+    since = "" if response is None else " from when it was due"
+    operation = f"{point.main_kind} of {point.parameters.get('work_unit')} blocks"
+    return "" if p99 is None else f" ({operation} p99 {micros(p99)}{since})"
+
+
+def _cpu(point: Point) -> str:
+    busy = point.mean("host_cpu_busy_pct")
+    return " with unknown CPU" if busy is None else f" with {percent(busy)} of the host's CPU busy"
+
+
+def _where(line: Line, point: Point) -> str:
+    sessions = point.at
+    if line.knee is None:
+        return f"at {sessions}, its peak"
+    peak = line.peak
+    if peak is None or peak is point:
+        return f"at its knee of {sessions}"
+    most = figure_with_interval(peak.figure(line.axes.throughput))
+    return f"at its knee of {sessions} (at most {most}/s, with {peak.step:,g})"
+
+
+def _limit(line: Line) -> str:
+    if line.exhausted is None:
+        return line.shape.why or "what limits it is not known"
+    return f"it is {limited_by(line.exhausted)}"
+
+
+def limited_by(exhausted: Exhausted) -> str:
+    """``limited by storage from 8 sessions on``: what is at its limit, and since when."""
+    resource = exhausted.limit.resource
+    article = "" if resource == "storage" else "the "
+    return f"limited by {article}{resource} from {exhausted.at} on"
+
+
+def unlike_text(line: Line) -> str:
+    """What the runs of a line were not alike in, so that it may bend, or its repeats differ, by that."""
+    each = "; ".join(f"{one.name} is {' or '.join(map(_fact, one.values))}" for one in line.unlike)
+    runs = "The runs" if line.label == ONE_LINE else f"The runs with {line.label}"
+    return f"{runs} were not all made under the same conditions: {each}."
+
+
+def _fact(value: ParameterValue) -> str:
+    return "unknown" if value is None else shortened(str(value).replace("\n", " "), _WIDEST_FACT)
+
+
+def _with(line: Line, points: PointSet) -> str:
+    return f" ({line.label})" if len(points.lines) > 1 else ""
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,203 @@
+"""Adds up what the slices of the window did: pure bookkeeping, one call a slice."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from openslob.engines.base import SessionPlan, SliceResult
+from openslob.histogram import Histogram
+from openslob.measurement import Schedule, SessionTotals
+from openslob.method import OpKind
+from openslob.units import NANOS
+from openslob.workload import Pacing
+
+
+@dataclass
+class _SessionAccumulator:
+    plan: SessionPlan
+    kinds: dict[OpKind, int] = field(default_factory=lambda: dict.fromkeys(OpKind, 0))
+    rows_read: int = 0
+    rows_updated: int = 0
+    rows_scanned: int = 0
+    conflicts: int = 0
+    busy_us: float = 0.0
+    idle_us: float = 0.0
+    slices: int = 0
+    first_op_ns: int | None = None
+    begin_ns: int | None = None
+    end_ns: int = 0
+    due_ns: int | None = None
+
+    def add(self, result: SliceResult) -> None:
+        if self.slices:
+            self.idle_us += (result.start_ns - self.end_ns) / 1000
+        if self.begin_ns is None:
+            self.begin_ns = result.start_ns
+        if self.first_op_ns is None:
+            self.first_op_ns = result.first_op_ns
+        for kind, histogram in result.latency.items():
+            self.kinds[kind] += histogram.count
+        self.rows_read += result.rows_read
+        self.rows_updated += result.rows_updated
+        self.rows_scanned += result.rows_scanned
+        self.conflicts += result.conflicts
+        self.busy_us += result.busy_us
+        self.slices += 1
+        self.end_ns = max(self.end_ns, result.end_ns)
+        self.due_ns = result.due_ns
+
+    @property
+    def load_begin_ns(self) -> int | None:
+        """When its load began: with its first operation, or, when that had to wait until it was due, before."""
+        return self.first_op_ns if self.plan.interval_us is None else self.begin_ns
+
+    def overdue_us(self, end_ns: int) -> float:
+        """For how long its next operation had been due when the window ended; 0 when it was not, or had not to come."""
+        limit = self.plan.workload.work_loop
+        if self.due_ns is None or (limit and sum(self.kinds.values()) >= limit):
+            return 0.0
+        return max(0.0, (min(end_ns, self.end_ns) - self.due_ns) / 1000)
+
+    def not_begun(self, end_ns: int) -> float:
+        """Operations due before the end that had not begun."""
+        overdue_us, interval_us = self.overdue_us(end_ns), self.plan.interval_us
+        if not overdue_us or not interval_us:
+            return 0.0
+        later = overdue_us / interval_us
+        return 1 + (later if self.plan.workload.pacing is Pacing.POISSON else math.floor(later))
+
+    def totals(self) -> SessionTotals:
+        return SessionTotals(
+            number=self.plan.number,
+            schema=self.plan.schema,
+            ops=sum(self.kinds.values()),
+            selects=self.kinds[OpKind.SELECT],
+            updates=self.kinds[OpKind.UPDATE],
+            scans=self.kinds[OpKind.SCAN],
+            rows_read=self.rows_read,
+            rows_updated=self.rows_updated,
+            rows_scanned=self.rows_scanned,
+            busy_us=self.busy_us,
+            idle_us=self.idle_us,
+            slices=self.slices,
+            conflicts=self.conflicts,
+        )
+
+
+class _Latencies:
+    """Latency by kind, and by second and kind."""
+
+    def __init__(self) -> None:
+        self.totals = {kind: Histogram() for kind in OpKind}
+        self._seconds: dict[int, dict[OpKind, Histogram]] = {}
+
+    def add(self, second: int, histograms: Mapping[OpKind, Histogram]) -> None:
+        of_second = self._seconds.setdefault(second, {})
+        for kind, histogram in histograms.items():
+            if not histogram.counts:
+                continue
+            self.totals[kind].merge(histogram)
+            of_second.setdefault(kind, Histogram()).merge(histogram)
+
+    def before(self, second: int) -> Iterator[tuple[int, OpKind, Histogram]]:
+        for number in sorted(number for number in self._seconds if number < second):
+            for kind, histogram in self._seconds.pop(number).items():
+                if histogram.counts:
+                    yield number, kind, histogram
+
+
+class WindowAccumulator:
+    """The window's totals by session, latency by kind, and operations and latency over time.
+
+    ``begin_ns`` is the window's planned begin by the server's clock; second 0 of the time lines begins there.
+    """
+
+    def __init__(self, plans: Sequence[SessionPlan], begin_ns: int) -> None:
+        self.begin_ns = begin_ns
+        self._service = _Latencies()
+        self._response = _Latencies()
+        self._wake_ups = Histogram()
+        self._sessions = [_SessionAccumulator(plan) for plan in plans]
+        self._spans: list[tuple[int, int, int]] = []
+
+    @property
+    def latency(self) -> Mapping[OpKind, Histogram]:
+        """Service time by kind."""
+        return self._service.totals
+
+    @property
+    def response(self) -> Mapping[OpKind, Histogram]:
+        """Time from when operations were due, by kind; nothing in it when no rate is given."""
+        return self._response.totals
+
+    def add(self, session: int, result: SliceResult) -> None:
+        """Fold in one slice."""
+        self._sessions[session].add(result)
+        self._spans.append((result.start_ns, result.end_ns, result.ops))
+        # A slice belongs to the second in which it ended; -1 because a slice that ends on the edge lies before it.
+        second = (result.end_ns - 1 - self.begin_ns) // NANOS
+        self._service.add(second, result.latency)
+        self._response.add(second, result.response)
+        self._wake_ups.merge(result.wake_ups)
+
+    def seconds_before(self, second: int) -> Iterator[tuple[int, OpKind, Histogram]]:
+        """Take out the latency of the seconds before ``second``, in order: no slice will end in them any more."""
+        return self._service.before(second)
+
+    def responses_before(self, second: int) -> Iterator[tuple[int, OpKind, Histogram]]:
+        """The same of the response time."""
+        return self._response.before(second)
+
+    @property
+    def wanted_per_s(self) -> float | None:
+        """Operations per second that are asked of all sessions; None when no rate is given."""
+        intervals_us = [session.plan.interval_us for session in self._sessions if session.plan.interval_us is not None]
+        return sum(1e6 / interval_us for interval_us in intervals_us) if intervals_us else None
+
+    def schedule(self, end_ns: int) -> Schedule | None:
+        """What came of the due times up to the window's planned end; None when no rate is given."""
+        if self.wanted_per_s is None:
+            return None
+        return Schedule(
+            wanted_per_s=self.wanted_per_s,
+            not_begun=sum(session.not_begun(end_ns) for session in self._sessions),
+            oldest_s=max(session.overdue_us(end_ns) for session in self._sessions) / 1e6,
+            wake_ups=self._wake_ups,
+        )
+
+    def totals(self) -> list[SessionTotals]:
+        """Totals by session."""
+        return [session.totals() for session in self._sessions]
+
+    def ops_between(self, begin_ns: int, end_ns: int) -> float:
+        """Operations in an interval; a slice that reaches over an edge counts by its share of time."""
+        return sum(_overlap(span, begin_ns, end_ns) for span in self._spans)
+
+    @property
+    def load_begin_ns(self) -> int | None:
+        """When the first session's first operation began, or could begin once it was due; None when there was none."""
+        return min(self._starts(), default=None)
+
+    @property
+    def load_end_ns(self) -> int:
+        """When the last slice ended."""
+        return max((session.end_ns for session in self._sessions), default=0)
+
+    @property
+    def start_skew_ms(self) -> float:
+        """From the begin of the first session's load to that of the last session's."""
+        starts = self._starts()
+        return (max(starts) - min(starts)) / 1e6 if starts else 0.0
+
+    def _starts(self) -> list[int]:
+        if all(session.first_op_ns is None for session in self._sessions):
+            return []
+        return [session.load_begin_ns for session in self._sessions if session.load_begin_ns is not None]
+
+
+def _overlap(span: tuple[int, int, int], begin_ns: int, end_ns: int) -> float:
+    start, end, ops = span
+    shared = min(end, end_ns) - max(start, begin_ns)
+    return ops * min(1.0, shared / (end - start)) if shared > 0 and end > start else 0.0

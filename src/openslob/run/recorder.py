@@ -1,0 +1,230 @@
+"""Receives everything that sessions and samplers report in the window: adds it up, writes it down, shows it."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from openslob.clock import Anchor
+from openslob.engines.base import SessionPlan
+from openslob.host.sampler import difference
+from openslob.measurement import EngineDelta, HostDelta, TimelinePoint
+from openslob.record.raw_csv import RawCsv
+from openslob.run.accumulator import WindowAccumulator
+from openslob.run.plan import SHORTEST_SLICE, SLICE_S, slice_seconds
+from openslob.run.samplers import Reading
+from openslob.run.session_pool import Message
+from openslob.run.worker import SliceDone
+from openslob.units import NANOS
+
+# The closing edge may follow a tick at once; rates over less than this would be noise.
+SHORTEST_INTERVAL_S = 0.5
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What the live line shows: phase, seconds done of how many, and rates over the last interval (None: unknown).
+
+    ``wanted_per_s`` is the rate that was given, if one was.
+    ``blocks_done`` of ``blocks_total``: how far sessions are that load data of their own.
+    """
+
+    phase: str
+    elapsed_s: float
+    total_s: float
+    ops_per_s: float | None = None
+    reads_per_s: float | None = None
+    mean_us: float | None = None
+    server_cpu: float | None = None
+    wanted_per_s: float | None = None
+    blocks_done: int | None = None
+    blocks_total: int = 0
+
+
+ProgressSink = Callable[[Progress], None]
+EngineDifference = Callable[[Reading, Reading], EngineDelta]
+
+
+@dataclass(frozen=True)
+class _Interval:
+    begin_ns: int
+    end_ns: int
+    reads: float | None
+    server_cpu_s: float | None
+    steal_s: float | None
+
+
+class Recorder:
+    """One window's observer. Its methods are called by the runner's thread only."""
+
+    def __init__(
+        self,
+        plans: Sequence[SessionPlan],
+        begin_ns: int,
+        total_s: float,
+        raw: RawCsv,
+        difference_of: EngineDifference,
+        show: ProgressSink,
+    ) -> None:
+        self.accumulator = WindowAccumulator(plans, begin_ns)
+        self.waits: Counter[str] = Counter()
+        self.wait_samples = 0
+        self._raw = raw
+        self._anchor = Anchor.now()
+        self._difference_of = difference_of
+        self._show = show
+        self._total_s = total_s
+        self._slice_s = slice_seconds(len(plans))
+        self._lag_s = 2 * self._slice_s + 1
+        self._readings: list[Reading] = []
+        self._raw_seen: dict[str, float] = {}
+        self._intervals: list[_Interval] = []
+        # Operations and their time when progress was last shown, and before that.
+        self._shown = self._shown_before = (0, 0.0)
+
+    def handle(self, message: Message) -> None:
+        """One message from the crew's queue."""
+        if isinstance(message, SliceDone):
+            self._slice(message)
+        elif isinstance(message, Reading):
+            self.reading(message)
+
+    def waited(self, sessions_by_event: Mapping[str, int]) -> None:
+        """What the sessions were doing when they were looked at just now."""
+        for event, sessions in sessions_by_event.items():
+            self.waits[event] += sessions
+        self.wait_samples += 1
+        self._raw.waits(time.time_ns(), sessions_by_event)
+
+    def _slice(self, done: SliceDone) -> None:
+        result = done.result
+        self.accumulator.add(done.session, result)
+        self._raw.slice(
+            done.session,
+            done.number,
+            start_ns=result.start_ns,
+            end_ns=result.end_ns,
+            first_op_ns=result.first_op_ns,
+            rows_read=result.rows_read,
+            rows_updated=result.rows_updated,
+            rows_scanned=result.rows_scanned,
+            conflicts=result.conflicts,
+            latency=result.latency,
+            due_ns=result.due_ns,
+        )
+        self._write_latency(before=int((result.end_ns - self.accumulator.begin_ns) / NANOS - self._lag_s))
+
+    def _write_latency(self, before: int) -> None:
+        for second, kind, histogram in self.accumulator.seconds_before(before):
+            self._raw.latency(second, kind, histogram)
+        for second, kind, histogram in self.accumulator.responses_before(before):
+            self._raw.response(second, kind, histogram)
+
+    def reading(self, reading: Reading) -> None:
+        """Counters and operating system at one moment: the window's edges and each tick between."""
+        # A counter that is not there at a time has not moved since it was last: a run has thousands of still ones.
+        moved = {name: v for name, v in reading.counters.values.items() if self._raw_seen.get(name) != v}
+        self._raw_seen.update(moved)
+        self._raw.sample(reading.counters.server_ns, reading.counters.epoch, moved)
+        wall_ns = self._anchor.wall_of(reading.os.time_ns)
+        self._raw.os(wall_ns, {f"{source}.{name}": value for _, source, name, value in reading.os.rows()})
+        if self.last_reading is not None:
+            self._interval(self._interval_begin(reading), reading)
+        self._readings.append(reading)
+
+    @property
+    def last_reading(self) -> Reading | None:
+        """The last reading that came."""
+        return self._readings[-1] if self._readings else None
+
+    def _interval_begin(self, reading: Reading) -> Reading:
+        """The reading before; the one before that if the interval would be too short to say anything."""
+        before = self._readings[-1]
+        seconds = (reading.counters.server_ns - before.counters.server_ns) / NANOS
+        if seconds >= SHORTEST_INTERVAL_S or not self._intervals:
+            return before
+        self._intervals.pop()
+        self._readings.pop()
+        self._shown = self._shown_before
+        return self._readings[-1]
+
+    def _interval(self, before: Reading, after: Reading) -> None:
+        engine, host = self._difference_of(before, after), difference(before.os, after.os)
+        interval = _Interval(
+            before.counters.server_ns,
+            after.counters.server_ns,
+            engine.read_requests,
+            host.server_cpu_s,
+            host.cpu.get("steal") if host.cpu else None,
+        )
+        self._intervals.append(interval)
+        self._raw.engine(interval.begin_ns, interval.end_ns, engine.amounts())
+        self._show_progress(interval, host)
+
+    def _show_progress(self, interval: _Interval, host: HostDelta) -> None:
+        histograms = self.accumulator.latency.values()
+        ops, busy_us = sum(h.count for h in histograms), sum(h.sum_us for h in histograms)
+        new_ops, new_busy = ops - self._shown[0], busy_us - self._shown[1]
+        self._shown_before, self._shown = self._shown, (ops, busy_us)
+        seconds = (interval.end_ns - interval.begin_ns) / NANOS
+        told = self._keeps_pace(interval)
+        self._show(
+            Progress(
+                phase="window",
+                elapsed_s=max(0.0, (interval.end_ns - self.accumulator.begin_ns) / NANOS),
+                total_s=self._total_s,
+                ops_per_s=new_ops / seconds if told else None,
+                reads_per_s=interval.reads / seconds if told and interval.reads is not None else None,
+                mean_us=new_busy / new_ops if new_ops else None,
+                server_cpu=None if host.server_cpu_s is None else host.server_cpu_s / host.seconds,
+                wanted_per_s=self.accumulator.wanted_per_s,
+            )
+        )
+
+    def _keeps_pace(self, interval: _Interval) -> bool:
+        """What is counted in the interval, when slices end, is about what was done in it.
+
+        It is not where the first slices are yet to end, nor where all of the last ones do; nor, while slices are longer
+        than the interval, where such of odd lengths end.
+        """
+        begin_s, end_s = ((at - self.accumulator.begin_ns) / NANOS for at in (interval.begin_ns, interval.end_ns))
+        long_s = self._slice_s if self._slice_s > SLICE_S else 0.0
+        odd_s = SHORTEST_SLICE * long_s
+        return begin_s >= long_s + odd_s and (not self._total_s or end_s < self._total_s - odd_s)
+
+    def finish(self) -> None:
+        """Write what was kept back until no more slices could belong to it."""
+        self._write_latency(before=2**62)
+
+    def timeline(self) -> list[TimelinePoint]:
+        """The window by sampling interval, or by slice where slices are longer.
+
+        What a slice did is known for all of it only: finer points would be means over slices, smooth whatever happened.
+        """
+        points: list[TimelinePoint] = []
+        begun: list[_Interval] = []
+        for interval in self._intervals:
+            begun.append(interval)
+            if (interval.end_ns - begun[0].begin_ns) / NANOS > self._slice_s - SHORTEST_INTERVAL_S:
+                points.append(self._point(begun))
+                begun = []
+        return [*points, self._point(begun)] if begun else points
+
+    def _point(self, parts: Sequence[_Interval]) -> TimelinePoint:
+        begin_ns, end_ns = parts[0].begin_ns, parts[-1].end_ns
+        return TimelinePoint(
+            at_s=(end_ns - self.accumulator.begin_ns) / NANOS,
+            seconds=(end_ns - begin_ns) / NANOS,
+            ops=self.accumulator.ops_between(begin_ns, end_ns),
+            reads=_sum(part.reads for part in parts),
+            server_cpu_s=_sum(part.server_cpu_s for part in parts),
+            steal_s=_sum(part.steal_s for part in parts),
+        )
+
+
+def _sum(amounts: Iterable[float | None]) -> float | None:
+    """The sum; None unless all are known."""
+    known = list(amounts)
+    return None if None in known else sum(amount for amount in known if amount is not None)

@@ -1,0 +1,66 @@
+"""A warm-up that lasts until the throughput is steady: watched second by second while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from openslob.analyze.steady_state import Point, drift_pct, rate_points, spread, steady_since
+from openslob.engines.base import SessionPlan
+from openslob.measurement import TimelinePoint
+from openslob.run.accumulator import WindowAccumulator
+from openslob.run.plan import Phase
+from openslob.run.session_pool import Message
+from openslob.run.worker import SliceDone
+from openslob.units import NANOS
+
+
+class WarmupMonitor:
+    """Ends a phase once the operations per second of its last seconds are steady, by the rule of `steady_since`.
+
+    Only seconds that every session has completed are judged. ``least_s`` seconds run in any case.
+    """
+
+    def __init__(self, phase: Phase, plans: Sequence[SessionPlan], least_s: float) -> None:
+        self._phase = phase
+        self._limit_s = (phase.end_ns - phase.begin_ns) / NANOS
+        self._least_s = least_s
+        self._tally = WindowAccumulator(plans, phase.begin_ns)
+        self._ends = dict.fromkeys(range(len(plans)), phase.begin_ns)
+        self._timeline: list[TimelinePoint] = []
+        self._since: float | None = None
+
+    def handle(self, message: Message) -> None:
+        """One message from the crew's queue."""
+        if not isinstance(message, SliceDone) or self._since is not None:
+            return
+        self._tally.add(message.session, message.result)
+        self._ends[message.session] = message.result.end_ns
+        if self._complete_seconds() and len(self._timeline) >= self._least_s:
+            self._since = steady_since(rate_points(self._timeline))
+            if self._since is not None:
+                self._phase.end_soon(max(self._ends.values()), len(self._ends))
+
+    def _complete_seconds(self) -> bool:
+        """Add each second that all sessions have left behind; whether there was one."""
+        before = len(self._timeline)
+        complete = (min(self._ends.values()) - self._phase.begin_ns) // NANOS
+        for second in range(before, complete):
+            begin_ns = self._phase.begin_ns + second * NANOS
+            ops = self._tally.ops_between(begin_ns, begin_ns + NANOS)
+            self._timeline.append(TimelinePoint(second + 1, 1, ops, reads=None, server_cpu_s=None, steal_s=None))
+        return complete > before
+
+    def finding(self) -> str:
+        """What was discarded, and by which figures it was known to be enough; for the record."""
+        if self._since is None:
+            return f"a warm-up of {self._limit_s:.0f} s, the limit, was discarded: its throughput did not become steady"
+        points = [point for point in rate_points(self._timeline) if point[0] >= self._since]
+        discarded = (self._phase.end_ns - self._phase.begin_ns) / NANOS
+        return (
+            f"a warm-up of {discarded:.1f} s was discarded: it was steady from second {self._since:.0f} on{_by(points)}"
+        )
+
+
+def _by(points: Sequence[Point]) -> str:
+    drift, varied = drift_pct(points), spread(points)
+    return "" if drift is None or varied is None else f" (drift {drift:+.1f} %, spread {varied:.1f} %)"

@@ -1,0 +1,66 @@
+"""The edges of the window: the counters' readings there, and what the engine counted between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from openslob.errors import SlobError
+from openslob.measurement import EngineDelta
+from openslob.run.recorder import Recorder
+from openslob.run.samplers import Reading, Samplers
+from openslob.units import NANOS
+
+# Both clocks are read within this of each other on a busy host; a clock that is slewed gains less than a thousandth.
+CLOCK_SET_S = 0.25
+CLOCK_SET_SHARE = 0.01
+
+
+def counted_between(
+    samplers: Samplers, before: Reading, after: Reading | None, load_begin_ns: int
+) -> tuple[EngineDelta, float]:
+    """What the engine counted of the load, and in how many seconds; nothing in none if its counters don't frame it."""
+    if after is None:
+        return EngineDelta(unknown={"*": "the server's counters could not be read at the end of the window"}), 0.0
+    if before.counters.server_ns > load_begin_ns:
+        why = "the server's counters were first read after the load had begun: the host was too busy"
+        return EngineDelta(unknown={"*": why}), 0.0
+    seconds = (after.counters.server_ns - before.counters.server_ns) / NANOS
+    here = (after.os.time_ns - before.os.time_ns) / NANOS
+    if abs(seconds - here) > max(CLOCK_SET_S, CLOCK_SET_SHARE * here):
+        why = f"the server's clock was set during the run: it went {seconds:.2f} s in {here:.2f} s of this host's"
+        return EngineDelta(unknown={"*": why}), 0.0
+    return samplers.engine_delta(before, after), seconds
+
+
+class WindowReadings:
+    """Readings at the window's edges, and what went wrong on the way between them."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.before: Reading | None = None
+        self.after: Reading | None = None
+        self.errors: list[str] = []
+
+    def read_end(self, samplers: Samplers, drain: Callable[[], None]) -> None:
+        """The closing edge, as soon as the last session is done and the connections are free.
+
+        ``drain`` hands over what the samplers had posted before: a tick's reading that came after the edge's own would
+        end the time line in its place, without the slices that ended between the two.
+        """
+        self.errors.extend(samplers.stop())
+        try:
+            self.after = samplers.closing_edge()
+        except SlobError as error:
+            self.lose(str(error))
+        drain()
+        if self.after is not None:
+            self.recorder.reading(self.after)
+
+    def lose(self, why: str) -> None:
+        """Remember what went wrong, once."""
+        if why not in self.errors:
+            self.errors.append(why)
+
+    def last(self, default: Reading) -> Reading:
+        """The last reading that came through, when the closing edge did not."""
+        return self.recorder.last_reading or default

@@ -1,0 +1,74 @@
+"""A test as steps, figures and place of the record: what can be drawn and compared later, without the test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from openslob.record.model import Figure
+from openslob.record.storage import Load, StorageStep
+from openslob.storage.job import Job
+from openslob.storage.orion.files import FIGURES, latency_figure
+from openslob.storage.orion.jobs import LARGE, SMALL
+from openslob.storage.orion.measured import Measured, Outcome
+from openslob.storage.recording import load_of
+from openslob.storage.results import JobResult
+from openslob.units import MIB
+
+
+def steps_of(measured: Measured, jobs: Sequence[Job], first: int) -> Iterator[StorageStep]:
+    """A step for each load of a point, numbered from ``first``; ``jobs`` are those that made it."""
+    for at, (kind, result) in enumerate((name, part) for name, part in _parts(measured)):
+        yield StorageStep(
+            number=first + at,
+            name=kind,
+            purpose=f"{kind} requests at {measured.point}",
+            load=_load([job for job in jobs if (job.name == SMALL) is (kind == SMALL)]),
+            figures=_figures(measured, result),
+            latency=result.latency.summary(),
+        )
+
+
+def _parts(measured: Measured) -> list[tuple[str, JobResult]]:
+    named = ((SMALL, measured.small), (LARGE, measured.large))
+    return [(name, part) for name, part in named if part]
+
+
+def _load(jobs: Sequence[Job]) -> Load:
+    together = {"in_flight": sum(job.in_flight for job in jobs), "processes": len(jobs)}
+    return load_of(jobs[0]).model_copy(update=together)
+
+
+def _figures(measured: Measured, result: JobResult) -> Mapping[str, Figure]:
+    """``small`` and ``large`` place the step in the matrix; what devices moved is of the whole point."""
+    why = measured.device.why or None
+    return {
+        "small": Figure(value=measured.point.small, unit=""),
+        "large": Figure(value=measured.point.large, unit=""),
+        "iops": Figure(value=result.iops, unit="1/s"),
+        "mb_per_s": Figure(value=result.bytes_per_s / MIB, unit="MB/s"),
+        "read_ios": Figure(value=result.read.ios if result.read else 0, unit=""),
+        "write_ios": Figure(value=result.write.ios if result.write else 0, unit=""),
+        **{name: Figure(value=latency_figure(result.latency, name), unit="µs") for name in FIGURES},
+        "cpu_us_per_io": Figure(value=result.cpu_us_per_io, unit="µs"),
+        "dev_read_bytes": Figure(value=measured.device.read, unit="B", why=why),
+        "dev_write_bytes": Figure(value=measured.device.written, unit="B", why=why),
+    }
+
+
+def summary_of(outcome: Outcome) -> Mapping[str, Figure]:
+    """Orion's three answers, the first with its tail: most small IOPS, most large MB/s, least small latency."""
+    smalls = [(each.small.iops, each.small) for each in outcome.smalls if each.small]
+    larges = [each.large.bytes_per_s / MIB for each in outcome.larges if each.large]
+    means = [mean for _, small in smalls if (mean := small.latency.mean_us()) is not None]
+    best = max(smalls, key=lambda pair: pair[0], default=None)
+    no_small = None if smalls else "no small requests were measured"
+    return {
+        "max_iops": Figure(value=best[0] if best else None, unit="1/s", why=no_small),
+        "max_iops_p99_us": Figure(
+            value=latency_figure(best[1].latency, "p99_us") if best else None, unit="µs", why=no_small
+        ),
+        "max_mb_per_s": Figure(
+            value=max(larges, default=None), unit="MB/s", why=None if larges else "no large requests were measured"
+        ),
+        "min_latency_us": Figure(value=min(means, default=None), unit="µs", why=no_small),
+    }

@@ -1,0 +1,117 @@
+"""The host while fio runs: its CPU and the bytes its device read, over the middle of the measured time.
+
+fio's start and end cost CPU of their own, so only the inner part of the time counts, in which the load is on.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from openslob.analyze.statistics import relative_half_width
+from openslob.host.counters import CPU_NAMES, open_host
+from openslob.host.device import BlockDevice, device_folder, device_under
+from openslob.host.model import FigureUnknownError, Sample
+from openslob.units import NANOS
+
+# As often as the kernel's clock ticks (10 ms) let a rate of CPU be known within some %.
+_EVERY_S = 0.1
+# fio takes this long to end after its last request; a little more, since hosts are busy.
+_END_S = 0.2
+# A share of the measured time left out at both ends, for what is not yet, or no longer, steady.
+_EDGE = 0.05
+_NOT_BUSY = ("cpu_idle_s", "cpu_iowait_s", "cpu_steal_s")
+_BUSY = tuple(name for name in CPU_NAMES if name not in _NOT_BUSY)
+_TOO_SHORT = "the step was too short to look at the host"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a step cost the host and asked of the device, per second; None with the reason in ``why``.
+
+    ``host_cpu_s`` is CPU seconds of everybody on the host, interrupts included, per second. ``device_bytes`` are
+    those that the device itself read. ``half_width_pct`` is the 95 % interval of that rate, in % of it.
+    """
+
+    host_cpu_s: float | None
+    device_bytes: float | None
+    half_width_pct: float | None
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class _Reading:
+    time_ns: int
+    cpu: Sample
+    device: Sample
+
+
+class Watch:
+    """Looks at host and device each time it is called, but not too often; `seen` tells of what was looked at last."""
+
+    def __init__(self, path: Path, now: Callable[[], int] = time.monotonic_ns) -> None:
+        self._host = open_host()
+        self._now = now
+        self._samples: list[_Reading] = []
+        self.why_no_device = ""
+        self._device: BlockDevice | None = None
+        try:
+            self._device = BlockDevice(_device_of(path))
+        except FigureUnknownError as error:
+            self.why_no_device = str(error)
+
+    def begin(self) -> None:
+        """Forget what was seen: another step begins."""
+        self._samples.clear()
+
+    def __call__(self) -> None:
+        """Look, if the last time was long enough ago."""
+        now = self._now()
+        if self._samples and now - self._samples[-1].time_ns < _EVERY_S * NANOS:
+            return
+        device = self._device.read() if self._device else Sample.missing(("dev_read_bytes",), self.why_no_device)
+        self._samples.append(_Reading(now, self._host.cpu(), device))
+
+    def seen(self, seconds: float) -> Seen:
+        """What was seen over the last ``seconds``, the time that fio measured."""
+        end = self._now() - _END_S * NANOS
+        begin = end - seconds * (1 - _EDGE) * NANOS
+        inner = [sample for sample in self._samples if begin <= sample.time_ns <= end - seconds * _EDGE * NANOS]
+        return seen(inner, self.why_no_device)
+
+    def close(self) -> None:
+        """Close what is held open."""
+        self._host.close()
+        if self._device:
+            self._device.close()
+
+
+def seen(samples: Sequence[_Reading], why_no_device: str = "") -> Seen:
+    """Rates between the first and the last of ``samples``; the interval from those between neighbours."""
+    if len(samples) < 2:
+        return Seen(None, None, None, why_no_device or _TOO_SHORT)
+    cpu = [sum(sample.cpu.values.get(name, 0.0) for name in _BUSY) for sample in samples]
+    span = (samples[-1].time_ns - samples[0].time_ns) / NANOS
+    if any("dev_read_bytes" not in sample.device.values for sample in samples):
+        return Seen((cpu[-1] - cpu[0]) / span, None, None, why_no_device or _TOO_SHORT)
+    rates = [
+        (after.device.values["dev_read_bytes"] - before.device.values["dev_read_bytes"])
+        / (after.time_ns - before.time_ns)
+        * NANOS
+        for before, after in pairwise(samples)
+    ]
+    share = relative_half_width(rates)
+    reads = (samples[-1].device.values["dev_read_bytes"] - samples[0].device.values["dev_read_bytes"]) / span
+    return Seen((cpu[-1] - cpu[0]) / span, reads, None if share is None else 100 * share)
+
+
+def _device_of(path: Path) -> Path:
+    facts = path.stat()
+    if stat.S_ISBLK(facts.st_mode):
+        return device_folder(facts.st_rdev, None)
+    return device_under(path if path.is_dir() else Path(os.path.realpath(path)).parent)

@@ -1,0 +1,206 @@
+"""One measurement of one contender, as a step of the record with the same figures for all of them.
+
+``iops`` are reads per second: fio's requests, or read requests that the server counted. ``cpu_us_per_io`` is the CPU
+of fio's processes or of the server's for one of them, ``host_cpus_busy`` everybody's on the host.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+from openslob.analyze.realism import Kind
+from openslob.engines.base import Engine
+from openslob.engines.client_benchmark import ClientLoad, ClientProgram, ClientResult
+from openslob.engines.managed.cpus import confined
+from openslob.errors import SlobError
+from openslob.histogram import PERCENTILES
+from openslob.host.sampler import difference
+from openslob.measurement import EngineDelta, HostDelta
+from openslob.record.model import Figure, RunRecord
+from openslob.record.storage import StorageStep
+from openslob.run.interrupt import Interrupt
+from openslob.run.samplers import Reading, Samplers
+from openslob.storage import calibrate, process
+from openslob.storage.job import IoEngine, Job
+from openslob.storage.testfile import TestFile
+from openslob.units import MIB, MICROS
+from openslob.versus.plan import ASYNC, CALIBRATE, RAMP_SHARE, SYNC, Contender, Plan
+
+# Sessions hand their counters in when they end, which may be a moment after their client has.
+COUNTERS_SETTLE_S = 0.5
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What the program did, and what server and host counted from its start to its end.
+
+    ``host`` ends with the program, so that the time in which counters settle is not in its rates; only the server's
+    own CPU is counted on until then.
+    """
+
+    result: ClientResult
+    engine: EngineDelta
+    host: HostDelta
+
+    @property
+    def per_s(self) -> float:
+        """Transactions per second."""
+        return self.result.per_s
+
+    @property
+    def reads_per_s(self) -> float:
+        """Physical read requests per second, at the rate that the program itself tells."""
+        return self.per_s * self._reads / self.result.transactions
+
+    @property
+    def reads_per_cpu_s(self) -> float:
+        """Physical read requests per CPU second of the server."""
+        if not self.host.server_cpu_s:
+            raise SlobError("the server's CPU is unknown", str(self.host.unknown))
+        return self._reads / self.host.server_cpu_s
+
+    @property
+    def _reads(self) -> float:
+        if not self.engine.read_requests:
+            raise SlobError("the server's reads are unknown", str(self.engine.unknown))
+        return self.engine.read_requests
+
+
+def observe(engine: Engine, program: ClientProgram, load: ClientLoad, stop: Event, cpus: str | None = None) -> Observed:
+    """Run the program to its end, on ``cpus`` only if given. StoppedError when stopped, SlobError when it fails."""
+    samplers = Samplers(engine, load.clients, _ignore)
+    try:
+        samplers.get_ready()
+        before = samplers.opening_edge()
+        with tempfile.TemporaryDirectory(prefix="slob-client-") as folder:
+            with confined(cpus):
+                done = process.run(program.command(load, Path(folder)), stop, folder=folder)
+            ended = samplers.closing_edge()
+            if done.code:
+                raise SlobError(f"{program.name} failed: {done.errors.strip() or done.output.strip()}")
+            result = program.result(done.output, Path(folder))
+        time.sleep(COUNTERS_SETTLE_S)
+        settled = samplers.closing_edge()
+        # The CPU of sessions is all there once they have ended; the host's is that of the time in which it was loaded.
+        server = difference(before.os, settled.os).server_cpu_s
+        host = replace(difference(before.os, ended.os), server_cpu_s=server)
+        return Observed(result, samplers.engine_delta(before, settled), host)
+    finally:
+        samplers.close()
+
+
+def _ignore(_reading: Reading) -> None:
+    """Nothing is sampled between the edges."""
+
+
+# Time that a host is busy in: all but idle, waiting for I/O, and what other guests took.
+_NOT_BUSY = ("idle", "iowait", "steal")
+
+
+def raw_jobs(plan: Plan, file: TestFile) -> Mapping[str, Job]:
+    """fio's job for each way of reading storage alone."""
+    one = Job(
+        files=(file.path,),
+        size=file.size // plan.block_size * plan.block_size,
+        block_size=plan.block_size,
+        engine=plan.io_engine,
+        seconds=plan.seconds,
+        ramp_s=plan.seconds * RAMP_SHARE,
+        depth=plan.depth,
+        cpus=plan.cpus,
+    )
+    spread = calibrate.Plan(plan.io_engine, plan.block_size, plan.seconds, plan.processes, cpus=plan.cpus)
+    return {
+        ASYNC: one,
+        SYNC: replace(one, engine=IoEngine.PSYNC, depth=1, copies=plan.depth),
+        CALIBRATE: calibrate.job_maker(file, spread, plan.block_size)(plan.depth),
+    }
+
+
+def run_step(number: int, contender: Contender, purpose: str, record: RunRecord) -> StorageStep:
+    """The step of a run: its operations' latency is that of SELECTs, which all contenders of a server have."""
+    latency = record.latency.get("select") or {}
+    return StorageStep(
+        number=number,
+        name=contender.name,
+        purpose=purpose,
+        figures={
+            "iops": record.summary["pio_read_per_s"],
+            "mb_per_s": record.summary["pio_read_mb_per_s"],
+            **_latencies(latency),
+            "cpu_us_per_io": _inverse(record.summary["iops_per_db_cpu"]),
+            **_of_host(_cpus_busy(record), record.summary["pio_read_per_s"].value),
+            "engine_read_latency_us": record.summary["engine_read_latency_us"],
+        },
+        latency=latency or None,
+    )
+
+
+def _latencies(latency: Mapping[str, Any]) -> dict[str, Figure]:
+    names = ("mean_us", *PERCENTILES, "max_us")
+    return {name: _figure(latency.get(name), "µs", "no SELECT ended in the window") for name in names}
+
+
+def _figure(value: float | None, unit: str, why: str | None) -> Figure:
+    return Figure(value=value, unit=unit, why=why if value is None else None)
+
+
+def _inverse(per_cpu: Figure) -> Figure:
+    return _figure(MICROS / per_cpu.value if per_cpu.value else None, "µs", per_cpu.why or "no reads")
+
+
+def _cpus_busy(record: RunRecord) -> Figure:
+    share, online = record.summary["host_cpu_busy_pct"], (record.environment.get("cpu") or {}).get("online")
+    busy = share.value / 100 * online if share.value is not None and online else None
+    return _figure(busy, "1", share.why or "how many CPUs the host has is unknown")
+
+
+def client_step(
+    number: int, contender: Contender, purpose: str, engine: Engine, program: ClientProgram, plan: Plan,
+    interrupt: Interrupt,
+) -> StorageStep:  # fmt: skip
+    """Run a product's own benchmark program over the same tables, and make the step of it."""
+    load = ClientLoad(plan.depth, plan.keys, plan.depth, min(plan.depth, plan.processes), plan.seconds)
+    seen = observe(engine, program, load, interrupt.stop, plan.cpus)
+    latency = seen.result.latency.summary()
+    host = _figure(_busy(seen), "1", seen.host.unknown.get("cpu", "not told by this system"))
+    return StorageStep(
+        number=number,
+        name=contender.name,
+        purpose=purpose,
+        figures={
+            "iops": Figure(value=seen.reads_per_s, unit="1/s"),
+            "mb_per_s": Figure(value=seen.reads_per_s * plan.block_size / MIB, unit="MB/s"),
+            **_latencies(latency),
+            "cpu_us_per_io": Figure(value=MICROS / seen.reads_per_cpu_s, unit="µs"),
+            **_of_host(host, seen.reads_per_s),
+        },
+        latency=latency,
+    )
+
+
+def _of_host(busy: Figure, rate: float | None) -> dict[str, Figure]:
+    cost = busy.value * MICROS / rate if busy.value is not None and rate else None
+    return {"host_cpus_busy": busy, "host_cpu_us_per_io": _figure(cost, "µs", busy.why or "the rate is unknown")}
+
+
+def _busy(seen: Observed) -> float | None:
+    cpu = seen.host.cpu
+    return sum(spent for kind, spent in cpu.items() if kind not in _NOT_BUSY) / seen.host.seconds if cpu else None
+
+
+def why_unrated(record: RunRecord) -> str:
+    """Why the run lacks a rate of reads, or their cost: something else on the host held its counters up. Or empty."""
+    figures = (record.summary["pio_read_per_s"], record.summary["iops_per_db_cpu"])
+    return next((figure.why or "not known" for figure in figures if figure.value is None), "")
+
+
+def served(kind: Kind) -> bool:
+    """Whether sessions of the work loop are measured."""
+    return kind in (Kind.LOCAL, Kind.SHARED, Kind.UPDATES)

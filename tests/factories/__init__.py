@@ -1,0 +1,1 @@
+"""Made-up records and measurements, and real servers, for tests."""

@@ -1,0 +1,120 @@
+"""MariaDB under contract: triggers show the rows that updates change."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from itertools import groupby
+
+import numpy as np
+import pymysql
+
+from factories.subjects import COLUMNS, SCHEMAS, Subject, Update
+from openslob.engines.mysql.adapter import connect
+from openslob.engines.mysql.dsn import parse
+from openslob.engines.mysql.session import buckets_of
+from openslob.units import MIB
+
+TABLES = {f"cf1_{number}": number for number in range(1, SCHEMAS + 1)}
+_AUDIT = """
+CREATE TABLE slob.audit (id BIGINT AUTO_INCREMENT PRIMARY KEY, at_us BIGINT, place TEXT, first_key BIGINT,
+                         before_row TEXT, after_row TEXT) ENGINE = InnoDB
+"""
+_NOTE = """
+CREATE TRIGGER slob.note_{table} AFTER UPDATE ON slob.{table} FOR EACH ROW
+INSERT INTO slob.audit (at_us, place, first_key, before_row, after_row) VALUES (
+    TIMESTAMPDIFF(MICROSECOND, TIMESTAMP'1970-01-01 00:00:00', SYSDATE(6)), '{table}', NEW.custid,
+    JSON_ARRAY({before}), JSON_ARRAY({after}))
+"""
+
+
+class MariaSubject(Subject):
+    """A managed server."""
+
+    # InnoDB has none of these counts; a table and its indexes are one file.
+    unknown = frozenset({
+        "log_sync_time_us", "full_page_images", "full_page_image_bytes", "checkpoints", "maintenance", "shared_visits",
+    })  # fmt: skip
+    objects = frozenset({"table and index", "log"})
+
+    def __init__(self, url):
+        self.place = parse(url)
+        self.engine = connect(url)
+
+    def ask(self, statement, *values):
+        with pymysql.connect(**self.place.arguments, autocommit=True) as connection:
+            cursor = connection.cursor()
+            cursor.execute(statement, values or None)
+            return cursor.fetchall()
+
+    @contextmanager
+    def watching(self):
+        self.ask(_AUDIT)
+        for table in TABLES:
+            before, after = (", ".join(f"{row}.{column}" for column in COLUMNS) for row in ("OLD", "NEW"))
+            self.ask(_NOTE.format(table=table, before=before, after=after))
+        try:
+            yield _Watch(self)
+        finally:
+            for table in TABLES:
+                self.ask(f"DROP TRIGGER slob.note_{table}")
+            self.ask("DROP TABLE slob.audit")
+
+    @contextmanager
+    def with_values(self, condition):
+        for table in TABLES:
+            self.ask(f"UPDATE slob.{table} SET c2 = CASE WHEN {condition} THEN 'x' END WHERE custid IS NOT NULL")
+        try:
+            yield
+        finally:
+            for table in TABLES:
+                self.ask(f"UPDATE slob.{table} SET c2 = 'x' WHERE c2 IS NULL AND custid IS NOT NULL")
+
+    @contextmanager
+    def without_index(self):
+        self.ask("ALTER TABLE slob.cf1_1 DROP INDEX custid, ADD INDEX custid (c3)")
+        try:
+            yield
+        finally:
+            self.ask("ALTER TABLE slob.cf1_1 DROP INDEX custid, ADD UNIQUE INDEX custid (custid)")
+
+    def reset_counters(self):
+        self.ask("FLUSH STATUS")
+        self.ask("FLUSH INDEX_STATISTICS")
+
+    def buckets(self, latencies_us):
+        return buckets_of(np.array(latencies_us)).tolist()
+
+
+class _Watch:
+    def __init__(self, subject):
+        self._ask = subject.ask
+
+    def clear(self):
+        self._ask("TRUNCATE slob.audit")
+
+    def updates(self):
+        """One for each value of c2, which every operation writes anew; its rows follow each other in each session."""
+        rows = self._ask("SELECT place, first_key, at_us, before_row, after_row FROM slob.audit ORDER BY id")
+        parsed = [(*row[:3], json.loads(row[3]), json.loads(row[4])) for row in rows]
+        return [_update(list(group)) for _, group in groupby(parsed, key=lambda row: (row[0], row[4][0]))]
+
+
+def _update(rows):
+    place, _, at_us, before, after = rows[0]
+    return Update(
+        schema=TABLES[place],
+        keys=tuple(row[1] for row in rows),
+        at_us=at_us,
+        before=dict(zip(COLUMNS, before, strict=True)),
+        after=dict(zip(COLUMNS, after, strict=True)),
+    )
+
+
+def start(make_server, version):
+    server = make_server(name="contract-mariadb", engine="mariadb", cache_bytes=48 * MIB)
+    assert server.status().spec.version.startswith(version)
+    subject = MariaSubject(server.status().url)
+    # Cheap commits, as the tests' workloads ask for: that is a setting of the whole server, made by `quiesce`.
+    subject.ask("SET GLOBAL innodb_flush_log_at_trx_commit = 0")
+    return subject

@@ -1,0 +1,138 @@
+"""PostgreSQL under contract: triggers show the rows that updates change."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import contextmanager
+from itertools import groupby
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from factories.subjects import COLUMNS, SCHEMAS, Subject, Update
+from openslob.engines.postgresql.adapter import connect
+from openslob.engines.postgresql.binaries import BUNDLED
+from openslob.engines.postgresql.session import BUCKETS_A_KIND, PACKAGE
+from openslob.engines.sql import read_sql
+from openslob.histogram import BUCKETS
+from openslob.units import MIB
+
+COUNTS_WRITES_SINCE = 16
+TABLES = {f"cf1_{number}": number for number in range(1, SCHEMAS + 1)}
+_AUDIT = """
+CREATE SCHEMA audit;
+CREATE TABLE audit.rows (id bigserial, tx xid8 DEFAULT pg_current_xact_id(), at timestamptz DEFAULT clock_timestamp(),
+                         place text, key bigint, before jsonb, after jsonb);
+CREATE FUNCTION audit.note() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO audit.rows (place, key, before, after) VALUES (TG_TABLE_NAME, NEW.custid, to_jsonb(OLD), to_jsonb(NEW));
+    RETURN NULL;
+END $$;
+"""
+
+
+class PostgresSubject(Subject):
+    """A managed server."""
+
+    # No version so far counts these.
+    unknown = frozenset({"full_page_image_bytes"})
+
+    def __init__(self, url):
+        self.url = url
+        self.engine = connect(url)
+
+    def ask(self, statement, *values):
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            cursor = connection.execute(statement, values or None)
+            return cursor.fetchall() if cursor.description else []
+
+    @contextmanager
+    def watching(self):
+        self.ask(_AUDIT)
+        for table in TABLES:
+            self.ask(f"CREATE TRIGGER note AFTER UPDATE ON slob.{table} FOR EACH ROW EXECUTE FUNCTION audit.note()")
+        try:
+            yield _Watch(self)
+        finally:
+            self.ask("DROP SCHEMA audit CASCADE")
+
+    @contextmanager
+    def with_values(self, condition):
+        for table in TABLES:
+            self.ask(f"UPDATE slob.{table} SET c2 = CASE WHEN {condition} THEN 'x' END")
+        try:
+            yield
+        finally:
+            for table in TABLES:
+                self.ask(f"UPDATE slob.{table} SET c2 = 'x' WHERE c2 IS NULL")
+                self.ask(f"VACUUM slob.{table}")
+
+    @contextmanager
+    def without_index(self):
+        mark = "UPDATE pg_index SET indisvalid = {} WHERE indexrelid = 'slob.cf1_1_custid_idx'::regclass"
+        self.ask(mark.format("false"))
+        try:
+            yield
+        finally:
+            self.ask(mark.format("true"))
+
+    def reset_counters(self):
+        self.ask("SELECT pg_stat_reset()")
+
+    def buckets(self, latencies_us):
+        text = read_sql(PACKAGE, "slice")
+        assert re.search(r"buckets_a_kind CONSTANT int := (\d+);", text)[1] == str(BUCKETS_A_KIND)
+        assert re.search(r"last_bucket +CONSTANT int := (\d+);", text)[1] == str(BUCKETS - 1)
+        expression = re.search(r"place := kind \* buckets_a_kind \+ (.*);", text)[1]
+        expression = expression.replace("last_bucket", str(BUCKETS - 1))
+        rows = self.ask(
+            f"SELECT {expression} FROM unnest(%s::float8[]) WITH ORDINALITY AS given(us, n) ORDER BY n",
+            list(latencies_us),
+        )
+        return [bucket for (bucket,) in rows]
+
+
+class _Watch:
+    def __init__(self, subject):
+        self._ask = subject.ask
+
+    def clear(self):
+        self._ask("TRUNCATE audit.rows")
+
+    def updates(self):
+        rows = self._ask(
+            "SELECT tx::text, place, key, (date_part('epoch', at) * 1e6)::bigint, before, after "
+            "FROM audit.rows ORDER BY id"
+        )
+        return [_update(list(group)) for _, group in groupby(rows, key=lambda row: row[0])]
+
+
+def _update(rows):
+    _, place, _, at_us, before, after = rows[0]
+    assert {row[1] for row in rows} == {place}
+    return Update(
+        schema=TABLES[place],
+        keys=tuple(row[2] for row in rows),
+        at_us=at_us,
+        before={column: before[column] for column in COLUMNS},
+        after={column: after[column] for column in COLUMNS},
+    )
+
+
+def start(make_server, version):
+    given = {} if version in BUNDLED else _installed(version)
+    server = make_server(name=f"contract{version}", version=version, cache_bytes=32 * MIB, **given)
+    subject = PostgresSubject(server.status().url)
+    if int(version) < COUNTS_WRITES_SINCE:
+        subject.unknown |= {"write_requests", "write_bytes"}
+    return subject
+
+
+def _installed(version):
+    """Debian's programs, or others' in a folder with the same name of a version; old ones have no direct I/O."""
+    place = Path(os.environ.get("OPENSLOB_TEST_POSTGRESQL", "/usr/lib/postgresql")) / version / "bin"
+    if not (place / "postgres").exists():
+        pytest.skip(f"there is no PostgreSQL {version} in {place}")
+    return {"bin_dir": place, "io": "buffered"}

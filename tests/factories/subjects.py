@@ -1,0 +1,156 @@
+"""The engines under contract: a table of running, loaded servers, and what the tests need to see inside them.
+
+A new engine adds a subclass of `Subject` in a module of its own, and its servers to `SUBJECTS`.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from itertools import count
+
+from openslob.engines.base import Engine, LoadResult, Session, SessionPlan, SliceRequest, SliceResult
+from openslob.measurement import EngineDelta
+from openslob.run.plan import session_plans
+from openslob.workload import BlockPath, DataSpec, Workload
+
+SCALE = 512
+SCAN_ROWS = 10
+SCHEMAS = 2
+SPEC = DataSpec(schemas=SCHEMAS, scale_blocks=SCALE, scan_blocks=SCAN_ROWS, obfuscate=False)
+COLUMNS = tuple(f"c{number}" for number in range(2, 21))
+NEVER_NS = 2**61
+_RUNS = count()
+
+# Name -> module with `start(make_server, version) -> Subject`, and the version, or the URL of a server that runs.
+SUBJECTS = {
+    "postgresql-18": ("factories.subject_postgresql", "18"),
+    "postgresql-16": ("factories.subject_postgresql", "16"),
+    "postgresql-15": ("factories.subject_postgresql", "15"),
+    "mariadb-10.11": ("factories.subject_mariadb", "10.11"),
+}
+# Debian has no MySQL beside MariaDB, so a developer starts one, there for tests alone, and gives its URL.
+MYSQL_URL = "OPENSLOB_TEST_MYSQL"
+if MYSQL_URL in os.environ:
+    SUBJECTS["mysql"] = ("factories.subject_mysql", os.environ[MYSQL_URL])
+# PostgreSQL's work loop is the same text in every version: two that come with us show it, a third would tell no more.
+WORK_LOOPS = tuple(name for name in SUBJECTS if name != "postgresql-15")
+
+
+@dataclass(frozen=True)
+class Update:
+    """One UPDATE operation as the server's own rows show it: values by column, before and after, of its first row."""
+
+    schema: int
+    keys: tuple[int, ...]
+    at_us: int
+    before: Mapping[str, str]
+    after: Mapping[str, str]
+
+
+class Subject(ABC):
+    """A server with `SPEC` loaded.
+
+    ``unknown`` are the fields of `EngineDelta` that its version does not count; ``objects`` are those that it tells the
+    I/O of.
+    """
+
+    engine: Engine
+    unknown: frozenset[str] = frozenset()
+    objects: frozenset[str] = frozenset({"table", "index", "log"})
+
+    def load(self) -> LoadResult:
+        """Load what all tests expect, or find it there."""
+        return self.engine.load(SPEC, 2, lambda _: None, lambda: False)
+
+    def workload(self, **parameters: object) -> Workload:
+        """A workload that fits the data, with cheap commits and small operations unless told otherwise."""
+        given = {"work_unit": 1, "commit_mode": "nowait", "warmup": 0, **parameters}
+        return Workload(schemas=SCHEMAS, **{"scale": str(SCALE), "scan_table_sz": str(SCAN_ROWS), **given})
+
+    def plan(self, workload: Workload, number: int = 0, tag: str | None = None) -> SessionPlan:
+        """Session ``number``'s part, of a run of its own unless tagged: what it writes was never there."""
+        return session_plans(workload, self.engine.facts().block_size, tag or f"t{next(_RUNS)}")[number]
+
+    @contextmanager
+    def session(self, workload: Workload, number: int = 0, tag: str | None = None) -> Iterator[Worked]:
+        """A session that is ready to work."""
+        self.engine.install(workload)
+        session = self.engine.open_session(self.plan(workload, number, tag))
+        try:
+            if workload.block_path is BlockPath.LOCAL:
+                session.load_private_tables(lambda _: None)
+            session.prepare()
+            yield Worked(session)
+        finally:
+            session.close()
+
+    def counted(self, action: object) -> EngineDelta:
+        """What the engine's counters say of the time of ``action()``."""
+        counters = self.engine.open_counters()
+        try:
+            before = counters.read()
+            action()
+            return counters.difference(before, counters.read())
+        finally:
+            counters.close()
+
+    def now_ns(self) -> int:
+        """The server's clock."""
+        counters = self.engine.open_counters()
+        try:
+            return counters.read().server_ns
+        finally:
+            counters.close()
+
+    @abstractmethod
+    def watching(self) -> object:
+        """Context in which every updated row is seen; its value has ``clear()`` and ``updates() -> list[Update]``."""
+
+    @abstractmethod
+    def with_values(self, condition: str) -> object:
+        """Context in which only rows for which the SQL ``condition`` on custid holds have a c2: others don't count."""
+
+    @abstractmethod
+    def without_index(self) -> object:
+        """Context in which schema 1's table has no usable index."""
+
+    @abstractmethod
+    def reset_counters(self) -> None:
+        """Set the server's statistics back to 0, as its administrator may at any time."""
+
+    @abstractmethod
+    def buckets(self, latencies_us: Sequence[int]) -> list[int]:
+        """Bucket numbers by the expression of the engine's own work loop."""
+
+
+@dataclass
+class Worked:
+    """A session and what it has done so far."""
+
+    session: Session
+    done: int = 0
+    results: list[SliceResult] = field(default_factory=list)
+
+    def slices(self, *sizes: int) -> list[SliceResult]:
+        """One slice for each number of operations."""
+        return [self.run(max_ops=size) for size in sizes]
+
+    def run(self, max_ops: int = 0, not_before_ns: int = 0, until_ns: int = NEVER_NS) -> SliceResult:
+        """The next slice."""
+        result = self.session.run_slice(SliceRequest(self.done, not_before_ns, until_ns, max_ops))
+        self.done += result.ops
+        self.results.append(result)
+        return result
+
+
+def start(name: str, make_server: object) -> Subject:
+    """Start and load one of `SUBJECTS`."""
+    module, version = SUBJECTS[name]
+    subject = import_module(module).start(make_server, version)
+    subject.load()
+    return subject

@@ -1,0 +1,245 @@
+"""The storage ceiling: read off raw steps, interpolated, never drawn on; its verdict, its words, its line."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from factories import measurements
+from factories.records import Made, physical
+from factories.sweeps import points_of, sweep
+from openslob.analyze.curves.ceiling import ceiling_of, other_storage
+from openslob.analyze.curves.points import Run
+from openslob.analyze.verdicts import judge
+from openslob.cli.report import ceilings
+from openslob.errors import SlobError
+from openslob.record import storage
+from openslob.record.model import Figure, Holds, Status, Verdict
+from openslob.record.storage import Load, StorageFolder, StorageRecord, StorageStep
+from openslob.report.charts.petals import petals
+from openslob.report.html.set_page import set_page
+from openslob.report.listing import overview, render_list
+from openslob.report.storage import render_storage
+from openslob.run import ceiling as run_ceiling
+
+
+def step(number, in_flight, iops, block=8192, mean=100.0, **load):
+    return StorageStep(
+        number=number,
+        name="random reads",
+        purpose="a test",
+        load=Load(block_bytes=block, in_flight=in_flight, engine="psync", seconds=1, **load),
+        figures={"iops": Figure(value=iops, unit="1/s"), "mean_us": Figure(value=mean, unit="µs")},
+    )
+
+
+def record(*steps, **overrides):
+    plain = {
+        "tool": "calibrate", "id": "20260301-120000-raw", "name": "raw", "status": Status.COMPLETE,
+        "started_at": "2026-03-01T12:00:00Z", "openslob_version": "0", "asked": {}, "environment": {}, "steps": steps,
+    }  # fmt: skip
+    return StorageRecord(**{**plain, **overrides})
+
+
+DOUBLING = record(step(1, 1, 10_000.0), step(2, 4, 40_000.0), step(3, 16, 64_000.0), step(4, 16, 60_000.0))
+
+
+def test_between_measured_numbers_the_rate_is_read_off_logarithmic_axes():
+    ceiling = ceiling_of(DOUBLING, 8192)
+    assert ceiling.at(4).value == 40_000
+    assert ceiling.at(2).value == pytest.approx(20_000)
+    assert ceiling.at(16).value == 62_000  # the median of two
+    assert ceiling.at(8).value == pytest.approx((40_000 * 62_000) ** 0.5)
+
+
+def test_beyond_what_was_measured_it_is_unknown():
+    beyond = ceiling_of(DOUBLING, 8192).at(32)
+    assert beyond.value is None
+    assert "measured 1 to 16 reads of 8 KB in flight, not 32" in beyond.why
+    assert ceiling_of(DOUBLING, 4096).at(4).value is None
+
+
+def test_only_plain_random_reads_of_the_block_size_count():
+    others = record(
+        step(1, 4, 1.0, block=4096), step(2, 4, 1.0, read_pct=50), step(3, 4, 1.0, pattern="sequential"),
+        step(4, 4, 1.0, verified=True),
+    )  # fmt: skip
+    assert ceiling_of(others, 8192).points == ()
+
+
+def verdict(ceiling, **overrides):
+    read_only = measurements.engine(write_requests=0.0)
+    found = judge(replace(measurements.measurement(engine=read_only), **{"ceiling": ceiling, **overrides}))
+    return next((each for each in found if each.name == "within_ceiling"), None)
+
+
+RATE = measurements.READ_REQUESTS / measurements.SECONDS
+
+
+def test_the_share_of_the_ceiling_is_told():
+    found = verdict(record(step(1, measurements.SESSIONS, RATE / 0.94)))
+    assert found.verdict is Holds.HOLDS
+    assert found.figures["share_pct"] == pytest.approx(94)
+    assert "94 % of the" in found.why
+
+
+def test_more_than_storage_gives_fails_and_what_is_not_comparable_is_unknown():
+    assert verdict(record(step(1, measurements.SESSIONS, RATE / 1.5))).verdict is Holds.FAILS
+    assert verdict(record(step(1, 1, RATE))).verdict is Holds.UNKNOWN
+    assert (
+        verdict(record(step(1, measurements.SESSIONS, RATE)), engine=measurements.engine(write_requests=2e5)).verdict
+        is Holds.UNKNOWN
+    )
+    assert verdict(None) is None
+
+
+def place(host, device):
+    return {"local": True, "host": host, "data": {"device": device and {"name": device}}}
+
+
+def test_a_ceiling_of_other_storage_is_none():
+    raw = record(step(1, measurements.SESSIONS, RATE), environment=place("db1", "nvme0n1"))
+    assert other_storage(raw, place("db1", "nvme0n1")) == ""
+    assert "device nvme0n1 of host db1, and the data are on device sda of host db1" in other_storage(
+        raw, place("db1", "sda")
+    )
+    assert "are on an unknown device of host db2" in other_storage(raw, place("db2", None))
+    # Of a server elsewhere nothing is known, and a raw file's device may not be either.
+    assert other_storage(raw, {**place("laptop", None), "local": False}) == ""
+    assert other_storage(record(environment=place("db1", None)), place("db1", "sda")) == ""
+    assert "page cache" in other_storage(record(place={"direct": False}), place("db1", "sda"))
+    found = verdict(raw, other_storage="it is another")
+    assert (found.verdict, found.why) == (Holds.UNKNOWN, "Can't be told: it is another.")
+    assert "share_pct" not in found.figures
+
+
+def test_the_page_says_when_storage_alone_is_other_storage():
+    runs = [Run.of(each) for each in sweep()]
+    host = runs[0].record.environment["host"]
+    here = {"local": True, "host": host}
+    runs = [Run.of(run.record.model_copy(update={"environment": here})) for run in runs]
+    told = [set_page("x", runs, (), ceilings=[record(environment={"host": each})]).banners for each in (host, "other")]
+    assert told[0] == ()
+    assert len(told[1]) == 1
+    assert told[1][0].startswith("Storage alone is not that of the runs")
+
+
+def test_reads_of_several_blocks_are_not_held_against_single_ones():
+    found = verdict(
+        record(step(1, measurements.SESSIONS, RATE)), engine=measurements.engine(write_requests=0.0, read_bytes=1e12)
+    )
+    assert found.verdict is Holds.UNKNOWN
+    assert "on average" in found.why
+
+
+def test_the_petals_have_a_line_of_what_storage_gives_alone():
+    points = points_of(sweep())
+    block = points.points[0].parameters["block_size"]
+    ceiling = ceiling_of(record(step(1, 1, 5000.0, block), step(2, 4, 20_000.0, block)), block)
+    drawn = petals(points, "pio_read_per_s", ceilings=[ceiling])
+    chart = json.dumps(drawn.panels[0].to_dict())
+    assert '"ceiling": "20260301-120000-raw"' in chart
+    assert any("storage alone" in note for note in drawn.notes)
+    without = petals(points, "pio_read_per_s")
+    assert '"ceiling"' not in json.dumps(without.panels[0].to_dict())
+
+
+def test_ceilings_of_two_block_sizes_are_two_lines():
+    points = points_of(sweep())
+    both = record(step(1, 1, 5000.0, 8192), step(2, 1, 4000.0, 16384))
+    chart = petals(points, "pio_read_per_s", ceilings=[ceiling_of(both, size) for size in (8192, 16384)])
+    text = json.dumps(chart.panels[0].to_dict())
+    assert '"block": "8 KB"' in text
+    assert '"block": "16 KB"' in text
+
+
+class Server:
+    """An engine as far as its storage is asked for."""
+
+    def __init__(self, directory, block_size):
+        self.directory, self.block_size = directory, block_size
+
+    def footprint(self):
+        return SimpleNamespace(data_directory=self.directory)
+
+    def facts(self):
+        return SimpleNamespace(block_size=self.block_size)
+
+
+def test_a_ceiling_is_measured_once_for_each_file_system_and_block_size(tmp_path, monkeypatch):
+    measured = []
+    monkeypatch.setattr(run_ceiling, "measure_ceiling", lambda engine, *_: measured.append(engine) or len(measured))
+    (tmp_path / "other").mkdir()
+    servers = [
+        Server(tmp_path, 8192),
+        Server(tmp_path / "other", 8192),
+        Server(tmp_path, 16384),
+        Server(tmp_path, 8192),
+    ]
+    beside = run_ceiling.Ceilings(8, None, tmp_path, lambda _: None)
+    assert [beside(server) for server in servers] == [1, 1, 2, 1]
+    with pytest.raises(SlobError, match="not known to be on this host"):
+        beside(Server(None, 8192))
+
+
+def held_to(raw):
+    held = Verdict(name="within_ceiling", verdict=Holds.HOLDS, why="It is so.", figures={"record": raw})
+    return physical(Made()).model_copy(update={"verdicts": (held,)})
+
+
+def test_a_report_draws_what_its_runs_were_held_against_and_tells_what_is_lost(tmp_path):
+    with StorageFolder.begin(tmp_path, DOUBLING) as folder:
+        folder.finish(Status.COMPLETE)
+    drawn, lost = ceilings(None, [held_to(DOUBLING.id), held_to("gone"), held_to(DOUBLING.id)], tmp_path)
+    assert [each.id for each in drawn] == [DOUBLING.id]
+    assert lost == [f"What storage gives alone is not drawn: gone is not in {tmp_path}."]
+    assert ceilings(None, [physical(Made())], tmp_path) == ([], [])
+
+
+# --- the record
+
+
+def test_a_raw_record_says_failed_until_its_end_and_keeps_its_steps(tmp_path):
+    with StorageFolder.begin(tmp_path, record()) as folder:
+        folder.add(step(1, 1, 10_000.0))
+        begun = storage.load(folder.path)
+        assert begun.status is Status.FAILED
+        assert [each.number for each in begun.steps] == [1]
+        assert overview(storage.find(tmp_path)[0])["status"] == "running"
+        folder.finish(Status.COMPLETE, summary={"max_iops": Figure(value=10_000, unit="1/s")})
+    ended = storage.load(folder.path)
+    assert (ended.status, ended.errors, ended.value("max_iops")) == (Status.COMPLETE, (), 10_000)
+    assert storage.resolve_any("latest", tmp_path) == folder.path
+    assert storage.resolve_any(str(folder.path), tmp_path) == folder.path
+    assert "10,000" in render_list(storage.find_all(tmp_path))
+
+
+def test_a_second_measurement_of_the_same_second_has_a_folder_of_its_own(tmp_path):
+    with StorageFolder.begin(tmp_path, record()) as first, StorageFolder.begin(tmp_path, record()) as second:
+        assert second.record.id == f"{first.record.id}-2"
+
+
+@pytest.mark.parametrize("text", ["{", "{}", '{"storage_version": 99}', '{"storage_version": 1}'])
+def test_what_is_no_raw_record_is_told(tmp_path, text):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "storage.json").write_text(text)
+    with pytest.raises(SlobError):
+        storage.load(tmp_path / "a")
+    assert storage.find(tmp_path)[0].problem
+
+
+def test_the_report_has_every_step_with_its_reason_and_no_0_for_what_is_missing():
+    text = render_storage(
+        DOUBLING.model_copy(update={"summary": {"max_iops": Figure(value=None, unit="1/s", why="z")}})
+    )
+    assert "no rate of random – reads is known, because z" in text
+    assert text.count("a test") == 4
+    assert " 0 " not in text.partition("STEPS")[2]
+
+
+def test_a_record_that_did_not_end_well_says_so():
+    text = render_storage(record(status=Status.INTERRUPTED, errors=("stopped before its end",)))
+    assert "INTERRUPTED: stopped before its end" in text

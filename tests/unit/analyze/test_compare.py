@@ -1,0 +1,331 @@
+"""Comparisons: right about equal runs and unequal ones, outspoken about what makes runs incomparable.
+
+After a wanted change of the text: UPDATE_GOLDEN=1 pytest tests/unit/test_compare.py, then read the difference.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from factories.paths import GOLDEN
+from factories.records import Made, buffered, physical
+from openslob.analyze.ci_gate import Judged, judge, parse
+from openslob.analyze.compare import Comparison, compare
+from openslob.analyze.curves.points import Run
+from openslob.analyze.statistics import (
+    MOST_REPEATS,
+    Basis,
+    Estimate,
+    Outcome,
+    difference,
+    mean_difference,
+    of_repeats,
+    repeats_needed,
+)
+from openslob.cli import app
+from openslob.errors import UsageError
+from openslob.metrics import Better
+from openslob.record.model import RunRecord
+from openslob.record.store import RunFolder
+from openslob.report.comparison import comparison_json, render_comparison
+
+PAIRS = 200
+# The spread between equal runs on a quiet machine, and the one measured on a virtual machine with two shared cores.
+QUIET, NOISY = 0.01, 0.10
+
+
+def told(a: list[float], b: list[float], better: Better = Better.MORE) -> Outcome:
+    return difference("ops_per_s", "1/s", better, of_repeats(a), of_repeats(b)).outcome
+
+
+def runs(rng: np.random.Generator, count: int, spread: float, mean: float = 50_000) -> list[float]:
+    return list(mean * (1 + spread * rng.normal(size=count)))
+
+
+@pytest.mark.parametrize("repeats", [2, 3, 5, 10])
+@pytest.mark.parametrize("spread", [QUIET, NOISY])
+def test_equal_runs_are_seldom_called_different(repeats: int, spread: float) -> None:
+    rng = np.random.default_rng(2026)
+    alarms = sum(
+        told(runs(rng, repeats, spread), runs(rng, repeats, spread)) is not Outcome.NOT_SHOWN for _ in range(PAIRS)
+    )
+    assert alarms / PAIRS <= 0.07
+
+
+def test_equal_sweeps_are_seldom_called_different() -> None:
+    rng, alarms = np.random.default_rng(4), 0
+    for _ in range(PAIRS):
+        points = [
+            difference("ops_per_s", "1/s", Better.MORE, *(of_repeats(runs(rng, 1, NOISY, mean)) for _ in "ab"))
+            for mean in (1e4, 2e4, 4e4, 5e4, 5e4)
+        ]
+        alarms += mean_difference("ops_per_s", "1/s", Better.MORE, points).outcome is not Outcome.NOT_SHOWN
+    assert alarms / PAIRS <= 0.07
+
+
+@pytest.mark.parametrize("spread", [QUIET, NOISY])
+def test_five_percent_are_found_with_as_many_repeats_as_were_said_to_be_needed(spread: float) -> None:
+    rng, needed = np.random.default_rng(9), repeats_needed(spread)
+    assert needed is not None
+    found = [told(runs(rng, needed, spread), runs(rng, needed, spread, 47_500)) for _ in range(PAIRS)]
+    assert found.count(Outcome.WORSE) / PAIRS >= 0.75
+    assert Outcome.BETTER not in found
+
+
+def test_repeats_needed_are_those_of_printed_tables() -> None:
+    # Equal spread and difference: 17 a side for a power of 80 % at 5 %, two-sided (Cohen: d = 1).
+    assert repeats_needed(0.05) == 17
+    assert repeats_needed(0.0) == 2
+    assert repeats_needed(None) is None
+    assert repeats_needed(10.0) == MOST_REPEATS
+
+
+def test_welch_by_hand() -> None:
+    a, b = of_repeats([10, 11, 12]), of_repeats([13, 15, 17])
+    found = difference("ops_per_s", "1/s", Better.MORE, a, b)
+    # Standard error √(1/3 + 4/3) = 1.291; degrees (5/3)² / ((1/3)²/2 + (4/3)²/2) = 2.94; t = 3.22.
+    assert found.change == pytest.approx(4)
+    assert found.change_high == pytest.approx(4 + 3.22 * 1.291, abs=0.02)
+    assert found.outcome is Outcome.NOT_SHOWN
+    assert found.pct == pytest.approx(100 * 4 / 11)
+
+
+def test_direction_decides_between_better_and_worse() -> None:
+    low, high = [100.0, 101, 99], [120.0, 121, 119]
+    assert told(low, high) is Outcome.BETTER
+    assert told(low, high, Better.LESS) is Outcome.WORSE
+    assert told(low, high, Better.NEITHER) is Outcome.DIFFERENT
+
+
+def within(mean: float, half: float) -> Estimate:
+    return Estimate(mean, half, 1, None, Basis.WITHIN_RUN)
+
+
+def test_two_single_runs_never_show_a_difference() -> None:
+    near = difference("ops_per_s", "1/s", Better.MORE, within(100, 3), within(102, 3))
+    far = difference("ops_per_s", "1/s", Better.MORE, within(100, 3), within(150, 3))
+    blind = difference("ops_per_s", "1/s", Better.MORE, of_repeats([100]), of_repeats([100]))
+    assert (near.outcome, far.outcome) == (Outcome.NOT_SHOWN, Outcome.NOT_ENOUGH)
+    assert (blind.outcome, blind.change_low) == (Outcome.NOT_ENOUGH, None)
+    assert far.repeats_needed is None
+
+
+def test_one_run_against_several_uses_the_spread_of_the_several() -> None:
+    several = of_repeats([100, 101, 99, 100, 102])
+    assert difference("x", "", Better.MORE, several, of_repeats([101])).outcome is Outcome.NOT_SHOWN
+    assert difference("x", "", Better.MORE, several, of_repeats([120])).outcome is Outcome.BETTER
+
+
+def test_what_is_unknown_on_one_side_stays_unknown() -> None:
+    found = difference("x", "", Better.MORE, Estimate(None, why="not local"), of_repeats([1, 2]))
+    assert (found.outcome, found.why, found.pct) == (Outcome.UNKNOWN, "not local", None)
+
+
+REPEATS = st.lists(st.floats(1, 1e6), min_size=2, max_size=6)
+
+
+@given(REPEATS, REPEATS)
+def test_swapping_the_sides_turns_the_difference_round(a: list[float], b: list[float]) -> None:
+    one = difference("x", "", Better.MORE, of_repeats(a), of_repeats(b))
+    other = difference("x", "", Better.MORE, of_repeats(b), of_repeats(a))
+    assert one.change == pytest.approx(-(other.change or 0))
+    assert one.change_high == pytest.approx(-(other.change_low or 0))
+    turned = {Outcome.BETTER: Outcome.WORSE, Outcome.WORSE: Outcome.BETTER}
+    assert other.outcome == turned.get(one.outcome, one.outcome)
+
+
+@given(REPEATS)
+def test_a_set_does_not_differ_from_itself(values: list[float]) -> None:
+    assert told(values, values) is Outcome.NOT_SHOWN
+
+
+def records(
+    factor: float = 1.0, spread: float = QUIET, seed: int = 1, day: int = 1, sessions: tuple[int, ...] = (8,)
+) -> list[RunRecord]:
+    rng, made = np.random.default_rng(seed), []
+    for count in sessions:
+        for at in range(3):
+            speed = factor * (1 + spread * rng.normal())
+            what = Made(sessions=count, visits=57_960 * speed, read_us=131 / speed, cpu=1.02)
+            made.append(physical(what, record_id=f"202603{day:02}-12{count:02}{at:02}-pio"))
+    return made
+
+
+def compared(a: list[RunRecord], b: list[RunRecord]) -> Comparison:
+    return compare([Run.of(each) for each in a], [Run.of(each) for each in b], "before", "after")
+
+
+def changed(record: RunRecord, **engine: object) -> RunRecord:
+    return record.model_copy(update={"engine": {**record.engine, **engine}})
+
+
+def test_what_is_not_the_same_is_listed() -> None:
+    a, b = records(), records(day=2)
+    b = [changed(each, version="18.5", settings={**each.engine["settings"], "jit": "on"}) for each in b]
+    b = [each.model_copy(update={"environment": {**each.environment, "host": "db2", "kernel": "6.2"}}) for each in b]
+    b = [each.model_copy(update={"spec": {**each.spec, "work_unit": 32}}) for each in b]
+    found = {each.name: (each.a, each.b) for each in compared(a, b).mismatches}
+    assert found == {
+        "version": (("18.4",), ("18.5",)),
+        "engine.settings.jit": (("off",), ("on",)),
+        "environment.kernel": (("6.1.0-18-amd64",), ("6.2",)),
+        "host": (("db1",), ("db2",)),
+        "work_unit": ((64,), (32,)),
+    }
+
+
+def test_equal_runs_have_nothing_that_is_not_the_same() -> None:
+    assert compared(records(), records(day=2)).mismatches == ()
+
+
+def test_repeats_that_are_not_alike_on_both_sides_are_listed() -> None:
+    # The same mixture on both sides: neither side's repeats are repeats of each other.
+    a, b = records(), records(day=2)
+    for side in (a, b):
+        side[1] = changed(side[1], settings={**side[1].engine["settings"], "jit": "on"})
+    found = {each.name: (each.a, each.b) for each in compared(a, b).mismatches}
+    assert found == {"engine.settings.jit": (("off", "on"), ("off", "on"))}
+
+
+def test_points_are_matched_and_the_others_named() -> None:
+    found = compared(records(sessions=(1, 2, 4)), records(day=2, sessions=(2, 4, 8)))
+    assert [pair.sessions for pair in found.pairs] == [2, 4]
+    assert (found.only_a, found.only_b) == (("1 session",), ("8 sessions",))
+
+
+def test_nothing_in_common_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="no point in common"):
+        compared(records(sessions=(1,)), records(sessions=(2,)))
+
+
+def test_points_come_by_parameters_and_sessions() -> None:
+    a, b = (records(day=day, sessions=(16, 2, 1)) for day in (1, 2))
+    assert [pair.sessions for pair in compared(a, b).pairs] == [1, 2, 16]
+
+
+def test_one_side_with_points_that_can_not_be_told_apart_is_a_usage_error() -> None:
+    a = [changed(each, block_size=16384) for each in records()]
+    b = [changed(each, block_size=size) for size in (4096, 8192) for each in records(day=2)]
+    with pytest.raises(UsageError, match="block_size"):
+        compared(a, b)
+
+
+def test_a_sweep_is_answered_by_the_mean_over_its_points() -> None:
+    found = compared(records(sessions=(1, 2, 4, 8)), records(0.9, day=2, seed=5, sessions=(1, 2, 4, 8)))
+    answer = found.answer("ops_per_s")
+    assert answer is not None
+    assert answer.outcome is Outcome.WORSE
+    assert answer.pct == pytest.approx(-10, abs=2)
+    assert (answer.pct_low or 0) < -10 < (answer.pct_high or 0)
+
+
+@pytest.mark.parametrize(
+    ("condition", "judged"),
+    [
+        ("ops_per_s < -5%", Judged.VIOLATED),
+        ("ops_per_s <= -50 %", Judged.HELD),
+        ("engine_read_latency_us > 5", Judged.VIOLATED),
+        ("engine_read_latency_us > 500", Judged.HELD),
+        ("op_p99_us > 5%", Judged.VIOLATED),
+        ("start_skew_ms > 5%", Judged.HELD),
+        ("update_p99_us > 5%", Judged.UNDECIDED),
+        ("pio_write_per_s > 5%", Judged.UNDECIDED),
+    ],
+)
+def test_conditions(condition: str, judged: Judged) -> None:
+    found = judge(parse(condition), compared(records(), records(0.9, day=2, seed=7)))
+    assert found.judged is judged
+    assert found.why or judged is not Judged.UNDECIDED
+
+
+def test_a_condition_does_not_pass_because_there_are_too_few_runs() -> None:
+    a, b = records()[:1], records(0.5, day=2)[:1]
+    assert judge(parse("ops_per_s < -5%"), compared(a, b)).judged is Judged.UNDECIDED
+    assert judge(parse("ops_per_s > 5%"), compared(a, b)).judged is Judged.HELD
+
+
+def test_a_bound_in_units_does_not_go_with_a_mean_over_points() -> None:
+    found = compared(records(sessions=(1, 2)), records(day=2, sessions=(1, 2)))
+    with pytest.raises(UsageError, match="%"):
+        judge(parse("ops_per_s < -100"), found)
+
+
+@pytest.mark.parametrize("text", ["", "ops_per_s", "ops_per_s < x", "ops_per_s = 5%", "ops_per_s < 5% now"])
+def test_other_texts_are_no_condition(text: str) -> None:
+    with pytest.raises(UsageError, match="not a condition"):
+        parse(text)
+
+
+def test_an_unknown_figure_is_a_usage_error_with_the_likely_one() -> None:
+    with pytest.raises(UsageError, match="iops_per_db_cpu"):
+        parse("iops_per_cpu < -5%")
+
+
+CASES = {
+    "worse": lambda: compared(records(), records(0.93, day=2, seed=3)),
+    "equal": lambda: compared(records(spread=NOISY), records(spread=NOISY, day=2, seed=3)),
+    "single": lambda: compared(records()[:1], records(0.93, day=2)[:1]),
+    "sweep": lambda: compared(
+        records(sessions=(1, 2, 4, 8)),
+        [changed(each, version="18.5") for each in records(1.1, sessions=(2, 4, 8, 16), day=2)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_text_is_the_reviewed_one(name: str) -> None:
+    found = CASES[name]()
+    text = render_comparison(found, [judge(parse("iops_per_db_cpu < -5%"), found)])
+    file = GOLDEN / f"compare-{name}.txt"
+    if os.environ.get("UPDATE_GOLDEN"):
+        file.write_text(text, encoding="utf-8")
+    assert text == file.read_text(encoding="utf-8")
+    assert all(len(line) <= 100 and line == line.rstrip() for line in text.splitlines())
+
+
+def test_reads_are_not_called_physical_where_they_were_not() -> None:
+    again = buffered().model_copy(update={"id": "20260302-120000-again"})
+    text = render_comparison(compared([buffered()], [again]))
+    assert "Physical" not in text
+    assert "IOPS" not in text
+
+
+def test_json_holds_every_figure_and_is_json() -> None:
+    found = json.loads(json.dumps(comparison_json(CASES["worse"]())))
+    ops = found["points"][0]["figures"]["ops_per_s"]
+    assert (ops["outcome"], ops["unit"], ops["a"]["n"]) == ("worse", "1/s", 3)
+    assert ops["pct_low"] < ops["pct"] < ops["pct_high"] < 0
+
+
+def saved(results: Path, found: list[RunRecord]) -> str:
+    for record in found:
+        with RunFolder.begin(results, record) as folder:
+            folder.finish(record)
+    return ",".join(record.id for record in found)
+
+
+def test_command_gives_the_exit_codes(tmp_path: Path) -> None:
+    a, b = saved(tmp_path, records()), saved(tmp_path, records(0.9, day=2, seed=3))
+    other = saved(tmp_path, [changed(each, version="17.9") for each in records(day=3)])
+
+    def code(*arguments: str) -> object:
+        result = CliRunner().invoke(app, ["compare", *arguments, "--results", str(tmp_path)])
+        return getattr(result.exception, "exit_code", result.exit_code)
+
+    assert code(a, b) == 0
+    assert code(a, b, "--json") == 0
+    assert code(a, b, "--fail-if", "ops_per_s < -5%") == 3
+    assert code(a, b, "--fail-if", "ops_per_s < -50%", "--fail-if", "ops_per_s > 5%") == 0
+    assert code(a, b, "--fail-if", "nonsense < -5%") == 2
+    assert code(a, other) == 1
+    assert code(a, other, "--anyway") == 0
+    assert code(a, "nothing") == 2
+    assert code(a, f"{b},{a}") == 2

@@ -1,0 +1,63 @@
+"""Top timed events: shares of DB time from samples."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factories import measurements
+from openslob.analyze.waits import CPU_ROW, WaitClass, class_shares_pct, top_events, wait_class
+
+DB_TIME_S = 432.0
+EVENTS = ["CPU", "IO:DataFileRead", "IO:WalSync", "LWLock:WALWrite", "Lock:tuple", "IPC:Other"]
+
+
+def test_rows_are_sorted_by_share_with_db_time_and_the_engines_own_means():
+    rows = top_events(measurements.measurement())
+    assert [row.event for row in rows] == ["IO:DataFileRead", CPU_ROW, "IO:WalSync", "LWLock:BufferContent"]
+    assert [row.share_pct for row in rows] == pytest.approx([60, 30, 8, 2])
+    assert [row.db_time_s for row in rows] == pytest.approx([0.6 * DB_TIME_S, 0.3 * DB_TIME_S, 34.56, 8.64])
+    assert [row.mean_us for row in rows] == [measurements.READ_US, None, None, None]
+
+
+@pytest.mark.parametrize("waits", [{}, {"CPU": 0}])
+def test_no_samples_no_rows(waits):
+    assert top_events(measurements.measurement(waits=waits)) == ()
+    assert class_shares_pct(measurements.measurement(waits=waits)) == {}
+
+
+@given(st.dictionaries(st.sampled_from(EVENTS), st.integers(0, 10**9)))
+def test_shares_add_up_to_all_of_db_time(waits):
+    measurement = measurements.measurement(waits=waits)
+    rows = top_events(measurement)
+    assert [row.share_pct for row in rows] == sorted((row.share_pct for row in rows), reverse=True)
+    assert sum(row.samples for row in rows) == sum(waits.values())
+    if rows:
+        assert sum(row.share_pct for row in rows) == pytest.approx(100)
+        assert sum(row.db_time_s for row in rows) == pytest.approx(DB_TIME_S)
+        assert sum(class_shares_pct(measurement).values()) == pytest.approx(100)
+
+
+@pytest.mark.parametrize(
+    ("event", "kind"),
+    [
+        ("CPU", WaitClass.CPU),
+        ("IO:DataFileRead", WaitClass.DATA_IO),
+        ("IO:DataFileWrite", WaitClass.DATA_IO),
+        ("User I/O:db file sequential read", WaitClass.DATA_IO),
+        ("IO:WalSync", WaitClass.LOG),
+        ("LWLock:WALWrite", WaitClass.LOG),
+        ("Commit:log file sync", WaitClass.LOG),
+        ("Stage:waiting for lock to flush log", WaitClass.STAGE),
+        ("LWLock:WALInsert", WaitClass.LOCK),
+        ("LWLock:BufferContent", WaitClass.LOCK),
+        ("BufferPin:BufferPin", WaitClass.LOCK),
+        ("Lock:transactionid", WaitClass.LOCK),
+        ("Concurrency:buffer busy waits", WaitClass.LOCK),
+        ("IPC:BlockedOnSomething", WaitClass.OTHER),
+        ("Client:ClientRead", WaitClass.OTHER),
+    ],
+)
+def test_events_are_told_apart_by_resource(event, kind):
+    assert wait_class(event) is kind

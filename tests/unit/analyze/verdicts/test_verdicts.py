@@ -1,0 +1,303 @@
+"""Every verdict on made-up figures: holds, fails, unknown, and what its sentence says."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from factories import measurements as made
+from openslob.analyze.verdicts import VERDICTS, judge
+from openslob.measurement import EngineDelta, HostDelta
+from openslob.method import OpKind
+from openslob.record.model import Holds
+from openslob.units import MIB
+from openslob.workload import Mode
+
+HOLDS, FAILS, UNKNOWN = Holds.HOLDS, Holds.FAILS, Holds.UNKNOWN
+READ_BYTES = made.READ_REQUESTS * made.BLOCK
+
+
+def verdict(name, **overrides):
+    return next(found for found in judge(made.measurement(**overrides)) if found.name == name)
+
+
+def noisy(sigma_pct):
+    generator = random.Random(7)
+    return made.timeline([2000 * (1 + generator.gauss(0, sigma_pct / 100)) for _ in range(60)])
+
+
+def sessions(**overrides):
+    return (made.session(0, **overrides), *(made.session(number) for number in range(1, 8)))
+
+
+def stated(mode, **overrides):
+    return {"workload": made.workload(mode=mode), **overrides}
+
+
+def local_path(**overrides):
+    counted = {"private_visits": made.READ_REQUESTS, "shared_visits": 0.0, **overrides}
+    return {"workload": made.workload(block_path="local"), "engine": made.engine(**counted)}
+
+
+def syncs(number):
+    return {"engine": made.engine(log_syncs=number)}
+
+
+CACHED = made.engine(read_requests=10.0, read_bytes=10.0 * made.BLOCK)
+NO_UPDATES = made.engine(rows_updated=0.0, rows_updated_in_place=0.0)
+FEW_READS = made.engine(read_requests=999.0, read_bytes=999.0 * made.BLOCK)
+SCANS = tuple(made.session(n, updates=0, selects=0, scans=made.OPS_PER_SESSION) for n in range(8))
+HALF_REACHED = made.host(server_read_bytes=0.5 * READ_BYTES)
+NO_PROCESS_IO = {"server_read_bytes": None}
+STAGES = {"Stage:executing": 900, "Commit:log write and flush": 100}
+LOG_WAITS = {"IO:WalSync": 400, "LWLock:WALWrite": 300, "CPU": 300}
+THINKS = made.workload(think_tm_frequency=10, think_tm_min=1, think_tm_max=2)
+IDLERS = [made.session(busy_us=0.4e6 * made.SECONDS)] * made.SESSIONS
+BUSY_CPU = {"user": 190.0, "steal": 2.0, "idle": 6.0, "iowait": 2.0}
+
+
+def refused(read, updated):
+    """Two refused attempts, and so many rows that the engine counted more than the loop."""
+    counted = made.engine(rows_read=960_000.0 + read, rows_updated=96_000.0 + updated)
+    return {"sessions": sessions(conflicts=2), "engine": counted}
+
+
+def left(ops):
+    return made.schedule(not_begun=float(ops), oldest_s=12.5)
+
+
+CASES = [
+    ("errors", HOLDS, {}, "8 sessions ran without an error."),
+    ("errors", HOLDS, {"interrupted": True}, "until the run was interrupted"),
+    ("errors", FAILS, {"errors": ("session 3: connection lost", "session 4: too")}, "2 errors, the first: session 3"),
+    ("errors", FAILS, {"sessions": (made.session(),)}, "Only 1 of 8 sessions"),
+    ("window", HOLDS, {}, "60.00 s"),
+    ("window", HOLDS, {"window": made.window(counter_seconds=60.5)}, "0.83 % more"),
+    ("window", FAILS, {"window": made.window(counter_seconds=90.0)}, "50.00 % more"),
+    ("window", FAILS, {"window": made.window(counter_seconds=59.0)}, "1.67 % less"),
+    ("window", FAILS, {"host": made.host(seconds=62.0)}, "host counters span 3.33 % more"),
+    ("window", HOLDS, {"host": made.host(seconds=62.0), "local": False}, "engine counters"),
+    ("counts_agree", HOLDS, {}, "960,000 rows read and 96,000 updated"),
+    ("counts_agree", FAILS, {"engine": made.engine(rows_read=960_001.0)}, "960,001 rows read"),
+    ("counts_agree", FAILS, {"engine": made.engine(rows_updated=95_999.0)}, "95,999 updated"),
+    ("counts_agree", HOLDS, {"sessions": sessions(rows_scanned=1000)}, ""),
+    ("counts_agree", HOLDS, refused(read=16, updated=8), "2 refused attempts may have touched 16 more"),
+    ("counts_agree", FAILS, refused(read=17, updated=8), "960,017 rows read"),
+    ("counts_agree", FAILS, refused(read=8, updated=-1), "95,999 updated"),
+    (
+        "counts_agree",
+        UNKNOWN,
+        {"engine": made.engine(rows_read=None, unknown={"rows_read": "the counters were reset"})},
+        "the counters were reset",
+    ),
+    ("exact_mix", HOLDS, {}, "10.00 % where 10 %"),
+    ("exact_mix", HOLDS, {"sessions": sessions(ops=14_995)}, "0.50 operations off"),
+    ("exact_mix", FAILS, {"sessions": sessions(updates=1502)}, "2.00 operations off"),
+    ("exact_mix", FAILS, {"sessions": sessions(scans=2)}, "2.00 operations off"),
+    ("reads_reached_device", HOLDS, {}, "100.0 % of what the engine did"),
+    ("reads_reached_device", HOLDS, {"host": made.host(server_read_bytes=0.985 * READ_BYTES)}, "98.5 %"),
+    ("reads_reached_device", FAILS, {"host": HALF_REACHED}, "50.0 % of what the engine read came from the OS page"),
+    ("reads_reached_device", FAILS, {"host": made.host(server_read_bytes=0.97 * READ_BYTES)}, "3.0 %"),
+    ("reads_reached_device", HOLDS, {"host": made.host(**NO_PROCESS_IO)}, "The device, for everybody, read 100.0 %"),
+    (
+        "reads_reached_device",
+        FAILS,
+        {"host": made.host(**NO_PROCESS_IO, device=made.device(read_bytes=0.1 * READ_BYTES))},
+        "90.0 %",
+    ),
+    # Others read the device as well: the server's own processes decide.
+    (
+        "reads_reached_device",
+        FAILS,
+        {"host": made.host(server_read_bytes=0.0, device=made.device(read_bytes=2 * READ_BYTES))},
+        "100.0 %",
+    ),
+    (
+        "reads_reached_device",
+        UNKNOWN,
+        {"host": made.host(server_read_bytes=1.5 * READ_BYTES), "direct_io": False},
+        "read-ahead",
+    ),
+    ("reads_reached_device", HOLDS, {"host": made.host(server_read_bytes=1.5 * READ_BYTES)}, "with direct I/O"),
+    ("reads_reached_device", UNKNOWN, {"engine": FEW_READS}, "almost nothing physically: 999 requests"),
+    ("reads_reached_device", UNKNOWN, {"local": False}, "not on this host"),
+    (
+        "reads_reached_device",
+        UNKNOWN,
+        {"host": made.host(**NO_PROCESS_IO, device=None, unknown={"device": "no block device under the data"})},
+        "no block device under the data",
+    ),
+    ("reads_reached_device", UNKNOWN, {"engine": made.engine(read_bytes=None)}, "read_bytes was not measured"),
+    ("reads_reached_device", FAILS, {"file_system": "tmpfs"}, "on tmpfs, memory-speed storage"),
+    ("reads_reached_device", HOLDS, {"file_system": "ext4"}, "100.0 %"),
+    ("block_path", HOLDS, local_path(), "960,000 went through the sessions' private memory and 0 through the shared"),
+    ("block_path", HOLDS, local_path(shared_visits=960.0), "and 960 through the shared cache"),
+    ("block_path", FAILS, local_path(shared_visits=961.0), "and 961 through the shared cache"),
+    ("block_path", FAILS, local_path(private_visits=959_999.0), "959,999 went through the sessions'"),
+    ("block_path", UNKNOWN, local_path(private_visits=None), "private_visits was not measured"),
+    ("commits_waited", HOLDS, syncs(1499), "12,000 updates were committed with 1,499 log syncs, 8.0 a sync, where 8"),
+    ("commits_waited", FAILS, syncs(1498), "1,498 log syncs, 8.0 a sync, where 8 sessions that wait can share one"),
+    ("commits_waited", FAILS, syncs(240), "50.0 a sync"),
+    ("commits_waited", UNKNOWN, syncs(0), "no log sync was counted"),
+    ("commits_waited", UNKNOWN, syncs(None), "log_syncs was not measured"),
+    ("mode", UNKNOWN, {}, "looks like pio"),
+    ("mode", UNKNOWN, {"engine": replace(CACHED, write_bytes=500.0 * MIB)}, "looks like lio"),
+    ("mode", UNKNOWN, {"engine": replace(CACHED, write_bytes=50.0 * MIB)}, "looks like redo"),
+    ("mode", UNKNOWN, {"sessions": SCANS}, "looks like scan"),
+    ("mode", UNKNOWN, {"engine": made.engine(read_requests=made.READ_REQUESTS / 2)}, "looks like none"),
+    ("mode", HOLDS, stated(Mode.PIO), "It was pio: 100.0 % of the block visits were engine reads"),
+    ("mode", FAILS, stated(Mode.PIO, host=HALF_REACHED), "did not all reach"),
+    ("mode", FAILS, stated(Mode.PIO, engine=CACHED), "It was not pio: 0.0 %"),
+    ("mode", UNKNOWN, stated(Mode.PIO, local=False), "whether they reached a device is unknown"),
+    ("mode", UNKNOWN, stated(Mode.PIO, engine=made.engine(read_requests=None)), "read_requests was not measured"),
+    ("mode", HOLDS, stated(Mode.LIO, engine=CACHED), "100.000 %"),
+    ("mode", HOLDS, stated(Mode.LIO, engine=replace(CACHED, read_bytes=2880.0 * made.BLOCK)), "99.900 %"),
+    ("mode", FAILS, stated(Mode.LIO, engine=replace(CACHED, read_bytes=2900.0 * made.BLOCK)), "99.899 %"),
+    ("mode", UNKNOWN, stated(Mode.LIO, engine=made.engine(logical_reads=None)), "logical_reads was not measured"),
+    ("mode", HOLDS, stated(Mode.REDO, engine=replace(CACHED, write_bytes=50.0 * MIB)), "70.6 %"),
+    ("mode", FAILS, stated(Mode.REDO, engine=replace(CACHED, write_bytes=500.0 * MIB)), "19.4 %"),
+    ("mode", FAILS, stated(Mode.REDO), "cache hits"),
+    ("mode", FAILS, stated(Mode.REDO, engine=CACHED, sessions=SCANS), "nothing was updated"),
+    ("mode", UNKNOWN, stated(Mode.REDO, engine=replace(CACHED, log_bytes=None)), "log_bytes was not measured"),
+    ("mode", HOLDS, stated(Mode.SCAN, sessions=SCANS), "120,000 of 120,000"),
+    ("mode", FAILS, stated(Mode.SCAN), "0 of 120,000"),
+    ("data_in_place", HOLDS, {}, "100.00 % of the updated rows stayed"),
+    ("data_in_place", HOLDS, {"engine": NO_UPDATES}, "no row was updated"),
+    ("data_in_place", FAILS, {"blocks_after": 140_000}, "grew by 6.8 %"),
+    ("data_in_place", FAILS, {"engine": made.engine(rows_updated_in_place=90_000.0)}, "Only 93.8 %"),
+    ("data_in_place", FAILS, {"engine": made.engine(rows_updated_in_place=0.0), "blocks_after": None}, "Only 0.0 %"),
+    ("data_in_place", UNKNOWN, {"blocks_after": None}, "sizes were not measured"),
+    ("data_in_place", UNKNOWN, {"engine": made.engine(rows_updated_in_place=None)}, "was not measured"),
+    ("driver_quiet", HOLDS, {}, "1.00 %"),
+    ("driver_quiet", FAILS, {"host": made.host(driver_cpu_s=1.6)}, "2.00 %"),
+    ("driver_quiet", UNKNOWN, {"host": made.host(driver_cpu_s=None)}, "driver_cpu_s was not measured"),
+    ("driver_quiet", UNKNOWN, {"host": made.host(server_cpu_s=0.0)}, "no measurable CPU"),
+    ("quiet_machine", HOLDS, {}, "0.42 % of the CPU was stolen"),
+    ("quiet_machine", HOLDS, {"timeline": noisy(5)}, "ops/s spread by"),
+    ("quiet_machine", HOLDS, {"local": False}, "stolen CPU is unknown"),
+    ("quiet_machine", FAILS, {"timeline": noisy(30)}, "The machine is noisy"),
+    ("quiet_machine", FAILS, {"host": made.host(server_cpu_s=50.0)}, "18.00 % of the CPU was used by others"),
+    ("quiet_machine", HOLDS, {"host": made.host(server_cpu_s=None)}, "others' CPU is unknown"),
+    ("quiet_machine", FAILS, {"host": made.host(cpu={"user": 90.0, "steal": 10.0, "idle": 100.0})}, "5.00 %"),
+    (
+        "quiet_machine",
+        FAILS,
+        {"host": made.host(cpu={"user": 9.0, "steal": 1.0, "idle": 10.0}), "timeline": ()},
+        "5.00 %",
+    ),
+    ("quiet_machine", UNKNOWN, {"timeline": made.timeline((2000.0,) * 4)}, "fewer than 5 points"),
+    ("steady", HOLDS, {}, "Steady since second 0 of 60."),
+    ("steady", HOLDS, {"timeline": made.timeline((1500.0,) * 6 + (2000.0,) * 54)}, "Steady since second"),
+    ("steady", FAILS, {"timeline": made.timeline((1000.0,) * 30 + (2000.0,) * 30)}, "only since second 30 of 60"),
+    ("steady", FAILS, {"timeline": made.timeline([1000.0 + 50 * i for i in range(60)])}, "No part"),
+    ("steady", UNKNOWN, {"timeline": made.timeline((2000.0,) * 9)}, "fewer than 10 points"),
+    ("steady", UNKNOWN, {"timeline": made.timeline((30.0,) * 60)}, "operations enough"),
+    ("percentiles_supported", HOLDS, {}, "select p99.9 (108,000 ops), update p99.9 (12,000 ops)"),
+    ("percentiles_supported", HOLDS, {"latency": {OpKind.SELECT: made.histogram(10_000, 5.0)}}, "p99.9"),
+    ("percentiles_supported", HOLDS, {"latency": {OpKind.SELECT: made.histogram(9_999, 5.0)}}, "p99 (9,999 ops)"),
+    ("percentiles_supported", FAILS, {"latency": {OpKind.SCAN: made.histogram(999, 5.0)}}, "scan p90"),
+    ("percentiles_supported", FAILS, {"latency": {OpKind.SCAN: made.histogram(100, 5.0)}}, "scan p90"),
+    ("percentiles_supported", FAILS, {"latency": {OpKind.SCAN: made.histogram(99, 5.0)}}, "scan p50"),
+    ("percentiles_supported", FAILS, {"latency": {OpKind.SCAN: made.histogram(19, 5.0)}}, "scan none"),
+    ("rate_reached", HOLDS, {"schedule": made.schedule()}, "2,000.0 of 2,000.0 a second; none"),
+    ("rate_reached", HOLDS, {"schedule": left(1200)}, "99.01 % of those due"),
+    ("rate_reached", FAILS, {"schedule": left(1300)}, "1,300 operations due in the window had not begun"),
+    ("rate_reached", FAILS, {"schedule": left(30_000)}, "the oldest 12.500 s late"),
+    ("driver_quiet", HOLDS, {"host": made.host(driver_cpu_s=4.7), "schedule": made.schedule()}, "1.96 % of the"),
+    ("driver_quiet", FAILS, {"host": made.host(driver_cpu_s=4.9), "schedule": made.schedule()}, "2.04 % of the"),
+    ("limit_found", HOLDS, {"schedule": made.schedule()}, "Not limited: the rate was given"),
+    ("limit_found", HOLDS, {"schedule": left(30_000)}, "Storage was the limit"),
+    ("limit_found", FAILS, {"schedule": left(30_000), "waits": {"CPU": 1000}}, "Nothing was at its limit"),
+    ("limit_found", HOLDS, {}, "data I/O 60 %"),
+    (
+        "limit_found",
+        HOLDS,
+        {"host": made.host(device=made.device(busy_ms=20_000.0))},
+        "its latency set the pace",
+    ),
+    ("limit_found", HOLDS, {"waits": LOG_WAITS}, "log writes 70 %"),
+    # Mostly waiting for the log while they work, but most of the time they think.
+    ("limit_found", HOLDS, {"workload": THINKS, "sessions": IDLERS, "waits": LOG_WAITS}, "the think time, not storage"),
+    ("limit_found", HOLDS, {"workload": THINKS, "waits": LOG_WAITS}, "Storage was the limit"),
+    ("limit_found", HOLDS, {"waits": {}}, "data I/O 72 %"),
+    ("limit_found", HOLDS, {"waits": STAGES}, "data I/O 72 %, log writes 10 %, locks unknown"),
+    ("limit_found", UNKNOWN, {"waits": STAGES, "engine": made.engine(read_time_us=None)}, "was not measured"),
+    ("limit_found", HOLDS, {"local": False}, "how busy the device was is unknown"),
+    ("limit_found", HOLDS, {"host": made.host(cpu=BUSY_CPU, server_cpu_s=200.0)}, "The limit was the server's CPU"),
+    ("limit_found", HOLDS, {"host": made.host(server_cores=1, server_cpu_s=58.0)}, "CPU 97 %"),
+    ("limit_found", HOLDS, {"host": made.host(server_cores=1, server_cpus_busy_s=59.0)}, "not storage: CPU 98 %"),
+    (
+        "limit_found",
+        HOLDS,
+        {"host": made.host(server_cores=1, server_cpu_s=20.0, server_cpus_busy_s=59.0)},
+        "The limit was the CPU that others used, not storage",
+    ),
+    ("limit_found", HOLDS, {"waits": {"Lock:tuple": 800, "CPU": 200}}, "The limit was the wait for locks"),
+    ("limit_found", FAILS, {"waits": {"CPU": 1000}}, "Nothing was at its limit"),
+    ("limit_found", UNKNOWN, {"waits": {"CPU": 1000}, "local": False}, "not on this host"),
+    ("limit_found", UNKNOWN, {"waits": {"CPU": 9}, "engine": EngineDelta()}, "only 9 wait samples"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "outcome", "overrides", "says"), CASES)
+def test_verdict(name, outcome, overrides, says):
+    found = verdict(name, **overrides)
+    assert found.verdict is outcome, found.why
+    assert says in found.why
+
+
+def test_every_verdict_is_tested_for_each_outcome_it_can_have():
+    tested = {(name, outcome) for name, outcome, _, _ in CASES}
+    tested |= {(found.name, found.verdict) for found in judge(made.idle(schedule=made.schedule()))}
+    # The one beside a raw measurement has tests of its own.
+    names = {verdict.__name__ for verdict in VERDICTS} - {"within_ceiling"}
+    # Whether a session was lost is always known.
+    assert tested == {(name, outcome) for name in names for outcome in Holds} - {("errors", UNKNOWN)}
+
+
+def test_the_path_is_judged_only_where_one_of_its_own_was_asked_for():
+    assert "block_path" not in {found.name for found in judge(made.measurement())}
+
+
+@pytest.mark.parametrize("load", [{"commit_mode": "nowait"}, {"commit_mode": "engine"}, {"update_pct": 0}])
+def test_commits_that_need_not_wait_are_not_judged(load):
+    judged = judge(made.measurement(workload=made.workload(**load)))
+    assert "commits_waited" not in {found.name for found in judged}
+
+
+def test_a_run_without_operations_holds_nothing_but_that_no_session_was_lost():
+    outcomes = {found.name: found.verdict for found in judge(made.idle())}
+    assert outcomes.pop("errors") is HOLDS
+    assert set(outcomes.values()) == {UNKNOWN}
+
+
+def test_with_nothing_measured_but_the_load_no_verdict_on_engine_or_host_is_given():
+    blank = made.measurement(engine=EngineDelta(), host=HostDelta(60.0, 4), waits={})
+    outcomes = {found.name: found.verdict for found in judge(blank)}
+    for name in ("counts_agree", "reads_reached_device", "driver_quiet", "data_in_place", "limit_found"):
+        assert outcomes[name] is UNKNOWN
+
+
+def test_sentences_are_sentences_and_figures_are_plain():
+    for measured in (made.measurement(), made.idle(), made.measurement(local=False)):
+        for found in judge(measured):
+            assert found.why[0].isupper() or found.why[0].isdigit()
+            assert found.why.endswith(".")
+            assert "\n" not in found.why
+
+
+def test_the_sampling_cost_stands_beside_the_drivers():
+    assert verdict("driver_quiet").figures["sampler_cpu_pct_of_db"] == pytest.approx(0.5)
+
+
+def test_without_a_rate_there_is_no_verdict_on_one():
+    assert "rate_reached" not in {found.name for found in judge(made.measurement())}
+    assert verdict("limit_found", schedule=made.schedule()).figures["limit"] == "given rate"
+
+
+def test_mode_looked_like_and_limit_are_figures():
+    assert verdict("mode").figures == {"looks_like": "pio"}
+    assert verdict("limit_found").figures["limit"] == "storage"
+    assert verdict("limit_found").figures["device_busy_pct"] == pytest.approx(59_000 / 600)

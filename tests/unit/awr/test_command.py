@@ -1,0 +1,219 @@
+"""``slob awr`` from end to end."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+import zipfile
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from factories.awr_reports import FIXTURES, ROOT, report
+from openslob.awr.columns import COLUMNS, EVENT_COLUMNS, SETS, SLOB, VERDICT_COLUMNS, markdown
+from openslob.cli import main
+
+WHOLE = str(FIXTURES / "awr_23ai.html")
+
+
+@pytest.fixture
+def slob(monkeypatch, capsys):
+    def run(*words: str | Path) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["slob", "awr", *map(str, words)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        out, err = capsys.readouterr()
+        return int(end.value.code or 0), out, err
+
+    return run
+
+
+class _Tags(HTMLParser):
+    """The attributes of a page's own tags, not of what its scripts hold as text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[dict[str, str | None]] = []
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append(dict(attrs))
+
+
+@pytest.fixture
+def petal_files(tmp_path) -> list[Path]:
+    files = []
+    for block in (8192, 16384):
+        folder = tmp_path / f"{block // 1024}k"
+        folder.mkdir()
+        for sessions, iops, us in ((1, 7_000, 107), (8, 41_000, 136), (64, 99_000, 602)):
+            path = folder / f"awr_0_{sessions}.txt"
+            waits = iops * 600
+            path.write_bytes(report(waits, round(waits * us / 1e6), 600, sessions, block))
+            files.append(path)
+    return files
+
+
+def test_a_table_on_the_screen(slob):
+    code, out, err = slob(WHOLE)
+    assert (code, err) == (0, "")
+    heading, line = out.splitlines()
+    assert heading.split()[:3] == ["FILE", "SESSIONS", "ELAPSED"]
+    assert line.split()[:5] == [WHOLE, "-", "600", "0.9", "5"]
+
+
+def test_the_slob_columns_as_csv(slob):
+    code, out, _ = slob(WHOLE, "--format", "csv")
+    (row,) = csv.DictReader(io.StringIO(out))
+    assert code == 0
+    assert list(row) == list(SLOB)
+    expected = {"ELAPSED": "600", "LIO": "11000", "PREADS": "10001", "PWRITES": "51", "READ_MBS": "78.140625"}
+    assert {key: row[key] for key in expected} == expected
+    assert (row["DFSR_LAT"], row["LFPW_LAT"], row["DPR_LAT"]) == ("400", "3210", "")
+    assert row["TOP WAIT"] == "db file sequential read, 6,000,000 waits, 2,400 s, 400 us, 80 %"
+
+
+def test_the_events_columns(slob):
+    events = ("--event", "db file sequential read", "--event", "log file parallel write", "--event", "no such")
+    code, out, _ = slob(WHOLE, "--columns", "events", *events, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert code == 0
+    assert list(rows[0]) == list(EVENT_COLUMNS)
+    assert (rows[0]["Waits"], rows[0]["Time(s)"], rows[0]["Latency(us)"]) == ("6000000", "2400", "400")
+    assert (rows[0]["IOPS"], rows[0]["Latency from"]) == ("10000", "time/waits")
+    assert (rows[1]["Latency(us)"], rows[1]["Latency from"]) == ("3210", "printed average")
+    assert (rows[2]["Event"], rows[2]["Waits"]) == ("no such", "")
+
+
+def test_verdicts_tape_wide_and_a_list_of_columns(slob):
+    _, out, _ = slob(WHOLE, "--columns", "verdicts", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert list(rows[0]) == list(VERDICT_COLUMNS)
+    assert {row["Check"]: row["Verdict"] for row in rows}["commits_are_waited_for"] == "fails"
+    _, out, _ = slob(WHOLE, "--columns", "tape", "--format", "csv")
+    (row,) = csv.DictReader(io.StringIO(out))
+    assert (row["IOPS"], row["DB CPU"], row["IOPS per DB CPU"]) == ("10052", "0.9", "11168.88889")
+    _, out, _ = slob(WHOLE, "--columns", "wide", "--format", "csv")
+    assert out.splitlines()[0].split(",") == list(COLUMNS)
+    _, out, _ = slob(WHOLE, "--columns", "db_name, release", "--format", "csv")
+    assert out == "db_name,release\nFIX,23.0.0.0.0\n"
+
+
+def test_json_says_why_a_figure_is_missing_and_where_one_comes_from(slob):
+    code, out, _ = slob(FIXTURES / "sp_9.2.txt", "--json")
+    (entry,) = json.loads(out)["reports"]
+    assert (code, entry["status"]) == (0, "whole")
+    (row,), (missing,), (sources,) = entry["rows"], entry["missing"], entry["sources"]
+    assert row["PREADS"] is None
+    assert missing["PREADS"] == "physical read total IO requests: not listed in Instance Activity Stats"
+    assert sources["DFSR_LAT"] == "time/waits"
+    assert {verdict["verdict"] for verdict in entry["verdicts"]} <= {"holds", "fails", "unknown"}
+
+
+def test_exit_codes_tell_whole_some_and_none(slob, tmp_path):
+    cut = tmp_path / "cut.txt"
+    cut.write_bytes((FIXTURES / "awr_11.2.txt").read_bytes()[:4000])
+    assert slob(WHOLE, WHOLE)[0] == 0
+    code, out, err = slob(WHOLE, FIXTURES / "awrdiff.txt", cut)
+    assert code == 1
+    assert len(out.splitlines()) == 3, "the whole and the cut report have a row each"
+    assert "awrdiff.txt: this is a compare-periods report" in err
+    assert "cut.txt: warning: cut off: no 'End of Report'" in err
+    assert slob(cut)[0] == 1
+    code, out, err = slob(FIXTURES / "empty.txt", "no/such/file")
+    assert code == 2
+    assert [line.split(":")[0] for line in err.splitlines()] == ["slob", "slob"]
+
+
+def test_a_workbook(slob, tmp_path):
+    path = tmp_path / "figures.xlsx"
+    code, out, _ = slob(WHOLE, FIXTURES / "empty.txt", "--output", path)
+    assert (code, out) == (1, "")
+    with zipfile.ZipFile(path) as book:
+        sheet = ElementTree.fromstring(book.read("xl/worksheets/sheet1.xml"))
+        texts = "".join(book.read(name).decode() for name in book.namelist() if name.endswith(".xml"))
+    numbers = [cell.text for cell in sheet.iter("{http://schemas.openxmlformats.org/spreadsheetml/2006/main}v")]
+    assert "11000" in numbers
+    assert "missing: direct path read: not listed" in texts
+    assert "the file is empty" in texts
+
+
+@pytest.mark.parametrize(("ending", "first"), [("csv", "FILE,SESSIONS"), ("json", "{"), ("txt", "FILE")])
+def test_the_output_files_ending_gives_the_format(slob, tmp_path, ending, first):
+    path = tmp_path / f"figures.{ending}"
+    assert slob(WHOLE, "-o", path)[:2] == (0, "")
+    assert path.read_text().startswith(first)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--columns", "nothing"], "unknown column nothing"),
+        (["--format", "xlsx"], "a workbook is a file"),
+        (["--pattern", "("], "no regular expression"),
+        (["--petals", "x.gif"], "a picture is one of"),
+        (["--output", "no/such/folder/x.csv"], "can't be written"),
+    ],
+)
+def test_wrong_options_are_usage_errors(slob, words, message):
+    code, out, err = slob(WHOLE, *words)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+# Without it a browser would ask for one.
+NO_ICON = {"rel": "icon", "href": "data:,"}
+
+
+@pytest.mark.parametrize("ending", ["html", "svg", "png"])
+def test_petals(slob, petal_files, tmp_path, ending):
+    picture = tmp_path / f"petals.{ending}"
+    code, _, err = slob(*petal_files, "--petals", picture, "--group-by", "dir")
+    assert code == 0
+    assert f"{picture}: 6 reports drawn" in err
+    data = picture.read_bytes()
+    assert data.startswith({"html": b"<", "svg": b"<svg", "png": b"\x89PNG"}[ending])
+    if ending == "html":
+        text = data.decode()
+        tags = _Tags()
+        tags.feed(text)
+        assert [tag for tag in tags.found if {"src", "href"} & tag.keys()] == [NO_ICON], (
+            "the page asks the network for nothing"
+        )
+        assert '"line":"16k"' in text
+        assert "99,000 engine reads/s at 602 µs mean" in text
+    if ending == "svg":
+        assert data.count(b">64</text>") == 4, "both panels label the last point of both lines"
+
+
+def test_a_report_without_a_point_is_named_and_the_others_are_drawn(slob, petal_files, tmp_path):
+    _, _, err = slob(*petal_files[:3], FIXTURES / "sp_9.2.txt", "--petals", tmp_path / "p.svg")
+    assert "sp_9.2.txt: not in the picture: physical read total IO requests: not listed" in err
+    assert "3 reports drawn" in err
+
+
+def test_many_files_in_several_processes_come_in_order(slob, petal_files):
+    one = slob(*petal_files, "--format", "csv", "--jobs", "1")
+    two = slob(*petal_files, "--format", "csv", "--jobs", "2")
+    assert one == two
+    sessions = [line.split(",")[1] for line in two[1].splitlines()[1:]]
+    assert sessions == ["1", "8", "64"] * 2
+
+
+def test_help_has_an_example_and_the_exit_codes(slob):
+    code, out, _ = slob("--help")
+    assert code == 0
+    assert "Example: slob awr" in out
+    assert "0: every report was read whole; 1: some; 2: none" in " ".join(out.split())
+
+
+def test_every_column_is_documented():
+    page = (ROOT / "docs" / "awr.md").read_text()
+    assert "\n".join(markdown()) in page
+    for heading, column in {**SLOB, **SETS["tape"]}.items():
+        assert heading == column or f"| {heading} | `{column}` |" in page
+    for heading in (*EVENT_COLUMNS, *VERDICT_COLUMNS):
+        assert f"`{heading}`" in page

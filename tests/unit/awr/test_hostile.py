@@ -1,0 +1,168 @@
+"""Hostile input: reports cut, damaged and shifted. No crash, and no wrong figure without a warning that names it."""
+
+from __future__ import annotations
+
+import random
+import re
+from functools import cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from factories.awr_reports import FIXTURES, READABLE
+from openslob.awr import Report, ReportError, read, read_bytes
+from openslob.awr.batch import Selection, extract
+from openslob.awr.cells import Subject
+from openslob.awr.columns import COLUMNS
+from openslob.awr.consistency import TWINS, rate_agrees
+from openslob.awr.verdicts import verdicts
+
+MUTANTS = 2000
+_SOURCES = [(path.name, path.read_bytes()) for path in READABLE]
+
+
+def _cut(data: bytes, chance: random.Random) -> bytes:
+    return data[: chance.randrange(len(data) + 1)]
+
+
+def _beheaded(data: bytes, chance: random.Random) -> bytes:
+    return data[chance.randrange(len(data) + 1) :]
+
+
+def _lines(change, data: bytes, chance: random.Random) -> bytes:
+    lines = data.split(b"\n")
+    for _ in range(chance.choice([1, 5, 40])):
+        change(lines, chance.randrange(len(lines)), chance)
+    return b"\n".join(lines)
+
+
+def _dropped(lines: list[bytes], at: int, chance: random.Random) -> None:
+    if len(lines) > 1:
+        del lines[at]
+
+
+def _flipped(lines: list[bytes], at: int, chance: random.Random) -> None:
+    if lines[at]:
+        place = chance.randrange(len(lines[at]))
+        lines[at] = lines[at][:place] + bytes([chance.randrange(256)]) + lines[at][place + 1 :]
+
+
+def _shifted(lines: list[bytes], at: int, chance: random.Random) -> None:
+    place, by = chance.randrange(len(lines[at]) + 1), chance.randrange(1, 9)
+    wider = lines[at][:place] + b" " * by + lines[at][place:]
+    narrower = lines[at][:place] + lines[at][place + by :]
+    lines[at] = chance.choice([wider, narrower])
+
+
+def _repeated(lines: list[bytes], at: int, chance: random.Random) -> None:
+    lines.insert(at, chance.choice(lines))
+
+
+def mutant(data: bytes, chance: random.Random) -> bytes:
+    how = chance.choice([_cut, _beheaded, _dropped, _flipped, _shifted, _repeated])
+    return how(data, chance) if how in (_cut, _beheaded) else _lines(how, data, chance)
+
+
+@cache
+def whole(name: str) -> Report:
+    return read(FIXTURES / name)
+
+
+def use_everything(report: Report) -> None:
+    subject = Subject(report)
+    for column in COLUMNS.values():
+        reading = column.read(subject)
+        assert reading.value is not None or reading.why, column.name
+    verdicts(report, 8)
+
+
+def undetected(report: Report) -> list[str]:
+    """Statistics whose rate is not total / elapsed and of which no warning speaks."""
+    elapsed = report.elapsed_s
+    told = " ".join(report.warnings)
+    wrong = [name for name, stat in report.activity.items() if elapsed and not rate_agrees(stat, elapsed)]
+    return [name for name in wrong if f": {name}: " not in told and "Elapsed: " not in told]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_mutated_reports_give_a_report_or_one_line(seed):
+    chance = random.Random(seed)
+    read_whole = 0
+    for _ in range(MUTANTS // 8):
+        name, data = chance.choice(_SOURCES)
+        try:
+            report = read_bytes(mutant(data, chance), name)
+        except ReportError as error:
+            assert "\n" not in str(error)
+            continue
+        read_whole += 1
+        use_everything(report)
+        assert undetected(report) == []
+    assert read_whole > MUTANTS // 16, "most mutants are still reports"
+
+
+@pytest.mark.parametrize("path", READABLE, ids=lambda path: path.name)
+def test_a_report_cut_anywhere_has_no_figure_that_the_whole_one_has_not(path):
+    data = path.read_bytes()
+    complete = read(path)
+    for end in range(0, len(data) - 40, max(1, len(data) // 40)):
+        try:
+            report = read_bytes(data[:end], path.name)
+        except ReportError as error:
+            assert "\n" not in str(error)
+            continue
+        assert not report.complete
+        assert any(warning.startswith("cut off: ") for warning in report.warnings)
+        assert set(report.events) <= set(complete.events)
+        assert set(report.activity.items()) <= set(complete.activity.items())
+
+
+_DIGIT = re.compile(rb"(?m)^(?:(?:physical|redo size|session logical|user|execute)[^\n]*|[^\n]*:  [^\n]*)$")
+
+
+@settings(max_examples=120)
+@given(st.sampled_from(["awr_11.2.txt", "awr_12.1.txt", "awr_19c.txt"]), st.randoms(use_true_random=False))
+def test_a_changed_digit_of_a_checked_figure_is_told(name, chance):
+    """A digit of the load profile or the instance activity is changed: the figure is doubted, or the change is
+    below what is printed of its twin."""
+    data = (FIXTURES / name).read_bytes()
+    line = chance.choice(list(_DIGIT.finditer(data)))
+    digits = [place for place in range(*line.span()) if data[place : place + 1].isdigit()]
+    if not digits:
+        return
+    place = chance.choice(digits)
+    changed = read_bytes(data[:place] + b"%d" % chance.randrange(10) + data[place + 1 :], name)
+    before = whole(name)
+    told = " ".join(changed.warnings)
+    for key, twin in TWINS.items():
+        old, new = before.load_profile.get(key), changed.load_profile.get(key)
+        if old and new and twin in before.activity and twin in changed.activity:
+            off = abs(old.per_second.value - new.per_second.value)
+            assert off <= 2.1 * old.per_second.step or f": {key}: " in told or "Elapsed: " in told
+    for key, stat in changed.activity.items():
+        known = before.activity.get(key)
+        if known and known.per_second and stat.per_second:
+            off = abs(known.per_second.value - stat.per_second.value)
+            slack = 2.1 * stat.per_second.step + 0.003 * known.per_second.value
+            assert off <= slack or f": {key}: " in told or f"'{key}'" in told or "Elapsed: " in told
+
+
+def test_long_lines_do_not_hang():
+    header = (FIXTURES / "awr_11.2.txt").read_bytes()
+    blanks = b"WORKLOAD" + b" " * 300_000 + b"Snap: 1"
+    letters = (b"a" * 300_000, b"a: " * 100_000, b"- " * 150_000, b"~~~ " * 50_000, b"<td" * 100_000)
+    for filling in (*letters, b"DB/Inst: " * 50_000, b"1  " * 100_000, blanks):
+        for line in (filling, b"Load Profile\n~~~~~~~~~~~~\n" + filling):
+            assert read_bytes(header + b"\n" + line + b"\n", "long").load_profile
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\x00" * 1000, b"\xff\xfe", b"\x89PNG\r\n" + bytes(range(256)), b"<html><table>"]
+)
+def test_files_that_are_anything_are_no_reports(data, tmp_path):
+    path = tmp_path / "x"
+    path.write_bytes(data)
+    result = extract(str(path), Selection())
+    assert (result.status, result.rows) == ("failed", ())
+    assert "no AWR or Statspack report" in result.error

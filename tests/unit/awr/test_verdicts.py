@@ -1,0 +1,102 @@
+"""Verdicts: each of them holds, fails and is unknown where it should."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from factories.awr_reports import FIXTURES, report
+from openslob.awr import Bucket, Histogram, Number, Parameter, Report, Statistic, read, read_bytes
+from openslob.awr.verdicts import Verdict, verdicts
+
+EVENT = "db file sequential read"
+
+
+@pytest.fixture
+def whole() -> Report:
+    return read(FIXTURES / "awr_23ai.html")
+
+
+def verdict(report: Report, name: str, sessions: int | None = None) -> Verdict:
+    (found,) = [one for one in verdicts(report, sessions) if one.name == name]
+    return found
+
+
+def counted(report: Report, **totals: float) -> Report:
+    stats = {
+        key.replace("_", " "): Statistic(Number(total, 1), Number(total / 600, 0.01)) for key, total in totals.items()
+    }
+    return replace(report, activity={**report.activity, **stats})
+
+
+def histogram(report: Report, *shares: float) -> Report:
+    edges = [0.0, *(2.0**power for power in range(6, 6 + len(shares)))]
+    buckets = [Bucket(low, high, share) for low, high, share in zip(edges, edges[1:], shares, strict=False)]
+    return replace(report, histograms=(Histogram(EVENT, None, tuple(buckets)),))
+
+
+def test_a_window_longer_than_the_load(whole):
+    assert verdict(whole, "window_is_load", 5).verdict == "holds"
+    idle = verdict(whole, "window_is_load", 10)
+    assert (idle.verdict, idle.figures["idle_s"]) == ("fails", pytest.approx(300))
+    assert verdict(whole, "window_is_load").verdict == "unknown"
+
+
+def test_30_idle_seconds_of_300_are_seen():
+    busy = read_bytes(report(1_000_000, 400, 270, sessions=16))
+    idle = replace(busy, header=replace(busy.header, elapsed_min=Number(5.0, 0.01)))
+    assert verdict(busy, "window_is_load", 16).verdict == "holds"
+    found = verdict(idle, "window_is_load", 16)
+    assert (found.verdict, found.figures["idle_s"]) == ("fails", pytest.approx(30))
+
+
+def test_an_average_over_two_modes(whole):
+    assert verdict(histogram(whole, 1, 80, 15, 3, 0.5, 0.5), "average_is_typical").verdict == "holds"
+    two = verdict(histogram(whole, 0, 70, 10, 0, 0, 20), "average_is_typical")
+    assert (two.verdict, two.figures["second_pct"]) == ("fails", 20)
+    assert "64 us to 128 us" in two.why
+    assert verdict(replace(whole, histograms=()), "average_is_typical").verdict == "unknown"
+
+
+def test_commits_that_nobody_waited_for(whole):
+    optimised = verdict(counted(whole, user_commits=6400, redo_synch_writes=97), "commits_are_waited_for")
+    assert (optimised.verdict, optimised.why[:39]) == ("fails", "97 redo synch writes for 6400 commits: ")
+    assert (
+        verdict(counted(whole, user_commits=12811, redo_synch_writes=12900), "commits_are_waited_for").verdict
+        == "holds"
+    )
+    assert verdict(counted(whole, user_commits=7, redo_synch_writes=0), "commits_are_waited_for").verdict == "unknown"
+    assert verdict(replace(whole, activity={}), "commits_are_waited_for").verdict == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("waits", "seconds", "expected"),
+    [(1_000_000, 425, "holds"), (1_000_000, 20, "fails"), (10_000_000, 0, "fails"), (9, 0, "unknown")],
+)
+def test_reads_too_fast_for_a_device(waits, seconds, expected):
+    found = read_bytes(report(waits, seconds, 600))
+    assert verdict(found, "reads_reach_a_device").verdict == expected
+
+
+def test_more_reads_than_storage_can_do(whole):
+    beyond = counted(whole, physical_read_total_IO_requests=6e9)
+    assert verdict(beyond, "reads_reach_a_device").verdict == "fails"
+
+
+def test_a_saturated_cpu(whole):
+    name = "cpu_is_not_saturated"
+    assert verdict(whole, name).verdict == "holds"
+    assert verdict(replace(whole, header=replace(whole.header, cpus=1)), name).verdict == "fails"
+    limited = verdict(replace(whole, parameters={"cpu_count": Parameter("1")}), name)
+    assert limited.verdict == "fails"
+    assert "cpu_count allows 1" in limited.why
+    assert verdict(replace(whole, header=replace(whole.header, cpus=None)), name).verdict == "unknown"
+
+
+def test_blocks_taken_for_requests(whole):
+    assert verdict(whole, "blocks_are_requests").verdict == "holds"
+    scans = verdict(counted(whole, physical_reads=96e6), "blocks_are_requests")
+    assert (scans.verdict, scans.figures["blocks_per_request"]) == ("fails", 16)
+    assert scans.figures["single_block_pct"] == pytest.approx(100)
+    assert verdict(read(FIXTURES / "sp_9.2.txt"), "blocks_are_requests").verdict == "unknown"

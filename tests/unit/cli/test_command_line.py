@@ -1,0 +1,114 @@
+"""The command line as a whole: errors of options in one line, help at 80 columns, plain signs on plain terminals."""
+
+from __future__ import annotations
+
+import io
+import re
+import signal
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from factories.records import Made, physical
+from openslob import __main__, __version__, cli
+from openslob.config.parameters import parameters
+from openslob.errors import SlobError, UsageError
+from openslob.record.model import Status
+from openslob.record.store import write_whole
+from openslob.report.listing import render_sweeps
+
+
+def called(monkeypatch, capsys, *arguments):
+    monkeypatch.setattr(sys, "argv", ["slob", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    return ended.value.code, *capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["frob"], "no such command 'frob'; see slob --help"),
+        (["run", "--bogus"], "no such option: --bogus; see slob run --help"),
+        (["run", "--sessions"], "'--sessions' requires an argument"),
+        (["show", "a", "b"], "(b); see slob show --help"),
+        (["compare", "a"], "missing argument 'B'; see slob compare --help"),
+        (["export", "x", "-f", "pdf"], "'pdf' is not one of 'csv'"),
+        (["sweep", "--repeats", "0"], "invalid value for '--repeats'"),
+        (["raw", "dd", "--size", "1X"], "invalid value for '--size': '1X' is not a size"),
+        (["raw", "calibrate", "--block-size", "3"], "'--block-size': 3 is not a multiple of 512 bytes"),
+        (["raw", "calibrate", "--latency-limit", "5"], "'--latency-limit': '5' is not a latency"),
+        (["server", "start", "x", "--cache", "5x"], "'--cache': '5x' is not a size"),
+        (["sweep", "--find-max-iops-under", "5"], "--find-max-iops-under: '5' is not a latency"),
+        (["run", "--require", "nosuch"], "--require nosuch: there is no such verdict; there are errors, "),
+    ],
+)
+def test_a_wrong_option_is_one_line_that_names_it(monkeypatch, capsys, arguments, says):
+    code, out, err = called(monkeypatch, capsys, *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("slob: ")
+    assert err.count("\n") == 1
+    assert says in err
+
+
+def test_without_a_command_there_is_help_and_no_error(monkeypatch, capsys):
+    code, out, err = called(monkeypatch, capsys, "raw")
+    assert (code, err) == (2, "")
+    assert "calibrate" in out
+
+
+def test_the_version_is_told(monkeypatch, capsys):
+    assert called(monkeypatch, capsys, "--version") == (0, f"slob {__version__}\n", "")
+
+
+@pytest.mark.parametrize("command", ["run", "load", "sweep", "check"])
+def test_every_flag_can_be_read_at_80_columns(command):
+    text = CliRunner().invoke(cli.app, [command, "--help"], env={"COLUMNS": "80", "TERM": "dumb"}).stdout
+    for one in parameters().values():
+        assert re.search(rf"{one.flag}[ |│]", text), one.flag
+    assert "<bool>" not in text.replace("--help     -h", "").split("--json")[1].split("\n", maxsplit=1)[0]
+
+
+def test_signs_that_a_terminal_does_not_have_become_plain_ones(monkeypatch):
+    plain = io.TextIOWrapper(io.BytesIO(), encoding="ascii", write_through=True)
+    monkeypatch.setattr(sys, "stderr", plain)
+    monkeypatch.setattr(sys, "argv", ["slob", "--version"])
+    with pytest.raises(SystemExit):
+        cli.main()
+    print("1 ops/s · 5 µs ± 2 ≥ ü", file=plain)
+    assert plain.buffer.getvalue() == b"1 ops/s - 5 us +- 2 >= ?\n"
+
+
+def test_ctrl_c_is_back_when_the_command_line_is_there(monkeypatch):
+    seen = []
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(cli, "main", lambda: seen.append(signal.getsignal(signal.SIGINT)))
+    __main__.main()
+    assert seen == [before]
+
+
+def test_a_file_in_a_place_that_is_gone_is_told_with_what_to_do(tmp_path):
+    with pytest.raises(SlobError, match="No such file or directory; name another file by --output"):
+        write_whole(tmp_path / "no" / "report.html", "text", "name another file by --output")
+
+
+def test_sweeps_are_listed_by_name_and_those_that_cannot_be_read_too():
+    assert render_sweeps([]) == ""
+    text = render_sweeps([("20260301-120000-broken", None)])
+    assert text == "\n  20260301-120000-broken  unreadable\n"
+
+
+def test_showing_a_sweep_tells_what_to_do_with_it(tmp_path, monkeypatch, capsys):
+    (tmp_path / "20260301-120000-petals").mkdir()
+    (tmp_path / "20260301-120000-petals" / "sweep.json").write_text("{}")
+    write_run(tmp_path)
+    code, _, err = called(monkeypatch, capsys, "show", "20260301-120000-petals", "--results", str(tmp_path))
+    assert code == UsageError.exit_code
+    assert "20260301-120000-petals is a sweep; `slob report 20260301-120000-petals` has its answers" in err
+
+
+def write_run(results):
+    record = physical(Made()).model_copy(update={"status": Status.COMPLETE})
+    (results / record.id).mkdir()
+    (results / record.id / "run.json").write_text(record.model_dump_json())

@@ -1,0 +1,350 @@
+"""Several instances as one: sums, reasons, clocks, shares, refusals; the instances are made up."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from factories import measurements
+from factories.measurements import engine as counted
+from factories.measurements import measurement
+from openslob.analyze.build_record import instance_row
+from openslob.engines import registry
+from openslob.engines.base import (
+    READ_ONLY_FINDING,
+    CounterReading,
+    DataState,
+    Finding,
+    LoadResult,
+    ServerFacts,
+    ServerLocation,
+    SliceRequest,
+    SliceResult,
+)
+from openslob.engines.cluster import engine as cluster_engine
+from openslob.engines.cluster.engine import ClusterEngine
+from openslob.engines.cluster.parallel import Team
+from openslob.engines.cluster.sampling import added
+from openslob.errors import SlobError, UsageError
+from openslob.measurement import EngineDelta, Instance, ObjectIo
+from openslob.run.plan import session_plans
+from openslob.units import NANOS
+from openslob.workload import DataSpec, Workload
+
+SPEC = DataSpec(schemas=2, scale_blocks=100, scan_blocks=5, obfuscate=False)
+HOUR = 3600 * NANOS
+FACTS = ServerFacts("Product", "1.0", 8192, 1000, 50, {"a": "1"}, True, cluster_id="c")
+
+
+class Made:
+    """An instance that notes what is asked of it; ``ahead_ns`` is by how much its clock is fast."""
+
+    name = "made"
+
+    def __init__(self, target, log=None, ahead_ns=0, delta=None, place=None, behind=0, **facts):
+        self.target, self.log, self.ahead_ns = target, log if log is not None else [], ahead_ns
+        self.delta, self.place, self.behind = delta or EngineDelta(), place, behind
+        self._facts = replace(FACTS, **facts)
+        self.state = DataState(SPEC, True, "now", {1: 100})
+        self.orders, self.closed = [], 0
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return lambda *_: self.log.append((self.target, name))
+
+    def facts(self):
+        return self._facts
+
+    def footprint(self):
+        return self.place or ServerLocation(None, None, "the server is not on this host")
+
+    def findings(self, workload):
+        yield Finding("sessions", f"{workload.total_sessions} sessions", "", False)
+        if self._facts.read_only:
+            yield Finding(READ_ONLY_FINDING, "takes no writes", "", True)
+
+    def data_state(self):
+        return self.state
+
+    def load(self, *_):
+        self.log.append((self.target, "load"))
+        return LoadResult(SPEC, 1, 100, 100, {}, False)
+
+    def quiesce(self, *_):
+        self.log.append((self.target, "settle"))
+        return ["rest"]
+
+    def log_position(self):
+        self.behind = max(0, self.behind - 1)
+        return 1000 - self.behind
+
+    @contextmanager
+    def exclusive(self, _):
+        self.log.append((self.target, "locked"))
+        yield ["put right"] if self.target == "main" else ()
+
+    def sessions_left(self):
+        return 2
+
+    def open_counters(self):
+        return self
+
+    open_waits = open_counters
+
+    def open_session(self, _):
+        return self
+
+    def read(self):
+        return CounterReading(time.time_ns() + self.ahead_ns, {"x": 1.0}, f"epoch of {self.target}")
+
+    def sample(self):
+        return {"CPU": 1, f"IO:{self.target}": 2}
+
+    def backend_ids(self):
+        return [len(self.target)]
+
+    def difference(self, *_):
+        return self.delta
+
+    def run_slice(self, order):
+        self.orders.append(order)
+        return SliceResult(order.not_before_ns, order.until_ns, order.not_before_ns, 1, 1, 0, 0, {}, {}, order.due_ns)
+
+    def close(self):
+        self.closed += 1
+
+
+def cluster(**more):
+    """A primary and two copies that take reads only."""
+    return [Made("one", **more), Made("two", read_only=True, **more), Made("three", read_only=True, **more)]
+
+
+def test_facts_are_what_all_have_in_common():
+    made = [
+        Made("a", settings={"a": "1", "b": "2"}, free_connections=9),
+        Made("b", settings={"a": "1", "b": "3"}, cache_bytes=10, direct_io=False, read_only=True),
+    ]
+    facts = ClusterEngine(made).facts()
+    assert facts.settings == {"a": "1", "b": "2 | 3"}
+    assert (facts.cache_bytes, facts.free_connections, facts.direct_io) == (10, 18, False)
+    assert [(each.target, each.read_only) for each in facts.instances] == [("a", False), ("b", True)]
+    assert not facts.read_only
+    assert ClusterEngine([Made("a"), Made("b", direct_io=None)]).facts().direct_io is None
+
+
+@pytest.mark.parametrize(
+    ("different", "said"),
+    [
+        ({"version": "1.1"}, "differ in version: 1.0 on a, 1.1 on b"),
+        ({"block_size": 4096}, "differ in block size: 8192 on a, 4096 on b"),
+        ({"product": "Other"}, "differ in product"),
+        ({"cluster_id": "d"}, "b has no copy of the data of a"),
+    ],
+)
+def test_instances_that_are_not_alike_are_refused(different, said):
+    with pytest.raises(SlobError, match=said):
+        ClusterEngine([Made("a"), Made("b", **different)]).facts()
+
+
+def test_one_instance_twice_or_several_engines_are_wrong_usage():
+    other = Made("b")
+    other.name = "other"
+    with pytest.raises(UsageError, match="several engines: made, other"):
+        ClusterEngine([Made("a"), other])
+    with pytest.raises(UsageError, match="a is given twice"):
+        ClusterEngine([Made("a"), Made("b"), Made("a")])
+
+
+def test_sums_and_reasons():
+    counted = partial(measurements.engine, shared_visits=9.0, private_visits=0.0)
+    known = counted(read_requests=100.0, log_bytes=5.0, by_object={"table": ObjectIo(1, 2, 3, None, 5)})
+    partly = counted(read_requests=None, log_bytes=7.0, by_object={}, unknown={"read_requests": "it is off"})
+    total = added([known, partly], ["a", "b"])
+    assert total.log_bytes == 12
+    assert total.read_requests is None
+    assert total.unknown == {"read_requests": "b: it is off"}
+    assert total.by_object == {"table": ObjectIo(None, None, None, None, None)}
+    assert total.by_instance == (known, partly)
+    both = added([known, known], ["a", "b"])
+    assert both.by_object == {"table": ObjectIo(2, 4, 6, None, 10)}
+    assert both.wait_means_us == {}
+    nothing = added([known, EngineDelta(unknown={"*": "reset"})], ["a", "b"])
+    assert set(nothing.unknown.values()) == {"b: reset"}
+    assert set(nothing.unknown) == set(nothing.amounts())
+
+
+def test_counters_of_all_instances_in_one_reading():
+    made = [Made("a", delta=counted()), Made("bb", ahead_ns=HOUR, delta=counted())]
+    engine = ClusterEngine(made)
+    counters = engine.open_counters()
+    before, after = counters.read(), counters.read()
+    assert counters.backend_ids() == [1, 2]
+    assert (after.values["0.x"], after.values["1.x"], after.values["0.ahead_ns"]) == (1, 1, 0)
+    assert after.values["1.ahead_ns"] == pytest.approx(HOUR, abs=NANOS)
+    assert after.values["spread_ns"] < NANOS
+    assert abs(after.server_ns - time.time_ns()) < NANOS
+    assert after.epoch == "0:epoch of a 1:epoch of bb"
+    assert counters.difference(before, after).read_requests == 2 * counted().read_requests
+    counters.close()
+    assert [each.closed for each in made] == [1, 1]
+
+
+@pytest.mark.parametrize("slow", [0, 1])
+def test_a_reading_is_as_late_as_its_latest_instance(slow):
+    made = [Made("a"), Made("b")]
+    counters = ClusterEngine(made).open_counters()
+    late = time.time_ns() + 2 * HOUR
+    made[slow].read = lambda: CounterReading(late, {"x": 1.0}, "")
+    # A begin of the load between the two is not before it: one instance had read already.
+    assert counters.read().server_ns == late
+
+
+def test_clocks_that_agree_within_the_error_are_one():
+    counters = ClusterEngine([Made("a"), Made("b")]).open_counters()
+    assert counters.read().values["1.ahead_ns"] == 0
+    counters.close()
+
+
+def test_sessions_go_round_robin_by_their_own_clocks():
+    made = [Made("a"), Made("b", ahead_ns=HOUR)]
+    engine = ClusterEngine(made)
+    engine.open_counters().close()
+    plans = session_plans(Workload(schemas=1, sessions=3, scale="100", work_unit=4), 8192, "tag")
+    order = SliceRequest(first_op=0, not_before_ns=5 * NANOS, until_ns=6 * NANOS, max_ops=0, due_ns=7 * NANOS)
+    for plan in plans:
+        result = engine.open_session(plan).run_slice(order)
+        assert (result.start_ns, result.end_ns) == (5 * NANOS, 6 * NANOS)
+        assert (result.first_op_ns, result.due_ns) == (5 * NANOS, 7 * NANOS)
+    assert [len(each.orders) for each in made] == [2, 1]
+    (ahead,) = made[1].orders
+    for moved, meant in ((ahead.not_before_ns, 5), (ahead.until_ns, 6), (ahead.due_ns, 7)):
+        assert moved == pytest.approx(HOUR + meant * NANOS, abs=NANOS)
+    engine.open_session(plans[1]).run_slice(replace(order, not_before_ns=0, due_ns=None))
+    assert (made[1].orders[-1].not_before_ns, made[1].orders[-1].due_ns) == (0, None)
+
+
+def test_an_error_names_its_instance():
+    made = Made("a")
+    made.run_slice = lambda _: (_ for _ in ()).throw(SlobError("session 0 was lost", "see its log"))
+    (plan,) = session_plans(Workload(schemas=1, sessions=1, scale="100", work_unit=4), 8192, "tag")
+    with pytest.raises(SlobError, match=r"^a: session 0 was lost; see its log$"):
+        ClusterEngine([made, Made("b")]).open_session(plan).run_slice(SliceRequest(0, 0, 1, 0))
+
+
+def test_waits_of_all_instances_together():
+    waits = ClusterEngine([Made("a"), Made("b")]).open_waits()
+    assert waits.sample() == {"CPU": 2, "IO:a": 2, "IO:b": 2}
+    waits.close()
+
+
+def test_updates_need_every_instance_to_take_writes():
+    load = Workload(schemas=1, sessions=4, update_pct=10)
+    blocking = [finding for finding in ClusterEngine(cluster()).findings(load) if finding.blocking]
+    assert [finding.why for finding in blocking] == ["UPDATE_PCT is 10 and two, three takes reads only"]
+    readers = [Made("two", read_only=True), Made("three", read_only=True)]
+    (finding,) = ClusterEngine(readers).findings(load)
+    assert finding.blocking
+    assert "no instance of the target takes writes" in finding.why
+
+
+def test_findings_are_each_instance_s_with_its_share_of_the_sessions():
+    found = list(ClusterEngine(cluster()).findings(Workload(schemas=1, sessions=4)))
+    assert not any(finding.blocking for finding in found)
+    shares = [finding.why for finding in found if finding.name == "sessions"]
+    assert shares == ["one: 2 sessions", "two: 1 sessions", "three: 1 sessions"]
+    (place,) = (finding for finding in found if finding.name == "place")
+    assert "one: the server is not on this host" in place.why
+
+
+def test_what_changes_data_goes_to_the_first_that_takes_writes():
+    log = []
+    engine = ClusterEngine([Made("copy", log, read_only=True), Made("main", log), Made("other", log)])
+    engine.load(SPEC, 1, print, lambda: False)
+    engine.install(Workload(schemas=1))
+    engine.drop()
+    assert log == [("main", "load"), ("main", "install"), ("main", "drop")]
+    log.clear()
+    assert engine.quiesce(Workload(schemas=1), False) == ["main: rest", "copy: rest", "other: rest"]
+    assert [target for target, _ in log] == ["main", "copy", "other"]
+    log.clear()
+    with engine.exclusive("test") as restored:
+        assert [target for target, _ in log] == ["copy", "main", "other"]
+        assert restored == ["main: put right"]
+    assert engine.sessions_left() == 6
+
+
+def test_copies_are_waited_for_as_long_as_they_come_closer(monkeypatch):
+    monkeypatch.setattr(cluster_engine, "LOOK_AGAIN_S", 0)
+    made = cluster()
+    made[1].behind = 50
+    ClusterEngine(made).install(Workload(schemas=1))
+    assert made[1].behind == 0
+    monkeypatch.setattr(cluster_engine, "STALLED_S", 0.01)
+    made[2].log_position = lambda: 900
+    with pytest.raises(SlobError, match=r"^three: it does not follow one"):
+        ClusterEngine(made).install(Workload(schemas=1))
+
+
+def test_a_load_that_did_not_arrive_is_told():
+    made = cluster()
+    made[2].state = replace(made[2].state, verified=False)
+    with pytest.raises(SlobError, match="three does not have the data"):
+        ClusterEngine(made).load(SPEC, 1, print, lambda: False)
+
+
+def test_the_footprint_is_known_only_if_all_are_here(tmp_path):
+    here = [ServerLocation(10, tmp_path), ServerLocation(20, tmp_path)]
+    both = ClusterEngine([Made("a", place=here[0]), Made("b", place=here[1])]).footprint()
+    assert both == ServerLocation(10, tmp_path, others=(here[1],))
+    partly = ClusterEngine([Made("a", place=here[0]), Made("b")]).footprint()
+    assert (partly.main_pid, partly.why_unknown) == (None, "b: the server is not on this host")
+
+
+def test_when_one_refuses_nothing_stays_open():
+    made = [Made("a"), Made("b")]
+
+    def refuse():
+        raise SlobError("no")
+
+    made[1].open_counters = refuse
+    with pytest.raises(SlobError, match=r"^b: no$"):
+        ClusterEngine(made).open_counters()
+    assert made[0].closed == 1
+
+
+def test_all_are_asked_at_the_same_moment():
+    meeting = threading.Barrier(3, timeout=10)
+    team = Team(3)
+    assert sorted(team.ask(lambda _: meeting.wait(), "abc")) == [0, 1, 2]
+    team.close()
+
+
+def test_instance_rows_are_made_of_its_own_sessions():
+    made = measurement()
+    numbers = (1, 3, 5, 7)
+    row = instance_row(made, Instance("b", True, numbers, 1, counted(read_requests=None, log_bytes=9.0)))
+    own = [session for session in made.sessions if session.number in numbers]
+    assert (row.role, row.sessions, row.errors, row.read_requests, row.log_bytes) == ("read-only", 4, 1, None, 9)
+    assert (row.ops, row.rows_read) == (sum(s.ops for s in own), sum(s.rows_read for s in own))
+
+
+@pytest.mark.parametrize(
+    ("target", "parts"),
+    [
+        ("a,b,c", ["a", "b", "c"]),
+        ("x://h/d,x://i/d", ["x://h/d", "x://i/d"]),
+        ("x://h,i/d", ["x://h,i/d"]),
+        ("x:///d?host=/a,/b&port=1,2,x://c/d", ["x:///d?host=/a,/b&port=1,2", "x://c/d"]),
+        ("known,x://h/d,known", ["known", "x://h/d", "known"]),
+        ("embedded", ["embedded"]),
+    ],
+)
+def test_a_list_of_targets_is_taken_apart(target, parts, monkeypatch):
+    monkeypatch.setattr(registry, "known", lambda: ["known"])
+    assert registry._instances(target) == parts

@@ -1,0 +1,328 @@
+"""The parts of a managed server that need no server: its configuration, its home, what the host must offer."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from openslob import disk
+from openslob.disk import RESERVE_BYTES, require_space, supports_direct_io, write_atomically
+from openslob.engines import registry
+from openslob.engines.managed import account, state
+from openslob.engines.managed.base import ServerSpec
+from openslob.engines.managed.cpus import check_cpus, confined, parse_cpus
+from openslob.engines.managed.huge_pages import parse_available
+from openslob.engines.managed.layout import Layout, check_socket_path
+from openslob.engines.postgresql.binaries import find_installation, major
+from openslob.engines.postgresql.server import default_spec
+from openslob.engines.postgresql.server_config import (
+    SOCKET,
+    check_spec,
+    config_text,
+    ident_text,
+    last_complaint,
+    settings,
+    url,
+)
+from openslob.errors import SlobError, UsageError
+from openslob.units import MIB
+
+LAYOUT = Layout(Path("/srv/x"), Path("/data/x"), SOCKET)
+
+
+def as_values(spec: ServerSpec, bulk: bool = False) -> dict[str, str]:
+    return {one.name: one.value for one in settings(spec, LAYOUT, bulk)}
+
+
+def names_in(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
+
+
+@pytest.fixture
+def spec() -> ServerSpec:
+    return default_spec("x")
+
+
+def test_settings_follow_the_specification(spec: ServerSpec):
+    values = as_values(replace(spec, cache_bytes=48 * MIB, log_bytes=512 * MIB, max_sessions=300))
+    assert values["shared_buffers"] == "49152kB"
+    assert values["max_wal_size"] == "512MB"
+    assert int(values["max_connections"]) > 300
+    assert values["debug_io_direct"] == "data"
+    assert values["listen_addresses"] == ""
+    assert values["unix_socket_directories"] == '"/srv/x/run"'
+    assert values["huge_pages"] == "try"
+    assert {values[name] for name in ("fsync", "full_page_writes", "synchronous_commit")} == {"on"}
+
+
+def test_buffered_and_huge_pages(spec: ServerSpec):
+    values = as_values(replace(spec, io="buffered", huge_pages=True))
+    assert values["debug_io_direct"] == ""
+    assert values["huge_pages"] == "on"
+
+
+def test_a_load_is_buffered_without_wal_but_still_safe(spec: ServerSpec):
+    values = as_values(spec, bulk=True)
+    assert (values["debug_io_direct"], values["wal_level"], values["max_wal_senders"]) == ("", "minimal", "0")
+    assert values["fsync"] == "on"
+
+
+def test_versions_without_direct_io_do_not_get_the_setting(spec: ServerSpec):
+    assert "debug_io_direct" not in as_values(replace(spec, version="15", io="buffered"))
+
+
+def test_the_file_tells_apart_everything_that_needs_a_restart(spec: ServerSpec):
+    others = [replace(spec, cpus="0"), replace(spec, cache_bytes=MIB), replace(spec, io="buffered")]
+    texts = {config_text(one, LAYOUT, Path("/pg/bin"), bulk=False) for one in [spec, *others]}
+    texts.add(config_text(spec, LAYOUT, Path("/pg2/bin"), bulk=False))
+    texts.add(config_text(spec, LAYOUT, Path("/pg/bin"), bulk=True))
+    assert len(texts) == 6
+
+
+def test_quotes_in_a_path_are_doubled(spec: ServerSpec):
+    text = config_text(spec, Layout(Path("/it's"), Path("/d"), SOCKET), Path("/pg/bin"), bulk=False)
+    assert "hba_file = '/it''s/pg_hba.conf'" in text
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"io": "odd"}, "--io odd"),
+        ({"version": "15"}, "no direct I/O"),
+        ({"version": "old"}, "not a version"),
+        ({"cache_bytes": 1000}, "--cache"),
+        ({"log_bytes": MIB}, "--log-size"),
+        ({"max_sessions": 0}, "--max-sessions"),
+        ({"cpus": "4096"}, "CPU 4096"),
+        ({"cpus": "a"}, "--cpus a"),
+        ({"version": "14", "io": "buffered", "huge_pages": True}, "huge"),
+    ],
+)
+def test_a_wrong_value_is_named(spec: ServerSpec, change: dict[str, object], said: str):
+    with pytest.raises(UsageError, match=said):
+        check_spec(replace(spec, **change))
+
+
+def test_the_defaults_are_fine(spec: ServerSpec):
+    check_spec(spec)
+
+
+def test_socket_path_limit():
+    check_socket_path(Layout(Path("/" + "x" * 88), Path("/d"), SOCKET))
+    with pytest.raises(UsageError, match=r"108 bytes and 107 are allowed; set OPENSLOB_HOME .*--data-dir"):
+        check_socket_path(Layout(Path("/" + "x" * 89), Path("/d"), SOCKET))
+
+
+def test_url_quotes_its_socket_directory():
+    assert "host=/a%20b%26c/run&" in url(Layout(Path("/a b&c"), Path("/d"), SOCKET))
+
+
+def test_only_the_named_users_are_mapped():
+    assert ident_text({"root", "openslob"}) == 'slob "openslob" slob\nslob "root" slob\n'
+
+
+@pytest.mark.parametrize(
+    ("log", "line"),
+    [
+        (
+            "2026-01-01 10:00:00.123 UTC [12] FATAL:  could not map memory\n"
+            "2026-01-01 10:00:00.125 UTC [12] LOG:  database system is shut down\n",
+            "FATAL:  could not map memory",
+        ),
+        ("FATAL:  no\nFATAL:  the database system is shut down\n\n", "FATAL:  no"),
+        ("initdb: error: invalid locale name\ninitdb: hint: try another\n", "initdb: error: invalid locale name"),
+        ("LOG:  9 is outside the valid range\nFATAL:  file contains errors\n", "LOG:  9 is outside the valid range"),
+        ("something else\n", "something else"),
+        ("", ""),
+    ],
+)
+def test_last_complaint(log: str, line: str):
+    assert last_complaint(log) == line
+
+
+@pytest.mark.parametrize(("text", "number"), [("18", 18), ("18.4", 18), ("19beta1", 19)])
+def test_major(text: str, number: int):
+    assert major(text) == number
+
+
+def test_both_bundled_versions_are_found(spec: ServerSpec):
+    for version in ("18", "16"):
+        assert major(find_installation(replace(spec, version=version)).version()) == int(version)
+
+
+def test_programs_that_are_not_there(spec: ServerSpec, tmp_path: Path):
+    with pytest.raises(UsageError, match=r"version 12 does not come with us .*--bin-dir"):
+        find_installation(replace(spec, version="12"))
+    with pytest.raises(UsageError, match=f"no initdb in {tmp_path}"):
+        find_installation(replace(spec, bin_dir=tmp_path))
+
+
+def test_cpus():
+    assert parse_cpus("0,2-3") == {0, 2, 3}
+    for wrong in ("", "3-1", "a", "1,", "-1"):
+        with pytest.raises(UsageError):
+            parse_cpus(wrong)
+    check_cpus(None)
+
+
+def test_confinement_ends_with_its_block():
+    before = os.sched_getaffinity(0)
+    with confined(str(min(before))):
+        assert os.sched_getaffinity(0) == {min(before)}
+    assert os.sched_getaffinity(0) == before
+
+
+def test_meminfo_counts_reserved_huge_pages_as_taken():
+    text = "MemTotal: 8 kB\nHugePages_Total:     950\nHugePages_Free:      658\nHugePages_Rsvd:      496\n"
+    assert parse_available(text) == 162
+
+
+def test_space_is_needed_beyond_the_reserve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    usage = SimpleNamespace(total=10 * RESERVE_BYTES, used=0, free=3 * RESERVE_BYTES)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
+    require_space(tmp_path / "not" / "yet", 2 * RESERVE_BYTES, "a load")
+    with pytest.raises(SlobError, match=r"a load needs 2\.1 GB at .* 1 GB kept in reserve, but 3 GB are free"):
+        require_space(tmp_path, int(2.1 * RESERVE_BYTES), "a load")
+    usage.total = 100 * RESERVE_BYTES  # 5 % of it is more than the least reserve
+    with pytest.raises(SlobError, match="5 GB kept in reserve"):
+        require_space(tmp_path, 1, "a load")
+
+
+def test_a_failed_write_leaves_the_old_file_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = tmp_path / "state"
+    write_atomically(path, "old")
+
+    def fail(handle: int) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(disk.os, "fsync", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_atomically(path, "new")
+    assert path.read_text() == "old"
+    assert names_in(tmp_path) == ["state"]
+
+
+def test_direct_io_is_tried_out_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    supports_direct_io(tmp_path)
+    real = os.open
+
+    def refuse(path: object, flags: int, *rest: int) -> int:
+        if flags & os.O_DIRECT:
+            raise OSError(22, "Invalid argument")
+        return real(path, flags, *rest)
+
+    monkeypatch.setattr(disk.os, "open", refuse)
+    assert not supports_direct_io(tmp_path)
+    assert names_in(tmp_path) == []
+
+
+def test_home_by_environment_and_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("OPENSLOB_HOME", str(tmp_path))
+    assert state.home() == tmp_path
+    monkeypatch.delenv("OPENSLOB_HOME")
+    monkeypatch.setenv("XDG_DATA_HOME", "/x")
+    monkeypatch.setattr(state.os, "geteuid", lambda: 1000)
+    assert state.home() == Path("/x/openslob")
+    monkeypatch.setattr(state.os, "geteuid", lambda: 0)
+    assert state.home() == Path("/var/lib/openslob")
+
+
+def test_an_ordinary_user_runs_servers_as_himself(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(account.os, "geteuid", lambda: 65534)
+    assert (account.server_account().uid, account.server_account().switched) == (65534, False)
+
+
+def test_a_missing_system_user_that_can_not_be_made(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(account.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(account, "SYSTEM_USER", "slob no such user")  # useradd refuses the name
+    with pytest.raises(
+        SlobError, match=r"refuse to run as root .* could not be made .*; run as another user or make it"
+    ):
+        account.server_account()
+
+
+def test_state_survives_writing_and_reading(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, spec: ServerSpec):
+    monkeypatch.setenv("OPENSLOB_HOME", str(tmp_path))
+    spec = replace(spec, data_dir=Path("/d"), cpus="0")
+    server = state.ServerState("x")
+    assert server.read() is None
+    with server.locked("testing"):
+        server.write(spec, extra=7)
+        first = server.read()
+        server.write(spec)
+    entry = server.read()
+    assert entry and first
+    assert (state.spec_from(entry), entry["extra"]) == (spec, 7)
+    assert entry["made_at"] == first["made_at"]
+    assert state.names() == ["x"]
+
+
+def test_state_that_can_not_be_read_is_an_error_not_a_new_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("OPENSLOB_HOME", str(tmp_path))
+    file = tmp_path / "servers" / "x" / "server.json"
+    file.parent.mkdir(parents=True)
+    for text in ("{", "[]", '{"version": 99}'):
+        file.write_text(text)
+        with pytest.raises(SlobError, match="can't be read"):
+            state.ServerState("x").read()
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", "A", "-x", "x" * 41, ".x"])
+def test_names_that_could_leave_the_home(name: str):
+    with pytest.raises(UsageError, match="server's name"):
+        state.ServerState(name)
+
+
+def test_claims(tmp_path: Path):
+    ours = tmp_path / "new" / "place"
+    state.claim(ours, "x")
+    state.claim(ours, "x")
+    with pytest.raises(UsageError, match="belongs to the server x"):
+        state.claim(ours, "y")
+    state.unclaim(ours)
+    assert not ours.exists()
+
+
+def test_a_directory_of_others_is_never_claimed(tmp_path: Path):
+    (tmp_path / "precious").write_text("data")
+    with pytest.raises(UsageError, match="is not empty"):
+        state.claim(tmp_path, "x")
+    assert names_in(tmp_path) == ["precious"]
+    assert not state.is_ours(tmp_path, "x")
+
+
+def test_an_empty_directory_is_given_back_as_it_was(tmp_path: Path):
+    state.claim(tmp_path, "x")
+    assert json.loads((tmp_path / state.MARKER).read_text())["made"] is False
+    state.unclaim(tmp_path)
+    assert names_in(tmp_path) == []
+
+
+def test_targets_that_nothing_serves():
+    with pytest.raises(UsageError, match="no server 'nobody'"):
+        registry.resolve("nobody")
+    with pytest.raises(UsageError, match="can be managed"):
+        registry.default_spec("x", "sybase")
+
+
+def test_the_last_server_takes_along_what_they_shared(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, spec: ServerSpec
+):
+    monkeypatch.delenv("OPENSLOB_HOME")
+    monkeypatch.setattr(state.os, "geteuid", lambda: 1000)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    first, last = state.ServerState("first"), state.ServerState("last")
+    for server in (first, last):
+        with server.locked("testing"):
+            server.write(spec)
+    (state.home() / "bin" / "18").mkdir(parents=True)
+    first.remove()
+    assert names_in(state.home()) == ["bin", "servers"]
+    last.remove()
+    assert names_in(tmp_path) == []

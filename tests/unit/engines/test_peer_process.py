@@ -1,0 +1,89 @@
+"""Who is at the other end of a connection: by real sockets of this process, and by tables of the kernel's form."""
+
+import os
+import socket
+import sys
+from contextlib import contextmanager
+
+import pytest
+
+from openslob.engines.peer_process import UnprovedError, holder, is_unix, listener
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the proof is the Linux kernel's")
+
+
+@contextmanager
+def connected(family, address):
+    with socket.socket(family) as server:
+        server.bind(address)
+        server.listen()
+        with socket.socket(family) as client:
+            client.connect(server.getsockname())
+            accepted, _ = server.accept()
+            with accepted:
+                yield client
+
+
+def test_a_unix_socket_tells_who_listens(tmp_path):
+    with connected(socket.AF_UNIX, str(tmp_path / "s")) as client:
+        assert is_unix(client.fileno())
+        assert listener(client.fileno()) == os.getpid()
+        assert client.fileno() >= 0  # looking did not close it
+
+
+@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
+def test_the_process_with_the_far_end_is_found(family):
+    if family == socket.AF_INET6 and not _has_ipv6():
+        pytest.skip("this host has no IPv6")
+    with connected(family, ("127.0.0.1" if family == socket.AF_INET else "::1", 0)) as client:
+        assert not is_unix(client.fileno())
+        assert holder(client.fileno(), (2**22 + 1, os.getpid())) == os.getpid()
+
+
+def test_an_ipv4_client_of_an_ipv6_server_is_found():
+    if not _has_ipv6():
+        pytest.skip("this host has no IPv6")
+    with socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True) as server:
+        client = socket.create_connection(("127.0.0.1", server.getsockname()[1]))
+        accepted, _ = server.accept()
+        with client, accepted:
+            assert holder(client.fileno(), (os.getpid(),)) == os.getpid()
+
+
+def _has_ipv6():
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
+def test_another_process_is_not_taken_for_it():
+    with connected(socket.AF_INET, ("127.0.0.1", 0)) as client:
+        with pytest.raises(UnprovedError, match="another process"):
+            holder(client.fileno(), (os.getppid(), 2**22 + 1))
+        with pytest.raises(UnprovedError, match="another process"):
+            holder(client.fileno(), ())
+
+
+def test_a_connection_that_leaves_the_host_has_no_far_end_here(tmp_path):
+    head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+    (tmp_path / "net").mkdir()
+    (tmp_path / "net" / "tcp").write_text(head)
+    with connected(socket.AF_INET, ("127.0.0.1", 0)) as client, pytest.raises(UnprovedError, match="not on this host"):
+        holder(client.fileno(), (os.getpid(),), tmp_path)
+
+
+def test_a_system_without_the_tables_proves_nothing(tmp_path):
+    with connected(socket.AF_INET, ("127.0.0.1", 0)) as client, pytest.raises(UnprovedError, match="does not tell"):
+        holder(client.fileno(), (os.getpid(),), tmp_path)
+
+
+def test_files_that_may_not_be_seen_are_no_proof(monkeypatch):
+    def forbidden(_):
+        raise PermissionError
+
+    monkeypatch.setattr("openslob.engines.peer_process._open_files", forbidden)
+    with connected(socket.AF_INET, ("127.0.0.1", 0)) as client, pytest.raises(UnprovedError, match="may not see"):
+        holder(client.fileno(), (os.getpid(),))

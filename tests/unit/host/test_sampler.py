@@ -1,0 +1,131 @@
+"""Differences of two readings: what is known, and the reason for each figure that is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from openslob.host.counters import CPU_NAMES
+from openslob.host.device import DEVICE_NAMES
+from openslob.host.model import OsReading, Sample
+from openslob.host.sampler import difference
+
+CPU = {"cpu_user_s": 10.0, "cpu_system_s": 5.0, "cpu_idle_s": 80.0, "cpu_steal_s": 1.0, "cores": 2}
+LATER = {"cpu_user_s": 12.0, "cpu_system_s": 5.5, "cpu_idle_s": 81.0, "cpu_steal_s": 1.25, "cores": 2}
+SERVER = {"server_cpu_s": 3.0, "server_cores": 2, "server_read_bytes": 8192, "server_write_bytes": 0}
+DEVICE = dict.fromkeys(DEVICE_NAMES, 100)
+
+BEFORE = OsReading(
+    5_000_000_000,
+    {
+        "host": Sample(CPU, "2 CPUs"),
+        "memory": Sample({"page_cache_bytes": 1000, "memory_available_bytes": 9000}),
+        "device": Sample(DEVICE, "block device vda"),
+        "server": Sample(SERVER, "process 10, started at tick 5"),
+        "cpus": Sample({"server_cpus_busy_s": 20.0}, "the server on CPUs 0, 1"),
+        "sampler": Sample({"sampler_cpu_s": 0.5}, "sessions 11"),
+        "driver": Sample({"driver_cpu_s": 1.0, "driver_peak_rss_bytes": 5e7}, "process 1"),
+    },
+)
+AFTER = OsReading(
+    6_500_000_000,
+    {
+        "host": Sample(LATER, "2 CPUs"),
+        "memory": Sample({"page_cache_bytes": 3000, "memory_available_bytes": 7000}),
+        "device": Sample({name: 100 + 10 * n for n, name in enumerate(DEVICE_NAMES)}, "block device vda"),
+        "server": Sample({**SERVER, "server_cpu_s": 5.5, "server_read_bytes": 24576}, "process 10, started at tick 5"),
+        "cpus": Sample({"server_cpus_busy_s": 22.75}, "the server on CPUs 0, 1"),
+        "sampler": Sample({"sampler_cpu_s": 0.75}, "sessions 11"),
+        "driver": Sample({"driver_cpu_s": 1.25, "driver_peak_rss_bytes": 6e7}, "process 1"),
+    },
+)
+
+
+def changed(reading, source, **values):
+    """``reading`` with some values of a source changed; None takes a value away."""
+    merged = {**reading.sources[source].values, **values}
+    sample = replace(reading.sources[source], values={k: v for k, v in merged.items() if v is not None})
+    return replace(reading, sources={**reading.sources, source: sample})
+
+
+def test_everything_known():
+    delta = difference(BEFORE, AFTER)
+    assert delta.unknown == {}
+    assert (delta.seconds, delta.cores, delta.server_cores) == (1.5, 2, 2)
+    assert delta.cpu == {"user": 2.0, "system": 0.5, "idle": 1.0, "steal": 0.25}
+    assert (delta.server_cpu_s, delta.sampler_cpu_s, delta.driver_cpu_s) == (2.5, 0.25, 0.25)
+    assert delta.server_cpus_busy_s == 2.75
+    assert (delta.server_read_bytes, delta.server_write_bytes) == (16384, 0)
+    assert (delta.page_cache_bytes_before, delta.page_cache_bytes_after) == (1000, 3000)
+    assert (delta.memory_available_bytes, delta.driver_peak_rss_bytes) == (7000, 6e7)
+    device = delta.device
+    assert device is not None
+    assert (device.name, device.reads, device.read_bytes, device.read_ms) == ("vda", 0, 10, 20)
+    assert (device.writes, device.write_bytes, device.write_ms, device.busy_ms) == (30, 40, 50, 60)
+
+
+@pytest.mark.parametrize(
+    ("source", "value", "figure"),
+    [
+        ("host", "cpu_steal_s", "cpu"),
+        ("server", "server_cpu_s", "server_cpu_s"),
+        ("server", "server_read_bytes", "server_read_bytes"),
+        ("device", "dev_busy_ms", "device"),
+        ("driver", "driver_cpu_s", "driver_cpu_s"),
+    ],
+)
+def test_a_counter_that_falls_is_unknown_and_never_repaired(source, value, figure):
+    delta = difference(BEFORE, changed(AFTER, source, **{value: 0.0625 if source != "server" else -1}))
+    assert getattr(delta, figure) is None
+    assert list(delta.unknown) == [figure]
+    assert f"{value} fell" in delta.unknown[figure]
+
+
+@pytest.mark.parametrize(
+    ("source", "epoch", "figures"),
+    [
+        ("server", "process 10, started at tick 9", {"server_cpu_s", "server_read_bytes", "server_write_bytes"}),
+        ("host", "4 CPUs", {"cpu"}),
+        ("device", "block device vdb", {"device"}),
+        ("sampler", "sessions 11, 12", {"sampler_cpu_s"}),
+    ],
+)
+def test_no_difference_across_epochs(source, epoch, figures):
+    sample = replace(AFTER.sources[source], epoch=epoch)
+    delta = difference(BEFORE, replace(AFTER, sources={**AFTER.sources, source: sample}))
+    assert set(delta.unknown) == figures
+    assert all(getattr(delta, figure) is None for figure in figures)
+    assert all(epoch in reason for reason in delta.unknown.values())
+
+
+@pytest.mark.parametrize("which", ["before", "after"])
+def test_missing_in_either_reading_carries_its_reason(which):
+    none = {"server": Sample.missing(tuple(SERVER), "it is far away"), "device": Sample.missing(DEVICE_NAMES, "tmpfs")}
+    pair = {"before": BEFORE, "after": AFTER}
+    pair[which] = replace(pair[which], sources={**pair[which].sources, **none})
+    delta = difference(**pair)
+    assert (delta.server_cpu_s, delta.device) == (None, None)
+    assert delta.unknown["server_cpu_s"] == "it is far away"
+    assert delta.unknown["device"] == "tmpfs"
+    assert delta.server_cores == (2 if which == "before" else None)
+
+
+def test_cpu_that_is_not_told_keeps_the_reason():
+    host = Sample.missing((*CPU_NAMES, "cores"), "no CPU times")
+    lost_before, lost_after = (replace(r, sources={**r.sources, "host": host}) for r in (BEFORE, AFTER))
+    for pair in ((BEFORE, lost_after), (lost_before, AFTER), (lost_before, lost_after)):
+        delta = difference(*pair)
+        assert delta.cpu is None
+        assert delta.unknown["cpu"] == "no CPU times"
+
+
+def test_kind_that_only_one_reading_has_makes_cpu_unknown_not_smaller():
+    delta = difference(BEFORE, changed(AFTER, "host", cpu_steal_s=None))
+    assert delta.cpu is None
+    assert "cpu_steal_s" in delta.unknown["cpu"]
+
+
+def test_rows_are_long_and_leave_out_the_unknown():
+    reading = replace(AFTER, sources={"host": Sample({"cpu_user_s": 1.5}), "device": Sample.missing(("x",), "why")})
+    assert list(reading.rows()) == [(6_500_000_000, "host", "cpu_user_s", 1.5)]

@@ -1,0 +1,95 @@
+"""The ticker: due times without drift, missed ones counted, errors kept."""
+
+from __future__ import annotations
+
+import statistics
+import threading
+import time
+
+import pytest
+
+from openslob.host.ticker import Ticker, next_tick
+
+CASES = (
+    ("in time", 0, 100, 1, 0),
+    ("exactly due", 0, 1000, 1, 0),
+    ("late by a little skips that one", 0, 1001, 2, 1),
+    ("late by three and a half", 4, 8500, 9, 4),
+    ("before the start", 0, -500, 1, 0),
+)
+
+
+@pytest.mark.parametrize(("last", "now", "number", "missed"), [case[1:] for case in CASES], ids=[c[0] for c in CASES])
+def test_next_tick(last, now, number, missed):
+    assert next_tick(last, now + 7, 7, 1000) == (number, missed)
+
+
+def test_ticks_stay_on_the_grid_though_each_action_takes_time():
+    t0, seen, enough = time.monotonic_ns(), [], threading.Event()
+
+    def action():
+        seen.append(time.monotonic_ns())
+        time.sleep(0.01)
+        if len(seen) == 10:
+            enough.set()
+
+    ticker = Ticker(0.03, action)
+    ticker.start(t0)
+    assert enough.wait(10)
+    assert ticker.stop() is None
+    assert ticker.done == 10
+    # If each began when the one before ended, the distances from the grid would be 0, 10, 20, 0, 10, 20, … ms.
+    assert statistics.median((moment - t0) % 30_000_000 for moment in seen) < 5_000_000
+    assert min((moment - t0) // 30_000_000 - number for number, moment in enumerate(seen)) == 0
+
+
+def test_slow_action_skips_and_counts():
+    seen, enough = [], threading.Event()
+
+    def action():
+        seen.append(time.monotonic_ns())
+        time.sleep(0.05)
+        if len(seen) == 3:
+            enough.set()
+
+    ticker = Ticker(0.02, action)
+    ticker.start()
+    assert enough.wait(10)
+    ticker.stop()
+    assert ticker.done == 3
+    assert ticker.missed >= 4
+
+
+def test_stops_at_once_between_ticks():
+    fired = threading.Event()
+    ticker = Ticker(3600, fired.set)
+    ticker.start()
+    assert fired.wait(10)
+    begun = time.monotonic()
+    assert ticker.stop() is None
+    assert time.monotonic() - begun < 1
+    assert (ticker.done, ticker.missed) == (1, 0)
+
+
+def test_stop_before_the_first_tick_never_acts():
+    ticker = Ticker(1, pytest.fail)
+    ticker.start(time.monotonic_ns() + 3600 * 10**9)
+    assert ticker.stop() is None
+    assert ticker.done == 0
+
+
+def test_an_error_ends_the_ticker_and_is_reported():
+    failed = threading.Event()
+
+    def action():
+        failed.set()
+        raise ValueError("the connection is gone")
+
+    ticker = Ticker(0.001, action)
+    ticker.start()
+    assert failed.wait(10)
+    time.sleep(0.02)
+    error = ticker.stop()
+    assert isinstance(error, ValueError)
+    assert ticker.error is error
+    assert ticker.done == 0

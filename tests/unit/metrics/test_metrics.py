@@ -1,0 +1,260 @@
+"""The summary's arithmetic: every figure there, rates over the load, unknown with its reason, never a false 0."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factories import measurements
+from openslob.analyze.build_record import build_record
+from openslob.analyze.figures import BELOW_CLOCK, COMPUTATIONS, NO_RATE, NO_READS, NO_SYNCS, SYNCS_UNTIMED, summary
+from openslob.analyze.quantity import NOT_LOCAL, Quantity
+from openslob.measurement import EngineDelta, HostDelta
+from openslob.metrics import METRICS, PACED
+from openslob.record.model import RunRecord, Status
+
+EXPECTED = {
+    "ops_per_s": 2000,
+    "sql_per_s": 2000,
+    "lio_per_s": 48_000,
+    "block_visits_per_s": 16_000,
+    "pio_read_per_s": 16_000,
+    "pio_read_mb_per_s": 125,
+    "pio_write_per_s": 500,
+    "pio_write_mb_per_s": 3.90625,
+    "redo_mb_per_s": 2,
+    "commits_per_s": 200,
+    "log_syncs_per_s": 50,
+    "db_time_per_s": 7.2,
+    "db_cpu_per_s": 80 / 60,
+    "iops_per_db_cpu": 12_000,
+    "lio_per_db_cpu": 36_000,
+    "dev_read_per_s": 16_000,
+    "dev_read_mb_per_s": 125,
+    "dev_write_per_s": 550,
+    "dev_write_mb_per_s": 6,
+    "host_cpu_busy_pct": 40,
+    "host_cpu_left_pct": 60,
+    "engine_read_latency_us": 325,
+    "start_skew_ms": 2,
+    "driver_cpu_pct_of_db": 1,
+    "elapsed_s": 60,
+    "sessions": 8,
+    "ops_total": 120_000,
+    "updates_total": 12_000,
+    "selects_total": 108_000,
+    "scans_total": 0,
+    "log_write_per_s": 3100 / 60,
+    "log_sync_latency_us": 800,
+    "log_wait_pct": 8,
+    "full_page_images_per_s": 10,
+    "full_page_image_mb_per_s": 0.5,
+    "target_ops_per_s": 2000,
+    "ops_not_begun_pct": 0,
+    "backlog_s": 0,
+    "wake_up_late_us": 600,
+    "conflicts_total": 0,
+}
+TOTALS = {"elapsed_s", "sessions", "ops_total", "updates_total", "selects_total", "scans_total", "conflicts_total"}
+TOTALS |= {"start_skew_ms"}
+NOT_RATES = TOTALS | PACED | {"engine_read_latency_us", "driver_cpu_pct_of_db", "log_sync_latency_us", "log_wait_pct"}
+HOST_FIGURES = {name for name in METRICS if name.startswith(("dev_", "host_", "db_cpu", "driver"))} | {
+    "iops_per_db_cpu",
+    "lio_per_db_cpu",
+}
+amounts = st.one_of(st.none(), st.floats(0, 1e15))
+
+
+def test_every_figure_of_the_registry_is_computed_and_no_other():
+    assert set(COMPUTATIONS) == set(METRICS) == set(EXPECTED)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_figures_of_a_run_calculated_by_hand(name):
+    figure = summary(measurements.measurement(schedule=measurements.schedule()))[name]
+    assert figure.value == pytest.approx(EXPECTED[name])
+    assert figure.unit == METRICS[name].unit
+    assert figure.why is None
+
+
+@pytest.mark.parametrize("counter_seconds", [61.0, 90.0, 59.0, 0.0])
+def test_no_rate_when_the_counters_span_another_window_but_totals_stay(counter_seconds):
+    window = measurements.window(counter_seconds=counter_seconds)
+    figures = summary(measurements.measurement(window=window, schedule=measurements.schedule()))
+    for name, figure in figures.items():
+        if name in NOT_RATES:
+            assert figure.value == pytest.approx(EXPECTED[name])
+        else:
+            assert figure.value is None
+            assert "than the load" in figure.why
+
+
+@pytest.mark.parametrize("counter_seconds", [60.59, 59.41])
+def test_rates_are_told_when_the_windows_differ_by_less_than_a_percent(counter_seconds):
+    figures = summary(measurements.measurement(window=measurements.window(counter_seconds=counter_seconds)))
+    assert figures["ops_per_s"].value == 2000
+
+
+def test_host_counters_over_another_window_take_away_the_hosts_rates_only():
+    figures = summary(measurements.measurement(host=measurements.host(seconds=66.0)))
+    missing = {name for name, figure in figures.items() if figure.value is None} - PACED
+    assert missing == HOST_FIGURES - {"driver_cpu_pct_of_db"}
+
+
+def test_a_reason_given_by_the_engine_goes_into_every_figure_that_rests_on_it():
+    engine = measurements.engine(read_requests=None, unknown={"read_requests": "the counters were reset"})
+    figures = summary(measurements.measurement(engine=engine))
+    for name in ("pio_read_per_s", "iops_per_db_cpu", "engine_read_latency_us"):
+        assert (figures[name].value, figures[name].why) == (None, "the counters were reset")
+    assert figures["pio_read_mb_per_s"].value == 125
+
+
+def test_per_cpu_figures_are_unknown_for_the_cpus_reason():
+    host = measurements.host(server_cpu_s=None, unknown={"server_cpu_s": "no rights to see the server's processes"})
+    figures = summary(measurements.measurement(host=host))
+    for name in ("db_cpu_per_s", "iops_per_db_cpu", "lio_per_db_cpu", "driver_cpu_pct_of_db"):
+        assert (figures[name].value, figures[name].why) == (None, "no rights to see the server's processes")
+
+
+def test_a_reason_that_nobody_gave_still_names_what_is_missing():
+    figures = summary(measurements.measurement(engine=measurements.engine(log_syncs=None)))
+    assert figures["log_syncs_per_s"].why == "log_syncs was not measured"
+
+
+def test_a_server_elsewhere_has_no_figures_of_this_host():
+    figures = summary(measurements.measurement(local=False))
+    for name in HOST_FIGURES:
+        assert (figures[name].value, figures[name].why) == (None, NOT_LOCAL)
+    assert figures["pio_read_per_s"].value == 16_000
+
+
+@pytest.mark.parametrize(("reads", "time_us", "why"), [(0.0, 0.0, NO_READS), (5.0, 0.0, BELOW_CLOCK)])
+def test_read_latency_is_never_0(reads, time_us, why):
+    engine = measurements.engine(read_requests=reads, read_time_us=time_us)
+    figure = summary(measurements.measurement(engine=engine))["engine_read_latency_us"]
+    assert (figure.value, figure.why) == (None, why)
+
+
+def test_what_was_due_and_had_not_begun_is_told():
+    schedule = measurements.schedule(not_begun=30_000.0, oldest_s=12.5)
+    figures = summary(measurements.measurement(schedule=schedule))
+    assert figures["ops_not_begun_pct"].value == pytest.approx(20)  # 120,000 of 150,000 that were due had begun
+    assert figures["backlog_s"].value == 12.5
+
+
+def test_without_a_rate_its_figures_have_that_for_a_reason():
+    figures = summary(measurements.measurement())
+    assert {(figures[name].value, figures[name].why) for name in PACED} == {(None, NO_RATE)}
+
+
+def test_wake_ups_that_were_not_timed_are_unknown():
+    schedule = measurements.schedule(wake_ups=measurements.histogram(0, 0))
+    assert summary(measurements.measurement(schedule=schedule))["wake_up_late_us"].value is None
+
+
+@pytest.mark.parametrize(("syncs", "time_us", "why"), [(0.0, 0.0, NO_SYNCS), (5.0, 0.0, SYNCS_UNTIMED)])
+def test_log_sync_latency_is_never_0(syncs, time_us, why):
+    engine = measurements.engine(log_syncs=syncs, log_sync_time_us=time_us)
+    figure = summary(measurements.measurement(engine=engine))["log_sync_latency_us"]
+    assert (figure.value, figure.why) == (None, why)
+
+
+def test_a_measured_0_stays_0():
+    assert summary(measurements.measurement(engine=measurements.engine(read_requests=0.0)))["pio_read_per_s"].value == 0
+
+
+def test_guest_time_is_not_counted_twice():
+    cpu = {"user": 50.0, "guest": 50.0, "idle": 50.0}
+    figures = summary(measurements.measurement(host=measurements.host(cpu=cpu)))
+    assert figures["host_cpu_busy_pct"].value == 50
+
+
+def test_an_idle_run_has_no_rates_and_no_elapsed_time():
+    figures = summary(measurements.idle())
+    assert {name for name, figure in figures.items() if figure.value is not None} == TOTALS - {"elapsed_s"}
+
+
+@given(
+    seconds=st.floats(0, 1e6),
+    counter_seconds=st.floats(0, 1e6),
+    engine=st.fixed_dictionaries({f.name: amounts for f in fields(EngineDelta) if f.default is None}),
+    host=st.fixed_dictionaries({f.name: amounts for f in fields(HostDelta) if f.name.endswith(("_s", "_bytes"))}),
+    cpu=st.one_of(st.none(), st.dictionaries(st.sampled_from(["user", "idle", "steal", "iowait"]), st.floats(0, 1e9))),
+)
+def test_whatever_is_missing_every_figure_has_either_a_finite_value_or_a_reason(
+    seconds, counter_seconds, engine, host, cpu
+):
+    measurement = measurements.measurement(
+        window=measurements.window(seconds, counter_seconds=counter_seconds),
+        engine=measurements.engine(**engine),
+        host=measurements.host(**host, cpu=cpu, seconds=counter_seconds, device=None),
+    )
+    for name, figure in summary(measurement).items():
+        assert (figure.value is None) == bool(figure.why), name
+        assert figure.value is None or abs(figure.value) < float("inf")
+    record = _record(measurement)
+    assert RunRecord.model_validate_json(record.model_dump_json()) == record
+
+
+@given(st.floats(0, 1e12), st.floats(1e-3, 1e9))
+def test_a_quotient_times_its_divisor_is_the_dividend(count, seconds):
+    quotient = Quantity(count).per(Quantity(seconds), "none")
+    assert quotient.times(seconds).value == pytest.approx(count)
+
+
+@given(amounts, amounts)
+def test_quantities_keep_the_reason_and_never_divide_by_0(a, b):
+    left, right = Quantity(a, "" if a is not None else "left"), Quantity(b, "" if b is not None else "right")
+    quotient, added = left.per(right, "nothing to divide by"), left.plus(right)
+    if a is None or b is None:
+        assert quotient.why == added.why == ("left" if a is None else "right")
+    else:
+        assert added.value == a + b
+        assert (quotient.value is None) == (quotient.why == "nothing to divide by")
+    assert b != 0 or quotient.value is None
+
+
+def test_the_record_has_all_parts():
+    record = _record(measurements.measurement(errors=("session 3 was lost",)))
+    assert record.window is not None
+    assert (record.window.load_seconds, record.window.difference_pct) == (60, 0)
+    assert record.latency["update"]["mean_us"] == measurements.UPDATE_US
+    assert record.response == {}
+    assert set(record.latency) == {"select", "update"}
+    assert record.errors == ("session 3 was lost",)
+    assert record.waits[0].event == "IO:DataFileRead"
+    assert [verdict.name for verdict in record.verdicts][:3] == ["errors", "window", "counts_agree"]
+
+
+def test_io_by_object_gives_latency_and_hits_or_null():
+    known = _record(measurements.measurement()).io_by_object["table"]
+    assert (known["read_latency_us"], known["hit_pct"]) == (measurements.READ_US, 50)
+    table = measurements.engine().by_object["table"]
+    quiet = replace(table, read_requests=0.0, read_time_us=0.0, read_bytes=0.0, hits=None)
+    unknown = _record(measurements.measurement(engine=measurements.engine(by_object={"table": quiet}))).io_by_object[
+        "table"
+    ]
+    assert (unknown["read_latency_us"], unknown["hit_pct"]) == (None, None)
+
+
+def test_a_run_without_operations_has_no_window():
+    record = _record(measurements.idle())
+    assert record.window is None
+    assert record.latency == {}
+
+
+def _record(measurement):
+    return build_record(
+        measurement,
+        id="20260101-000000-made-up",
+        name="made-up",
+        status=Status.COMPLETE,
+        started_at="2026-01-01T00:00:00Z",
+        openslob_version="0",
+        spec=measurement.workload.to_record(),
+        environment={},
+        engine={},
+    )

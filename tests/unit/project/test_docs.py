@@ -1,0 +1,148 @@
+"""The documentation is in step with the product: commands, options, figures, verdicts, file formats, links."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import pytest
+import typer
+
+from factories.paths import ROOT
+from openslob.analyze.verdicts import VERDICTS
+from openslob.cli import app
+from openslob.engines import base
+from openslob.metrics import METRICS
+from openslob.record.raw_csv import COLUMNS
+from openslob.report.figures_page import figures_page
+from openslob.workload import Mode
+
+DOCS = ROOT / "docs"
+PAGES = [*sorted(DOCS.glob("*.md")), ROOT / "README.md", ROOT / "bench" / "README.md"]
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def commands(group=None, prefix=("slob",)):
+    """Every command with its full name, those of groups included."""
+    for name, command in (group or typer.main.get_command(app)).commands.items():
+        path = (*prefix, name)
+        if hasattr(command, "commands"):
+            yield from commands(command, path)
+        else:
+            yield " ".join(path), command
+
+
+COMMANDS = dict(commands())
+
+
+def anchors(page):
+    """The anchors that a page's headings have, as common renderers make them."""
+    headings = re.findall(r"^#+ (.+)$", without_code(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in headings}
+
+
+def without_code(page):
+    return re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+def cells(page):
+    """The names in backquotes at the head of a page's table rows."""
+    return set(re.findall(r"^\| `([\w .]+)` \|", page.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def test_there_are_commands():
+    assert {"slob run", "slob load", "slob server start"} <= set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_an_example(name):
+    text = COMMANDS[name].help or ""
+    assert len(text.split()) > 4
+    assert f"Example: {name}" in text
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_has_help(name):
+    # The argument parser's own --help is not ours to explain.
+    silent = [one.name for one in COMMANDS[name].params if not getattr(one, "help", "") and one.name != "help"]
+    assert silent == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_in_the_index_with_an_example(name):
+    index = (DOCS / "README.md").read_text(encoding="utf-8")
+    assert re.search(rf"^\| `{name}` \| .+ \| `{name}\b.*` \|$", index, re.MULTILINE)
+
+
+def test_the_index_names_no_command_that_is_not_there():
+    assert {name for name in cells(DOCS / "README.md") if name.startswith("slob ")} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_options_in_examples_exist(name):
+    known = {option for one in COMMANDS[name].params for option in (*one.opts, *one.secondary_opts)} | {"--help"}
+    used = set()
+    for page in PAGES:
+        for line in re.findall(rf"\b{name}\b[^\n`|]*", page.read_text(encoding="utf-8")):
+            used |= set(re.findall(r"(?<!\S)--[a-z][a-z-]*", line.partition("#")[0]))
+    assert used <= known
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_resolve(page):
+    for link in LINK.findall(without_code(page)):
+        if link.startswith(("http://", "https://")):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def test_every_page_is_in_the_index():
+    index = (DOCS / "README.md").read_text(encoding="utf-8")
+    assert [page.name for page in DOCS.glob("*.md") if page.name != "README.md" and f"({page.name})" not in index] == []
+
+
+def test_the_figures_page_is_in_step_with_the_registry():
+    page = DOCS / "figures.md"
+    assert page.read_text(encoding="utf-8") == figures_page(), "docs/figures.md is stale: run scripts/figures"
+    assert cells(page) == set(METRICS)
+
+
+def test_every_verdict_is_explained_and_no_other():
+    page = DOCS / "reading-a-result.md"
+    section = page.read_text(encoding="utf-8").partition("| verdict |")[2].partition("\n\n")[0]
+    explained = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
+    assert explained == [verdict.__name__ for verdict in VERDICTS]
+
+
+def test_every_mode_is_explained():
+    assert {mode.value for mode in Mode} <= cells(DOCS / "method.md")
+
+
+def test_every_column_of_the_raw_files_is_documented():
+    text = (DOCS / "design.md").read_text(encoding="utf-8")
+    for name, columns in COLUMNS.items():
+        row = re.search(rf"^\| `{name}` \| (.+?) \|", text, re.MULTILINE)
+        assert row, name
+        assert tuple(re.findall(r"`(\w+)`", row[1])) == columns
+
+
+def test_the_page_on_engines_names_every_protocol():
+    text = (DOCS / "adding-an-engine.md").read_text(encoding="utf-8")
+    classes = inspect.getmembers(base, inspect.isclass)
+    protocols = {
+        name for name, one in classes if one.__module__ == base.__name__ and getattr(one, "_is_protocol", False)
+    }
+    assert {"Engine", "Session"} <= protocols
+    assert {name for name in protocols if re.search(rf"\b{name}\b", text)} == protocols
+
+
+def test_the_design_names_every_part_of_the_package():
+    layers = (DOCS / "design.md").read_text(encoding="utf-8").partition("## Layers")[2].partition("Rules that")[0]
+    source = ROOT / "src" / "openslob"
+    folders = {path.name for path in source.iterdir() if (path / "__init__.py").exists()}
+    modules = {path.name for path in source.glob("*.py")} - {"__init__.py"}
+    assert set(re.findall(r"^\| `(\w+)/` \|", layers, re.MULTILINE)) == folders
+    assert set(re.findall(r"`(\w+\.py)`", layers)) == modules

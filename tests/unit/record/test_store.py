@@ -1,0 +1,300 @@
+"""The store: nothing half-made, nothing secret, nothing lost, and every record found again."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from factories.paths import FIXTURES, ROOT
+from factories.records import cached, failed, histogram, physical
+from openslob.errors import SlobError, UsageError
+from openslob.measurement import EngineDelta
+from openslob.method import OpKind
+from openslob.record import store, versions
+from openslob.record.model import RECORD_VERSION, RunRecord, Status
+from openslob.record.raw_csv import COLUMNS, RawCsv
+from openslob.record.store import RunFolder
+
+FIXTURES = FIXTURES / "records"
+PASSWORD = "tr0ub4dor/&3"
+
+
+def _saved(results: Path, record: RunRecord) -> Path:
+    with RunFolder.begin(results, record) as folder:
+        folder.finish(record)
+    return folder.path
+
+
+def _rows(file: Path) -> list[dict[str, str]]:
+    with file.open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def test_a_record_comes_back_as_it_was_saved(tmp_path: Path) -> None:
+    for record in (physical(), failed()):
+        path = _saved(tmp_path, record)
+        assert path == tmp_path / record.id
+        assert store.load(path) == store.load(path / "run.json") == record
+
+
+def test_a_folder_says_failed_until_it_is_finished(tmp_path: Path) -> None:
+    with RunFolder.begin(tmp_path, physical()) as folder:
+        begun = store.load(folder.path)
+        assert begun.status is Status.FAILED
+        assert begun.errors == (store.UNFINISHED,)
+        folder.finish(physical())
+    assert store.load(folder.path).status is Status.COMPLETE
+    assert not (folder.path / store.MARKER_FILE).exists()
+
+
+def test_leaving_without_finish_keeps_the_failure(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="mid-run"), RunFolder.begin(tmp_path, physical()):
+        raise RuntimeError("mid-run")
+    (found,) = store.find(tmp_path)
+    assert found.record is not None
+    assert (found.record.status, found.pid) == (Status.FAILED, None)
+
+
+def test_a_killed_driver_leaves_a_record_that_says_so_and_what_it_measured(tmp_path: Path) -> None:
+    script = f"""
+        import sys, time
+        sys.path.insert(0, {str(ROOT / "tests")!r})
+        from pathlib import Path
+        from factories.records import physical
+        from openslob.record.store import RunFolder
+        folder = RunFolder.begin(Path({str(tmp_path)!r}), physical())
+        folder.raw.sample(1, "e", {{"reads": 7.0}})
+        folder.raw.flush()
+        print("measuring", flush=True)
+        time.sleep(60)
+    """
+    driver = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE, text=True)
+    assert driver.stdout is not None
+    with driver, driver.stdout:
+        assert driver.stdout.readline() == "measuring\n"
+        (running,) = store.find(tmp_path)
+        assert running.pid == driver.pid
+        os.kill(driver.pid, signal.SIGKILL)
+        driver.wait()
+    (found,) = store.find(tmp_path)
+    assert found.record is not None
+    assert (found.record.status, found.record.errors, found.pid) == (Status.FAILED, (store.UNFINISHED,), None)
+    assert _rows(found.path / "samples.csv") == [{"server_ns": "1", "epoch": "e", "counter": "reads", "value": "7"}]
+
+
+def test_a_taken_name_gets_a_number_and_the_record_that_id(tmp_path: Path) -> None:
+    paths = [_saved(tmp_path, physical()) for _ in range(3)]
+    assert [path.name for path in paths] == [physical().id + suffix for suffix in ("", "-2", "-3")]
+    assert [store.load(path).id for path in paths] == [path.name for path in paths]
+
+
+def test_id_is_the_time_and_a_name_fit_for_a_folder() -> None:
+    assert store.record_id("8 sessions/../x", "2026-03-01T12:00:05Z") == "20260301-120005-8-sessions-..-x"
+    assert store.record_id("//", "2026-03-01T12:00:05Z") == "20260301-120005-run"
+
+
+def test_no_file_of_the_folder_holds_a_password(tmp_path: Path) -> None:
+    urls = (f"postgresql://slob:{PASSWORD}@db9/bench", f"oracle://slob:{PASSWORD}@[::1]:1521/x?y=1")
+    dsn = f"host=db9 password='{PASSWORD}' user=slob"
+    record = physical().model_copy(
+        update={
+            "spec": {**physical().spec, "target": ",".join(urls)},
+            "environment": {"targets": [*urls, dsn], "PGPASSWORD": PASSWORD, urls[0]: "key"},
+            "errors": (f"connection to {urls[0]} failed",),
+            "notes": (f"tried {dsn} (and {urls[1]})",),
+        }
+    )
+    with RunFolder.begin(tmp_path, record) as folder:
+        folder.write_report(f"target {urls[0]}, {dsn}")
+        texts = [file.read_text(encoding="utf-8") for file in folder.path.iterdir()]
+        folder.finish(record)
+    texts += [file.read_text(encoding="utf-8") for file in folder.path.iterdir()]
+    assert not [text for text in texts if PASSWORD in text]
+    assert "postgresql://slob:***@" in "".join(texts)
+    assert "user=slob" in (folder.path / "report.txt").read_text(encoding="utf-8")
+
+
+def test_what_is_no_secret_is_left_alone(tmp_path: Path) -> None:
+    settings = {"password_encryption": "scram-sha-256", "url": "postgresql://slob@db9/bench", "mail": "a:b@c"}
+    record = physical().model_copy(update={"environment": settings})
+    assert store.load(_saved(tmp_path, record)).environment == settings
+
+
+def test_full_disk_at_the_end_keeps_the_first_record_and_the_raw_files(tmp_path: Path) -> None:
+    with RunFolder.begin(tmp_path, physical()) as folder:
+        folder.raw.sample(1, "e", {"reads": 7.5})
+        (folder.path / ".run.json.tmp").symlink_to("/dev/full")
+        with pytest.raises(SlobError, match=r"run\.json can't be written: No space left on device; what was measured"):
+            folder.finish(physical())
+    assert store.load(folder.path).errors == (store.UNFINISHED,)
+    assert _rows(folder.path / "samples.csv")[0]["value"] == "7.5"
+    assert sorted(file.name for file in folder.path.iterdir()) == sorted([*COLUMNS, "run.json"])
+
+
+def test_a_write_that_fails_mid_run_is_told_once_and_keeps_what_was_measured(tmp_path: Path) -> None:
+    script = f"""
+        import resource, sys
+        sys.path.insert(0, {str(ROOT / "tests")!r})
+        from pathlib import Path
+        from factories.records import failed
+        from openslob.errors import SlobError
+        from openslob.record.store import RunFolder
+        folder = RunFolder.begin(Path({str(tmp_path)!r}), failed())
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, resource.RLIM_INFINITY))
+        try:
+            for number in range(100_000):
+                folder.raw.sample(number, "e", {{"reads": 1}})
+        except SlobError as error:
+            print(error)
+        folder.finish(failed())
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "samples.csv can't be written: File too large; what was measured up to here is kept" in done.stdout
+    assert store.load(tmp_path / failed().id) == failed()
+    assert len(_rows(tmp_path / failed().id / "samples.csv")) > 3_000
+
+
+def test_a_full_disk_when_the_raw_files_are_made_is_one_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "slices.csv").symlink_to("/dev/full")
+    with pytest.raises(SlobError, match=r"slices\.csv can't be written: No space left on device"):
+        RawCsv(tmp_path)
+
+
+def test_a_results_folder_that_cannot_be_made_is_one_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SlobError, match=r"can't be written: Not a directory"):
+        RunFolder.begin(tmp_path / "file", physical())
+
+
+def test_nothing_is_left_when_a_run_cannot_begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(store.os, "fsync", full)
+    with pytest.raises(SlobError, match="No space left on device"):
+        RunFolder.begin(tmp_path, physical())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_raw_files_in_long_format(tmp_path: Path) -> None:
+    selects = histogram(10, 40, 0)
+    with RawCsv(tmp_path) as raw:
+        raw.slice(
+            3, 0, start_ns=1, end_ns=9, first_op_ns=None, rows_read=640, rows_updated=0, rows_scanned=0,
+            latency={OpKind.SELECT: selects},
+        )  # fmt: skip
+        raw.os(5, {"cpu.user_s": 1.25, "device.reads": None})
+        raw.engine(2, 5, EngineDelta(read_requests=12.0, log_bytes=0.5).amounts())
+        raw.waits(6, {"IO:Read": 2, "CPU": 1})
+        raw.waits(7, {})
+        raw.latency(0, OpKind.SELECT, selects)
+    (row,) = _rows(tmp_path / "slices.csv")
+    assert {name: row[name] for name in ("first_op_ns", "ops", "selects", "updates", "busy_us", "max_us")} == {
+        "first_op_ns": "", "ops": "10", "selects": "10", "updates": "0", "busy_us": "400", "max_us": "40",
+    }  # fmt: skip
+    assert [row["value"] for row in _rows(tmp_path / "os.csv")] == ["1.25", ""]
+    assert [tuple(row.values()) for row in _rows(tmp_path / "engine.csv")] == [
+        ("2", "5", "read_requests", "12"), ("2", "5", "log_bytes", "0.5"),
+    ]  # fmt: skip
+    assert [(row["event"], row["sessions"]) for row in _rows(tmp_path / "waits.csv")] == [
+        ("IO:Read", "2"), ("CPU", "1"), ("", "0"),
+    ]  # fmt: skip
+    assert _rows(tmp_path / "latency.csv") == [{"second": "0", "kind": "select", "lower_edge_us": "40", "count": "10"}]
+
+
+def test_rows_reach_the_disk_within_a_second_while_more_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0]
+    monkeypatch.setattr("openslob.record.raw_csv.time.monotonic_ns", lambda: now[0])
+    with RawCsv(tmp_path) as raw:
+        raw.waits(1, {"CPU": 1})
+        assert _rows(tmp_path / "waits.csv") == []
+        now[0] = 1_000_000_000
+        raw.os(2, {"x": 1})
+        assert len(_rows(tmp_path / "waits.csv")) == 1
+
+
+def test_a_record_of_every_version_so_far_can_be_read() -> None:
+    for version in range(1, RECORD_VERSION + 1):
+        files = list((FIXTURES / f"v{version}").glob("**/run.json"))
+        assert files
+        for file in files:
+            assert store.load(file).record_version == RECORD_VERSION
+
+
+def test_a_newer_record_and_a_damaged_one_say_so(tmp_path: Path) -> None:
+    file = _saved(tmp_path, physical()) / "run.json"
+    document = json.loads(file.read_text(encoding="utf-8"))
+    cases = {
+        json.dumps({**document, "record_version": RECORD_VERSION + 1}): "this openslob reads up to",
+        json.dumps({**document, "record_version": 0}): "never published",
+        json.dumps({**document, "status": "fine"}): "damaged at 'status'",
+        json.dumps([1]): "not a record",
+        '{"half': "damaged",
+    }
+    for text, message in cases.items():
+        file.write_text(text, encoding="utf-8")
+        with pytest.raises(SlobError, match=message):
+            store.load(file)
+        (found,) = store.find(tmp_path)
+        assert found.record is None
+        assert message in found.problem
+
+
+def test_an_old_document_is_lifted_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = physical().model_dump(mode="json")
+    old = {("title" if key == "name" else key): value for key, value in document.items()} | {"record_version": -1}
+    steps = {
+        -1: lambda doc: doc | {"headline": doc["title"]},
+        0: lambda doc: (
+            {key: value for key, value in doc.items() if key not in ("title", "headline")} | {"name": doc["headline"]}
+        ),
+    }
+    monkeypatch.setattr(versions, "STEPS", {**versions.STEPS, **steps})
+    assert versions.from_document(old, "old") == physical()
+
+
+def test_find_goes_by_time_not_by_name_and_into_sweeps(tmp_path: Path) -> None:
+    late = physical().model_copy(update={"started_at": "2026-03-02T00:00:00Z"})
+    renamed = _saved(tmp_path, late).rename(tmp_path / "a-baseline")
+    in_sweep = _saved(tmp_path / "sweep", physical())
+    assert [found.path for found in store.find(tmp_path)] == [in_sweep, renamed]
+    assert store.find(tmp_path / "nowhere") == []
+
+
+def test_resolve(tmp_path: Path) -> None:
+    first, second = (
+        _saved(tmp_path, physical()),
+        _saved(tmp_path, cached().model_copy(update={"started_at": "2026-03-01T12:10"})),
+    )
+    renamed = first.rename(tmp_path / "baseline")
+    for wanted, path in {
+        str(renamed): renamed,
+        str(renamed / "run.json"): renamed / "run.json",
+        "baseline": renamed,
+        "20260301-120000-pio": renamed,
+        "base": renamed,
+        "20260301-121": second,
+        "latest": second,
+        "last": second,
+    }.items():
+        assert store.resolve(wanted, tmp_path) == path
+
+
+def test_an_exact_id_wins_over_longer_ones_that_begin_so(tmp_path: Path) -> None:
+    first, _second = _saved(tmp_path, physical()), _saved(tmp_path, physical())
+    assert store.resolve(first.name, tmp_path) == first
+    with pytest.raises(UsageError, match=r"2 records begin with '2026'"):
+        store.resolve("2026", tmp_path)
+    with pytest.raises(UsageError, match="no record"):
+        store.resolve("nothing-so", tmp_path)
+    with pytest.raises(SlobError, match="there are no records"):
+        store.resolve("latest", tmp_path / "empty")

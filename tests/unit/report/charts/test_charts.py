@@ -1,0 +1,407 @@
+"""Pictures: what is drawn are the figures of the record, and every definition is the reviewed one.
+
+After a wanted change: UPDATE_GOLDEN=1 pytest tests/unit/test_charts.py, then read the difference and look at the
+picture: slob report RECORD --png-dir DIR.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import pytest
+
+from factories import record_files
+from factories.paths import GOLDEN
+from factories.records import Made, cached, failed, physical, remote
+from factories.sweeps import failing, points_of, sweep
+from openslob.analyze.compare import compare
+from openslob.analyze.curves.points import Run
+from openslob.analyze.waits import CPU_ROW
+from openslob.errors import SlobError
+from openslob.histogram import Histogram, bucket_of
+from openslob.metrics import METRICS
+from openslob.record.model import Status
+from openslob.report import run_series
+from openslob.report.charts import over_time
+from openslob.report.charts.comparing import changes, tails
+from openslob.report.charts.over_sessions import cpu, latency_percentiles, session_rows
+from openslob.report.charts.petals import DOUBTED, SOUND, UNTRUE, arrow_rows, doubt, petal_rows, petals
+from openslob.report.charts.picture import Picture, page_specs, png, save_all, svg, whole_spec
+from openslob.report.charts.run import heat_map, latency_histogram, timeline
+from openslob.report.charts.theme import COLOURS, LOG_RATIO, Names, counted, from_zero, is_log
+from openslob.report.run_series import HostReading, Look
+
+GOLDEN = GOLDEN / "charts"
+RUNS = sweep(counts=(2, 8, 32), update_pcts=(0, 20), repeats=3)
+FAILING = [failing(record, "quiet_machine") if record.spec["sessions"] == 32 else record for record in RUNS]
+
+
+@pytest.fixture(scope="module")
+def raw(tmp_path_factory: pytest.TempPathFactory) -> run_series.RunSeries:
+    folder = tmp_path_factory.mktemp("raw")
+    record_files.write(folder)
+    return run_series.read(folder, record_files.record())
+
+
+@pytest.fixture(scope="module")
+def pictures(raw: run_series.RunSeries) -> dict[str, Picture]:
+    points = points_of(FAILING)
+    blocks = points_of(sweep(counts=(2, 8, 32), update_pcts=(0, 20), block_sizes=(4096, 16384), repeats=1))
+    sides = [[Run.of(record) for record in sweep(counts=(8,), update_pcts=(0,), seed=seed)] for seed in (1, 2)]
+    run = record_files.record()
+    found = {
+        "petals": petals(points, "pio_read_per_s"),
+        "petals-mb": petals(points, "pio_read_mb_per_s"),
+        "petals-blocks": petals(blocks, "pio_read_per_s"),
+        "latency-percentiles": latency_percentiles(points),
+        "cpu": cpu(points),
+        "timeline": timeline(run, raw),
+        "latency": latency_histogram(run),
+        "latency-over-time": heat_map(run, raw),
+        "changes": changes(compare(*sides, "before", "after")),
+        "tails": tails([("before", RUNS[0]), ("after", RUNS[1])]),
+    }
+    return {name: picture for name, picture in found.items() if picture is not None}
+
+
+NAMES = (
+    "petals", "petals-mb", "petals-blocks", "latency-percentiles", "cpu", "timeline", "latency", "latency-over-time",
+    "changes", "tails",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_definition_is_the_reviewed_one(name: str, pictures: dict[str, Picture]) -> None:
+    specs = page_specs(pictures[name])
+    for spec in specs:
+        alt.Chart.from_dict(_known_to_vega_lite(spec))  # raises for what is no Vega-Lite
+    text = json.dumps(_rounded(specs), indent=1, ensure_ascii=False) + "\n"
+    file = GOLDEN / f"{name}.json"
+    if os.environ.get("UPDATE_GOLDEN"):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    assert text == file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_svg_is_drawn_with_marks_and_says_what_it_shows(name: str, pictures: dict[str, Picture]) -> None:
+    drawn = svg(pictures[name])
+    root = ET.fromstring(drawn)
+    assert len(root.findall(".//{http://www.w3.org/2000/svg}path")) > 20
+    assert "NaN" not in drawn
+    assert whole_spec(pictures[name])["description"] == pictures[name].says
+
+
+def test_png_is_one(pictures: dict[str, Picture], tmp_path: Path) -> None:
+    assert png(pictures["petals"]).startswith(b"\x89PNG")
+    (path,) = save_all([pictures["cpu"]], tmp_path / "new", "svg")
+    assert path.name == "cpu.svg"
+    assert path.read_text(encoding="utf-8").startswith("<svg")
+    with pytest.raises(SlobError, match="can't be written"):
+        save_all([pictures["cpu"]], path / "below-a-file", "svg")
+
+
+def test_petals_draw_the_means_and_intervals_of_the_record() -> None:
+    points = points_of(RUNS)
+    rows = petal_rows(points, "pio_read_per_s")
+    assert len(rows) == 6
+    first = next(row for row in rows if row["line"] == "0 % updates" and row["sessions"] == 8)
+    values = [
+        record.summary["pio_read_per_s"].value or 0.0
+        for record in RUNS
+        if record.spec["sessions"] == 8 and record.spec["update_pct"] == 0
+    ]
+    assert first["x"] == pytest.approx(sum(values) / 3)
+    assert first["x_low"] < first["x"] < first["x_high"]
+    assert first["y_low"] < first["y"] < first["y_high"]
+    assert first["runs"] == 3
+
+
+def test_the_points_of_a_line_are_drawn_in_the_order_of_their_sessions() -> None:
+    rows = petal_rows(points_of(list(reversed(RUNS))), "pio_read_per_s")
+    assert [row["sessions"] for row in rows if row["line"] == "20 % updates"] == [2, 8, 32]
+    assert [row["order"] for row in rows if row["line"] == "20 % updates"] == [0, 1, 2]
+
+
+def test_a_point_without_the_figure_is_left_out() -> None:
+    assert petal_rows(points_of([remote()]), "pio_read_per_s") == []
+    assert petals(points_of([remote()]), "pio_read_per_s").panels == ()
+
+
+def test_a_line_is_broken_where_a_point_is_missing_and_the_picture_says_so() -> None:
+    records = [
+        each.model_copy(update={"status": Status.FAILED})
+        if each.spec["sessions"] == 8 and each.spec["update_pct"] == 0
+        else each
+        for each in RUNS
+    ]
+    points = points_of(records)
+    rows = petal_rows(points, "pio_read_per_s")
+    assert [(row["sessions"], row["stretch"]) for row in rows if row["line"] == "0 % updates"] == [(2, 0), (32, 1)]
+    arrows = arrow_rows(rows, {"x": False, "y": False})
+    assert [arrow["line"] for arrow in arrows] == ["20 % updates"] * 2
+    assert petals(points, "pio_read_per_s").notes[1:] == ("No result: 0 % updates with 8 sessions.",)
+    assert [row["stretch"] for row in session_rows(points, "ops_per_s")][:2] == [0, 1]
+
+
+def test_arrows_lie_between_neighbours_of_one_line_only() -> None:
+    rows = petal_rows(points_of(RUNS), "pio_read_per_s")
+    arrows = arrow_rows(rows, {"x": False, "y": True})
+    assert len(arrows) == 4
+    assert arrows[0]["x_mid"] == pytest.approx((rows[0]["x"] + rows[1]["x"]) / 2)
+    assert arrows[0]["y_mid"] == pytest.approx(math.sqrt(rows[0]["y"] * rows[1]["y"]))
+    assert (arrows[0]["x_from"], arrows[0]["x_to"]) == (rows[0]["x"], rows[1]["x"])
+
+
+@pytest.mark.parametrize(
+    ("failed", "sign"),
+    [
+        ({}, SOUND),
+        ({"limit_found": "Nothing was at its limit."}, SOUND),
+        ({"quiet_machine": "x"}, DOUBTED.name),
+        ({"quiet_machine": "x", "reads_reached_device": "y"}, UNTRUE.name),
+    ],
+)
+def test_a_verdict_that_fails_is_in_the_picture(failed: dict[str, str], sign: str) -> None:
+    assert doubt(failed) == sign
+
+
+def test_only_signs_that_some_point_bears_are_in_the_legend() -> None:
+    sound, doubted = (json.dumps(page_specs(petals(points_of(some), "pio_read_per_s"))) for some in (RUNS, FAILING))
+    assert DOUBTED.name not in sound
+    assert DOUBTED.name in doubted
+
+
+def test_block_sizes_have_colours_and_update_shares_dashes() -> None:
+    points = points_of(sweep(counts=(2, 8, 32), update_pcts=(0, 20), block_sizes=(4096, 16384), repeats=1))
+    rows = petal_rows(points, "pio_read_per_s")
+    assert {row["colour"] for row in rows} == {"4 KB blocks", "16 KB blocks"}
+    assert {row["dash"] for row in rows} == {"0 % updates", "20 % updates"}
+    only = petal_rows(
+        points_of(sweep(counts=(2,), update_pcts=(0,), block_sizes=(4096, 16384), repeats=1)), "ops_per_s"
+    )
+    assert {(row["colour"], row["dash"]) for row in only} == {("4 KB blocks",) * 2, ("16 KB blocks",) * 2}
+
+
+def test_sixteen_lines_are_told_apart_without_colour() -> None:
+    points = points_of(sweep(counts=(2, 8), update_pcts=range(0, 80, 5), repeats=1))
+    (spec,) = page_specs(petals(points, "pio_read_per_s"))
+    scales = {
+        channel: each["encoding"][channel]["scale"]
+        for each in spec["layer"]
+        for channel in ("color", "shape", "strokeDash")
+        if channel in each["encoding"] and "scale" in each["encoding"][channel]
+    }
+    looks = [
+        (scales["shape"]["range"][at], tuple(scales["strokeDash"]["range"][at]), scales["color"]["range"][at])
+        for at in range(16)
+    ]
+    assert len(set(looks)) == 16
+    assert len({(shape, dash) for shape, dash, _ in looks}) >= 14
+
+
+def test_the_palette_is_distinct_for_colour_blind_readers_and_on_both_grounds() -> None:
+    # Luminance apart from white and from the dark page: contrast of at least 2:1 as WCAG defines it.
+    for colour in COLOURS:
+        assert _contrast(colour, "#ffffff") >= 2
+        assert _contrast(colour, "#16181b") >= 2
+    assert len(set(COLOURS)) == len(COLOURS)
+
+
+def test_axis_titles_have_the_units_of_the_registry_and_physical_is_said_only_where_it_is_so() -> None:
+    assert Names().axis("pio_read_mb_per_s") == "Physical reads (MB/s)"
+    assert Names(physical=False).axis("pio_read_mb_per_s") == "Engine reads (MB/s)"
+    assert Names(physical=False).axis("iops_per_db_cpu") == "Engine reads per DB CPU (1/s)"
+    assert Names().axis("update_p99_us") == "Update: p99 latency (µs)"
+    assert all(METRICS[name].unit in Names().axis(name) for name in METRICS)
+
+
+def test_a_logarithmic_axis_only_where_the_values_lie_far_apart() -> None:
+    assert not is_log(from_zero([10.0, 10.0 * LOG_RATIO]))
+    assert is_log(from_zero([10.0, 10.1 * LOG_RATIO]))
+    assert from_zero([10.0, 20.0]).to_dict()["domain"][0] == 0
+    assert not is_log(from_zero([]))
+
+
+def test_every_session_count_has_its_tick() -> None:
+    assert counted([8, 1, 8, 3]).to_dict()["axis"]["values"] == [1, 3, 8]
+
+
+def test_figures_over_sessions_are_those_of_the_record() -> None:
+    rows = session_rows(points_of(RUNS), "host_cpu_busy_pct")
+    assert len(rows) == 6
+    want = [r.summary["host_cpu_busy_pct"].value or 0 for r in RUNS[:3]]
+    assert rows[0]["value"] == pytest.approx(sum(want) / 3)
+    assert session_rows(points_of([remote()]), "host_cpu_busy_pct") == []
+
+
+def test_raw_files_are_read_on_the_load_s_own_time(raw: run_series.RunSeries) -> None:
+    assert [round(interval.begin_s, 3) for interval in raw.engine] == [0, 1, 2, 3, 4, 5]
+    assert raw.engine[-1].end_s == pytest.approx(6.05)
+    assert raw.engine[0].amounts["read_requests"] == 72_000
+    assert raw.waits[0].at_s == pytest.approx(0)
+    assert raw.host[6].at_s == pytest.approx(6)
+    assert raw.latency["select"][3].count == 12
+
+
+def test_rates_over_time_are_the_engine_s_amounts_per_second(raw: run_series.RunSeries) -> None:
+    rows = over_time.engine_rates(raw.engine, over_time.RATES)
+    reads = [row["value"] for row in rows if row["figure"] == "pio_read_per_s"]
+    assert reads[:5] == pytest.approx([72_000, 72_000, 72_000, 720, 72_000])
+    assert reads[5] == pytest.approx(72_000 / 1.05)
+    assert not any(row["figure"] == "pio_write_per_s" for row in rows)  # not known, so not drawn as 0
+    redo = over_time.engine_rates(raw.engine, over_time.SIZES, 2**20)
+    assert next(row["value"] for row in redo if row["figure"] == "redo_mb_per_s") == pytest.approx(3)
+
+
+def test_a_long_run_is_merged_and_not_sampled() -> None:
+    intervals = [run_series.Interval(at, at + 1.0, {"read_requests": float(at)}) for at in range(1000)]
+    rows = over_time.engine_rates(intervals, {"read_requests": "pio_read_per_s"})
+    assert len(rows) <= over_time.MOST_STEPS
+    assert sum(row["value"] * (row["to_s"] - row["from_s"]) for row in rows) == pytest.approx(sum(range(1000)))
+
+
+def test_only_intervals_in_which_counting_kept_pace_are_drawn() -> None:
+    # Five sessions' slices of five seconds: in the first and the last of them the engine counts less than was done.
+    intervals = [run_series.Interval(at, at + 1.0, {"read_requests": 1.0}) for at in range(20)]
+    assert [each.begin_s for each in over_time.evenly_counted(intervals, (5.5, 18.5))] == list(range(6, 18))
+    assert [each.begin_s for each in over_time.evenly_counted(intervals, None)] == list(range(1, 19))
+
+
+def test_counts_that_never_kept_pace_are_not_drawn_but_were_recorded(raw: run_series.RunSeries) -> None:
+    drawn = timeline(record_files.record(), dataclasses.replace(raw, even_s=(5.0, 0.0), host=()))
+    assert drawn.says.startswith("Over 6 s of load: latency of selects")
+    assert [note for note in drawn.notes if note.startswith("Not")] == [
+        "Not drawn: the engine's counts at both ends, since it counts a session's slice when that ends.",
+        "Not recorded over time: CPU.",
+    ]
+
+
+@pytest.mark.parametrize(("slice_s", "told"), [(0.0, False), (1.3, False), (5.0, True)])
+def test_latencies_of_long_slices_are_said_to_be_drawn_late(
+    raw: run_series.RunSeries, slice_s: float, told: bool
+) -> None:
+    of_long = dataclasses.replace(raw, slice_s=slice_s)
+    drawn = [timeline(record_files.record(), of_long), heat_map(record_files.record(), of_long)]
+    assert [any("took up to 5 s" in note for note in each.notes) for each in drawn if each] == [told, told]
+
+
+def test_a_device_counter_that_fell_is_a_reset_and_not_drawn(raw: run_series.RunSeries) -> None:
+    reads = [row for row in over_time.device_rates(raw.host) if row["figure"] == "dev_read_per_s"]
+    assert [row["value"] for row in reads] == pytest.approx([70_000] * 4 + [0])
+    assert [row["from_s"] for row in reads] == [0, 1, 2, 3, 5]
+
+
+def test_cpu_is_stacked_by_kind_and_the_server_is_a_part_of_it(raw: run_series.RunSeries) -> None:
+    rows = [row for row in over_time.cpu_shares(raw.host) if row["from_s"] == 2]
+    shares = {row["kind"]: (round(row["low"], 6), round(row["high"], 6)) for row in rows}
+    assert shares == {"user": (0, 25), "system": (25, 40), "interrupts": (40, 45), over_time.SERVER: (0, 35)}
+
+
+def test_waits_add_up_to_the_sessions_and_the_cpu_has_its_name(raw: run_series.RunSeries) -> None:
+    rows = over_time.wait_rows(raw.waits, 6.0)
+    assert {row["event"] for row in rows} == {"IO:DataFileRead", CPU_ROW, "Lock:tuple"}
+    for second in range(6):
+        assert max(row["high"] for row in rows if row["from_s"] == second) == pytest.approx(8)
+    assert [row["value"] for row in rows if row["from_s"] == record_files.STALL] == [8]
+
+
+def test_rare_events_are_taken_together() -> None:
+    looks = [Look(0.1 * at, {f"E{number}": 20 - number for number in range(12)}) for at in range(10)]
+    rows = over_time.wait_rows(looks, 1.0)
+    assert len(rows) == over_time.MOST_EVENTS + 1
+    assert next(row["value"] for row in rows if row["event"] == over_time.OTHERS) == sum(20 - at for at in range(7, 12))
+
+
+def test_a_percentile_is_drawn_only_where_operations_support_it(raw: run_series.RunSeries) -> None:
+    rows = {row["from_s"]: row for row in over_time.latency_bands(raw.latency["select"], 6.0)}
+    assert rows[0]["p99_us"] == pytest.approx(8_000 + 37 * 98, rel=0.02)
+    assert rows[record_files.STALL] | {"p50_us": None, "p90_us": None, "p99_us": None} == rows[record_files.STALL]
+
+
+def test_a_sliver_at_the_end_belongs_to_the_last_step() -> None:
+    histogram = Histogram({bucket_of(100): 50}, 0.0, math.inf)
+    rows = over_time.latency_bands(dict.fromkeys(range(9), histogram), 8.01)
+    assert (rows[-1]["from_s"], rows[-1]["to_s"], rows[-1]["count"]) == (7, 8.01, 100)
+    readings = [HostReading(at, {"host.cpu_user_s": at, "host.cpu_idle_s": at}) for at in (0.0, 1.0, 2.0, 2.1)]
+    assert [row["from_s"] for row in over_time.cpu_shares(readings)] == [0, 1]
+
+
+def test_the_map_and_the_histogram_hold_every_operation_once(raw: run_series.RunSeries) -> None:
+    cells = over_time.heat_cells(raw.latency["select"], 6.0)
+    assert sum(cell["count"] for cell in cells) == sum(map(record_files.ops_in, range(6)))
+    assert sum(cell["share_pct"] for cell in cells if cell["from_s"] == 0) == pytest.approx(100)
+    assert all(cell["from_us"] < cell["to_us"] for cell in cells)
+    figures = record_files.record().latency["select"]
+    bars = over_time.histogram_bars({bucket_of(edge): count for edge, count in figures["buckets"]})
+    assert sum(bar["count"] for bar in bars) == figures["count"]
+    assert sum(bar["share_pct"] for bar in bars) == pytest.approx(100)
+
+
+def test_latencies_below_a_microsecond_have_a_place_on_a_logarithmic_axis() -> None:
+    (bar,) = over_time.histogram_bars({0: 7})
+    assert 0 < bar["from_us"] < bar["to_us"]
+
+
+def test_tails_begin_at_all_and_fall() -> None:
+    rows = over_time.exceeding({bucket_of(10): 90, bucket_of(500): 9, bucket_of(9000): 1})
+    assert [row["share_pct"] for row in rows] == pytest.approx([100, 10, 1])
+
+
+def test_a_run_without_measurements_has_no_pictures() -> None:
+    empty = run_series.read(Path("/nonexistent"), failed())
+    assert timeline(failed(), empty).panels == ()
+    assert latency_histogram(failed()) is None
+    assert heat_map(failed(), empty) is None
+    assert heat_map(physical(), run_series.read(Path("/nonexistent"), physical())) is None
+
+
+def test_a_line_that_a_crash_cut_is_left_out_and_a_damaged_one_is_told(tmp_path: Path) -> None:
+    record_files.write(tmp_path)
+    with (tmp_path / "engine.csv").open("a") as file:
+        file.write("17723664")
+    assert len(run_series.read(tmp_path, record_files.record()).engine) == 6
+    with (tmp_path / "engine.csv").open("a") as file:
+        file.write(",x,y,z\n")
+    with pytest.raises(SlobError, match="damaged"):
+        run_series.read(tmp_path, record_files.record())
+
+
+def test_cached_runs_are_drawn_by_logical_reads() -> None:
+    points = points_of([cached()])
+    assert points.axes.throughput == "lio_per_s"
+    assert petal_rows(points, points.axes.throughput)[0]["x"] == cached().summary["lio_per_s"].value
+    assert Made().sessions == 8
+
+
+def _known_to_vega_lite(spec: dict[str, Any]) -> dict[str, Any]:
+    """Without the layout of legends, which Vega-Lite hands on to Vega but does not have in its schema."""
+    config = dict(spec["config"])
+    config["legend"] = {name: value for name, value in config["legend"].items() if name != "layout"}
+    return {**spec, "config": config}
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return {name: _rounded(each) for name, each in value.items()}
+    return [_rounded(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+
+def _contrast(one: str, other: str) -> float:
+    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

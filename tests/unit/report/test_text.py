@@ -1,0 +1,215 @@
+"""The text report: whole reports against reviewed ones, and what must never be said.
+
+After a wanted change: UPDATE_GOLDEN=1 pytest tests/unit/test_report_text.py, then read the difference.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from factories import records
+from factories.paths import GOLDEN
+from factories.records import Made, buffered, cached, failed, interrupted, physical, remote, unpublished
+from openslob.cli import app
+from openslob.metrics import METRICS
+from openslob.record import store
+from openslob.record.model import Figure, Holds, RunRecord, Verdict, WaitRow
+from openslob.record.store import RunFolder
+from openslob.report import format as shape
+from openslob.report.headline import headline
+from openslob.report.listing import overview
+from openslob.report.text import render
+
+NAMES = ("physical", "cached", "buffered", "interrupted", "unpublished", "remote", "failed")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_report_is_the_reviewed_one(name: str) -> None:
+    text = render(getattr(records, name)())
+    file = GOLDEN / f"report-{name}.txt"
+    if os.environ.get("UPDATE_GOLDEN"):
+        file.write_text(text, encoding="utf-8")
+    assert text == file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_line_is_too_wide_or_ends_in_blanks(name: str) -> None:
+    for line in render(getattr(records, name)()).splitlines():
+        assert len(line) <= shape.WIDTH
+        assert line == line.rstrip()
+
+
+def test_physical_is_said_only_when_the_verdict_holds() -> None:
+    assert "physical 8 KB reads/s" in headline(physical())
+    for record in (buffered(), remote()):
+        assert not re.search("physical|IOPS", render(record), re.IGNORECASE)
+    assert "engine reads/s of 8 KB served by the OS page cache" in headline(buffered())
+    assert "whether from a device is unknown" in headline(remote())
+
+
+def test_a_record_without_that_verdict_is_not_believed() -> None:
+    record = physical().model_copy(update={"verdicts": ()})
+    assert "whether from a device is unknown" in headline(record)
+
+
+def test_headline_of_unpublished_rates_says_why_and_gives_none() -> None:
+    text = headline(unpublished())
+    assert "no rate is published, because the engine counters span +3.1 % more" in text
+    assert "reads/s" not in text
+    assert "LOAD PROFILE\n  not published" in render(unpublished())
+
+
+def test_failing_verdicts_come_first_and_in_capitals() -> None:
+    lines = render(buffered()).splitlines()
+    tally = next(number for number, line in enumerate(lines) if line.startswith("VERDICTS"))
+    assert lines[tally] == "VERDICTS: !! 2 FAIL, 1 unknown, 4 hold"
+    outcomes = re.findall(r"^  [✗?✓] (\w+)", "\n".join(lines), re.MULTILINE)
+    assert outcomes == ["FAILS"] * 2 + ["unknown"] + ["holds"] * 4
+
+
+def test_every_missing_figure_has_its_reason_below() -> None:
+    record = physical()
+    record = record.model_copy(update={"spec": {**record.spec, "target_ops": 100.0}})
+    summary = {name: Figure(value=None, unit=METRICS[name].unit, why=f"because {name}") for name in METRICS}
+    text = " ".join(render(record.model_copy(update={"summary": summary})).split())
+    for name in METRICS:
+        assert f"because {name}: " in text
+
+
+def test_the_server_s_cpu_is_shown_by_kind_or_the_reason_why_not() -> None:
+    def shown(seconds: dict[str, float] | None) -> str:
+        environment = {**physical().environment, "server_cpu_s": seconds, "unknown": {"server_cpu_s": "without names"}}
+        return " ".join(render(physical().model_copy(update={"environment": environment})).split())
+
+    assert "server's CPU session 75 %, log writer 25 % " in shown({"session": 3.0, "log writer": 1.0, "cleaner": 0.0})
+    assert "– without names: server cpu" in shown(None)
+
+
+def test_a_figure_the_record_never_had_is_told_as_not_recorded() -> None:
+    summary = {name: figure for name, figure in physical().summary.items() if name != "redo_mb_per_s"}
+    assert "– not recorded: Redo" in render(physical().model_copy(update={"summary": summary}))
+
+
+def test_tiny_is_never_zero() -> None:
+    record = physical(Made(reads_per_visit=1e-9))
+    row = next(line for line in render(record).splitlines() if "read requests" in line)
+    assert row.split()[-2:] == ["0.000058", "6.4e-08"]
+    tiny = WaitRow(event="IO:x", samples=1, share_pct=0.0004, db_time_s=2e-9, mean_us=0.0003)
+    row = next(line for line in render(record.model_copy(update={"waits": (tiny,)})).splitlines() if "IO:x" in line)
+    assert row.split() == ["IO:x", "0.002", "µs", "0.0004", "%", "0.0003", "µs"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"), (0, "0"), (0.00000012, "1.2e-07"), (0.0000768, "0.0000768"), (0.04, "0.04"), (0.999, "0.999"),
+        (1.005, "1.00"), (9.4, "9.40"), (64, "64"), (65.32, "65.3"), (906.2, "906"), (54308.6, "54,309"),
+        (0.9996, "1"), (2_705_650, "2,705,650"), (-3.14159, "-3.14"),
+    ],
+)  # fmt: skip
+def test_number(value: float | None, text: str) -> None:
+    assert shape.number(value) == text
+
+
+def test_units() -> None:
+    assert [shape.micros(us) for us in (0.5, 290, 11_700, 2e6, None)] == ["0.5 µs", "290 µs", "11.7 ms", "2 s", "–"]
+    assert [shape.percent(pct) for pct in (99.997, 99.4, 100, 6.3, 0.041, 0)] == [
+        "99.99 %", "99.4 %", "100 %", "6.3 %", "0.041 %", "0 %",
+    ]  # fmt: skip
+    assert [shape.size(count) for count in (0.629, 8192, 1.5 * 1024**3)] == ["0.629 B", "8 KB", "1.5 GB"]
+
+
+def test_reads_that_are_not_single_blocks_are_not_called_so() -> None:
+    summary = dict(physical().summary)
+    summary["pio_read_mb_per_s"] = Figure(value=summary["pio_read_mb_per_s"].value * 2, unit="MB/s")
+    assert "54,309 physical reads/s of 16 KB on average" in headline(physical().model_copy(update={"summary": summary}))
+
+
+def test_half_cached_tells_both_kinds_of_reads() -> None:
+    text = headline(physical(Made(reads_per_visit=0.2)))
+    assert "59,177 logical 8 KB reads/s, 58,017 per DB CPU second, 11,592 physical 8 KB reads/s at 131 µs mean" in text
+
+
+def test_any_engine_and_old_parameter_can_be_shown() -> None:
+    record = physical().model_copy(
+        update={"engine": {}, "environment": {}, "spec": {"scale": "30000", "gone_since": 5}, "window": None}
+    )
+    text = render(record)
+    assert "\nunknown server, unknown target\n" in text
+    assert "GONE_SINCE=5" in text
+    assert "30,000 blocks; total against the buffer cache unknown" in text
+    assert "HOST" not in text
+
+
+def test_many_errors_are_counted_on_top_and_all_told_below() -> None:
+    record = failed().model_copy(update={"errors": tuple(f"session {number} ended" for number in range(30))})
+    text = render(record)
+    assert "!! FAILED: session 0 ended (and 29 more, below)" in text
+    assert "! session 29 ended" in text
+
+
+def test_ascii_where_the_terminal_cannot_do_more() -> None:
+    text = render(buffered())
+    assert shape.printable(text, "utf-8") == text
+    plain = shape.printable(text, "ascii")
+    assert plain.isascii()
+    assert "?" not in plain.replace("? unknown", "")
+    assert "x FAILS" in plain
+
+
+def _save(results: Path, *records: RunRecord) -> None:
+    for record in records:
+        with RunFolder.begin(results, record) as folder:
+            folder.finish(record)
+
+
+def _slob(*arguments: object, env: dict[str, str] | None = None) -> str:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], env=env, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_show_takes_the_latest_or_the_one_named(tmp_path: Path) -> None:
+    _save(tmp_path, physical(), cached())
+    assert _slob("show", "--results", tmp_path) == render(cached(), tmp_path / cached().id)
+    assert _slob("show", "20260301-120", env={"SLOB_RESULTS": str(tmp_path)}) == render(
+        physical(), tmp_path / physical().id
+    )
+    assert RunRecord.model_validate(json.loads(_slob("show", tmp_path / physical().id, "--json"))) == physical()
+
+
+def test_list_is_the_reviewed_one_and_hides_nothing(tmp_path: Path) -> None:
+    _save(tmp_path, physical(), cached(), buffered(), interrupted(), failed())
+    (tmp_path / "20260301-140000-half").mkdir()
+    (tmp_path / "20260301-140000-half" / "run.json").write_text("{")
+    with RunFolder.begin(tmp_path, remote()):
+        table = _slob("list", "--results", tmp_path)
+        rows = json.loads(_slob("list", "--json", "--results", tmp_path))
+    file = GOLDEN / "list.txt"
+    text = table.replace(str(tmp_path), "RESULTS")
+    if os.environ.get("UPDATE_GOLDEN"):
+        file.write_text(text, encoding="utf-8")
+    assert text == file.read_text(encoding="utf-8")
+    statuses = ["complete", "complete", "complete", "interrupted", "running", "failed", "unreadable"]
+    assert [row["status"] for row in rows] == statuses
+    assert rows[4]["pid"] == os.getpid()
+    assert rows[2]["failed_verdicts"] == ["reads_reached_device", "steady"]
+    assert "damaged" in rows[-1]["problem"]
+
+
+def test_list_shows_the_p99_of_the_most_frequent_operation(tmp_path: Path) -> None:
+    record = physical(Made(update_pct=90))
+    _save(tmp_path, record)
+    assert overview(store.find(tmp_path)[0])["p99_us"] == record.latency["update"]["p99_us"]
+
+
+def test_verdict_without_matching_sign_is_impossible() -> None:
+    for outcome in Holds:
+        one = physical().model_copy(update={"verdicts": (Verdict(name="some_thing", verdict=outcome, why="so"),)})
+        assert re.search(rf"{outcome.value}\s+some thing  so", render(one), re.IGNORECASE)

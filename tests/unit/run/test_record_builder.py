@@ -1,0 +1,52 @@
+"""What a run's record says besides figures: it is there from the first moment and grows with the run."""
+
+from types import SimpleNamespace
+
+from factories.measurements import measurement
+from openslob.engines.base import ServerFacts
+from openslob.record.model import Status
+from openslob.run.record_builder import RecordBuilder
+from openslob.workload import Workload
+
+FACTS = ServerFacts("Any", "1.2", 8192, 2**20, 100, {"a setting": "on"}, direct_io=True)
+ENGINE = SimpleNamespace(name="any", target="any://host/data")
+
+
+def builder(**given):
+    workload = Workload(schemas=2, scale="64", seed=7)
+    return RecordBuilder(
+        ENGINE, FACTS, workload, given.get("name", "run"), given.get("notes", ()), given.get("sources", {})
+    )
+
+
+def test_values_are_told_with_where_they_came_from():
+    record = builder(sources={"seed": "flag", "scale": "slob.conf:3"}).without_figures(Status.FAILED)
+    assert (record.spec["seed"], record.spec["scale"]) == (7, "64")
+    assert record.sources == {"seed": "flag", "scale": "slob.conf:3"}
+
+
+def test_every_record_is_of_the_same_run_and_has_what_was_noted_until_then():
+    run = builder(name="a run", notes=["from the start"])
+    first = run.without_figures(Status.FAILED)
+    run.notes.append("later")
+    run.engine["settled"] = ["a checkpoint"]
+    run.environment["local"] = True
+    last = run.without_figures(Status.INTERRUPTED, ("stopped",))
+    assert (first.id, first.started_at) == (last.id, last.started_at)
+    assert first.id.endswith("-a-run")
+    assert (first.notes, last.notes) == (("from the start",), ("from the start", "later"))
+    assert (last.status, last.errors) == (Status.INTERRUPTED, ("stopped",))
+    assert last.engine["data_bytes"] == run.data_bytes == 2 * 64 * 8192
+    assert (last.engine["settled"], last.environment) == (["a checkpoint"], {"local": True})
+
+
+def test_what_was_measured_ends_complete_stopped_or_failed_with_the_same_words():
+    run = builder(sources={"seed": "flag"})
+    for made, status in (
+        (measurement(), Status.COMPLETE),
+        (measurement(interrupted=True), Status.INTERRUPTED),
+        (measurement(interrupted=True, errors=["a session was lost"]), Status.FAILED),
+    ):
+        record = run.with_figures(made)
+        assert (record.status, record.sources) == (status, {"seed": "flag"})
+        assert record.summary

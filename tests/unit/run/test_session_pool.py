@@ -1,0 +1,143 @@
+"""Bringing sessions up: those that load data of their own are waited for as long as they get on, and no longer."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from threading import Event
+
+import pytest
+
+from openslob.errors import SlobError
+from openslob.run import session_pool as crew_module
+from openslob.run.interrupt import Interrupt
+from openslob.run.plan import session_plans
+from openslob.run.session_pool import SessionPool
+from openslob.workload import Workload
+
+PATIENCE_S = 0.6
+BLOCKS = 100
+
+
+@dataclass
+class Session:
+    """Loads in steps of so many seconds; a step of None never ends until the session is cancelled."""
+
+    engine: Engine
+    number: int
+    cancelled: Event = field(default_factory=Event)
+
+    def load_private_tables(self, wrote_blocks):
+        for step_s in self.engine.steps[self.number]:
+            if self.cancelled.wait(step_s):
+                raise SlobError("cancelled")
+            wrote_blocks(BLOCKS)
+        if self.number in self.engine.failing:
+            raise SlobError(f"session {self.number}: no space left")
+
+    def prepare(self):
+        self.engine.prepared.append(self.number)
+
+    def plans(self):
+        return {"select": "by the index"}
+
+    def backend_id(self):
+        return self.number
+
+    def cancel(self):
+        self.cancelled.set()
+
+    def close(self):
+        self.engine.closed.append(self.number)
+
+
+@dataclass
+class Engine:
+    """Opens `Session`s; `steps` by session number."""
+
+    steps: list
+    failing: tuple = ()
+    prepared: list = field(default_factory=list)
+    closed: list = field(default_factory=list)
+
+    def open_stop(self):
+        return self
+
+    def request(self):
+        pass
+
+    def close(self):
+        pass
+
+    def open_session(self, plan):
+        return Session(self, plan.number)
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    monkeypatch.setattr(crew_module, "CONNECT_PATIENCE_S", PATIENCE_S)
+    monkeypatch.setattr(crew_module, "PATIENCE_S", 0.1)
+
+
+def crew_of(engine, path="local", interrupt=None):
+    workload = Workload(schemas=1, sessions=len(engine.steps), block_path=path)
+    return SessionPool(engine, session_plans(workload, 8192, "t"), interrupt or Interrupt())
+
+
+def brought_up(engine, **how):
+    session_pool, blocks = crew_of(engine, **how), []
+    try:
+        plans = session_pool.connect_all(blocks.append)
+    finally:
+        session_pool.shutdown()
+    return plans, sum(blocks)
+
+
+def test_a_load_may_take_longer_than_patience_as_long_as_it_gets_on():
+    engine = Engine([[0.25] * 4, [0.3] * 4])
+    begun = time.monotonic()
+    plans, blocks = brought_up(engine)
+    assert time.monotonic() - begun > PATIENCE_S
+    assert plans == {"select": "by the index"}
+    assert blocks == 8 * BLOCKS
+    assert sorted(engine.prepared) == [0, 1]
+
+
+def test_a_load_that_stands_still_is_given_up_and_cancelled():
+    engine = Engine([[0.01, None]])
+    with pytest.raises(SlobError, match="1 of 1 sessions could not be brought up: they were not ready in time"):
+        brought_up(engine)
+    assert engine.closed == [0]
+
+
+def test_patience_grows_with_what_is_to_be_loaded():
+    engine = Engine([[0.01, 1.0]])
+    session_pool = crew_of(engine)
+    try:
+        session_pool.connect_all(lambda _: None, private_bytes=20 * crew_module.SLOWEST_LOAD_BYTES_PER_S)
+    finally:
+        session_pool.shutdown()
+    assert engine.prepared == [0]
+
+
+def test_one_that_fails_ends_the_others_at_once():
+    engine = Engine([[0.01], [0.05] * 200], failing=(0,))
+    begun = time.monotonic()
+    with pytest.raises(SlobError, match="could not be brought up: session 0: no space left"):
+        brought_up(engine)
+    assert time.monotonic() - begun < 5
+    assert sorted(engine.closed) == [0, 1]
+    assert engine.prepared == []
+
+
+def test_a_stop_ends_a_load_within_a_batch():
+    engine, interrupt = Engine([[0.05] * 200]), Interrupt()
+    interrupt.request()
+    with pytest.raises(SlobError, match="stopped before the start"):
+        brought_up(engine, interrupt=interrupt)
+    assert engine.prepared == []
+
+
+def test_sessions_on_the_shared_path_load_nothing():
+    engine = Engine([[None], [None]])
+    assert brought_up(engine, path="shared") == ({"select": "by the index"}, 0)

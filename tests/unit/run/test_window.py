@@ -1,0 +1,170 @@
+"""The window's closing edge is the last reading of the time line, whatever a tick posted just before it."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from openslob.engines.base import CounterReading, SliceResult
+from openslob.errors import SlobError
+from openslob.histogram import Histogram
+from openslob.host.sampler import OsReader
+from openslob.measurement import EngineDelta
+from openslob.method import OpKind
+from openslob.record.raw_csv import RawCsv
+from openslob.run.plan import session_plans
+from openslob.run.recorder import Recorder
+from openslob.run.samplers import Reading
+from openslob.run.window import WindowReadings, counted_between
+from openslob.run.worker import SliceDone
+from openslob.units import NANOS
+from openslob.workload import Workload
+
+BEGIN = 1_000 * NANOS
+
+
+def reading(at_s, reads):
+    with_reads = CounterReading(BEGIN + int(at_s * NANOS), {"reads": float(reads)}, "")
+    reader = OsReader([], [], list, "no server here")
+    try:
+        return Reading(with_reads, reader.read())
+    finally:
+        reader.close()
+
+
+def between(before, after):
+    return EngineDelta(read_requests=after.counters.values["reads"] - before.counters.values["reads"])
+
+
+@dataclass
+class Samplers:
+    """Posts a last tick while it is being stopped, then has a closing edge, or none."""
+
+    tick: Reading
+    edge: Reading | None
+    posted: list = field(default_factory=list)
+
+    def stop(self):
+        self.posted.append(self.tick)
+        return []
+
+    def closing_edge(self):
+        if self.edge is None:
+            raise SlobError("the server is gone")
+        return self.edge
+
+
+@pytest.fixture
+def raw(tmp_path):
+    with RawCsv(tmp_path) as files:
+        yield files
+
+
+@pytest.fixture
+def recorder(raw):
+    return Recorder(session_plans(Workload(sessions=1), 8192, "test"), BEGIN, 3, raw, between, lambda _: None)
+
+
+def closed(recorder, samplers):
+    for at_s, reads in ((0, 0), (1, 50), (2, 150)):
+        recorder.reading(reading(at_s, reads))
+    window = WindowReadings(recorder)
+    window.read_end(samplers, lambda: [recorder.reading(posted) for posted in samplers.posted])
+    recorder.finish()
+    return window
+
+
+def reads_by_begin(folder):
+    with (folder / "engine.csv").open(newline="") as file:
+        return {
+            row["begin_ns"]: float(row["value"]) for row in csv.DictReader(file) if row["figure"] == "read_requests"
+        }
+
+
+@pytest.mark.parametrize("tick_s", [2.99, 2.3])
+def test_what_is_counted_after_the_last_tick_is_in_the_time_line(recorder, raw, tmp_path, tick_s):
+    edge = reading(3.02, 300)
+    window = closed(recorder, Samplers(reading(tick_s, 240), edge))
+    assert window.after is edge
+    assert recorder.last_reading is edge
+    assert sum(point.reads for point in recorder.timeline()) == 300
+    raw.flush()
+    assert sum(reads_by_begin(tmp_path).values()) == 300
+
+
+def test_the_last_tick_is_kept_when_the_edge_cannot_be_read(recorder):
+    window = closed(recorder, Samplers(reading(2.99, 240), None))
+    assert window.after is None
+    assert window.errors == ["the server is gone"]
+    assert sum(point.reads for point in recorder.timeline()) == 240
+
+
+@pytest.mark.parametrize(("sessions", "point_s"), [(2, 1), (8, 1), (16, 2), (40, 5)])
+def test_no_point_of_the_time_line_is_finer_than_a_slice(raw, sessions, point_s):
+    plans = session_plans(Workload(sessions=sessions), 8192, "test")
+    recorder = Recorder(plans, BEGIN, 20, raw, between, lambda _: None)
+    for second in range(21):
+        recorder.reading(reading(second + 0.01 * (second % 3), 100 * second))
+    found = recorder.timeline()
+    assert len(found) == 20 / point_s
+    assert [point.at_s for point in found] == pytest.approx([point_s * (at + 1) for at in range(len(found))], abs=0.03)
+    assert sum(point.seconds for point in found) == pytest.approx(20, abs=0.03)
+    assert [point.reads for point in found] == [100 * point_s] * len(found)
+    assert all(point.server_cpu_s is None for point in found)
+
+
+@pytest.mark.parametrize(
+    ("went_s", "framed"), [(20.0, True), (20.2, True), (19.0, False), (21.0, False), (-5.0, False)]
+)
+def test_no_rate_by_a_clock_that_was_set_meanwhile(went_s, framed):
+    before, after = reading(0, 0), reading(went_s, 500)
+    # By the clock of this host, which nobody can set, it was 20 s.
+    after = replace(after, os=replace(after.os, time_ns=before.os.time_ns + 20 * NANOS))
+    counted, seconds = counted_between(Differing(), before, after, BEGIN + NANOS)
+    assert counted.read_requests == (500 if framed else None)
+    assert seconds == (pytest.approx(went_s) if framed else 0)
+    assert ("clock was set" in counted.unknown.get("*", "")) != framed
+
+
+class Differing:
+    engine_delta = staticmethod(between)
+
+
+def test_the_last_rate_shown_is_of_all_the_seconds_it_is_divided_by(raw):
+    shown = []
+    recorder = Recorder(session_plans(Workload(sessions=1), 8192, "test"), BEGIN, 3, raw, between, shown.append)
+    recorder.reading(reading(0, 0))
+    for number, at_s in enumerate((1, 2)):
+        recorder.handle(sliced(number, 100))
+        recorder.reading(reading(at_s, 100 * at_s))
+    recorder.reading(reading(2.1, 210))
+    assert [round(progress.ops_per_s) for progress in shown] == [100, 100, 91]
+
+
+def test_no_rate_is_shown_live_of_the_seconds_in_which_the_first_slices_run_or_all_of_the_last_ones_end(raw):
+    shown = []
+    recorder = Recorder(session_plans(Workload(sessions=2), 8192, "test"), BEGIN, 3, raw, between, shown.append)
+    # Two sessions' slices of a second end half a second apart: by 0.75 s one of half a second has.
+    for at_s, reads in ((-0.01, 0), (0.75, 50), (1.75, 250), (2.75, 450), (3.01, 600)):
+        recorder.reading(reading(at_s, reads))
+    assert [progress.reads_per_s for progress in shown] == [None, 200, 200, None]
+
+
+def test_no_rate_is_shown_live_while_long_slices_are_the_first_or_the_last(raw):
+    shown = []
+    plans = session_plans(Workload(sessions=16), 8192, "test")  # slices of two seconds, or 2.6
+    recorder = Recorder(plans, BEGIN, 10, raw, between, shown.append)
+    for second in range(11):
+        recorder.reading(reading(second, 100 * second))
+    assert [progress.reads_per_s for progress in shown] == [None] * 3 + [100] * 6 + [None]
+    assert all(progress.elapsed_s for progress in shown)
+
+
+def sliced(number, ops):
+    latency = Histogram()
+    latency.add({50: ops}, 37.0 * ops, 37.0)
+    begin, end = BEGIN + number * NANOS, BEGIN + (number + 1) * NANOS
+    result = SliceResult(begin, end, begin, ops, ops, 0, 0, {OpKind.SELECT: latency})
+    return SliceDone(0, number, number * ops, result)

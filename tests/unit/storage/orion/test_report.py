@@ -1,0 +1,161 @@
+"""Orion's pictures draw the record's figures, its options are understood as people type them."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+
+import altair as alt
+import pytest
+from typer.testing import CliRunner
+
+from factories.orion import large, measured, simple, small
+from openslob.cli import app
+from openslob.cli.raw_orion import spelled
+from openslob.cli.report import raw_measurement
+from openslob.record.model import Status
+from openslob.record.storage import StorageFolder, StorageRecord, StorageStep
+from openslob.report.charts.orion import MOST_LINES, latency_rows, pictures, rate_rows
+from openslob.report.charts.picture import page_specs, png, svg
+from openslob.report.html.pages import storage_page
+from openslob.report.html.render import render_page
+from openslob.storage.job import IoEngine, Job
+from openslob.storage.orion.matrix import grid
+from openslob.storage.orion.measured import Outcome
+from openslob.storage.orion.options import Options, Run
+from openslob.storage.orion.steps import steps_of, summary_of
+from openslob.storage.orion.verdicts import verdicts
+from openslob.units import MIB
+
+JOBS = (
+    Job(files=(), size=MIB, block_size=8192, engine=IoEngine.LIBAIO, seconds=1, name="small", depth=3),
+    Job(files=(), size=MIB, block_size=MIB, engine=IoEngine.LIBAIO, seconds=1, name="large-1", depth=4),
+    Job(files=(), size=MIB, block_size=MIB, engine=IoEngine.LIBAIO, seconds=1, name="large-2", depth=4),
+)
+
+
+def record_of(outcome: Outcome) -> StorageRecord:
+    steps: list[StorageStep] = []
+    for each in outcome.points:
+        steps += steps_of(each, JOBS, len(steps) + 1)
+    return StorageRecord(
+        tool="orion", id="20260102-030405-mytest", name="mytest", status=Status.COMPLETE,
+        started_at="2026-01-02T03:04:05Z", openslob_version="0", asked={}, environment={}, steps=tuple(steps),
+        summary=summary_of(outcome), verdicts=verdicts(outcome, direct=True),
+    )  # fmt: skip
+
+
+def whole(disks: int) -> Outcome:
+    cells = grid(Options(Run.NORMAL), disks)
+    points = [
+        measured(
+            point,
+            *([small(1000 * point.small, 100, 100 + point.small)] if point.small else []),
+            *([large(100.0 * point.large)] if point.large else []),
+        )
+        for point in cells.points
+    ]
+    return Outcome(cells, tuple(points))
+
+
+def test_a_mixed_point_is_two_steps_that_say_where_they_belong():
+    steps = record_of(whole(1)).steps
+    assert [step.number for step in steps] == list(range(1, len(steps) + 1))
+    mixed = [step for step in steps if (step.value("small"), step.value("large")) == (2, 1)]
+    assert [step.name for step in mixed] == ["small", "large"]
+    assert (mixed[0].value("iops"), mixed[1].value("mb_per_s")) == (2000, 100)
+    assert (mixed[0].load.in_flight, mixed[1].load.in_flight, mixed[1].load.processes) == (3, 8, 2)
+    assert mixed[0].latency["count"] == 2000
+
+
+def test_lines_are_the_rates_of_the_record():
+    record = record_of(whole(1))
+    small_rows, large_rows = rate_rows(record, "small"), rate_rows(record, "large")
+    assert {row["line"] for row in small_rows} == {"alone", "with 1 large", "with 2 large"}
+    assert [row["value"] for row in small_rows if row["line"] == "alone"] == [1000, 2000, 3000, 4000, 5000]
+    assert [row["value"] for row in large_rows if row["line"] == "with 5 small"] == [100, 200]
+
+
+def test_of_many_loads_only_some_are_lines_the_first_and_the_last_among_them():
+    lines = {row["line"] for row in rate_rows(record_of(whole(8)), "small")}
+    assert len(lines) == MOST_LINES
+    assert {"alone", "with 16 large"} <= lines
+
+
+def test_latency_is_drawn_in_percentiles_of_small_requests_alone():
+    rows = latency_rows(record_of(whole(1)))
+    assert {row["line"] for row in rows} == {"p50", "p90", "p99", "p99.9", "longest"}
+    assert [row["value"] for row in rows if row["line"] == "longest"] == [101, 102, 103, 104, 105]
+    (picture,) = (each for each in pictures(record_of(whole(1))) if each.name == "orion-latency")
+    assert "p99 from 101 µs to 105 µs" in picture.says
+    assert len(picture.table.rows) == 5
+
+
+@pytest.mark.parametrize(
+    ("outcome", "names"),
+    [
+        (simple(), ["orion-iops", "orion-mbps", "orion-latency"]),
+        (whole(1), ["orion-iops", "orion-mbps", "orion-latency", "orion-matrix"]),
+        (Outcome(simple().grid, simple().points[5:]), ["orion-mbps"]),
+        (Outcome(simple().grid, ()), []),
+    ],
+)
+def test_there_is_a_picture_of_what_was_measured_and_it_can_be_drawn(outcome, names):
+    drawn = pictures(record_of(outcome))
+    assert [picture.name for picture in drawn] == names
+    for picture in drawn:
+        for spec in page_specs(picture):
+            alt.Chart.from_dict({name: value for name, value in spec.items() if name != "config"})
+        text = svg(picture)
+        assert len(ET.fromstring(text).findall(".//{http://www.w3.org/2000/svg}path")) > 5
+        assert "NaN" not in text
+
+
+def test_the_matrix_shows_every_cell():
+    picture = pictures(record_of(whole(1)))[-1]
+    specs = json.dumps(page_specs(picture)[0])
+    assert specs.count('"shown"') >= 15
+    assert png(picture).startswith(b"\x89PNG")
+
+
+def test_the_page_has_answer_verdicts_and_pictures():
+    page = storage_page(record_of(whole(1)))
+    assert len(page.pictures) == 4
+    assert page.tally == "all 1 hold"
+    assert "orion-matrix" in render_page(page)
+    stopped = record_of(simple()).model_copy(update={"status": Status.INTERRUPTED, "errors": ("stopped",)})
+    assert storage_page(stopped).banners == ("This measurement is interrupted: stopped",)
+
+
+def test_slob_report_writes_the_page_beside_the_record(tmp_path):
+    with StorageFolder.begin(tmp_path, record_of(whole(1))) as folder:
+        folder.finish(Status.COMPLETE)
+    done = CliRunner().invoke(app, ["report", "latest", "--results", str(tmp_path), "--svg-dir", str(tmp_path / "svg")])
+    assert done.exit_code == 0, done.output
+    assert "at most 5,000 requests/s" in done.output
+    assert "orion-matrix" in (folder.path / "report.html").read_text()
+    assert {path.name for path in (tmp_path / "svg").iterdir()} == {
+        "orion-iops.svg", "orion-mbps.svg", "orion-latency.svg", "orion-matrix.svg",
+    }  # fmt: skip
+    assert raw_measurement([folder.path.name], tmp_path) == folder.path
+    assert raw_measurement(["a", "b"], tmp_path) is None
+    assert raw_measurement(["nothing"], tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("-run", "--run"),
+        ("--run", "--run"),
+        ("-num_disks", "--num-disks"),
+        ("-num_streamIO", "--num-streamio"),
+        ("–write", "--write"),
+        ("-cache_size=0", "--cache-size=0"),
+        ("-h", "-h"),
+        ("simple", "simple"),
+        ("RAID0", "RAID0"),
+        ("/data/my-test", "/data/my-test"),
+    ],
+)
+def test_options_are_understood_as_people_type_them(typed, meant):
+    assert spelled(typed) == meant

@@ -1,0 +1,222 @@
+"""The realism table: figures of rounds, the order that is judged, how it looks, who is compared and how."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from dataclasses import asdict
+
+import altair as alt
+import pytest
+from typer.testing import CliRunner
+
+from openslob.analyze.realism import Kind, Row, rows, verdicts
+from openslob.cli import app
+from openslob.engines.client_benchmark import ClientLoad
+from openslob.engines.postgresql.binaries import Installation
+from openslob.engines.postgresql.client_benchmark import Pgbench
+from openslob.errors import SlobError, UsageError
+from openslob.histogram import bucket_of
+from openslob.record.model import Figure, Holds, Status
+from openslob.record.storage import StorageFolder, StorageRecord, StorageStep
+from openslob.report.charts.picture import page_specs, svg
+from openslob.report.charts.realism import bar_rows, pictures
+from openslob.report.html.pages import storage_page
+from openslob.report.html.render import render_page
+from openslob.report.storage import render_storage
+from openslob.storage.job import IoEngine
+from openslob.storage.testfile import TestFile
+from openslob.units import MIB
+from openslob.versus.compare import summary
+from openslob.versus.measure import raw_jobs
+from openslob.versus.plan import Plan, client_contender, order, raw_contenders, served_contenders
+from openslob.workload import BlockPath
+
+ENGINE = "some"
+PLAN = Plan(IoEngine.IO_URING, (ENGINE,), processes=2, scale=256 * MIB)
+SERVED = {contender.kind: contender for contender in served_contenders(PLAN, ENGINE)}
+CONTENDERS = [*raw_contenders(PLAN).values(), *SERVED.values(), client_contender(ENGINE, "client", "not installed")]
+# Reads per CPU second of each round, by contender; each reads 10,000 blocks a second.
+FALLING = {
+    "fio io_uring": (100_000, 120_000), "fio psync": (80_000, 90_000), "calibrate": (90_000, 95_000),
+    SERVED[Kind.LOCAL].name: (50_000, 52_000), SERVED[Kind.SHARED].name: (40_000, 45_000),
+    SERVED[Kind.UPDATES].name: (20_000, 25_000),
+}  # fmt: skip
+
+
+def step(number, name, per_cpu, iops=10_000.0):
+    cost = Figure(value=1e6 / per_cpu, unit="µs") if per_cpu else Figure(value=None, unit="µs", why="held up")
+    figures = {"iops": (iops, "1/s"), "mean_us": (100.0, "µs"), "p50_us": (90.0, "µs"), "p99_us": (300.0, "µs")}
+    known = {each: Figure(value=value, unit=unit) for each, (value, unit) in figures.items()}
+    known |= {"cpu_us_per_io": cost, "host_cpus_busy": Figure(value=1.0, unit="1")}
+    return StorageStep(number=number, name=name, purpose="round", figures=known)
+
+
+def record(per_cpu=FALLING, **changes):
+    steps = [(name, value) for name, values in {**per_cpu, **changes}.items() for value in values]
+    made = StorageRecord(
+        tool="compare", id="20260301-120000-compare", name="compare", status=Status.COMPLETE,
+        started_at="2026-03-01T12:00:00Z", openslob_version="0", asked=asdict(PLAN),
+        environment={"cpu": {"online": 4}},
+        steps=tuple(step(at, name, value) for at, (name, value) in enumerate(steps, 1)),
+        tables={"contenders": tuple({**asdict(each), "kind": each.kind.value} for each in CONTENDERS)},
+    )  # fmt: skip
+    found = rows(made)
+    return made.model_copy(update={"summary": summary(found, PLAN), "verdicts": verdicts(found)})
+
+
+def row(kind, made) -> Row:
+    return next(each for each in rows(made) if each.kind is kind)
+
+
+def test_a_row_has_the_medians_of_its_rounds_and_their_range():
+    local = row(Kind.LOCAL, record())
+    assert local.iops_per_cpu.median == pytest.approx(51_000)
+    assert (local.iops_per_cpu.low, local.iops_per_cpu.high) == (pytest.approx(50_000), pytest.approx(52_000))
+    assert local.host_pct == 25
+    assert local.ceiling_pct == 100
+    assert local.cpus == pytest.approx((0.2 + 10 / 52) / 2)
+
+
+def test_who_was_left_out_has_no_figures_but_the_reason():
+    client = row(Kind.CLIENT, record())
+    assert (client.rounds, client.iops.median, client.why) == (0, None, "not installed")
+
+
+def test_the_order_holds_from_the_best_of_storage_alone_downwards():
+    (verdict,) = record().verdicts
+    assert (verdict.name, verdict.verdict) == ("order_some", Holds.HOLDS)
+    assert list(verdict.figures) == ["raw", "local", "shared", "updates"]
+    assert verdict.figures["raw"] == pytest.approx(110_000)
+
+
+def test_a_pair_the_wrong_way_round_breaks_the_order_and_is_named():
+    (verdict,) = record(**{SERVED[Kind.SHARED].name: (60_000, 61_000)}).verdicts
+    assert verdict.verdict is Holds.FAILS
+    assert "some, shared cache (60,500) is ahead of some, local path (51,000)" in verdict.why.replace(
+        "51,000", "51,000"
+    )
+    assert "some, 20 % updates (22" not in verdict.why.partition("All:")[0]
+
+
+def test_ranges_that_overlap_leave_it_untold():
+    (verdict,) = record(**{SERVED[Kind.SHARED].name: (51_500, 61_000)}).verdicts
+    assert verdict.verdict is Holds.UNKNOWN
+    assert "the ranges of the rounds overlap" in verdict.why
+
+
+def test_a_contender_without_known_cpu_leaves_it_untold():
+    (verdict,) = record(**{SERVED[Kind.SHARED].name: (None, None)}).verdicts
+    assert verdict.verdict is Holds.UNKNOWN
+    assert "some, shared cache: held up" in verdict.why
+
+
+def test_an_engine_without_a_local_path_is_judged_by_what_it_has():
+    (verdict,) = record(**{SERVED[Kind.LOCAL].name: ()}).verdicts
+    assert verdict.verdict is Holds.HOLDS
+    assert list(verdict.figures) == ["raw", "shared", "updates"]
+
+
+def test_the_report_has_the_table_what_each_does_and_the_ceiling():
+    text = render_storage(record())
+    assert "Reads of 8 KB for a CPU second: storage alone 110,000 (fio io_uring)" in " ".join(text.split())
+    line = next(each for each in text.splitlines() if each.startswith("  some, local path "))
+    assert line.split()[3:] == ["10,000", "–", "100", "%", "51,000", "50,000–52,000", "0.20", "25", "%"]
+    assert "nobody looks at the data" in text
+    assert "(left out: not installed)" in " ".join(text.split())
+
+
+def test_a_stopped_comparison_is_shown():
+    made = record({}).model_copy(update={"status": Status.INTERRUPTED, "errors": ("stopped",), "summary": {}})
+    assert "!! INTERRUPTED: stopped" in render_storage(made)
+    assert pictures(made) == ()
+    assert "stopped" in render_page(storage_page(made))
+
+
+def test_the_picture_draws_the_medians_and_is_valid():
+    (picture,) = pictures(record())
+    cells = bar_rows(rows(record())[:2], lambda each: each.iops_per_cpu)
+    assert [round(cell["value"]) for cell in cells] == [110_000, 85_000]
+    for spec in page_specs(picture):
+        alt.Chart.from_dict({name: value for name, value in spec.items() if name != "config"})
+    texts = [each.text for each in ET.fromstring(svg(picture)).iter() if each.text]
+    assert "110,000" in texts
+    assert len(picture.table.rows) == len(CONTENDERS) - 1
+
+
+def test_show_list_and_report_know_it(tmp_path):
+    made = record()
+    with StorageFolder.begin(tmp_path, made) as folder:
+        folder.finish(Status.COMPLETE)
+    for arguments, expected in (
+        (["show", "latest"], "READS PER SECOND AND PER CPU SECOND, medians of 2 rounds"),
+        (["list"], "10,000"),
+        (["report", made.id, "-o", str(tmp_path / "page.html")], "Verdicts: all 1 hold"),
+    ):
+        done = CliRunner().invoke(app, [*arguments, "--results", str(tmp_path)])
+        assert done.exit_code == 0, done.output
+        assert expected in done.stdout
+    assert "What storage gives, and what databases get" in (tmp_path / "page.html").read_text()
+
+
+def test_every_round_has_all_contenders_in_an_order_of_its_own():
+    orders = [[each.name for each in order(CONTENDERS, number)] for number in range(1, 6)]
+    assert all(sorted(each) == sorted(one.name for one in CONTENDERS) for each in orders)
+    assert len({tuple(each) for each in orders}) > 1
+    assert orders[0] == [each.name for each in order(CONTENDERS, 1)]
+
+
+def test_all_have_the_same_concurrency_and_block_size(tmp_path):
+    jobs = raw_jobs(PLAN, TestFile(tmp_path, "a file", 256 * MIB, ours=True))
+    assert {(job.in_flight, job.block_size, job.seconds) for job in jobs.values()} == {(8, 8192, 10.0)}
+    assert [(job.depth, job.copies) for job in jobs.values()] == [(8, 1), (1, 8), (4, 2)]
+    local, updates = PLAN.workload(Kind.LOCAL, 2), PLAN.workload(Kind.UPDATES)
+    assert (local.total_sessions, local.schemas, local.block_path, local.seed) == (8, 8, BlockPath.LOCAL, 2)
+    assert (updates.update_pct, PLAN.workload(Kind.SHARED).update_pct) == (20, 0)
+    assert local.data(8192) == updates.data(8192)
+
+
+def test_data_that_servers_would_cache_are_refused():
+    PLAN.check()
+    with pytest.raises(UsageError, match="give at least 64 MB for 8 sessions"):
+        Plan(IoEngine.IO_URING, (ENGINE,), processes=2, scale=32 * MIB).check()
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--io-engine", "psync"], "is compared anyway"),
+        (["--cpus", "9999"], "this host lets us use"),
+        (["--engines", "nothing"], "no server of 'nothing' can be managed"),
+    ],
+)
+def test_wrong_flags_start_nothing(flags, said, tmp_path, monkeypatch):
+    monkeypatch.setattr("openslob.cli.raw_compare.Fio.find", lambda _: None)
+    done = CliRunner().invoke(app, ["raw", "compare", *flags, "--results", str(tmp_path)])
+    assert isinstance(done.exception, UsageError)
+    assert said in str(done.exception)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_pgbench_is_told_every_table_and_its_log_is_read(tmp_path):
+    (tmp_path / "pgbench").touch()
+    program = Pgbench(Installation(tmp_path, tmp_path, ()), "postgresql://here/db")
+    command = program.command(ClientLoad(schemas=3, keys=1000, clients=8, threads=2, seconds=0.4), tmp_path)
+    assert command.count("-f") == 3
+    assert command[command.index("-T") + 1] == "1"
+    assert 'FROM "slob"."cf1_3" WHERE custid = :key' in (tmp_path / "select-3.sql").read_text()
+    (tmp_path / "log.77").write_text("0 1 100 0 1700000000 1\n0 2 300 1 1700000000 2\n")
+    (tmp_path / "log.77.1").write_text("1 1 5000 2 1700000000 3\n")
+    said = "number of transactions actually processed: 3\ntps = 12.5 (without initial connection time)\n"
+    result = program.result(said, tmp_path)
+    assert (result.transactions, result.per_s) == (3, 12.5)
+    assert result.latency.counts == {bucket_of(us): 1 for us in (100, 300, 5000)}
+    assert (result.latency.sum_us, result.latency.max_us) == (5400, 5000)
+    with pytest.raises(SlobError, match="can't be read"):
+        program.result("nothing", tmp_path)
+
+
+def test_the_record_can_be_written_and_read_again(tmp_path):
+    made = record()
+    again = StorageRecord.model_validate(json.loads(made.model_dump_json()))
+    assert rows(again) == rows(made)
