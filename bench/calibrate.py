@@ -16,10 +16,10 @@ from threading import Event
 from common import Bar, Pair, notify, parse, parser, print_figure, print_heading, print_pairs, start
 from openslob.errors import SlobError
 from openslob.record.storage import Load, StorageRecord
-from openslob.storage.calibrate import IOPS, Plan, calibrate
+from openslob.storage.calibrate import IOPS, CalibrationPlan, calibrate
 from openslob.storage.fio import Fio
 from openslob.storage.job import IoEngine
-from openslob.storage.session import Request, Where, session
+from openslob.storage.session import StorageRequest, StorageTarget, session
 from openslob.storage.testfile import made
 from openslob.units import MIB
 
@@ -36,8 +36,8 @@ def main() -> None:
     options.add_argument("--engine", type=IoEngine, default=IoEngine.IO_URING)
     asked = parse(options)
     size = (128 if asked.quick else 1024) * MIB
-    fio, where = Fio.find(Event()), Where(asked.directory, size, asked.engine)
-    plan = Plan(asked.engine, BLOCK, asked.seconds, len(os.sched_getaffinity(0)), limit_us=None)
+    fio, where = Fio.find(Event()), StorageTarget(asked.directory, size, asked.engine)
+    plan = CalibrationPlan(asked.engine, BLOCK, asked.seconds, len(os.sched_getaffinity(0)), limit_us=None)
     pairs = []
     with tempfile.TemporaryDirectory(prefix="slob-bench-") as results:
         for number in range(asked.rounds):
@@ -55,9 +55,9 @@ def main() -> None:
     print_figure(f"spread of {len(rates)} calibrations", [spread], "%", SPREAD_BAR)
 
 
-def calibrated(fio: Fio, where: Where, plan: Plan, results: Path) -> StorageRecord:
+def calibrated(fio: Fio, where: StorageTarget, plan: CalibrationPlan, results: Path) -> StorageRecord:
     """One calibration from its file to its record."""
-    with session(fio, Request("calibrate", "bench", results, {}), where, lambda _: None) as (step_runner, file):
+    with session(fio, StorageRequest("calibrate", "bench", results, {}), where, lambda _: None) as (step_runner, file):
         return calibrate(step_runner, file, plan)
 
 
@@ -66,7 +66,7 @@ def chosen(record: StorageRecord) -> Load:
     return next(step.load for step in reversed(record.steps) if step.load and step.name.startswith(f"{IOPS}:"))
 
 
-def plain(fio: Fio, where: Where, load: Load, seconds: float) -> float:
+def plain(fio: Fio, where: StorageTarget, load: Load, seconds: float) -> float:
     """Reads per second of a fio job as anybody would write it, on a file of the same size."""
     with made(fio, where.path, where.size) as file:
         options = {

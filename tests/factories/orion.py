@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from openslob.histogram import Histogram, bucket_of
-from openslob.storage.orion.matrix import Point, grid
-from openslob.storage.orion.measured import DeviceBytes, Measured, Outcome, split
-from openslob.storage.orion.options import Options, Run
+from openslob.storage.orion.matrix import LoadPoint, grid
+from openslob.storage.orion.measured import DeviceBytes, OrionResult, PointResult, split
+from openslob.storage.orion.options import Options, OrionRun
 from openslob.storage.results import JobResult, Transfers
 from openslob.units import MIB
 
@@ -33,14 +33,14 @@ def large(mb_per_s: float) -> JobResult:
     return result("large", Transfers(100, round(mb_per_s * MIB), 1.0, transfers(100, MIB).latency))
 
 
-def measured(point: Point, *jobs: JobResult, share: float = 1.0) -> Measured:
-    one = Measured(point, "2026-01-02T03:04:05Z", *split(jobs), DeviceBytes(0, 0))
-    return Measured(
+def measured(point: LoadPoint, *jobs: JobResult, share: float = 1.0) -> PointResult:
+    one = PointResult(point, "2026-01-02T03:04:05Z", *split(jobs), DeviceBytes(0, 0))
+    return PointResult(
         point, one.started_at, one.small, one.large, DeviceBytes(one.read_bytes * share, one.written_bytes * share)
     )
 
 
-def simple() -> Outcome:
-    points = [measured(Point(0, load), small(iops, 90 + 10 * load)) for load, iops in enumerate(IOPS, start=1)]
-    points += [measured(Point(load, 0), large(rate)) for load, rate in enumerate(MBPS, start=1)]
-    return Outcome(grid(Options(Run.SIMPLE), 1), tuple(points))
+def simple() -> OrionResult:
+    points = [measured(LoadPoint(0, load), small(iops, 90 + 10 * load)) for load, iops in enumerate(IOPS, start=1)]
+    points += [measured(LoadPoint(load, 0), large(rate)) for load, rate in enumerate(MBPS, start=1)]
+    return OrionResult(grid(Options(OrionRun.SIMPLE), 1), tuple(points))

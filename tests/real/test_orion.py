@@ -22,10 +22,10 @@ from openslob.record.model import Holds, Status
 from openslob.record.storage import StorageRecord, load
 from openslob.storage.fio import Fio
 from openslob.storage.job import IoEngine
-from openslob.storage.orion.jobs import Load, jobs_of
+from openslob.storage.orion.jobs import OrionSetup, jobs_of
 from openslob.storage.orion.luns import volume
-from openslob.storage.orion.matrix import Point
-from openslob.storage.orion.options import LargeType, Options, Run, Simulate
+from openslob.storage.orion.matrix import LoadPoint
+from openslob.storage.orion.options import LargeType, Options, OrionRun, SimulatedArray
 from openslob.storage.testfile import given
 from openslob.units import MIB
 
@@ -111,10 +111,15 @@ def test_a_striped_stream_is_where_it_should_be(tmp_path):
         (tmp_path / name).write_bytes(os.urandom(16 * MIB))
         luns.append(given(tmp_path / name, MIB))
     options = Options(
-        Run.SIMPLE, large_type=LargeType.SEQ, simulate=Simulate.RAID0, stripe=2 * MIB, num_streamio=1, duration_s=1
+        OrionRun.SIMPLE,
+        large_type=LargeType.SEQ,
+        simulate=SimulatedArray.RAID0,
+        stripe=2 * MIB,
+        num_streamio=1,
+        duration_s=1,
     )
-    striped = Load(options, volume(luns, options), IoEngine.LIBAIO)
-    first, second = jobs_of(striped, Point(large=2, small=0), 1)
+    striped = OrionSetup(options, volume(luns, options), IoEngine.LIBAIO)
+    first, second = jobs_of(striped, LoadPoint(large=2, small=0), 1)
     found = Fio.find(Event()).offsets(second, 8)
     assert [offset // MIB for offset in found[str(tmp_path / "a")]] == [8, 9, 10, 11]
     assert [offset // MIB for offset in found[str(tmp_path / "b")]] == [8, 9, 10, 11]
@@ -127,11 +132,11 @@ def test_a_seed_leads_to_the_same_places_again_whatever_the_depth(tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).write_bytes(os.urandom(4 * MIB))
         luns.append(given(tmp_path / name, MIB))
-    options = Options(Run.SIMPLE, duration_s=5)
-    both = Load(options, volume(luns, options), IoEngine.LIBAIO)
+    options = Options(OrionRun.SIMPLE, duration_s=5)
+    both = OrionSetup(options, volume(luns, options), IoEngine.LIBAIO)
     fio = Fio.find(Event())
-    (deep,) = jobs_of(both, Point(large=0, small=8), 3)
-    (other,) = jobs_of(both, Point(large=0, small=8), 4)
+    (deep,) = jobs_of(both, LoadPoint(large=0, small=8), 3)
+    (other,) = jobs_of(both, LoadPoint(large=0, small=8), 4)
     first = fio.offsets(deep, 300)
     assert {name: set(offsets) for name, offsets in first.items()} == {
         name: set(offsets) for name, offsets in fio.offsets(replace(deep, depth=1), 300).items()

@@ -30,7 +30,7 @@ from openslob.storage import calibrate, preflight, testfile
 from openslob.storage.coverage import coverage
 from openslob.storage.fio import Fio
 from openslob.storage.job import IoEngine, Job
-from openslob.storage.process import StoppedError
+from openslob.storage.process import MeasurementStoppedError
 from openslob.units import KIB, MIB
 from openslob.workload import Workload
 
@@ -123,7 +123,7 @@ def test_a_stopped_job_leaves_no_process(fio, folder, engine, fio_processes):
     with testfile.made(fio, folder, SIZE) as file:
         Timer(0.5, fio.stop.set).start()
         begun = time.monotonic()
-        with pytest.raises(StoppedError):
+        with pytest.raises(MeasurementStoppedError):
             fio.measure(job(file, engine=engine, seconds=60))
         assert time.monotonic() - begun < 30
     assert fio_processes() == []

@@ -16,7 +16,7 @@ from openslob.storage import calibrate as calibration
 from openslob.storage import dd as demonstration
 from openslob.storage.fio import Fio
 from openslob.storage.job import VERIFY_INTERVAL, IoEngine
-from openslob.storage.session import Request, Where, session
+from openslob.storage.session import StorageRequest, StorageTarget, session
 from openslob.units import MIB, format_bytes
 
 NO_LIMIT = "none"
@@ -75,17 +75,17 @@ def calibrate(
     limit_us = None if latency_limit == float("inf") else latency_limit
     processes = len(cpu_list(cpus))
     _require_fit(path, block_size, at, verify)
-    plan = calibration.Plan(
+    plan = calibration.CalibrationPlan(
         io_engine, block_size, run_time, processes, repeats, limit_us, at, not buffered, verify, cpus
     )  # fmt: skip
     asked = {
         "block_bytes": block_size, "latency_limit_us": limit_us, "at": at, "repeats": repeats, "seconds": run_time,
         "verify": verify, "engine": io_engine.value, "direct": not buffered, "cpus": cpus, "processes": processes,
     }  # fmt: skip
-    request = Request("calibrate", name, results, asked)
+    request = StorageRequest("calibrate", name, results, asked)
     with stoppable() as interrupt:
         found = Fio.find(interrupt.stop)
-        with session(found, request, Where(path, size, io_engine, not buffered), notify) as (step_runner, file):
+        with session(found, request, StorageTarget(path, size, io_engine, not buffered), notify) as (step_runner, file):
             record = calibration.calibrate(step_runner, file, plan)
     show(record, step_runner.folder.path, require, json)
 
@@ -110,15 +110,15 @@ def dd(
     """
     demonstration.require_dd()
     cpu_list(cpus)
-    plan = demonstration.Plan(io_engine, block_size, in_flight, run_time, repeats, not buffered, cpus)
+    plan = demonstration.DdPlan(io_engine, block_size, in_flight, run_time, repeats, not buffered, cpus)
     asked = {
         "block_bytes": block_size, "in_flight": in_flight, "repeats": repeats, "seconds": run_time,
         "engine": io_engine.value, "direct": not buffered, "cpus": cpus,
     }  # fmt: skip
-    request = Request("dd", name, results, asked)
+    request = StorageRequest("dd", name, results, asked)
     with stoppable() as interrupt:
         found = Fio.find(interrupt.stop)
-        with session(found, request, Where(path, size, io_engine, not buffered), notify) as (step_runner, file):
+        with session(found, request, StorageTarget(path, size, io_engine, not buffered), notify) as (step_runner, file):
             record = demonstration.demonstrate(step_runner, file, plan)
     show(record, step_runner.folder.path, None, json)
 

@@ -16,9 +16,9 @@ from openslob.errors import UsageError
 from openslob.report.text import render
 from openslob.storage.fio import Fio
 from openslob.storage.job import IoEngine
-from openslob.versus.compare import Request, View
+from openslob.versus.compare import ComparisonProgress, ComparisonRequest
 from openslob.versus.compare import compare as measure
-from openslob.versus.plan import Plan
+from openslob.versus.plan import ComparisonPlan
 from openslob.versus.servers import available
 
 IN_FLIGHT = Annotated[
@@ -64,7 +64,7 @@ def compare(
     """
     if io_engine is IoEngine.PSYNC:
         raise UsageError("--io-engine psync is compared anyway", "give io_uring or libaio")
-    plan = Plan(
+    plan = ComparisonPlan(
         io_engine, (), len(cpu_list(cpus)), block_size, in_flight, run_time, repeats, scale, update_pct, work_unit, cpus
     )  # fmt: skip
     live = _Live(LiveLine())
@@ -72,7 +72,7 @@ def compare(
         fio = Fio.find(interrupt.stop)
         request = _request(plan, engines, data_dir, name, results)
         try:
-            record, folder = measure(fio, request, interrupt, View(live.notify, live.line, render))
+            record, folder = measure(fio, request, interrupt, ComparisonProgress(live.notify, live.line, render))
         finally:
             live.line.clear()
     show(record, folder, require, json)
@@ -90,7 +90,9 @@ class _Live:
         print(f"slob: {text}", file=sys.stderr, flush=True)
 
 
-def _request(plan: Plan, engines: str | None, place: Path | None, name: str, results: Path) -> Request:
+def _request(
+    plan: ComparisonPlan, engines: str | None, place: Path | None, name: str, results: Path
+) -> ComparisonRequest:
     """The request with the engines that are there. UsageError for engines that are not known."""
     asked = [each.strip() for each in engines.split(",")] if engines else None
     place = place.absolute() if place else None
@@ -98,7 +100,7 @@ def _request(plan: Plan, engines: str | None, place: Path | None, name: str, res
     directory = place or registry.servers_place()
     if place is None:
         directory.mkdir(parents=True, exist_ok=True)
-    return Request(replace(plan, engines=there), name, results, directory, place, missing)
+    return ComparisonRequest(replace(plan, engines=there), name, results, directory, place, missing)
 
 
 def register(group: typer.Typer) -> None:

@@ -19,7 +19,7 @@ from openslob.report.format import printable
 from openslob.storage.fio import Fio
 from openslob.storage.job import IoEngine
 from openslob.storage.orion import execute
-from openslob.storage.orion.options import DURATION_S, LargeType, Matrix, Options, Run, Simulate
+from openslob.storage.orion.options import DURATION_S, LargeType, MatrixKind, Options, OrionRun, SimulatedArray
 from openslob.units import KIB, MIB, parse_bytes
 
 # What people type by habit: one dash, underscores, capitals, and the long dash of a web page.
@@ -45,7 +45,7 @@ class OrionCommand(TyperCommand):
 
 _POINTS, _STORAGE = "Loads", "Storage"
 RUN = Annotated[
-    Run,
+    OrionRun,
     typer.Option(
         case_sensitive=False,
         help="simple: small requests, then large ones; normal: all combinations; oltp: small only; dss: large only; "
@@ -79,7 +79,7 @@ STREAMIO = Annotated[
     int, typer.Option(metavar="N", min=1, help="Requests in flight of each stream.", rich_help_panel=_POINTS)
 ]
 MATRIX = Annotated[
-    Matrix | None,
+    MatrixKind | None,
     typer.Option(
         case_sensitive=False, rich_help_panel=_POINTS,
         help="basic: first row and first column; detailed: all; one point, column or row; max: all up to both numbers.",
@@ -89,7 +89,7 @@ DURATION = Annotated[
     float, typer.Option(min=0.5, metavar="S", help="Of each point; Orion takes 60.", rich_help_panel=_POINTS)
 ]
 SIMULATE = Annotated[
-    Simulate, typer.Option(case_sensitive=False, help="What several LUNs are to be.", rich_help_panel=_STORAGE)
+    SimulatedArray, typer.Option(case_sensitive=False, help="What several LUNs are to be.", rich_help_panel=_STORAGE)
 ]
 STRIPE = Annotated[int, typer.Option(min=1, metavar="MB", help="Of --simulate raid0.", rich_help_panel=_STORAGE)]
 WRITE = Annotated[
@@ -143,7 +143,7 @@ def orion(
     matrix: MATRIX = None,
     duration: DURATION = DURATION_S,
     seed: SEED = 1,
-    simulate: SIMULATE = Simulate.CONCAT,
+    simulate: SIMULATE = SimulatedArray.CONCAT,
     stripe: STRIPE = 1,
     write: WRITE = 0,
     cache_size: CACHE = 0,
@@ -168,7 +168,7 @@ def orion(
         large_type=large_type, num_small=num_small, num_large=num_large, num_streamio=num_streamio, simulate=simulate,
         stripe=stripe * MIB, write_pct=write, cache_size=cache_size * MIB, duration_s=duration, matrix=matrix,
     )  # fmt: skip
-    request = execute.Request(
+    request = execute.OrionRequest(
         options, place.parent, _bytes(size), results, io_engine, not buffered, allow_destructive, seed
     )
     with stoppable() as interrupt:

@@ -168,7 +168,7 @@ def together(readings: Sequence[ServerReading]) -> ServerReading:
     )
 
 
-class ServerProcesses:
+class ProcessSampler:
     """Reads the process tree under ``main_pid``. FigureUnknownError on a host without /proc."""
 
     def __init__(self, main_pid: int, proc: Path = Path("/proc")) -> None:
@@ -180,15 +180,15 @@ class ServerProcesses:
         self._known: list[str] = []
         self._kept: dict[str, int] = {}
 
-    def read(self, thorough: bool = True) -> ServerReading:
+    def read(self, full_scan: bool = True) -> ServerReading:
         """All processes of the server now. FigureUnknownError: the main process can't be seen, or none stays.
 
-        ``thorough``: every process of the host is looked at, which makes up most of the cost where there are many.
+        ``full_scan``: every process of the host is looked at, which makes up most of the cost where there are many.
         """
-        if thorough:
+        if full_scan:
             self._let_go()
         for _ in range(ATTEMPTS):
-            reading = self._read_once(thorough)
+            reading = self._read_once(full_scan)
             if self._main().reaped_faults == reading.processes[0].reaped_faults:
                 return reading
         raise FigureUnknownError("the server's processes ended faster than they could be read")
@@ -230,8 +230,8 @@ class ServerProcesses:
         self._kept.clear()
         self._known.clear()
 
-    def _read_once(self, thorough: bool) -> ServerReading:
-        names = self._every_name() if thorough or not self._known else self._likely_names()
+    def _read_once(self, full_scan: bool) -> ServerReading:
+        names = self._every_name() if full_scan or not self._known else self._likely_names()
         main = self._main()
         main_io = self._io(main.pid)
         below = descendants(main.pid, [stat for name in names if (stat := self._stat(name))])

@@ -12,7 +12,7 @@ from pathlib import Path
 from openslob.host.counters import CPU_NAMES, busy_name, open_host
 from openslob.host.device import DEVICE_NAMES, BlockDevice, common_device
 from openslob.host.model import FigureUnknownError, OsReading, Sample, text_of
-from openslob.host.processes import SAMPLER_NAMES, SERVER_NAMES, ServerProcesses, Tasks, together
+from openslob.host.processes import SAMPLER_NAMES, SERVER_NAMES, ProcessSampler, Tasks, together
 from openslob.measurement import DeviceIo, HostDelta
 from openslob.units import NANOS
 
@@ -62,11 +62,11 @@ class OsReader:
     ) -> None:
         self._sampler_pids = sampler_pids
         self._why_no_server = self._why_no_device = why_unknown
-        self._servers: list[ServerProcesses] = []
+        self._servers: list[ProcessSampler] = []
         self._device: BlockDevice | None = None
         self._host = open_host()
         try:
-            self._servers = [ServerProcesses(pid) for pid in main_pids]
+            self._servers = [ProcessSampler(pid) for pid in main_pids]
         except FigureUnknownError as error:
             self._why_no_server = str(error)
         try:
@@ -74,16 +74,16 @@ class OsReader:
         except FigureUnknownError as error:
             self._why_no_device = str(error)
 
-    def read(self, thorough: bool = True) -> OsReading:
+    def read(self, full_scan: bool = True) -> OsReading:
         """Everything now; what can't be read has its reason in its sample.
 
-        ``thorough``: see `ServerProcesses.read`; the driver's peak memory, which only ever rises, is read then only.
+        ``full_scan``: see `ProcessSampler.read`; the driver's peak memory, which only ever rises, is read then only.
         """
         time_ns = time.monotonic_ns()
         host, memory, device = self._host.cpu(), self._host.memory(), self._read_device()
-        server = self._read_server(host, thorough)
+        server = self._read_server(host, full_scan)
         return OsReading(
-            time_ns, {"host": host, "memory": memory, "device": device, **server, "driver": read_driver(thorough)}
+            time_ns, {"host": host, "memory": memory, "device": device, **server, "driver": read_driver(full_scan)}
         )
 
     def tasks(self) -> Tasks:
@@ -99,11 +99,11 @@ class OsReader:
     def _read_device(self) -> Sample:
         return self._device.read() if self._device else Sample.missing(DEVICE_NAMES, self._why_no_device)
 
-    def _read_server(self, host: Sample, thorough: bool) -> dict[str, Sample]:
+    def _read_server(self, host: Sample, full_scan: bool) -> dict[str, Sample]:
         why = self._why_no_server
         if self._servers:
             try:
-                reading = together([server.read(thorough) for server in self._servers])
+                reading = together([server.read(full_scan) for server in self._servers])
                 samplers = reading.samplers(self._sampler_pids())
                 return {"server": reading.server(), "sampler": samplers, "cpus": _cpus(host, reading.cpus)}
             except FigureUnknownError as error:

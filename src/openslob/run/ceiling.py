@@ -12,7 +12,7 @@ from openslob.record.storage import StorageRecord, StorageStep
 from openslob.storage.fio import Fio
 from openslob.storage.job import IoEngine, Job
 from openslob.storage.recording import Notify
-from openslob.storage.session import Request, Where, session
+from openslob.storage.session import StorageRequest, StorageTarget, session
 from openslob.units import GIB
 
 SIZE_BYTES = GIB
@@ -28,9 +28,9 @@ def measure_ceiling(
     The test file lies on the file system of the server's data. SlobError when that is not on this host.
     """
     block = engine.facts().block_size
-    where = Where(_directory(engine), size, IoEngine.PSYNC)
+    where = StorageTarget(_directory(engine), size, IoEngine.PSYNC)
     asked = {"block_bytes": block, "sessions": sessions, "seconds": STEP_S}
-    with session(fio, Request("ceiling", "ceiling", results, asked), where, notify) as (step_runner, file):
+    with session(fio, StorageRequest("ceiling", "ceiling", results, asked), where, notify) as (step_runner, file):
         for number in concurrencies(sessions):
             job = Job(
                 files=(file.path,), size=file.size // block * block, block_size=block, engine=IoEngine.PSYNC,

@@ -80,7 +80,7 @@ class Samplers:
         return cpu_by_kind(self._tasks, self._tasks_at_end, self._counters.task_kinds(), server_cpu_s)
 
     def _read(self) -> Reading:
-        host = self._os.read(thorough=False)
+        host = self._os.read(full_scan=False)
         return Reading(self._counters.read(), host)
 
     def _tick(self) -> None:

@@ -40,7 +40,7 @@ IOPS, THROUGHPUT, LATENCY, VERIFIED = "max IOPS", "max MB/s", "latency", "max IO
 
 
 @dataclass(frozen=True)
-class Plan:
+class CalibrationPlan:
     """What is asked of a calibration. ``processes`` is how many CPUs may drive; ``limit_us`` holds for small reads."""
 
     engine: IoEngine
@@ -74,7 +74,7 @@ class _Round:
         return 100 * (max(values) - min(values)) / median(values) if len(values) > 1 else None
 
 
-def calibrate(step_runner: StepRunner, file: TestFile, plan: Plan) -> StorageRecord:
+def calibrate(step_runner: StepRunner, file: TestFile, plan: CalibrationPlan) -> StorageRecord:
     """Calibrate ``file`` and end the record of ``gauge``. StoppedError and SlobError leave that to the caller."""
     small = _search(step_runner, plan, job_maker(file, plan, plan.block_size), _small_rule(plan), IOPS)
     large = _search(step_runner, plan, job_maker(file, plan, LARGE_BLOCK), _large_rule(plan), THROUGHPUT)
@@ -99,16 +99,16 @@ def calibrate(step_runner: StepRunner, file: TestFile, plan: Plan) -> StorageRec
     )
 
 
-def _small_rule(plan: Plan) -> Rule:
+def _small_rule(plan: CalibrationPlan) -> Rule:
     most = MOST_PROCESSES if plan.engine is IoEngine.PSYNC else MOST_IN_FLIGHT
     return Rule(most, plan.limit_us, plan.at, _grain(plan))
 
 
-def _large_rule(plan: Plan) -> Rule:
+def _large_rule(plan: CalibrationPlan) -> Rule:
     return Rule(MOST_LARGE, grain=_grain(plan))
 
 
-def _grain(plan: Plan) -> int:
+def _grain(plan: CalibrationPlan) -> int:
     return 1 if plan.engine is IoEngine.PSYNC else _power_of_two(plan.processes)
 
 
@@ -116,7 +116,7 @@ def _power_of_two(count: int) -> int:
     return 1 << (count.bit_length() - 1)
 
 
-def job_maker(file: TestFile, plan: Plan, block_size: int) -> Callable[[int], Job]:
+def job_maker(file: TestFile, plan: CalibrationPlan, block_size: int) -> Callable[[int], Job]:
     """The job that calibration runs for a number of requests in flight, spread over the CPUs that may drive."""
 
     def job(in_flight: int) -> Job:
@@ -149,7 +149,9 @@ def _title(name: str, job: Job) -> str:
     return f"{name}: random {size} reads, {job.in_flight} in flight"
 
 
-def _search(step_runner: StepRunner, plan: Plan, job_of: Callable[[int], Job], rule: Rule, name: str) -> Chosen:
+def _search(
+    step_runner: StepRunner, plan: CalibrationPlan, job_of: Callable[[int], Job], rule: Rule, name: str
+) -> Chosen:
     taken: list[Trial] = []
     while not isinstance(decision := decide(taken, rule), Chosen):
         job = _fresh(step_runner, job_of(decision.in_flight))
@@ -167,7 +169,7 @@ def judged_latency(result: JobResult, at: str) -> float:
     return found
 
 
-def _repeated(file: TestFile, plan: Plan, small: Chosen, large: Chosen) -> dict[str, Job]:
+def _repeated(file: TestFile, plan: CalibrationPlan, small: Chosen, large: Chosen) -> dict[str, Job]:
     small_job = job_maker(file, plan, plan.block_size)
     jobs = {LATENCY: small_job(1)}
     if small.best:
@@ -237,7 +239,7 @@ def repeatable(rounds: _Round) -> Verdict:
     return settled("repeatable", so, why, **{f"{_JUDGED[name]}_spread_pct": value for name, value in spreads.items()})
 
 
-def limit_kept(rounds: _Round, plan: Plan) -> Verdict:
+def limit_kept(rounds: _Round, plan: CalibrationPlan) -> Verdict:
     """The latency at the published rate, measured again after the search, is within the limit."""
     name = "limit_kept"
     if plan.limit_us is None:

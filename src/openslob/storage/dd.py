@@ -17,7 +17,7 @@ from openslob.record.model import Figure, Status
 from openslob.record.storage import Load, StorageRecord, StorageStep
 from openslob.storage import process
 from openslob.storage.job import IoEngine, Job
-from openslob.storage.process import Done
+from openslob.storage.process import CompletedProgram
 from openslob.storage.recording import StepRunner
 from openslob.storage.testfile import TestFile
 from openslob.units import MIB, MICROS, format_bytes
@@ -29,7 +29,7 @@ PLAIN, VERIFIED = "random reads", "random reads, verified"
 
 
 @dataclass(frozen=True)
-class Plan:
+class DdPlan:
     """What is asked: repeats of each way, and the random reads' block size, requests in flight and seconds."""
 
     engine: IoEngine
@@ -49,7 +49,7 @@ def require_dd() -> str:
     return found
 
 
-def demonstrate(step_runner: StepRunner, file: TestFile, plan: Plan) -> StorageRecord:
+def demonstrate(step_runner: StepRunner, file: TestFile, plan: DdPlan) -> StorageRecord:
     """Read ``file`` in all ways, in alternating order, and end the record of ``gauge``."""
     ways = _ways(step_runner, file, plan)
     taken: dict[str, list[StorageStep]] = {name: [] for name in ways}
@@ -63,7 +63,7 @@ def demonstrate(step_runner: StepRunner, file: TestFile, plan: Plan) -> StorageR
     return step_runner.folder.finish(Status.COMPLETE, summary=summary(taken), tables={"ways": rows}, notes=notes)
 
 
-def _ways(step_runner: StepRunner, file: TestFile, plan: Plan) -> dict[str, Callable[[str], StorageStep]]:
+def _ways(step_runner: StepRunner, file: TestFile, plan: DdPlan) -> dict[str, Callable[[str], StorageStep]]:
     program = require_dd()
     ways: dict[str, Callable[[str], StorageStep]] = {
         NOWHERE: lambda purpose: _copied(step_runner, _command(program, file, plan), NOWHERE, purpose, file),
@@ -75,13 +75,13 @@ def _ways(step_runner: StepRunner, file: TestFile, plan: Plan) -> dict[str, Call
     return ways
 
 
-def _command(program: str, file: TestFile, plan: Plan) -> list[str]:
+def _command(program: str, file: TestFile, plan: DdPlan) -> list[str]:
     pinned = ["taskset", "--cpu-list", plan.cpus] if plan.cpus else []
     flags = ["iflag=direct"] if plan.direct else []
     return [*pinned, program, f"if={file.path}", "of=/dev/null", f"bs={MIB}", f"count={file.size // MIB}", *flags]
 
 
-def _job(step_runner: StepRunner, file: TestFile, plan: Plan) -> Job:
+def _job(step_runner: StepRunner, file: TestFile, plan: DdPlan) -> Job:
     """Random reads in an order that no step before had; synchronous ones by as many processes as are in flight."""
     synchronous = plan.engine is IoEngine.PSYNC
     return Job(
@@ -98,7 +98,7 @@ def _job(step_runner: StepRunner, file: TestFile, plan: Plan) -> Job:
     )
 
 
-def _verified(step_runner: StepRunner, file: TestFile, plan: Plan) -> Job:
+def _verified(step_runner: StepRunner, file: TestFile, plan: DdPlan) -> Job:
     return replace(_job(step_runner, file, plan), verify=True)
 
 
@@ -113,7 +113,7 @@ def _copied(step_runner: StepRunner, argv: list[str], name: str, purpose: str, f
     return step
 
 
-def dd_step(number: int, name: str, purpose: str, pieces: int, done: Done) -> StorageStep:
+def dd_step(number: int, name: str, purpose: str, pieces: int, done: CompletedProgram) -> StorageStep:
     """The record's step of one run of dd over ``pieces`` MiB."""
     cpu = done.cpu_user_s + done.cpu_system_s
     figures = {

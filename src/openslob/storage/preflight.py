@@ -26,7 +26,7 @@ _OTHER_ENGINES = "give --io-engine libaio or psync"
 
 
 @dataclass(frozen=True)
-class Place:
+class StorageLocation:
     """A directory (or the one of a file) found fit for measuring. ``notes`` say what a reader should know of it."""
 
     directory: Path
@@ -34,7 +34,7 @@ class Place:
     notes: tuple[str, ...]
 
 
-def check(fio: Fio, directory: Path, engine: IoEngine, *, direct: bool = True, write: bool = True) -> Place:
+def check(fio: Fio, directory: Path, engine: IoEngine, *, direct: bool = True, write: bool = True) -> StorageLocation:
     """Find out whether ``engine`` can measure files in ``directory``. SlobError says what is missing and what to do.
 
     ``write``: files shall be made there. Without ``direct`` the page cache is measured, which a note says.
@@ -47,10 +47,10 @@ def check(fio: Fio, directory: Path, engine: IoEngine, *, direct: bool = True, w
     kind = file_system_of(directory)
     if direct:
         check_direct(directory, kind, write)
-    return Place(directory, kind, tuple(_notes(kind, direct)))
+    return StorageLocation(directory, kind, tuple(_notes(kind, direct)))
 
 
-def check_file(fio: Fio, path: Path, engine: IoEngine, *, direct: bool = True) -> Place:
+def check_file(fio: Fio, path: Path, engine: IoEngine, *, direct: bool = True) -> StorageLocation:
     """Like `check`, for a file or block device of the user's that is only read."""
     check_engine(fio, engine)
     kind = "block device" if path.is_block_device() else file_system_of(path)
@@ -60,7 +60,7 @@ def check_file(fio: Fio, path: Path, engine: IoEngine, *, direct: bool = True) -
             os.close(os.open(path, os.O_RDONLY | os.O_DIRECT))
         except OSError as error:
             raise SlobError(f"{path} can't be read by direct I/O ({error.strerror})", _ELSEWHERE) from error
-    return Place(path.absolute().parent, kind, tuple(_notes(kind, direct)))
+    return StorageLocation(path.absolute().parent, kind, tuple(_notes(kind, direct)))
 
 
 def check_engine(fio: Fio, engine: IoEngine, io_uring: Callable[[], int] | None = None) -> None:

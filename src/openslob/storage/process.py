@@ -21,7 +21,7 @@ _LOOK_EVERY_S = 0.05
 _PATIENCE_S = 5.0
 
 
-class StoppedError(SlobError):
+class MeasurementStoppedError(SlobError):
     """The user stopped a measurement; what was measured before counts."""
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class StoppedError(SlobError):
 
 
 @dataclass(frozen=True)
-class Done:
+class CompletedProgram:
     """How a program ended: what it said, wall time and CPU seconds of it and of what it started."""
 
     code: int
@@ -51,14 +51,14 @@ def run(
     text: str = "",
     folder: str | Path = "/",
     sample: Callable[[], None] = do_nothing,
-) -> Done:
+) -> CompletedProgram:
     """Run a program with ``text`` as its input. ``sample`` is called many times meanwhile.
 
     StoppedError once ``stop`` is set; the program and all that it started are gone then. CPU is told from what all
     children of this process used, so only one program may be run at a time.
     """
     if stop.is_set():
-        raise StoppedError
+        raise MeasurementStoppedError
     pipe = subprocess.PIPE
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     with subprocess.Popen(
@@ -71,7 +71,7 @@ def run(
             _end_group(process)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     user, system = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
-    return Done(process.returncode, output, errors, seconds, user, system)
+    return CompletedProgram(process.returncode, output, errors, seconds, user, system)
 
 
 def _communicated(
@@ -85,7 +85,7 @@ def _communicated(
             given = None
             sample()
             if stop.is_set():
-                raise StoppedError from None
+                raise MeasurementStoppedError from None
 
 
 def _end_group(process: subprocess.Popen[str]) -> None:

@@ -19,9 +19,9 @@ from openslob.record.storage import Load, StorageFolder, StorageRecord, StorageS
 from openslob.record.store import record_id
 from openslob.storage.fio import Fio
 from openslob.storage.job import Job, Pattern
-from openslob.storage.process import StoppedError
+from openslob.storage.process import MeasurementStoppedError
 from openslob.storage.results import JobResult
-from openslob.storage.watch import Seen, Watch
+from openslob.storage.watch import HostUsage, HostUsageMonitor
 from openslob.units import MIB, MICROS
 
 Notify = Callable[[str], None]
@@ -51,7 +51,7 @@ def recorded(results: Path, tool: str, name: str, asked: Mapping[str, Any], dire
     with StorageFolder.begin(results, record) as folder:
         try:
             yield folder
-        except StoppedError as error:
+        except MeasurementStoppedError as error:
             folder.finish(Status.INTERRUPTED, (str(error),))
             raise
         except SlobError as error:
@@ -64,7 +64,7 @@ class StepRunner:
     """Takes steps: runs a job while host and device are watched, and makes the record's step of it."""
 
     fio: Fio
-    watch: Watch
+    watch: HostUsageMonitor
     folder: StorageFolder
     notify: Notify
 
@@ -79,7 +79,7 @@ class StepRunner:
         return result, step
 
 
-def step_of(number: int, name: str, purpose: str, job: Job, result: JobResult, seen: Seen) -> StorageStep:
+def step_of(number: int, name: str, purpose: str, job: Job, result: JobResult, seen: HostUsage) -> StorageStep:
     """The record's step of a job that was run."""
     latency = result.latency.summary()
     return StorageStep(
@@ -127,7 +127,7 @@ def _latencies(summary: Mapping[str, object]) -> dict[str, Figure]:
     return {name: Figure.model_validate({"value": summary[name], "unit": "µs"}) for name in names}
 
 
-def _costs(result: JobResult, seen: Seen) -> dict[str, Figure]:
+def _costs(result: JobResult, seen: HostUsage) -> dict[str, Figure]:
     host = None if seen.host_cpu_s is None else seen.host_cpu_s * MICROS / result.iops
     unclear = seen.why or "the step was too short or too unsteady"
     return {

@@ -12,15 +12,15 @@ from openslob.errors import SlobError
 from openslob.storage import preflight, testfile
 from openslob.storage.fio import Fio
 from openslob.storage.job import IoEngine
-from openslob.storage.preflight import Place
+from openslob.storage.preflight import StorageLocation
 from openslob.storage.recording import Notify, StepRunner, recorded
 from openslob.storage.testfile import TestFile
-from openslob.storage.watch import Watch
+from openslob.storage.watch import HostUsageMonitor
 from openslob.units import MIB, format_bytes
 
 
 @dataclass(frozen=True)
-class Where:
+class StorageTarget:
     """What to measure: a directory, in which a file of ``size`` bytes is made for the time, or a file or device."""
 
     path: Path
@@ -35,7 +35,7 @@ class Where:
 
 
 @dataclass(frozen=True)
-class Request:
+class StorageRequest:
     """Which tool measures, what to call it, where the record goes, and the parameters that go into it."""
 
     tool: str
@@ -45,7 +45,9 @@ class Request:
 
 
 @contextmanager
-def session(fio: Fio, request: Request, where: Where, notify: Notify) -> Iterator[tuple[StepRunner, TestFile]]:
+def session(
+    fio: Fio, request: StorageRequest, where: StorageTarget, notify: Notify
+) -> Iterator[tuple[StepRunner, TestFile]]:
     """Everything a measurement needs; gone at the block's end, the file too.
 
     SlobError before anything is begun when the place does not allow it.
@@ -53,7 +55,7 @@ def session(fio: Fio, request: Request, where: Where, notify: Notify) -> Iterato
     found, given = _checked(fio, where)
     with (
         recorded(request.results, request.tool, request.name, request.asked, where.directory) as folder,
-        closing(Watch(where.path)) as watch,
+        closing(HostUsageMonitor(where.path)) as watch,
     ):
         if given is None:
             notify(f"writing a test file of {format_bytes(where.size)} in {where.directory}")
@@ -62,7 +64,7 @@ def session(fio: Fio, request: Request, where: Where, notify: Notify) -> Iterato
             yield StepRunner(fio, watch, folder, notify), file
 
 
-def _checked(fio: Fio, where: Where) -> tuple[Place, TestFile | None]:
+def _checked(fio: Fio, where: StorageTarget) -> tuple[StorageLocation, TestFile | None]:
     if not where.path.exists():
         raise SlobError(f"{where.path} is not there", "give a directory, or a file or device that is only read")
     if where.path.is_dir():
@@ -72,7 +74,7 @@ def _checked(fio: Fio, where: Where) -> tuple[Place, TestFile | None]:
     return preflight.check_file(fio, where.path, where.engine, direct=where.direct), given
 
 
-def _described(fio: Fio, where: Where, found: Place, file: TestFile) -> dict[str, Any]:
+def _described(fio: Fio, where: StorageTarget, found: StorageLocation, file: TestFile) -> dict[str, Any]:
     return {
         "label": file.label,
         "size_bytes": file.size,

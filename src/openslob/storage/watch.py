@@ -31,7 +31,7 @@ _TOO_SHORT = "the step was too short to look at the host"
 
 
 @dataclass(frozen=True)
-class Seen:
+class HostUsage:
     """What a step cost the host and asked of the device, per second; None with the reason in ``why``.
 
     ``host_cpu_s`` is CPU seconds of everybody on the host, interrupts included, per second. ``device_bytes`` are
@@ -51,7 +51,7 @@ class _Reading:
     device: Sample
 
 
-class Watch:
+class HostUsageMonitor:
     """Looks at host and device each time it is called, but not too often; `seen` tells of what was looked at last."""
 
     def __init__(self, path: Path, now: Callable[[], int] = time.monotonic_ns) -> None:
@@ -77,7 +77,7 @@ class Watch:
         device = self._device.read() if self._device else Sample.missing(("dev_read_bytes",), self.why_no_device)
         self._samples.append(_Reading(now, self._host.cpu(), device))
 
-    def seen(self, seconds: float) -> Seen:
+    def seen(self, seconds: float) -> HostUsage:
         """What was seen over the last ``seconds``, the time that fio measured."""
         end = self._now() - _END_S * NANOS
         begin = end - seconds * (1 - _EDGE) * NANOS
@@ -91,14 +91,14 @@ class Watch:
             self._device.close()
 
 
-def seen(samples: Sequence[_Reading], why_no_device: str = "") -> Seen:
+def seen(samples: Sequence[_Reading], why_no_device: str = "") -> HostUsage:
     """Rates between the first and the last of ``samples``; the interval from those between neighbours."""
     if len(samples) < 2:
-        return Seen(None, None, None, why_no_device or _TOO_SHORT)
+        return HostUsage(None, None, None, why_no_device or _TOO_SHORT)
     cpu = [sum(sample.cpu.values.get(name, 0.0) for name in _BUSY) for sample in samples]
     span = (samples[-1].time_ns - samples[0].time_ns) / NANOS
     if any("dev_read_bytes" not in sample.device.values for sample in samples):
-        return Seen((cpu[-1] - cpu[0]) / span, None, None, why_no_device or _TOO_SHORT)
+        return HostUsage((cpu[-1] - cpu[0]) / span, None, None, why_no_device or _TOO_SHORT)
     rates = [
         (after.device.values["dev_read_bytes"] - before.device.values["dev_read_bytes"])
         / (after.time_ns - before.time_ns)
@@ -107,7 +107,7 @@ def seen(samples: Sequence[_Reading], why_no_device: str = "") -> Seen:
     ]
     share = relative_half_width(rates)
     reads = (samples[-1].device.values["dev_read_bytes"] - samples[0].device.values["dev_read_bytes"]) / span
-    return Seen((cpu[-1] - cpu[0]) / span, reads, None if share is None else 100 * share)
+    return HostUsage((cpu[-1] - cpu[0]) / span, reads, None if share is None else 100 * share)
 
 
 def _device_of(path: Path) -> Path:

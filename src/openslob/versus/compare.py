@@ -21,12 +21,12 @@ from openslob.run.recorder import ProgressSink
 from openslob.storage import session
 from openslob.storage.fio import Fio
 from openslob.storage.job import Job
-from openslob.storage.process import StoppedError
+from openslob.storage.process import MeasurementStoppedError
 from openslob.storage.recording import Notify, StepRunner, line_of
 from openslob.storage.testfile import TestFile
 from openslob.units import format_bytes
 from openslob.versus.measure import client_step, raw_jobs, run_step, served, why_unrated
-from openslob.versus.plan import Contender, Plan, client_contender, order, raw_contenders, served_contenders
+from openslob.versus.plan import ComparisonPlan, Contender, client_contender, order, raw_contenders, served_contenders
 from openslob.versus.servers import Servers, servers_of
 
 # A run whose counters something else on the host held up has no rates. Every time, and the host is too busy.
@@ -35,7 +35,7 @@ RUNS = "runs"
 
 
 @dataclass(frozen=True)
-class View:
+class ComparisonProgress:
     """How progress is shown: lines, what a run does at the moment, and what its own report is."""
 
     notify: Notify
@@ -44,13 +44,13 @@ class View:
 
 
 @dataclass(frozen=True)
-class Request:
+class ComparisonRequest:
     """What is compared and where: ``directory`` on the storage in question; servers lie in their home unless ``place``.
 
     ``missing`` are engines left out, with the reason.
     """
 
-    plan: Plan
+    plan: ComparisonPlan
     name: str
     results: Path
     directory: Path
@@ -58,7 +58,9 @@ class Request:
     missing: Mapping[str, str] | None = None
 
 
-def compare(fio: Fio, request: Request, interrupt: Interrupt, view: View) -> tuple[StorageRecord, Path]:
+def compare(
+    fio: Fio, request: ComparisonRequest, interrupt: Interrupt, view: ComparisonProgress
+) -> tuple[StorageRecord, Path]:
     """Measure all contenders; the record and its folder.
 
     SlobError before anything is begun when place, space or programs do not allow it; StoppedError when stopped.
@@ -67,23 +69,29 @@ def compare(fio: Fio, request: Request, interrupt: Interrupt, view: View) -> tup
     plan.check()
     require_space(request.directory, plan.bytes_needed, "the comparison with its servers")
     asked = {**asdict(plan), "cache_bytes": plan.cache_bytes, "log_bytes": plan.log_bytes}
-    builder = session.Request("compare", request.name, request.results, asked)
-    where = session.Where(request.directory, plan.scale, plan.io_engine)
+    builder = session.StorageRequest("compare", request.name, request.results, asked)
+    where = session.StorageTarget(request.directory, plan.scale, plan.io_engine)
     with session.session(fio, builder, where, view.notify) as (step_runner, file):
         try:
             with servers_of(plan, request.place) as servers:
                 record = _Comparison(plan, step_runner, file, servers, interrupt, view).execute(request.missing or {})
         except SlobError as error:
             # Whatever failed because everything was asked to end did not fail by itself.
-            if interrupt.requested and not isinstance(error, StoppedError):
-                raise StoppedError from error
+            if interrupt.requested and not isinstance(error, MeasurementStoppedError):
+                raise MeasurementStoppedError from error
             raise
     return record, step_runner.folder.path
 
 
 class _Comparison:
     def __init__(
-        self, plan: Plan, step_runner: StepRunner, file: TestFile, servers: Servers, interrupt: Interrupt, view: View
+        self,
+        plan: ComparisonPlan,
+        step_runner: StepRunner,
+        file: TestFile,
+        servers: Servers,
+        interrupt: Interrupt,
+        view: ComparisonProgress,
     ) -> None:
         self._plan = plan
         self._step_runner = step_runner
@@ -156,7 +164,7 @@ class _Comparison:
         for attempt in range(1, ATTEMPTS + 1):
             finished = runner.run(engine, request, self._interrupt, self._view.show, self._view.render)
             if finished.record.status is Status.INTERRUPTED:
-                raise StoppedError
+                raise MeasurementStoppedError
             why = why_unrated(finished.record)
             if not why or attempt == ATTEMPTS:
                 break
@@ -176,10 +184,10 @@ class _Comparison:
 
     def _go_on(self) -> None:
         if self._interrupt.requested:
-            raise StoppedError
+            raise MeasurementStoppedError
 
 
-def summary(found: Sequence[table.Row], plan: Plan) -> Mapping[str, Figure]:
+def summary(found: Sequence[table.Row], plan: ComparisonPlan) -> Mapping[str, Figure]:
     """The raw ceiling, and of every contender its reads per second and per CPU second, medians, by its name."""
     best = table.best_raw(found, lambda row: row.iops)
     figures = {

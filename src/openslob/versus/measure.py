@@ -30,7 +30,7 @@ from openslob.storage import calibrate, process
 from openslob.storage.job import IoEngine, Job
 from openslob.storage.testfile import TestFile
 from openslob.units import MIB, MICROS
-from openslob.versus.plan import ASYNC, CALIBRATE, RAMP_SHARE, SYNC, Contender, Plan
+from openslob.versus.plan import ASYNC, CALIBRATE, RAMP_SHARE, SYNC, ComparisonPlan, Contender
 
 # Sessions hand their counters in when they end, which may be a moment after their client has.
 COUNTERS_SETTLE_S = 0.5
@@ -103,7 +103,7 @@ def _ignore(_reading: Reading) -> None:
 _NOT_BUSY = ("idle", "iowait", "steal")
 
 
-def raw_jobs(plan: Plan, file: TestFile) -> Mapping[str, Job]:
+def raw_jobs(plan: ComparisonPlan, file: TestFile) -> Mapping[str, Job]:
     """fio's job for each way of reading storage alone."""
     one = Job(
         files=(file.path,),
@@ -115,7 +115,7 @@ def raw_jobs(plan: Plan, file: TestFile) -> Mapping[str, Job]:
         depth=plan.depth,
         cpus=plan.cpus,
     )
-    spread = calibrate.Plan(plan.io_engine, plan.block_size, plan.seconds, plan.processes, cpus=plan.cpus)
+    spread = calibrate.CalibrationPlan(plan.io_engine, plan.block_size, plan.seconds, plan.processes, cpus=plan.cpus)
     return {
         ASYNC: one,
         SYNC: replace(one, engine=IoEngine.PSYNC, depth=1, copies=plan.depth),
@@ -162,7 +162,7 @@ def _cpus_busy(record: RunRecord) -> Figure:
 
 
 def client_step(
-    number: int, contender: Contender, purpose: str, engine: Engine, program: ClientProgram, plan: Plan,
+    number: int, contender: Contender, purpose: str, engine: Engine, program: ClientProgram, plan: ComparisonPlan,
     interrupt: Interrupt,
 ) -> StorageStep:  # fmt: skip
     """Run a product's own benchmark program over the same tables, and make the step of it."""

@@ -30,7 +30,7 @@ UNSEEN = "nobody looks at the data"
 
 
 @dataclass(frozen=True)
-class Plan:
+class ComparisonPlan:
     """What is asked: ``depth`` reads at a time, be they fio's requests, its processes or sessions; sizes in bytes.
 
     ``scale`` is the size of the test file and of each server's data. ``cpus`` are those of fio and of the servers,
@@ -110,7 +110,7 @@ class Contender:
     why: str = ""
 
 
-def raw_contenders(plan: Plan) -> dict[str, Contender]:
+def raw_contenders(plan: ComparisonPlan) -> dict[str, Contender]:
     """Storage alone, by the way it is read."""
     depth, how = plan.depth, plan.io_engine.value
     cpus = "1 CPU" if plan.processes == 1 else f"{plan.processes} CPUs"
@@ -126,7 +126,7 @@ def _raw(name: str, does: str) -> Contender:
     return Contender(name, Kind.RAW, does, "1 read")
 
 
-def served_contenders(plan: Plan, engine: str) -> list[Contender]:
+def served_contenders(plan: ComparisonPlan, engine: str) -> list[Contender]:
     """The ways of reading through a server of this engine."""
     timed = f"SELECT of {plan.work_unit}"
     through = "every row looked at, inside the server; blocks through"

@@ -11,7 +11,7 @@ from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.engines.managed.base import ManagedServer, ServerSpec
 from openslob.errors import SlobError
-from openslob.versus.plan import Plan
+from openslob.versus.plan import ComparisonPlan
 
 
 def name_of(engine: str) -> str:
@@ -19,7 +19,7 @@ def name_of(engine: str) -> str:
     return f"raw-compare-{engine}"
 
 
-def spec_of(plan: Plan, engine: str, place: Path | None) -> ServerSpec:
+def spec_of(plan: ComparisonPlan, engine: str, place: Path | None) -> ServerSpec:
     """The server of an engine as it is compared; its data lie below ``place``, if one is given."""
     name = name_of(engine)
     return replace(
@@ -32,7 +32,9 @@ def spec_of(plan: Plan, engine: str, place: Path | None) -> ServerSpec:
     )
 
 
-def available(plan: Plan, asked: Sequence[str] | None, place: Path | None) -> tuple[tuple[str, ...], dict[str, str]]:
+def available(
+    plan: ComparisonPlan, asked: Sequence[str] | None, place: Path | None
+) -> tuple[tuple[str, ...], dict[str, str]]:
     """The engines whose programs are there, and why others are not; SlobError for one that was asked for by name."""
     there, missing = [], {}
     for engine in asked or registry.managed_engines():
@@ -69,7 +71,7 @@ class Servers:
 
 
 @contextmanager
-def servers_of(plan: Plan, place: Path | None) -> Iterator[Servers]:
+def servers_of(plan: ComparisonPlan, place: Path | None) -> Iterator[Servers]:
     """New servers for the block, not yet started; each is destroyed with its data, however the block ends.
 
     SlobError when another comparison has them. What a killed one left behind goes first.

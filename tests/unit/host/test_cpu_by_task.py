@@ -6,7 +6,7 @@ import pytest
 
 from openslob.host.counters import TICKS_PER_S
 from openslob.host.cpu_by_task import NOT_TOLD_APART, cpu_by_kind
-from openslob.host.processes import ServerProcesses, Task
+from openslob.host.processes import ProcessSampler, Task
 
 MAIN, WRITER, SESSION = (10, 1), (11, 2), (12, 3)
 
@@ -63,7 +63,7 @@ def test_tasks_are_the_threads_of_every_process_without_ended_children(tmp_path)
             folder.mkdir(parents=True)
             (folder / "stat").write_text(stat(tid, parent, called, own=tid, children=1000))
         (tmp_path / str(pid) / "stat").write_text(stat(pid, parent, name, own=50, children=1000))
-    processes = ServerProcesses(10, tmp_path)
+    processes = ProcessSampler(10, tmp_path)
     assert processes.tasks() == {}  # none has been read yet
     processes.read()
     found = processes.tasks()

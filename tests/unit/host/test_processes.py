@@ -8,7 +8,7 @@ import pytest
 
 from openslob.host.counters import TICKS_PER_S
 from openslob.host.model import FigureUnknownError
-from openslob.host.processes import ServerProcesses, descendants, parse_io, parse_stat, together
+from openslob.host.processes import ProcessSampler, descendants, parse_io, parse_stat, together
 
 
 def stat_text(pid, parent, ticks=(0, 0, 0, 0), name="server", faults=0, started=100):
@@ -63,7 +63,7 @@ def test_the_tree_adds_up(proc):
     proc.add(11, 10, ticks=(100, 200, 0, 0), io=(2000, 2))
     proc.add(12, 11, ticks=(5, 5, 5, 5), io=(4000, 4))
     proc.add(99, 1, ticks=(7777, 0, 0, 0), io=(9999, 9999))
-    sample = ServerProcesses(10, proc.path).read().server()
+    sample = ProcessSampler(10, proc.path).read().server()
     assert sample.values["server_cpu_s"] == 393 / TICKS_PER_S
     assert (sample.values["server_read_bytes"], sample.values["server_write_bytes"]) == (7000, 7)
 
@@ -71,7 +71,7 @@ def test_the_tree_adds_up(proc):
 def test_a_reaped_child_s_cpu_stays(proc):
     proc.add(10, 1, ticks=(1, 0, 0, 0))
     proc.add(11, 10, ticks=(50, 50, 0, 0))
-    processes = ServerProcesses(10, proc.path)
+    processes = ProcessSampler(10, proc.path)
     before = processes.read().server().values["server_cpu_s"]
     for name in ("stat", "io"):
         (proc.path / "11" / name).unlink()
@@ -82,7 +82,7 @@ def test_a_reaped_child_s_cpu_stays(proc):
 
 def test_a_restarted_server_is_another_epoch(proc):
     proc.add(10, 1, started=100)
-    processes = ServerProcesses(10, proc.path)
+    processes = ProcessSampler(10, proc.path)
     before = processes.read().server()
     proc.add(10, 1, started=200)
     assert processes.read().server().epoch != before.epoch
@@ -91,7 +91,7 @@ def test_a_restarted_server_is_another_epoch(proc):
 def test_child_reaped_while_reading_is_read_again(proc, monkeypatch):
     proc.add(10, 1, ticks=(1, 0, 0, 0))
     proc.add(11, 10, ticks=(50, 0, 0, 0))
-    processes = ServerProcesses(10, proc.path)
+    processes = ProcessSampler(10, proc.path)
     read_io, ended = processes._io, []
 
     def io_while_child_ends(pid):
@@ -107,7 +107,7 @@ def test_child_reaped_while_reading_is_read_again(proc, monkeypatch):
 
 def test_processes_that_never_stay_are_unknown(proc, monkeypatch):
     proc.add(10, 1)
-    processes = ServerProcesses(10, proc.path)
+    processes = ProcessSampler(10, proc.path)
     read_io, faults = processes._io, iter(range(1, 100))
 
     def io_while_children_end(pid):
@@ -121,17 +121,17 @@ def test_processes_that_never_stay_are_unknown(proc, monkeypatch):
 
 def test_main_process_gone(proc):
     with pytest.raises(FigureUnknownError, match="10 is gone"):
-        ServerProcesses(10, proc.path).read()
+        ProcessSampler(10, proc.path).read()
 
 
 def test_no_proc_at_all(tmp_path):
     with pytest.raises(FigureUnknownError, match="Linux only"):
-        ServerProcesses(10, tmp_path)
+        ProcessSampler(10, tmp_path)
 
 
 def test_kernel_without_io_accounting_still_tells_cpu(proc):
     proc.add(10, 1, ticks=(3, 0, 0, 0), io=None)
-    sample = ServerProcesses(10, proc.path).read().server()
+    sample = ProcessSampler(10, proc.path).read().server()
     assert sample.values["server_cpu_s"] == 3 / TICKS_PER_S
     assert "server_read_bytes" not in sample.values
     assert sample.unknown["server_read_bytes"] == "this kernel keeps no storage I/O by process"
@@ -140,7 +140,7 @@ def test_kernel_without_io_accounting_still_tells_cpu(proc):
 def test_io_of_one_process_forbidden_makes_the_sum_unknown(proc, monkeypatch):
     proc.add(10, 1)
     proc.add(11, 10)
-    processes = ServerProcesses(10, proc.path)
+    processes = ProcessSampler(10, proc.path)
     text_of = processes._text
 
     def forbidden(name):
@@ -159,7 +159,7 @@ def test_sampler_sessions(proc):
     proc.add(11, 10, ticks=(20, 0, 0, 0))
     proc.add(12, 10, ticks=(300, 0, 0, 0), started=555)
     proc.add(99, 1, ticks=(9, 0, 0, 0))
-    reading = ServerProcesses(10, proc.path).read()
+    reading = ProcessSampler(10, proc.path).read()
     assert reading.samplers([12, 11]).values == {"sampler_cpu_s": 320 / TICKS_PER_S}
     assert reading.samplers([11]).epoch != reading.samplers([11, 12]).epoch
     assert "no sampling session" in reading.samplers([]).unknown["sampler_cpu_s"]
@@ -168,7 +168,7 @@ def test_sampler_sessions(proc):
 
 def test_close_releases_and_may_be_repeated(proc):
     proc.add(10, 1)
-    processes = ServerProcesses(10, proc.path)
+    processes = ProcessSampler(10, proc.path)
     processes.close()
     processes.close()
     with pytest.raises(OSError, match="Bad file descriptor"):
@@ -180,7 +180,7 @@ def test_the_servers_of_a_cluster_add_up(proc):
     proc.add(11, 10, ticks=(100, 0, 0, 0), io=(2000, 2))
     proc.add(20, 1, ticks=(10, 0, 0, 0), io=(4000, 4))
     proc.add(21, 20, ticks=(1000, 0, 0, 0), io=(8000, 8))
-    both = together([ServerProcesses(pid, proc.path).read() for pid in (10, 20)])
+    both = together([ProcessSampler(pid, proc.path).read() for pid in (10, 20)])
     server = both.server()
     assert server.values["server_cpu_s"] == 1111 / TICKS_PER_S
     assert (server.values["server_read_bytes"], server.values["server_write_bytes"]) == (15000, 15)
@@ -196,13 +196,13 @@ def quick(proc, children):
     proc.add(11, 10, ticks=(100, 0, 0, 0))
     (proc.path / "10/task/10").mkdir(parents=True)
     (proc.path / "10/task/10/children").write_text(children)
-    processes = ServerProcesses(10, proc.path)
+    processes = ProcessSampler(10, proc.path)
     processes.read()
     return processes
 
 
 def ticks_of(processes):
-    return round(processes.read(thorough=False).server().values["server_cpu_s"] * TICKS_PER_S)
+    return round(processes.read(full_scan=False).server().values["server_cpu_s"] * TICKS_PER_S)
 
 
 def test_a_quick_reading_sees_what_moves_new_children_and_no_stranger(proc):

@@ -17,15 +17,24 @@ from openslob.record.model import Figure, Holds
 from openslob.record.storage import StorageStep
 from openslob.storage import fio as fio_module
 from openslob.storage import preflight, testfile
-from openslob.storage.calibrate import IOPS, LATENCY, THROUGHPUT, Plan, _Round, limit_kept, reached_device, repeatable
+from openslob.storage.calibrate import (
+    IOPS,
+    LATENCY,
+    THROUGHPUT,
+    CalibrationPlan,
+    _Round,
+    limit_kept,
+    reached_device,
+    repeatable,
+)
 from openslob.storage.coverage import coverage
 from openslob.storage.dd import LOOKED, NOWHERE, PLAIN, VERIFIED, dd_step, summary
 from openslob.storage.fio import Fio, reason_in
 from openslob.storage.job import IoEngine, Job, Pattern, job_file
-from openslob.storage.process import Done
+from openslob.storage.process import CompletedProgram
 from openslob.storage.results import parse
 from openslob.storage.search import GAIN, Chosen, Next, Rule, Trial, decide
-from openslob.storage.watch import Watch, _Reading, seen
+from openslob.storage.watch import HostUsageMonitor, _Reading, seen
 from openslob.units import KIB, MIB, NANOS
 
 TWO_JOBS = FIXTURES / "fio" / "two-jobs.json"
@@ -317,7 +326,7 @@ def test_the_device_must_have_read_what_was_asked_for():
 
 
 def test_the_limit_must_hold_when_measured_again():
-    plan = Plan(IoEngine.PSYNC, 8192, 1, 1, limit_us=500.0)
+    plan = CalibrationPlan(IoEngine.PSYNC, 8192, 1, 1, limit_us=500.0)
     assert limit_kept(rounds(iops=[step(p99_us=400.0)]), plan).verdict is Holds.HOLDS
     assert limit_kept(rounds(iops=[step(p99_us=600.0)]), plan).verdict is Holds.FAILS
     assert limit_kept(rounds(iops=[step(p99_us=600.0)]), replace(plan, limit_us=None)).verdict is Holds.UNKNOWN
@@ -325,7 +334,7 @@ def test_the_limit_must_hold_when_measured_again():
 
 def test_what_looking_at_the_data_costs():
     def copied(name, seconds, cpu):
-        return dd_step(1, name, "", 100, Done(0, "", "", seconds, cpu, 0.0))
+        return dd_step(1, name, "", 100, CompletedProgram(0, "", "", seconds, cpu, 0.0))
 
     taken = {
         NOWHERE: [copied(NOWHERE, 0.1, 0.01)],
@@ -365,7 +374,7 @@ def test_without_a_device_the_host_is_still_known():
 
 def test_only_the_inner_time_of_a_step_is_looked_at(tmp_path):
     clock = iter([int(n * 0.15 * NANOS) for n in range(40)])
-    watch = Watch(tmp_path, lambda: next(clock))
+    watch = HostUsageMonitor(tmp_path, lambda: next(clock))
     for _ in range(30):
         watch()
     found = watch.seen(2.0)

@@ -29,11 +29,11 @@ from openslob.storage.testfile import TestFile
 from openslob.units import MIB
 from openslob.versus.compare import summary
 from openslob.versus.measure import raw_jobs
-from openslob.versus.plan import Plan, client_contender, order, raw_contenders, served_contenders
+from openslob.versus.plan import ComparisonPlan, client_contender, order, raw_contenders, served_contenders
 from openslob.workload import BlockPath
 
 ENGINE = "some"
-PLAN = Plan(IoEngine.IO_URING, (ENGINE,), processes=2, scale=256 * MIB)
+PLAN = ComparisonPlan(IoEngine.IO_URING, (ENGINE,), processes=2, scale=256 * MIB)
 SERVED = {contender.kind: contender for contender in served_contenders(PLAN, ENGINE)}
 CONTENDERS = [*raw_contenders(PLAN).values(), *SERVED.values(), client_contender(ENGINE, "client", "not installed")]
 # Reads per CPU second of each round, by contender; each reads 10,000 blocks a second.
@@ -179,7 +179,7 @@ def test_all_have_the_same_concurrency_and_block_size(tmp_path):
 def test_data_that_servers_would_cache_are_refused():
     PLAN.check()
     with pytest.raises(UsageError, match="give at least 64 MB for 8 sessions"):
-        Plan(IoEngine.IO_URING, (ENGINE,), processes=2, scale=32 * MIB).check()
+        ComparisonPlan(IoEngine.IO_URING, (ENGINE,), processes=2, scale=32 * MIB).check()
 
 
 @pytest.mark.parametrize(

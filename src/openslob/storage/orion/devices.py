@@ -20,7 +20,7 @@ _READ, _WRITTEN = "dev_read_bytes", "dev_write_bytes"
 
 
 @dataclass(frozen=True)
-class Devices:
+class LunDevices:
     """The devices under all LUNs, each once; with ``why`` there are none to be read."""
 
     devices: tuple[BlockDevice, ...] = ()
@@ -53,18 +53,18 @@ def between(before: DeviceBytes, after: DeviceBytes) -> DeviceBytes:
 
 
 @contextmanager
-def devices_under(luns: Sequence[TestFile], directory: Path) -> Iterator[Devices]:
+def devices_under(luns: Sequence[TestFile], directory: Path) -> Iterator[LunDevices]:
     """The devices under ``luns``; files of our own lie in ``directory``."""
     with ExitStack() as opened:
         try:
             folders = {_folder(lun, directory) for lun in luns}
             found = [BlockDevice(folder) for folder in sorted(folders)]
         except FigureUnknownError as error:
-            yield Devices(why=str(error))
+            yield LunDevices(why=str(error))
             return
         for device in found:
             opened.callback(device.close)
-        yield Devices(tuple(found))
+        yield LunDevices(tuple(found))
 
 
 def _folder(lun: TestFile, directory: Path) -> Path:

@@ -17,12 +17,12 @@ from openslob.record.store import write_whole
 from openslob.storage import preflight, testfile
 from openslob.storage.fio import Fio
 from openslob.storage.job import IoEngine, Job
-from openslob.storage.orion.devices import Devices, between, devices_under
+from openslob.storage.orion.devices import LunDevices, between, devices_under
 from openslob.storage.orion.files import files_of
-from openslob.storage.orion.jobs import Load, is_warmed, jobs_of, warming
+from openslob.storage.orion.jobs import OrionSetup, is_warmed, jobs_of, warming
 from openslob.storage.orion.luns import LUN_SUFFIX, paths_in, volume
-from openslob.storage.orion.matrix import Grid, Point, grid
-from openslob.storage.orion.measured import Measured, Outcome, Proof, proofs, split
+from openslob.storage.orion.matrix import LoadMatrix, LoadPoint, grid
+from openslob.storage.orion.measured import CoverageCheck, OrionResult, PointResult, proofs, split
 from openslob.storage.orion.options import Options
 from openslob.storage.orion.protect import claimed, require_harmless
 from openslob.storage.orion.steps import steps_of, summary_of
@@ -36,7 +36,7 @@ TOOL = "orion"
 
 
 @dataclass(frozen=True)
-class Request:
+class OrionRequest:
     """What `run` is asked to do. ``directory`` holds the .lun file, and without one the test file of ``size`` bytes."""
 
     options: Options
@@ -54,7 +54,7 @@ class Request:
         return self.directory / f"{self.options.testname}{LUN_SUFFIX}"
 
 
-def run(fio: Fio, request: Request, notify: Notify) -> tuple[StorageRecord, Path]:
+def run(fio: Fio, request: OrionRequest, notify: Notify) -> tuple[StorageRecord, Path]:
     """Run the test; its record, and the folder with the record and Orion's files.
 
     UsageError and SlobError before anything is begun when the options, the LUNs or the place do not allow it.
@@ -77,7 +77,7 @@ def run(fio: Fio, request: Request, notify: Notify) -> tuple[StorageRecord, Path
         return _Test(fio, _load(request, luns), cells, folder, devices, notes, notify).run(), folder.path
 
 
-def _found(fio: Fio, request: Request) -> tuple[tuple[TestFile, ...], tuple[str, ...]]:
+def _found(fio: Fio, request: OrionRequest) -> tuple[tuple[TestFile, ...], tuple[str, ...]]:
     """The LUNs in the .lun file, none if there is no such file, and what a reader should know of the place."""
     options, file = request.options, request.lun_file
     if not file.exists():
@@ -94,11 +94,11 @@ def _found(fio: Fio, request: Request) -> tuple[tuple[TestFile, ...], tuple[str,
     return luns, tuple(dict.fromkeys([*(note for each in places for note in each.notes), *holes]))
 
 
-def _to_be_made(request: Request) -> TestFile:
+def _to_be_made(request: OrionRequest) -> TestFile:
     return TestFile(request.directory, "the test file", request.size, ours=True)
 
 
-def _planned(request: Request, luns: tuple[TestFile, ...]) -> Grid:
+def _planned(request: OrionRequest, luns: tuple[TestFile, ...]) -> LoadMatrix:
     """The points, each of which fits the LUNs: better told now than after an hour."""
     load = _load(request, luns)
     cells = grid(request.options, request.options.num_disks or len(luns))
@@ -107,24 +107,24 @@ def _planned(request: Request, luns: tuple[TestFile, ...]) -> Grid:
     return cells
 
 
-def _load(request: Request, luns: tuple[TestFile, ...]) -> Load:
-    return Load(request.options, volume(luns, request.options), request.engine, request.direct, request.seed)
+def _load(request: OrionRequest, luns: tuple[TestFile, ...]) -> OrionSetup:
+    return OrionSetup(request.options, volume(luns, request.options), request.engine, request.direct, request.seed)
 
 
 @dataclass(frozen=True)
 class _Test:
     fio: Fio
-    load: Load
-    grid: Grid
+    load: OrionSetup
+    grid: LoadMatrix
     folder: StorageFolder
-    devices: Devices
+    devices: LunDevices
     notes: tuple[str, ...]
     notify: Notify
 
     def run(self) -> StorageRecord:
         """Measure and prove; what was measured is written down however it ends."""
-        points: list[Measured] = []
-        proven: list[Proof] = []
+        points: list[PointResult] = []
+        proven: list[CoverageCheck] = []
         ended = "Stopped"
         self.folder.update(place=self._place(), notes=self.notes)
         try:
@@ -133,20 +133,20 @@ class _Test:
             proven += proofs(self.fio, self.load, self.grid, points)
             ended = ""
         finally:
-            self._write(Outcome(self.grid, tuple(points), tuple(proven)), ended)
+            self._write(OrionResult(self.grid, tuple(points), tuple(proven)), ended)
         return self.folder.finish(Status.COMPLETE)
 
-    def _measure(self, number: int, point: Point) -> Measured:
+    def _measure(self, number: int, point: LoadPoint) -> PointResult:
         if is_warmed(self.load.options, point):
             self.fio.run([warming(self.load, number)])
         jobs = jobs_of(self.load, point, number)
         started_at, before = iso(time.time_ns()), self.devices.totals()
         small, large = split(self.fio.run(jobs))
-        measured = Measured(point, started_at, small, large, between(before, self.devices.totals()))
+        measured = PointResult(point, started_at, small, large, between(before, self.devices.totals()))
         self._record(measured, jobs)
         return measured
 
-    def _record(self, measured: Measured, jobs: tuple[Job, ...]) -> None:
+    def _record(self, measured: PointResult, jobs: tuple[Job, ...]) -> None:
         steps = self.folder.record.steps
         added = tuple(steps_of(measured, jobs, len(steps) + 1))
         self.folder.update(steps=(*steps, *added))
@@ -155,7 +155,7 @@ class _Test:
         )
         self.notify(f"{measured.point}: {done}")
 
-    def _write(self, outcome: Outcome, ended: str) -> None:
+    def _write(self, outcome: OrionResult, ended: str) -> None:
         found = verdicts(outcome, self.load.direct)
         self.folder.update(summary=summary_of(outcome), verdicts=found)
         plan = plan_text(self.load.options, self.load.volume, outcome.grid)
@@ -185,7 +185,7 @@ def file_prefix(testname: str, started_at: str) -> str:
     return f"{testname}_{digits[:8]}_{digits[8:12]}"
 
 
-def _recorded(request: Request, luns: tuple[TestFile, ...]) -> AbstractContextManager[StorageFolder]:
+def _recorded(request: OrionRequest, luns: tuple[TestFile, ...]) -> AbstractContextManager[StorageFolder]:
     asked = {
         **asdict(request.options),
         "directory": str(request.directory),

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from openslob.histogram import LINEAR_US, PERCENTILES, Histogram, bucket_of, lower_edge_us
-from openslob.storage.orion.matrix import Grid
-from openslob.storage.orion.measured import Measured, Outcome
+from openslob.storage.orion.matrix import LoadMatrix
+from openslob.storage.orion.measured import OrionResult, PointResult
 from openslob.storage.results import JobResult, Transfers
 from openslob.units import MIB
 
@@ -23,10 +23,10 @@ _TOGETHER = 4
 # The figures of a latency, as a histogram's summary names them.
 FIGURES = ("mean_us", *PERCENTILES, "max_us")
 
-Value = Callable[[Measured], float | None]
+Value = Callable[[PointResult], float | None]
 
 
-def files_of(outcome: Outcome) -> Mapping[str, str]:
+def files_of(outcome: OrionResult) -> Mapping[str, str]:
     """Text by the end of the file's name. The summary is not among them."""
     return {
         "iops.csv": matrix(outcome, small_iops, ".0f", of_small=True),
@@ -44,12 +44,12 @@ def files_of(outcome: Outcome) -> Mapping[str, str]:
 LATENCIES = {"lat": "mean_us", "lat_p50": "p50_us", "lat_p99": "p99_us", "lat_p999": "p999_us", "lat_max": "max_us"}
 
 
-def small_iops(measured: Measured) -> float | None:
+def small_iops(measured: PointResult) -> float | None:
     """Small requests per second."""
     return measured.small.iops if measured.small else None
 
 
-def large_mb_per_s(measured: Measured) -> float | None:
+def large_mb_per_s(measured: PointResult) -> float | None:
     """MB/s of large requests."""
     return measured.large.bytes_per_s / MIB if measured.large else None
 
@@ -57,7 +57,7 @@ def large_mb_per_s(measured: Measured) -> float | None:
 def small_latency(figure: str) -> Value:
     """A function that gives one figure of the small requests' latency."""
 
-    def value(measured: Measured) -> float | None:
+    def value(measured: PointResult) -> float | None:
         return latency_figure(measured.small.latency, figure) if measured.small else None
 
     return value
@@ -69,7 +69,7 @@ def latency_figure(histogram: Histogram, figure: str) -> float | None:
     return float(found) if isinstance(found, int | float) else None
 
 
-def matrix(outcome: Outcome, value: Value, form: str, *, of_small: bool) -> str:
+def matrix(outcome: OrionResult, value: Value, form: str, *, of_small: bool) -> str:
     """One figure of every point. ``of_small``: a figure of small requests, so there is no column for none of them."""
     smalls, larges = _heads(outcome.grid, of_small)
     known = {each.point: value(each) for each in outcome.points}
@@ -81,7 +81,7 @@ def matrix(outcome: Outcome, value: Value, form: str, *, of_small: bool) -> str:
     return "\n".join(rows) + "\n"
 
 
-def _heads(grid: Grid, of_small: bool) -> tuple[Sequence[int], Sequence[int]]:
+def _heads(grid: LoadMatrix, of_small: bool) -> tuple[Sequence[int], Sequence[int]]:
     if of_small:
         return [small for small in grid.smalls if small], grid.larges
     return grid.smalls, [large for large in grid.larges if large]
@@ -94,7 +94,7 @@ def _row(head: str, cells: Sequence[str]) -> str:
     return ",".join([head, *(f"{cell:>{_CELL}}" for cell in filled)])
 
 
-def histograms(outcome: Outcome) -> str:
+def histograms(outcome: OrionResult) -> str:
     """The distribution of latencies at every point, reads and writes apart; empty buckets are left out."""
     parts = [
         f"{title} @ {measured.point}\n{histogram(transfers)}"
@@ -104,7 +104,7 @@ def histograms(outcome: Outcome) -> str:
     return "\n".join(parts) or "No point was measured.\n"
 
 
-def _kinds(measured: Measured) -> Iterator[tuple[str, Transfers]]:
+def _kinds(measured: PointResult) -> Iterator[tuple[str, Transfers]]:
     for size, result in (("Small", measured.small), ("Large", measured.large)):
         for direction, transfers in (("Read", result and result.read), ("Write", result and result.write)):
             if transfers:
@@ -140,7 +140,7 @@ def _next(first: int) -> int:
     return following
 
 
-def trace(outcome: Outcome) -> str:
+def trace(outcome: OrionResult) -> str:
     """Every point as it was measured, one line for each load: counts, rates, latencies, CPU, devices."""
     lines = [
         f"{measured.started_at} {measured.point} {result.name}: {_traced(result)}"

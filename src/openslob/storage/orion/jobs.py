@@ -19,8 +19,8 @@ from pathlib import Path
 from openslob.errors import UsageError
 from openslob.storage.job import IoEngine, Job, Pattern
 from openslob.storage.orion.luns import Volume
-from openslob.storage.orion.matrix import Point
-from openslob.storage.orion.options import LargeType, Options, Simulate
+from openslob.storage.orion.matrix import LoadPoint
+from openslob.storage.orion.options import LargeType, Options, SimulatedArray
 from openslob.units import format_bytes
 
 SMALL, LARGE = "small", "large"
@@ -30,7 +30,7 @@ _CHOOSING = {"file_service_type": "random"}
 
 
 @dataclass(frozen=True)
-class Load:
+class OrionSetup:
     """What all points of a test have in common."""
 
     options: Options
@@ -40,7 +40,7 @@ class Load:
     seed: int = 1
 
 
-def jobs_of(load: Load, point: Point, number: int) -> tuple[Job, ...]:
+def jobs_of(load: OrionSetup, point: LoadPoint, number: int) -> tuple[Job, ...]:
     """The jobs of point ``number`` (from 1). Each point has offsets of its own: none re-reads what another left cached.
 
     UsageError when the volume is too small for the point.
@@ -54,12 +54,12 @@ def jobs_of(load: Load, point: Point, number: int) -> tuple[Job, ...]:
     return (*small, *_random(load, LARGE, options.size_large, point.large, seed + 1))
 
 
-def is_warmed(options: Options, point: Point) -> bool:
+def is_warmed(options: Options, point: LoadPoint) -> bool:
     """Whether a cache is filled before this point: before sequential ones, as Orion does, if its size is given."""
     return bool(options.cache_size and point.large and options.large_type is LargeType.SEQ)
 
 
-def warming(load: Load, number: int) -> Job:
+def warming(load: OrionSetup, number: int) -> Job:
     """A job, not measured, that fills a cache of ``cache_size`` bytes with blocks of no use to point ``number``."""
     options = load.options
     pattern = Pattern.RANDOM_WRITE if options.write_pct == ALL else Pattern.RANDOM_READ
@@ -67,7 +67,7 @@ def warming(load: Load, number: int) -> Job:
     return replace(_base(load, "warm", options.size_large), pattern=pattern, seed=load.seed + number, options=moved)
 
 
-def _random(load: Load, name: str, block_size: int, depth: int, seed: int) -> tuple[Job]:
+def _random(load: OrionSetup, name: str, block_size: int, depth: int, seed: int) -> tuple[Job]:
     blocks = load.volume.total // block_size
     if blocks < depth:
         raise UsageError(f"{depth} {name} requests in flight, but the volume has {blocks} blocks", "give larger LUNs")
@@ -75,7 +75,7 @@ def _random(load: Load, name: str, block_size: int, depth: int, seed: int) -> tu
     return (replace(_base(load, name, block_size), pattern=pattern, depth=depth, seed=seed, options=_CHOOSING),)
 
 
-def _streams(load: Load, streams: int) -> tuple[Job, ...]:
+def _streams(load: OrionSetup, streams: int) -> tuple[Job, ...]:
     options = load.options
     patterns = Pattern.SEQUENTIAL_READ, Pattern.SEQUENTIAL_WRITE, Pattern.SEQUENTIAL_MIXED
     base = replace(
@@ -99,7 +99,7 @@ def _streams(load: Load, streams: int) -> tuple[Job, ...]:
 
 
 @dataclass(frozen=True)
-class Part:
+class StreamExtent:
     """What one stream goes through: ``size`` bytes of each of ``files`` from ``offset`` on."""
 
     files: tuple[Path, ...]
@@ -107,11 +107,11 @@ class Part:
     size: int
 
 
-def parts(load: Load, streams: int) -> list[Part]:
+def parts(load: OrionSetup, streams: int) -> list[StreamExtent]:
     """The parts of the volume that belong to the streams; no two overlap. UsageError when they would be too short."""
     options = load.options
     files = tuple(file.path for file in load.volume.files)
-    striped = options.simulate is Simulate.RAID0
+    striped = options.simulate is SimulatedArray.RAID0
     groups = [files] if striped else [(file,) for file in files]
     unit = options.stripe if striped and len(files) > 1 else options.size_large
     of_groups = Counter(stream * len(groups) // streams for stream in range(streams))
@@ -123,7 +123,7 @@ def parts(load: Load, streams: int) -> list[Part]:
                 f"{streams} streams have no room in {format_bytes(load.volume.total)}",
                 "give larger LUNs or fewer streams",
             )
-        found += [Part(groups[group], member * size, size) for member in range(members)]
+        found += [StreamExtent(groups[group], member * size, size) for member in range(members)]
     return found
 
 
@@ -131,7 +131,7 @@ def _pattern(write_pct: int, read: Pattern, write: Pattern, mixed: Pattern) -> P
     return {0: read, ALL: write}.get(write_pct, mixed)
 
 
-def _base(load: Load, name: str, block_size: int) -> Job:
+def _base(load: OrionSetup, name: str, block_size: int) -> Job:
     return Job(
         files=tuple(file.path for file in load.volume.files),
         size=load.volume.size,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openslob.errors import UsageError
-from openslob.storage.orion.options import Options, Simulate
+from openslob.storage.orion.options import Options, SimulatedArray
 from openslob.storage.testfile import TestFile
 from openslob.units import format_bytes
 
@@ -53,19 +53,19 @@ def volume(files: Sequence[TestFile], options: Options) -> Volume:
     """
     sizes = [file.size for file in files]
     smallest, largest = min(sizes), max(sizes)
-    if options.simulate is Simulate.CONCAT and smallest < largest * (1 - _UNEVEN):
+    if options.simulate is SimulatedArray.CONCAT and smallest < largest * (1 - _UNEVEN):
         raise UsageError(
             f"LUNs of {format_bytes(smallest)} to {format_bytes(largest)} can't be simulated one after another: fio "
             "chooses LUNs evenly, and would read the small ones more often",
             "give LUNs of one size, or --simulate raid0, which uses the same part of each",
         )
-    if options.simulate is Simulate.RAID0 and len(files) > 1 and options.stripe % options.size_large:
+    if options.simulate is SimulatedArray.RAID0 and len(files) > 1 and options.stripe % options.size_large:
         raise UsageError(
             f"a stripe of {format_bytes(options.stripe)} is not a multiple of large requests of "
             f"{format_bytes(options.size_large)}: fio can't split a request over two LUNs",
             "give --stripe or --size-large so that it is",
         )
-    unit = max(options.size_large, options.stripe if options.simulate is Simulate.RAID0 else 0)
+    unit = max(options.size_large, options.stripe if options.simulate is SimulatedArray.RAID0 else 0)
     if smallest < unit:
         raise UsageError(f"{files[sizes.index(smallest)].label} is shorter than {format_bytes(unit)}")
     return Volume(tuple(files), smallest // unit * unit)

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from openslob.storage.orion.options import Matrix, Options, Run
+from openslob.storage.orion.options import MatrixKind, Options, OrionRun
 
 # Highest loads per disk: (small, large).
-_TOPS = {Run.OLTP: (20, 0), Run.DSS: (0, 15)}
+_TOPS = {OrionRun.OLTP: (20, 0), OrionRun.DSS: (0, 15)}
 _USUAL_TOPS = (5, 2)
 _STEPS = 20
 
 
 @dataclass(frozen=True, order=True)
-class Point:
+class LoadPoint:
     """``small`` small requests in flight together with ``large`` large ones (sequential: that many streams)."""
 
     large: int
@@ -29,12 +29,12 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Grid:
+class LoadMatrix:
     """All loads of the matrix, 0 among them where it is one, and the points that are measured, in their order."""
 
     smalls: tuple[int, ...]
     larges: tuple[int, ...]
-    points: tuple[Point, ...]
+    points: tuple[LoadPoint, ...]
 
 
 def levels(top: int) -> tuple[int, ...]:
@@ -43,13 +43,13 @@ def levels(top: int) -> tuple[int, ...]:
     return tuple(sorted({1, *range(step, top + 1, step), top})) if top else ()
 
 
-def grid(options: Options, disks: int) -> Grid:
+def grid(options: Options, disks: int) -> LoadMatrix:
     """The matrix for ``disks`` disks. Small loads grow fastest; `basic` has the row of small ones, then the column."""
     smalls, larges = _loads(options, disks)
-    cells = [Point(large, small) for large in larges for small in smalls if small or large]
-    if options.kind is Matrix.BASIC:
+    cells = [LoadPoint(large, small) for large in larges for small in smalls if small or large]
+    if options.kind is MatrixKind.BASIC:
         cells = [cell for cell in cells if not cell.small or not cell.large]
-    return Grid(smalls, larges, tuple(cells))
+    return LoadMatrix(smalls, larges, tuple(cells))
 
 
 def _loads(options: Options, disks: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -57,12 +57,12 @@ def _loads(options: Options, disks: int) -> tuple[tuple[int, ...], tuple[int, ..
     small, large = options.num_small or 0, options.num_large or 0
     varied_small, varied_large = (0, *levels(small_top)), (0, *levels(large_top))
     match options.kind:
-        case Matrix.POINT:
+        case MatrixKind.POINT:
             return (small,), (large,)
-        case Matrix.COL:
+        case MatrixKind.COL:
             return (small,), varied_large
-        case Matrix.ROW:
+        case MatrixKind.ROW:
             return varied_small, (large,)
-        case Matrix.MAX:
+        case MatrixKind.MAX:
             return (0, *levels(small)), (0, *levels(large))
     return varied_small, varied_large

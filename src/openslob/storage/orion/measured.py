@@ -9,8 +9,8 @@ from openslob.histogram import Histogram
 from openslob.storage.coverage import Coverage, coverage
 from openslob.storage.fio import Fio
 from openslob.storage.job import Job
-from openslob.storage.orion.jobs import LARGE, SMALL, Load, jobs_of
-from openslob.storage.orion.matrix import Grid, Point
+from openslob.storage.orion.jobs import LARGE, SMALL, OrionSetup, jobs_of
+from openslob.storage.orion.matrix import LoadMatrix, LoadPoint
 from openslob.storage.orion.options import LargeType
 from openslob.storage.results import JobResult, Transfers
 
@@ -25,10 +25,10 @@ class DeviceBytes:
 
 
 @dataclass(frozen=True)
-class Measured:
+class PointResult:
     """One point. ``small`` and ``large`` are None where the point has no such load; streams are taken together."""
 
-    point: Point
+    point: LoadPoint
     started_at: str
     small: JobResult | None
     large: JobResult | None
@@ -51,14 +51,14 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Proof:
+class CoverageCheck:
     """Where random requests of one kind really went: those of the busiest point, made once more and logged.
 
     ``zones`` has the requests to each tenth of the volume.
     """
 
     kind: str
-    point: Point
+    point: LoadPoint
     coverage: Coverage
     zones: tuple[int, ...]
 
@@ -69,20 +69,20 @@ class Proof:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class OrionResult:
     """All that a test measured, complete or up to where it was stopped."""
 
-    grid: Grid
-    points: tuple[Measured, ...]
-    proofs: tuple[Proof, ...] = ()
+    grid: LoadMatrix
+    points: tuple[PointResult, ...]
+    proofs: tuple[CoverageCheck, ...] = ()
 
     @property
-    def smalls(self) -> tuple[Measured, ...]:
+    def smalls(self) -> tuple[PointResult, ...]:
         """The points that have a small load."""
         return tuple(each for each in self.points if each.small)
 
     @property
-    def larges(self) -> tuple[Measured, ...]:
+    def larges(self) -> tuple[PointResult, ...]:
         """The points that have a large load."""
         return tuple(each for each in self.points if each.large)
 
@@ -127,7 +127,7 @@ MOST_REQUESTS = 200_000
 ZONES = 10
 
 
-def proofs(fio: Fio, load: Load, grid: Grid, points: Sequence[Measured]) -> Iterator[Proof]:
+def proofs(fio: Fio, load: OrionSetup, grid: LoadMatrix, points: Sequence[PointResult]) -> Iterator[CoverageCheck]:
     """A proof for each kind of random requests that was measured. StoppedError when stopped."""
     smalls = [(each.small.ios, each.point) for each in points if each.small]
     larges = [(each.large.ios, each.point) for each in points if each.large]
@@ -137,17 +137,17 @@ def proofs(fio: Fio, load: Load, grid: Grid, points: Sequence[Measured]) -> Iter
         yield _proof(fio, load, grid, LARGE, *max(larges))
 
 
-def _proof(fio: Fio, load: Load, grid: Grid, kind: str, ios: int, point: Point) -> Proof:
+def _proof(fio: Fio, load: OrionSetup, grid: LoadMatrix, kind: str, ios: int, point: LoadPoint) -> CoverageCheck:
     number = grid.points.index(point) + 1
     job = next(job for job in jobs_of(load, point, number) if job.name == kind)
     return proof_of(kind, point, job, fio.offsets(job, min(ios, MOST_REQUESTS)))
 
 
-def proof_of(kind: str, point: Point, job: Job, offsets: Mapping[str, Sequence[int]]) -> Proof:
+def proof_of(kind: str, point: LoadPoint, job: Job, offsets: Mapping[str, Sequence[int]]) -> CoverageCheck:
     """The proof in logged ``offsets`` by file: the files side by side are the volume."""
     of_volume = [at * job.size + offset for at, file in enumerate(job.files) for offset in offsets.get(str(file), ())]
     total = job.size * len(job.files)
     zones = [0] * ZONES
     for offset in of_volume:
         zones[offset * ZONES // total] += 1
-    return Proof(kind, point, coverage(of_volume, job.block_size, total), tuple(zones))
+    return CoverageCheck(kind, point, coverage(of_volume, job.block_size, total), tuple(zones))

@@ -17,7 +17,7 @@ DURATION_S = 10.0
 ORION_DURATION_S = 60.0
 
 
-class Run(StrEnum):
+class OrionRun(StrEnum):
     """The five workloads."""
 
     SIMPLE = "simple"
@@ -27,7 +27,7 @@ class Run(StrEnum):
     ADVANCED = "advanced"
 
 
-class Matrix(StrEnum):
+class MatrixKind(StrEnum):
     """Which points of the matrix of small loads (columns) by large loads (rows) are measured."""
 
     BASIC = "basic"
@@ -45,7 +45,7 @@ class LargeType(StrEnum):
     SEQ = "seq"
 
 
-class Simulate(StrEnum):
+class SimulatedArray(StrEnum):
     """How several LUNs make one volume: one after another, or striped."""
 
     CONCAT = "concat"
@@ -54,14 +54,19 @@ class Simulate(StrEnum):
 
 # Which of the two loads a kind of matrix needs to be told; the other varies, or both do.
 _NEEDS = {
-    Matrix.BASIC: (),
-    Matrix.DETAILED: (),
-    Matrix.POINT: ("num_small", "num_large"),
-    Matrix.COL: ("num_small",),
-    Matrix.ROW: ("num_large",),
-    Matrix.MAX: ("num_small", "num_large"),
+    MatrixKind.BASIC: (),
+    MatrixKind.DETAILED: (),
+    MatrixKind.POINT: ("num_small", "num_large"),
+    MatrixKind.COL: ("num_small",),
+    MatrixKind.ROW: ("num_large",),
+    MatrixKind.MAX: ("num_small", "num_large"),
 }
-_MATRIX_OF = {Run.SIMPLE: Matrix.BASIC, Run.NORMAL: Matrix.DETAILED, Run.OLTP: Matrix.ROW, Run.DSS: Matrix.COL}
+_MATRIX_OF = {
+    OrionRun.SIMPLE: MatrixKind.BASIC,
+    OrionRun.NORMAL: MatrixKind.DETAILED,
+    OrionRun.OLTP: MatrixKind.ROW,
+    OrionRun.DSS: MatrixKind.COL,
+}
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,7 @@ class Options:
     UsageError when options contradict each other.
     """
 
-    run: Run
+    run: OrionRun
     testname: str = "orion"
     num_disks: int | None = None
     size_small: int = 8 * KIB
@@ -80,15 +85,15 @@ class Options:
     num_small: int | None = None
     num_large: int | None = None
     num_streamio: int = 4
-    simulate: Simulate = Simulate.CONCAT
+    simulate: SimulatedArray = SimulatedArray.CONCAT
     stripe: int = MIB
     write_pct: int = 0
     cache_size: int = 0
     duration_s: float = DURATION_S
-    matrix: Matrix | None = None
+    matrix: MatrixKind | None = None
 
     def __post_init__(self) -> None:
-        if self.run is not Run.ADVANCED:
+        if self.run is not OrionRun.ADVANCED:
             self._only_advanced()
         else:
             self._told_loads()
@@ -96,9 +101,9 @@ class Options:
             raise UsageError("--size-large is below --size-small", "swap them")
 
     @property
-    def kind(self) -> Matrix:
+    def kind(self) -> MatrixKind:
         """The kind of matrix: that of the workload, or the one asked for."""
-        return _MATRIX_OF.get(self.run) or self.matrix or Matrix.BASIC
+        return _MATRIX_OF.get(self.run) or self.matrix or MatrixKind.BASIC
 
     def _only_advanced(self) -> None:
         for name in ("matrix", "num_small", "num_large"):
@@ -113,7 +118,7 @@ class Options:
                 raise UsageError(f"--matrix {self.kind} needs --{_flag(name)}")
             if told and name not in needed:
                 raise UsageError(f"--{_flag(name)} has no effect with --matrix {self.kind}", "leave it out")
-        if self.kind in (Matrix.POINT, Matrix.MAX) and not self.num_small and not self.num_large:
+        if self.kind in (MatrixKind.POINT, MatrixKind.MAX) and not self.num_small and not self.num_large:
             raise UsageError("--num-small 0 and --num-large 0 is no load at all")
 
 

@@ -9,13 +9,13 @@ from openslob.record.storage import Load, StorageStep
 from openslob.storage.job import Job
 from openslob.storage.orion.files import FIGURES, latency_figure
 from openslob.storage.orion.jobs import LARGE, SMALL
-from openslob.storage.orion.measured import Measured, Outcome
+from openslob.storage.orion.measured import OrionResult, PointResult
 from openslob.storage.recording import load_of
 from openslob.storage.results import JobResult
 from openslob.units import MIB
 
 
-def steps_of(measured: Measured, jobs: Sequence[Job], first: int) -> Iterator[StorageStep]:
+def steps_of(measured: PointResult, jobs: Sequence[Job], first: int) -> Iterator[StorageStep]:
     """A step for each load of a point, numbered from ``first``; ``jobs`` are those that made it."""
     for at, (kind, result) in enumerate((name, part) for name, part in _parts(measured)):
         yield StorageStep(
@@ -28,7 +28,7 @@ def steps_of(measured: Measured, jobs: Sequence[Job], first: int) -> Iterator[St
         )
 
 
-def _parts(measured: Measured) -> list[tuple[str, JobResult]]:
+def _parts(measured: PointResult) -> list[tuple[str, JobResult]]:
     named = ((SMALL, measured.small), (LARGE, measured.large))
     return [(name, part) for name, part in named if part]
 
@@ -38,7 +38,7 @@ def _load(jobs: Sequence[Job]) -> Load:
     return load_of(jobs[0]).model_copy(update=together)
 
 
-def _figures(measured: Measured, result: JobResult) -> Mapping[str, Figure]:
+def _figures(measured: PointResult, result: JobResult) -> Mapping[str, Figure]:
     """``small`` and ``large`` place the step in the matrix; what devices moved is of the whole point."""
     why = measured.device.why or None
     return {
@@ -55,7 +55,7 @@ def _figures(measured: Measured, result: JobResult) -> Mapping[str, Figure]:
     }
 
 
-def summary_of(outcome: Outcome) -> Mapping[str, Figure]:
+def summary_of(outcome: OrionResult) -> Mapping[str, Figure]:
     """Orion's three answers, the first with its tail: most small IOPS, most large MB/s, least small latency."""
     smalls = [(each.small.iops, each.small) for each in outcome.smalls if each.small]
     larges = [each.large.bytes_per_s / MIB for each in outcome.larges if each.large]

@@ -8,8 +8,8 @@ from openslob._version import __version__
 from openslob.record.model import Verdict
 from openslob.storage.orion.files import FIGURES, latency_figure
 from openslob.storage.orion.luns import Volume
-from openslob.storage.orion.matrix import Grid, Point
-from openslob.storage.orion.measured import Measured, Outcome
+from openslob.storage.orion.matrix import LoadMatrix, LoadPoint
+from openslob.storage.orion.measured import OrionResult, PointResult
 from openslob.storage.orion.options import ORION_DURATION_S, LargeType, Options
 from openslob.storage.results import JobResult
 from openslob.units import KIB, MIB, format_bytes, format_duration
@@ -17,7 +17,7 @@ from openslob.units import KIB, MIB, format_bytes, format_duration
 _HEAD = ("Small", "Large", "kind", "I/O per s", "MB/s", "mean us", "p50", "p90", "p99", "p99.9", "max")
 
 
-def plan_text(options: Options, volume: Volume, grid: Grid) -> str:
+def plan_text(options: Options, volume: Volume, grid: LoadMatrix) -> str:
     """What will be measured, known before anything is."""
     streams = f", {options.num_streamio} in flight each" if options.large_type is LargeType.SEQ else ""
     kind = "Random" if options.large_type is LargeType.RAND else "Sequential"
@@ -41,7 +41,7 @@ def plan_text(options: Options, volume: Volume, grid: Grid) -> str:
     return "\n".join(line for line in lines if line) + "\n"
 
 
-def summary_text(plan: str, outcome: Outcome, verdicts: Sequence[Verdict], notes: Sequence[str], ended: str) -> str:
+def summary_text(plan: str, outcome: OrionResult, verdicts: Sequence[Verdict], notes: Sequence[str], ended: str) -> str:
     """The whole summary; ``ended`` says why points are missing, if any are."""
     blocks = [
         f"openslob {__version__}, Orion's workloads on fio\n\nThis maps to this test:\n{plan}",
@@ -54,7 +54,7 @@ def summary_text(plan: str, outcome: Outcome, verdicts: Sequence[Verdict], notes
     return "\n".join(block for block in blocks if block)
 
 
-def announcement(options: Options, grid: Grid) -> str:
+def announcement(options: Options, grid: LoadMatrix) -> str:
     """What will be measured, in one line."""
     points, seconds = len(grid.points), options.duration_s * len(grid.points)
     smalls, larges = (", ".join(map(str, loads)) for loads in (grid.smalls, grid.larges))
@@ -65,7 +65,7 @@ def _shorter(options: Options) -> str:
     return "" if options.duration_s >= ORION_DURATION_S else f" (Orion's own default: {ORION_DURATION_S:g})"
 
 
-def _answers(outcome: Outcome) -> Iterator[str]:
+def _answers(outcome: OrionResult) -> Iterator[str]:
     larges = [(each.large.bytes_per_s / MIB, each.point) for each in outcome.larges if each.large]
     smalls = [(each.point, each.small) for each in outcome.smalls if each.small]
     if larges:
@@ -80,19 +80,19 @@ def _answers(outcome: Outcome) -> Iterator[str]:
         yield _latency(small, at)
 
 
-def _latency(small: JobResult, at: Point) -> str:
+def _latency(small: JobResult, at: LoadPoint) -> str:
     figures = ", ".join(f"{name.removesuffix('_us')}={_shown(small, name)} us" for name in FIGURES)
     return f"Small Latency: {figures} @ {at}"
 
 
-def _table(points: Sequence[Measured]) -> str:
+def _table(points: Sequence[PointResult]) -> str:
     rows = [_HEAD, *(_cells(each, part) for each in points for part in each.parts)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
     return "\n".join(lines) + "\n"
 
 
-def _cells(measured: Measured, part: JobResult) -> tuple[str, ...]:
+def _cells(measured: PointResult, part: JobResult) -> tuple[str, ...]:
     kind = "small" if part is measured.small else "large"
     rates = f"{part.iops:.1f}", f"{part.bytes_per_s / MIB:.2f}"
     return (str(measured.point.small), str(measured.point.large), kind, *rates, *(_shown(part, n) for n in FIGURES))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from openslob.analyze.verdicts.outcome import count, settled, unknown
 from openslob.record.model import Verdict
-from openslob.storage.orion.measured import ZONES, Measured, Outcome, Proof
+from openslob.storage.orion.measured import ZONES, CoverageCheck, OrionResult, PointResult
 
 # Requests in flight at either end of a point are counted by one side only, and the counters are read just outside of
 # the time fio counts, which can only add: less than this did not come from a device.
@@ -15,12 +15,12 @@ _MOST_SHARE_LOST = 0.05
 _SIGMAS = 5
 
 
-def verdicts(outcome: Outcome, direct: bool) -> tuple[Verdict, ...]:
+def verdicts(outcome: OrionResult, direct: bool) -> tuple[Verdict, ...]:
     """All verdicts on a test."""
     return (*(_covered(proof) for proof in outcome.proofs), _reached(outcome.points, direct))
 
 
-def _covered(proof: Proof) -> Verdict:
+def _covered(proof: CoverageCheck) -> Verdict:
     """Random requests did not re-read one small set of blocks."""
     found = proof.coverage
     allowed = 1 - _SIGMAS / (found.requests / ZONES) ** 0.5
@@ -36,7 +36,7 @@ def _covered(proof: Proof) -> Verdict:
     )  # fmt: skip
 
 
-def _reached(points: Sequence[Measured], direct: bool) -> Verdict:
+def _reached(points: Sequence[PointResult], direct: bool) -> Verdict:
     """The devices completed as many bytes as fio moved: no page cache answered."""
     name = "reached_device"
     missing = [each.device.why for each in points if each.device.read is None]
@@ -49,7 +49,7 @@ def _reached(points: Sequence[Measured], direct: bool) -> Verdict:
     return settled(name, worst >= 1 - _MOST_SHARE_LOST, f"{why}{how}.", least_share=worst, at=str(where.point))
 
 
-def _device_share(measured: Measured) -> float | None:
+def _device_share(measured: PointResult) -> float | None:
     """The smaller of the shares of reads and of writes."""
     device = measured.device
     pairs = ((device.read, measured.read_bytes), (device.written, measured.written_bytes))

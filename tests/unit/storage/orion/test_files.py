@@ -17,9 +17,9 @@ from openslob.storage.job import IoEngine, Job
 from openslob.storage.orion.execute import file_prefix
 from openslob.storage.orion.files import buckets, files_of, histogram, matrix, small_iops
 from openslob.storage.orion.luns import volume
-from openslob.storage.orion.matrix import Point, grid
-from openslob.storage.orion.measured import DeviceBytes, Measured, Outcome, Proof, proof_of
-from openslob.storage.orion.options import Options, Run
+from openslob.storage.orion.matrix import LoadPoint, grid
+from openslob.storage.orion.measured import CoverageCheck, DeviceBytes, OrionResult, PointResult, proof_of
+from openslob.storage.orion.options import Options, OrionRun
 from openslob.storage.orion.steps import summary_of
 from openslob.storage.orion.summary import plan_text, summary_text
 from openslob.storage.orion.verdicts import verdicts
@@ -64,7 +64,7 @@ def test_the_latencies_have_the_shape_of_the_iops():
 
 
 def test_a_whole_matrix_has_small_loads_as_columns_and_large_ones_as_rows():
-    cells = grid(Options(Run.NORMAL), 1)
+    cells = grid(Options(OrionRun.NORMAL), 1)
     points = [
         measured(
             point,
@@ -73,7 +73,7 @@ def test_a_whole_matrix_has_small_loads_as_columns_and_large_ones_as_rows():
         )
         for point in cells.points
     ]
-    files = files_of(Outcome(cells, tuple(points)))
+    files = files_of(OrionResult(cells, tuple(points)))
     heads, rows = read_matrix(files["iops.csv"])
     assert {(int(s), int(n)): float(cell) for n, row in rows.items() for s, cell in zip(heads, row, strict=True)} == {
         (s, n): 1000 * s + n for s in range(1, 6) for n in range(3)
@@ -86,7 +86,7 @@ def test_a_whole_matrix_has_small_loads_as_columns_and_large_ones_as_rows():
 
 def test_points_that_a_stopped_test_did_not_reach_are_empty():
     whole = simple()
-    heads, rows = read_matrix(matrix(Outcome(whole.grid, whole.points[:2]), small_iops, ".0f", of_small=True))
+    heads, rows = read_matrix(matrix(OrionResult(whole.grid, whole.points[:2]), small_iops, ".0f", of_small=True))
     assert len(heads) == 5
     assert rows == {"0": ["2302", "4398"], "1": [], "2": []}
 
@@ -111,7 +111,7 @@ def test_the_histogram_s_lines_end_at_all_requests():
 
 def test_the_histograms_tell_reads_from_writes():
     mixed = result("small", transfers(70, 8192), transfers(30, 8192))
-    text = files_of(Outcome(grid(Options(Run.SIMPLE), 1), (measured(Point(0, 1), mixed),)))["hist.txt"]
+    text = files_of(OrionResult(grid(Options(OrionRun.SIMPLE), 1), (measured(LoadPoint(0, 1), mixed),)))["hist.txt"]
     assert "Small Read Latency Histogram @ Small=1 and Large=0" in text
     assert "Small Write Latency Histogram @ Small=1 and Large=0" in text
     assert "Large" not in text.replace("Large=0", "")
@@ -119,7 +119,7 @@ def test_the_histograms_tell_reads_from_writes():
 
 def test_the_summary_has_orions_answers_and_what_they_leave_out():
     outcome = simple()
-    options = Options(Run.SIMPLE, testname="mytest")
+    options = Options(OrionRun.SIMPLE, testname="mytest")
     luns = [TestFile(Path("/dev/sdb"), "/dev/sdb", 64 * MIB, ours=False)]
     plan = plan_text(options, volume(luns, options), outcome.grid)
     text = summary_text(plan, outcome, verdicts(outcome, direct=True), ["a word"], "")
@@ -141,7 +141,7 @@ def test_the_summary_has_orions_answers_and_what_they_leave_out():
     ):
         assert line in text.splitlines()
     assert "p99=" in text and "max=140.0 us" in text
-    stopped = summary_text(plan, Outcome(outcome.grid, outcome.points[:2]), (), (), "Stopped")
+    stopped = summary_text(plan, OrionResult(outcome.grid, outcome.points[:2]), (), (), "Stopped")
     assert "Stopped: 2 of 7 points were measured." in stopped
 
 
@@ -149,33 +149,33 @@ def test_the_record_s_answers_are_those_of_the_summary_and_missing_is_not_zero()
     found = summary_of(simple())
     assert (found["max_iops"].value, found["max_mb_per_s"].value) == (6210, pytest.approx(374.26))
     assert (found["min_latency_us"].value, found["max_iops_p99_us"].value) == (100, pytest.approx(140, rel=0.02))
-    nothing = summary_of(Outcome(simple().grid, ()))
+    nothing = summary_of(OrionResult(simple().grid, ()))
     assert all(figure.value is None and figure.why for figure in nothing.values())
 
 
 def test_streams_count_as_one_load():
     streams = [result(f"large-{number}", transfers(50, MIB, (200 * number,))) for number in (1, 2)]
-    one = measured(Point(2, 0), *streams).large
+    one = measured(LoadPoint(2, 0), *streams).large
     assert one is not None
     assert (one.ios, one.bytes_per_s) == (100, 100 * MIB)
     assert (one.latency.mean_us(), one.latency.max_us) == (300, 400)
     assert one.cpu_user_s == pytest.approx(0.2)
 
 
-def verdict_of(name: str, outcome: Outcome) -> tuple[Holds, str]:
+def verdict_of(name: str, outcome: OrionResult) -> tuple[Holds, str]:
     found = {verdict.name: verdict for verdict in verdicts(outcome, direct=True)}[name]
     return found.verdict, found.why
 
 
 def test_reads_that_no_device_saw_fail_the_verdict():
-    cells = grid(Options(Run.SIMPLE), 1)
-    good, bad = measured(Point(0, 1), small(100)), measured(Point(0, 2), small(100), share=0.5)
-    assert verdict_of("reached_device", Outcome(cells, (good,)))[0] is Holds.HOLDS
-    outcome, why = verdict_of("reached_device", Outcome(cells, (good, bad)))
+    cells = grid(Options(OrionRun.SIMPLE), 1)
+    good, bad = measured(LoadPoint(0, 1), small(100)), measured(LoadPoint(0, 2), small(100), share=0.5)
+    assert verdict_of("reached_device", OrionResult(cells, (good,)))[0] is Holds.HOLDS
+    outcome, why = verdict_of("reached_device", OrionResult(cells, (good, bad)))
     assert outcome is Holds.FAILS
     assert "50.0 %" in why
-    unseen = Measured(good.point, good.started_at, good.small, None, DeviceBytes(None, None, "no block device"))
-    assert verdict_of("reached_device", Outcome(cells, (good, unseen))) == (
+    unseen = PointResult(good.point, good.started_at, good.small, None, DeviceBytes(None, None, "no block device"))
+    assert verdict_of("reached_device", OrionResult(cells, (good, unseen))) == (
         Holds.UNKNOWN,
         "Can't be told: no block device.",
     )
@@ -184,9 +184,11 @@ def test_reads_that_no_device_saw_fail_the_verdict():
 JOB = Job(files=(Path("/a"), Path("/b")), size=5000 * 8192, block_size=8192, engine=IoEngine.LIBAIO, seconds=1)
 
 
-def covered(offsets: dict[str, list[int]]) -> tuple[Holds, Proof]:
-    proof = proof_of("small", Point(0, 1), JOB, {name: [block * 8192 for block in of] for name, of in offsets.items()})
-    return verdict_of("small_coverage", Outcome(grid(Options(Run.SIMPLE), 1), (), (proof,)))[0], proof
+def covered(offsets: dict[str, list[int]]) -> tuple[Holds, CoverageCheck]:
+    proof = proof_of(
+        "small", LoadPoint(0, 1), JOB, {name: [block * 8192 for block in of] for name, of in offsets.items()}
+    )
+    return verdict_of("small_coverage", OrionResult(grid(Options(OrionRun.SIMPLE), 1), (), (proof,)))[0], proof
 
 
 def test_requests_that_go_everywhere_are_proven_so():

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from openslob.errors import UsageError
 from openslob.storage.job import IoEngine, Pattern
-from openslob.storage.orion.jobs import Load, is_warmed, jobs_of, parts, warming
+from openslob.storage.orion.jobs import OrionSetup, is_warmed, jobs_of, parts, warming
 from openslob.storage.orion.luns import paths_in, volume
-from openslob.storage.orion.matrix import Point
-from openslob.storage.orion.options import LargeType, Options, Run, Simulate
+from openslob.storage.orion.matrix import LoadPoint
+from openslob.storage.orion.options import LargeType, Options, OrionRun, SimulatedArray
 from openslob.storage.testfile import TestFile
 from openslob.units import MIB
 
-RAID0 = Simulate.RAID0
+RAID0 = SimulatedArray.RAID0
 SEQ = LargeType.SEQ
 
 
@@ -25,13 +25,13 @@ def luns(*mib: float) -> list[TestFile]:
     return [TestFile(Path(f"/dev/lun{at}"), f"lun{at}", int(size * MIB), ours=False) for at, size in enumerate(mib)]
 
 
-def load(*mib: float, seed: int = 1, **options: object) -> Load:
-    asked = Options(Run.SIMPLE, **options)
-    return Load(asked, volume(luns(*mib), asked), IoEngine.LIBAIO, seed=seed)
+def load(*mib: float, seed: int = 1, **options: object) -> OrionSetup:
+    asked = Options(OrionRun.SIMPLE, **options)
+    return OrionSetup(asked, volume(luns(*mib), asked), IoEngine.LIBAIO, seed=seed)
 
 
 def test_a_mixed_point_is_one_job_for_small_and_one_for_large_requests():
-    small, large = jobs_of(load(64, 64), Point(large=2, small=5), 1)
+    small, large = jobs_of(load(64, 64), LoadPoint(large=2, small=5), 1)
     assert (small.name, small.depth, small.block_size, small.pattern) == ("small", 5, 8192, Pattern.RANDOM_READ)
     assert (large.name, large.depth, large.block_size, large.pattern) == ("large", 2, MIB, Pattern.RANDOM_READ)
     assert small.files == large.files == (Path("/dev/lun0"), Path("/dev/lun1"))
@@ -41,8 +41,8 @@ def test_a_mixed_point_is_one_job_for_small_and_one_for_large_requests():
 
 
 def test_a_point_of_one_kind_is_one_job():
-    assert [job.name for job in jobs_of(load(64), Point(0, 3), 1)] == ["small"]
-    assert [job.name for job in jobs_of(load(64), Point(3, 0), 1)] == ["large"]
+    assert [job.name for job in jobs_of(load(64), LoadPoint(0, 3), 1)] == ["small"]
+    assert [job.name for job in jobs_of(load(64), LoadPoint(3, 0), 1)] == ["large"]
 
 
 @pytest.mark.parametrize(
@@ -54,20 +54,20 @@ def test_a_point_of_one_kind_is_one_job():
     ],
 )
 def test_the_share_of_writes_is_that_of_every_job(write_pct, random, sequential):
-    small, large = jobs_of(load(64, large_type=SEQ, write_pct=write_pct), Point(1, 1), 1)
+    small, large = jobs_of(load(64, large_type=SEQ, write_pct=write_pct), LoadPoint(1, 1), 1)
     assert (small.pattern, large.pattern) == (random, sequential)
     assert small.read_pct == large.read_pct == 100 - write_pct
 
 
 def test_every_point_goes_to_places_of_its_own_and_a_seed_gives_the_same_again():
-    seeds = [job.seed for number in range(1, 9) for job in jobs_of(load(64), Point(1, 1), number)]
+    seeds = [job.seed for number in range(1, 9) for job in jobs_of(load(64), LoadPoint(1, 1), number)]
     assert len(set(seeds)) == len(seeds)
-    assert jobs_of(load(64), Point(1, 1), 3) == jobs_of(load(64), Point(1, 1), 3)
-    assert jobs_of(load(64, seed=99), Point(1, 1), 3) != jobs_of(load(64), Point(1, 1), 3)
+    assert jobs_of(load(64), LoadPoint(1, 1), 3) == jobs_of(load(64), LoadPoint(1, 1), 3)
+    assert jobs_of(load(64, seed=99), LoadPoint(1, 1), 3) != jobs_of(load(64), LoadPoint(1, 1), 3)
 
 
 def test_streams_are_jobs_side_by_side_each_with_its_own_depth():
-    jobs = jobs_of(load(64, large_type=SEQ, num_streamio=4), Point(large=3, small=0), 1)
+    jobs = jobs_of(load(64, large_type=SEQ, num_streamio=4), LoadPoint(large=3, small=0), 1)
     assert [job.name for job in jobs] == ["large-1", "large-2", "large-3"]
     assert {job.depth for job in jobs} == {4}
     assert [int(job.options["offset"]) // MIB for job in jobs] == [0, 21, 42]
@@ -75,7 +75,7 @@ def test_streams_are_jobs_side_by_side_each_with_its_own_depth():
 
 
 def test_streams_over_a_striped_volume_go_round_the_luns_a_stripe_on_each():
-    jobs = jobs_of(load(64, 64, large_type=SEQ, simulate=RAID0, stripe=4 * MIB), Point(2, 0), 1)
+    jobs = jobs_of(load(64, 64, large_type=SEQ, simulate=RAID0, stripe=4 * MIB), LoadPoint(2, 0), 1)
     assert {job.files for job in jobs} == {(Path("/dev/lun0"), Path("/dev/lun1"))}
     assert [job.options["file_service_type"] for job in jobs] == ["roundrobin:4"] * 2
     assert [int(job.options["offset"]) // MIB for job in jobs] == [0, 32]
@@ -94,7 +94,7 @@ def test_streams_over_a_concatenated_volume_stay_in_a_lun_each():
     sizes=st.lists(st.integers(64, 64), min_size=1, max_size=5),
     streams=st.integers(1, 40),
     stripe=st.integers(1, 4),
-    simulate=st.sampled_from(Simulate),
+    simulate=st.sampled_from(SimulatedArray),
 )
 def test_no_two_streams_share_a_block_and_all_lie_in_the_volume(sizes, streams, stripe, simulate):
     made = load(*sizes, large_type=SEQ, num_streamio=1, simulate=simulate, stripe=stripe * MIB)
@@ -115,9 +115,9 @@ def test_no_two_streams_share_a_block_and_all_lie_in_the_volume(sizes, streams, 
 
 def test_a_volume_too_small_for_the_load_is_refused():
     with pytest.raises(UsageError, match="3 large requests in flight, but the volume has 2 blocks"):
-        jobs_of(load(2), Point(3, 0), 1)
+        jobs_of(load(2), LoadPoint(3, 0), 1)
     with pytest.raises(UsageError, match="4 streams have no room"):
-        jobs_of(load(8, large_type=SEQ), Point(4, 0), 1)
+        jobs_of(load(8, large_type=SEQ), LoadPoint(4, 0), 1)
 
 
 def test_luns_of_unequal_size_are_no_concatenation_but_their_equal_parts_are_striped():
@@ -134,11 +134,11 @@ def test_a_stripe_that_splits_requests_is_refused():
 
 
 def test_the_cache_is_filled_before_sequential_points_only():
-    options = Options(Run.SIMPLE, cache_size=256 * MIB, large_type=SEQ)
-    assert is_warmed(options, Point(1, 0))
-    assert not is_warmed(options, Point(0, 1))
-    assert not is_warmed(Options(Run.SIMPLE, cache_size=256 * MIB), Point(1, 0))
-    assert not is_warmed(Options(Run.SIMPLE, large_type=SEQ), Point(1, 0))
+    options = Options(OrionRun.SIMPLE, cache_size=256 * MIB, large_type=SEQ)
+    assert is_warmed(options, LoadPoint(1, 0))
+    assert not is_warmed(options, LoadPoint(0, 1))
+    assert not is_warmed(Options(OrionRun.SIMPLE, cache_size=256 * MIB), LoadPoint(1, 0))
+    assert not is_warmed(Options(OrionRun.SIMPLE, large_type=SEQ), LoadPoint(1, 0))
     job = warming(load(64, cache_size=256 * MIB, large_type=SEQ), 1)
     assert job.options["io_size"] == str(256 * MIB)
     assert job.pattern is Pattern.RANDOM_READ

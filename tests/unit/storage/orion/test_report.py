@@ -21,8 +21,8 @@ from openslob.report.html.pages import storage_page
 from openslob.report.html.render import render_page
 from openslob.storage.job import IoEngine, Job
 from openslob.storage.orion.matrix import grid
-from openslob.storage.orion.measured import Outcome
-from openslob.storage.orion.options import Options, Run
+from openslob.storage.orion.measured import OrionResult
+from openslob.storage.orion.options import Options, OrionRun
 from openslob.storage.orion.steps import steps_of, summary_of
 from openslob.storage.orion.verdicts import verdicts
 from openslob.units import MIB
@@ -34,7 +34,7 @@ JOBS = (
 )
 
 
-def record_of(outcome: Outcome) -> StorageRecord:
+def record_of(outcome: OrionResult) -> StorageRecord:
     steps: list[StorageStep] = []
     for each in outcome.points:
         steps += steps_of(each, JOBS, len(steps) + 1)
@@ -45,8 +45,8 @@ def record_of(outcome: Outcome) -> StorageRecord:
     )  # fmt: skip
 
 
-def whole(disks: int) -> Outcome:
-    cells = grid(Options(Run.NORMAL), disks)
+def whole(disks: int) -> OrionResult:
+    cells = grid(Options(OrionRun.NORMAL), disks)
     points = [
         measured(
             point,
@@ -55,7 +55,7 @@ def whole(disks: int) -> Outcome:
         )
         for point in cells.points
     ]
-    return Outcome(cells, tuple(points))
+    return OrionResult(cells, tuple(points))
 
 
 def test_a_mixed_point_is_two_steps_that_say_where_they_belong():
@@ -96,8 +96,8 @@ def test_latency_is_drawn_in_percentiles_of_small_requests_alone():
     [
         (simple(), ["orion-iops", "orion-mbps", "orion-latency"]),
         (whole(1), ["orion-iops", "orion-mbps", "orion-latency", "orion-matrix"]),
-        (Outcome(simple().grid, simple().points[5:]), ["orion-mbps"]),
-        (Outcome(simple().grid, ()), []),
+        (OrionResult(simple().grid, simple().points[5:]), ["orion-mbps"]),
+        (OrionResult(simple().grid, ()), []),
     ],
 )
 def test_there_is_a_picture_of_what_was_measured_and_it_can_be_drawn(outcome, names):
