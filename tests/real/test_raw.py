@@ -27,10 +27,10 @@ from openslob.report.storage import render_storage
 from openslob.run import ceiling, runner
 from openslob.run.interrupt import Interrupt
 from openslob.storage import calibrate, preflight, testfile
-from openslob.storage.coverage import coverage
 from openslob.storage.fio import Fio
 from openslob.storage.job import IoEngine, Job
 from openslob.storage.process import MeasurementStoppedError
+from openslob.storage.results import coverage
 from openslob.units import KIB, MIB
 from openslob.workload import Workload
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from openslob.host.counters import CPU_NAMES, busy_name, open_host
@@ -198,3 +200,29 @@ def difference(before: OsReading, after: OsReading) -> HostDelta:
 def _device_io(interval: _Interval, epoch: str) -> DeviceIo | None:
     grown = interval.grown("device", DEVICE_NAMES, "device")
     return DeviceIo(epoch.removeprefix("block device "), *grown) if grown else None
+
+
+NOT_TOLD_APART = "not told apart"
+# Threads of one kind are often numbered.
+_NUMBER = re.compile(r"[-_/:]?\d+$")
+# Clock ticks are 10 ms; more digits are what binary fractions add.
+_DIGITS = 6
+WHY_NONE = "the server's processes and threads could not be told apart"
+
+
+def cpu_by_kind(before: Tasks, after: Tasks, kinds: Mapping[int, str], server_cpu_s: float) -> dict[str, float] | None:
+    """CPU seconds by kind between two readings; None when no kind is known of any.
+
+    ``kinds`` are the engine's words by the system's number. ``server_cpu_s`` is the server's CPU of the interval, from
+    which what was not told apart is reckoned: the clock ticks of many tasks, rounded down, make it uncertain by some.
+    """
+    program = next(iter(after.values())).name if after else ""  # the main process comes first
+    found: dict[str, float] = defaultdict(float)
+    for task, now in after.items():
+        kind = kinds.get(task[0]) or (_NUMBER.sub("", now.name) if now.name != program else None)
+        if kind:
+            found[kind] += now.cpu_s - (before[task].cpu_s if task in before else 0.0)
+    if not found:
+        return None
+    told = {**found, NOT_TOLD_APART: max(0.0, server_cpu_s - sum(found.values()))}
+    return {kind: round(seconds, _DIGITS) for kind, seconds in told.items()}

@@ -11,8 +11,7 @@ from openslob.record.model import Figure, Status
 from openslob.record.storage import StorageRecord, StorageStep
 from openslob.storage.fio import Fio
 from openslob.storage.job import IoEngine, Job
-from openslob.storage.recording import Notify
-from openslob.storage.session import StorageRequest, StorageTarget, session
+from openslob.storage.session import Notify, StorageRequest, StorageTarget, session
 from openslob.units import GIB
 
 SIZE_BYTES = GIB

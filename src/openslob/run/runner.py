@@ -12,9 +12,8 @@ from openslob.analyze.curves.ceiling import other_storage
 from openslob.analyze.quantity import EVERY_FIGURE
 from openslob.engines.base import DataState, Engine, ServerFacts, SessionPlan
 from openslob.errors import SlobError
-from openslob.host.cpu_by_task import WHY_NONE
 from openslob.host.environment import environment
-from openslob.host.sampler import difference
+from openslob.host.sampler import WHY_NONE, difference
 from openslob.measurement import EngineDelta, HostDelta, Instance, Measurement, Window
 from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord

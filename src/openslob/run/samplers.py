@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from openslob.engines.base import CounterReading, Engine
-from openslob.host.cpu_by_task import cpu_by_kind
 from openslob.host.model import OsReading
 from openslob.host.processes import Tasks
-from openslob.host.sampler import OsReader
+from openslob.host.sampler import OsReader, cpu_by_kind
 from openslob.host.ticker import Ticker
 from openslob.measurement import EngineDelta
 from openslob.units import NANOS

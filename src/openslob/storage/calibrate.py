@@ -13,11 +13,10 @@ from statistics import median
 from openslob.analyze.verdicts.outcome import settled, unknown
 from openslob.record.model import Figure, Status, Verdict
 from openslob.record.storage import StorageRecord, StorageStep
-from openslob.storage.coverage import Coverage, coverage
 from openslob.storage.job import IoEngine, Job
-from openslob.storage.recording import StepRunner
-from openslob.storage.results import JobResult
+from openslob.storage.results import Coverage, JobResult, coverage
 from openslob.storage.search import Chosen, Rule, Trial, decide
+from openslob.storage.session import StepRunner
 from openslob.storage.testfile import TestFile
 from openslob.units import MIB, format_bytes
 

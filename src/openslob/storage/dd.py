@@ -18,7 +18,7 @@ from openslob.record.storage import Load, StorageRecord, StorageStep
 from openslob.storage import process
 from openslob.storage.job import IoEngine, Job
 from openslob.storage.process import CompletedProgram
-from openslob.storage.recording import StepRunner
+from openslob.storage.session import StepRunner
 from openslob.storage.testfile import TestFile
 from openslob.units import MIB, MICROS, format_bytes
 

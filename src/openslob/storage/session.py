@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from openslob._version import __version__
+from openslob.clock import iso
 from openslob.errors import SlobError
+from openslob.histogram import PERCENTILES
+from openslob.host.environment import environment
+from openslob.record.model import Figure, Status
+from openslob.record.storage import Load, StorageFolder, StorageRecord, StorageStep
+from openslob.record.store import record_id
 from openslob.storage import preflight, testfile
 from openslob.storage.fio import Fio
-from openslob.storage.job import IoEngine
+from openslob.storage.host_usage import HostUsage, HostUsageMonitor
+from openslob.storage.job import IoEngine, Job, Pattern
 from openslob.storage.preflight import StorageLocation
-from openslob.storage.recording import Notify, StepRunner, recorded
+from openslob.storage.process import MeasurementStoppedError
+from openslob.storage.results import JobResult
 from openslob.storage.testfile import TestFile
-from openslob.storage.watch import HostUsageMonitor
-from openslob.units import MIB, format_bytes
+from openslob.units import MIB, MICROS, format_bytes
 
 
 @dataclass(frozen=True)
@@ -90,3 +99,124 @@ def _holes(file: TestFile) -> list[str]:
     if not testfile.has_holes(file.path, file.size):
         return []
     return [f"fewer bytes are allocated to {file.label} than it is long: some reads may not reach the device"]
+
+
+Notify = Callable[[str], None]
+_SEQUENTIAL = (Pattern.SEQUENTIAL_READ, Pattern.SEQUENTIAL_WRITE, Pattern.SEQUENTIAL_MIXED)
+_READ_PCT = {
+    Pattern.RANDOM_READ: 100, Pattern.SEQUENTIAL_READ: 100, Pattern.RANDOM_WRITE: 0, Pattern.SEQUENTIAL_WRITE: 0,
+}  # fmt: skip
+
+
+@contextmanager
+def recorded(results: Path, tool: str, name: str, asked: Mapping[str, Any], directory: Path) -> Iterator[StorageFolder]:
+    """The folder of a measurement by ``tool`` of the storage under ``directory``.
+
+    The block ends the record by `StorageFolder.finish`; when it is stopped or fails, the record says so instead.
+    """
+    started_at = iso(time.time_ns())
+    record = StorageRecord(
+        tool=tool,
+        id=record_id(name, started_at),
+        name=name,
+        status=Status.FAILED,
+        started_at=started_at,
+        openslob_version=__version__,
+        asked=asked,
+        environment=environment(directory),
+    )
+    with StorageFolder.begin(results, record) as folder:
+        try:
+            yield folder
+        except MeasurementStoppedError as error:
+            folder.finish(Status.INTERRUPTED, (str(error),))
+            raise
+        except SlobError as error:
+            folder.finish(Status.FAILED, (str(error),))
+            raise
+
+
+@dataclass(frozen=True)
+class StepRunner:
+    """Takes steps: runs a job while host and device are watched, and makes the record's step of it."""
+
+    fio: Fio
+    watch: HostUsageMonitor
+    folder: StorageFolder
+    notify: Notify
+
+    def measure(self, job: Job, name: str, purpose: str) -> tuple[JobResult, StorageStep]:
+        """Run a job, record it as the next step, and say so in one line."""
+        self.watch.begin()
+        result = self.fio.run([job], self.watch)[0]
+        number = len(self.folder.record.steps) + 1
+        step = step_of(number, name, purpose, job, result, self.watch.seen(result.seconds))
+        self.folder.add(step)
+        self.notify(line_of(step))
+        return result, step
+
+
+def step_of(number: int, name: str, purpose: str, job: Job, result: JobResult, seen: HostUsage) -> StorageStep:
+    """The record's step of a job that was run."""
+    latency = result.latency.summary()
+    return StorageStep(
+        number=number,
+        name=name,
+        purpose=purpose,
+        load=load_of(job),
+        figures={**_rates(result), **_latencies(latency), **_costs(result, seen)},
+        latency=latency,
+    )
+
+
+def load_of(job: Job) -> Load:
+    """A job as the record has it."""
+    return Load(
+        block_bytes=job.block_size,
+        in_flight=job.in_flight,
+        processes=job.copies,
+        read_pct=_READ_PCT.get(job.pattern, job.read_pct),
+        pattern="sequential" if job.pattern in _SEQUENTIAL else "random",
+        engine=job.engine.value,
+        seconds=job.seconds,
+        verified=job.verify,
+    )
+
+
+def line_of(step: StorageStep) -> str:
+    """A step in one line."""
+    shown = (("iops", "{:,.0f} IOPS"), ("mb_per_s", "{:,.1f} MB/s"), ("p99_us", "p99 {:,.0f} µs"))
+    figures = [form.format(value) for name, form in shown if (value := step.value(name)) is not None]
+    return f"{step.number}. {step.name}: {', '.join(figures) or 'no rate is known'} ({step.purpose})"
+
+
+def _rates(result: JobResult) -> dict[str, Figure]:
+    return {
+        "ios": Figure(value=result.ios, unit="1"),
+        "seconds": Figure(value=result.seconds, unit="s"),
+        "iops": Figure(value=result.iops, unit="1/s"),
+        "mb_per_s": Figure(value=result.bytes_per_s / MIB, unit="MB/s"),
+    }
+
+
+def _latencies(summary: Mapping[str, object]) -> dict[str, Figure]:
+    names = ("mean_us", *PERCENTILES, "max_us")
+    return {name: Figure.model_validate({"value": summary[name], "unit": "µs"}) for name in names}
+
+
+def _costs(result: JobResult, seen: HostUsage) -> dict[str, Figure]:
+    host = None if seen.host_cpu_s is None else seen.host_cpu_s * MICROS / result.iops
+    unclear = seen.why or "the step was too short or too unsteady"
+    return {
+        "cpu_us_per_io": Figure(value=result.cpu_us_per_io, unit="µs"),
+        "cpu_user_s": Figure(value=result.cpu_user_s, unit="s"),
+        "cpu_system_s": Figure(value=result.cpu_system_s, unit="s"),
+        "host_cpu_us_per_io": Figure(value=host, unit="µs", why=None if host is not None else unclear),
+        "host_cpus_busy": Figure(value=seen.host_cpu_s, unit="1", why=None if host is not None else unclear),
+        "device_mb_per_s": _or_why(None if seen.device_bytes is None else seen.device_bytes / MIB, "MB/s", unclear),
+        "interval_pct": _or_why(seen.half_width_pct, "%", unclear),
+    }
+
+
+def _or_why(value: float | None, unit: str, why: str) -> Figure:
+    return Figure(value=value, unit=unit, why=why if value is None else None)

@@ -22,7 +22,7 @@ from openslob.storage import session
 from openslob.storage.fio import Fio
 from openslob.storage.job import Job
 from openslob.storage.process import MeasurementStoppedError
-from openslob.storage.recording import Notify, StepRunner, line_of
+from openslob.storage.session import Notify, StepRunner, line_of
 from openslob.storage.testfile import TestFile
 from openslob.units import format_bytes
 from openslob.versus.measure import client_step, raw_jobs, run_step, served, why_unrated

@@ -27,14 +27,13 @@ from openslob.storage.calibrate import (
     reached_device,
     repeatable,
 )
-from openslob.storage.coverage import coverage
 from openslob.storage.dd import LOOKED, NOWHERE, PLAIN, VERIFIED, dd_step, summary
 from openslob.storage.fio import Fio, reason_in
+from openslob.storage.host_usage import HostUsageMonitor, _Reading, seen
 from openslob.storage.job import IoEngine, Job, Pattern, job_file
 from openslob.storage.process import CompletedProgram
-from openslob.storage.results import parse
+from openslob.storage.results import coverage, parse
 from openslob.storage.search import GAIN, Chosen, Next, Rule, Trial, decide
-from openslob.storage.watch import HostUsageMonitor, _Reading, seen
 from openslob.units import KIB, MIB, NANOS
 
 TWO_JOBS = FIXTURES / "fio" / "two-jobs.json"

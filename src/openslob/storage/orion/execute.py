@@ -17,18 +17,23 @@ from openslob.record.store import write_whole
 from openslob.storage import preflight, testfile
 from openslob.storage.fio import Fio
 from openslob.storage.job import IoEngine, Job
-from openslob.storage.orion.devices import LunDevices, between, devices_under
-from openslob.storage.orion.files import files_of
-from openslob.storage.orion.jobs import OrionSetup, is_warmed, jobs_of, warming
-from openslob.storage.orion.luns import LUN_SUFFIX, paths_in, volume
+from openslob.storage.orion.files import announcement, files_of, plan_text, summary_text
+from openslob.storage.orion.jobs import LUN_SUFFIX, OrionSetup, is_warmed, jobs_of, paths_in, volume, warming
 from openslob.storage.orion.matrix import LoadMatrix, LoadPoint, grid
-from openslob.storage.orion.measured import CoverageCheck, OrionResult, PointResult, proofs, split
 from openslob.storage.orion.options import Options
+from openslob.storage.orion.points import (
+    CoverageCheck,
+    LunDevices,
+    OrionResult,
+    PointResult,
+    between,
+    devices_under,
+    proofs,
+    split,
+)
 from openslob.storage.orion.protect import claimed, require_harmless
-from openslob.storage.orion.steps import steps_of, summary_of
-from openslob.storage.orion.summary import announcement, plan_text, summary_text
-from openslob.storage.orion.verdicts import verdicts
-from openslob.storage.recording import Notify, recorded
+from openslob.storage.orion.record import steps_of, summary_of, verdicts
+from openslob.storage.session import Notify, recorded
 from openslob.storage.testfile import TestFile
 from openslob.units import format_bytes
 

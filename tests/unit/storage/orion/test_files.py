@@ -12,17 +12,15 @@ import pytest
 
 from factories.orion import large, measured, result, simple, small, transfers
 from openslob.record.model import Holds
-from openslob.storage.coverage import Coverage
 from openslob.storage.job import IoEngine, Job
 from openslob.storage.orion.execute import file_prefix
-from openslob.storage.orion.files import buckets, files_of, histogram, matrix, small_iops
-from openslob.storage.orion.luns import volume
+from openslob.storage.orion.files import buckets, files_of, histogram, matrix, plan_text, small_iops, summary_text
+from openslob.storage.orion.jobs import volume
 from openslob.storage.orion.matrix import LoadPoint, grid
-from openslob.storage.orion.measured import CoverageCheck, DeviceBytes, OrionResult, PointResult, proof_of
 from openslob.storage.orion.options import Options, OrionRun
-from openslob.storage.orion.steps import summary_of
-from openslob.storage.orion.summary import plan_text, summary_text
-from openslob.storage.orion.verdicts import verdicts
+from openslob.storage.orion.points import CoverageCheck, DeviceBytes, OrionResult, PointResult, proof_of
+from openslob.storage.orion.record import summary_of, verdicts
+from openslob.storage.results import Coverage
 from openslob.storage.testfile import TestFile
 from openslob.units import MIB
 

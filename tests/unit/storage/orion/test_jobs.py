@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from openslob.errors import UsageError
 from openslob.storage.job import IoEngine, Pattern
-from openslob.storage.orion.jobs import OrionSetup, is_warmed, jobs_of, parts, warming
-from openslob.storage.orion.luns import paths_in, volume
+from openslob.storage.orion.jobs import OrionSetup, is_warmed, jobs_of, parts, paths_in, volume, warming
 from openslob.storage.orion.matrix import LoadPoint
 from openslob.storage.orion.options import LargeType, Options, OrionRun, SimulatedArray
 from openslob.storage.testfile import TestFile

@@ -21,10 +21,9 @@ from openslob.report.html.pages import storage_page
 from openslob.report.html.render import render_page
 from openslob.storage.job import IoEngine, Job
 from openslob.storage.orion.matrix import grid
-from openslob.storage.orion.measured import OrionResult
 from openslob.storage.orion.options import Options, OrionRun
-from openslob.storage.orion.steps import steps_of, summary_of
-from openslob.storage.orion.verdicts import verdicts
+from openslob.storage.orion.points import OrionResult
+from openslob.storage.orion.record import steps_of, summary_of, verdicts
 from openslob.units import MIB
 
 JOBS = (
