@@ -42,6 +42,7 @@ def absent(why: str) -> Reading:
 
 
 def file(subject: Subject) -> Reading:
+    """Return the path of the report."""
     return Reading(subject.report.path)
 
 
@@ -56,6 +57,7 @@ def named(attribute: str) -> Read:
 
 
 def kind(subject: Subject) -> Reading:
+    """Return the kind of report."""
     return Reading(subject.report.kind.value)
 
 
@@ -72,11 +74,13 @@ def header(attribute: str, heading: str) -> Read:
 
 
 def instance(subject: Subject) -> Reading:
+    """Return the names of the instances, separated by spaces."""
     names = [one.name for one in subject.report.header.instances if one.name]
     return Reading(" ".join(names)) if names else absent("Instance is blank in the report")
 
 
 def host(subject: Subject) -> Reading:
+    """Return the names of the hosts: of every instance in a global report."""
     names = [one.host for one in subject.report.header.instances if one.host]
     if subject.report.kind is Kind.AWR_GLOBAL and names:
         return Reading(" ".join(names))
@@ -94,6 +98,7 @@ def block_size(subject: Subject) -> Reading:
 
 
 def elapsed_s(subject: Subject) -> Reading:
+    """Return the seconds between the two snapshots."""
     elapsed = subject.report.elapsed_s
     return Reading(elapsed.value) if elapsed else absent("Elapsed is not in the report")
 
@@ -129,6 +134,7 @@ def _over_elapsed(subject: Subject, name: str, statistic: str) -> Reading:
 
 
 def db_time(subject: Subject) -> Reading:
+    """Return DB time per elapsed second, from the load profile, the time model or the header."""
     rate = _over_elapsed(subject, "db_time", "DB time")
     minutes, elapsed = subject.report.header.db_time_min, subject.report.elapsed_s
     if rate.value is not None or minutes is None or elapsed is None:
@@ -137,10 +143,12 @@ def db_time(subject: Subject) -> Reading:
 
 
 def db_cpu(subject: Subject) -> Reading:
+    """Return DB CPU per elapsed second, from the load profile or the time model."""
     return _over_elapsed(subject, "db_cpu", "DB CPU")
 
 
 def redo_mb(subject: Subject) -> Reading:
+    """Return redo in MB (2^20 bytes) per second."""
     rate = load("redo_size")(subject)
     return Reading(rate.value / MB, source=rate.source) if isinstance(rate.value, float) else rate
 
@@ -238,14 +246,17 @@ def _added(one: Reading, other: Reading) -> Reading:
 
 
 def iops(subject: Subject) -> Reading:
+    """Return read and write requests per second."""
     return _added(requests("read")(subject), requests("write")(subject))
 
 
 def mb_per_s(subject: Subject) -> Reading:
+    """Return MB (2^20 bytes) read and written per second."""
     return _added(megabytes("read")(subject), megabytes("write")(subject))
 
 
 def blocks_per_read(subject: Subject) -> Reading:
+    """Return the mean number of blocks in a read request."""
     blocks, reads = activity("physical reads")(subject), activity("physical read IO requests")(subject)
     if not isinstance(blocks.value, float) or not isinstance(reads.value, float):
         return absent(blocks.why or reads.why)
@@ -268,16 +279,19 @@ def per_db_cpu(read_rate: Read) -> Read:
 
 
 def read_event(subject: Subject) -> Reading:
+    """Return the name of the single-block read event."""
     event = single_block_read(subject.report)
     return Reading(event.name, source=event.scope) if event else absent("no single-block read event is listed")
 
 
 def read_latency(subject: Subject) -> Reading:
+    """Return the mean latency of the single-block read event in µs."""
     event = single_block_read(subject.report)
     return latency_reading(subject.report, event) if event else absent("no single-block read event is listed")
 
 
 def read_latency_source(subject: Subject) -> Reading:
+    """Return what the latency of the single-block read event was computed from."""
     found = read_latency(subject)
     return Reading(found.source) if found.value is not None else absent(found.why)
 
@@ -315,11 +329,13 @@ def why_no_event(report: Report, name: str) -> str:
 
 
 def host_idle(subject: Subject) -> Reading:
+    """Return the share of host CPU that was idle, in percent."""
     cpu = subject.report.host_cpu
     return Reading(cpu.idle_pct.value) if cpu and cpu.idle_pct else absent("Host CPU is blank or not in the report")
 
 
 def top_wait(subject: Subject) -> Reading:
+    """Return the first event that is neither CPU nor idle, with its waits, seconds, mean latency and share."""
     for scope in (Scope.TOP, Scope.TOP_ALL, Scope.FOREGROUND, Scope.ALL):
         for event in subject.report.listed(scope):
             if not is_cpu(event.name) and not is_idle(event.name):
@@ -342,15 +358,18 @@ def _described(report: Report, event: WaitEvent) -> str:
 
 
 def failed_verdicts(subject: Subject) -> Reading:
+    """Return the names of the verdicts that fail, separated by spaces."""
     found = verdicts(subject.report, subject.name.sessions)
     return Reading(" ".join(verdict.name for verdict in found if verdict.verdict == "fails"))
 
 
 def warnings(subject: Subject) -> Reading:
+    """Return the number of warnings of the parser."""
     return Reading(len(subject.report.warnings))
 
 
 def complete(subject: Subject) -> Reading:
+    """Return whether the report is complete, not cut off."""
     return Reading(subject.report.complete)
 
 

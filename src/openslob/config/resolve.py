@@ -27,8 +27,10 @@ Layer = Mapping[str, Setting]
 
 @dataclass(frozen=True)
 class Resolution:
-    """A workload's values as asked for. ``sources`` tells where each came from: ``flag``, ``environment``, file and
-    line, ``default``. ``notices`` are to be told to the user and kept in the record.
+    """A workload's values as asked for.
+
+    ``sources`` says where each came from: ``flag``, ``environment``, file and line, ``default``. ``notices`` are shown
+    to the user and kept in the record.
     """
 
     workload: Workload

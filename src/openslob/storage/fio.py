@@ -33,7 +33,7 @@ class Fio:
 
     @classmethod
     def find(cls, stop: Event) -> Fio:
-        """fio on PATH. SlobError when it is absent or too old."""
+        """Find fio on PATH. Raises SlobError when it is absent or too old."""
         found = shutil.which("fio")
         if found is None:
             raise SlobError("fio is not installed", "install the package fio (Debian: apt-get install fio)")

@@ -14,8 +14,10 @@ FINEST_SHARE = 1 / 8
 
 @dataclass(frozen=True)
 class Probe:
-    """What a session count gave: throughput per second and latency in µs; None where its runs failed or
-    a figure could not be had."""
+    """The result of one session count: throughput per second and latency in µs.
+
+    None where its runs failed or a figure is missing.
+    """
 
     throughput: float | None
     latency_us: float | None

@@ -56,8 +56,9 @@ class Limit:
 
 @dataclass(frozen=True)
 class Point:
-    """One combination of parameters. ``metrics`` has every figure of the registry, ``latency`` those in `LATENCIES`
-    by kind of operation.
+    """One combination of parameters.
+
+    ``metrics`` has every figure of the registry, ``latency`` those in `LATENCIES` by kind of operation.
 
     ``record_ids`` are the repeats behind the means; ``left_out`` are runs that failed or were interrupted, by id with
     the reason. ``failed`` maps each verdict that fails in at least one repeat to its sentence; ``held`` are those that

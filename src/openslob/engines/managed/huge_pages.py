@@ -29,7 +29,7 @@ def parse_page_bytes(text: str) -> int:
 
 
 def boot_id() -> str:
-    """This boot of the kernel; pages that were added before another one are gone by themselves."""
+    """Return the identity of the kernel's current boot; pages added in an earlier boot no longer exist."""
     return _BOOT_ID.read_text(encoding="ascii").strip()
 
 

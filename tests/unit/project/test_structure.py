@@ -1,0 +1,107 @@
+"""Rules of the source that ruff and the import contracts (pyproject.toml) cannot state; each names all offenders."""
+
+import ast
+import re
+import sys
+import tomllib
+from functools import cache
+
+from factories.paths import ROOT, SOURCE
+
+FILES = sorted(SOURCE.rglob("*.py"))
+ENGINE_NAMES = re.compile(r"postgres|psycopg|mysql|mariadb|oracle|innodb", re.IGNORECASE)
+# AWR and Statspack are reports of one product, read without any engine; that folder may name it.
+MAY_NAME_ENGINES = ("engines", "awr")
+MAY_PRINT = ("cli",)
+PRINTS_OR_EXITS = {"print", "exit", "quit", "sys.exit", "os._exit", "sys.stdout.write", "sys.stderr.write"}
+MOST_LINES = 400
+MOST_LINES_A_FUNCTION = 60
+MOST_LINES_OF_HALF_THE_FUNCTIONS = 10
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@cache
+def nodes_of(path):
+    return list(ast.walk(ast.parse(path.read_text())))
+
+
+def name_of(path):
+    return str(path.relative_to(SOURCE))
+
+
+def outside(folders):
+    return [path for path in FILES if path.relative_to(SOURCE).parts[0] not in folders]
+
+
+def functions():
+    return [(path, node) for path in FILES for node in nodes_of(path) if isinstance(node, FUNCTIONS)]
+
+
+def length(function):
+    return function.end_lineno - function.lineno + 1
+
+
+def called(node):
+    function = node.func
+    if isinstance(function, ast.Name):
+        return function.id
+    owner = function.value.id if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) else ""
+    return f"{owner}.{function.attr}" if owner else ""
+
+
+def imported(node):
+    if isinstance(node, ast.Import):
+        return {alias.name.partition(".")[0] for alias in node.names}
+    return {node.module.partition(".")[0]} if isinstance(node, ast.ImportFrom) else set()
+
+
+def test_the_files_are_found():
+    assert {"cli/run.py", "run/runner.py", "engines/base.py", "__init__.py"} <= {name_of(path) for path in FILES}
+
+
+def test_no_engine_is_named_outside_engines():
+    found = [
+        f"{name_of(path)}:{number}: {line.strip()}"
+        for path in outside(MAY_NAME_ENGINES)
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if ENGINE_NAMES.search(line)
+    ]
+    assert found == []
+
+
+def test_only_the_command_line_prints_or_exits():
+    found = [
+        f"{name_of(path)}:{node.lineno}: {called(node)}"
+        for path in outside(MAY_PRINT)
+        for node in nodes_of(path)
+        if isinstance(node, ast.Call) and called(node) in PRINTS_OR_EXITS
+    ]
+    assert found == []
+
+
+def test_every_library_has_a_contract():
+    """A new dependency is a decision about layers, too."""
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+    placed = {name for contract in tools["importlinter"]["contracts"] for name in contract.get("protected_modules", ())}
+    used = {name: name_of(path) for path in FILES for node in nodes_of(path) for name in imported(node)}
+    missing = set(used) - set(sys.stdlib_module_names) - {"openslob"} - placed
+    assert {name: used[name] for name in missing} == {}
+
+
+def test_files_are_short():
+    lengths = {name_of(path): len(path.read_text().splitlines()) for path in FILES}
+    assert {name: lines for name, lines in lengths.items() if lines > MOST_LINES} == {}
+
+
+def test_functions_are_short():
+    found = [
+        f"{name_of(path)}:{node.lineno}: {node.name}: {length(node)}"
+        for path, node in functions()
+        if length(node) > MOST_LINES_A_FUNCTION
+    ]
+    assert found == []
+
+
+def test_half_of_all_functions_have_at_most_10_lines():
+    lengths = sorted(length(node) for _, node in functions())
+    assert lengths[len(lengths) // 2] <= MOST_LINES_OF_HALF_THE_FUNCTIONS
