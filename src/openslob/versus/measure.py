@@ -104,7 +104,7 @@ _NOT_BUSY = ("idle", "iowait", "steal")
 
 
 def raw_jobs(plan: ComparisonPlan, file: TestFile) -> Mapping[str, Job]:
-    """fio's job for each way of reading storage alone."""
+    """Return the fio job of each way of reading storage alone."""
     one = Job(
         files=(file.path,),
         size=file.size // plan.block_size * plan.block_size,
