@@ -15,7 +15,7 @@ import random
 from pathlib import Path
 
 from common import Bench, Pair, bench, figure, notify, parse, parser, print_heading, print_pairs, start, verdict
-from openslob.analyze.compare import Against, compare_values
+from openslob.analyze.compare import ComparedValues, compare_values
 from openslob.analyze.curves.points import Run
 from openslob.record.model import RunRecord
 from openslob.report.side_by_side import side_by_side_lines
@@ -60,7 +60,7 @@ def measure(made: Bench, shape: dict[str, object], rounds: int) -> dict[str, lis
 def show(records: dict[str, list[RunRecord]], what: str) -> None:
     """The tale of the tape with intervals, then the rounds' own ratios."""
     runs = [Run.of(record) for each in records.values() for record in each]
-    print("\n".join(side_by_side_lines(compare_values(runs, Against("block_path", *PATHS)))))
+    print("\n".join(side_by_side_lines(compare_values(runs, ComparedValues("block_path", *PATHS)))))
     print_heading(f"{what}: local and shared", pairs=True)
     for name in FIGURES:
         both = zip(records["local"], records["shared"], strict=True)

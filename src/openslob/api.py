@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from openslob.analyze import timeline
-from openslob.analyze.compare import Against
+from openslob.analyze.compare import ComparedValues
 from openslob.analyze.curves.points import ParameterValue, Run
 from openslob.analyze.curves.series import PointSet, point_set
 from openslob.errors import SlobError, UsageError
@@ -36,7 +36,7 @@ class Results:
     runs: tuple[Run, ...]
     folders: tuple[Path, ...]
     problems: tuple[str, ...] = ()
-    against: Against | None = None
+    against: ComparedValues | None = None
 
     @property
     def records(self) -> tuple[RunRecord, ...]:
@@ -112,10 +112,10 @@ def _loaded(place: Path) -> Results:
     return Results(place.name or str(place), runs, tuple(path for path, _ in read), problems, _against(place))
 
 
-def _against(place: Path) -> Against | None:
+def _against(place: Path) -> ComparedValues | None:
     """What the sweep in this folder holds against each other."""
     record = load_sweep(place) if (place / SWEEP_FILE).is_file() else None
-    return Against(record.against, *record.values_against) if record and record.against else None
+    return ComparedValues(record.against, *record.values_against) if record and record.against else None
 
 
 def _given(place: Path) -> dict[Path, dict[str, ParameterValue]]:

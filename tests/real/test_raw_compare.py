@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from factories.running import COMMAND, slob
-from openslob.analyze.realism import Kind, rows
+from openslob.analyze.realism import ContenderKind, rows
 from openslob.engines import registry
 from openslob.record import storage, store
 from openslob.record.model import Status
@@ -57,7 +57,8 @@ def test_every_contender_is_measured_and_nothing_stays(command, tmp_path, slob_h
     assert (record.kind, record.tool, record.status) == ("raw", "compare", Status.COMPLETE)
     found = rows(record)
     assert [row.kind for row in found] == [
-        Kind.RAW, Kind.RAW, Kind.RAW, Kind.LOCAL, Kind.SHARED, Kind.UPDATES, Kind.CLIENT
+        ContenderKind.RAW, ContenderKind.RAW, ContenderKind.RAW,
+        ContenderKind.LOCAL, ContenderKind.SHARED, ContenderKind.UPDATES, ContenderKind.CLIENT,
     ]  # fmt: skip
     assert {row.rounds for row in found} == {1}
     # A host too busy to read its counters in time gives no rate, and says why.

@@ -14,11 +14,11 @@ from openslob.errors import UsageError
 _CONDITION = re.compile(r"\s*(\w+)\s*(<=|>=|<|>)\s*([+-]?\d+(?:\.\d+)?)\s*(%?)\s*")
 
 
-class Judged(StrEnum):
+class GateResult(StrEnum):
     """Whether what must not be is so. UNTOLD: it looks so, but the data are not enough to show it."""
 
     VIOLATED = "so"
-    HELD = "not so"
+    OK = "not so"
     UNDECIDED = "can't be told"
 
 
@@ -40,15 +40,15 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class GateCheck:
     """A condition, what became of it, and why."""
 
     condition: Condition
-    judged: Judged
+    result: GateResult
     why: str
 
 
-def parse(text: str) -> Condition:
+def parse_condition(text: str) -> Condition:
     """``FIGURE < BOUND`` with <, <=, > or >=; the bound in % of A, or in the figure's unit. UsageError otherwise."""
     match = _CONDITION.fullmatch(text)
     if not match:
@@ -63,7 +63,7 @@ def parse(text: str) -> Condition:
     return Condition(text.strip(), figure, operator, float(bound), bool(percent))
 
 
-def judge(condition: Condition, comparison: Comparison) -> Judgement:
+def check(condition: Condition, comparison: Comparison) -> GateCheck:
     """TRIPPED when the difference meets the condition and is shown at 95 %; UNTOLD when a figure is missing too.
 
     A sweep is judged by its mean difference over all points; that is in %, so that a bound in the figure's unit is a
@@ -74,9 +74,9 @@ def judge(condition: Condition, comparison: Comparison) -> Judgement:
     found = comparison.answer(condition.figure)
     change = None if found is None else found.pct if condition.percent else found.change
     if found is None or change is None:
-        return Judgement(condition, Judged.UNDECIDED, _missing(found, comparison.name_a))
+        return GateCheck(condition, GateResult.UNDECIDED, _missing(found, comparison.name_a))
     if not condition.met_by(change):
-        return Judgement(condition, Judged.HELD, "")
+        return GateCheck(condition, GateResult.OK, "")
     return _judged(condition, found)
 
 
@@ -86,9 +86,9 @@ def _missing(found: Difference | None, name_a: str) -> str:
     return found.why if found.change is None else f"it is 0 in {name_a}, and nothing is a percentage of 0"
 
 
-def _judged(condition: Condition, found: Difference) -> Judgement:
+def _judged(condition: Condition, found: Difference) -> GateCheck:
     if found.outcome is Outcome.NOT_ENOUGH:
-        return Judgement(condition, Judged.UNDECIDED, found.why)
+        return GateCheck(condition, GateResult.UNDECIDED, found.why)
     if found.outcome is Outcome.NOT_SHOWN:
-        return Judgement(condition, Judged.HELD, "it looks so, but no difference is shown at 95 %")
-    return Judgement(condition, Judged.VIOLATED, "")
+        return GateCheck(condition, GateResult.OK, "it looks so, but no difference is shown at 95 %")
+    return GateCheck(condition, GateResult.VIOLATED, "")

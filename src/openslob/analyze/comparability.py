@@ -28,7 +28,7 @@ class ConditionMismatch:
     values: tuple[ParameterValue, ...]
 
 
-def unlike(records: Sequence[RunRecord]) -> tuple[ConditionMismatch, ...]:
+def mismatches(records: Sequence[RunRecord]) -> tuple[ConditionMismatch, ...]:
     """What differs between runs of one line, though a line is to show nothing but what it runs along."""
     each = [facts([record]) for record in records]
     names = sorted({name for found in each for name in found} - _ALONG_A_LINE)

@@ -197,7 +197,7 @@ def _fact_mismatches(a: Sequence[Run], b: Sequence[Run], pairs: Sequence[Pair]) 
 
 
 @dataclass(frozen=True)
-class Against:
+class ComparedValues:
     """The runs with the value ``b`` of a parameter against those with ``a``."""
 
     parameter: str
@@ -205,7 +205,7 @@ class Against:
     b: ParameterValue
 
 
-def compare_values(runs: Sequence[Run], against: Against) -> Comparison:
+def compare_values(runs: Sequence[Run], against: ComparedValues) -> Comparison:
     """Every point that both have; that the parameter differs is the question, and so no mismatch.
 
     UsageError when one of them has no run, or they have no point in common.

@@ -20,7 +20,7 @@ from openslob.units import MICROS
 TABLE = "contenders"
 
 
-class Kind(StrEnum):
+class ContenderKind(StrEnum):
     """What a contender does with the blocks it reads; the first four in the order expected per CPU."""
 
     RAW = "raw"
@@ -30,11 +30,11 @@ class Kind(StrEnum):
     CLIENT = "client"
 
 
-ORDER = (Kind.RAW, Kind.LOCAL, Kind.SHARED, Kind.UPDATES)
+ORDER = (ContenderKind.RAW, ContenderKind.LOCAL, ContenderKind.SHARED, ContenderKind.UPDATES)
 
 
 @dataclass(frozen=True)
-class Spread:
+class RoundRange:
     """Median of the rounds with the lowest and the highest of them; all None when no round gave the figure."""
 
     median: float | None = None
@@ -42,13 +42,13 @@ class Spread:
     high: float | None = None
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Spread:
+    def of(cls, values: Sequence[float]) -> RoundRange:
         """Of the rounds' values."""
         return cls(median(values), min(values), max(values)) if values else cls()
 
 
 @dataclass(frozen=True)
-class Row:
+class ContenderRow:
     """One contender over all rounds. Latencies are µs, of what ``timed`` names; ``why`` it has no figures, if so.
 
     ``iops`` are reads per second, ``cpus`` the CPUs that fio's processes or the server's were busy with them,
@@ -56,13 +56,13 @@ class Row:
     """
 
     name: str
-    kind: Kind
+    kind: ContenderKind
     engine: str
     does: str
     timed: str
     rounds: int
-    iops: Spread
-    iops_per_cpu: Spread
+    iops: RoundRange
+    iops_per_cpu: RoundRange
     cpus: float | None
     host_pct: float | None
     mean_us: float | None
@@ -77,11 +77,11 @@ class Row:
         return self.kind in ORDER and self.rounds > 0 and self.iops_per_cpu.median is None
 
 
-def rows(record: StorageRecord) -> tuple[Row, ...]:
+def rows(record: StorageRecord) -> tuple[ContenderRow, ...]:
     """The table of a comparison, its contenders in the order of the record."""
     listed = record.tables.get(TABLE, ())
     taken = {each["name"]: [step for step in record.steps if step.name == each["name"]] for each in listed}
-    raw = [_spread(taken[each["name"]], _iops).median for each in listed if each["kind"] == Kind.RAW]
+    raw = [_spread(taken[each["name"]], _iops).median for each in listed if each["kind"] == ContenderKind.RAW]
     ceiling = max((rate for rate in raw if rate), default=None)
     host = (record.environment.get("cpu") or {}).get("online")
     return tuple(
@@ -92,11 +92,11 @@ def rows(record: StorageRecord) -> tuple[Row, ...]:
 def _row(
     steps: Sequence[StorageStep], ceiling: float | None, host: int | None, *, name: str, kind: str, engine: str,
     does: str, timed: str, why: str,
-) -> Row:  # fmt: skip
+) -> ContenderRow:  # fmt: skip
     iops, busy = _spread(steps, _iops), _middle(steps, "host_cpus_busy")
-    return Row(
+    return ContenderRow(
         name=name,
-        kind=Kind(kind),
+        kind=ContenderKind(kind),
         engine=engine,
         does=does,
         timed=timed,
@@ -136,34 +136,34 @@ def _cpus(step: StorageStep) -> float | None:
     return None if rate is None or cost is None else rate * cost / MICROS
 
 
-def _spread(steps: Sequence[StorageStep], figure: Callable[[StorageStep], float | None]) -> Spread:
-    return Spread.of([value for step in steps if (value := figure(step)) is not None])
+def _spread(steps: Sequence[StorageStep], figure: Callable[[StorageStep], float | None]) -> RoundRange:
+    return RoundRange.of([value for step in steps if (value := figure(step)) is not None])
 
 
 def _middle(steps: Sequence[StorageStep], figure: str) -> float | None:
     return _spread(steps, lambda step: step.value(figure)).median
 
 
-def best_raw(table: Sequence[Row], figure: Callable[[Row], Spread]) -> Row | None:
+def best_raw(table: Sequence[ContenderRow], figure: Callable[[ContenderRow], RoundRange]) -> ContenderRow | None:
     """The raw contender with the highest median of a figure."""
-    known = [row for row in table if row.kind is Kind.RAW and figure(row).median is not None]
+    known = [row for row in table if row.kind is ContenderKind.RAW and figure(row).median is not None]
     return max(known, key=lambda row: figure(row).median or 0.0, default=None)
 
 
-def verdicts(table: Sequence[Row]) -> tuple[Verdict, ...]:
+def verdicts(table: Sequence[ContenderRow]) -> tuple[Verdict, ...]:
     """For each engine in the table, whether the order expected per CPU holds: ``order_<engine>``."""
     engines = dict.fromkeys(row.engine for row in table if row.engine)
     return tuple(order_verdict(table, engine) for engine in engines)
 
 
-def order_verdict(table: Sequence[Row], engine: str) -> Verdict:
+def order_verdict(table: Sequence[ContenderRow], engine: str) -> Verdict:
     """Whether no contender gets more reads out of a CPU than one that does less with them.
 
     A pair the wrong way round breaks the order when the ranges of its rounds lie apart; else it can't be told.
     """
     name = f"order_{engine}"
     chain = _chain(table, engine)
-    if len(chain) < 2 or not any(row.kind is Kind.RAW for row in chain):
+    if len(chain) < 2 or not any(row.kind is ContenderKind.RAW for row in chain):
         return unknown(name, "Can't be told: too little was measured for an order of reads per CPU.")
     lacking = [f"{row.name}: {row.why}" for row in table if row.engine == engine and row.lacks_order]
     if lacking:
@@ -180,7 +180,7 @@ def order_verdict(table: Sequence[Row], engine: str) -> Verdict:
     return holds(name, f"Reads per CPU second fall with what is done with them: {told}.", **figures)
 
 
-def _chain(table: Sequence[Row], engine: str) -> list[Row]:
+def _chain(table: Sequence[ContenderRow], engine: str) -> list[ContenderRow]:
     """The contenders whose order is judged, those that are expected to be ahead first."""
     raw = best_raw(table, lambda row: row.iops_per_cpu)
     own = [row for kind in ORDER for row in table if row.engine == engine and row.kind is kind]
@@ -188,24 +188,24 @@ def _chain(table: Sequence[Row], engine: str) -> list[Row]:
     return [raw, *known] if raw else known
 
 
-def _median(row: Row) -> float:
+def _median(row: ContenderRow) -> float:
     return row.iops_per_cpu.median or 0.0
 
 
-def _low(row: Row) -> float:
+def _low(row: ContenderRow) -> float:
     return row.iops_per_cpu.low or 0.0
 
 
-def _high(row: Row) -> float:
+def _high(row: ContenderRow) -> float:
     return row.iops_per_cpu.high or 0.0
 
 
-def _told(row: Row) -> str:
+def _told(row: ContenderRow) -> str:
     between = f" ({count(_low(row))} to {count(_high(row))})" if row.rounds > 1 else ""
     return count(_median(row)) + between
 
 
-def _pairs(found: Sequence[tuple[Row, Row]]) -> str:
+def _pairs(found: Sequence[tuple[ContenderRow, ContenderRow]]) -> str:
     return "; ".join(
         f"{less.name} ({count(_median(less))}) is ahead of {more.name} ({count(_median(more))})" for more, less in found
     )

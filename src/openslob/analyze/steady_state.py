@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from openslob.measurement import TimelinePoint
 
-Point = tuple[float, float]
+RatePoint = tuple[float, float]
 _Array = NDArray[np.float64]
 
 # Ten points leave eight degrees of freedom beside the line: with fewer, a trend can't be told from chance.
@@ -31,7 +31,7 @@ MIN_OPS_PER_POINT = 400
 
 
 @dataclass(frozen=True)
-class Fits:
+class SuffixFits:
     """Straight lines through every suffix of a series: drift over it, its error, and the spread, in % of the mean."""
 
     drift: _Array
@@ -39,7 +39,7 @@ class Fits:
     spread: _Array
 
 
-def rate_points(timeline: Sequence[TimelinePoint], at_least: float = MIN_OPS_PER_POINT) -> list[Point]:
+def rate_points(timeline: Sequence[TimelinePoint], at_least: float = MIN_OPS_PER_POINT) -> list[RatePoint]:
     """Operations per second by start time, neighbours merged until a point holds ``at_least`` operations on average.
 
     A last point shorter than half the others is a sliver and left out, and so is what does not fill a merged point.
@@ -53,7 +53,7 @@ def rate_points(timeline: Sequence[TimelinePoint], at_least: float = MIN_OPS_PER
     return [_rate(group) for group in groups]
 
 
-def steady_since(points: Sequence[Point]) -> float | None:
+def steady_since(points: Sequence[RatePoint]) -> float | None:
     """Time from which the series is steady until its end; None when it is not, or has too few points to tell.
 
     It is the time of the first point of the longest suffix of at least `MIN_STEADY_POINTS` points whose straight
@@ -70,7 +70,7 @@ def steady_since(points: Sequence[Point]) -> float | None:
     return points[int(starts[0])][0] if len(starts) else None
 
 
-def drift_pct(points: Sequence[Point]) -> float | None:
+def drift_pct(points: Sequence[RatePoint]) -> float | None:
     """Rise of the straight line over the whole series, in % of the mean; None with too few points."""
     if len(points) < MIN_STEADY_POINTS:
         return None
@@ -78,7 +78,7 @@ def drift_pct(points: Sequence[Point]) -> float | None:
     return drift if math.isfinite(drift) else None
 
 
-def spread(points: Sequence[Point]) -> float | None:
+def spread(points: Sequence[RatePoint]) -> float | None:
     """Coefficient of variation between equal windows after removing the trend, in %; None with too few points.
 
     The series is cut into `WINDOWS` windows of equally many points, or its points are the windows when they are
@@ -93,7 +93,7 @@ def spread(points: Sequence[Point]) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _suffix_fits(points: Sequence[Point]) -> Fits:
+def _suffix_fits(points: Sequence[RatePoint]) -> SuffixFits:
     """Least-squares lines through ``points[i:]`` for every i, from running sums, so that long runs stay cheap."""
     series = np.asarray(points, dtype=float)
     scale = float(series[:, 1].mean())
@@ -108,7 +108,7 @@ def _suffix_fits(points: Sequence[Point]) -> Fits:
         residual = np.sqrt(np.clip(var_y - slope * cov, 0, None) / (n - 2))
         percent = 100 / (sy / n + 1)
         length = t[-1] - t
-        return Fits(slope * length * percent, residual / np.sqrt(var_t) * length * percent, residual * percent)
+        return SuffixFits(slope * length * percent, residual / np.sqrt(var_t) * length * percent, residual * percent)
 
 
 def _without_sliver(timeline: Sequence[TimelinePoint]) -> list[TimelinePoint]:
@@ -118,6 +118,6 @@ def _without_sliver(timeline: Sequence[TimelinePoint]) -> list[TimelinePoint]:
     return points
 
 
-def _rate(group: Sequence[TimelinePoint]) -> Point:
+def _rate(group: Sequence[TimelinePoint]) -> RatePoint:
     seconds = sum(point.seconds for point in group)
     return group[0].at_s - group[0].seconds, sum(point.ops for point in group) / seconds

@@ -23,7 +23,7 @@ from openslob.report import sheets
 from openslob.report.format import printable
 
 if TYPE_CHECKING:
-    from openslob.analyze.curves.external_points import Found
+    from openslob.analyze.curves.external_points import ExternalPoint
 
 TITLE = "Latency over IOPS and MB/s"
 READ_LATENCY = "Single-block read latency"
@@ -54,14 +54,14 @@ def draw(path: Path, results: Sequence[Result], events: Sequence[str]) -> None:
     print(f"{path}: {len(found)} reports drawn", file=sys.stderr)
 
 
-def _found(results: Sequence[Result]) -> Iterator[Found]:
-    from openslob.analyze.curves.external_points import Found  # noqa: PLC0415
+def _found(results: Sequence[Result]) -> Iterator[ExternalPoint]:
+    from openslob.analyze.curves.external_points import ExternalPoint  # noqa: PLC0415
     from openslob.analyze.curves.points import ORDER, SESSIONS  # noqa: PLC0415
     from openslob.record.model import Holds, Verdict  # noqa: PLC0415
 
     for place, result in enumerate(results, start=1):
         if point := result.point:
-            yield Found(
+            yield ExternalPoint(
                 series=point.series,
                 sessions=place if point.sessions is None else point.sessions,
                 along=ORDER if point.sessions is None else SESSIONS,

@@ -41,17 +41,17 @@ def compare(
 
     Example: slob compare before after --fail-if 'iops_per_db_cpu < -5%'
     """
-    conditions = [ci_gate.parse(text) for text in fail_if or ()]
+    conditions = [ci_gate.parse_condition(text) for text in fail_if or ()]
     sides = _side(a, results), _side(b, results)
     _refuse_shared(*sides)
     comparison = compared(sides[0].runs, sides[1].runs, a, b)
     _refuse(comparison, anyway)
-    judgements = [ci_gate.judge(condition, comparison) for condition in conditions]
+    checks = [ci_gate.check(condition, comparison) for condition in conditions]
     if as_json:
-        print(json.dumps(comparison_json(comparison, judgements), indent=1, ensure_ascii=False))
+        print(json.dumps(comparison_json(comparison, checks), indent=1, ensure_ascii=False))
     else:
-        print(printable(render_comparison(comparison, judgements), sys.stdout.encoding), end="")
-    failed = [each.condition.text for each in judgements if each.judged is not ci_gate.Judged.HELD]
+        print(printable(render_comparison(comparison, checks), sys.stdout.encoding), end="")
+    failed = [each.condition.text for each in checks if each.result is not ci_gate.GateResult.OK]
     if failed:
         raise VerdictError(f"so, or can't be told not to be: {'; '.join(failed)}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from openslob.analyze.curves.points import LATENCIES, Parameters, ParameterValue, Point, Run, latency_of
-from openslob.analyze.curves.series import Line, PointSet
+from openslob.analyze.curves.series import PointSet, Series
 from openslob.analyze.curves.usl import Scaling
 from openslob.analyze.statistics import Estimate
 from openslob.method import OpKind
@@ -31,22 +31,25 @@ def point_rows(points: Sequence[Point]) -> list[Row]:
     return [_point_row(point, names) for point in points]
 
 
-def line_rows(found: PointSet) -> list[Row]:
+def series_rows(found: PointSet) -> list[Row]:
     """One row a line: what it is, its knee and peak, what was exhausted there, and how it scales."""
-    return [_line_row(line) for line in found.lines]
+    return [_series_row(series) for series in found.series]
 
 
-def _line_row(line: Line) -> Row:
-    rates = dict.fromkeys((line.axes.throughput, "pio_read_mb_per_s"))
-    row: Row = {"line": line.label}
-    for name, point in (("knee", line.knee), ("peak", line.peak)):
+def _series_row(series: Series) -> Row:
+    rates = dict.fromkeys((series.axes.throughput, "pio_read_mb_per_s"))
+    row: Row = {"line": series.label}
+    for name, point in (("knee", series.knee), ("peak", series.peak)):
         row[f"{name}_sessions"] = point.sessions if point else None
         row |= {f"{name}_{rate}": point.mean(rate) if point else None for rate in rates}
-        row[f"{name}_latency_us"] = point.mean(line.axes.latency) if point else None
-    row |= {"turn": line.shape.turn.value if line.shape.turn else None, "note": line.shape.why or None}
-    limit = line.exhausted
+        row[f"{name}_latency_us"] = point.mean(series.axes.latency) if point else None
+    row |= {
+        "turn": series.knee_result.tail_trend.value if series.knee_result.tail_trend else None,
+        "note": series.knee_result.why or None,
+    }
+    limit = series.exhausted
     row |= {"limit": limit.limit.resource if limit else None, "limit_from_sessions": limit.sessions if limit else None}
-    fit = line.scaling if isinstance(line.scaling, Scaling) else None
+    fit = series.scaling if isinstance(series.scaling, Scaling) else None
     return row | {
         "usl_lambda_per_s": fit.lambda_per_s if fit else None,
         "usl_sigma": fit.sigma if fit else None,

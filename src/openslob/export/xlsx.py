@@ -9,8 +9,8 @@ from typing import Any
 
 import xlsxwriter
 
-from openslob.analyze.curves.series import PHYSICAL, RESPONSE_LATENCY, Line, PointSet
-from openslob.export.tidy import INTERVAL, Row, line_rows
+from openslob.analyze.curves.series import PHYSICAL, RESPONSE_LATENCY, PointSet, Series
+from openslob.export.tidy import INTERVAL, Row, series_rows
 from openslob.metrics import METRICS
 
 _CHARTS, _LINES, _POINTS, _RUNS, _FIGURES = "Petals", "Lines", "Points", "Runs", "Figures"
@@ -32,7 +32,7 @@ def workbook(found: PointSet, points: Sequence[Row], runs: Sequence[Row]) -> byt
     charts = book.add_worksheet(_CHARTS)
     charts.fit_to_pages(1, 1)
     head = book.add_format({"bold": True, "bottom": 1})
-    lines = line_rows(found)
+    lines = series_rows(found)
     _sheet(book, _LINES, lines, head)
     _sheet(book, _POINTS, points, head)
     _sheet(book, _RUNS, runs, head)
@@ -55,12 +55,12 @@ def _throughputs(found: PointSet, columns: Sequence[str]) -> list[tuple[str, str
 
 def _petals(book: Any, found: PointSet, columns: Sequence[str], figure: str, heading: str) -> Any:  # noqa: ANN401
     chart = book.add_chart({"type": "scatter", "subtype": "straight_with_markers"})
-    if any(line.knee for line in found.lines):
+    if any(series.knee for series in found.series):
         chart.add_series(_knees(found, figure))
     first = 1
-    for number, line in enumerate(found.lines):
-        chart.add_series(_series(line, first, columns, figure, _latency(line), number))
-        first += len(line.points)
+    for number, series in enumerate(found.series):
+        chart.add_series(_series(series, first, columns, figure, _latency(series), number))
+        first += len(series.points)
     grid = {"visible": True, "line": {"color": "#E6E6E6"}}
     chart.set_x_axis({"name": heading, "min": 0, "num_format": "#,##0", "major_gridlines": grid})
     chart.set_y_axis({"name": _axis_name(found), "num_format": "#,##0", "major_gridlines": grid, **_scale(found)})
@@ -71,7 +71,7 @@ def _petals(book: Any, found: PointSet, columns: Sequence[str], figure: str, hea
 
 
 def _scale(found: PointSet) -> dict[str, float]:
-    known = [y for line in found.lines for point in line.points if (y := point.mean(_latency(line)))]
+    known = [y for series in found.series for point in series.points if (y := point.mean(_latency(series)))]
     if not known or max(known) <= _WIDE * min(known):
         return {"min": 0}
     return {"log_base": 10, "min": 10 ** math.floor(math.log10(min(known)))}
@@ -79,7 +79,7 @@ def _scale(found: PointSet) -> dict[str, float]:
 
 def _knees(found: PointSet, figure: str) -> dict[str, Any]:
     """A diamond behind each knee, from the sheet of lines."""
-    columns, rows = list(line_rows(found)[0]), range(1, 1 + len(found.lines))
+    columns, rows = list(series_rows(found)[0]), range(1, 1 + len(found.series))
     return {
         "name": "knee",
         "categories": _range(rows, columns, f"knee_{figure}", _LINES),
@@ -89,13 +89,15 @@ def _knees(found: PointSet, figure: str) -> dict[str, Any]:
     }
 
 
-def _series(line: Line, first: int, columns: Sequence[str], figure: str, latency: str, number: int) -> dict[str, Any]:
-    rows = range(first, first + len(line.points))
+def _series(
+    series: Series, first: int, columns: Sequence[str], figure: str, latency: str, number: int
+) -> dict[str, Any]:
+    rows = range(first, first + len(series.points))
     colour = _COLOURS[number % len(_COLOURS)]
     dash = _DASHES[number // len(_COLOURS) % len(_DASHES)]
-    labels = [{"value": f"{point.step:g}"} for point in line.points]
-    series = {
-        "name": line.label,
+    labels = [{"value": f"{point.step:g}"} for point in series.points]
+    drawn: dict[str, Any] = {
+        "name": series.label,
         "categories": _range(rows, columns, figure),
         "values": _range(rows, columns, latency),
         "line": {"color": colour, "width": 1.75, "dash_type": dash},
@@ -103,8 +105,8 @@ def _series(line: Line, first: int, columns: Sequence[str], figure: str, latency
         "data_labels": {"custom": labels, "value": True, "position": "above", "font": {"size": 8, "color": colour}},
     }
     bars = {"x_error_bars": figure, "y_error_bars": latency}
-    known = {key: name for key, name in bars.items() if any(point.figure(name).half_width for point in line.points)}
-    return series | {key: _error_bars(rows, columns, name, colour) for key, name in known.items()}
+    known = {key: name for key, name in bars.items() if any(point.figure(name).half_width for point in series.points)}
+    return drawn | {key: _error_bars(rows, columns, name, colour) for key, name in known.items()}
 
 
 def _error_bars(rows: range, columns: Sequence[str], figure: str, colour: str) -> dict[str, Any]:
@@ -113,10 +115,10 @@ def _error_bars(rows: range, columns: Sequence[str], figure: str, colour: str) -
     return {"type": "custom", "plus_values": cells, "minus_values": cells, "line": line}
 
 
-def _latency(line: Line) -> str:
+def _latency(series: Series) -> str:
     """The column of the latency axis: that of the most frequent kind where the axis is of operations."""
-    kind, _, rest = line.axes.latency.partition("_")
-    return f"{line.points[0].main_kind}_{rest}" if kind == "op" else line.axes.latency
+    kind, _, rest = series.axes.latency.partition("_")
+    return f"{series.points[0].main_kind}_{rest}" if kind == "op" else series.axes.latency
 
 
 def _axis_name(found: PointSet) -> str:

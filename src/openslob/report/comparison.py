@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from openslob.analyze.ci_gate import Judged, Judgement
+from openslob.analyze.ci_gate import GateCheck, GateResult
 from openslob.analyze.compare import Comparison, Mismatch, Pair
 from openslob.analyze.curves.points import Point
 from openslob.analyze.curves.series import axes_for
@@ -32,7 +32,7 @@ _MAIN = (
 )  # fmt: skip
 
 
-def render_comparison(comparison: Comparison, judgements: Sequence[Judgement] = ()) -> str:
+def render_comparison(comparison: Comparison, checks: Sequence[GateCheck] = ()) -> str:
     """The comparison in words and tables."""
     found = answers(comparison)
     several = len(comparison.pairs) > 1
@@ -41,7 +41,7 @@ def render_comparison(comparison: Comparison, judgements: Sequence[Judgement] = 
     lines = [
         *_sides(comparison),
         "",
-        *_judged(judgements),
+        *_judged(checks),
         *wrapped(summary(comparison)),
         *_mismatches(comparison),
         "",
@@ -52,13 +52,13 @@ def render_comparison(comparison: Comparison, judgements: Sequence[Judgement] = 
     return "\n".join(lines) + "\n"
 
 
-def comparison_json(comparison: Comparison, judgements: Sequence[Judgement] = ()) -> dict[str, Any]:
+def comparison_json(comparison: Comparison, checks: Sequence[GateCheck] = ()) -> dict[str, Any]:
     """The comparison in plain values: differences by figure of every point, and of the mean over the points."""
     return {
         "a": comparison.name_a,
         "b": comparison.name_b,
         "mismatches": [asdict(each) for each in comparison.mismatches],
-        "conditions": [{"condition": j.condition.text, "judged": j.judged.value, "why": j.why} for j in judgements],
+        "conditions": [{"condition": j.condition.text, "judged": j.result.value, "why": j.why} for j in checks],
         "overall": {name: asdict(each) for name, each in comparison.overall.items()},
         "points": [_pair_json(pair) for pair in comparison.pairs],
         "only_a": list(comparison.only_a),
@@ -119,11 +119,11 @@ def _side(name: str, points: Sequence[Point]) -> str:
     return f"{name} ({what} at {len(points)} points)" if len(points) > 1 else f"{name} ({what})"
 
 
-def _judged(judgements: Sequence[Judgement]) -> list[str]:
-    said = {Judged.VIOLATED: "✗", Judged.UNDECIDED: "?", Judged.HELD: "✓"}
+def _judged(checks: Sequence[GateCheck]) -> list[str]:
+    said = {GateResult.VIOLATED: "✗", GateResult.UNDECIDED: "?", GateResult.OK: "✓"}
     texts = [
-        f"{said[each.judged]} {each.condition.text}: {each.judged.value}{f' ({each.why})' if each.why else ''}"
-        for each in judgements
+        f"{said[each.result]} {each.condition.text}: {each.result.value}{f' ({each.why})' if each.why else ''}"
+        for each in checks
     ]
     return [*(line for text in texts for line in wrapped(text, later="  ")), ""] if texts else []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from openslob.analyze.curves.external_points import Found, outside
+from openslob.analyze.curves.external_points import ExternalPoint, external_point_set
 from openslob.analyze.curves.series import PointSet
 from openslob.errors import UsageError
 from openslob.report.charts.petals import petals
@@ -25,12 +25,12 @@ def check_format(path: Path) -> None:
         raise UsageError(f"{path}: a picture is one of {', '.join(FORMATS)}")
 
 
-def drawn(found: Sequence[Found], ending: str, title: str, notes: Sequence[str], latency: str) -> bytes:
+def drawn(found: Sequence[ExternalPoint], ending: str, title: str, notes: Sequence[str], latency: str) -> bytes:
     """The points over IOPS and over MB/s as ``ending`` says: a page that needs no network, or one picture.
 
     ``notes`` are what a reader has to know beforehand; ``latency`` is what the reports call the latency.
     """
-    points = outside(found)
+    points = external_point_set(found)
     names = Names(physical=False, instead={points.axes.latency: latency})
     pictures = [petals(points, figure, names) for figure in PANELS]
     if ending == ".html":
@@ -44,7 +44,7 @@ def _page(
 ) -> Page:
     return Page(
         title=title,
-        about=f"{len(points.points)} points on {len(points.lines)} line{'s' if len(points.lines) > 1 else ''}.",
+        about=f"{len(points.points)} points on {len(points.series)} line{'s' if len(points.series) > 1 else ''}.",
         banners=tuple(notes),
         answers=tuple(set_answers(points, is_physical=False)),
         verdicts=verdicts,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from openslob.analyze.realism import Kind, Row, Spread, best_raw, rows
+from openslob.analyze.realism import ContenderKind, ContenderRow, RoundRange, best_raw, rows
 from openslob.record.storage import StorageRecord
 from openslob.report.format import MISSING, hanging, micros, number, percent, table
 
@@ -23,16 +23,16 @@ def realism_headline(record: StorageRecord) -> str:
     if raw is None:
         return "Storage alone was not measured."
     parts = [f"storage alone {number(raw.iops_per_cpu.median)} ({raw.name})"]
-    parts += [_share(row, raw) for row in found if row.kind is not Kind.RAW and row.iops_per_cpu.median]
+    parts += [_share(row, raw) for row in found if row.kind is not ContenderKind.RAW and row.iops_per_cpu.median]
     return f"Reads of {_block(record)} for a CPU second: {'; '.join(parts)}."
 
 
-def between(spread: Spread) -> str:
+def between(spread: RoundRange) -> str:
     """Lowest to highest of the rounds, where there are several."""
     return MISSING if spread.low == spread.high else f"{number(spread.low)}–{number(spread.high)}"
 
 
-def _share(row: Row, raw: Row) -> str:
+def _share(row: ContenderRow, raw: ContenderRow) -> str:
     share = 100 * (row.iops_per_cpu.median or 0.0) / (raw.iops_per_cpu.median or 1.0)
     return f"{row.name} {number(row.iops_per_cpu.median)} ({percent(share)})"
 
@@ -41,7 +41,7 @@ def _block(record: StorageRecord) -> str:
     return f"{number(record.asked['block_size'] / 1024)} KB"
 
 
-def _rates(found: Sequence[Row]) -> list[str]:
+def _rates(found: Sequence[ContenderRow]) -> list[str]:
     rounds = max(row.rounds for row in found)
     head = ("", "IOPS", "lowest–highest", "of ceiling", "IOPS/CPU", "lowest–highest", "CPUs", "host CPU")
     cells = [
@@ -55,13 +55,13 @@ def _rates(found: Sequence[Row]) -> list[str]:
     return [f"READS PER SECOND AND PER CPU SECOND, {of}", *table(head, cells)]
 
 
-def _latencies(found: Sequence[Row]) -> list[str]:
+def _latencies(found: Sequence[ContenderRow]) -> list[str]:
     head = ("", "mean", "p50", "p99", "of a")
     cells = [(row.name, micros(row.mean_us), micros(row.p50_us), micros(row.p99_us), row.timed) for row in found]
     return ["LATENCY", *table(head, cells, ends_in_text=True)]
 
 
-def _meanings(found: Sequence[Row]) -> list[str]:
+def _meanings(found: Sequence[ContenderRow]) -> list[str]:
     width = max(len(row.name) for row in found)
     lines = ["WHAT EACH DOES"]
     for row in found:
@@ -69,7 +69,7 @@ def _meanings(found: Sequence[Row]) -> list[str]:
     return lines
 
 
-def _why(row: Row) -> str:
+def _why(row: ContenderRow) -> str:
     return f" ({'unknown' if row.rounds else 'left out'}: {row.why})" if row.why else ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from openslob.analyze.curves.points import ParameterValue, Point
-from openslob.analyze.curves.series import ONE_LINE, Exhausted, Line, PointSet
+from openslob.analyze.curves.series import ONE_LINE, Exhausted, PointSet, Series
 from openslob.analyze.statistics import Estimate
 from openslob.record.model import Holds, RunRecord
 from openslob.report.format import micros, number, percent, shortened, size
@@ -28,13 +28,13 @@ def _reads_matter(record: RunRecord) -> bool:
 
 def set_answers(points: PointSet, is_physical: bool) -> list[str]:
     """The line with the best throughput first, then a sentence for each of the others."""
-    known = [line for line in points.lines if _best(line) is not None]
+    known = [series for series in points.series if _best(series) is not None]
     if not known:
         return ["No run gave a rate: see the verdicts."]
-    best = max(known, key=lambda line: _throughput(line, _best(line)))
-    rest = [line for line in known if line is not best]
+    best = max(known, key=lambda series: _throughput(series, _best(series)))
+    rest = [series for series in known if series is not best]
     first = f"This platform does {_does(best, is_physical)}{_with(best, points)}."
-    return [first, *(f"{_capital(line.label)}: {_does(line, is_physical)}." for line in rest)]
+    return [first, *(f"{_capital(series.label)}: {_does(series, is_physical)}." for series in rest)]
 
 
 def figure_with_interval(estimate: Estimate) -> str:
@@ -43,32 +43,32 @@ def figure_with_interval(estimate: Estimate) -> str:
     return f"{number(estimate.mean)}{half}"
 
 
-def _best(line: Line) -> Point | None:
+def _best(series: Series) -> Point | None:
     """The knee, or the peak of a line that has none."""
-    return line.knee or line.peak
+    return series.knee or series.peak
 
 
-def _throughput(line: Line, point: Point | None) -> float:
-    return (point.mean(line.axes.throughput) if point else None) or 0.0
+def _throughput(series: Series, point: Point | None) -> float:
+    return (point.mean(series.axes.throughput) if point else None) or 0.0
 
 
-def _does(line: Line, is_physical: bool) -> str:
-    point = _best(line)
+def _does(series: Series, is_physical: bool) -> str:
+    point = _best(series)
     assert point is not None
     parts = [
-        f"{figure_with_interval(point.figure(line.axes.throughput))} {_reads(line, point, is_physical)}",
-        f" at {micros(point.mean(line.axes.latency))} mean",
+        f"{figure_with_interval(point.figure(series.axes.throughput))} {_reads(series, point, is_physical)}",
+        f" at {micros(point.mean(series.axes.latency))} mean",
         _p99(point),
         _cpu(point),
-        f", {_where(line, point)}",
+        f", {_where(series, point)}",
     ]
-    return f"{''.join(parts)}; {_limit(line)}"
+    return f"{''.join(parts)}; {_limit(series)}"
 
 
-def _reads(line: Line, point: Point, is_physical: bool) -> str:
+def _reads(series: Series, point: Point, is_physical: bool) -> str:
     block = point.parameters.get("block_size")
     of = f"{size(block)} " if isinstance(block, int) else ""
-    if line.axes.throughput.startswith("lio"):
+    if series.axes.throughput.startswith("lio"):
         return f"logical {of}reads/s"
     return f"{'physical' if is_physical else 'engine'} {of}reads/s"
 
@@ -86,21 +86,21 @@ def _cpu(point: Point) -> str:
     return " with unknown CPU" if busy is None else f" with {percent(busy)} of the host's CPU busy"
 
 
-def _where(line: Line, point: Point) -> str:
+def _where(series: Series, point: Point) -> str:
     sessions = point.at
-    if line.knee is None:
+    if series.knee is None:
         return f"at {sessions}, its peak"
-    peak = line.peak
+    peak = series.peak
     if peak is None or peak is point:
         return f"at its knee of {sessions}"
-    most = figure_with_interval(peak.figure(line.axes.throughput))
+    most = figure_with_interval(peak.figure(series.axes.throughput))
     return f"at its knee of {sessions} (at most {most}/s, with {peak.step:,g})"
 
 
-def _limit(line: Line) -> str:
-    if line.exhausted is None:
-        return line.shape.why or "what limits it is not known"
-    return f"it is {limited_by(line.exhausted)}"
+def _limit(series: Series) -> str:
+    if series.exhausted is None:
+        return series.knee_result.why or "what limits it is not known"
+    return f"it is {limited_by(series.exhausted)}"
 
 
 def limited_by(exhausted: Exhausted) -> str:
@@ -110,10 +110,10 @@ def limited_by(exhausted: Exhausted) -> str:
     return f"limited by {article}{resource} from {exhausted.at} on"
 
 
-def unlike_text(line: Line) -> str:
+def mismatch_text(series: Series) -> str:
     """What the runs of a line were not alike in, so that it may bend, or its repeats differ, by that."""
-    each = "; ".join(f"{one.name} is {' or '.join(map(_fact, one.values))}" for one in line.unlike)
-    runs = "The runs" if line.label == ONE_LINE else f"The runs with {line.label}"
+    each = "; ".join(f"{one.name} is {' or '.join(map(_fact, one.values))}" for one in series.mismatches)
+    runs = "The runs" if series.label == ONE_LINE else f"The runs with {series.label}"
     return f"{runs} were not all made under the same conditions: {each}."
 
 
@@ -121,8 +121,8 @@ def _fact(value: ParameterValue) -> str:
     return "unknown" if value is None else shortened(str(value).replace("\n", " "), _WIDEST_FACT)
 
 
-def _with(line: Line, points: PointSet) -> str:
-    return f" ({line.label})" if len(points.lines) > 1 else ""
+def _with(series: Series, points: PointSet) -> str:
+    return f" ({series.label})" if len(points.series) > 1 else ""
 
 
 def _capital(text: str) -> str:

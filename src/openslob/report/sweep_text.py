@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from openslob.analyze.compare import Against, compare_values
+from openslob.analyze.compare import ComparedValues, compare_values
 from openslob.analyze.curves.points import SESSIONS, Point, Run
-from openslob.analyze.curves.series import RESPONSE_LATENCY, Axes, Line, PointSet, point_set
+from openslob.analyze.curves.series import RESPONSE_LATENCY, Axes, PointSet, Series, point_set
 from openslob.analyze.statistics import Estimate
 from openslob.errors import UsageError
 from openslob.metrics import METRICS
 from openslob.record.sweep import PointState, SweepRecord, Value, shown_parameter
 from openslob.report.format import MISSING, micros, number, pairs, percent, size, table, wrapped
-from openslob.report.set_summary import figure_with_interval, limited_by, unlike_text
+from openslob.report.set_summary import figure_with_interval, limited_by, mismatch_text
 from openslob.report.side_by_side import side_by_side_lines
 from openslob.units import format_duration
 
@@ -39,8 +39,8 @@ def render_sweep(record: SweepRecord, runs: Sequence[Run]) -> str:
     lines = [*_answer(record)]
     if runs:
         found = point_set(runs)
-        for line in found.lines:
-            lines += ["", *_line(line, found), *_figures(line, record.figures), *_unlike(line)]
+        for series in found.series:
+            lines += ["", *_line(series, found), *_figures(series, record.figures), *_mismatches(series)]
         lines += [*_compared(record, runs), "", *_doubts(found.points)]
     lines += ["", *_ends(record)]
     return "\n".join(lines).lstrip("\n") + "\n"
@@ -61,25 +61,25 @@ def _answer(record: SweepRecord) -> list[str]:
     return wrapped(text)
 
 
-def _line(line: Line, found: PointSet) -> list[str]:
-    rows = [_row(point, found.axes) for point in line.points]
+def _line(series: Series, found: PointSet) -> list[str]:
+    rows = [_row(point, found.axes) for point in series.points]
     paced = found.axes.latency == RESPONSE_LATENCY
     heads = {"sessions": "asked/s" if found.along != SESSIONS else "sessions"}
     heads |= {"op p50": "resp p50", "op p99": "resp p99", "latency": "response"} if paced else {}
-    head = f"{line.label}, {METRICS[found.axes.throughput].label.lower()}: {_shape(line, found.axes)}"
+    head = f"{series.label}, {METRICS[found.axes.throughput].label.lower()}: {_shape(series, found.axes)}"
     return [*wrapped(head), *table(tuple(heads.get(name, name) for name in _COLUMNS), rows, ends_in_text=True)]
 
 
-def _unlike(line: Line) -> list[str]:
-    return wrapped(f"! {unlike_text(line)}", later="  ") if line.unlike else []
+def _mismatches(series: Series) -> list[str]:
+    return wrapped(f"! {mismatch_text(series)}", later="  ") if series.mismatches else []
 
 
-def _figures(line: Line, names: Sequence[str]) -> list[str]:
+def _figures(series: Series, names: Sequence[str]) -> list[str]:
     """A table of further figures, each with half of its interval where that is known."""
     if not names:
         return []
     rows = [
-        (str(point.sessions), *(figure_with_interval(point.figure(name)) for name in names)) for point in line.points
+        (str(point.sessions), *(figure_with_interval(point.figure(name)) for name in names)) for point in series.points
     ]
     head = [f"{METRICS[name].label}, {METRICS[name].unit}" for name in names]
     return ["", *table(("sessions", *head), rows)]
@@ -90,20 +90,22 @@ def _compared(record: SweepRecord, runs: Sequence[Run]) -> list[str]:
     if not record.against:
         return []
     try:
-        found = compare_values(runs, Against(record.against, *record.values_against))
+        found = compare_values(runs, ComparedValues(record.against, *record.values_against))
     except UsageError as error:
         return ["", *wrapped(f"! Nothing is compared: {error}", later="  ")]
     return ["", *side_by_side_lines(found, record.figures)]
 
 
-def _shape(line: Line, axes: Axes) -> str:
-    knee = line.knee
+def _shape(series: Series, axes: Axes) -> str:
+    knee = series.knee
     if knee is None:
-        return f"no knee, {line.shape.why}." if line.shape.why else "no knee."
+        return f"no knee, {series.knee_result.why}." if series.knee_result.why else "no knee."
     text = f"knee at {knee.at}, {number(knee.mean(axes.throughput))}/s at {micros(knee.mean(axes.latency))}"
-    if line.exhausted:
-        text += f"; {limited_by(line.exhausted)}"
-    return f"{text}; at its end it {line.shape.turn.value}." if line.shape.turn else f"{text}."
+    if series.exhausted:
+        text += f"; {limited_by(series.exhausted)}"
+    return (
+        f"{text}; at its end it {series.knee_result.tail_trend.value}." if series.knee_result.tail_trend else f"{text}."
+    )
 
 
 def _row(point: Point, axes: Axes) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from openslob.analyze.steady_state import Point, drift_pct, rate_points, spread, steady_since
+from openslob.analyze.steady_state import RatePoint, drift_pct, rate_points, spread, steady_since
 from openslob.engines.base import SessionPlan
 from openslob.measurement import TimelinePoint
 from openslob.run.accumulator import WindowAccumulator
@@ -61,6 +61,6 @@ class WarmupMonitor:
         )
 
 
-def _by(points: Sequence[Point]) -> str:
+def _by(points: Sequence[RatePoint]) -> str:
     drift, varied = drift_pct(points), spread(points)
     return "" if drift is None or varied is None else f" (drift {drift:+.1f} %, spread {varied:.1f} %)"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from statistics import median
 
-from openslob.analyze.verdicts.outcome import settled, unknown
+from openslob.analyze.verdicts.outcome import holds_or_fails, unknown
 from openslob.record.model import Figure, Status, Verdict
 from openslob.record.storage import StorageRecord, StorageStep
 from openslob.storage.job import IoEngine, Job
@@ -235,7 +235,9 @@ def repeatable(rounds: _Round) -> Verdict:
     so = max(spreads.values()) <= MAX_SPREAD_PCT
     said = "The storage is repeatable" if so else "The storage is noisy"
     why = f"{said}: {count} runs spread by {told} ({MAX_SPREAD_PCT:g} % is allowed)."
-    return settled("repeatable", so, why, **{f"{_JUDGED[name]}_spread_pct": value for name, value in spreads.items()})
+    return holds_or_fails(
+        "repeatable", so, why, **{f"{_JUDGED[name]}_spread_pct": value for name, value in spreads.items()}
+    )
 
 
 def limit_kept(rounds: _Round, plan: CalibrationPlan) -> Verdict:
@@ -248,7 +250,7 @@ def limit_kept(rounds: _Round, plan: CalibrationPlan) -> Verdict:
     if found is None:
         return unknown(name, "Can't be told: nothing was measured again.")
     why = f"{which}: {plan.at} {found:,.0f} µs, of {plan.limit_us:,.0f} µs allowed."
-    return settled(name, found <= plan.limit_us, why, latency_us=found, limit_us=plan.limit_us)
+    return holds_or_fails(name, found <= plan.limit_us, why, latency_us=found, limit_us=plan.limit_us)
 
 
 def reached_device(rounds: _Round, direct: bool) -> Verdict:
@@ -263,7 +265,7 @@ def reached_device(rounds: _Round, direct: bool) -> Verdict:
     share = read / asked
     how = "direct" if direct else "buffered"
     why = f"The device read {100 * share:.0f} % of what these {how} reads asked for."
-    return settled(name, share >= MIN_DEVICE_SHARE, why, device_pct=100 * share)
+    return holds_or_fails(name, share >= MIN_DEVICE_SHARE, why, device_pct=100 * share)
 
 
 def covered(found: Coverage) -> Verdict:
@@ -273,4 +275,4 @@ def covered(found: Coverage) -> Verdict:
         f"evenly spread ones reach {found.expected:,.0f}."
     )
     figures = {**{name: float(value) for name, value in asdict(found).items()}, "share_pct": 100 * found.share}
-    return settled("coverage", found.holds, why, **figures)
+    return holds_or_fails("coverage", found.holds, why, **figures)

@@ -24,11 +24,11 @@ from openslob.run.interrupt import Interrupt
 from openslob.run.recorder import ProgressSink
 from openslob.sweep.plan import data_of, seconds_left, workload_of
 from openslob.sweep.search_runner import run_search
-from openslob.sweep.servers import Place
+from openslob.sweep.servers import SweepServers
 from openslob.units import format_duration
 
 
-class View(Protocol):
+class SweepView(Protocol):
     """Where progress is shown."""
 
     def notify(self, text: str) -> None:
@@ -46,7 +46,7 @@ class _PreparationError(SlobError):
 
 
 @dataclass(frozen=True)
-class _Ready:
+class _PreparedServer:
     """A server that runs with these settings, and what its storage gives alone, if that was asked for."""
 
     engine: Engine
@@ -67,7 +67,7 @@ class Execution:
         folder: SweepFolder,
         target: str,
         interrupt: Interrupt,
-        view: View,
+        view: SweepView,
         render: Callable[[RunRecord], str],
         ceiling: Callable[[Engine], StorageRecord | None] = no_ceiling,
     ) -> None:
@@ -76,8 +76,8 @@ class Execution:
         self._interrupt = interrupt
         self._view = view
         self._render = render
-        self._place = Place(target, folder.record, view.notify)
-        self._ready: _Ready | None = None
+        self._place = SweepServers(target, folder.record, view.notify)
+        self._ready: _PreparedServer | None = None
         self._done_s = self._spent_s = 0.0
 
     def execute(self) -> None:
@@ -114,11 +114,11 @@ class Execution:
     def _save(self, changed: Sequence[SweepPoint]) -> None:
         self._folder.save(self._folder.record.with_points(changed))
 
-    def _prepared(self, point: SweepPoint) -> _Ready:
+    def _prepared(self, point: SweepPoint) -> _PreparedServer:
         ready = self._ready
         try:
             if ready is None or ready.values != point.server:
-                ready = self._ready = _Ready(*self._place.at(point.server), point.server)
+                ready = self._ready = _PreparedServer(*self._place.at(point.server), point.server)
             workload = workload_of(self._folder.record, point)
             # Nothing is done if the data are there; after updates they may have grown so far that they must be renewed.
             with self._view.loading(ready.engine.facts().block_size) as sink:
@@ -130,7 +130,7 @@ class Execution:
     def _stopped(self) -> bool:
         return self._interrupt.stop.is_set()
 
-    def _measured(self, point: SweepPoint, ready: _Ready) -> SweepPoint:
+    def _measured(self, point: SweepPoint, ready: _PreparedServer) -> SweepPoint:
         """The point as its run left it: done, failed with the reason, or pending if it was stopped."""
         record, folder = self._folder.record, self._folder.path
         workload, before = workload_of(record, point), set(folder.iterdir())

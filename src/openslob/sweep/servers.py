@@ -77,7 +77,7 @@ def described(target: str) -> dict[str, Value]:
     return {name: str(value) if isinstance(value, Path) else value for name, value in asdict(spec).items()}
 
 
-class Place:
+class SweepServers:
     """The servers of one sweep; `SweepRecord.server` is the target as `described` before it."""
 
     def __init__(self, target: str, record: SweepRecord, notify: Callable[[str], None]) -> None:

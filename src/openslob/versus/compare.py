@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from openslob.analyze import realism as table
-from openslob.analyze.realism import Kind
+from openslob.analyze.realism import ContenderKind
 from openslob.disk import require_space
 from openslob.engines import registry
 from openslob.engines.base import Engine, LoadProgress
@@ -124,7 +124,7 @@ class _Comparison:
         engine, server = self._servers.at(name)
         self._go_on()
         self._view.notify(f"{name}: loading {format_bytes(plan.scale)}")
-        workload = plan.workload(Kind.SHARED)
+        workload = plan.workload(ContenderKind.SHARED)
         loading.load(engine, server, workload, _ignore, self._interrupt.stop.is_set, self._view.notify)
         ways = [self._possible(each, engine) for each in served_contenders(plan, name)]
         try:
@@ -145,7 +145,7 @@ class _Comparison:
     def _measure(self, contender: Contender, number: int) -> None:
         self._go_on()
         purpose = f"round {number} of {self._plan.rounds}"
-        if contender.kind is Kind.RAW:
+        if contender.kind is ContenderKind.RAW:
             self._servers.rest()
             job = self._jobs[self._raw[contender.name]]
             # An order of its own, that no step before had.
@@ -187,7 +187,7 @@ class _Comparison:
             raise MeasurementStoppedError
 
 
-def summary(found: Sequence[table.Row], plan: ComparisonPlan) -> Mapping[str, Figure]:
+def summary(found: Sequence[table.ContenderRow], plan: ComparisonPlan) -> Mapping[str, Figure]:
     """The raw ceiling, and of every contender its reads per second and per CPU second, medians, by its name."""
     best = table.best_raw(found, lambda row: row.iops)
     figures = {

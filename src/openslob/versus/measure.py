@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from openslob.analyze.realism import Kind
+from openslob.analyze.realism import ContenderKind
 from openslob.engines.base import Engine
 from openslob.engines.client_benchmark import ClientLoad, ClientProgram, ClientResult
 from openslob.engines.managed.cpus import confined
@@ -201,6 +201,6 @@ def why_unrated(record: RunRecord) -> str:
     return next((figure.why or "not known" for figure in figures if figure.value is None), "")
 
 
-def served(kind: Kind) -> bool:
+def served(kind: ContenderKind) -> bool:
     """Whether sessions of the work loop are measured."""
-    return kind in (Kind.LOCAL, Kind.SHARED, Kind.UPDATES)
+    return kind in (ContenderKind.LOCAL, ContenderKind.SHARED, ContenderKind.UPDATES)

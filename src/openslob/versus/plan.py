@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from openslob.analyze.realism import Kind
+from openslob.analyze.realism import ContenderKind
 from openslob.errors import UsageError
 from openslob.storage.job import IoEngine
 from openslob.units import GIB, MIB, Extent, format_bytes
@@ -79,7 +79,7 @@ class ComparisonPlan:
                 f"give at least {format_bytes(least)} for {self.depth} sessions",
             )
 
-    def workload(self, kind: Kind, number: int = 1) -> Workload:
+    def workload(self, kind: ContenderKind, number: int = 1) -> Workload:
         """What the sessions of a server do, in a round; the load's when it is about data only."""
         return Workload(
             schemas=self.depth,
@@ -88,9 +88,9 @@ class ComparisonPlan:
             run_time=self.seconds,
             warmup=self.seconds * RAMP_SHARE,
             work_unit=self.work_unit,
-            update_pct=self.update_pct if kind is Kind.UPDATES else 0,
-            block_path=BlockPath.LOCAL if kind is Kind.LOCAL else BlockPath.SHARED,
-            mode=None if kind is Kind.UPDATES else Mode.PIO,
+            update_pct=self.update_pct if kind is ContenderKind.UPDATES else 0,
+            block_path=BlockPath.LOCAL if kind is ContenderKind.LOCAL else BlockPath.SHARED,
+            mode=None if kind is ContenderKind.UPDATES else Mode.PIO,
             seed=number,
         )
 
@@ -103,7 +103,7 @@ class Contender:
     """
 
     name: str
-    kind: Kind
+    kind: ContenderKind
     does: str
     timed: str
     engine: str = ""
@@ -123,7 +123,7 @@ def raw_contenders(plan: ComparisonPlan) -> dict[str, Contender]:
 
 
 def _raw(name: str, does: str) -> Contender:
-    return Contender(name, Kind.RAW, does, "1 read")
+    return Contender(name, ContenderKind.RAW, does, "1 read")
 
 
 def served_contenders(plan: ComparisonPlan, engine: str) -> list[Contender]:
@@ -131,18 +131,22 @@ def served_contenders(plan: ComparisonPlan, engine: str) -> list[Contender]:
     timed = f"SELECT of {plan.work_unit}"
     through = "every row looked at, inside the server; blocks through"
     does = {
-        Kind.LOCAL: f"{through} memory private to each session",
-        Kind.SHARED: f"{through} the shared cache",
-        Kind.UPDATES: f"the same, and {plan.update_pct} % of operations change rows and commit durably",
+        ContenderKind.LOCAL: f"{through} memory private to each session",
+        ContenderKind.SHARED: f"{through} the shared cache",
+        ContenderKind.UPDATES: f"the same, and {plan.update_pct} % of operations change rows and commit durably",
     }
-    names = {Kind.LOCAL: "local path", Kind.SHARED: "shared cache", Kind.UPDATES: f"{plan.update_pct} % updates"}
+    names = {
+        ContenderKind.LOCAL: "local path",
+        ContenderKind.SHARED: "shared cache",
+        ContenderKind.UPDATES: f"{plan.update_pct} % updates",
+    }
     return [Contender(f"{engine}, {names[kind]}", kind, does[kind], timed, engine) for kind in does]
 
 
 def client_contender(engine: str, program: str, why: str = "") -> Contender:
     """A product's own benchmark program, for scale."""
     does = "one-row SELECTs from outside the server, prepared: a round trip and a statement for each read"
-    return Contender(f"{engine}, {program}", Kind.CLIENT, does, "1-row query", engine, why)
+    return Contender(f"{engine}, {program}", ContenderKind.CLIENT, does, "1-row query", engine, why)
 
 
 def order(contenders: Sequence[Contender], number: int) -> list[Contender]:

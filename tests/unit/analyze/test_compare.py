@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from factories.paths import GOLDEN
 from factories.records import Made, buffered, physical
-from openslob.analyze.ci_gate import Judged, judge, parse
+from openslob.analyze.ci_gate import GateResult, check, parse_condition
 from openslob.analyze.compare import Comparison, compare
 from openslob.analyze.curves.points import Run
 from openslob.analyze.statistics import (
@@ -230,43 +230,43 @@ def test_a_sweep_is_answered_by_the_mean_over_its_points() -> None:
 @pytest.mark.parametrize(
     ("condition", "judged"),
     [
-        ("ops_per_s < -5%", Judged.VIOLATED),
-        ("ops_per_s <= -50 %", Judged.HELD),
-        ("engine_read_latency_us > 5", Judged.VIOLATED),
-        ("engine_read_latency_us > 500", Judged.HELD),
-        ("op_p99_us > 5%", Judged.VIOLATED),
-        ("start_skew_ms > 5%", Judged.HELD),
-        ("update_p99_us > 5%", Judged.UNDECIDED),
-        ("pio_write_per_s > 5%", Judged.UNDECIDED),
+        ("ops_per_s < -5%", GateResult.VIOLATED),
+        ("ops_per_s <= -50 %", GateResult.OK),
+        ("engine_read_latency_us > 5", GateResult.VIOLATED),
+        ("engine_read_latency_us > 500", GateResult.OK),
+        ("op_p99_us > 5%", GateResult.VIOLATED),
+        ("start_skew_ms > 5%", GateResult.OK),
+        ("update_p99_us > 5%", GateResult.UNDECIDED),
+        ("pio_write_per_s > 5%", GateResult.UNDECIDED),
     ],
 )
-def test_conditions(condition: str, judged: Judged) -> None:
-    found = judge(parse(condition), compared(records(), records(0.9, day=2, seed=7)))
-    assert found.judged is judged
-    assert found.why or judged is not Judged.UNDECIDED
+def test_conditions(condition: str, judged: GateResult) -> None:
+    found = check(parse_condition(condition), compared(records(), records(0.9, day=2, seed=7)))
+    assert found.result is judged
+    assert found.why or judged is not GateResult.UNDECIDED
 
 
 def test_a_condition_does_not_pass_because_there_are_too_few_runs() -> None:
     a, b = records()[:1], records(0.5, day=2)[:1]
-    assert judge(parse("ops_per_s < -5%"), compared(a, b)).judged is Judged.UNDECIDED
-    assert judge(parse("ops_per_s > 5%"), compared(a, b)).judged is Judged.HELD
+    assert check(parse_condition("ops_per_s < -5%"), compared(a, b)).result is GateResult.UNDECIDED
+    assert check(parse_condition("ops_per_s > 5%"), compared(a, b)).result is GateResult.OK
 
 
 def test_a_bound_in_units_does_not_go_with_a_mean_over_points() -> None:
     found = compared(records(sessions=(1, 2)), records(day=2, sessions=(1, 2)))
     with pytest.raises(UsageError, match="%"):
-        judge(parse("ops_per_s < -100"), found)
+        check(parse_condition("ops_per_s < -100"), found)
 
 
 @pytest.mark.parametrize("text", ["", "ops_per_s", "ops_per_s < x", "ops_per_s = 5%", "ops_per_s < 5% now"])
 def test_other_texts_are_no_condition(text: str) -> None:
     with pytest.raises(UsageError, match="not a condition"):
-        parse(text)
+        parse_condition(text)
 
 
 def test_an_unknown_figure_is_a_usage_error_with_the_likely_one() -> None:
     with pytest.raises(UsageError, match="iops_per_db_cpu"):
-        parse("iops_per_cpu < -5%")
+        parse_condition("iops_per_cpu < -5%")
 
 
 CASES = {
@@ -283,7 +283,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_text_is_the_reviewed_one(name: str) -> None:
     found = CASES[name]()
-    text = render_comparison(found, [judge(parse("iops_per_db_cpu < -5%"), found)])
+    text = render_comparison(found, [check(parse_condition("iops_per_db_cpu < -5%"), found)])
     file = GOLDEN / f"compare-{name}.txt"
     if os.environ.get("UPDATE_GOLDEN"):
         file.write_text(text, encoding="utf-8")

@@ -11,7 +11,7 @@ from openslob.config.grid import read_sweep_file, resolve_grid, split
 from openslob.engines import registry
 from openslob.errors import UsageError
 from openslob.sweep.create import new_sweep
-from openslob.sweep.servers import Place, described, server_grid
+from openslob.sweep.servers import SweepServers, described, server_grid
 
 HERE = {}
 
@@ -136,7 +136,7 @@ def place(servers_asked, **base):
     """The place of a sweep over these settings of the embedded server, and their combinations in order."""
     record = new_sweep("x", "embedded", resolve_grid({}, None, HERE), servers_asked)
     record = record.model_copy(update={"server": {**record.server, **base}})
-    return Place("embedded", record, lambda _: None), [point.server for point in record.points]
+    return SweepServers("embedded", record, lambda _: None), [point.server for point in record.points]
 
 
 def test_what_a_restart_can_change_is_changed_and_put_back(servers):
@@ -203,7 +203,7 @@ def test_a_target_that_is_not_there_is_not_made_for_some_of_the_values(no_server
 def test_block_sizes_of_another_engine_each_on_a_server_of_its_own(no_servers):
     sizes = (4096, 8192, 16384)
     record = new_sweep("x", "embedded-mariadb", resolve_grid({}, None, HERE), {"block_size": sizes})
-    where = Place("embedded-mariadb", record, lambda _: None)
+    where = SweepServers("embedded-mariadb", record, lambda _: None)
     for point in record.points:
         where.at(point.server)
     where.close(finished=True)
@@ -225,5 +225,5 @@ def test_a_record_from_before_engines_could_be_chosen(servers):
     where.at(settings[0])
     record = new_sweep("x", "embedded", resolve_grid({}, None, HERE), {"cpus": ("0",)})
     old = record.model_copy(update={"server": {k: v for k, v in record.server.items() if k != "engine"}})
-    Place("embedded", old, lambda _: None).at(old.points[0].server)
+    SweepServers("embedded", old, lambda _: None).at(old.points[0].server)
     assert servers.log[-1][1].engine == registry.DEFAULT_ENGINE

@@ -28,7 +28,7 @@ from openslob.errors import SlobError
 from openslob.export.hdr import HdrRun, encoded, hdr_log
 from openslob.export.openmetrics import openmetrics
 from openslob.export.tables import as_csv, as_json, as_parquet
-from openslob.export.tidy import line_rows, point_rows, run_rows
+from openslob.export.tidy import point_rows, run_rows, series_rows
 from openslob.export.xlsx import workbook
 from openslob.histogram import Histogram, bucket_of, lower_edge_us
 from openslob.method import OpKind
@@ -90,12 +90,12 @@ def test_workbook_holds_the_points_and_both_petals() -> None:
 
 def test_lines_have_their_knee_peak_and_fit() -> None:
     found = point_set(runs(sweep(update_pcts=(0, 20))))
-    rows = line_rows(found)
+    rows = series_rows(found)
     assert [row["line"] for row in rows] == ["0 % updates", "20 % updates"]
-    for row, line in zip(rows, found.lines, strict=True):
-        assert line.knee is not None
-        assert row["knee_sessions"] == line.knee.sessions
-        assert row["knee_pio_read_per_s"] == line.knee.mean("pio_read_per_s")
+    for row, series in zip(rows, found.series, strict=True):
+        assert series.knee is not None
+        assert row["knee_sessions"] == series.knee.sessions
+        assert row["knee_pio_read_per_s"] == series.knee.mean("pio_read_per_s")
         assert row["limit"] == "storage"
         assert 0 < (row["usl_r2"] or 0) < 1
 
@@ -106,8 +106,8 @@ def test_a_series_of_the_chart_is_a_line_with_error_bars_and_session_counts() ->
     with zipfile.ZipFile(io.BytesIO(workbook(found, rows, run_rows(SWEEP)))) as file:
         chart = file.read("xl/charts/chart1.xml").decode()
         both = chart + file.read("xl/charts/chart2.xml").decode()
-    assert chart.count("<c:ser>") == len(found.lines) + 1  # one more for the knees
-    assert chart.count("<c:errBars>") == 2 * len(found.lines)
+    assert chart.count("<c:ser>") == len(found.series) + 1  # one more for the knees
+    assert chart.count("<c:errBars>") == 2 * len(found.series)
     assert "0 % updates" in chart
     assert "20 % updates" in chart
     column = list(rows[0]).index("pio_read_per_s")

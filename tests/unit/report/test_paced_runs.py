@@ -95,15 +95,15 @@ def test_the_headline_says_whether_the_rate_was_reached_and_what_is_left(reached
 
 def test_points_that_differ_by_their_rate_are_one_line() -> None:
     found = point_set(SWEEP)
-    (line,) = found.lines
+    (series,) = found.series
     assert found.along == "target_iops"
-    assert [point.step for point in line.points] == list(RATES)
-    assert line.points[0].at == "1,000 block visits/s asked"
+    assert [point.step for point in series.points] == list(RATES)
+    assert series.points[0].at == "1,000 block visits/s asked"
     assert found.axes.latency == RESPONSE_LATENCY
-    assert isinstance(line.scaling, NoFit)
+    assert isinstance(series.scaling, NoFit)
     # Up to 16,000 response time grows more slowly than the rate squared, so the line has not bent yet.
-    assert line.knee is None
-    assert line.peak is line.points[-1]
+    assert series.knee is None
+    assert series.peak is series.points[-1]
     assert "target_iops" not in {*found.varying, *found.common}
 
 
@@ -112,7 +112,7 @@ def test_with_other_session_counts_lines_run_along_those() -> None:
     found = point_set([*SWEEP, Run.of(other)])
     assert found.along == "sessions"
     assert "target_iops" in found.varying
-    assert {line.label for line in found.lines} == {f"{rate:,} block visits/s asked" for rate in RATES}
+    assert {series.label for series in found.series} == {f"{rate:,} block visits/s asked" for rate in RATES}
 
 
 def test_pictures_run_along_the_rate() -> None:

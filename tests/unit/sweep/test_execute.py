@@ -29,7 +29,7 @@ from openslob.sweep.plan import sessions_at_most
 from openslob.workload import Workload
 
 
-class View:
+class SweepView:
     def __init__(self):
         self.told = []
 
@@ -95,7 +95,7 @@ def world(monkeypatch):
     made = World()
     monkeypatch.setattr(execute.runner, "run", made.run)
     monkeypatch.setattr(execute.loading, "load", made.load)
-    monkeypatch.setattr(execute.Place, "at", lambda self, values: (Engine(), None))
+    monkeypatch.setattr(execute.SweepServers, "at", lambda self, values: (Engine(), None))
     return made
 
 
@@ -108,7 +108,7 @@ def asked(grid=None, repeats=1, search=None, **overrides):
 def go(folder, world):
     with folder:
         world.interrupt = Interrupt()
-        view = View()
+        view = SweepView()
         execute.Execution(folder, "embedded", world.interrupt, view, lambda _: "").execute()
     return view
 
@@ -340,7 +340,7 @@ def test_every_run_gets_the_ceiling_of_its_server(tmp_path, world):
     folder, beside = SweepFolder.begin(tmp_path, asked(grid={"sessions": (1, 2)})), object()
     with folder:
         execute.Execution(
-            folder, "embedded", Interrupt(), View(), lambda _: "", lambda engine: beside if engine else None
+            folder, "embedded", Interrupt(), SweepView(), lambda _: "", lambda engine: beside if engine else None
         ).execute()
     assert [request.ceiling for request in world.ran] == [beside, beside]
 
@@ -351,7 +351,7 @@ def test_points_whose_ceiling_cannot_be_measured_are_skipped_with_the_reason(tmp
 
     folder = SweepFolder.begin(tmp_path, asked())
     with folder:
-        execute.Execution(folder, "embedded", Interrupt(), View(), lambda _: "", unmeasured).execute()
+        execute.Execution(folder, "embedded", Interrupt(), SweepView(), lambda _: "", unmeasured).execute()
     record = load_sweep(folder.path)
     assert (record.status, states(record), world.ran) == (Status.FAILED, ["skipped"] * 6, [])
     assert "not known to be on this host" in record.points[0].error

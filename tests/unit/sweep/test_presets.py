@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from factories import sweeps
 from factories.paths import ROOT
 from openslob import api
-from openslob.analyze.compare import Against, compare_values
+from openslob.analyze.compare import ComparedValues, compare_values
 from openslob.analyze.curves.points import Run
 from openslob.cli import app
 from openslob.config.grid import Grid, SweepFile, read_sweep_file, resolve_grid
@@ -160,7 +160,7 @@ def test_what_can_not_be_compared_is_a_usage_error(tmp_path):
 
 
 def test_the_difference_is_that_of_the_second_value_to_the_first():
-    found = compare_values(runs(), Against("block_path", "shared", "local"))
+    found = compare_values(runs(), ComparedValues("block_path", "shared", "local"))
     assert (found.name_a, found.name_b) == ("block path shared", "block path local")
     reads = found.answer("pio_read_per_s")
     assert reads.pct == pytest.approx(20)
@@ -171,7 +171,7 @@ def test_the_difference_is_that_of_the_second_value_to_the_first():
 
 def test_what_else_is_not_the_same_is_told():
     mixed = [run if run.parameters["block_path"] == "shared" else other_version(run) for run in runs()]
-    found = compare_values(mixed, Against("block_path", "shared", "local"))
+    found = compare_values(mixed, ComparedValues("block_path", "shared", "local"))
     assert [each.name for each in found.mismatches] == ["openslob_version"]
     assert any("openslob_version" in line for line in side_by_side_lines(found))
 
@@ -182,11 +182,11 @@ def other_version(run):
 
 def test_a_value_without_runs_is_told():
     with pytest.raises(UsageError, match="there is no run with block path local"):
-        compare_values(runs()[:3], Against("block_path", "shared", "local"))
+        compare_values(runs()[:3], ComparedValues("block_path", "shared", "local"))
 
 
 def test_the_tape_shows_both_sides_and_the_difference_with_its_interval():
-    lines = side_by_side_lines(compare_values(runs(), Against("block_path", "shared", "local")))
+    lines = side_by_side_lines(compare_values(runs(), ComparedValues("block_path", "shared", "local")))
     assert lines[0].startswith("Block path local against block path shared")
     (reads,) = [line.split() for line in lines if "hysical read requests" in line]
     assert reads[3:] == ["20,000/s", "24,000/s", "+20.0", "±", "1.1", "%", "better"]
@@ -212,7 +212,7 @@ def test_the_report_of_such_a_sweep_holds_them_against_each_other(tmp_path):
     with SweepFolder.begin(tmp_path, asked("block_path")) as folder:
         pass
     assert folder.record.values_against == ("shared", "local")
-    found = api.Results("s", tuple(runs()), (folder.path,) * 6, against=Against("block_path", "shared", "local"))
+    found = api.Results("s", tuple(runs()), (folder.path,) * 6, against=ComparedValues("block_path", "shared", "local"))
     page = page_for([("s", found.runs)], found.runs, found.folders, (), api.joined([found]).against)
     assert page.answers[0].startswith("B against A: better in")
     assert page.pictures[0].name == "changes"

@@ -10,7 +10,7 @@ import altair as alt
 import pytest
 from typer.testing import CliRunner
 
-from openslob.analyze.realism import Kind, Row, rows, verdicts
+from openslob.analyze.realism import ContenderKind, ContenderRow, rows, verdicts
 from openslob.cli import app
 from openslob.engines.client_benchmark import ClientLoad
 from openslob.engines.postgresql.binaries import Installation
@@ -39,8 +39,8 @@ CONTENDERS = [*raw_contenders(PLAN).values(), *SERVED.values(), client_contender
 # Reads per CPU second of each round, by contender; each reads 10,000 blocks a second.
 FALLING = {
     "fio io_uring": (100_000, 120_000), "fio psync": (80_000, 90_000), "calibrate": (90_000, 95_000),
-    SERVED[Kind.LOCAL].name: (50_000, 52_000), SERVED[Kind.SHARED].name: (40_000, 45_000),
-    SERVED[Kind.UPDATES].name: (20_000, 25_000),
+    SERVED[ContenderKind.LOCAL].name: (50_000, 52_000), SERVED[ContenderKind.SHARED].name: (40_000, 45_000),
+    SERVED[ContenderKind.UPDATES].name: (20_000, 25_000),
 }  # fmt: skip
 
 
@@ -65,12 +65,12 @@ def record(per_cpu=FALLING, **changes):
     return made.model_copy(update={"summary": summary(found, PLAN), "verdicts": verdicts(found)})
 
 
-def row(kind, made) -> Row:
+def row(kind, made) -> ContenderRow:
     return next(each for each in rows(made) if each.kind is kind)
 
 
 def test_a_row_has_the_medians_of_its_rounds_and_their_range():
-    local = row(Kind.LOCAL, record())
+    local = row(ContenderKind.LOCAL, record())
     assert local.iops_per_cpu.median == pytest.approx(51_000)
     assert (local.iops_per_cpu.low, local.iops_per_cpu.high) == (pytest.approx(50_000), pytest.approx(52_000))
     assert local.host_pct == 25
@@ -79,7 +79,7 @@ def test_a_row_has_the_medians_of_its_rounds_and_their_range():
 
 
 def test_who_was_left_out_has_no_figures_but_the_reason():
-    client = row(Kind.CLIENT, record())
+    client = row(ContenderKind.CLIENT, record())
     assert (client.rounds, client.iops.median, client.why) == (0, None, "not installed")
 
 
@@ -91,7 +91,7 @@ def test_the_order_holds_from_the_best_of_storage_alone_downwards():
 
 
 def test_a_pair_the_wrong_way_round_breaks_the_order_and_is_named():
-    (verdict,) = record(**{SERVED[Kind.SHARED].name: (60_000, 61_000)}).verdicts
+    (verdict,) = record(**{SERVED[ContenderKind.SHARED].name: (60_000, 61_000)}).verdicts
     assert verdict.verdict is Holds.FAILS
     assert "some, shared cache (60,500) is ahead of some, local path (51,000)" in verdict.why.replace(
         "51,000", "51,000"
@@ -100,19 +100,19 @@ def test_a_pair_the_wrong_way_round_breaks_the_order_and_is_named():
 
 
 def test_ranges_that_overlap_leave_it_untold():
-    (verdict,) = record(**{SERVED[Kind.SHARED].name: (51_500, 61_000)}).verdicts
+    (verdict,) = record(**{SERVED[ContenderKind.SHARED].name: (51_500, 61_000)}).verdicts
     assert verdict.verdict is Holds.UNKNOWN
     assert "the ranges of the rounds overlap" in verdict.why
 
 
 def test_a_contender_without_known_cpu_leaves_it_untold():
-    (verdict,) = record(**{SERVED[Kind.SHARED].name: (None, None)}).verdicts
+    (verdict,) = record(**{SERVED[ContenderKind.SHARED].name: (None, None)}).verdicts
     assert verdict.verdict is Holds.UNKNOWN
     assert "some, shared cache: held up" in verdict.why
 
 
 def test_an_engine_without_a_local_path_is_judged_by_what_it_has():
-    (verdict,) = record(**{SERVED[Kind.LOCAL].name: ()}).verdicts
+    (verdict,) = record(**{SERVED[ContenderKind.LOCAL].name: ()}).verdicts
     assert verdict.verdict is Holds.HOLDS
     assert list(verdict.figures) == ["raw", "shared", "updates"]
 
@@ -170,9 +170,9 @@ def test_all_have_the_same_concurrency_and_block_size(tmp_path):
     jobs = raw_jobs(PLAN, TestFile(tmp_path, "a file", 256 * MIB, ours=True))
     assert {(job.in_flight, job.block_size, job.seconds) for job in jobs.values()} == {(8, 8192, 10.0)}
     assert [(job.depth, job.copies) for job in jobs.values()] == [(8, 1), (1, 8), (4, 2)]
-    local, updates = PLAN.workload(Kind.LOCAL, 2), PLAN.workload(Kind.UPDATES)
+    local, updates = PLAN.workload(ContenderKind.LOCAL, 2), PLAN.workload(ContenderKind.UPDATES)
     assert (local.total_sessions, local.schemas, local.block_path, local.seed) == (8, 8, BlockPath.LOCAL, 2)
-    assert (updates.update_pct, PLAN.workload(Kind.SHARED).update_pct) == (20, 0)
+    assert (updates.update_pct, PLAN.workload(ContenderKind.SHARED).update_pct) == (20, 0)
     assert local.data(8192) == updates.data(8192)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from openslob.analyze.curves.points import ORDER, SESSIONS, Point
-from openslob.analyze.curves.series import PHYSICAL, PointSet, line_of
+from openslob.analyze.curves.series import PHYSICAL, PointSet, series_of
 from openslob.analyze.statistics import Estimate, of_repeats
 from openslob.metrics import METRICS
 from openslob.record.model import Holds, Verdict
@@ -19,7 +19,7 @@ SERIES = "series"
 
 
 @dataclass(frozen=True)
-class Found:
+class ExternalPoint:
     """A point of the line ``series``, from ``source``. ``figures`` by their names in the registry; None is not known.
 
     ``sessions`` is its place in the line: their number, or by ``along`` the report's place among all.
@@ -33,16 +33,16 @@ class Found:
     along: str = SESSIONS
 
 
-def outside(found: Sequence[Found]) -> PointSet:
+def external_point_set(found: Sequence[ExternalPoint]) -> PointSet:
     """The points as lines, in the order of their names, numbers in them by their size."""
-    repeats: dict[tuple[str, int], list[Found]] = {}
+    repeats: dict[tuple[str, int], list[ExternalPoint]] = {}
     for each in found:
         repeats.setdefault((each.series, each.sessions), []).append(each)
     lines: dict[str, list[Point]] = {}
     for (series, _), group in repeats.items():
         lines.setdefault(series, []).append(_point(group))
     drawn = [
-        line_of({SERIES: series}, lines[series], PHYSICAL, called=series) for series in sorted(lines, key=_natural)
+        series_of({SERIES: series}, lines[series], PHYSICAL, called=series) for series in sorted(lines, key=_natural)
     ]
     along = ORDER if any(each.along == ORDER for each in found) else SESSIONS
     return PointSet(tuple(drawn), PHYSICAL, (SERIES,), {}, along=along)
@@ -52,7 +52,7 @@ def _natural(name: str) -> list[tuple[int, str]]:
     return [(int(digits or -1), letters) for digits, letters in re.findall(r"(\d*)(\D*)", name)]
 
 
-def _point(group: Sequence[Found]) -> Point:
+def _point(group: Sequence[ExternalPoint]) -> Point:
     first = group[0]
     return Point(
         sessions=first.sessions,
@@ -67,6 +67,6 @@ def _point(group: Sequence[Found]) -> Point:
     )
 
 
-def _estimate(group: Sequence[Found], name: str) -> Estimate:
+def _estimate(group: Sequence[ExternalPoint], name: str) -> Estimate:
     values = [value for each in group if (value := each.figures.get(name)) is not None]
     return of_repeats(values) if values else Estimate(None, why=f"{group[0].source} does not tell it")

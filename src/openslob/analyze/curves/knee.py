@@ -24,12 +24,12 @@ MIN_CHANGE_PCT = 5.0
 PREFERENCE = 2
 
 
-class Turn(StrEnum):
+class TailTrend(StrEnum):
     """Where the line goes at its end."""
 
-    RISES = "rises"
+    RISING = "rises"
     FLAT = "stays"
-    BACK = "comes back"
+    FALLING = "comes back"
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class CurvePoint:
 
 
 @dataclass(frozen=True)
-class Shape:
+class KneeResult:
     """Session counts of peak and knee, and the turn; None and a reason in ``why`` for what can't be told.
 
     ``fall_pct`` is how far the last point lies below the peak. A knee of None on a line that rises means that the
@@ -51,12 +51,12 @@ class Shape:
 
     peak: float | None
     knee: float | None
-    turn: Turn | None
+    tail_trend: TailTrend | None
     fall_pct: float | None
     why: str = ""
 
 
-def shape(curve: Sequence[CurvePoint]) -> Shape:
+def find_knee(curve: Sequence[CurvePoint]) -> KneeResult:
     """The shape of a line; its points may come in any order."""
     points = sorted(
         (p for p in curve if p.throughput > 0 and p.latency_us > 0),
@@ -65,23 +65,23 @@ def shape(curve: Sequence[CurvePoint]) -> Shape:
     if len({point.sessions for point in points}) < MIN_POINTS:
         most = max((point.throughput for point in points), default=None)
         best = next((point.sessions for point in points if point.throughput == most), None)
-        return Shape(best, None, None, None, f"not enough data: a knee needs {MIN_POINTS} points")
+        return KneeResult(best, None, None, None, f"not enough data: a knee needs {MIN_POINTS} points")
     most = max(point.throughput for point in points)
     peak_at = next(at for at, point in enumerate(points) if point.throughput == most)
     fall = 100 * (1 - points[-1].throughput / most)
     knee = max(points[: peak_at + 1], key=_power)
     if knee is points[-1]:
         why = f"throughput was still worth its latency at the last point, {knee.sessions:,g}: more may show the knee"
-        return Shape(points[peak_at].sessions, None, _turn(points, fall), fall, why)
-    return Shape(points[peak_at].sessions, knee.sessions, _turn(points, fall), fall)
+        return KneeResult(points[peak_at].sessions, None, _tail_trend(points, fall), fall, why)
+    return KneeResult(points[peak_at].sessions, knee.sessions, _tail_trend(points, fall), fall)
 
 
 def _power(point: CurvePoint) -> float:
     return PREFERENCE * math.log(point.throughput) - math.log(point.latency_us)
 
 
-def _turn(points: Sequence[CurvePoint], fall_pct: float) -> Turn:
+def _tail_trend(points: Sequence[CurvePoint], fall_pct: float) -> TailTrend:
     if fall_pct > MIN_CHANGE_PCT:
-        return Turn.BACK
+        return TailTrend.FALLING
     before = max(point.throughput for point in points[:-1])
-    return Turn.RISES if 100 * (points[-1].throughput / before - 1) > MIN_CHANGE_PCT else Turn.FLAT
+    return TailTrend.RISING if 100 * (points[-1].throughput / before - 1) > MIN_CHANGE_PCT else TailTrend.FLAT

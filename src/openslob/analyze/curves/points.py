@@ -46,7 +46,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Limit:
+class LimitingResource:
     """What set the pace: the resource's name as the verdict gives it, its sentence, and the means of its figures."""
 
     resource: str
@@ -72,7 +72,7 @@ class Point:
     metrics: Mapping[str, Estimate]
     latency: Mapping[str, Mapping[str, Estimate]]
     failed: Mapping[str, str]
-    limit: Limit | None
+    limit: LimitingResource | None
     held: frozenset[str] = frozenset()
     along: str = SESSIONS
 
@@ -210,7 +210,7 @@ def _held(records: Sequence[RunRecord]) -> frozenset[str]:
     return frozenset(set.intersection(*each)) if each else frozenset()
 
 
-def _limit(records: Sequence[RunRecord]) -> Limit | None:
+def _limit(records: Sequence[RunRecord]) -> LimitingResource | None:
     """The limit that most of the repeats name; None when no verdict named one."""
     verdicts = [each for record in records for each in record.verdicts if each.name == LIMIT]
     named = Counter(str(verdict.figures["limit"]) for verdict in verdicts if verdict.figures.get("limit"))
@@ -220,4 +220,6 @@ def _limit(records: Sequence[RunRecord]) -> Limit | None:
     same = [verdict for verdict in verdicts if verdict.figures.get("limit") == resource]
     names = dict.fromkeys(name for verdict in same for name in verdict.figures)
     values = {name: [v for verdict in same if isinstance(v := verdict.figures.get(name), float)] for name in names}
-    return Limit(resource, same[0].why, {name: sum(each) / len(each) for name, each in values.items() if each})
+    return LimitingResource(
+        resource, same[0].why, {name: sum(each) / len(each) for name, each in values.items() if each}
+    )

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from openslob.analyze.comparability import ConditionMismatch, unlike
-from openslob.analyze.curves.knee import CurvePoint, Shape, shape
+from openslob.analyze.comparability import ConditionMismatch, mismatches
+from openslob.analyze.curves.knee import CurvePoint, KneeResult, find_knee
 from openslob.analyze.curves.points import (
     ORDER,
     RATES,
     SESSIONS,
-    Limit,
+    LimitingResource,
     Parameters,
     ParameterValue,
     Point,
@@ -49,38 +49,39 @@ class Exhausted:
     ``at`` tells where in words, of lines along a rate as well.
     """
 
-    limit: Limit
+    limit: LimitingResource
     sessions: int
     at: str
 
 
 @dataclass(frozen=True)
-class Line:
-    """Points in the order of their session counts, or rates. ``key`` holds those parameters that tell lines apart.
+class Series:
+    """Points that differ only in their session count, or in their rate, in ascending order.
 
-    ``knee`` and ``peak`` are points of the line, None where ``shape.why`` tells the reason. ``exhausted`` is None when
-    the line does not bend, or no verdict told what set the pace at its peak. ``unlike`` is what its runs were not alike
-    in, though no parameter tells them apart, such as a setting of the server that was changed in between.
+    ``key`` holds the parameters that distinguish this series from the others. ``knee`` and ``peak`` are points of the
+    series, or None for the reason in ``knee_result.why``. ``exhausted`` is None when throughput does not level off,
+    or when no verdict names the limiting resource at the peak. ``mismatches`` lists the facts that differ between its
+    runs although they are no parameters, such as a server setting that was changed in between.
     """
 
     key: Parameters
     label: str
     points: tuple[Point, ...]
     axes: Axes
-    shape: Shape
+    knee_result: KneeResult
     scaling: Scaling | NoFit
     exhausted: Exhausted | None
-    unlike: tuple[ConditionMismatch, ...] = ()
+    mismatches: tuple[ConditionMismatch, ...] = ()
 
     @property
     def knee(self) -> Point | None:
         """The point with the best throughput before latency pays for nothing."""
-        return self.at(self.shape.knee)
+        return self.at(self.knee_result.knee)
 
     @property
     def peak(self) -> Point | None:
         """The point with the highest throughput."""
-        return self.at(self.shape.peak)
+        return self.at(self.knee_result.peak)
 
     def at(self, step: float | None) -> Point | None:
         """The point with so many sessions, or at that rate."""
@@ -94,7 +95,7 @@ class PointSet:
     ``along`` is the parameter that lines run along.
     """
 
-    lines: tuple[Line, ...]
+    series: tuple[Series, ...]
     axes: Axes
     varying: tuple[str, ...]
     common: Parameters
@@ -103,7 +104,7 @@ class PointSet:
     @property
     def points(self) -> tuple[Point, ...]:
         """Every point, line by line."""
-        return tuple(point for line in self.lines for point in line.points)
+        return tuple(point for series in self.series for point in series.points)
 
 
 def point_set(runs: Sequence[Run], axes: Axes | None = None) -> PointSet:
@@ -116,17 +117,17 @@ def point_set(runs: Sequence[Run], axes: Axes | None = None) -> PointSet:
     for point in found:
         groups.setdefault(tuple(point.parameters.get(name) for name in names), []).append(point)
     by_id = {run.record.id: run.record for run in runs}
-    lines = [
+    found_series = [
         replace(
-            line_of(dict(zip(names, key, strict=True)), group, chosen),
-            unlike=unlike([by_id[number] for point in group for number in point.record_ids]),
+            series_of(dict(zip(names, key, strict=True)), group, chosen),
+            mismatches=mismatches([by_id[number] for point in group for number in point.record_ids]),
         )
         for key, group in groups.items()
     ]
-    lines.sort(key=lambda line: [order(line.key[name]) for name in names])
+    found_series.sort(key=lambda series: [order(series.key[name]) for name in names])
     first = runs[0].parameters if runs else {}
     common = {name: value for name, value in first.items() if name not in (SESSIONS, along, *names)}
-    return PointSet(tuple(lines), chosen, names, common, along)
+    return PointSet(tuple(found_series), chosen, names, common, along)
 
 
 def _along(runs: Sequence[Run]) -> str:
@@ -158,7 +159,7 @@ def order(value: ParameterValue) -> tuple[bool, bool, float, str]:
     return value is None, not is_number, float(value) if isinstance(value, (int, float)) else 0.0, str(value)
 
 
-def line_of(key: Parameters, group: Sequence[Point], axes: Axes, called: str = "") -> Line:
+def series_of(key: Parameters, group: Sequence[Point], axes: Axes, called: str = "") -> Series:
     """The line of these points, in whatever order they come; ``called`` defaults to its key in words."""
     ordered = tuple(sorted(group, key=lambda point: point.step))
     known = [
@@ -166,16 +167,16 @@ def line_of(key: Parameters, group: Sequence[Point], axes: Axes, called: str = "
         for point in ordered
         if (x := point.mean(axes.throughput)) is not None and (y := point.mean(axes.latency)) is not None
     ]
-    found = shape(known)
+    found = find_knee(known)
     if any(point.along == ORDER for point in ordered):
-        found = replace(found, knee=None, turn=None, why=UNORDERED)
+        found = replace(found, knee=None, tail_trend=None, why=UNORDERED)
     rates = [(point.sessions, x) for point in ordered if (x := point.mean(axes.throughput)) is not None]
     by_sessions = all(point.along == SESSIONS for point in ordered)
     scaling = fit([sessions for sessions, _ in rates], [x for _, x in rates]) if by_sessions else NoFit(ONE_COUNT)
-    return Line(key, called or label(key), ordered, axes, found, scaling, _exhausted(ordered, found))
+    return Series(key, called or label(key), ordered, axes, found, scaling, _exhausted(ordered, found))
 
 
-def _exhausted(ordered: Sequence[Point], found: Shape) -> Exhausted | None:
+def _exhausted(ordered: Sequence[Point], found: KneeResult) -> Exhausted | None:
     """What set the pace at the peak of a line that bends, and from which point, the knee at the earliest."""
     bent = [point for point in ordered if found.knee is not None and point.step >= found.knee]
     peak = next((point for point in bent if point.step == found.peak), None)

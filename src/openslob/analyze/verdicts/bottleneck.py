@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from openslob.analyze.quantity import Quantity, device, host, host_cpu_left_pct, total
 from openslob.analyze.verdicts.mode import is_reached
-from openslob.analyze.verdicts.outcome import Shown, fails, holds, undecided
+from openslob.analyze.verdicts.outcome import Shown, fails, holds, unknown_because
 from openslob.analyze.waits import WaitClass, db_time_shares
 from openslob.measurement import Measurement
 from openslob.record.model import Verdict
@@ -53,7 +53,7 @@ def limit_found(measurement: Measurement) -> Verdict:
     if limit:
         return holds(name, f"The limit was the {limit}, not storage: {used}.", **figures)
     if any(quantity.value is None for quantity in (cpu, *shares.values())):
-        return undecided(name, cpu, *shares.values(), **figures)
+        return unknown_because(name, cpu, *shares.values(), **figures)
     return fails(name, f"Nothing was at its limit, so more sessions may do more: {used}.", **figures)
 
 

@@ -9,13 +9,13 @@ from openslob.analyze.steady_state import (
     MAX_SPREAD_PCT,
     MIN_STEADY_POINTS,
     MIN_WINDOWS,
-    Point,
+    RatePoint,
     drift_pct,
     rate_points,
     spread,
     steady_since,
 )
-from openslob.analyze.verdicts.outcome import fails, holds, settled, some, undecided, unknown
+from openslob.analyze.verdicts.outcome import counted, fails, holds, holds_or_fails, unknown, unknown_because
 from openslob.histogram import PERCENTILES, Histogram
 from openslob.measurement import Measurement
 from openslob.method import OpKind
@@ -45,12 +45,12 @@ def driver_quiet(measurement: Measurement) -> Verdict:
     """
     share, of_host = driver_cpu_pct(measurement), _driver_pct_of_host(measurement)
     if share.value is None:
-        return undecided("driver_quiet", share)
+        return unknown_because("driver_quiet", share)
     sampling = host(measurement, "sampler_cpu_s").times(100).per(host(measurement, "server_cpu_s"), "no CPU")
     figures = {"driver_cpu_pct_of_db": share.value, "sampler_cpu_pct_of_db": sampling.value}
     told = f"The driver used {share.value:.2f} % of the server's CPU"
     if measurement.schedule is not None and of_host.value is not None and share.value >= MAX_DRIVER_PCT:
-        return settled(
+        return holds_or_fails(
             "driver_quiet",
             of_host.value < MAX_DRIVER_PCT,
             f"{told}, {of_host.value:.2f} % of the host's; at a given rate less than {MAX_DRIVER_PCT:g} % of "
@@ -58,7 +58,7 @@ def driver_quiet(measurement: Measurement) -> Verdict:
             **figures,
             driver_cpu_pct_of_host=of_host.value,
         )
-    return settled(
+    return holds_or_fails(
         "driver_quiet",
         share.value < MAX_DRIVER_PCT,
         f"{told}; less than {MAX_DRIVER_PCT:g} % is asked.",
@@ -115,7 +115,7 @@ def steady(measurement: Measurement) -> Verdict:
     return _steady(points, measurement.timeline[-1].at_s)
 
 
-def _steady(points: list[Point], end_s: float) -> Verdict:
+def _steady(points: list[RatePoint], end_s: float) -> Verdict:
     since, drift = steady_since(points), drift_pct(points)
     figures = {"steady_since_s": since, "drift_pct": drift}
     if since is None:
@@ -149,7 +149,7 @@ def data_in_place(measurement: Measurement) -> Verdict:
             "data_in_place", f"Only {stayed.value:.1f} % of the updated rows stayed in their block.", **figures
         )
     if grown.value is None or stayed.value is None:
-        return undecided("data_in_place", grown, stayed, **figures)
+        return unknown_because("data_in_place", grown, stayed, **figures)
     moved = f"{stayed.value:.2f} % of the updated rows stayed in their block" if updated.value else "no row was updated"
     return holds("data_in_place", f"The test tables grew by {grown.value:.2f} %, and {moved}.", **figures)
 
@@ -160,10 +160,10 @@ def percentiles_supported(measurement: Measurement) -> Verdict:
     if not ran:
         return unknown("percentiles_supported", "Can't be told: no operation was timed.")
     told = [
-        f"{kind.value} {_trusted(histogram) or 'none'} ({some(histogram.count, 'op')})"
+        f"{kind.value} {_trusted(histogram) or 'none'} ({counted(histogram.count, 'op')})"
         for kind, histogram in ran.items()
     ]
-    return settled(
+    return holds_or_fails(
         "percentiles_supported",
         all(_supports(histogram, REQUIRED_PERCENTILE) for histogram in ran.values()),
         f"Percentiles with at least {MIN_BEYOND} operations beyond them go up to: {', '.join(told)}.",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from openslob.analyze.figures import NO_LOAD, begun_pct
 from openslob.analyze.quantity import Quantity, block_visits, engine, total
-from openslob.analyze.verdicts.outcome import Shown, count, settled, some, undecided, unknown
+from openslob.analyze.verdicts.outcome import Shown, count, counted, holds_or_fails, unknown, unknown_because
 from openslob.analyze.verdicts.validity import reads_reached_device
 from openslob.measurement import Measurement
 from openslob.record.model import Holds, Verdict
@@ -33,17 +33,17 @@ def rate_reached(measurement: Measurement) -> Verdict | None:
         return None
     share = begun.value
     if share is None:
-        return undecided("rate_reached", begun)
+        return unknown_because("rate_reached", begun)
     ops, seconds = total(measurement, "ops"), measurement.window.load_seconds
     achieved = ops / seconds if seconds > 0 else None
     done = "" if achieved is None else f", {achieved:,.1f} of {schedule.wanted_per_s:,.1f} a second"
     left = (
-        f"{some(round(schedule.not_begun), 'operation')} due in the window had not begun at its end, "
+        f"{counted(round(schedule.not_begun), 'operation')} due in the window had not begun at its end, "
         f"the oldest {schedule.oldest_s:.3f} s late"
         if schedule.not_begun
         else "none that was due was left at the end"
     )
-    return settled(
+    return holds_or_fails(
         "rate_reached",
         is_reached(measurement),
         f"{count(ops)} operations, {share:.2f} % of those due, began{done}; {left}; "
@@ -65,7 +65,7 @@ MIN_LOG_SHARE_PCT = 50.0
 
 
 @dataclass(frozen=True)
-class Proof:
+class ModeEvidence:
     """Whether a run was of a mode (None: can't be told), what speaks for it, and the figures."""
 
     so: bool | None
@@ -81,63 +81,63 @@ def mode(measurement: Measurement) -> Verdict:
     if stated is None:
         looks = looks_like(measurement)
         return unknown("mode", f"No mode was stated; the run looks like {looks or 'none of them'}.", looks_like=looks)
-    proof = PROOFS[stated](measurement)
+    proof = EVIDENCE[stated](measurement)
     if proof.so is None:
         return unknown(
             "mode", f"Whether it was {stated} can't be told: {proof.why}.", stated=stated.value, **proof.figures
         )
     sentence = f"It {'was' if proof.so else 'was not'} {stated}: {proof.why}."
-    return settled("mode", proof.so, sentence, stated=stated.value, **proof.figures)
+    return holds_or_fails("mode", proof.so, sentence, stated=stated.value, **proof.figures)
 
 
 def looks_like(measurement: Measurement) -> str | None:
     """The first mode whose proof holds, those that ask for most first."""
     return next(
-        (name.value for name in (Mode.SCAN, Mode.REDO, Mode.PIO, Mode.LIO) if PROOFS[name](measurement).so), None
+        (name.value for name in (Mode.SCAN, Mode.REDO, Mode.PIO, Mode.LIO) if EVIDENCE[name](measurement).so), None
     )
 
 
-def _pio(measurement: Measurement) -> Proof:
+def _pio(measurement: Measurement) -> ModeEvidence:
     share = engine(measurement, "read_requests").times(100).per(Quantity(block_visits(measurement)), "no block visited")
     if share.value is None:
-        return Proof(None, share.why, {})
+        return ModeEvidence(None, share.why, {})
     device = reads_reached_device(measurement)
     figures: dict[str, Shown] = {"physical_pct": share.value, "reads_reached_device": device.verdict.value}
     why = f"{share.value:.1f} % of the block visits were engine reads, {MIN_PIO_PCT:g} % is asked"
     if share.value < MIN_PIO_PCT:
-        return Proof(False, why, figures)
+        return ModeEvidence(False, why, figures)
     if device.verdict is Holds.UNKNOWN:
-        return Proof(None, f"{why}, but whether they reached a device is unknown", figures)
+        return ModeEvidence(None, f"{why}, but whether they reached a device is unknown", figures)
     reached = device.verdict is Holds.HOLDS
-    return Proof(reached, f"{why}, and they {'reached' if reached else 'did not all reach'} a device", figures)
+    return ModeEvidence(reached, f"{why}, and they {'reached' if reached else 'did not all reach'} a device", figures)
 
 
-def _lio(measurement: Measurement) -> Proof:
+def _lio(measurement: Measurement) -> ModeEvidence:
     hits = _hit_pct(measurement)
     if hits.value is None:
-        return Proof(None, hits.why, {})
+        return ModeEvidence(None, hits.why, {})
     why = f"{hits.value:.3f} % of the logical reads were cache hits, {MIN_HIT_PCT:g} % is asked"
-    return Proof(hits.value >= MIN_HIT_PCT, why, {"hit_pct": hits.value})
+    return ModeEvidence(hits.value >= MIN_HIT_PCT, why, {"hit_pct": hits.value})
 
 
-def _redo(measurement: Measurement) -> Proof:
+def _redo(measurement: Measurement) -> ModeEvidence:
     cached = _lio(measurement)
     if cached.so is not True:
         return cached
     log = engine(measurement, "log_bytes")
     share = log.times(100).per(log.plus(engine(measurement, "write_bytes")), "nothing was written")
     if total(measurement, "updates") <= 0:
-        return Proof(False, "nothing was updated", cached.figures)
+        return ModeEvidence(False, "nothing was updated", cached.figures)
     if share.value is None:
-        return Proof(None, share.why, cached.figures)
+        return ModeEvidence(None, share.why, cached.figures)
     why = f"{cached.why}, and {share.value:.1f} % of the bytes written were log"
-    return Proof(share.value > MIN_LOG_SHARE_PCT, why, {**cached.figures, "log_share_pct": share.value})
+    return ModeEvidence(share.value > MIN_LOG_SHARE_PCT, why, {**cached.figures, "log_share_pct": share.value})
 
 
-def _scan(measurement: Measurement) -> Proof:
+def _scan(measurement: Measurement) -> ModeEvidence:
     scans, ops = total(measurement, "scans"), total(measurement, "ops")
     why = f"{count(scans)} of {count(ops)} operations were scans"
-    return Proof(0 < ops == scans, why, {"scans": scans, "ops": ops})
+    return ModeEvidence(0 < ops == scans, why, {"scans": scans, "ops": ops})
 
 
 def _hit_pct(measurement: Measurement) -> Quantity:
@@ -146,7 +146,7 @@ def _hit_pct(measurement: Measurement) -> Quantity:
     return logical.plus(reads).times(100).per(logical, "the engine counted no logical read")
 
 
-PROOFS: Mapping[Mode, Callable[[Measurement], Proof]] = {
+EVIDENCE: Mapping[Mode, Callable[[Measurement], ModeEvidence]] = {
     Mode.PIO: _pio,
     Mode.LIO: _lio,
     Mode.REDO: _redo,

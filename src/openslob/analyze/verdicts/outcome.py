@@ -23,12 +23,12 @@ def unknown(name: str, why: str, **figures: Shown) -> Verdict:
     return Verdict(name=name, verdict=Holds.UNKNOWN, why=why, figures=figures)
 
 
-def settled(name: str, so: bool, why: str, **figures: Shown) -> Verdict:
+def holds_or_fails(name: str, so: bool, why: str, **figures: Shown) -> Verdict:
     """Holds or fails."""
     return (holds if so else fails)(name, why, **figures)
 
 
-def undecided(name: str, *quantities: Quantity, **figures: Shown) -> Verdict:
+def unknown_because(name: str, *quantities: Quantity, **figures: Shown) -> Verdict:
     """An unknown verdict that gives the reasons of those quantities that are unknown."""
     reasons = dict.fromkeys(quantity.why for quantity in quantities if quantity.value is None)
     return unknown(name, f"Can't be told: {'; '.join(reasons)}.", **figures)
@@ -39,6 +39,6 @@ def count(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def some(number: float, noun: str) -> str:
+def counted(number: float, noun: str) -> str:
     """A number with its noun, in the plural where it should be."""
     return f"{count(number)} {noun}" if number == 1 else f"{count(number)} {noun}s"

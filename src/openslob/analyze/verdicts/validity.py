@@ -5,7 +5,16 @@ from __future__ import annotations
 from openslob.analyze.curves.ceiling import ceiling_of
 from openslob.analyze.figures import NO_LOAD, WINDOW_TOLERANCE_PCT, rate, window_differences_pct
 from openslob.analyze.quantity import Quantity, block_visits, device, engine, host, total
-from openslob.analyze.verdicts.outcome import Shown, count, fails, holds, settled, some, undecided, unknown
+from openslob.analyze.verdicts.outcome import (
+    Shown,
+    count,
+    counted,
+    fails,
+    holds,
+    holds_or_fails,
+    unknown,
+    unknown_because,
+)
 from openslob.measurement import Measurement, SessionTotals
 from openslob.record.model import Verdict
 from openslob.units import format_bytes
@@ -29,11 +38,11 @@ def errors(measurement: Measurement) -> Verdict:
     asked, ran, lost = measurement.workload.total_sessions, len(measurement.sessions), len(measurement.errors)
     figures: dict[str, Shown] = {"sessions_asked": asked, "sessions": ran, "errors": lost}
     if lost:
-        return fails("errors", f"{some(lost, 'error')}, the first: {measurement.errors[0]}.", **figures)
+        return fails("errors", f"{counted(lost, 'error')}, the first: {measurement.errors[0]}.", **figures)
     if ran < asked:
-        return fails("errors", f"Only {ran} of {some(asked, 'session')} ran.", **figures)
+        return fails("errors", f"Only {ran} of {counted(asked, 'session')} ran.", **figures)
     cut = ", until the run was interrupted" if measurement.interrupted else ""
-    return holds("errors", f"{some(ran, 'session')} ran without an error{cut}.", **figures)
+    return holds("errors", f"{counted(ran, 'session')} ran without an error{cut}.", **figures)
 
 
 def window(measurement: Measurement) -> Verdict:
@@ -44,7 +53,7 @@ def window(measurement: Measurement) -> Verdict:
     differences = window_differences_pct(measurement)
     name, worst = max(differences.items(), key=lambda item: abs(item[1]))
     more = "more" if worst > 0 else "less"
-    return settled(
+    return holds_or_fails(
         "window",
         abs(worst) <= WINDOW_TOLERANCE_PCT,
         f"The {name} span {abs(worst):.2f} % {more} time than the load of {load:.2f} s; "
@@ -64,13 +73,13 @@ def counts_agree(measurement: Measurement) -> Verdict:
     """
     read, updated = engine(measurement, "rows_read"), engine(measurement, "rows_updated")
     if read.value is None or updated.value is None:
-        return undecided("counts_agree", read, updated)
+        return unknown_because("counts_agree", read, updated)
     loop_updated = total(measurement, "rows_updated")
     loop_read = total(measurement, "rows_read") + loop_updated
     refused = total(measurement, "conflicts")
     undone = refused * measurement.workload.rows_per_update
-    in_vain = f"; {some(refused, 'refused attempt')} may have touched {count(undone)} more" if refused else ""
-    return settled(
+    in_vain = f"; {counted(refused, 'refused attempt')} may have touched {count(undone)} more" if refused else ""
+    return holds_or_fails(
         "counts_agree",
         0 <= read.value - loop_read <= undone and 0 <= updated.value - loop_updated <= undone,
         f"The engine counted {count(read.value)} rows read and {count(updated.value)} updated, "
@@ -91,7 +100,7 @@ def exact_mix(measurement: Measurement) -> Verdict:
     spec = measurement.workload
     worst = max(_off_share(session, spec.update_pct, spec.scan_pct) for session in worked)
     ops, updates = total(measurement, "ops"), total(measurement, "updates")
-    return settled(
+    return holds_or_fails(
         "exact_mix",
         worst <= MIX_TOLERANCE_OPS,
         f"{count(updates)} of {count(ops)} operations updated, {100 * updates / ops:.2f} % where {spec.update_pct} % "
@@ -120,11 +129,11 @@ def reads_reached_device(measurement: Measurement) -> Verdict:
     name = "reads_reached_device"
     asked, requests = engine(measurement, "read_bytes"), engine(measurement, "read_requests")
     if asked.value is None or requests.value is None:
-        return undecided(name, asked, requests)
+        return unknown_because(name, asked, requests)
     if requests.value < MIN_READ_REQUESTS or asked.value < requests.value:
         return unknown(
             name,
-            f"The run read almost nothing physically: {some(requests.value, 'request')}, "
+            f"The run read almost nothing physically: {counted(requests.value, 'request')}, "
             f"too few below {count(MIN_READ_REQUESTS)} to judge by.",
             engine_read_requests=requests.value,
         )
@@ -137,7 +146,7 @@ def reads_reached_device(measurement: Measurement) -> Verdict:
 def _came_from_storage(name: str, asked_bytes: float, measurement: Measurement) -> Verdict:
     got, whose = _storage_bytes(measurement)
     if got.value is None:
-        return undecided(name, got, engine_read_bytes=asked_bytes)
+        return unknown_because(name, got, engine_read_bytes=asked_bytes)
     ratio = got.value / asked_bytes
     figures: dict[str, Shown] = {
         "storage_to_engine_pct": 100 * ratio,
@@ -172,15 +181,15 @@ def commits_waited(measurement: Measurement) -> Verdict | None:
     if not commits:
         return unknown(name, "Can't be told: nothing was committed.")
     if syncs.value is None:
-        return undecided(name, syncs)
+        return unknown_because(name, syncs)
     if not syncs.value:
         return unknown(name, "Can't be told: no log sync was counted. Either none was made, or writes are synced ones.")
     sessions = len(measurement.sessions)
-    return settled(
+    return holds_or_fails(
         name,
         commits <= (syncs.value + 1) * sessions,
-        f"{count(commits)} updates were committed with {some(syncs.value, 'log sync')}, {commits / syncs.value:.1f} a "
-        f"sync, where {some(sessions, 'session')} that wait can share one.",
+        f"{count(commits)} updates were committed with {counted(syncs.value, 'log sync')}, "
+        f"{commits / syncs.value:.1f} a sync, where {counted(sessions, 'session')} that wait can share one.",
         updates=commits,
         log_syncs=syncs.value,
         sessions=sessions,
@@ -193,9 +202,9 @@ def block_path(measurement: Measurement) -> Verdict | None:
         return None
     name, private, shared = "block_path", engine(measurement, "private_visits"), engine(measurement, "shared_visits")
     if private.value is None or shared.value is None:
-        return undecided(name, private, shared)
+        return unknown_because(name, private, shared)
     visits = block_visits(measurement)
-    return settled(
+    return holds_or_fails(
         name,
         private.value >= visits and 100 * shared.value <= MAX_SHARED_PCT * visits,
         f"Of {count(visits)} block visits {count(private.value)} went through the sessions' private memory and "
@@ -241,7 +250,7 @@ def within_ceiling(measurement: Measurement) -> Verdict | None:
     ceiling = ceiling_of(measurement.ceiling, measurement.block_size)
     most, found = ceiling.at(in_flight), rate(measurement, reads)
     if most.value is None or found.value is None:
-        return undecided(name, most, found)
+        return unknown_because(name, most, found)
     share = 100 * found.value / most.value
     figures: dict[str, Shown] = {
         "share_pct": share,
@@ -253,4 +262,4 @@ def within_ceiling(measurement: Measurement) -> Verdict | None:
     beside = f"with {in_flight} in flight ({ceiling.id})"
     so = share <= 100 + MAX_ABOVE_PCT
     doubt = "" if so else "; more than all is not possible: other storage, a disturbed measurement, or a cache"
-    return settled(name, so, f"{why}, {beside}{doubt}.", **figures)
+    return holds_or_fails(name, so, f"{why}, {beside}{doubt}.", **figures)

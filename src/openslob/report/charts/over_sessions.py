@@ -25,7 +25,7 @@ NOTES = ("Hollow points: a verdict fails. Bars: 95 % intervals.",)
 
 def latency_percentiles(points: PointSet) -> Picture:
     """Percentiles of the most frequent operation's latency over sessions."""
-    chosen = tuple(PERCENTILES) if len(points.lines) <= FULL_LINES else FEW
+    chosen = tuple(PERCENTILES) if len(points.series) <= FULL_LINES else FEW
     op = "op_response" if points.axes.latency == RESPONSE_LATENCY else "op"
     rows = [row | {"percentile": PERCENTILES[name]} for name in chosen for row in session_rows(points, f"{op}_{name}")]
     shown = ", ".join(PERCENTILES[name] for name in chosen)
@@ -61,11 +61,11 @@ def session_rows(points: PointSet, figure: str) -> list[Row]:
     """A row for each point that has ``figure``: session count, mean, ends of the interval, whether it is in doubt."""
     return [
         {
-            "line": line.label, "sessions": point.step, "value": estimate.mean, "low": estimate.low,
+            "line": series.label, "sessions": point.step, "value": estimate.mean, "low": estimate.low,
             "high": estimate.high, "doubt": doubt(point.failed), "stretch": stretch,
         }
-        for line in points.lines
-        for stretch, _, point in stretches(line, (figure,))
+        for series in points.series
+        for stretch, _, point in stretches(series, (figure,))
         for estimate in (point.figure(figure),)
     ]  # fmt: skip
 
@@ -127,20 +127,20 @@ def _reach(rows: Sequence[Row]) -> alt.Scale:
 
 def _ends(points: PointSet, figure: str, label: str) -> str:
     parts = []
-    for line in points.lines:
-        known = [point for point in line.points if point.mean(figure) is not None]
+    for series in points.series:
+        known = [point for point in series.points if point.mean(figure) is not None]
         if known:
             first, last = known[0], known[-1]
             course = f"{number(first.mean(figure))} with {first.step:,g} to {number(last.mean(figure))} with"
-            parts.append(f"{line.label}: from {course} {last.at}")
+            parts.append(f"{series.label}: from {course} {last.at}")
     return f"{label}: {'; '.join(parts)}." if parts else f"{label}: not known."
 
 
 def _table(points: PointSet, columns: dict[str, str]) -> Table:
     rows = [
-        (line.label, f"{point.step:,g}", *(_with_interval(point.figure(name)) for name in columns))
-        for line in points.lines
-        for point in line.points
+        (series.label, f"{point.step:,g}", *(_with_interval(point.figure(name)) for name in columns))
+        for series in points.series
+        for point in series.points
     ]
     return Table(("line", over(points), *columns.values()), tuple(rows))
 

@@ -16,7 +16,7 @@ import altair as alt
 
 from openslob.analyze.curves.ceiling import Ceiling
 from openslob.analyze.curves.points import ORDER, SESSIONS, Point
-from openslob.analyze.curves.series import PHYSICAL, Line, PointSet
+from openslob.analyze.curves.series import PHYSICAL, PointSet, Series
 from openslob.metrics import METRICS
 from openslob.report.charts.picture import Panel, Picture, Table
 from openslob.report.charts.theme import (
@@ -91,9 +91,9 @@ def petal_rows(points: PointSet, throughput: str) -> list[Row]:
     """A row for each point whose throughput and latency are known: means, ends of intervals, doubts, place in line."""
     return [
         row | {"stretch": stretch}
-        for line in points.lines
-        for stretch, order, point in stretches(line, (throughput, points.axes.latency))
-        if (row := _row(line, point, order, throughput, points.axes.latency)) is not None
+        for series in points.series
+        for stretch, order, point in stretches(series, (throughput, points.axes.latency))
+        if (row := _row(series, point, order, throughput, points.axes.latency)) is not None
     ]
 
 
@@ -122,13 +122,13 @@ def _beside(ceilings: Sequence[Ceiling]) -> list[str]:
     return [f"Grey, dotted: storage alone ({'; '.join(told)} in flight), as far as the picture reaches."]
 
 
-def stretches(line: Line, figures: Sequence[str]) -> Iterator[tuple[int, int, Point]]:
+def stretches(series: Series, figures: Sequence[str]) -> Iterator[tuple[int, int, Point]]:
     """The points of a line that have all these figures, with their place in it and the number of their stretch.
 
     A stretch ends where a point is missing: a line drawn across it would claim what nobody measured.
     """
     stretch, before = 0, -1
-    for order, point in enumerate(line.points):
+    for order, point in enumerate(series.points):
         if all(point.mean(figure) is not None for figure in figures):
             stretch += order != before + 1
             before = order
@@ -138,11 +138,11 @@ def stretches(line: Line, figures: Sequence[str]) -> Iterator[tuple[int, int, Po
 def missing(points: PointSet, figures: Sequence[str]) -> list[str]:
     """A sentence for each line of which points are missing."""
     told = []
-    for line in points.lines:
-        known = {order for _, order, _ in stretches(line, figures)}
-        counts = [f"{point.step:,g}" for order, point in enumerate(line.points) if order not in known]
+    for series in points.series:
+        known = {order for _, order, _ in stretches(series, figures)}
+        counts = [f"{point.step:,g}" for order, point in enumerate(series.points) if order not in known]
         what = "asked per second" if points.along != SESSIONS else "sessions"
-        told += [f"No result: {line.label} with {', '.join(counts)} {what}."] if counts else []
+        told += [f"No result: {series.label} with {', '.join(counts)} {what}."] if counts else []
     return told
 
 
@@ -176,28 +176,28 @@ def doubt(failed: Mapping[str, str]) -> str:
     return DOUBTED.name if failed.keys() - NO_DOUBT else SOUND
 
 
-def told_by(line: Line) -> tuple[str, str]:
+def told_by(series: Series) -> tuple[str, str]:
     """What a line's colour says and what its dash says: block sizes have colours of their own, where they differ."""
-    rest = {name: value for name, value in line.key.items() if name != "block_size"}
-    if "block_size" not in line.key or not rest:
-        return line.label, line.label
-    size = line.key["block_size"]
+    rest = {name: value for name, value in series.key.items() if name != "block_size"}
+    if "block_size" not in series.key or not rest:
+        return series.label, series.label
+    size = series.key["block_size"]
     block = f"{format_bytes(size)} blocks" if isinstance(size, int) else "block size unknown"
-    return block, ", ".join(part for part in line.label.split(", ") if part != block)
+    return block, ", ".join(part for part in series.label.split(", ") if part != block)
 
 
-def _row(line: Line, point: Point, order: int, throughput: str, latency: str) -> Row | None:
+def _row(series: Series, point: Point, order: int, throughput: str, latency: str) -> Row | None:
     x, y = point.figure(throughput), point.figure(latency)
     if x.mean is None or y.mean is None:
         return None
-    colour, dash = told_by(line)
+    colour, dash = told_by(series)
     return {
-        "line": line.label, "colour": colour, "dash": dash, "order": order, "sessions": point.step,
+        "line": series.label, "colour": colour, "dash": dash, "order": order, "sessions": point.step,
         "x": x.mean, "x_low": x.low, "x_high": x.high, "y": y.mean, "y_low": y.low, "y_high": y.high,
         "runs": len(point.record_ids), "doubt": doubt(point.failed),
         "fails": ", ".join(name.replace("_", " ") for name in point.failed) or "none",
-        "knee": line.shape.knee == point.step,
-        "end": order in (0, len(line.points) - 1),
+        "knee": series.knee_result.knee == point.step,
+        "end": order in (0, len(series.points) - 1),
     }  # fmt: skip
 
 
@@ -337,18 +337,18 @@ def _middle(a: float, b: float, log: bool) -> float:
 
 
 def _says(points: PointSet, throughput: str, names: Names) -> str:
-    lines = [f"{line.label}: {_course(line, throughput)}" for line in points.lines]
+    lines = [f"{series.label}: {_course(series, throughput)}" for series in points.series]
     axes = f"{names.label(points.axes.latency)} over {names.label(throughput).lower()}"
     return f"{axes}, a line for each set of parameters. {' '.join(lines)}"
 
 
-def _course(line: Line, throughput: str) -> str:
-    known = [(point.at, x) for point in line.points if (x := point.mean(throughput)) is not None]
+def _course(series: Series, throughput: str) -> str:
+    known = [(point.at, x) for point in series.points if (x := point.mean(throughput)) is not None]
     if not known:
         return "nothing known."
     best = max(known, key=lambda each: each[1])
     unit = METRICS[throughput].unit
-    knee = f", knee at {line.knee.at}" if line.knee else ""
+    knee = f", knee at {series.knee.at}" if series.knee else ""
     most = f"{quantity(best[1], unit if unit != '1/s' else '')}{'/s' if unit == '1/s' else ''}"
     return f"at most {most} with {best[0]}{knee}."
 

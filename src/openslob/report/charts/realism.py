@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from openslob.analyze.realism import Kind, Row, Spread, rows
+from openslob.analyze.realism import ContenderKind, ContenderRow, RoundRange, rows
 from openslob.record.storage import StorageRecord
 from openslob.report.charts.picture import Panel, Picture, Table
 from openslob.report.charts.theme import coloured
@@ -16,11 +16,11 @@ from openslob.report.realism import between, realism_headline
 
 _ROW_HEIGHT, _FRAME = 30, 10
 _MEANINGS = {
-    Kind.RAW: "storage alone: nobody looks",
-    Kind.LOCAL: "private memory",
-    Kind.SHARED: "shared cache",
-    Kind.UPDATES: "shared cache, with updates",
-    Kind.CLIENT: "client outside the server",
+    ContenderKind.RAW: "storage alone: nobody looks",
+    ContenderKind.LOCAL: "private memory",
+    ContenderKind.SHARED: "shared cache",
+    ContenderKind.UPDATES: "shared cache, with updates",
+    ContenderKind.CLIENT: "client outside the server",
 }
 Cells = list[dict[str, Any]]
 # The page makes it light where the page is dark.
@@ -50,7 +50,7 @@ def pictures(record: StorageRecord) -> tuple[Picture, ...]:
     )
 
 
-def bar_rows(found: Sequence[Row], figure: Callable[[Row], Spread]) -> Cells:
+def bar_rows(found: Sequence[ContenderRow], figure: Callable[[ContenderRow], RoundRange]) -> Cells:
     """A bar for each contender with its range, and the number that stands beside it."""
     return [
         {
@@ -77,7 +77,7 @@ def _bars(cells: Cells, title: str) -> Panel:
     return alt.layer(bars, ranges, text)
 
 
-def _table(found: Sequence[Row]) -> Table:
+def _table(found: Sequence[ContenderRow]) -> Table:
     head = ("", "IOPS", "lowest–highest", "of ceiling", "IOPS/CPU", "lowest–highest", "host CPU", "what it does")
     return Table(
         head,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from openslob.analyze.compare import Against, Comparison, compare, compare_values
+from openslob.analyze.compare import ComparedValues, Comparison, compare, compare_values
 from openslob.analyze.curves.points import Run
 from openslob.errors import UsageError
 from openslob.record.model import Status
@@ -48,7 +48,7 @@ def page_for(
     runs: Sequence[Run],
     folders: Sequence[Path],
     problems: Sequence[str],
-    against: Against | None = None,
+    against: ComparedValues | None = None,
     ceilings: Sequence[StorageRecord] = (),
 ) -> Page:
     """The page of the only run, else that of ``runs``, all that the sides hold; two sides are compared as well.
@@ -65,7 +65,7 @@ def page_for(
         return set_page(name, runs, (*problems, f"The two sides are not compared: {error}"), ceilings=ceilings)
 
 
-def _comparison(sides: Sides, runs: Sequence[Run], against: Against | None) -> Comparison | None:
+def _comparison(sides: Sides, runs: Sequence[Run], against: ComparedValues | None) -> Comparison | None:
     if len(sides) == 2:
         (name_a, a), (name_b, b) = sides
         return compare(a, b, name_a, name_b)

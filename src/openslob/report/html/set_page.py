@@ -8,7 +8,16 @@ from dataclasses import replace
 from openslob.analyze.compare import Comparison
 from openslob.analyze.curves.ceiling import Ceiling, ceiling_of, other_storage
 from openslob.analyze.curves.points import SESSIONS, Point, Run
-from openslob.analyze.curves.series import CACHED, PHYSICAL, RESPONSE_LATENCY, Axes, Line, PointSet, axes_for, point_set
+from openslob.analyze.curves.series import (
+    CACHED,
+    PHYSICAL,
+    RESPONSE_LATENCY,
+    Axes,
+    PointSet,
+    Series,
+    axes_for,
+    point_set,
+)
 from openslob.analyze.curves.usl import Scaling
 from openslob.metrics import METRICS
 from openslob.record.model import RunRecord, Status
@@ -24,7 +33,7 @@ from openslob.report.format import MISSING, number, percent, size
 from openslob.report.headline import headline
 from openslob.report.html.page import Page, Part, definitions, spoken, text_part, verdicts_of_all
 from openslob.report.record_view import shown
-from openslob.report.set_summary import figure_with_interval, physical, set_answers, unlike_text
+from openslob.report.set_summary import figure_with_interval, mismatch_text, physical, set_answers
 from openslob.report.side_by_side import side_by_side_rows
 
 # More runs than these are too many columns for a page and too many lines for a picture of tails.
@@ -85,9 +94,9 @@ def set_page(
 def point_sets(runs: Sequence[Run]) -> list[PointSet]:
     """The runs that read first, then those that find their blocks in the cache: their figures share no axes."""
     by_axes: dict[Axes, set[str]] = {PHYSICAL: set(), CACHED: set()}
-    for line in point_set(runs).lines:
-        ids = by_axes.setdefault(axes_for(line.points), set())
-        ids.update(run for point in line.points for run in (*point.record_ids, *point.left_out))
+    for series in point_set(runs).series:
+        ids = by_axes.setdefault(axes_for(series.points), set())
+        ids.update(run for point in series.points for run in (*point.record_ids, *point.left_out))
     return [point_set([run for run in runs if run.record.id in ids], axes) for axes, ids in by_axes.items() if ids]
 
 
@@ -103,7 +112,7 @@ def _on_what(records: Sequence[RunRecord]) -> str:
 
 def _about(records: Sequence[RunRecord], sets: Sequence[PointSet]) -> str:
     times = sorted(record.started_at.replace("T", " ").removesuffix("Z") for record in records)
-    lines, points = (sum(map(len, each)) for each in zip(*((one.lines, one.points) for one in sets), strict=True))
+    lines, points = (sum(map(len, each)) for each in zip(*((one.series, one.points) for one in sets), strict=True))
     return (
         f"{len(records)} run{'s' if len(records) > 1 else ''} from {times[0]} to {times[-1]} UTC: {points} points on "
         f"{lines} line{'s' if lines > 1 else ''}."
@@ -120,7 +129,7 @@ def _banners(records: Sequence[RunRecord], problems: Sequence[str]) -> list[str]
 def _not_alike(runs: Sequence[Run], ceilings: Sequence[StorageRecord]) -> list[str]:
     """What was not measured under the same conditions, or not on the same storage, and stands in one picture."""
     doubts = [_other_storage(run, ceilings) for run in runs]
-    told = [unlike_text(line) for line in point_set(runs).lines if line.unlike]
+    told = [mismatch_text(series) for series in point_set(runs).series if series.mismatches]
     return [*told, *(f"Storage alone is not that of the runs: {why}" for why in dict.fromkeys(doubts) if why)]
 
 
@@ -178,26 +187,26 @@ def _lines(points: PointSet, names: Names) -> Part:
     unit = (
         f"Throughput is {names.axis(points.axes.throughput)}; σ, κ and R² are those of the Universal Scalability Law."
     )
-    return Part("The lines", (unit,), Table(head, tuple(_line(line) for line in points.lines)))
+    return Part("The lines", (unit,), Table(head, tuple(_line(series) for series in points.series)))
 
 
-def _line(line: Line) -> tuple[str, ...]:
-    knee, peak, fit = line.knee, line.peak, line.scaling
-    limit = f"{line.exhausted.limit.resource} from {line.exhausted.at} on" if line.exhausted else MISSING
+def _line(series: Series) -> tuple[str, ...]:
+    knee, peak, fit = series.knee, series.peak, series.scaling
+    limit = f"{series.exhausted.limit.resource} from {series.exhausted.at} on" if series.exhausted else MISSING
     law = (
         (number(fit.lambda_per_s), number(fit.sigma), number(fit.kappa), number(fit.r2))
         if isinstance(fit, Scaling)
         else (MISSING,) * 4
     )
-    why = "; ".join(filter(None, (line.shape.why, "" if isinstance(fit, Scaling) else fit.why)))
-    turn = line.shape.turn.value if line.shape.turn else MISSING
-    return (line.label, *_at(line, knee), *_at(line, peak), turn, limit, *law, why)
+    why = "; ".join(filter(None, (series.knee_result.why, "" if isinstance(fit, Scaling) else fit.why)))
+    turn = series.knee_result.tail_trend.value if series.knee_result.tail_trend else MISSING
+    return (series.label, *_at(series, knee), *_at(series, peak), turn, limit, *law, why)
 
 
-def _at(line: Line, point: Point | None) -> tuple[str, str]:
+def _at(series: Series, point: Point | None) -> tuple[str, str]:
     if point is None:
         return MISSING, MISSING
-    return point.at, figure_with_interval(point.figure(line.axes.throughput))
+    return point.at, figure_with_interval(point.figure(series.axes.throughput))
 
 
 def _points(points: PointSet, names: Names) -> Part:
@@ -211,12 +220,12 @@ def _points(points: PointSet, names: Names) -> Part:
     )
     rows = tuple(
         (
-            line.label, f"{point.step:,g}", str(len(point.record_ids)),
+            series.label, f"{point.step:,g}", str(len(point.record_ids)),
             *(figure_with_interval(point.figure(name)) for name in (*_POINT_FIGURES, *latencies)),
             ", ".join(map(spoken, point.failed)) or "none",
         )
-        for line in points.lines
-        for point in line.points
+        for series in points.series
+        for point in series.points
     )  # fmt: skip
     return Part(
         "The points", ("Means over the runs, ± half of the 95 % interval where it is known.",), Table(head, rows)
@@ -231,7 +240,7 @@ def _side_by_side(records: Sequence[RunRecord]) -> Part:
 
 def _configuration(points: PointSet) -> Part:
     varied = tuple(
-        (spoken(name), ", ".join(dict.fromkeys(_value(name, line.key.get(name)) for line in points.lines)))
+        (spoken(name), ", ".join(dict.fromkeys(_value(name, series.key.get(name)) for series in points.series)))
         for name in points.varying
     )
     sessions = ", ".join(str(count) for count in sorted({point.sessions for point in points.points}))

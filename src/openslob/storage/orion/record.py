@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from openslob.analyze.verdicts.outcome import count, settled, unknown
+from openslob.analyze.verdicts.outcome import count, holds_or_fails, unknown
 from openslob.record.model import Figure, Verdict
 from openslob.record.storage import Load, StorageStep
 from openslob.storage.job import Job
@@ -96,7 +96,7 @@ def _covered(proof: CoverageCheck) -> Verdict:
         f"blocks of {count(found.blocks)} ({100 * found.share:.1f} %); {count(found.expected)} are expected. The least "
         f"visited tenth of the volume got {100 * proof.thinnest:.0f} % of an even share."
     )
-    return settled(
+    return holds_or_fails(
         f"{proof.kind}_coverage", found.holds and proof.thinnest >= allowed, why,
         requests=found.requests, distinct=found.distinct, blocks=found.blocks, expected=found.expected,
         thinnest_tenth=proof.thinnest,
@@ -113,7 +113,7 @@ def _reached(points: Sequence[PointResult], direct: bool) -> Verdict:
     worst, where = min(shares, key=lambda pair: pair[0])
     why = f"The devices moved at least {100 * worst:.1f} % of the bytes that fio moved, at each of {len(points)} points"
     how = "" if direct else "; the page cache was in use, as --buffered asks"
-    return settled(name, worst >= 1 - _MOST_SHARE_LOST, f"{why}{how}.", least_share=worst, at=str(where.point))
+    return holds_or_fails(name, worst >= 1 - _MOST_SHARE_LOST, f"{why}{how}.", least_share=worst, at=str(where.point))
 
 
 def _device_share(measured: PointResult) -> float | None:

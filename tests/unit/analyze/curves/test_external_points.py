@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from openslob.analyze.curves.external_points import Found, outside
+from openslob.analyze.curves.external_points import ExternalPoint, external_point_set
 from openslob.analyze.curves.points import ORDER
 from openslob.record.model import Holds, Verdict
 from openslob.report.charts.petals import over
@@ -16,28 +16,28 @@ RATES = {1: (7_000, 107), 8: (41_000, 136), 16: (80_000, 170), 64: (99_000, 602)
 
 def found(series="8k", **more):
     return [
-        Found(series, sessions, {"pio_read_per_s": rate, "engine_read_latency_us": us}, f"{series}/{sessions}", **more)
-        for sessions, (rate, us) in RATES.items()
+        ExternalPoint(series, n, {"pio_read_per_s": rate, "engine_read_latency_us": us}, f"{series}/{n}", **more)
+        for n, (rate, us) in RATES.items()
     ]
 
 
 def test_a_line_for_each_series_by_name_with_knee_and_peak():
-    points = outside([*found("16k"), *found("8k")])
-    assert [line.label for line in points.lines] == ["8k", "16k"]
-    assert [point.sessions for point in points.lines[0].points] == [1, 8, 16, 64]
-    assert (points.lines[0].shape.knee, points.lines[0].shape.peak) == (16, 64)
+    points = external_point_set([*found("16k"), *found("8k")])
+    assert [series.label for series in points.series] == ["8k", "16k"]
+    assert [point.sessions for point in points.series[0].points] == [1, 8, 16, 64]
+    assert (points.series[0].knee_result.knee, points.series[0].knee_result.peak) == (16, 64)
 
 
 def test_reports_of_the_same_point_are_repeats():
-    (line,) = outside([*found(), Found("8k", 1, {"pio_read_per_s": 9_000}, "again")]).lines
-    estimate = line.points[0].figure("pio_read_per_s")
+    (series,) = external_point_set([*found(), ExternalPoint("8k", 1, {"pio_read_per_s": 9_000}, "again")]).series
+    estimate = series.points[0].figure("pio_read_per_s")
     assert (estimate.mean, estimate.n, estimate.half_width is None) == (8_000, 2, False)
-    assert line.points[0].figure("engine_read_latency_us").n == 1
-    assert line.points[0].record_ids == ("8k/1", "again")
+    assert series.points[0].figure("engine_read_latency_us").n == 1
+    assert series.points[0].record_ids == ("8k/1", "again")
 
 
 def test_what_is_not_given_is_unknown_with_a_reason():
-    estimate = outside(found()).points[0].figure("redo_mb_per_s")
+    estimate = external_point_set(found()).points[0].figure("redo_mb_per_s")
     assert (estimate.mean, estimate.why) == (None, "8k/1 does not tell it")
 
 
@@ -54,12 +54,12 @@ def test_doubts_and_what_the_latency_is_called_are_in_the_picture(ending):
 def test_points_whose_session_counts_are_unknown_are_told_by_their_order_and_have_no_knee():
     rates = {"pio_read_per_s": (9_000, 30_000, 40_000, 41_000), "engine_read_latency_us": (110, 130, 200, 800)}
     given = [
-        Found("8k", place, dict(zip(rates, figures, strict=True)), f"{place}.txt", along=ORDER)
+        ExternalPoint("8k", place, dict(zip(rates, figures, strict=True)), f"{place}.txt", along=ORDER)
         for place, figures in enumerate(zip(*rates.values(), strict=True), start=1)
     ]
-    points = outside(given)
-    (line,) = points.lines
-    assert (line.knee, line.peak.at, over(points)) == (None, "report 4", "the order of the reports")
+    points = external_point_set(given)
+    (series,) = points.series
+    assert (series.knee, series.peak.at, over(points)) == (None, "report 4", "the order of the reports")
     (answer,) = set_answers(points, is_physical=False)
     assert "at report 4, its peak; a knee needs the session counts" in answer
     assert "session," not in answer

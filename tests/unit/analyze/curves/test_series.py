@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factories.records import Made, physical
-from openslob.analyze.curves.knee import CurvePoint, Turn, shape
+from openslob.analyze.curves.knee import CurvePoint, TailTrend, find_knee
 from openslob.analyze.curves.latency_limit import latency_figure, parse_latency_us
 from openslob.analyze.curves.points import Run, points
 from openslob.analyze.curves.series import CACHED, PHYSICAL, label, point_set
 from openslob.analyze.curves.usl import NoFit, Scaling, fit
 from openslob.errors import UsageError
 from openslob.record.model import Figure, Holds, InstanceRow, RunRecord, Status, Verdict
-from openslob.report.set_summary import unlike_text
+from openslob.report.set_summary import mismatch_text
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64)
 
@@ -34,8 +34,8 @@ def closed(capacity_sessions: float, service_us: float = 100.0) -> list[CurvePoi
 
 @pytest.mark.parametrize("capacity", [4, 8, 16, 32])
 def test_knee_of_an_ideal_device_is_where_it_is_full(capacity: int) -> None:
-    found = shape(closed(capacity))
-    assert (found.knee, found.turn) == (capacity, Turn.FLAT)
+    found = find_knee(closed(capacity))
+    assert (found.knee, found.tail_trend) == (capacity, TailTrend.FLAT)
 
 
 @pytest.mark.parametrize("capacity", [4, 8, 16])
@@ -47,32 +47,32 @@ def test_knee_stays_under_noise_of_two_percent(capacity: int) -> None:
             CurvePoint(p.sessions, p.throughput * (1 + 0.02 * rng.normal()), p.latency_us * (1 + 0.02 * rng.normal()))
             for p in closed(capacity)
         ]
-        knees.append(shape(noisy).knee)
+        knees.append(find_knee(noisy).knee)
     assert np.mean([knee == capacity for knee in knees]) >= 0.95
 
 
 def test_a_line_that_comes_back_has_knee_peak_and_turn() -> None:
-    found = shape(curve([10, 19, 35, 52, 56, 48, 40], [100, 104, 115, 155, 290, 680, 1600]))
-    assert (found.knee, found.peak, found.turn) == (8, 16, Turn.BACK)
+    found = find_knee(curve([10, 19, 35, 52, 56, 48, 40], [100, 104, 115, 155, 290, 680, 1600]))
+    assert (found.knee, found.peak, found.tail_trend) == (8, 16, TailTrend.FALLING)
     assert found.fall_pct == pytest.approx(100 * (1 - 40 / 56))
 
 
 def test_a_petal_whose_latency_falls_on_the_way_back() -> None:
     """The server's CPU is exhausted: fewer reads reach the storage, which answers faster again."""
-    found = shape(curve([10, 19, 36, 60, 70, 60, 50], [200, 205, 215, 240, 270, 235, 215]))
-    assert (found.peak, found.turn) == (16, Turn.BACK)
+    found = find_knee(curve([10, 19, 36, 60, 70, 60, 50], [200, 205, 215, 240, 270, 235, 215]))
+    assert (found.peak, found.tail_trend) == (16, TailTrend.FALLING)
     assert found.knee == 16
 
 
 def test_a_line_still_rising_has_no_knee_and_says_so() -> None:
-    found = shape(curve([10, 20, 40, 80, 160], [100, 100, 101, 101, 102]))
-    assert (found.knee, found.peak, found.turn) == (None, 16, Turn.RISES)
+    found = find_knee(curve([10, 20, 40, 80, 160], [100, 100, 101, 101, 102]))
+    assert (found.knee, found.peak, found.tail_trend) == (None, 16, TailTrend.RISING)
     assert "more may show the knee" in found.why
 
 
 def test_driving_a_line_further_does_not_move_its_knee() -> None:
     points_ = [CurvePoint(n, min(n, 8) * 1e4, 100 * max(1, n / 8)) for n in (*COUNTS, 128, 256, 512, 1024)]
-    assert shape(points_).knee == shape(points_[:5]).knee == 8
+    assert find_knee(points_).knee == find_knee(points_[:5]).knee == 8
 
 
 def test_a_line_that_flattens_slowly_has_its_knee_where_doubling_sessions_brings_less_than_a_quarter() -> None:
@@ -81,26 +81,26 @@ def test_a_line_that_flattens_slowly_has_its_knee_where_doubling_sessions_brings
     for gain in gains:
         throughput.append(throughput[-1] * gain)
     latency = [n / x for n, x in zip(COUNTS, throughput, strict=True)]
-    assert shape(curve(throughput, latency)).knee == 16
+    assert find_knee(curve(throughput, latency)).knee == 16
 
 
 def test_two_points_are_not_enough() -> None:
-    found = shape(curve([10, 20], [100, 120]))
+    found = find_knee(curve([10, 20], [100, 120]))
     assert (found.knee, found.peak) == (None, 2)
     assert "not enough data" in found.why
-    assert shape([]).peak is None
+    assert find_knee([]).peak is None
 
 
 def test_throughput_that_never_grows_has_its_knee_at_once() -> None:
-    assert shape(curve([50, 50, 50, 50], [20, 40, 80, 160])).knee == 1
+    assert find_knee(curve([50, 50, 50, 50], [20, 40, 80, 160])).knee == 1
 
 
 @given(st.permutations(range(7)), st.floats(0.001, 1000), st.floats(0.001, 1000))
 def test_shape_depends_neither_on_units_nor_on_order(order: list[int], scale_x: float, scale_y: float) -> None:
     plain = curve([10, 19, 35, 52, 56, 48, 40], [100, 104, 115, 155, 290, 680, 1600])
     scaled = [CurvePoint(p.sessions, p.throughput * scale_x, p.latency_us * scale_y) for p in plain]
-    found = shape([scaled[at] for at in order])
-    assert (found.knee, found.peak, found.turn) == (8, 16, Turn.BACK)
+    found = find_knee([scaled[at] for at in order])
+    assert (found.knee, found.peak, found.tail_trend) == (8, 16, TailTrend.FALLING)
 
 
 def usl(n: float, lam: float, sigma: float, kappa: float) -> float:
@@ -165,24 +165,24 @@ def bending(**spec: object) -> list[Run]:
 def test_lines_are_told_apart_by_what_varies_and_ordered_by_it() -> None:
     runs = [*bending(update_pct=30), *bending(update_pct=0), *bending(update_pct=10)]
     found = point_set(list(reversed(runs)))
-    assert [line.label for line in found.lines] == ["0 % updates", "10 % updates", "30 % updates"]
+    assert [series.label for series in found.series] == ["0 % updates", "10 % updates", "30 % updates"]
     assert found.varying == ("update_pct",)
     assert found.common["block_size"] == 8192
-    for line in found.lines:
-        assert [point.sessions for point in line.points] == list(COUNTS[:6])
+    for series in found.series:
+        assert [point.sessions for point in series.points] == list(COUNTS[:6])
 
 
 def test_the_exhausted_resource_and_from_where() -> None:
-    (line,) = point_set(bending()).lines
-    assert line.exhausted is not None
-    assert (line.exhausted.limit.resource, line.exhausted.sessions) == ("server's CPU", 8)
-    assert line.exhausted.limit.figures == {"cpu_pct": 97.0, "device_busy_pct": 60.0}
-    assert (line.knee and line.knee.sessions, line.peak and line.peak.sessions) == (8, 16)
+    (series,) = point_set(bending()).series
+    assert series.exhausted is not None
+    assert (series.exhausted.limit.resource, series.exhausted.sessions) == ("server's CPU", 8)
+    assert series.exhausted.limit.figures == {"cpu_pct": 97.0, "device_busy_pct": 60.0}
+    assert (series.knee and series.knee.sessions, series.peak and series.peak.sessions) == (8, 16)
 
 
 def test_nothing_is_exhausted_on_a_line_that_still_rises() -> None:
     runs = [run(n, n * 1e4, 100, limit="storage") for n in COUNTS[:4]]
-    assert point_set(runs).lines[0].exhausted is None
+    assert point_set(runs).series[0].exhausted is None
 
 
 def test_axes_follow_what_the_runs_are_about() -> None:
@@ -212,22 +212,25 @@ def test_a_cluster_is_no_repeat_of_one_of_its_instances() -> None:
         read_requests=1.0, log_bytes=None,
     )  # fmt: skip
     cluster = alone.model_copy(update={"id": "cluster", "instances": (instance, instance)})
-    lines = point_set([Run.of(alone), Run.of(cluster)]).lines
-    assert [(line.label, len(line.points[0].record_ids)) for line in lines] == [("1 instances", 1), ("2 instances", 1)]
+    both = point_set([Run.of(alone), Run.of(cluster)]).series
+    assert [(each.label, len(each.points[0].record_ids)) for each in both] == [
+        ("1 instances", 1),
+        ("2 instances", 1),
+    ]
 
 
 def test_a_setting_changed_between_runs_of_one_line_is_told() -> None:
     made = [physical(Made(sessions=sessions)) for sessions in (1, 2, 2, 4)]
     records = [each.model_copy(update={"id": f"run-{at}"}) for at, each in enumerate(made)]
     alike = point_set([Run.of(record) for record in records])
-    assert [line.unlike for line in alike.lines] == [()]
+    assert [series.mismatches for series in alike.series] == [()]
     for at in (2, 3):  # as a sweep that went on after somebody had changed the server
         engine = {**records[at].engine, "settings": {**records[at].engine["settings"], "fsync": "off"}}
         records[at] = records[at].model_copy(update={"engine": engine})
-    (line,) = point_set([Run.of(record) for record in records]).lines
+    (series,) = point_set([Run.of(record) for record in records]).series
     before = made[0].engine["settings"].get("fsync")
-    assert [(each.name, set(each.values)) for each in line.unlike] == [("engine.settings.fsync", {before, "off"})]
-    assert unlike_text(line).startswith(
+    assert [(each.name, set(each.values)) for each in series.mismatches] == [("engine.settings.fsync", {before, "off"})]
+    assert mismatch_text(series).startswith(
         "The runs were not all made under the same conditions: engine.settings.fsync is"
     )
 
@@ -245,7 +248,7 @@ def test_a_point_without_any_good_run_has_no_figures_but_reasons() -> None:
     found = point_set([Run.of(bad)])
     assert found.points[0].mean("ops_per_s") is None
     assert found.points[0].metrics["ops_per_s"].why
-    assert found.lines[0].peak is None
+    assert found.series[0].peak is None
 
 
 def test_a_missing_figure_keeps_its_reason() -> None:
@@ -259,7 +262,7 @@ def test_a_missing_figure_keeps_its_reason() -> None:
 def test_what_a_sweep_set_tells_points_apart_where_the_record_does_not() -> None:
     runs = [Run.of(physical(), {"cpus": cpus, "block_size": 1}) for cpus in (1, 2)]
     found = point_set(runs)
-    assert [line.label for line in found.lines] == ["1 CPUs", "2 CPUs"]
+    assert [series.label for series in found.series] == ["1 CPUs", "2 CPUs"]
     assert found.common["block_size"] == 8192
 
 
