@@ -71,7 +71,7 @@ def our_seconds(made: Bench, workload: Workload) -> tuple[float, float]:
     begun = time.monotonic()
     result = loading.load(made.engine, made.server, workload, lambda _: None, lambda: False, lambda _: None)
     seconds = time.monotonic() - begun
-    made.engine.drop()
+    made.engine.data.drop()
     return seconds, result.seconds
 
 

@@ -83,17 +83,26 @@ ExtentField = Annotated[Extent, BeforeValidator(_extent), PlainSerializer(str)]
 
 @dataclass(frozen=True)
 class DataSpec:
-    """What is on the server's disk: two loads with equal specs hold interchangeable data."""
+    """What is on the server's disk: two loads with equal specs hold interchangeable data.
+
+    ``tablespace`` holds the tables, and ``block_size`` is its block size in bytes; None: the target's own.
+    """
 
     schemas: int
     scale_blocks: int
     scan_blocks: int
     obfuscate: bool
+    tablespace: str | None = None
+    block_size: int | None = None
 
     def fingerprint(self) -> str:
-        """Short digest that names this data in the server and in records."""
-        text = json.dumps(asdict(self), sort_keys=True)
+        """Return a short digest that names this data in the server and in records."""
+        text = json.dumps(self.to_record(), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def to_record(self) -> dict[str, Any]:
+        """Return plain values for records; what is not set is left out."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 class Workload(BaseModel):
@@ -308,13 +317,20 @@ class Workload(BaseModel):
         scanned = self.scan_table_sz.blocks(block_size)
         return self.target_iops / (updates * self.rows_per_update + selects * self.work_unit + scans * scanned)
 
-    def data(self, block_size: int) -> DataSpec:
-        """The data this workload needs on a server with blocks of ``block_size`` bytes."""
+    def data(self, block_size: int, tablespace: str | None = None) -> DataSpec:
+        """Return the data that this workload needs in blocks of ``block_size`` bytes.
+
+        Args:
+            block_size: That of ``tablespace``, or without one that of the server.
+            tablespace: Where the tables are; None for a server that has one place for all.
+        """
         return DataSpec(
             schemas=self.schemas,
             scale_blocks=self.scale.blocks(block_size),
             scan_blocks=self.scan_table_sz.blocks(block_size),
             obfuscate=self.obfuscate_columns,
+            tablespace=tablespace,
+            block_size=block_size if tablespace else None,
         )
 
     def fingerprint(self) -> str:

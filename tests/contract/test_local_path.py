@@ -61,10 +61,10 @@ def test_the_counters_of_a_finished_slice_are_there_at_once(local):
 
 
 def test_the_tables_go_with_their_session(local):
-    before = local.engine.table_blocks()
+    before = local.engine.data.table_blocks()
     with local.session(local.workload(block_path="local")):
-        assert local.engine.table_blocks() == before + SCALE
-    assert wait_for(lambda: local.engine.table_blocks() == before)
+        assert local.engine.data.table_blocks() == before + SCALE
+    assert wait_for(lambda: local.engine.data.table_blocks() == before)
 
 
 def wait_for(true, seconds=10):

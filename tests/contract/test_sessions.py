@@ -22,11 +22,11 @@ def eventually(true):
 
 def test_the_data_are_what_was_asked_for(subject):
     subject.load()
-    state = subject.engine.data_state()
+    state = subject.engine.data.state()
     assert (state.spec, state.verified) == (SPEC, True)
     # An engine may need a block more for its own ends.
     assert state.blocks == pytest.approx(dict.fromkeys(range(1, SCHEMAS + 1), SCALE), rel=0.01)
-    assert subject.engine.table_blocks() >= SCHEMAS * SCALE
+    assert subject.engine.data.table_blocks() >= SCHEMAS * SCALE
 
 
 def test_the_server_is_described(subject):
@@ -37,9 +37,9 @@ def test_the_server_is_described(subject):
     assert facts.cache_bytes >= 32 * 1024**2
     assert facts.free_connections > 100
     assert facts.settings
-    footprint = subject.engine.footprint()
-    assert footprint.main_pid
-    assert footprint.data_directory.is_dir()
+    location = subject.engine.location()
+    assert location.main_pid
+    assert location.data_directory.is_dir()
 
 
 def test_a_fitting_workload_has_no_blocking_finding(subject):
@@ -172,7 +172,7 @@ def test_one_load_or_run_at_a_time(subject):
 def test_a_load_of_what_is_there_is_instant(subject):
     subject.load()  # tests that update may have left the tables larger
     assert subject.load().reused
-    assert subject.engine.data_state().spec == SPEC != DataSpec(1, 1, 1, False)
+    assert subject.engine.data.state().spec == SPEC != DataSpec(1, 1, 1, False)
 
 
 def test_settling_warms_the_cache(subject):

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import count
 
-from openslob.engines.base import Engine, LoadResult, Session, SessionPlan, SliceRequest, SliceResult
+from openslob.engines.base import Engine, Session, SessionPlan, SliceRequest, SliceResult
+from openslob.engines.facts import LoadResult
 from openslob.measurement import EngineDelta
 from openslob.run.plan import session_plans
 from openslob.workload import BlockPath, DataSpec, Workload
@@ -65,7 +66,7 @@ class Subject(ABC):
 
     def load(self) -> LoadResult:
         """Load what all tests expect, or find it there."""
-        return self.engine.load(SPEC, 2, lambda _: None, lambda: False)
+        return self.engine.data.load(SPEC, 2, lambda _: None, lambda: False)
 
     def workload(self, **parameters: object) -> Workload:
         """A workload that fits the data, with cheap commits and small operations unless told otherwise."""

@@ -87,8 +87,8 @@ def test_sessions_work_on_all_instances_and_their_figures_add_up(engine, servers
 
 
 def test_the_processes_of_all_instances_are_the_server(engine, servers):
-    footprint = engine.footprint()
-    pids = [footprint.main_pid, *(other.main_pid for other in footprint.others)]
+    location = engine.location()
+    pids = [location.main_pid, *(other.main_pid for other in location.others)]
     assert pids == [each.status().pid for each in servers]
 
 
@@ -111,7 +111,7 @@ def test_the_primary_alone_updates_while_its_standbys_follow(servers, tmp_path):
     assert record.summary["conflicts_total"].value == 0
     cluster = registry.resolve(TARGET)[0]
     cluster.install(Workload(**DATA))
-    positions = {int(registry.resolve(name)[0].log_position()) for name in NAMES}
+    positions = {int(registry.resolve(name)[0].replication.log_position()) for name in NAMES}
     assert min(positions) > 0
 
 

@@ -81,7 +81,7 @@ def small(**parameters):
 def load_small(engine):
     workload = small()
     with engine.exclusive("load"):
-        return engine.load(workload.data(8192), 2, ignore, lambda: False)
+        return engine.data.load(workload.data(8192), 2, ignore, lambda: False)
 
 
 def run_small(engine, results, **parameters):
@@ -114,7 +114,7 @@ def test_an_ordinary_role_loads_runs_and_drops(ordinary, foreign, tmp_path):
     assert any("GRANT pg_checkpoint TO app" in note for note in record.notes)
     assert any("GRANT pg_monitor TO app" in note for note in record.notes)
     assert "no checkpoint" in record.engine["settled"][-1]
-    removed = engine.drop()
+    removed = engine.data.drop()
     assert "slob.manifest" in removed
     assert "slob" not in removed  # it was given to the role, not made by a load
     assert foreign.ask("SELECT to_regnamespace('slob')", "bench") == [("slob",)]
@@ -126,7 +126,7 @@ def test_a_role_that_may_make_its_own_schema_does(foreign):
     foreign.ask("GRANT CONNECT, CREATE ON DATABASE own TO maker")
     engine = engine_for(foreign.url("maker", "own"))
     load_small(engine)
-    assert "slob" in engine.drop()
+    assert "slob" in engine.data.drop()
 
 
 def test_a_role_with_a_schema_of_its_own_name_uses_that_one_if_it_is_empty(foreign, tmp_path):
@@ -137,7 +137,7 @@ def test_a_role_with_a_schema_of_its_own_name_uses_that_one_if_it_is_empty(forei
     url = foreign.url("Only-Own", "theirs")
     record = run_small(engine_for(url), tmp_path, update_pct=10)
     assert verdicts_of(record)["counts_agree"].verdict == "holds"
-    removed = engine_for(url).drop()
+    removed = engine_for(url).data.drop()
     assert "Only-Own.manifest" in removed
     assert "Only-Own" not in removed
     assert foreign.ask("SELECT count(*) FROM pg_namespace WHERE nspname = 'Only-Own'", "theirs") == [(1,)]
@@ -194,16 +194,16 @@ def test_a_server_that_is_too_old_is_refused_in_one_line(ordinary, monkeypatch):
 def test_the_host_is_proved_by_tcp_and_by_socket(foreign, ordinary):
     pid = int((foreign.data / "postmaster.pid").read_text().splitlines()[0])
     for url in (ordinary, foreign.socket_url("app", "bench")):
-        footprint = engine_for(url).footprint()
-        assert (footprint.main_pid, footprint.data_directory) == (pid, foreign.data.resolve())
+        location = engine_for(url).location()
+        assert (location.main_pid, location.data_directory) == (pid, foreign.data.resolve())
 
 
 def test_a_tunnel_on_this_host_proves_nothing(foreign, ordinary, tmp_path):
     with relay(foreign.port) as port:
         engine = engine_for(foreign.url("app", "bench", port=port))
-        footprint = engine.footprint()
-        assert (footprint.main_pid, footprint.data_directory) == (None, None)
-        assert "a proxy or a tunnel" in footprint.why_unknown
+        location = engine.location()
+        assert (location.main_pid, location.data_directory) == (None, None)
+        assert "a proxy or a tunnel" in location.why_unknown
         found = preflight(engine, small())
         assert found.unknown["db_cpu_per_s"]
         assert found.unknown["dev_read_per_s"]
@@ -220,9 +220,9 @@ def test_a_user_without_access_is_told_so(foreign, ordinary, monkeypatch):
         raise PermissionError
 
     monkeypatch.setattr("openslob.engines.peer_process._open_files", forbidden)
-    footprint = engine_for(ordinary).footprint()
-    assert footprint.main_pid is None
-    assert "this user may not see" in footprint.why_unknown
+    location = engine_for(ordinary).location()
+    assert location.main_pid is None
+    assert "this user may not see" in location.why_unknown
 
 
 # --- TLS
@@ -312,7 +312,7 @@ def test_a_pool_of_sessions_works_and_is_told(foreign, ordinary, tmp_path):
 
 
 def test_the_answer_as_text(foreign, ordinary):
-    engine_for(ordinary).drop()
+    engine_for(ordinary).data.drop()
     done = slob(
         "check", "--target", ordinary, "--scale", "200M", "--schemas", "1", "--mode", "lio", "--sessions", "200"
     )

@@ -56,7 +56,7 @@ def names_of(found):
 def test_an_ordinary_user_is_measured_through_tls(secure, tmp_path):
     engine = engine_for(verified(secure))
     with engine.exclusive("load"):
-        engine.load(small().data(engine.facts().block_size), 1, ignore, lambda: False)
+        engine.data.load(small().data(engine.facts().block_size), 1, ignore, lambda: False)
     record = counted(engine, tmp_path, **SMALL, sessions=2, work_unit=8, run_time=2, update_pct=20).record
     assert record.errors == ()
     assert record.engine["connection"]["transport"].startswith("TLSv1.3, TLS_")
@@ -66,7 +66,7 @@ def test_an_ordinary_user_is_measured_through_tls(secure, tmp_path):
     assert "userstat" in verdicts_of(record)["counts_agree"].why
     assert any("GRANT SUPER ON *.* TO 'app'@'127.0.0.1'" in note for note in record.notes)
     assert "may not set" in record.engine["settled"][-1]
-    removed = engine.drop()
+    removed = engine.data.drop()
     assert "bench.manifest" in removed
     assert "bench" not in removed  # it was there before
 
@@ -96,8 +96,8 @@ def test_what_a_user_lacks_is_told_with_the_statement_that_gives_it(secure):
     assert not {"rights", "connections", "checkpoint", "monitor"} & set(names_of(after.findings))
     assert not after.blocked
     with engine.exclusive("load"):
-        engine.load(small().data(engine.facts().block_size), 1, ignore, lambda: False)
-    assert engine.data_state().verified
+        engine.data.load(small().data(engine.facts().block_size), 1, ignore, lambda: False)
+    assert engine.data.state().verified
 
 
 def test_the_host_is_proved_by_tcp_and_by_socket(secure):
@@ -107,8 +107,8 @@ def test_the_host_is_proved_by_tcp_and_by_socket(secure):
     assert engine_for(f"{by_socket}&ssl_disabled=yes").facts().connection == {"transport": "unix socket"}
     assert engine_for(by_socket).facts().connection["transport"].startswith("unix socket, TLSv1.3, ")
     for url in (verified(secure), by_socket):
-        footprint = engine_for(url).footprint()
-        assert (footprint.main_pid, footprint.data_directory) == (server.pid, server.data.resolve())
+        location = engine_for(url).location()
+        assert (location.main_pid, location.data_directory) == (server.pid, server.data.resolve())
 
 
 def with_a_number_of_its_own(greeting):
@@ -125,9 +125,9 @@ def test_a_tunnel_proves_nothing_and_a_proxy_is_refused(secure):
     server, _ = secure
     with relay(server.port) as port:
         engine = engine_for(verified(secure, port=port))
-        footprint = engine.footprint()
-        assert (footprint.main_pid, footprint.data_directory) == (None, None)
-        assert "a proxy or a tunnel" in footprint.why_unknown
+        location = engine.location()
+        assert (location.main_pid, location.data_directory) == (None, None)
+        assert "a proxy or a tunnel" in location.why_unknown
         assert "pooler" not in names_of(engine.findings(small()))
     with relay(server.port, with_a_number_of_its_own) as port:
         engine = engine_for(verified(secure, port=port))

@@ -38,7 +38,7 @@ def engine(nodes):
 
 
 def states(nodes):
-    return [registry.resolve(node.url)[0].data_state() for node in nodes]
+    return [registry.resolve(node.url)[0].data.state() for node in nodes]
 
 
 def test_three_nodes_join_and_what_one_commits_the_others_have(nodes):

@@ -198,20 +198,20 @@ def test_the_commands_print_results_on_stdout_and_progress_on_stderr(target):
 def test_the_place_of_the_data_is_the_tables_own_tablespace(target, pg_buffered):
     target.load()
     engine = registry.engine_for(pg_buffered.status().url)
-    data = engine.footprint().data_directory
+    data = engine.location().data_directory
     with target.connect() as connection:
         connection.execute("SET allow_in_place_tablespaces = on")
         connection.execute("CREATE TABLESPACE elsewhere LOCATION ''")
     target.ask("ALTER TABLE slob.cf1_1 SET TABLESPACE elsewhere")
     try:
-        several = engine.footprint()
+        several = engine.location()
         assert (several.data_directory, several.why_unknown) == (None, "the test tables lie in several tablespaces")
         for name, kind in target.ask(
             "SELECT oid::regclass::text, relkind FROM pg_class"
             " WHERE relnamespace = 'slob'::regnamespace AND relname LIKE 'cf%' AND relkind IN ('r', 'i')"
         ):
             target.ask(f"ALTER {'INDEX' if kind == 'i' else 'TABLE'} {name} SET TABLESPACE elsewhere")
-        place = engine.footprint().data_directory
+        place = engine.location().data_directory
         assert place.parent == data / "pg_tblspc"
         assert place.is_dir()
     finally:

@@ -67,7 +67,7 @@ def test_each_page_holds_one_visited_row_before_and_after_updates_of_all_of_it(m
         obfuscate_columns=True, commit_mode="nowait",
     )  # fmt: skip
     file = server.status().data_directory / "slob" / "cf1_1.ibd"
-    engine.load(workload.data(page_size), 2, lambda _: None, lambda: False)
+    engine.data.load(workload.data(page_size), 2, lambda _: None, lambda: False)
     server.stop()
     loaded = leaf_pages(file, page_size)
     server.start()

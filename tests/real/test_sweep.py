@@ -159,4 +159,4 @@ def test_block_sizes_each_on_a_server_of_its_own(make_server, tmp_path):
     assert [name for name in registry.known() if name.startswith("sweep-")] == []
     target = registry.find("swept-blocks").status()
     assert (target.state, target.spec.block_size) == ("running", 16384)
-    assert registry.resolve("swept-blocks")[0].data_state().spec.scale_blocks == (8 << 20) // 16384
+    assert registry.resolve("swept-blocks")[0].data.state().spec.scale_blocks == (8 << 20) // 16384

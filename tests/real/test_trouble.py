@@ -40,7 +40,7 @@ def server(make_server):
 def target(server, tmp_path):
     found = Target(server.start().url, tmp_path / "results")
     # A session that waits for a lock holds back pruning, so a test may leave tables that have grown.
-    found.engine.load(Workload(**DATA).data(found.engine.facts().block_size), 2, ignore, lambda: False)
+    found.engine.data.load(Workload(**DATA).data(found.engine.facts().block_size), 2, ignore, lambda: False)
     return found
 
 

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from openslob.cli.options import Resolved, with_workload
-from openslob.engines.base import DATA, Finding
+from openslob.engines.facts import DATA, Finding
 from openslob.engines.registry import resolve
 from openslob.metrics import METRICS
 from openslob.report.context import spoken
@@ -45,8 +45,10 @@ def result_text(target: str, found: Preflight) -> str:
 
 def result_json(target: str, found: Preflight) -> str:
     """The same for programs; sizes in bytes."""
-    footprint = {name: None if value is None else str(value) for name, value in vars(found.footprint).items()}
-    return json.dumps({"target": target, "blocked": found.blocked, **asdict(found), "footprint": footprint}, indent=1)
+    values = asdict(found)
+    del values["location"]
+    footprint = {name: None if value is None else str(value) for name, value in vars(found.location).items()}
+    return json.dumps({"target": target, "blocked": found.blocked, **values, "footprint": footprint}, indent=1)
 
 
 def _answer(found: Preflight) -> str:
@@ -86,15 +88,15 @@ def _unknown(found: Preflight) -> list[str]:
 
 
 def _server(found: Preflight) -> list[tuple[str, str]]:
-    facts, footprint = found.facts, found.footprint
+    facts, location = found.facts, found.location
     return [
         ("block size", format_bytes(facts.block_size)),
         ("cache", format_bytes(facts.cache_bytes)),
         ("I/O", {None: "unknown", True: "direct", False: "buffered by the operating system"}[facts.direct_io]),
         ("connections", f"{facts.free_connections} are free"),
         *((name, text) for name, text in facts.connection.items()),
-        ("processes", f"on this host, {footprint.main_pid}" if footprint.main_pid else footprint.why_unknown),
-        ("data", str(footprint.data_directory or footprint.why_unknown)),
+        ("processes", f"on this host, {location.main_pid}" if location.main_pid else location.why_unknown),
+        ("data", str(location.data_directory or location.why_unknown)),
     ]
 
 

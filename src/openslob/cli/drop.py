@@ -25,7 +25,7 @@ def drop(target: Target, as_json: JSON = False) -> None:
     with engine.exclusive("drop") as restored:
         for line in restored:
             print(f"slob: {line}", file=sys.stderr)
-        removed = engine.drop()
+        removed = engine.data.drop()
     if as_json:
         print(json.dumps({"removed": removed}, indent=1))
     else:

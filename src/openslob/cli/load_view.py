@@ -10,7 +10,7 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from openslob.engines.base import LoadProgress, LoadResult
+from openslob.engines.facts import LoadProgress, LoadResult
 from openslob.units import format_bytes
 
 # Without a terminal a line is kept, so there are fewer of them.
@@ -92,4 +92,6 @@ def _speed(result: LoadResult) -> str:
 
 def result_json(result: LoadResult) -> str:
     """All of a finished load; seconds, blocks and bytes as numbers."""
-    return json.dumps(asdict(result) | {"fingerprint": result.spec.fingerprint()}, indent=1)
+    return json.dumps(
+        asdict(result) | {"spec": result.spec.to_record(), "fingerprint": result.spec.fingerprint()}, indent=1
+    )

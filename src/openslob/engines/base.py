@@ -9,112 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Protocol
 
+from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
 from openslob.histogram import Histogram
 from openslob.measurement import EngineDelta
 from openslob.method import OpKind, Phases
 from openslob.workload import DataSpec, Workload
-
-# The name of findings about the data, which `Engine.load` puts right.
-DATA = "data"
-# The finding of a server that takes no writes. A cluster has others that do, and a rule of its own.
-READ_ONLY_FINDING = "read only"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One result of a pre-flight check. ``blocking``: the run would fail or lie; else it is told and recorded.
-
-    ``spoils``: it runs, but measures something else than what was meant. A ``remedy`` that is a statement for the
-    server can be used as it stands.
-    """
-
-    name: str
-    why: str
-    remedy: str
-    blocking: bool
-    spoils: bool = False
-
-
-@dataclass(frozen=True)
-class InstanceFacts:
-    """One instance of a cluster: its target, and whether it takes reads only."""
-
-    target: str
-    read_only: bool
-
-
-@dataclass(frozen=True)
-class ServerFacts:
-    """What the server says of itself before a run; all of it goes into the record.
-
-    ``settings`` holds every setting that bears on the result, as text. ``free_connections`` counts what is left for
-    sessions and samplers. ``connection`` says how it is reached, as text by fact: ``transport`` (unix socket, TCP, TLS
-    with version and cipher), ``pooler`` if one stands between. ``read_only``: it takes no writes, being a standby or
-    so. ``cluster_id`` is the same for servers that hold copies of the same data, and for no others; empty when the
-    server does not say. ``instances`` are those of a cluster, in the order in which sessions go round-robin over them;
-    empty for a single server.
-    """
-
-    product: str
-    version: str
-    block_size: int
-    cache_bytes: int
-    free_connections: int
-    settings: Mapping[str, str]
-    direct_io: bool | None
-    connection: Mapping[str, str] = field(default_factory=dict)
-    read_only: bool = False
-    cluster_id: str = ""
-    instances: Sequence[InstanceFacts] = ()
-
-
-@dataclass(frozen=True)
-class ServerLocation:
-    """Where the server is on this host: its main process and its data; or why that is not known.
-
-    Only what is proved: an address of this host may lead through a tunnel, a proxy or into a container. The data
-    directory is never known without the main process. ``others`` are those of a cluster's other instances, all of them
-    on this host too.
-    """
-
-    main_pid: int | None
-    data_directory: Path | None
-    why_unknown: str = ""
-    others: Sequence[ServerLocation] = ()
-
-
-@dataclass(frozen=True)
-class DataState:
-    """What is loaded: its specification and whether it was verified; ``tables`` maps schema number to blocks."""
-
-    spec: DataSpec
-    verified: bool
-    loaded_at: str
-    blocks: Mapping[int, int]
-
-
-@dataclass(frozen=True)
-class LoadProgress:
-    """Blocks written so far of how many, in which phase; sent every so often while loading."""
-
-    phase: str
-    blocks_done: int
-    blocks_total: int
-
-
-@dataclass(frozen=True)
-class LoadResult:
-    """A finished, verified load; ``checks`` names each check with the figure it saw. ``reused``: it was there."""
-
-    spec: DataSpec
-    seconds: float
-    blocks: int
-    bytes: int
-    checks: Mapping[str, str]
-    reused: bool
 
 
 @dataclass(frozen=True)
@@ -275,47 +176,77 @@ class StopSignal(Protocol):
         """Take the signal back; never raises."""
 
 
-ProgressSink = Callable[[LoadProgress], None]
+class DataStore(Protocol):
+    """The test data of one target: what `slob load` makes, and what `slob drop` removes."""
+
+    def state(self) -> DataState | None:
+        """Return what is loaded, or None."""
+
+    def load(self, spec: DataSpec, degree: int, progress: ProgressSink, cancelled: Callable[[], bool]) -> LoadResult:
+        """Load and verify. After any failure nothing is left that `state` would call verified."""
+
+    def drop(self) -> list[str]:
+        """Remove everything that a load made; return the names of what was removed."""
+
+    def table_blocks(self) -> int:
+        """Return the number of blocks of the test tables now, which shows whether updates made them grow."""
+
+
+class Replicated(Protocol):
+    """How far a server's data have come, for databases whose instances each hold a copy of the data."""
+
+    def log_position(self) -> int:
+        """Return the server's position in the log, comparable among the instances of a cluster.
+
+        Where changes are made, that is the last durable one; on a copy, the last one that queries see. SlobError when
+        the server does not report it.
+        """
 
 
 class Engine(Protocol):
-    """One database server as a target of loads and runs."""
+    """One database server as a target of loads and runs.
+
+    ``data`` are the test data. ``replication`` is None for a database whose instances share one copy of the data: a
+    cluster of them has nothing to wait for.
+    """
 
     name: str
     target: str
 
-    def facts(self) -> ServerFacts:
-        """What the server is and how it is set. SlobError when it can't be reached."""
+    @property
+    def data(self) -> DataStore:
+        """The test data of this target."""
 
-    def footprint(self) -> ServerLocation:
-        """Main process and data directory, when the server is on this host and says so."""
+    @property
+    def replication(self) -> Replicated | None:
+        """The position of this instance's copy of the data; None when instances have no copies of their own."""
+
+    def facts(self) -> ServerFacts:
+        """Return what the server is and how it is configured. SlobError when it can't be reached.
+
+        Block size and cache are those of the test tables: of the tablespace that the target names, if it does.
+        """
+
+    def location(self) -> ServerLocation:
+        """Return the server's processes and data directories, if they are proved to be on this host."""
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
-        """Everything about server, rights, data and settings that would spoil this run."""
-
-    def data_state(self) -> DataState | None:
-        """What is loaded, or None."""
-
-    def load(self, spec: DataSpec, degree: int, progress: ProgressSink, cancelled: Callable[[], bool]) -> LoadResult:
-        """Load and verify. On any failure nothing is left that `data_state` would call verified."""
-
-    def drop(self) -> list[str]:
-        """Remove everything a load made; returns the names of what was removed."""
+        """Return everything about server, rights, data and settings that would spoil this run."""
 
     def exclusive(self, purpose: str) -> AbstractContextManager[Sequence[str]]:
-        """Hold the target's lock: one load or run at a time. SlobError names who holds it.
+        """Hold the target's lock: one load or run at a time. SlobError names the holder.
 
-        Its value says what a driver that was killed had left changed in the server and was put right, a line each.
+        Yields one line for each server setting that a killed driver had left changed and that was restored.
         """
 
     def install(self, workload: Workload) -> None:
-        """Put the work loop in place for this workload's tables."""
+        """Create the work loop for this workload's tables in the server."""
 
     def quiesce(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
-        """Bring the server to rest before the clock starts (a checkpoint and the like); returns what was done.
+        """Bring the server to rest before the clock starts (a checkpoint and the like); return what was done.
 
-        Settings of the whole server that the run needs are set here, and put back when `exclusive` ends.
-        ``warm_cache``: read what the workload will visit once, so that a run on cached data begins with cached data.
+        Global settings that the run needs are changed here and restored when `exclusive` ends. ``warm_cache``: read
+        once what the workload will visit, so that a run on cached data begins with cached data.
         """
 
     def open_session(self, plan: SessionPlan) -> Session:
@@ -330,18 +261,8 @@ class Engine(Protocol):
     def open_stop(self) -> StopSignal:
         """Connect the stop signal of a run."""
 
-    def log_position(self) -> int:
-        """How far the server's data have come, comparable among the instances of a cluster.
-
-        Where changes are made, the last one that is durable; on a copy, the last one that queries see. SlobError when
-        the server does not say.
-        """
-
-    def table_blocks(self) -> int:
-        """Blocks of the test tables now, to see whether updates made them grow."""
-
     def sessions_left(self) -> int:
-        """How many of this product's sessions the server still has, this connection left out."""
+        """Return how many of this product's sessions the server still has, this connection left out."""
 
     def release_sessions(self) -> int:
-        """End this product's sessions that were left behind; returns how many."""
+        """End this product's sessions that were left behind; return how many."""

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from openslob.engines.base import DATA, DataState, Finding, ServerFacts
-from openslob.workload import Workload
+from openslob.engines.facts import DATA, DataState, Finding, ServerFacts
+from openslob.errors import SlobError
+from openslob.workload import DataSpec, Workload
 
 # Beside the work loop's sessions: counters, waits, the lock, the stop signal, and one for questions.
 OWN_CONNECTIONS = 5
 MORE_CONNECTIONS = "raise max_connections or use fewer sessions"
+
+
+def require_own_storage(data: DataSpec, target: str) -> None:
+    """Raise SlobError if ``data`` are to be in a tablespace and the engine puts all tables where the server does."""
+    if data.tablespace or data.block_size:
+        place = f"tablespace {data.tablespace}" if data.tablespace else f"blocks of {data.block_size} bytes"
+        why = f"the data are specified for {place}, and tables of {target} can only be in the server's own"
+        raise SlobError(why, "leave the tablespace out, or make it the database's default")
 
 
 def _more_connections(_needed: int) -> str:
@@ -37,7 +46,7 @@ def data(workload: Workload, facts: ServerFacts, state: DataState | None) -> Ite
             True,
         )
         return
-    wanted = workload.data(facts.block_size)
+    wanted = workload.data(facts.block_size, facts.tablespace)
     for what, asked, there in (
         ("SCHEMAS", wanted.schemas, state.spec.schemas),
         ("SCALE", wanted.scale_blocks, state.spec.scale_blocks),
@@ -46,6 +55,9 @@ def data(workload: Workload, facts: ServerFacts, state: DataState | None) -> Ite
         if asked > there:
             why = f"{what} asks for {asked:,} and {there:,} are loaded"
             yield Finding(DATA, why, "run `slob load` with the same parameters, or ask for less", True)
+    if wanted.tablespace != state.spec.tablespace:
+        why = f"the data are in tablespace {state.spec.tablespace}, and the target names {wanted.tablespace}"
+        yield Finding(DATA, why, "run `slob load` again, or name the tablespace that holds the data", True)
     if wanted.obfuscate != state.spec.obfuscate:
         fill = "incompressible" if state.spec.obfuscate else "constant"
         why = f"the loaded data are {fill}, OBFUSCATE_COLUMNS asks otherwise"

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from threading import Event, Lock
 from typing import Any, Generic, Protocol, TypeVar
 
-from openslob.engines.base import LoadProgress, LoadResult, ProgressSink
+from openslob.engines.facts import LoadProgress, LoadResult, ProgressSink
 from openslob.engines.table_checks import Check, require, summary
 from openslob.errors import SlobError
 from openslob.workload import DataSpec

@@ -58,7 +58,7 @@ class Ceilings:
 
 
 def _directory(engine: Engine) -> Path:
-    directory = engine.footprint().data_directory
+    directory = engine.location().data_directory
     if directory is None:
         raise SlobError("the server's storage is not known to be on this host", "measure there: slob raw calibrate DIR")
     return directory

@@ -11,7 +11,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from openslob.analyze.figures import summary
-from openslob.engines.base import DATA, Engine, Finding, ServerFacts, ServerLocation
+from openslob.engines.base import Engine
+from openslob.engines.facts import DATA, Finding, ServerFacts, ServerLocation
 from openslob.host.sampler import difference
 from openslob.measurement import DeviceIo, EngineDelta, HostDelta, Measurement, SessionTotals, Window
 from openslob.metrics import METRICS, PACED
@@ -54,7 +55,7 @@ class Preflight:
     """
 
     facts: ServerFacts
-    footprint: ServerLocation
+    location: ServerLocation
     findings: Sequence[Finding]
     purposes: Sequence[Purpose]
     data_bytes: int
@@ -122,7 +123,7 @@ def preflight(engine: Engine, workload: Workload) -> Preflight:
     figures = summary(_as_if_run(workload, facts, counted, host, local))
     return Preflight(
         facts=facts,
-        footprint=engine.footprint(),
+        location=engine.location(),
         findings=found,
         purposes=purposes(data_bytes, facts.cache_bytes),
         data_bytes=data_bytes,

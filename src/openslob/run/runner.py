@@ -10,7 +10,8 @@ from pathlib import Path
 
 from openslob.analyze.curves.ceiling import other_storage
 from openslob.analyze.quantity import EVERY_FIGURE
-from openslob.engines.base import DataState, Engine, ServerFacts, SessionPlan
+from openslob.engines.base import Engine, SessionPlan
+from openslob.engines.facts import DataState, ServerFacts
 from openslob.errors import SlobError
 from openslob.host.environment import environment
 from openslob.host.sampler import WHY_NONE, difference
@@ -170,7 +171,7 @@ class _Run:
             if finding.blocking:
                 raise SlobError(finding.why, finding.remedy)
             self._builder.notes.append(f"{finding.why}; {finding.remedy}")
-        return self._engine.data_state()
+        return self._engine.data.state()
 
     def _quiesce(self, state: DataState | None) -> None:
         self._show(Progress("settle", 0, 0))
@@ -188,7 +189,7 @@ class _Run:
         self._builder.environment["local"] = samplers.local
         offset_ns = session_pool.clock_offset_ns = samplers.server_clock_offset_ns()
         self._builder.environment["server_clock_offset_s"] = offset_ns / NANOS
-        blocks_before = self._engine.table_blocks()
+        blocks_before = self._engine.data.table_blocks()
         if self._workload.warmup or self._request.steady_limit_s:
             self._warm_up(session_pool, plans, self._begin_ns(offset_ns))
         readings = self._window(folder, session_pool, samplers, plans, self._begin_ns(offset_ns), offset_ns)
@@ -296,7 +297,7 @@ class _Run:
             local=samplers.local,
             file_system=self._builder.environment["data"]["file_system"] if samplers.data_directory else None,
             blocks_before=blocks_before,
-            blocks_after=self._engine.table_blocks() if after else None,
+            blocks_after=self._engine.data.table_blocks() if after else None,
             errors=errors,
             interrupted=self._interrupt.requested,
             response=accumulator.response,

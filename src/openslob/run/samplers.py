@@ -36,20 +36,20 @@ class Samplers:
     """Owns the sampling connections; reads at the window's edges; `start` and `stop` frame what is between."""
 
     def __init__(self, engine: Engine, sessions: int, post: Callable[[Reading], None]) -> None:
-        footprint = engine.footprint()
+        location = engine.location()
         self._post = post
-        self.data_directory = footprint.data_directory
+        self.data_directory = location.data_directory
         # Whether the host's figures are those of the server's host.
-        self.local = footprint.main_pid is not None
+        self.local = location.main_pid is not None
         self._counters = engine.open_counters()
         self._waits = engine.open_waits()
         own = [*self._counters.backend_ids(), *self._waits.backend_ids()]
-        places = [footprint, *footprint.others]
+        places = [location, *location.others]
         self._os = OsReader(
             [place.main_pid for place in places if place.main_pid is not None],
             [place.data_directory for place in places if place.data_directory is not None],
             lambda: own,
-            footprint.why_unknown or SAME_HOST,
+            location.why_unknown or SAME_HOST,
         )
         self._interval_s = COUNTER_INTERVAL_S * max(1.0, sessions / SESSIONS_A_SECOND)
         self._tasks: Tasks = {}

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from openslob.engines.base import Engine
-from openslob.engines.base import ProgressSink as LoadSink
+from openslob.engines.facts import ProgressSink as LoadSink
 from openslob.engines.managed.base import ManagedServer
 from openslob.errors import SlobError
 from openslob.record.model import RunRecord, Status

@@ -10,8 +10,9 @@ from openslob.analyze import realism as table
 from openslob.analyze.realism import ContenderKind
 from openslob.disk import require_space
 from openslob.engines import registry
-from openslob.engines.base import Engine, LoadProgress
+from openslob.engines.base import Engine
 from openslob.engines.client_benchmark import ClientProgram
+from openslob.engines.facts import LoadProgress
 from openslob.errors import SlobError
 from openslob.record.model import Figure, RunRecord, Status
 from openslob.record.storage import StorageRecord, StorageStep

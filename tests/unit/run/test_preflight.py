@@ -3,7 +3,8 @@
 import pytest
 
 from openslob.cli.check import COLUMNS, result_text
-from openslob.engines.base import CounterReading, Finding, ServerFacts, ServerLocation
+from openslob.engines.base import CounterReading
+from openslob.engines.facts import Finding, ServerFacts, ServerLocation
 from openslob.engines.postgresql.counters import PostgresCounters, to_delta
 from openslob.run.preflight import Preflight, purpose_findings, purposes
 from openslob.units import MIB, NANOS

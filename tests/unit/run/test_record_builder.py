@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 from factories.measurements import measurement
-from openslob.engines.base import ServerFacts
+from openslob.engines.facts import ServerFacts
 from openslob.record.model import Status
 from openslob.run.record_builder import RecordBuilder
 from openslob.workload import Workload

@@ -12,22 +12,21 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
-from openslob.engines.base import (
+from openslob.engines.base import Engine, Replicated, SessionPlan
+from openslob.engines.cluster.clocks import Clocks
+from openslob.engines.cluster.parallel import Team
+from openslob.engines.cluster.sampling import ClusterCounters, ClusterWaits
+from openslob.engines.cluster.session import ClusterSession, ClusterStop, named
+from openslob.engines.facts import (
     READ_ONLY_FINDING,
     DataState,
-    Engine,
     Finding,
     InstanceFacts,
     LoadResult,
     ProgressSink,
     ServerFacts,
     ServerLocation,
-    SessionPlan,
 )
-from openslob.engines.cluster.clocks import Clocks
-from openslob.engines.cluster.parallel import Team
-from openslob.engines.cluster.sampling import ClusterCounters, ClusterWaits
-from openslob.engines.cluster.session import ClusterSession, ClusterStop, named
 from openslob.errors import SlobError, UsageError
 from openslob.workload import DataSpec, Workload
 
@@ -52,20 +51,20 @@ class ClusterEngine:
             raise UsageError(f"{twice} is given twice", "name each instance once")
         self.name = products[0]
         self.target = ",".join(targets)
-        self._instances = instances
+        self.instances = instances
         self._targets = targets
         self._clocks = Clocks(len(instances))
 
-    def _ask(self, question: Callable[[Engine], _Answer]) -> list[_Answer]:
+    def ask(self, question: Callable[[Engine], _Answer]) -> list[_Answer]:
         """The same question to all instances; errors say which they are of."""
 
         def asked(instance: Engine) -> _Answer:
             with named(instance.target):
                 return question(instance)
 
-        team = Team(len(self._instances))
+        team = Team(len(self.instances))
         try:
-            return team.ask(asked, self._instances)
+            return team.ask(asked, self.instances)
         finally:
             team.close()
 
@@ -73,21 +72,31 @@ class ClusterEngine:
         """Something opened on every instance; when one refuses, nothing stays open."""
         with ExitStack() as stack:
             opened = []
-            for instance in self._instances:
+            for instance in self.instances:
                 with named(instance.target):
                     opened.append(connect(instance))
                 stack.callback(close, opened[-1])
             stack.pop_all()
         return opened
 
+    @property
+    def data(self) -> ClusterData:
+        """The data of the instance that takes writes, which the others have copies of."""
+        return ClusterData(self)
+
+    @property
+    def replication(self) -> Replicated | None:
+        """That of the instance that takes writes."""
+        return self.writer().replication
+
     def facts(self) -> ServerFacts:
-        """What all instances have in common. SlobError when they differ in what makes results comparable.
+        """Return what all instances have in common. SlobError when they differ in what makes results comparable.
 
         The cache is the smallest instance's, since each has to hold what its own sessions visit; settings that differ
         are given one after the other.
         """
-        every = self._ask(lambda instance: instance.facts())
-        for name in ("product", "version", "block_size", "cluster_id"):
+        every = self.ask(lambda instance: instance.facts())
+        for name in ("product", "version", "block_size", "tablespace", "cluster_id"):
             self._require_same(name, [str(getattr(facts, name)) for facts in every])
         direct = [facts.direct_io for facts in every]
         names = dict.fromkeys(name for facts in every for name in facts.settings)
@@ -113,18 +122,18 @@ class ClusterEngine:
         ours, theirs = f"{values[0]} on {self._targets[0]}", f"{values[other]} on {self._targets[other]}"
         raise SlobError(f"the instances differ in {what.replace('_', ' ')}: {ours}, {theirs}", "give instances alike")
 
-    def footprint(self) -> ServerLocation:
+    def location(self) -> ServerLocation:
         """Every instance's processes and data, if all are on this host."""
-        places = self._ask(lambda instance: instance.footprint())
+        places = self.ask(lambda instance: instance.location())
         for target, place in zip(self._targets, places, strict=True):
             if place.main_pid is None:
                 return ServerLocation(None, None, f"{target}: {place.why_unknown}")
         return replace(places[0], others=tuple(places[1:]))
 
-    def _writer(self) -> Engine:
+    def writer(self) -> Engine:
         """The first instance that takes writes."""
-        roles = self._ask(lambda instance: instance.facts().read_only)
-        writers = [instance for instance, read_only in zip(self._instances, roles, strict=True) if not read_only]
+        roles = self.ask(lambda instance: instance.facts().read_only)
+        writers = [instance for instance, read_only in zip(self.instances, roles, strict=True) if not read_only]
         if not writers:
             raise SlobError("no instance of the target takes writes", "name the one that does too")
         return writers[0]
@@ -132,7 +141,7 @@ class ClusterEngine:
     def findings(self, workload: Workload) -> Iterator[Finding]:
         """What spoils the run on the cluster as a whole, then on each instance with its share of the sessions."""
         read_only = [instance.target for instance in self.facts().instances if instance.read_only]
-        if len(read_only) == len(self._instances):
+        if len(read_only) == len(self.instances):
             why = "no instance of the target takes writes, so the work loop can't be put in place"
             yield Finding("cluster", why, "name the one that does too", True)
             return
@@ -140,72 +149,58 @@ class ClusterEngine:
             why = f"UPDATE_PCT is {workload.update_pct} and {', '.join(read_only)} takes reads only"
             yield Finding("cluster", why, "use UPDATE_PCT=0, or leave it out of the target", True)
         yield from self._place_findings()
-        self._await_copies()
-        for number, instance in enumerate(self._instances):
+        self.await_copies()
+        for number, instance in enumerate(self.instances):
             share = workload.model_copy(update={"sessions": self._share(workload, number)})
             for finding in instance.findings(share):
                 if finding.name != READ_ONLY_FINDING:
                     yield replace(finding, why=f"{instance.target}: {finding.why}")
 
     def _place_findings(self) -> Iterator[Finding]:
-        why = self.footprint().why_unknown
+        why = self.location().why_unknown
         if why:
             remedy = "run the driver where all instances are, or leave it at that"
             yield Finding("place", f"CPU and device are not known of the cluster ({why})", remedy, False)
 
     def _share(self, workload: Workload, instance: int) -> int:
         """Sessions that come to an instance; checks are made for one at the least."""
-        return max(1, len(range(instance, workload.total_sessions, len(self._instances))))
+        return max(1, len(range(instance, workload.total_sessions, len(self.instances))))
 
-    def data_state(self) -> DataState | None:
-        """What is loaded, where writes go."""
-        return self._writer().data_state()
+    def await_copies(self) -> None:
+        """Wait until every instance has what is durable now where writes go. SlobError for one that makes no progress.
 
-    def load(self, spec: DataSpec, degree: int, progress: ProgressSink, cancelled: Callable[[], bool]) -> LoadResult:
-        """Load where writes go, and wait until all instances have it."""
-        result = self._writer().load(spec, degree, progress, cancelled)
-        self._await_copies()
-        for target, state in zip(self._targets, self._ask(lambda instance: instance.data_state()), strict=True):
-            if state is None or not state.verified or state.spec != spec:
-                raise SlobError(f"{target} does not have the data that were loaded", "see whether it replicates them")
-        return result
-
-    def drop(self) -> list[str]:
-        """Remove everything where writes go, and wait until it is gone from all instances."""
-        removed = self._writer().drop()
-        self._await_copies()
-        return removed
-
-    def _await_copies(self) -> None:
-        """Wait until every instance has what is durable now where writes go. SlobError for one that stands still."""
-        writer = self._writer()
-        goal = writer.log_position()
-        for instance in self._instances:
-            if instance is not writer:
+        Instances that share one copy of the data are not waited for.
+        """
+        writer = self.writer()
+        if writer.replication is None:
+            return
+        goal = writer.replication.log_position()
+        for instance in self.instances:
+            if instance is not writer and instance.replication is not None:
                 with named(instance.target):
-                    _await(instance, goal, writer.target)
+                    _await(instance.replication, goal, writer.target)
 
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Sequence[str]]:
         """Hold the locks of all instances, taken in an order that is the same for all who want them."""
         restored: list[str] = []
         with ExitStack() as stack:
-            for instance in sorted(self._instances, key=lambda each: each.target):
+            for instance in sorted(self.instances, key=lambda each: each.target):
                 found = stack.enter_context(instance.exclusive(purpose))
                 restored += [f"{instance.target}: {line}" for line in found]
             yield restored
 
     def install(self, workload: Workload) -> None:
         """Put the work loop in place where writes go, and wait until all instances have it."""
-        self._writer().install(workload)
-        self._await_copies()
+        self.writer().install(workload)
+        self.await_copies()
 
     def quiesce(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
         """Bring the instance that takes writes to rest, then the others, which follow what that wrote."""
-        writer = self._writer()
+        writer = self.writer()
         done = {writer.target: writer.quiesce(workload, warm_cache)}
-        self._await_copies()
-        for instance in self._instances:
+        self.await_copies()
+        for instance in self.instances:
             if instance is not writer:
                 with named(instance.target):
                     done[instance.target] = instance.quiesce(workload, warm_cache)
@@ -213,8 +208,8 @@ class ClusterEngine:
 
     def open_session(self, plan: SessionPlan) -> ClusterSession:
         """Connect a session to the instance whose turn it is by its number."""
-        number = plan.number % len(self._instances)
-        instance = self._instances[number]
+        number = plan.number % len(self.instances)
+        instance = self.instances[number]
         with named(instance.target):
             return ClusterSession(instance.open_session(plan), number, instance.target, self._clocks)
 
@@ -231,29 +226,53 @@ class ClusterEngine:
         """Connect the stop signals."""
         return ClusterStop(self._open(lambda instance: instance.open_stop(), lambda each: each.close()))
 
-    def log_position(self) -> int:
-        """How far the data have come where writes go."""
-        return self._writer().log_position()
-
-    def table_blocks(self) -> int:
-        """Blocks of the test tables where writes go; the others have the same."""
-        return self._writer().table_blocks()
-
     def sessions_left(self) -> int:
         """Sessions left on all instances."""
-        return sum(self._ask(lambda instance: instance.sessions_left()))
+        return sum(self.ask(lambda instance: instance.sessions_left()))
 
     def release_sessions(self) -> int:
         """End those left on all instances."""
-        return sum(self._ask(lambda instance: instance.release_sessions()))
+        return sum(self.ask(lambda instance: instance.release_sessions()))
 
 
-def _await(instance: Engine, goal: int, source: str) -> None:
-    """Wait until ``instance`` has come to ``goal``; however long that takes, as long as it comes closer."""
-    position, moved_at = instance.log_position(), time.monotonic()
+class ClusterData:
+    """The test data of a cluster, changed where writes go. Implements `openslob.engines.base.DataStore`."""
+
+    def __init__(self, cluster: ClusterEngine) -> None:
+        self._cluster = cluster
+
+    def state(self) -> DataState | None:
+        """Return what is loaded where writes go."""
+        return self._cluster.writer().data.state()
+
+    def load(self, spec: DataSpec, degree: int, progress: ProgressSink, cancelled: Callable[[], bool]) -> LoadResult:
+        """Load where writes go, and wait until all instances have the data."""
+        result = self._cluster.writer().data.load(spec, degree, progress, cancelled)
+        self._cluster.await_copies()
+        states = self._cluster.ask(lambda instance: instance.data.state())
+        for instance, state in zip(self._cluster.instances, states, strict=True):
+            if state is None or not state.verified or state.spec != spec:
+                why = f"{instance.target} does not have the data that were loaded"
+                raise SlobError(why, "see whether it replicates them")
+        return result
+
+    def drop(self) -> list[str]:
+        """Remove everything where writes go, and wait until it is gone from all instances."""
+        removed = self._cluster.writer().data.drop()
+        self._cluster.await_copies()
+        return removed
+
+    def table_blocks(self) -> int:
+        """Return the number of blocks of the test tables where writes go; the others have the same."""
+        return self._cluster.writer().data.table_blocks()
+
+
+def _await(copy: Replicated, goal: int, source: str) -> None:
+    """Wait until ``copy`` has come to ``goal``; however long that takes, as long as it comes closer."""
+    position, moved_at = copy.log_position(), time.monotonic()
     while position < goal:
         time.sleep(LOOK_AGAIN_S)
-        now = instance.log_position()
+        now = copy.log_position()
         if now > position:
             position, moved_at = now, time.monotonic()
         elif time.monotonic() - moved_at > STALLED_S:

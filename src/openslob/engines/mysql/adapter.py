@@ -10,16 +10,9 @@ from contextlib import contextmanager, suppress
 import pymysql
 from pymysql.constants import ER
 
-from openslob.engines.base import (
-    DataState,
-    Engine,
-    Finding,
-    LoadResult,
-    ProgressSink,
-    ServerFacts,
-    ServerLocation,
-    SessionPlan,
-)
+from openslob.engines.base import Engine, SessionPlan
+from openslob.engines.common_checks import require_own_storage
+from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
 from openslob.engines.mysql import checks, connection_registry, loader, manifest
 from openslob.engines.mysql.connection import Connection, Row, ask, is_on, open_connection, statement
 from openslob.engines.mysql.counters import MysqlCounters
@@ -51,23 +44,34 @@ class MysqlEngine:
     name = "mysql"
 
     def __init__(self, url: str) -> None:
-        self._place = parse(url)
-        self.names = Names(self._place.database)
-        self.target = self._place.shown
+        self.place = parse(url)
+        self.names = Names(self.place.database)
+        self.target = self.place.shown
         self._borrowed = GlobalSettingsOverride(lambda: self.open("settings"), self.names)
 
     def open(self, purpose: str) -> Connection:
         """One more connection, in autocommit mode."""
-        return open_connection(self._place, purpose)
+        return open_connection(self.place, purpose)
 
     @contextmanager
-    def _asking(self, failure: str) -> Iterator[Connection]:
+    def querying(self, failure: str) -> Iterator[Connection]:
+        """Connect for one question; errors begin with ``failure``."""
         with self.open("ask") as connection, reported(failure):
             yield connection
 
+    @property
+    def data(self) -> MysqlData:
+        """The test data of this database."""
+        return MysqlData(self)
+
+    @property
+    def replication(self) -> MysqlReplication:
+        """The server's position in the transactions of its Galera cluster."""
+        return MysqlReplication(self)
+
     def facts(self) -> ServerFacts:
-        """Version, sizes, settings and free connections."""
-        with self._asking(f"{self.target} does not answer") as connection:
+        """Return version, sizes, settings and free connections."""
+        with self.querying(f"{self.target} does not answer") as connection:
             identity = ask(connection, statement("facts", "identity"))[0]
             settings = ask(connection, statement("facts", "settings"))
             replication = _named(ask(connection, statement("facts", "replication")))
@@ -90,29 +94,15 @@ class MysqlEngine:
             cluster_id=replication.get("wsrep_cluster_state_uuid", "") or self.target,
         )
 
-    def footprint(self) -> ServerLocation:
+    def location(self) -> ServerLocation:
         """The server's process and its data directory, if it is proved that they are on this host."""
-        with self._asking(f"{self.target} does not answer") as connection:
+        with self.querying(f"{self.target} does not answer") as connection:
             return locate(connection)
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
         """Everything that would spoil this run."""
-        with self._asking(f"{self.target} can't be checked") as connection:
-            yield from checks.findings(connection, self.names, workload, self.facts(), self.data_state)
-
-    def data_state(self) -> DataState | None:
-        """What is loaded."""
-        with self._asking(f"{self.target} can't be checked") as connection:
-            return manifest.data_state(connection, self.names)
-
-    def load(self, spec: DataSpec, degree: int, progress: ProgressSink, cancelled: Callable[[], bool]) -> LoadResult:
-        """Load and verify."""
-        return loader.load(self._place, self.names, spec, degree, progress, cancelled)
-
-    def drop(self) -> list[str]:
-        """Remove everything a load made."""
-        with self._asking(f"can't drop the data of {self.target}") as connection:
-            return manifest.remove(connection, self.names)
+        with self.querying(f"{self.target} can't be checked") as connection:
+            yield from checks.findings(connection, self.names, workload, self.facts(), self.data.state)
 
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Sequence[str]]:
@@ -163,7 +153,7 @@ class MysqlEngine:
 
     def quiesce(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
         """Write dirty pages out, if the user may, so that they are not written in the window; set how commits wait."""
-        with self._asking("the server can't be brought to rest") as connection:
+        with self.querying("the server can't be brought to rest") as connection:
             block_size = ask(connection, statement("facts", "identity"))[0]["block_size"]
             return quiesce(connection, self.names, self._borrowed, workload, warm_cache, block_size)
 
@@ -172,7 +162,7 @@ class MysqlEngine:
         connection = self.open(f"run/{plan.tag}")
         with reported(f"session {plan.number} can't be opened"):
             connection_registry.enter(connection, self.names, f"run/{plan.tag}")
-        return MysqlSession(connection, self._place, self.names, plan)
+        return MysqlSession(connection, self.place, self.names, plan)
 
     def open_counters(self) -> MysqlCounters:
         """Connect the counter sampler."""
@@ -186,37 +176,68 @@ class MysqlEngine:
         """Connect the stop signal."""
         return MysqlStop(self.open("stop"), self.names)
 
-    def log_position(self) -> int:
-        """The last transaction of the cluster that is committed here."""
-        with self._asking(f"{self.target} does not answer") as connection:
-            found = _named(ask(connection, statement("facts", "replication")))
-        if "wsrep_last_committed" not in found:
-            raise SlobError(
-                f"{self.target} does not say how far its data have come", "several instances must be those of Galera"
-            )
-        return int(found["wsrep_last_committed"])
-
-    def table_blocks(self) -> int:
-        """Blocks of all test tables, by statistics that are made for this question."""
-        with self._asking("the tables can't be measured") as connection:
-            for name in manifest.blocks_now(connection, self.names).by_table:
-                ask(connection, statement("load", "analyze", table=f"{self.names.schema()}.`{name}`"))
-            return sum(manifest.blocks_now(connection, self.names).by_table.values())
-
     def sessions_left(self) -> int:
         """Sessions of the work loop that the server still has."""
-        with self._asking("the sessions can't be counted") as connection:
+        with self.querying("the sessions can't be counted") as connection:
             return len(connection_registry.sessions(connection, self.names, SESSIONS))
 
     def release_sessions(self) -> int:
         """End sessions of the work loop that a dead driver left behind."""
-        with self._asking("sessions of an earlier run can't be ended") as connection:
+        with self.querying("sessions of an earlier run can't be ended") as connection:
             left = connection_registry.sessions(connection, self.names, SESSIONS)
             for number in left:
                 # One that has ended by itself meanwhile is what is wanted.
                 with suppress(pymysql.err.OperationalError, pymysql.err.InternalError):
                     ask(connection, "KILL CONNECTION %(number)s", {"number": number})
         return len(left)
+
+
+class MysqlData:
+    """The test tables of one database. Implements `openslob.engines.base.DataStore`."""
+
+    def __init__(self, engine: MysqlEngine) -> None:
+        self._engine = engine
+
+    def state(self) -> DataState | None:
+        """Return what is loaded."""
+        with self._engine.querying(f"{self._engine.target} can't be checked") as connection:
+            return manifest.data_state(connection, self._engine.names)
+
+    def load(self, spec: DataSpec, degree: int, progress: ProgressSink, cancelled: Callable[[], bool]) -> LoadResult:
+        """Load and verify."""
+        require_own_storage(spec, self._engine.target)
+        return loader.load(self._engine.place, self._engine.names, spec, degree, progress, cancelled)
+
+    def drop(self) -> list[str]:
+        """Remove everything a load made."""
+        with self._engine.querying(f"can't drop the data of {self._engine.target}") as connection:
+            return manifest.remove(connection, self._engine.names)
+
+    def table_blocks(self) -> int:
+        """Return the number of blocks of all test tables, by statistics that are made for this question."""
+        names = self._engine.names
+        with self._engine.querying("the tables can't be measured") as connection:
+            for name in manifest.blocks_now(connection, names).by_table:
+                ask(connection, statement("load", "analyze", table=f"{names.schema()}.`{name}`"))
+            return sum(manifest.blocks_now(connection, names).by_table.values())
+
+
+class MysqlReplication:
+    """The position of a node of a Galera cluster. Implements `openslob.engines.base.Replicated`."""
+
+    def __init__(self, engine: MysqlEngine) -> None:
+        self._engine = engine
+
+    def log_position(self) -> int:
+        """Return the last transaction of the cluster that is committed here."""
+        target = self._engine.target
+        with self._engine.querying(f"{target} does not answer") as connection:
+            status = _named(ask(connection, statement("facts", "replication")))
+        if "wsrep_last_committed" not in status:
+            raise SlobError(
+                f"{target} does not say how far its data have come", "several instances must be those of Galera"
+            )
+        return int(status["wsrep_last_committed"])
 
 
 def _named(rows: Sequence[Row]) -> dict[str, str]:

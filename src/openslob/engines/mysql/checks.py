@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from openslob.engines import common_checks
-from openslob.engines.base import READ_ONLY_FINDING, DataState, Finding, ServerFacts
+from openslob.engines.facts import READ_ONLY_FINDING, DataState, Finding, ServerFacts
 from openslob.engines.mysql import global_settings, rights
 from openslob.engines.mysql.connection import Connection, Row, ask, statement
 from openslob.engines.mysql.location import PROXY_REMEDY, why_not

@@ -9,7 +9,7 @@ from contextlib import suppress
 import pymysql
 
 from openslob.disk import require_space
-from openslob.engines.base import LoadResult, ProgressSink
+from openslob.engines.facts import LoadResult, ProgressSink
 from openslob.engines.load import load_tables
 from openslob.engines.mysql import manifest
 from openslob.engines.mysql.connection import Connection, ask, cancel, open_connection, statement, thread_id

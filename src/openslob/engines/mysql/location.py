@@ -6,7 +6,7 @@ import ssl
 from collections.abc import Iterator
 from pathlib import Path
 
-from openslob.engines.base import ServerLocation
+from openslob.engines.facts import ServerLocation
 from openslob.engines.mysql.connection import Connection, ask, handle, own_socket, statement, thread_id
 from openslob.engines.peer_process import UnprovedError, holder, is_unix, listener, serves
 from openslob.errors import SlobError

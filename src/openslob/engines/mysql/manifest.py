@@ -10,7 +10,7 @@ import pymysql
 from pymysql.constants import ER
 
 from openslob._version import __version__
-from openslob.engines.base import DataState
+from openslob.engines.facts import DataState
 from openslob.engines.mysql.connection import Connection, ask, statement
 from openslob.engines.mysql.errors import code_of
 from openslob.engines.mysql.names import Names, quoted

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import pymysql
 
-from openslob.engines.base import Finding, ServerFacts
+from openslob.engines.facts import Finding, ServerFacts
 from openslob.engines.mysql.connection import Connection, ask, statement
 from openslob.engines.mysql.names import Names
 

@@ -14,16 +14,9 @@ import psycopg
 from psycopg import conninfo, sql
 from psycopg.abc import PQGen
 
-from openslob.engines.base import (
-    DataState,
-    Engine,
-    Finding,
-    LoadResult,
-    ProgressSink,
-    ServerFacts,
-    ServerLocation,
-    SessionPlan,
-)
+from openslob.engines.base import Engine, SessionPlan
+from openslob.engines.common_checks import require_own_storage
+from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
 from openslob.engines.postgresql import checks, loader
 from openslob.engines.postgresql.connection import Pooling, detect, require_sessions, transport
 from openslob.engines.postgresql.counters import PostgresCounters
@@ -82,7 +75,7 @@ class PostgresEngine:
     @cached_property
     def names(self) -> Names:
         """Names in the schema that is ours, or in the role's own where it may not have that one."""
-        return Names(self._ask("home", schema=DEFAULT_SCHEMA)[0][0])
+        return Names(self.query("home", schema=DEFAULT_SCHEMA)[0][0])
 
     def open(self, purpose: str) -> psycopg.Connection[Any]:
         """One more connection, in autocommit mode, that names its purpose to the server."""
@@ -96,22 +89,33 @@ class PostgresEngine:
         checks.require_version(connection)
         return connection
 
-    def _ask(self, statement: str, **parameters: object) -> list[tuple[Any, ...]]:
+    @property
+    def data(self) -> PostgresData:
+        """The test data of this database."""
+        return PostgresData(self)
+
+    @property
+    def replication(self) -> PostgresReplication:
+        """The server's position in the write-ahead log."""
+        return PostgresReplication(self)
+
+    def query(self, statement: str, **parameters: object) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement of ``facts.sql``, on a connection of its own."""
         text = read_statements(PACKAGE, "facts")[statement]
         with self.open("ask") as connection, reported(f"{self.target} does not answer"):
             return connection.execute(text, parameters).fetchall()
 
     def facts(self) -> ServerFacts:
-        """Version, sizes, settings and free connections."""
-        version, _, block_size, cache_bytes = self._ask("identity")[0]
-        settings = dict(self._ask("settings"))
-        standby, cluster = self._ask("copies")[0]
+        """Return version, sizes, settings and free connections."""
+        version, _, block_size, cache_bytes = self.query("identity")[0]
+        settings = dict(self.query("settings"))
+        standby, cluster = self.query("copies")[0]
         return ServerFacts(
             product="PostgreSQL",
             version=version,
             block_size=block_size,
             cache_bytes=cache_bytes,
-            free_connections=self._ask("connections")[0][0],
+            free_connections=self.query("connections")[0][0],
             settings=settings,
             # Versions without the setting have no direct I/O.
             direct_io="data" in settings.get("debug_io_direct", ""),
@@ -126,31 +130,17 @@ class PostgresEngine:
             told = {} if pooling is Pooling.NONE else {"pooler": pooling.value}
             return {"transport": transport(connection, direct=pooling is Pooling.NONE), **told}
 
-    def footprint(self) -> ServerLocation:
+    def location(self) -> ServerLocation:
         """The postmaster and where the test tables lie, if it is proved that they are on this host."""
         with self.open("ask") as connection, reported(f"{self.target} does not answer"):
             found = locate(connection)
-        places = [str(directory) for (directory,) in self._ask("places", schema=self.names.schema)]
+        places = [str(directory) for (directory,) in self.query("places", schema=self.names.schema)]
         return with_tables_in(found, places)
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
         """Everything that would spoil this run."""
         with self.open("check") as connection, reported(f"{self.target} can't be checked"):
-            yield from checks.findings(connection, self.names, workload, self.facts(), self.data_state)
-
-    def data_state(self) -> DataState | None:
-        """What is loaded."""
-        with self.open("check") as connection, reported(f"{self.target} can't be checked"):
-            return loader.data_state(connection, self.names)
-
-    def load(self, spec: DataSpec, degree: int, progress: ProgressSink, cancelled: Callable[[], bool]) -> LoadResult:
-        """Load and verify."""
-        return loader.load(lambda: self.open("load"), spec, degree, progress, cancelled, self.names)
-
-    def drop(self) -> list[str]:
-        """Remove everything a load made."""
-        with self.open("drop") as connection, reported(f"can't drop the data of {self.target}"):
-            return loader.drop(connection, self.names)
+            yield from checks.findings(connection, self.names, workload, self.facts(), self.data.state)
 
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Sequence[str]]:
@@ -199,7 +189,7 @@ class PostgresEngine:
 
     def open_counters(self) -> PostgresCounters:
         """Connect the counter sampler."""
-        block_size = self._ask("identity")[0][2]
+        block_size = self.query("identity")[0][2]
         return PostgresCounters(self.open("counters"), self.names.schema, block_size)
 
     def open_waits(self) -> PostgresWaits:
@@ -210,21 +200,13 @@ class PostgresEngine:
         """Connect the stop signal."""
         return PostgresStop(self.open("stop"))
 
-    def log_position(self) -> int:
-        """The log position up to which changes are durable on a primary, replayed on a standby."""
-        return int(self._ask("log_position")[0][0])
-
-    def table_blocks(self) -> int:
-        """Blocks of all test tables."""
-        return int(sum(blocks for _, blocks in self._ask("table_sizes", schema=self.names.schema)))
-
     def sessions_left(self) -> int:
         """Sessions of the work loop that the server still has."""
-        return len(self._ask("sessions", application=SESSIONS))
+        return len(self.query("sessions", application=SESSIONS))
 
     def release_sessions(self) -> int:
         """End sessions of the work loop that a dead driver left behind."""
-        left = self._ask("sessions", application=SESSIONS)
+        left = self.query("sessions", application=SESSIONS)
         with self.open("release") as connection, reported("sessions of an earlier run can't be ended"):
             for pid, _ in left:
                 connection.execute("SELECT pg_terminate_backend(%s)", (pid,))
@@ -232,6 +214,46 @@ class PostgresEngine:
         while self.sessions_left() and time.monotonic() < deadline:
             time.sleep(END_PATIENCE_S / 100)
         return len(left)
+
+
+class PostgresData:
+    """The test tables of one database. Implements `openslob.engines.base.DataStore`."""
+
+    def __init__(self, engine: PostgresEngine) -> None:
+        self._engine = engine
+
+    def state(self) -> DataState | None:
+        """Return what is loaded."""
+        engine = self._engine
+        with engine.open("check") as connection, reported(f"{engine.target} can't be checked"):
+            return loader.data_state(connection, engine.names)
+
+    def load(self, spec: DataSpec, degree: int, progress: ProgressSink, cancelled: Callable[[], bool]) -> LoadResult:
+        """Load and verify."""
+        engine = self._engine
+        require_own_storage(spec, engine.target)
+        return loader.load(lambda: engine.open("load"), spec, degree, progress, cancelled, engine.names)
+
+    def drop(self) -> list[str]:
+        """Remove everything a load made."""
+        engine = self._engine
+        with engine.open("drop") as connection, reported(f"can't drop the data of {engine.target}"):
+            return loader.drop(connection, engine.names)
+
+    def table_blocks(self) -> int:
+        """Return the number of blocks of all test tables."""
+        return int(sum(blocks for _, blocks in self._engine.query("table_sizes", schema=self._engine.names.schema)))
+
+
+class PostgresReplication:
+    """The position of a primary or a standby. Implements `openslob.engines.base.Replicated`."""
+
+    def __init__(self, engine: PostgresEngine) -> None:
+        self._engine = engine
+
+    def log_position(self) -> int:
+        """Return the log position up to which changes are durable on a primary, replayed on a standby."""
+        return int(self._engine.query("log_position")[0][0])
 
 
 def _describe_holder(holder: tuple[Any, ...] | None) -> str:

@@ -9,7 +9,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from openslob.engines import common_checks
-from openslob.engines.base import READ_ONLY_FINDING, DataState, Finding, ServerFacts
+from openslob.engines.facts import READ_ONLY_FINDING, DataState, Finding, ServerFacts
 from openslob.engines.postgresql import local_path
 from openslob.engines.postgresql.connection import REMEDY, Pooling, why_not
 from openslob.engines.postgresql.names import Names

@@ -15,7 +15,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from openslob.disk import require_space
-from openslob.engines.base import DataState, LoadResult, ProgressSink
+from openslob.engines.facts import DataState, LoadResult, ProgressSink
 from openslob.engines.load import load_tables
 from openslob.engines.postgresql import manifest
 from openslob.engines.postgresql.copy_format import row_bytes

@@ -14,7 +14,8 @@ from typing import Any
 from psycopg.rows import dict_row
 
 from openslob.disk import require_space
-from openslob.engines.base import Finding, SessionPlan
+from openslob.engines.base import SessionPlan
+from openslob.engines.facts import Finding
 from openslob.engines.postgresql.location import index_bytes, is_local, visible
 from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.tables import Connection, fill, statement, table_cf1, table_cf2

@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 
-from openslob.engines.base import ServerLocation
+from openslob.engines.facts import ServerLocation
 from openslob.engines.peer_process import UnprovedError, holder, is_unix, listener, serves
 from openslob.engines.postgresql.tables import Connection
 

@@ -10,7 +10,7 @@ from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
 from openslob._version import __version__
-from openslob.engines.base import DataState
+from openslob.engines.facts import DataState
 from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.tables import PLACEMENT_KEY, Connection, statement, tables_of
 from openslob.engines.table_checks import BLOCK_TOLERANCE
@@ -50,7 +50,7 @@ def read(connection: Connection, names: Names) -> Manifest | None:
         row = cursor.execute(statement("manifest", "read", manifest=names.manifest())).fetchone()
     if row is None:
         return None
-    spec = DataSpec(**{name: row[name] for name in DataSpec.__dataclass_fields__})
+    spec = DataSpec(**{name: row[name] for name in DataSpec.__dataclass_fields__ if name in row})
     return Manifest(spec, row["verified"], row["loaded_at"], row["blocks"], blocks_now(connection, names))
 
 

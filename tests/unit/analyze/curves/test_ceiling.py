@@ -162,7 +162,7 @@ class Server:
     def __init__(self, directory, block_size):
         self.directory, self.block_size = directory, block_size
 
-    def footprint(self):
+    def location(self):
         return SimpleNamespace(data_directory=self.directory)
 
     def facts(self):

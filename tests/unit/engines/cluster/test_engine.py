@@ -15,21 +15,12 @@ from factories.measurements import engine as counted
 from factories.measurements import measurement
 from openslob.analyze.build_record import instance_row
 from openslob.engines import registry
-from openslob.engines.base import (
-    READ_ONLY_FINDING,
-    CounterReading,
-    DataState,
-    Finding,
-    LoadResult,
-    ServerFacts,
-    ServerLocation,
-    SliceRequest,
-    SliceResult,
-)
+from openslob.engines.base import CounterReading, SliceRequest, SliceResult
 from openslob.engines.cluster import engine as cluster_engine
 from openslob.engines.cluster.engine import ClusterEngine
 from openslob.engines.cluster.parallel import Team
 from openslob.engines.cluster.sampling import added
+from openslob.engines.facts import READ_ONLY_FINDING, DataState, Finding, LoadResult, ServerFacts, ServerLocation
 from openslob.errors import SlobError, UsageError
 from openslob.measurement import EngineDelta, Instance, ObjectIo
 from openslob.run.plan import session_plans
@@ -50,7 +41,8 @@ class Made:
         self.target, self.log, self.ahead_ns = target, log if log is not None else [], ahead_ns
         self.delta, self.place, self.behind = delta or EngineDelta(), place, behind
         self._facts = replace(FACTS, **facts)
-        self.state = DataState(SPEC, True, "now", {1: 100})
+        self.loaded = DataState(SPEC, True, "now", {1: 100})
+        self.data = self.replication = self
         self.orders, self.closed = [], 0
 
     def __getattr__(self, name):
@@ -61,7 +53,7 @@ class Made:
     def facts(self):
         return self._facts
 
-    def footprint(self):
+    def location(self):
         return self.place or ServerLocation(None, None, "the server is not on this host")
 
     def findings(self, workload):
@@ -69,8 +61,8 @@ class Made:
         if self._facts.read_only:
             yield Finding(READ_ONLY_FINDING, "takes no writes", "", True)
 
-    def data_state(self):
-        return self.state
+    def state(self):
+        return self.loaded
 
     def load(self, *_):
         self.log.append((self.target, "load"))
@@ -265,9 +257,9 @@ def test_findings_are_each_instance_s_with_its_share_of_the_sessions():
 def test_what_changes_data_goes_to_the_first_that_takes_writes():
     log = []
     engine = ClusterEngine([Made("copy", log, read_only=True), Made("main", log), Made("other", log)])
-    engine.load(SPEC, 1, print, lambda: False)
+    engine.data.load(SPEC, 1, print, lambda: False)
     engine.install(Workload(schemas=1))
-    engine.drop()
+    engine.data.drop()
     assert log == [("main", "load"), ("main", "install"), ("main", "drop")]
     log.clear()
     assert engine.quiesce(Workload(schemas=1), False) == ["main: rest", "copy: rest", "other: rest"]
@@ -291,18 +283,26 @@ def test_copies_are_waited_for_as_long_as_they_come_closer(monkeypatch):
         ClusterEngine(made).install(Workload(schemas=1))
 
 
+def test_instances_without_copies_of_their_own_are_not_waited_for():
+    made = [Made("one"), Made("two", behind=10**9)]
+    for each in made:
+        each.replication = None
+    ClusterEngine(made).install(Workload(schemas=1))
+    assert ClusterEngine(made).replication is None
+
+
 def test_a_load_that_did_not_arrive_is_told():
     made = cluster()
-    made[2].state = replace(made[2].state, verified=False)
+    made[2].loaded = replace(made[2].loaded, verified=False)
     with pytest.raises(SlobError, match="three does not have the data"):
-        ClusterEngine(made).load(SPEC, 1, print, lambda: False)
+        ClusterEngine(made).data.load(SPEC, 1, print, lambda: False)
 
 
-def test_the_footprint_is_known_only_if_all_are_here(tmp_path):
+def test_the_location_is_known_only_if_all_are_here(tmp_path):
     here = [ServerLocation(10, tmp_path), ServerLocation(20, tmp_path)]
-    both = ClusterEngine([Made("a", place=here[0]), Made("b", place=here[1])]).footprint()
+    both = ClusterEngine([Made("a", place=here[0]), Made("b", place=here[1])]).location()
     assert both == ServerLocation(10, tmp_path, others=(here[1],))
-    partly = ClusterEngine([Made("a", place=here[0]), Made("b")]).footprint()
+    partly = ClusterEngine([Made("a", place=here[0]), Made("b")]).location()
     assert (partly.main_pid, partly.why_unknown) == (None, "b: the server is not on this host")
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pymysql
 import pytest
 
-from openslob.engines.base import ServerFacts
+from openslob.engines.facts import ServerFacts
 from openslob.engines.mysql import checks, counters, rights
 from openslob.engines.mysql.connection import open_connection
 from openslob.engines.mysql.dsn import parse

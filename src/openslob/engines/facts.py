@@ -1,0 +1,113 @@
+"""What an engine says of its server, its data and a load: plain values that go into findings and records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from openslob.workload import DataSpec
+
+# The name of findings about the data, which `DataStore.load` puts right.
+DATA = "data"
+# The finding of a server that takes no writes. A cluster has others that do, and a rule of its own.
+READ_ONLY_FINDING = "read only"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One result of a pre-flight check. ``blocking``: the run would fail or lie; else it is told and recorded.
+
+    ``spoils``: it runs, but measures something else than what was meant. A ``remedy`` that is a statement for the
+    server can be used as it stands.
+    """
+
+    name: str
+    why: str
+    remedy: str
+    blocking: bool
+    spoils: bool = False
+
+
+@dataclass(frozen=True)
+class InstanceFacts:
+    """One instance of a cluster: its target, and whether it takes reads only."""
+
+    target: str
+    read_only: bool
+
+
+@dataclass(frozen=True)
+class ServerFacts:
+    """What the server says of itself before a run; all of it goes into the record.
+
+    ``settings`` holds every setting that bears on the result, as text. ``free_connections`` counts what is left for
+    sessions and samplers. ``connection`` says how it is reached, as text by fact: ``transport`` (unix socket, TCP, TLS
+    with version and cipher), ``pooler`` if one stands between. ``read_only``: it takes no writes, being a standby or
+    so. ``cluster_id`` is the same for servers that hold copies of the same data, and for no others; empty when the
+    server does not say. ``tablespace`` is what ``block_size`` and ``cache_bytes`` are of; None when all tables of the
+    server have the same. ``instances`` are those of a cluster, in the order in which sessions go round-robin over them;
+    empty for a single server.
+    """
+
+    product: str
+    version: str
+    block_size: int
+    cache_bytes: int
+    free_connections: int
+    settings: Mapping[str, str]
+    direct_io: bool | None
+    connection: Mapping[str, str] = field(default_factory=dict)
+    read_only: bool = False
+    cluster_id: str = ""
+    tablespace: str | None = None
+    instances: Sequence[InstanceFacts] = ()
+
+
+@dataclass(frozen=True)
+class ServerLocation:
+    """Where the server is on this host: its main process and its data; or why that is not known.
+
+    Only what is proved: an address of this host may lead through a tunnel, a proxy or into a container. The data
+    directory is never known without the main process. ``others`` are those of a cluster's other instances, all of them
+    on this host too.
+    """
+
+    main_pid: int | None
+    data_directory: Path | None
+    why_unknown: str = ""
+    others: Sequence[ServerLocation] = ()
+
+
+@dataclass(frozen=True)
+class DataState:
+    """What is loaded: its specification and whether it was verified; ``tables`` maps schema number to blocks."""
+
+    spec: DataSpec
+    verified: bool
+    loaded_at: str
+    blocks: Mapping[int, int]
+
+
+@dataclass(frozen=True)
+class LoadProgress:
+    """Blocks written so far of how many, in which phase; sent every so often while loading."""
+
+    phase: str
+    blocks_done: int
+    blocks_total: int
+
+
+@dataclass(frozen=True)
+class LoadResult:
+    """A finished, verified load; ``checks`` names each check with the figure it saw. ``reused``: it was there."""
+
+    spec: DataSpec
+    seconds: float
+    blocks: int
+    bytes: int
+    checks: Mapping[str, str]
+    reused: bool
+
+
+ProgressSink = Callable[[LoadProgress], None]

@@ -1,0 +1,39 @@
+"""Where the data are: the tablespace that a specification names, and what an engine without tablespaces says of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from openslob.engines.common_checks import data, require_own_storage
+from openslob.engines.facts import DataState, ServerFacts
+from openslob.errors import SlobError
+from openslob.workload import DataSpec, Workload
+
+SMALL = Workload(schemas=2, scale="100", scan_table_sz="5", work_unit=4)
+FACTS = ServerFacts("Product", "1.0", 4096, 1000, 50, {}, True, tablespace="SLOB4K")
+
+
+def test_a_specification_without_tablespace_has_the_fingerprint_it_always_had():
+    assert SMALL.data(8192).fingerprint() == "0fb93e44a375fc29"
+    placed = SMALL.data(4096, "SLOB4K")
+    assert (placed.tablespace, placed.block_size) == ("SLOB4K", 4096)
+    assert len({SMALL.data(4096).fingerprint(), placed.fingerprint(), SMALL.data(4096, "B").fingerprint()}) == 3
+
+
+def test_data_of_another_tablespace_do_not_fit():
+    state = DataState(SMALL.data(FACTS.block_size, FACTS.tablespace), True, "now", {1: 100, 2: 100})
+    assert not list(data(SMALL, FACTS, state))
+    (finding,) = data(SMALL, replace(FACTS, tablespace="OTHER"), state)
+    assert finding.blocking
+    assert "SLOB4K" in finding.why
+    assert "OTHER" in finding.why
+
+
+@pytest.mark.parametrize("placed", [{"tablespace": "SLOB4K"}, {"block_size": 4096}])
+def test_an_engine_without_tablespaces_refuses_them(placed):
+    plain = DataSpec(schemas=2, scale_blocks=100, scan_blocks=5, obfuscate=False)
+    require_own_storage(plain, "host/db")
+    with pytest.raises(SlobError, match="host/db can only be in the server's own"):
+        require_own_storage(replace(plain, **placed), "host/db")
