@@ -320,9 +320,7 @@ class Workload(BaseModel):
     def data(self, block_size: int, tablespace: str | None = None) -> DataSpec:
         """Return the data that this workload needs in blocks of ``block_size`` bytes.
 
-        Args:
-            block_size: That of ``tablespace``, or without one that of the server.
-            tablespace: Where the tables are; None for a server that has one place for all.
+        ``tablespace`` holds the tables; None for a server that has one place for all.
         """
         return DataSpec(
             schemas=self.schemas,
