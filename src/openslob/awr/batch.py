@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from openslob.awr.cells import Reading, Subject, absent, latency_reading, why_no_event
+from openslob.awr.cells import ColumnValue, Subject, absent, latency_reading, why_no_event
 from openslob.awr.columns import ROW_SETS, chosen, column_of
 from openslob.awr.filenames import compile_pattern, parse_name
 from openslob.awr.model import Report, WaitEvent
 from openslob.awr.parse import read
-from openslob.awr.petals import Point, point
+from openslob.awr.petals import PetalPoint, point
 from openslob.awr.source import ReportError
-from openslob.awr.verdicts import Verdict, single_block_read, verdicts
+from openslob.awr.verdicts import AwrVerdict, single_block_read, verdicts
 from openslob.errors import SlobError
 
 REPORTS_PER_CORE = 8  # fewer are read sooner than another process starts
@@ -50,12 +50,12 @@ class Result:
 
     path: str
     status: Literal["whole", "partial", "failed"]
-    rows: tuple[tuple[Reading, ...], ...] = ()
+    rows: tuple[tuple[ColumnValue, ...], ...] = ()
     error: str = ""
     warnings: tuple[str, ...] = ()
     unparsed: tuple[str, ...] = ()
-    verdicts: tuple[Verdict, ...] = ()
-    point: Point | None = None
+    verdicts: tuple[AwrVerdict, ...] = ()
+    point: PetalPoint | None = None
     no_point: str = ""
 
 
@@ -76,7 +76,7 @@ def extract(path: str, selection: Selection) -> Result:
         warnings=report.warnings,
         unparsed=report.unparsed if selection.details else (),
         verdicts=judged if selection.details else (),
-        point=found if isinstance(found, Point) else None,
+        point=found if isinstance(found, PetalPoint) else None,
         no_point=found if isinstance(found, str) else "",
     )
 
@@ -101,13 +101,13 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _rows(subject: Subject, selection: Selection, judged: tuple[Verdict, ...]) -> Iterator[tuple[Reading, ...]]:
-    name = Reading(subject.report.path)
+def _rows(subject: Subject, selection: Selection, judged: tuple[AwrVerdict, ...]) -> Iterator[tuple[ColumnValue, ...]]:
+    name = ColumnValue(subject.report.path)
     if selection.columns == "events":
         yield from (_event_row(subject.report, name, event) for event in _events(subject.report, selection))
     elif selection.columns == "verdicts":
         for verdict in judged:
-            yield name, Reading(verdict.name), Reading(verdict.verdict), Reading(verdict.why)
+            yield name, ColumnValue(verdict.name), ColumnValue(verdict.verdict), ColumnValue(verdict.why)
     else:
         yield tuple(column_of(name).read(subject) for name in chosen(selection.columns).values())
 
@@ -120,20 +120,20 @@ def _events(report: Report, selection: Selection) -> Iterator[WaitEvent | str]:
         yield report.foreground(name) or report.background(name) or name
 
 
-def _event_row(report: Report, file: Reading, event: WaitEvent | str) -> tuple[Reading, ...]:
+def _event_row(report: Report, file: ColumnValue, event: WaitEvent | str) -> tuple[ColumnValue, ...]:
     if isinstance(event, str):
         nothing = absent(why_no_event(report, event))
-        return (file, Reading(event), *(nothing,) * 6)
+        return (file, ColumnValue(event), *(nothing,) * 6)
     mean = latency_reading(report, event)
     elapsed, waits = report.elapsed_s, event.waits
-    rate = Reading(waits.value / elapsed.value) if elapsed and waits else absent("Elapsed or Waits is missing")
+    rate = ColumnValue(waits.value / elapsed.value) if elapsed and waits else absent("Elapsed or Waits is missing")
     return (
         file,
-        Reading(event.name),
-        Reading(int(waits.value)) if waits else absent("Waits is blank"),
-        Reading(event.time_s.value) if event.time_s else absent("Time is blank"),
+        ColumnValue(event.name),
+        ColumnValue(int(waits.value)) if waits else absent("Waits is blank"),
+        ColumnValue(event.time_s.value) if event.time_s else absent("Time is blank"),
         mean,
         rate,
-        Reading(mean.source) if mean.value is not None else absent(mean.why),
-        Reading(str(event.scope)),
+        ColumnValue(mean.source) if mean.value is not None else absent(mean.why),
+        ColumnValue(str(event.scope)),
     )

@@ -7,17 +7,17 @@ from typing import Any
 
 from openslob.awr.model import (
     HostCpu,
-    Instance,
+    InitParameter,
     IoRates,
     IoStat,
     OsStat,
-    Parameter,
     Rate,
+    ReportInstance,
     Statistic,
     WaitEvent,
 )
 from openslob.awr.numbers import Number, NumberFormat, why_unreadable
-from openslob.awr.tables import Table, cell
+from openslob.awr.tables import ReportTable, cell
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class ReportBuilder:
 
     numbers: NumberFormat
     header: dict[str, Any] = field(default_factory=dict)
-    instances: list[Instance] = field(default_factory=list)
+    instances: list[ReportInstance] = field(default_factory=list)
     load_profile: dict[str, Rate] = field(default_factory=dict)
     events: list[WaitEvent] = field(default_factory=list)
     histograms: dict[str, HistogramRows] = field(default_factory=dict)
@@ -48,12 +48,12 @@ class ReportBuilder:
     iostat_filetypes: list[IoStat] = field(default_factory=list)
     os_stats: dict[str, OsStat] = field(default_factory=dict)
     host_cpu: HostCpu | None = None
-    parameters: dict[str, Parameter] = field(default_factory=dict)
+    parameters: dict[str, InitParameter] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
     unread: dict[str, None] = field(default_factory=dict)
 
-    def number(self, table: Table, row: tuple[str, ...], at: int | None) -> Number | None:
+    def number(self, table: ReportTable, row: tuple[str, ...], at: int | None) -> Number | None:
         """The number in a cell. What is printed but cannot be read is noted in ``missing``, by table, row, column."""
         text = cell(row, at)
         number = self.numbers.read(text)
@@ -61,7 +61,7 @@ class ReportBuilder:
             self.note(table, row, at, text)
         return number
 
-    def duration_us(self, table: Table, row: tuple[str, ...], at: int | None, unit: str | None) -> Number | None:
+    def duration_us(self, table: ReportTable, row: tuple[str, ...], at: int | None, unit: str | None) -> Number | None:
         """The duration in a cell in µs; ``unit`` is the column's own, for cells that print none."""
         text = cell(row, at)
         number = self.numbers.duration_us(text, unit)
@@ -69,12 +69,12 @@ class ReportBuilder:
             self.note(table, row, at, text)
         return number
 
-    def cannot_read(self, table: Table) -> None:
+    def cannot_read(self, table: ReportTable) -> None:
         """Name a section whose columns are not those that are known."""
         if table.rows:
             self.unread[table.section] = None
 
-    def note(self, table: Table, row: tuple[str, ...], at: int | None, text: str) -> None:
+    def note(self, table: ReportTable, row: tuple[str, ...], at: int | None, text: str) -> None:
         """Note a cell that is no figure."""
         heading = table.columns[at] if at is not None and at < len(table.columns) else ""
         self.missing[f"{table.section}: {row[0]}: {heading}"] = why_unreadable(text)

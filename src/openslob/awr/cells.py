@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from openslob.awr.filenames import FileName
 from openslob.awr.latency import latency_of
-from openslob.awr.model import Kind, Report, Scope, WaitEvent
+from openslob.awr.model import Report, ReportKind, Scope, WaitEvent
 from openslob.awr.numbers import Number
 from openslob.awr.verdicts import single_block_read, verdicts
 from openslob.awr.waits import is_cpu, is_idle
@@ -17,7 +17,7 @@ MB = 1024.0**2
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ColumnValue:
     """A cell: ``value``, or None and ``why``; ``source`` where a column has more than one."""
 
     value: Value
@@ -33,135 +33,135 @@ class Subject:
     name: FileName = field(default_factory=FileName)
 
 
-Read = Callable[[Subject], Reading]
+Read = Callable[[Subject], ColumnValue]
 
 
-def absent(why: str) -> Reading:
+def absent(why: str) -> ColumnValue:
     """No value, and the reason."""
-    return Reading(None, why)
+    return ColumnValue(None, why)
 
 
-def file(subject: Subject) -> Reading:
+def file(subject: Subject) -> ColumnValue:
     """Return the path of the report."""
-    return Reading(subject.report.path)
+    return ColumnValue(subject.report.path)
 
 
 def named(attribute: str) -> Read:
     """What the file's name tells."""
 
-    def read(subject: Subject) -> Reading:
+    def read(subject: Subject) -> ColumnValue:
         value = getattr(subject.name, attribute)
-        return Reading(value) if value not in (None, "") else absent("the file's name does not tell")
+        return ColumnValue(value) if value not in (None, "") else absent("the file's name does not tell")
 
     return read
 
 
-def kind(subject: Subject) -> Reading:
+def kind(subject: Subject) -> ColumnValue:
     """Return the kind of report."""
-    return Reading(subject.report.kind.value)
+    return ColumnValue(subject.report.kind.value)
 
 
 def header(attribute: str, heading: str) -> Read:
     """A field of the header."""
 
-    def read(subject: Subject) -> Reading:
+    def read(subject: Subject) -> ColumnValue:
         value = getattr(subject.report.header, attribute)
         if value is None:
             return absent(f"{heading} is blank or not in the report")
-        return Reading(value.value if isinstance(value, Number) else value)
+        return ColumnValue(value.value if isinstance(value, Number) else value)
 
     return read
 
 
-def instance(subject: Subject) -> Reading:
+def instance(subject: Subject) -> ColumnValue:
     """Return the names of the instances, separated by spaces."""
     names = [one.name for one in subject.report.header.instances if one.name]
-    return Reading(" ".join(names)) if names else absent("Instance is blank in the report")
+    return ColumnValue(" ".join(names)) if names else absent("Instance is blank in the report")
 
 
-def host(subject: Subject) -> Reading:
+def host(subject: Subject) -> ColumnValue:
     """Return the names of the hosts: of every instance in a global report."""
     names = [one.host for one in subject.report.header.instances if one.host]
-    if subject.report.kind is Kind.AWR_GLOBAL and names:
-        return Reading(" ".join(names))
+    if subject.report.kind is ReportKind.AWR_GLOBAL and names:
+        return ColumnValue(" ".join(names))
     return header("host", "Host Name")(subject)
 
 
-def block_size(subject: Subject) -> Reading:
+def block_size(subject: Subject) -> ColumnValue:
     """From the cache sizes, else from the parameters."""
     if (size := subject.report.header.block_size) is not None:
-        return Reading(size)
+        return ColumnValue(size)
     parameter = subject.report.parameters.get("db_block_size")
     if parameter and parameter.begin.isdigit():
-        return Reading(int(parameter.begin), source="init.ora Parameters")
+        return ColumnValue(int(parameter.begin), source="init.ora Parameters")
     return absent("neither Cache Sizes nor db_block_size is in the report")
 
 
-def elapsed_s(subject: Subject) -> Reading:
+def elapsed_s(subject: Subject) -> ColumnValue:
     """Return the seconds between the two snapshots."""
     elapsed = subject.report.elapsed_s
-    return Reading(elapsed.value) if elapsed else absent("Elapsed is not in the report")
+    return ColumnValue(elapsed.value) if elapsed else absent("Elapsed is not in the report")
 
 
-def db_time_s(subject: Subject) -> Reading:
+def db_time_s(subject: Subject) -> ColumnValue:
     """From the time model, else the header's minutes."""
     report = subject.report
     if (seconds := report.time_model_s.get("DB time")) is not None:
-        return Reading(seconds.value, source="time model")
+        return ColumnValue(seconds.value, source="time model")
     minutes = report.header.db_time_min
-    return Reading(minutes.value * 60, source="header") if minutes else absent("DB time is not in the report")
+    return ColumnValue(minutes.value * 60, source="header") if minutes else absent("DB time is not in the report")
 
 
 def load(name: str) -> Read:
     """A row of the load profile, per second."""
 
-    def read(subject: Subject) -> Reading:
+    def read(subject: Subject) -> ColumnValue:
         rate = subject.report.load_profile.get(name)
         if rate is not None and rate.per_second is not None:
-            return Reading(rate.per_second.value, source=rate.origin)
+            return ColumnValue(rate.per_second.value, source=rate.origin)
         return absent(_why(subject.report, "Load Profile", bool(subject.report.load_profile), name))
 
     return read
 
 
-def _over_elapsed(subject: Subject, name: str, statistic: str) -> Reading:
+def _over_elapsed(subject: Subject, name: str, statistic: str) -> ColumnValue:
     """A rate of the load profile, else from the time model: global reports and 10g have it only there."""
     printed = load(name)(subject)
     seconds, elapsed = subject.report.time_model_s.get(statistic), subject.report.elapsed_s
     if printed.value is not None or seconds is None or elapsed is None:
         return printed
-    return Reading(seconds.value / elapsed.value, source="time model / elapsed")
+    return ColumnValue(seconds.value / elapsed.value, source="time model / elapsed")
 
 
-def db_time(subject: Subject) -> Reading:
+def db_time(subject: Subject) -> ColumnValue:
     """Return DB time per elapsed second, from the load profile, the time model or the header."""
     rate = _over_elapsed(subject, "db_time", "DB time")
     minutes, elapsed = subject.report.header.db_time_min, subject.report.elapsed_s
     if rate.value is not None or minutes is None or elapsed is None:
         return rate
-    return Reading(minutes.value * 60 / elapsed.value, source="header: DB Time / Elapsed")
+    return ColumnValue(minutes.value * 60 / elapsed.value, source="header: DB Time / Elapsed")
 
 
-def db_cpu(subject: Subject) -> Reading:
+def db_cpu(subject: Subject) -> ColumnValue:
     """Return DB CPU per elapsed second, from the load profile or the time model."""
     return _over_elapsed(subject, "db_cpu", "DB CPU")
 
 
-def redo_mb(subject: Subject) -> Reading:
+def redo_mb(subject: Subject) -> ColumnValue:
     """Return redo in MB (2^20 bytes) per second."""
     rate = load("redo_size")(subject)
-    return Reading(rate.value / MB, source=rate.source) if isinstance(rate.value, float) else rate
+    return ColumnValue(rate.value / MB, source=rate.source) if isinstance(rate.value, float) else rate
 
 
 def activity(name: str) -> Read:
     """An instance activity statistic, per second; a rate too wide for its column comes from total and elapsed."""
 
-    def read(subject: Subject) -> Reading:
+    def read(subject: Subject) -> ColumnValue:
         stat, elapsed = subject.report.activity.get(name), subject.report.elapsed_s
         if stat is not None and stat.per_second is not None:
-            return Reading(stat.per_second.value, source="per second")
+            return ColumnValue(stat.per_second.value, source="per second")
         if stat is not None and stat.total is not None and elapsed is not None:
-            return Reading(stat.total.value / elapsed.value, source="total / elapsed")
+            return ColumnValue(stat.total.value / elapsed.value, source="total / elapsed")
         return absent(_why(subject.report, "Instance Activity Stats", bool(subject.report.activity), name))
 
     return read
@@ -170,10 +170,10 @@ def activity(name: str) -> Read:
 def total(name: str) -> Read:
     """An instance activity statistic, in all."""
 
-    def read(subject: Subject) -> Reading:
+    def read(subject: Subject) -> ColumnValue:
         stat = subject.report.activity.get(name)
         if stat is not None and stat.total is not None:
-            return Reading(stat.total.value)
+            return ColumnValue(stat.total.value)
         return absent(_why(subject.report, "Instance Activity Stats", bool(subject.report.activity), name))
 
     return read
@@ -182,11 +182,11 @@ def total(name: str) -> Read:
 def waits(name: str) -> Read:
     """How often the foreground waited for an event."""
 
-    def read(subject: Subject) -> Reading:
+    def read(subject: Subject) -> ColumnValue:
         event = subject.report.foreground(name)
         if event is None or event.waits is None:
             return absent(why_no_event(subject.report, name))
-        return Reading(event.waits.value, source=event.scope)
+        return ColumnValue(event.waits.value, source=event.scope)
 
     return read
 
@@ -194,9 +194,9 @@ def waits(name: str) -> Read:
 def seconds(name: str) -> Read:
     """A statistic of the time model, in seconds."""
 
-    def read(subject: Subject) -> Reading:
+    def read(subject: Subject) -> ColumnValue:
         found = subject.report.time_model_s.get(name)
-        return Reading(found.value) if found else absent(f"{name}: not listed in the time model")
+        return ColumnValue(found.value) if found else absent(f"{name}: not listed in the time model")
 
     return read
 
@@ -204,9 +204,9 @@ def seconds(name: str) -> Read:
 def parameter(name: str) -> Read:
     """An initialization parameter, as it was at the first snapshot."""
 
-    def read(subject: Subject) -> Reading:
+    def read(subject: Subject) -> ColumnValue:
         found = subject.report.parameters.get(name)
-        return Reading(found.begin) if found else absent(f"{name}: not listed in init.ora Parameters")
+        return ColumnValue(found.begin) if found else absent(f"{name}: not listed in init.ora Parameters")
 
     return read
 
@@ -214,7 +214,7 @@ def parameter(name: str) -> Read:
 def requests(direction: str) -> Read:
     """Requests of all kinds per second, else of the I/O profile."""
 
-    def read(subject: Subject) -> Reading:
+    def read(subject: Subject) -> ColumnValue:
         counted = activity(f"physical {direction} total IO requests")(subject)
         return counted if counted.value is not None else _profile(subject, "total requests", direction, counted)
 
@@ -224,82 +224,82 @@ def requests(direction: str) -> Read:
 def megabytes(direction: str) -> Read:
     """MB (2^20 bytes) of all kinds per second, else of the I/O profile."""
 
-    def read(subject: Subject) -> Reading:
+    def read(subject: Subject) -> ColumnValue:
         counted = activity(f"physical {direction} total bytes")(subject)
         if isinstance(counted.value, float):
-            return Reading(counted.value / MB, source=counted.source)
+            return ColumnValue(counted.value / MB, source=counted.source)
         return _profile(subject, "total (mb)", direction, counted)
 
     return read
 
 
-def _profile(subject: Subject, row: str, direction: str, otherwise: Reading) -> Reading:
+def _profile(subject: Subject, row: str, direction: str, otherwise: ColumnValue) -> ColumnValue:
     rates = subject.report.io_profile.get(row)
     number: Number | None = getattr(rates, direction) if rates else None
-    return Reading(number.value, source="IO Profile") if number else otherwise
+    return ColumnValue(number.value, source="IO Profile") if number else otherwise
 
 
-def _added(one: Reading, other: Reading) -> Reading:
+def _added(one: ColumnValue, other: ColumnValue) -> ColumnValue:
     if isinstance(one.value, float) and isinstance(other.value, float):
-        return Reading(one.value + other.value, source=one.source)
+        return ColumnValue(one.value + other.value, source=one.source)
     return absent(one.why or other.why)
 
 
-def iops(subject: Subject) -> Reading:
+def iops(subject: Subject) -> ColumnValue:
     """Return read and write requests per second."""
     return _added(requests("read")(subject), requests("write")(subject))
 
 
-def mb_per_s(subject: Subject) -> Reading:
+def mb_per_s(subject: Subject) -> ColumnValue:
     """Return MB (2^20 bytes) read and written per second."""
     return _added(megabytes("read")(subject), megabytes("write")(subject))
 
 
-def blocks_per_read(subject: Subject) -> Reading:
+def blocks_per_read(subject: Subject) -> ColumnValue:
     """Return the mean number of blocks in a read request."""
     blocks, reads = activity("physical reads")(subject), activity("physical read IO requests")(subject)
     if not isinstance(blocks.value, float) or not isinstance(reads.value, float):
         return absent(blocks.why or reads.why)
-    return Reading(blocks.value / reads.value) if reads.value else absent("there were no read requests")
+    return ColumnValue(blocks.value / reads.value) if reads.value else absent("there were no read requests")
 
 
 def per_db_cpu(read_rate: Read) -> Read:
     """A rate per second of DB CPU, by the time model's seconds: the load profile prints one decimal only."""
 
-    def read(subject: Subject) -> Reading:
+    def read(subject: Subject) -> ColumnValue:
         rate, elapsed = read_rate(subject), subject.report.elapsed_s
         seconds = subject.report.time_model_s.get("DB CPU")
         if not isinstance(rate.value, float):
             return rate
         if seconds is None or elapsed is None or seconds.value <= 0:
             return absent("DB CPU is not in the time model")
-        return Reading(rate.value / (seconds.value / elapsed.value), source=rate.source)
+        return ColumnValue(rate.value / (seconds.value / elapsed.value), source=rate.source)
 
     return read
 
 
-def read_event(subject: Subject) -> Reading:
+def read_event(subject: Subject) -> ColumnValue:
     """Return the name of the single-block read event."""
     event = single_block_read(subject.report)
-    return Reading(event.name, source=event.scope) if event else absent("no single-block read event is listed")
+    return ColumnValue(event.name, source=event.scope) if event else absent("no single-block read event is listed")
 
 
-def read_latency(subject: Subject) -> Reading:
+def read_latency(subject: Subject) -> ColumnValue:
     """Return the mean latency of the single-block read event in µs."""
     event = single_block_read(subject.report)
     return latency_reading(subject.report, event) if event else absent("no single-block read event is listed")
 
 
-def read_latency_source(subject: Subject) -> Reading:
+def read_latency_source(subject: Subject) -> ColumnValue:
     """Return what the latency of the single-block read event was computed from."""
     found = read_latency(subject)
-    return Reading(found.source) if found.value is not None else absent(found.why)
+    return ColumnValue(found.source) if found.value is not None else absent(found.why)
 
 
 def latency(name: str, background: bool = False) -> Read:
     """The mean latency of a wait event in µs."""
 
-    def read(subject: Subject) -> Reading:
+    def read(subject: Subject) -> ColumnValue:
         report = subject.report
         event = report.background(name) if background else report.foreground(name)
         return latency_reading(report, event) if event else absent(why_no_event(report, name))
@@ -307,14 +307,14 @@ def latency(name: str, background: bool = False) -> Read:
     return read
 
 
-def latency_reading(report: Report, event: WaitEvent) -> Reading:
+def latency_reading(report: Report, event: WaitEvent) -> ColumnValue:
     """The latency of ``event``, and what it was made from."""
     found = latency_of(report, event)
     if found is None:
         return absent(f"{event.name}: neither time nor average is printed")
     if found.us is None:
         return absent(f"{event.name}: below {found.high_us:.3g} us, which the report prints as 0")
-    return Reading(found.us, source=found.source)
+    return ColumnValue(found.us, source=found.source)
 
 
 def why_no_event(report: Report, name: str) -> str:
@@ -328,18 +328,18 @@ def why_no_event(report: Report, name: str) -> str:
     return f"{name}: not listed" if report.events else "the report has no wait events"
 
 
-def host_idle(subject: Subject) -> Reading:
+def host_idle(subject: Subject) -> ColumnValue:
     """Return the share of host CPU that was idle, in percent."""
     cpu = subject.report.host_cpu
-    return Reading(cpu.idle_pct.value) if cpu and cpu.idle_pct else absent("Host CPU is blank or not in the report")
+    return ColumnValue(cpu.idle_pct.value) if cpu and cpu.idle_pct else absent("Host CPU is blank or not in the report")
 
 
-def top_wait(subject: Subject) -> Reading:
+def top_wait(subject: Subject) -> ColumnValue:
     """Return the first event that is neither CPU nor idle, with its waits, seconds, mean latency and share."""
     for scope in (Scope.TOP, Scope.TOP_ALL, Scope.FOREGROUND, Scope.ALL):
         for event in subject.report.listed(scope):
             if not is_cpu(event.name) and not is_idle(event.name):
-                return Reading(_described(subject.report, event), source=scope)
+                return ColumnValue(_described(subject.report, event), source=scope)
     return absent("no waits are listed")
 
 
@@ -357,20 +357,20 @@ def _described(report: Report, event: WaitEvent) -> str:
     return ", ".join(parts)
 
 
-def failed_verdicts(subject: Subject) -> Reading:
+def failed_verdicts(subject: Subject) -> ColumnValue:
     """Return the names of the verdicts that fail, separated by spaces."""
     found = verdicts(subject.report, subject.name.sessions)
-    return Reading(" ".join(verdict.name for verdict in found if verdict.verdict == "fails"))
+    return ColumnValue(" ".join(verdict.name for verdict in found if verdict.verdict == "fails"))
 
 
-def warnings(subject: Subject) -> Reading:
+def warnings(subject: Subject) -> ColumnValue:
     """Return the number of warnings of the parser."""
-    return Reading(len(subject.report.warnings))
+    return ColumnValue(len(subject.report.warnings))
 
 
-def complete(subject: Subject) -> Reading:
+def complete(subject: Subject) -> ColumnValue:
     """Return whether the report is complete, not cut off."""
-    return Reading(subject.report.complete)
+    return ColumnValue(subject.report.complete)
 
 
 def _why(report: Report, section: str, present: bool, name: str) -> str:

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from openslob.awr import cells
-from openslob.awr.cells import Reading, Subject
+from openslob.awr.cells import ColumnValue, Subject
 from openslob.errors import UsageError
 
-Read = Callable[[Subject], Reading]
+Read = Callable[[Subject], ColumnValue]
 
 
 @dataclass(frozen=True, slots=True)

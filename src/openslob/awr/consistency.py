@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from openslob.awr.model import Kind, Report, Scope, Statistic, WaitEvent
+from openslob.awr.model import Report, ReportKind, Scope, Statistic, WaitEvent
 from openslob.awr.numbers import Number
 
 # Row of the load profile -> the activity statistic that counts the same.
@@ -116,14 +116,14 @@ def _times(report: Report) -> Iterator[str]:
     elapsed, header = report.elapsed_s, report.header
     db_time, db_cpu = (report.time_model_s.get(name) for name in ("DB time", "DB CPU"))
     minutes = header.db_time_min.scaled(60.0) if header.db_time_min else None
-    if report.kind is not Kind.STATSPACK and not _agree(minutes, db_time, 0.01):
+    if report.kind is not ReportKind.STATSPACK and not _agree(minutes, db_time, 0.01):
         yield f"DB Time: {_show(minutes)} s in the header, but {_show(db_time)} s in the time model"
     if elapsed is None:
         return
     for name, total in (("db_time", db_time or minutes), ("db_cpu", db_cpu)):
         rate = report.load_profile.get(name)
         expected = total.scaled(1 / elapsed.value) if total else None
-        if rate and report.kind is not Kind.STATSPACK and not _agree(rate.per_second, expected, 0.01):
+        if rate and report.kind is not ReportKind.STATSPACK and not _agree(rate.per_second, expected, 0.01):
             printed, counted = _show(rate.per_second), _show(expected)
             yield f"{rate.origin}: {name}: {printed} per second, but total / elapsed is {counted}"
 

@@ -11,7 +11,7 @@ import html
 import re
 from collections.abc import Callable, Iterator
 
-from openslob.awr.tables import Table, squeeze
+from openslob.awr.tables import ReportTable, squeeze
 
 _SUMMARY = re.compile(r'summary\s*=\s*"{1,2}([^"]*)', re.IGNORECASE)
 _NO_TITLE = re.compile(
@@ -23,7 +23,7 @@ _CELL = re.compile(r"<(t[hd])\b[^>]*>", re.IGNORECASE)
 _WRAPPED_LINES = 5  # so many lines of exactly the greatest length are no chance: something cut them there
 
 
-def tables(text: str, wanted: Callable[[str, str], bool]) -> Iterator[Table]:
+def tables(text: str, wanted: Callable[[str, str], bool]) -> Iterator[ReportTable]:
     """The tables of ``text`` in order, where ``wanted(title, summary)``."""
     lower = text.lower()
     title, end = "", 0
@@ -58,7 +58,7 @@ def _title(between: str) -> str:
     return next((line for line in reversed(lines) if line), "")
 
 
-def _table(title: str, summary: str, inside: str) -> Table:
+def _table(title: str, summary: str, inside: str) -> ReportTable:
     columns: tuple[str, ...] = ()
     rows: list[tuple[str, ...]] = []
     misfits: list[str] = []
@@ -73,7 +73,7 @@ def _table(title: str, summary: str, inside: str) -> Table:
             misfits.append(" | ".join(cells))
         else:
             rows.append(cells)
-    return Table(title, columns, tuple(rows), summary, misfits=tuple(misfits))
+    return ReportTable(title, columns, tuple(rows), summary, misfits=tuple(misfits))
 
 
 def _is_headings(tags: list[str], cells: tuple[str, ...]) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from openslob.awr.model import Histogram, Report, WaitEvent
+from openslob.awr.model import Report, WaitEvent, WaitHistogram
 from openslob.awr.numbers import Number
 
 FINE = 0.05  # time / waits is taken when rounding leaves it within 5 %: the accuracy the method itself has
@@ -45,7 +45,7 @@ def latency(
     waits: Number | None,
     time_s: Number | None,
     avg_us: Number | None = None,
-    histogram: Histogram | None = None,
+    histogram: WaitHistogram | None = None,
 ) -> Latency | None:
     """The mean latency of ``waits`` waits that took ``time_s`` seconds; see the module for the choice."""
     candidates = [
@@ -79,7 +79,7 @@ def _interval(mean: Number, source: str) -> Latency:
     return Latency(mean.value, max(0.0, mean.value - half), mean.value + half, source)
 
 
-def _from_buckets(histogram: Histogram | None) -> Latency | None:
+def _from_buckets(histogram: WaitHistogram | None) -> Latency | None:
     """Between all waits at the lower and all at the upper edge of their buckets; none when the last one is used."""
     if histogram is None or not histogram.buckets:
         return None

@@ -14,7 +14,7 @@ from typing import TypeVar
 from openslob.awr.numbers import Number
 
 
-class Kind(StrEnum):
+class ReportKind(StrEnum):
     """What made the report."""
 
     AWR = "awr"
@@ -35,7 +35,7 @@ class Scope(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Instance:
+class ReportInstance:
     """One instance of the database; ``elapsed_min`` and ``db_time_min`` only in global reports."""
 
     name: str | None = None
@@ -60,7 +60,7 @@ class Header:
     release: str | None = None
     rac: bool | None = None
     cdb: bool | None = None
-    instances: tuple[Instance, ...] = ()
+    instances: tuple[ReportInstance, ...] = ()
     host: str | None = None
     platform: str | None = None
     cpus: int | None = None
@@ -127,7 +127,7 @@ class Bucket:
 
 
 @dataclass(frozen=True, slots=True)
-class Histogram:
+class WaitHistogram:
     """How long the waits of an event took. Foreground and background together, as Oracle counts them."""
 
     name: str
@@ -181,7 +181,7 @@ class HostCpu:
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class InitParameter:
     """An initialization parameter; ``end`` only where it changed; ``instance`` in global reports, ``*`` for all."""
 
     begin: str
@@ -197,12 +197,12 @@ class Report:
     """
 
     path: str
-    kind: Kind
+    kind: ReportKind
     format: str
     header: Header
     load_profile: Mapping[str, Rate]
     events: tuple[WaitEvent, ...]
-    histograms: tuple[Histogram, ...]
+    histograms: tuple[WaitHistogram, ...]
     time_model_s: Mapping[str, Number]
     activity: Mapping[str, Statistic]
     io_profile: Mapping[str, IoRates]
@@ -210,7 +210,7 @@ class Report:
     iostat_filetypes: tuple[IoStat, ...]
     os_stats: Mapping[str, OsStat]
     host_cpu: HostCpu | None
-    parameters: Mapping[str, Parameter]
+    parameters: Mapping[str, InitParameter]
     complete: bool
     sections: tuple[str, ...] = ()
     unparsed: tuple[str, ...] = ()
@@ -249,12 +249,12 @@ class Report:
             return self.event(name, Scope.BACKGROUND, Scope.TOP_BACKGROUND)
         return self.event(name, Scope.TOP_BACKGROUND, Scope.ALL, Scope.TOP_ALL)
 
-    def histogram(self, name: str) -> Histogram | None:
+    def histogram(self, name: str) -> WaitHistogram | None:
         """The wait histogram of event ``name``."""
         return _by_name(name, self.histograms)
 
 
-_Named = TypeVar("_Named", WaitEvent, Histogram)
+_Named = TypeVar("_Named", WaitEvent, WaitHistogram)
 
 
 def _by_name(name: str, listed: tuple[_Named, ...]) -> _Named | None:

@@ -10,11 +10,11 @@ from pathlib import Path
 from openslob.awr import html, text
 from openslob.awr.builder import ReportBuilder
 from openslob.awr.consistency import doubts
-from openslob.awr.model import Header, Instance, Kind, Report
+from openslob.awr.model import Header, Report, ReportInstance, ReportKind
 from openslob.awr.numbers import NumberFormat
 from openslob.awr.sections import is_title, reader
 from openslob.awr.source import ReportError, Source, is_complete, load, recognise
-from openslob.awr.tables import Table, squeeze
+from openslob.awr.tables import ReportTable, squeeze
 from openslob.awr.waits import histograms
 
 _TITLE_NAMES = re.compile(r"AWR\s+Report\s+for\s+DB:\s*([^\s,]+),\s*Inst:\s*([^\s,]+),\s*Snaps:", re.IGNORECASE)
@@ -41,23 +41,23 @@ def parse(source: Source, name: str) -> Report:
     """Turn the text of a report into a Report."""
     unparsed: dict[str, None] = {}
     tables = list(_tables(source, unparsed))
-    draft = ReportBuilder(NumberFormat.of(_cells(tables)))
+    builder = ReportBuilder(NumberFormat.of(_cells(tables)))
     sections: dict[str, None] = {}
     for table in tables:
         handle = reader(table.section, table.summary)
         if handle is not None:
-            handle(table, draft)
+            handle(table, builder)
             sections[table.section] = None
-            _note_misfits(table, draft)
-    _names(source, draft)
+            _note_misfits(table, builder)
+    _names(source, builder)
     if source.follows:
-        draft.warnings.append(f"the file holds more than one report: {source.follows} follows, which is not read")
-    if not (draft.load_profile or draft.activity or draft.events):
+        builder.warnings.append(f"the file holds more than one report: {source.follows} follows, which is not read")
+    if not (builder.load_profile or builder.activity or builder.events):
         raise ReportError(f"{name}: {source.kind.value} report without figures that can be read{_where_cut(source)}")
-    return _checked(_frozen(source, name, draft, tuple(sections), (*unparsed, *draft.unread)))
+    return _checked(_frozen(source, name, builder, tuple(sections), (*unparsed, *builder.unread)))
 
 
-def _tables(source: Source, unparsed: dict[str, None]) -> Iterator[Table]:
+def _tables(source: Source, unparsed: dict[str, None]) -> Iterator[ReportTable]:
     def wanted(title: str, summary: str = "") -> bool:
         if reader(title, summary) is None:
             if title:
@@ -70,7 +70,7 @@ def _tables(source: Source, unparsed: dict[str, None]) -> Iterator[Table]:
     return text.tables(source.text, wanted, is_title)
 
 
-def _cells(tables: Iterable[Table]) -> list[str]:
+def _cells(tables: Iterable[ReportTable]) -> list[str]:
     cells: list[str] = []
     for table in tables:
         for row in table.rows:
@@ -80,29 +80,29 @@ def _cells(tables: Iterable[Table]) -> list[str]:
     return cells
 
 
-def _note_misfits(table: Table, draft: ReportBuilder) -> None:
+def _note_misfits(table: ReportTable, builder: ReportBuilder) -> None:
     if table.misfits:
         first = squeeze(table.misfits[0])[:60]
-        draft.warnings.append(
+        builder.warnings.append(
             f"{table.section}: {len(table.misfits)} row(s) do not fit the columns and are left out, first: {first!r}"
         )
 
 
-def _names(source: Source, draft: ReportBuilder) -> None:
+def _names(source: Source, builder: ReportBuilder) -> None:
     """Names of database and instance from the lines that repeat them, where the header leaves them blank."""
     named = _TITLE_NAMES.search(source.text[:2000]) or _LINE_NAMES.search(source.text)
-    if named and source.kind is not Kind.AWR_GLOBAL:
-        draft.set("db_name", named[1])
-        first = draft.instances[0] if draft.instances else Instance()
-        draft.instances[:1] = [first if first.name else replace(first, name=named[2])]
+    if named and source.kind is not ReportKind.AWR_GLOBAL:
+        builder.set("db_name", named[1])
+        first = builder.instances[0] if builder.instances else ReportInstance()
+        builder.instances[:1] = [first if first.name else replace(first, name=named[2])]
     elif (found := _GLOBAL_NAME.search(source.text[:2000])) is not None:
-        draft.set("db_name", found[1])
-    if draft.header.get("rac") is None and draft.load_profile.keys() & {
+        builder.set("db_name", found[1])
+    if builder.header.get("rac") is None and builder.load_profile.keys() & {
         "gc_blocks_received",
         "gc_blocks_served",
     }:
-        draft.set("rac", True)
-        draft.missing["header: RAC"] = "blank in the report; yes, as it has Global Cache rows"
+        builder.set("rac", True)
+        builder.missing["header: RAC"] = "blank in the report; yes, as it has Global Cache rows"
 
 
 def _where_cut(source: Source) -> str:
@@ -110,14 +110,14 @@ def _where_cut(source: Source) -> str:
 
 
 def _frozen(
-    source: Source, name: str, draft: ReportBuilder, sections: tuple[str, ...], unparsed: tuple[str, ...]
+    source: Source, name: str, builder: ReportBuilder, sections: tuple[str, ...], unparsed: tuple[str, ...]
 ) -> Report:
-    header = Header(instances=tuple(draft.instances), **draft.header)
-    if source.kind is Kind.AWR_GLOBAL and "redo size" in draft.activity:
-        exact = draft.activity["redo size"]
-        rate = draft.load_profile.get("redo_size")
+    header = Header(instances=tuple(builder.instances), **builder.header)
+    if source.kind is ReportKind.AWR_GLOBAL and "redo size" in builder.activity:
+        exact = builder.activity["redo size"]
+        rate = builder.load_profile.get("redo_size")
         if rate is not None and exact.per_second is not None:  # bytes; the table per second has units of 1024
-            draft.load_profile["redo_size"] = replace(
+            builder.load_profile["redo_size"] = replace(
                 rate, per_second=exact.per_second, origin="System Statistics (Global)"
             )
     return Report(
@@ -125,22 +125,22 @@ def _frozen(
         kind=source.kind,
         format="html" if source.is_html else "text",
         header=header,
-        load_profile=draft.load_profile,
-        events=tuple(draft.events),
-        histograms=tuple(histograms(draft)),
-        time_model_s=draft.time_model_s,
-        activity=draft.activity,
-        io_profile=draft.io_profile,
-        iostat_functions=tuple(draft.iostat_functions),
-        iostat_filetypes=tuple(draft.iostat_filetypes),
-        os_stats=draft.os_stats,
-        host_cpu=draft.host_cpu,
-        parameters=draft.parameters,
+        load_profile=builder.load_profile,
+        events=tuple(builder.events),
+        histograms=tuple(histograms(builder)),
+        time_model_s=builder.time_model_s,
+        activity=builder.activity,
+        io_profile=builder.io_profile,
+        iostat_functions=tuple(builder.iostat_functions),
+        iostat_filetypes=tuple(builder.iostat_filetypes),
+        os_stats=builder.os_stats,
+        host_cpu=builder.host_cpu,
+        parameters=builder.parameters,
         complete=is_complete(source.text),
         sections=sections,
         unparsed=unparsed,
-        warnings=tuple(draft.warnings),
-        missing=draft.missing,
+        warnings=tuple(builder.warnings),
+        missing=builder.missing,
     )
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from openslob.awr import cells
-from openslob.awr.cells import Reading, Subject
+from openslob.awr.cells import ColumnValue, Subject
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class PetalPoint:
     """One run: a point of line ``series``, in order of ``sessions``. Rates per second, MB of 2^20 bytes."""
 
     series: str
@@ -21,7 +21,7 @@ class Point:
     file: str
 
 
-def point(subject: Subject, group_by: str, event: str | None = None) -> Point | str:
+def point(subject: Subject, group_by: str, event: str | None = None) -> PetalPoint | str:
     """The point of a report, or why it has none. ``event`` replaces the single-block read as the latency."""
     latency = cells.latency(event)(subject) if event else cells.read_latency(subject)
     rate = cells.iops(subject)
@@ -30,7 +30,7 @@ def point(subject: Subject, group_by: str, event: str | None = None) -> Point | 
     if not isinstance(latency.value, float):
         return latency.why
     megabytes = cells.mb_per_s(subject).value
-    return Point(
+    return PetalPoint(
         series=series(subject, group_by),
         sessions=subject.name.sessions,
         iops=rate.value,
@@ -52,5 +52,5 @@ def series(subject: Subject, group_by: str) -> str:
     return subject.name.group if subject.name.sessions is not None else "no session count"
 
 
-def _block_size(size: Reading) -> str:
+def _block_size(size: ColumnValue) -> str:
     return f"{size.value / 1024:g}k" if isinstance(size.value, int) else "block size unknown"

@@ -9,9 +9,9 @@ from functools import lru_cache
 from openslob.awr import figures, header, waits
 from openslob.awr.builder import ReportBuilder
 from openslob.awr.model import Scope
-from openslob.awr.tables import Table, plain
+from openslob.awr.tables import ReportTable, plain
 
-Reader = Callable[[Table, ReportBuilder], None]
+Reader = Callable[[ReportTable, ReportBuilder], None]
 
 # Title (plain: lower case, single blanks) -> its reader. All versions, text and HTML.
 _TITLES: tuple[tuple[str, Reader], ...] = (

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openslob.awr.html import unwrap
-from openslob.awr.model import Kind
+from openslob.awr.model import ReportKind
 from openslob.awr.tables import squeeze
 from openslob.errors import SlobError
 
@@ -19,23 +19,23 @@ class ReportError(SlobError):
 
 
 # The words that begin a report. Of all that occur the first in the file tells what it is.
-_KINDS: tuple[tuple[str, Kind | str], ...] = (
+_KINDS: tuple[tuple[str, ReportKind | str], ...] = (
     (r"WORKLOAD REPOSITORY COMPARE PERIOD REPORT|AWR Compare Period Report", "a compare-periods report"),
     (r"WORKLOAD REPOSITORY SQL REPORT", "an AWR report of a single SQL statement"),
-    (r"WORKLOAD REPOSITORY REPORT \(RAC\)|AWR RAC Report for DB:", Kind.AWR_GLOBAL),
-    (r"WORKLOAD REPOSITORY PDB REPORT", Kind.AWR_PDB),
-    (r"WORKLOAD REPOSITORY REPORT FOR|AWR (?:PDB )?Report for (?:DB|PDB):", Kind.AWR),
-    (r"STATSPACK (?:STATISTICS )?REPORT FOR", Kind.STATSPACK),
+    (r"WORKLOAD REPOSITORY REPORT \(RAC\)|AWR RAC Report for DB:", ReportKind.AWR_GLOBAL),
+    (r"WORKLOAD REPOSITORY PDB REPORT", ReportKind.AWR_PDB),
+    (r"WORKLOAD REPOSITORY REPORT FOR|AWR (?:PDB )?Report for (?:DB|PDB):", ReportKind.AWR),
+    (r"STATSPACK (?:STATISTICS )?REPORT FOR", ReportKind.STATSPACK),
     (r"STATSPACK SQL REPORT", "a Statspack report of a single SQL statement"),
     (r"ASH Report For", "an ASH report"),
     (r"ADDM Report for|DETAILED ADDM REPORT", "an ADDM report"),
 )
 _MARKS = re.compile("|".join(f"({words})" for words, _ in _KINDS).replace(" ", r"\s+"), re.IGNORECASE)
 _FOLLOWS = {
-    Kind.AWR: "an AWR report",
-    Kind.AWR_PDB: "an AWR report of a pluggable database",
-    Kind.AWR_GLOBAL: "a global AWR report",
-    Kind.STATSPACK: "a Statspack report",
+    ReportKind.AWR: "an AWR report",
+    ReportKind.AWR_PDB: "an AWR report of a pluggable database",
+    ReportKind.AWR_GLOBAL: "a global AWR report",
+    ReportKind.STATSPACK: "a Statspack report",
 }
 # What a file of another format begins with. A report may be in it, but not as text.
 _FORMATS: tuple[tuple[bytes, str], ...] = (
@@ -74,7 +74,7 @@ _LARGEST = 256 * 1024 * 1024  # bytes; a report of a month of a large cluster ha
 class Source:
     """The text of a report, from its first words to its last whole row; ``follows`` says what its file has after it."""
 
-    kind: Kind
+    kind: ReportKind
     is_html: bool
     text: str
     follows: str = ""
@@ -103,13 +103,13 @@ def recognise(data: bytes, name: str) -> Source:
     if mark is None:
         raise ReportError(f"{name}: no AWR or Statspack report: {_what(text)}", _REMEDY)
     kind = _KINDS[(mark.lastindex or 1) - 1][1]
-    if not isinstance(kind, Kind):
+    if not isinstance(kind, ReportKind):
         raise ReportError(f"{name}: this is {kind}, not a report of one period", _REMEDY)
     is_html = _is_html(text)
     text = unwrap(text) if is_html else _plain_text(text, mark.start())
     mark = _MARKS.search(text) or mark
-    if kind is Kind.AWR and _PDB.search(text, mark.end(), mark.end() + _TITLE_REACH):
-        kind = Kind.AWR_PDB  # the HTML title does not tell
+    if kind is ReportKind.AWR and _PDB.search(text, mark.end(), mark.end() + _TITLE_REACH):
+        kind = ReportKind.AWR_PDB  # the HTML title does not tell
     return _first_report(kind, is_html, text[mark.start() :])
 
 
@@ -135,7 +135,7 @@ def _single_spaced(text: str) -> str:
     return text if any(map(str.strip, lines[1::2])) else "\n".join(lines[::2])
 
 
-def _first_report(kind: Kind, is_html: bool, text: str) -> Source:
+def _first_report(kind: ReportKind, is_html: bool, text: str) -> Source:
     """The report that ``text`` begins with; a spool file may hold several, one after the other."""
     another = _next_report(text)
     if another is None:
@@ -145,7 +145,7 @@ def _first_report(kind: Kind, is_html: bool, text: str) -> Source:
         kind,
         is_html,
         _whole_rows(text[: another.start()], is_html),
-        follows=_FOLLOWS[follows] if isinstance(follows, Kind) else follows,
+        follows=_FOLLOWS[follows] if isinstance(follows, ReportKind) else follows,
     )
 
 

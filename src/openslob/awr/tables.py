@@ -20,7 +20,7 @@ def plain(title: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ReportTable:
     """One table of a report.
 
     ``section``: the title above it; ``summary``: HTML's summary attribute, else empty; ``columns``: headings,

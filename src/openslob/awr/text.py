@@ -15,7 +15,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-from openslob.awr.tables import Table, squeeze
+from openslob.awr.tables import ReportTable, squeeze
 
 _TITLE = re.compile(
     r"(?P<title>\S.*?)(?:\s+(?:for )?DB:\s*\S+\s.*?Snaps?:\s*\d+\s*-\s*\d+"
@@ -39,7 +39,7 @@ _MORE_HEADINGS = 4  # a ruler this soon under another one rules headings of two 
 Span = tuple[int, int]
 
 
-def tables(text: str, wanted: Callable[[str], bool], titles: Callable[[str], bool]) -> Iterator[Table]:
+def tables(text: str, wanted: Callable[[str], bool], titles: Callable[[str], bool]) -> Iterator[ReportTable]:
     """The tables of ``text`` in order, of the sections that are ``wanted``; ``titles`` knows a bare title."""
     lexer = _Lexer(wanted, titles)
     for line in text.split("\n"):
@@ -63,7 +63,7 @@ class _Lexer:
         self.is_paged = False  # its title is on every page, and a line of dashes ends it: blank lines do not
         self.resumed = 0  # rows of the body before its last blank line
 
-    def line(self, line: str) -> Iterator[Table]:
+    def line(self, line: str) -> Iterator[ReportTable]:
         if not line:
             yield from self.blank()
         elif line[0] == "~" and _TILDES.match(line):
@@ -76,7 +76,7 @@ class _Lexer:
         else:
             yield from self.words(line)
 
-    def words(self, line: str) -> Iterator[Table]:
+    def words(self, line: str) -> Iterator[ReportTable]:
         if line.startswith("->"):
             self.in_note, self.after_note = True, []
         elif self.ruled is not None and not self.is_bare_title(line):
@@ -93,7 +93,7 @@ class _Lexer:
     def is_bare_title(self, line: str) -> bool:
         return line[0] != " " and "  " not in line and self.titles(line)
 
-    def blank(self) -> Iterator[Table]:
+    def blank(self) -> Iterator[ReportTable]:
         """A blank line ends what was going on, but for a table that goes over pages."""
         if self.ruled is not None and self.is_paged:
             self.in_note = False
@@ -102,7 +102,7 @@ class _Lexer:
         else:
             yield from self.end()
 
-    def end(self) -> Iterator[Table]:
+    def end(self) -> Iterator[ReportTable]:
         """Something new begins, or nothing more comes."""
         self.in_note = False
         if self.ruled is not None:
@@ -110,7 +110,7 @@ class _Lexer:
         elif self.pending:
             yield from self.values()
 
-    def underline(self, line: str) -> Iterator[Table]:
+    def underline(self, line: str) -> Iterator[ReportTable]:
         """``~~~`` under a title; the rest of both lines may be headings, and the rest of this one a ruler."""
         if self.body and not self.body[-1]:
             yield from self.close()
@@ -139,7 +139,7 @@ class _Lexer:
         if line[start:].strip():
             self.pending.append(" " * start + line[start:])
 
-    def ruler(self, line: str) -> Iterator[Table]:
+    def ruler(self, line: str) -> Iterator[ReportTable]:
         spans = [match.span() for match in _GROUP.finditer(line)]
         if self.ruled is None:
             if len(spans) > 1:
@@ -159,13 +159,13 @@ class _Lexer:
     def open(self, spans: list[Span], headings: list[str]) -> None:
         self.ruled, self.headings, self.body, self.pending, self.resumed = spans, headings, [], [], 0
 
-    def close(self) -> Iterator[Table]:
+    def close(self) -> Iterator[ReportTable]:
         spans, headings, body = self.ruled or [], self.headings, self.body
         self.ruled, self.headings, self.body, self.resumed = None, [], [], 0
         if body and self.wanted(self.section):
             yield _cut(self.section, spans, headings, body)
 
-    def values(self) -> Iterator[Table]:
+    def values(self) -> Iterator[ReportTable]:
         """Labelled values without a ruler: ``Redo NoWait %: 100.00``."""
         lines, self.pending = self.pending, []
         if not self.wanted(self.section):
@@ -178,7 +178,7 @@ class _Lexer:
             if not pairs and len(line) < _LONGEST and _FIGURES.search(line):
                 misfits.append(line)
         if rows or misfits:
-            yield Table(self.section, (), tuple(rows), misfits=tuple(misfits))
+            yield ReportTable(self.section, (), tuple(rows), misfits=tuple(misfits))
 
 
 def _rows_above(body: list[str]) -> int:
@@ -205,7 +205,7 @@ def _pairs(line: str) -> Iterator[tuple[str, ...]]:
         yield (squeeze(match["label"]), *(part for part in _GAP.split(match["rest"].strip()) if part))
 
 
-def _cut(section: str, spans: list[Span], headings: list[str], body: list[str]) -> Table:
+def _cut(section: str, spans: list[Span], headings: list[str], body: list[str]) -> ReportTable:
     """Cut ``body`` at ``spans``; text left of the first span is a column of labels."""
     first = spans[0][0]
     body = [line if line.isascii() else _widened(line) for line in body]
@@ -236,7 +236,7 @@ def _cut(section: str, spans: list[Span], headings: list[str], body: list[str]) 
         is_new_page = False
     columns = tuple(_heading(headings, spans, at) for at in range(len(spans)))
     widths = tuple(end - start for start, end in spans)
-    return Table(section, columns, tuple(rows), widths=widths, misfits=tuple(misfits))
+    return ReportTable(section, columns, tuple(rows), widths=widths, misfits=tuple(misfits))
 
 
 def _widened(line: str) -> str:

@@ -29,7 +29,7 @@ SINGLE_BLOCK_READS = ("db file sequential read", "cell single block physical rea
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class AwrVerdict:
     """A question about a report: does ``name`` hold? ``why`` is for people, ``figures`` are what it rests on."""
 
     name: str
@@ -38,7 +38,7 @@ class Verdict:
     figures: Mapping[str, float] = field(default_factory=dict)
 
 
-def verdicts(report: Report, sessions: int | None = None) -> tuple[Verdict, ...]:
+def verdicts(report: Report, sessions: int | None = None) -> tuple[AwrVerdict, ...]:
     """All verdicts on ``report``; ``sessions`` is how many of them were made to be always busy."""
     return (_window(report, sessions), *(check(report) for check in _CHECKS))
 
@@ -49,15 +49,15 @@ def single_block_read(report: Report) -> WaitEvent | None:
     return next((event for event in found if event is not None), None)
 
 
-def _unknown(name: str, why: str) -> Verdict:
-    return Verdict(name, "unknown", why)
+def _unknown(name: str, why: str) -> AwrVerdict:
+    return AwrVerdict(name, "unknown", why)
 
 
-def _judged(name: str, holds: bool, why: str, **figures: float) -> Verdict:
-    return Verdict(name, "holds" if holds else "fails", why, figures)
+def _judged(name: str, holds: bool, why: str, **figures: float) -> AwrVerdict:
+    return AwrVerdict(name, "holds" if holds else "fails", why, figures)
 
 
-def _window(report: Report, sessions: int | None) -> Verdict:
+def _window(report: Report, sessions: int | None) -> AwrVerdict:
     """DB time is sessions x seconds as long as all sessions work: what is missing is idle window (or think time)."""
     name, elapsed, minutes = "window_is_load", report.elapsed_s, report.header.db_time_min
     if not sessions:
@@ -73,7 +73,7 @@ def _window(report: Report, sessions: int | None) -> Verdict:
     return _judged(name, active >= (1 - IDLE_SHARE) * sessions, why, active_sessions=active, idle_s=idle_s)
 
 
-def _one_mode(report: Report) -> Verdict:
+def _one_mode(report: Report) -> AwrVerdict:
     """An average of two modes is a latency that hardly any I/O had."""
     name, event = "average_is_typical", single_block_read(report)
     histogram = report.histogram(event.name) if event else None
@@ -126,7 +126,7 @@ def _us(microseconds: float) -> str:
     return f"{microseconds:g} us"
 
 
-def _commits_waited(report: Report) -> Verdict:
+def _commits_waited(report: Report) -> AwrVerdict:
     name = "commits_are_waited_for"
     commits, syncs = _total(report, "user commits"), _total(report, "redo synch writes")
     if commits is None or syncs is None:
@@ -139,7 +139,7 @@ def _commits_waited(report: Report) -> Verdict:
     return _judged(name, syncs >= SYNC_SHARE * commits, why, commits=commits, redo_synch_writes=syncs)
 
 
-def _device_reads(report: Report) -> Verdict:
+def _device_reads(report: Report) -> AwrVerdict:
     """Faster than a device, or more than any device can do: a cache below the database answered."""
     name, requests = "reads_reach_a_device", _rate(report, "physical read total IO requests")
     if requests is not None and requests > MOST_REQUESTS:
@@ -158,7 +158,7 @@ def _device_reads(report: Report) -> Verdict:
     return _judged(name, found.us >= CACHE_US, why, latency_us=found.us)
 
 
-def _cpu_left(report: Report) -> Verdict:
+def _cpu_left(report: Report) -> AwrVerdict:
     name, elapsed, cpus = "cpu_is_not_saturated", report.elapsed_s, report.header.cpus
     used = report.time_model_s.get("DB CPU")
     if elapsed is None or not cpus or used is None:
@@ -178,7 +178,7 @@ def _cpu_count(report: Report) -> int | None:
     return int(parameter.begin) if parameter and parameter.begin.isdigit() and int(parameter.begin) > 0 else None
 
 
-def _requests_are_blocks(report: Report) -> Verdict:
+def _requests_are_blocks(report: Report) -> AwrVerdict:
     """The load profile's physical reads are blocks; IOPS are requests."""
     name = "blocks_are_requests"
     blocks, requests = _rate(report, "physical reads"), _rate(report, "physical read IO requests")
@@ -207,7 +207,7 @@ def _rate(report: Report, name: str) -> float | None:
     return stat.per_second.value if stat and stat.per_second else None
 
 
-_CHECKS: tuple[Callable[[Report], Verdict], ...] = (
+_CHECKS: tuple[Callable[[Report], AwrVerdict], ...] = (
     _one_mode,
     _commits_waited,
     _device_reads,

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from itertools import accumulate
 
 from openslob.awr.builder import HistogramRows, ReportBuilder
-from openslob.awr.model import Bucket, Histogram, Scope, WaitEvent
+from openslob.awr.model import Bucket, Scope, WaitEvent, WaitHistogram
 from openslob.awr.numbers import US_PER, Number, NumberFormat
-from openslob.awr.tables import Table, cell, plain
+from openslob.awr.tables import ReportTable, cell, plain
 
 _IDLE = re.compile(
     r"(sql\*net message from (client|dblink)|sql\*net vector data from client|rdbms ipc message|.* timer|.*\bidle\b.*"
@@ -41,13 +41,13 @@ _ROUNDING_PCT = 2.0  # per cent that eight rounded shares may be off 100, and mo
 _COUNTED = re.compile(r"<?\s*([\d.,]+)\s*\((\d+)\)")
 
 
-def events(scope: Scope) -> Callable[[Table, ReportBuilder], None]:
+def events(scope: Scope) -> Callable[[ReportTable, ReportBuilder], None]:
     """A reader of the events of ``scope``."""
 
-    def read(table: Table, draft: ReportBuilder) -> None:
+    def read(table: ReportTable, builder: ReportBuilder) -> None:
         name, waits, time = table.index("event.*"), table.index("waits"), table.index(_TIME)
         if name is None or (waits is None and time is None):
-            draft.cannot_read(table)
+            builder.cannot_read(table)
             return
         average, share = table.index(_AVERAGE), table.index(_SHARE)
         timeouts = table.index(r"%tim(e|eouts?)?( ?-? ?outs?)?")
@@ -59,33 +59,33 @@ def events(scope: Scope) -> Callable[[Table, ReportBuilder], None]:
                 continue
             if not any(cell(row, at) for at in (waits, time, average)):
                 continue  # words between pages
-            seconds = draft.number(table, row, time)
+            seconds = builder.number(table, row, time)
             event = WaitEvent(
                 name=cell(row, name),
                 scope=scope,
-                waits=draft.number(table, row, waits),
+                waits=builder.number(table, row, waits),
                 time_s=seconds.scaled(time_unit) if seconds else None,
-                avg_us=draft.duration_us(table, row, average, average_unit),
-                timeouts_pct=draft.number(table, row, timeouts),
-                share_pct=draft.number(table, row, share),
+                avg_us=builder.duration_us(table, row, average, average_unit),
+                timeouts_pct=builder.number(table, row, timeouts),
+                share_pct=builder.number(table, row, share),
                 wait_class=cell(row, wait_class) or None,
                 cut=_is_cut(table, row, name),
             )
-            draft.events.append(event)
+            builder.events.append(event)
 
     return read
 
 
-def _unit(table: Table, at: int | None) -> str | None:
+def _unit(table: ReportTable, at: int | None) -> str | None:
     match = _UNIT.search(plain(table.columns[at])) if at is not None else None
     return match[1] if match else None
 
 
-def _is_cut(table: Table, row: tuple[str, ...], at: int) -> bool:
+def _is_cut(table: ReportTable, row: tuple[str, ...], at: int) -> bool:
     return bool(table.widths) and len(row[at]) >= table.widths[at] - 1
 
 
-def histogram(table: Table, draft: ReportBuilder) -> None:
+def histogram(table: ReportTable, builder: ReportBuilder) -> None:
     """A histogram table: its buckets say what share of an event's waits took less than their edge.
 
     From 12.2 on, the main table ends at half a millisecond, and tables of the same form look closer at a range;
@@ -95,18 +95,18 @@ def histogram(table: Table, draft: ReportBuilder) -> None:
     edges = bucket_edges(table.columns)
     rest = next((at for at, column in enumerate(table.columns) if _REST.search(plain(column))), None)
     if name is None or not edges:
-        draft.cannot_read(table)
+        builder.cannot_read(table)
         return
     for row in table.rows:
         if not cell(row, name):
             continue
-        rows = draft.histograms.setdefault(cell(row, name), HistogramRows(cut=_is_cut(table, row, name)))
+        rows = builder.histograms.setdefault(cell(row, name), HistogramRows(cut=_is_cut(table, row, name)))
         rows.sections.append(table.section)
         if waits is not None and rows.waits is None:
-            rows.waits = draft.number(table, row, waits)
-        shares = [_share(cell(row, at), rows.waits, draft.numbers) for at, _ in edges]
-        above = _share(cell(row, rest), rows.waits, draft.numbers)
-        _keep(rows, edges, shares, above, f"{table.section}: {row[name]}", draft)
+            rows.waits = builder.number(table, row, waits)
+        shares = [_share(cell(row, at), rows.waits, builder.numbers) for at, _ in edges]
+        above = _share(cell(row, rest), rows.waits, builder.numbers)
+        _keep(rows, edges, shares, above, f"{table.section}: {row[name]}", builder)
 
 
 def _keep(
@@ -115,12 +115,12 @@ def _keep(
     shares: list[float | None],
     above: float | None,
     place: str,
-    draft: ReportBuilder,
+    builder: ReportBuilder,
 ) -> None:
     """Add a row's shares, if all of them were read and make a whole."""
     known = [share for share in (*shares, above) if share is not None]
     if len(known) <= len(shares) or abs(sum(known) - 100.0) > _ROUNDING_PCT:
-        draft.warnings.append(f"{place}: shares make {sum(known):.1f} %, row left out")
+        builder.warnings.append(f"{place}: shares make {sum(known):.1f} %, row left out")
         return
     for (_, edge), below in zip(edges, accumulate(known), strict=False):
         rows.below_pct.setdefault(edge, below)
@@ -173,16 +173,16 @@ def _edge_us(match: re.Match[str]) -> float:
     return size * US_PER.get(match[3], 1e3)
 
 
-def histograms(draft: ReportBuilder) -> Iterator[Histogram]:
+def histograms(builder: ReportBuilder) -> Iterator[WaitHistogram]:
     """The histograms that were read; names cut alike in one table are of several events, and of none for sure."""
-    for name, rows in draft.histograms.items():
+    for name, rows in builder.histograms.items():
         if len(set(rows.sections)) < len(rows.sections):
-            draft.missing[f"Wait Event Histogram: {name}"] = "listed more than once, with different figures"
+            builder.missing[f"Wait Event Histogram: {name}"] = "listed more than once, with different figures"
         elif rows.below_pct:
             yield _merged(name, rows)
 
 
-def _merged(name: str, rows: HistogramRows) -> Histogram:
+def _merged(name: str, rows: HistogramRows) -> WaitHistogram:
     """One histogram out of all the tables that show the event; shares cannot fall from one edge to the next."""
     buckets: list[Bucket] = []
     low, below = 0.0, 0.0
@@ -191,4 +191,4 @@ def _merged(name: str, rows: HistogramRows) -> Histogram:
         buckets.append(Bucket(low, edge, upto - below))
         low, below = edge, upto
     buckets.append(Bucket(low, None, 100.0 - below))
-    return Histogram(name, rows.waits, tuple(buckets), rows.cut)
+    return WaitHistogram(name, rows.waits, tuple(buckets), rows.cut)

@@ -10,7 +10,7 @@ from openslob.analyze.curves.series import PointSet
 from openslob.errors import UsageError
 from openslob.report.charts.petals import petals
 from openslob.report.charts.picture import Picture, draw
-from openslob.report.charts.theme import Names
+from openslob.report.charts.theme import FigureNames
 from openslob.report.html.page import Page, VerdictRow, verdicts_of_all
 from openslob.report.html.render import render_page
 from openslob.report.set_summary import set_answers
@@ -31,7 +31,7 @@ def drawn(found: Sequence[ExternalPoint], ending: str, title: str, notes: Sequen
     ``notes`` are what a reader has to know beforehand; ``latency`` is what the reports call the latency.
     """
     points = external_point_set(found)
-    names = Names(physical=False, instead={points.axes.latency: latency})
+    names = FigureNames(physical=False, instead={points.axes.latency: latency})
     pictures = [petals(points, figure, names) for figure in PANELS]
     if ending == ".html":
         verdicts = verdicts_of_all([(each.source, each.verdicts) for each in found])
@@ -49,11 +49,11 @@ def _page(
         answers=tuple(set_answers(points, is_physical=False)),
         verdicts=verdicts,
         pictures=tuple(picture for picture in pictures if picture.panels),
-        parts=(),
+        sections=(),
     )
 
 
 def _one(pictures: Sequence[Picture], title: str, notes: Sequence[str]) -> Picture:
     panels = tuple(panel for picture in pictures for panel in picture.panels)
     told = dict.fromkeys([*notes, *(note for picture in pictures for note in picture.notes)])
-    return Picture("petals", title, " ".join(picture.says for picture in pictures), panels, tuple(told))
+    return Picture("petals", title, " ".join(picture.description for picture in pictures), panels, tuple(told))

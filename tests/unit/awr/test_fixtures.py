@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from factories.awr_reports import FIXTURES, READABLE
-from openslob.awr import Kind, ReportError, Scope, read, read_bytes
+from openslob.awr import ReportError, ReportKind, Scope, read, read_bytes
 from openslob.awr.cells import Subject
 from openslob.awr.columns import COLUMNS, column_of
 
@@ -87,13 +87,13 @@ def test_a_whole_report_has_no_doubts(name_and_report):
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        ("awr_11.2.txt", Kind.AWR),
-        ("awr_23ai.html", Kind.AWR),
-        ("awr_pdb_redacted.html", Kind.AWR_PDB),
-        ("awr_pdb_19c_paged.txt", Kind.AWR_PDB),
-        ("awrg_11.2.txt", Kind.AWR_GLOBAL),
-        ("awrg_19c.html", Kind.AWR_GLOBAL),
-        ("sp_19c.txt", Kind.STATSPACK),
+        ("awr_11.2.txt", ReportKind.AWR),
+        ("awr_23ai.html", ReportKind.AWR),
+        ("awr_pdb_redacted.html", ReportKind.AWR_PDB),
+        ("awr_pdb_19c_paged.txt", ReportKind.AWR_PDB),
+        ("awrg_11.2.txt", ReportKind.AWR_GLOBAL),
+        ("awrg_19c.html", ReportKind.AWR_GLOBAL),
+        ("sp_19c.txt", ReportKind.STATSPACK),
     ],
 )
 def test_the_kind_of_report(name, kind):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factories.awr_reports import FIXTURES, report
-from openslob.awr import Bucket, Histogram, Number, read, read_bytes
+from openslob.awr import Bucket, Number, WaitHistogram, read, read_bytes
 from openslob.awr.cells import Subject
 from openslob.awr.columns import COLUMNS
 from openslob.awr.latency import HISTOGRAM, PRINTED, TIME_BY_WAITS, latency, latency_of
@@ -81,12 +81,12 @@ def test_the_finer_of_two_coarse_figures_is_used():
 
 def test_the_histogram_is_used_where_nothing_else_tells():
     buckets = (Bucket(0, 1000, 0), Bucket(1000, 2000, 100.0), Bucket(2000, None, 0))
-    found = latency(whole(40_000), None, None, Histogram("x", None, buckets))
+    found = latency(whole(40_000), None, None, WaitHistogram("x", None, buckets))
     assert (found.us, found.low_us, found.high_us, found.source) == (1500, 1000, 2000, HISTOGRAM)
 
 
 def test_a_histogram_without_upper_limit_gives_no_mean():
-    assert latency(None, None, None, Histogram("x", None, (Bucket(0, 8, 50), Bucket(8, None, 50)))) is None
+    assert latency(None, None, None, WaitHistogram("x", None, (Bucket(0, 8, 50), Bucket(8, None, 50)))) is None
 
 
 def test_a_latency_below_the_clock_is_unknown_and_never_0():

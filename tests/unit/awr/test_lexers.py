@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from openslob.awr import html, text
 from openslob.awr.numbers import NumberFormat
 from openslob.awr.sections import is_title
-from openslob.awr.tables import Table
+from openslob.awr.tables import ReportTable
 
 WORDS = st.text(alphabet="abcdefghijk XYZ:/*-$", max_size=12).map(str.strip)
 FIGURES = st.from_regex(r"[0-9]{1,3}(,[0-9]{3}){0,2}(\.[0-9])?", fullmatch=True).filter(
@@ -24,7 +24,7 @@ ROWS = st.lists(
 TITLE = "Foreground Wait Events                   DB/Inst: FIX/fix1  Snaps: 41-42"
 
 
-def lexed(source: str) -> list[Table]:
+def lexed(source: str) -> list[ReportTable]:
     return list(text.tables(source, lambda _: True, is_title))
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from factories.awr_reports import FIXTURES, report
-from openslob.awr import Bucket, Histogram, Number, Parameter, Report, Statistic, read, read_bytes
-from openslob.awr.verdicts import Verdict, verdicts
+from openslob.awr import Bucket, InitParameter, Number, Report, Statistic, WaitHistogram, read, read_bytes
+from openslob.awr.verdicts import AwrVerdict, verdicts
 
 EVENT = "db file sequential read"
 
@@ -18,7 +18,7 @@ def whole() -> Report:
     return read(FIXTURES / "awr_23ai.html")
 
 
-def verdict(report: Report, name: str, sessions: int | None = None) -> Verdict:
+def verdict(report: Report, name: str, sessions: int | None = None) -> AwrVerdict:
     (found,) = [one for one in verdicts(report, sessions) if one.name == name]
     return found
 
@@ -33,7 +33,7 @@ def counted(report: Report, **totals: float) -> Report:
 def histogram(report: Report, *shares: float) -> Report:
     edges = [0.0, *(2.0**power for power in range(6, 6 + len(shares)))]
     buckets = [Bucket(low, high, share) for low, high, share in zip(edges, edges[1:], shares, strict=False)]
-    return replace(report, histograms=(Histogram(EVENT, None, tuple(buckets)),))
+    return replace(report, histograms=(WaitHistogram(EVENT, None, tuple(buckets)),))
 
 
 def test_a_window_longer_than_the_load(whole):
@@ -88,7 +88,7 @@ def test_a_saturated_cpu(whole):
     name = "cpu_is_not_saturated"
     assert verdict(whole, name).verdict == "holds"
     assert verdict(replace(whole, header=replace(whole.header, cpus=1)), name).verdict == "fails"
-    limited = verdict(replace(whole, parameters={"cpu_count": Parameter("1")}), name)
+    limited = verdict(replace(whole, parameters={"cpu_count": InitParameter("1")}), name)
     assert limited.verdict == "fails"
     assert "cpu_count allows 1" in limited.why
     assert verdict(replace(whole, header=replace(whole.header, cpus=None)), name).verdict == "unknown"

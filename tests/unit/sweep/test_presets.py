@@ -216,7 +216,7 @@ def test_the_report_of_such_a_sweep_holds_them_against_each_other(tmp_path):
     page = page_for([("s", found.runs)], found.runs, found.folders, (), api.joined([found]).against)
     assert page.answers[0].startswith("B against A: better in")
     assert page.pictures[0].name == "changes"
-    (both,) = [part for part in page.parts if part.title == "Both sides"]
+    (both,) = [section for section in page.sections if section.title == "Both sides"]
     assert both.table.head[2:4] == ("block path shared", "block path local")
     assert any(row[2:5] == ("20,000/s", "24,000/s", "+20.0 ± 1.1 %") for row in both.table.rows)
     assert page_for([("s", found.runs)], found.runs, found.folders, ()).pictures[0].name != "changes"

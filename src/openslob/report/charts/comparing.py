@@ -14,7 +14,7 @@ from openslob.metrics import METRICS, Better
 from openslob.record.model import RunRecord
 from openslob.report.charts.over_time import exceeding
 from openslob.report.charts.picture import Picture
-from openslob.report.charts.theme import COLOURS, QUIET, Names, coloured, dashed, faded, from_zero, picked
+from openslob.report.charts.theme import COLOURS, QUIET, FigureNames, coloured, dashed, faded, from_zero, picked
 from openslob.report.comparison import answers, summary
 
 Row = dict[str, Any]
@@ -33,9 +33,9 @@ _NOT_FIGURES = ("sessions", "elapsed_s", "start_skew_ms")
 WIDEST_PCT = 100.0
 
 
-def changes(comparison: Comparison, names: Names | None = None) -> Picture | None:
+def changes(comparison: Comparison, names: FigureNames | None = None) -> Picture | None:
     """The change of B against A in % with its 95 % interval, a line a figure; None when nothing is known of any."""
-    rows = change_rows(answers(comparison), names or Names())
+    rows = change_rows(answers(comparison), names or FigureNames())
     if not rows:
         return None
     shown = [outcome for outcome in OUTCOMES if any(row["outcome"] == outcome.value for row in rows)]
@@ -64,14 +64,14 @@ def changes(comparison: Comparison, names: Names | None = None) -> Picture | Non
     return Picture(
         name="changes",
         title="What changed",
-        says=f"{summary(comparison)} A is {comparison.name_a}, B is {comparison.name_b}.",
+        description=f"{summary(comparison)} A is {comparison.name_a}, B is {comparison.name_b}.",
         panels=(panel,),
         notes=(f"A: {comparison.name_a}", f"B: {comparison.name_b}", "Bars: 95 % intervals of the change."),
         heights={0: ROW_HEIGHT * len(rows)},
     )
 
 
-def change_rows(differences: Mapping[str, Difference], names: Names) -> list[Row]:
+def change_rows(differences: Mapping[str, Difference], names: FigureNames) -> list[Row]:
     """A row for each figure whose change in % is known, those with a direction first."""
     known = {
         name: each
@@ -113,7 +113,7 @@ def tails(records: Sequence[tuple[str, RunRecord]]) -> Picture | None:
     return Picture(
         name="tails",
         title="Latency of operations, side by side",
-        says=f"The share of operations that took longer than a given time, for {', '.join(runs)}.",
+        description=f"The share of operations that took longer than a given time, for {', '.join(runs)}.",
         panels=(panel,),
     )
 

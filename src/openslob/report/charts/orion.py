@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from openslob.record.storage import StorageRecord, StorageStep
-from openslob.report.charts.picture import Panel, Picture, Table
+from openslob.report.charts.picture import DataTable, Panel, Picture
 from openslob.report.charts.theme import HEAT, coloured, dashed, faded, from_zero, picked, shaped
 from openslob.report.format import micros, number
 
@@ -74,7 +74,7 @@ def _rates(record: StorageRecord, kind: str) -> Picture | None:
     return Picture(
         name="orion-iops" if kind == SMALL else "orion-mbps",
         title=f"{what} over the load",
-        says=f"{what}: at most {number(best['value'])} {unit} with {best['load']} in flight, {best['line']}.",
+        description=f"{what}: at most {number(best['value'])} {unit} with {best['load']} in flight, {best['line']}.",
         panels=(_lines(rows, _TITLES[kind], unit),),
         table=_table(steps_of(record, kind)),
     )
@@ -89,7 +89,7 @@ def _latencies(record: StorageRecord) -> Picture | None:
     return Picture(
         name="orion-latency",
         title="Latency of small requests over the load",
-        says=f"Percentiles of the latency of small requests, {_beside(least, LARGE)}; p99 from {ends}.",
+        description=f"Percentiles of the latency of small requests, {_beside(least, LARGE)}; p99 from {ends}.",
         panels=(_lines(rows, _TITLES[SMALL], "latency (µs)"),),
         notes=(f"Small requests {_beside(least, LARGE)}.",),
         table=_table(steps),
@@ -105,7 +105,7 @@ def _matrix(record: StorageRecord) -> Picture | None:
     return Picture(
         name="orion-matrix",
         title="The matrix of small and large loads",
-        says="Small IOPS, large MB/s and the p99 latency of small requests at every combination of loads.",
+        description="Small IOPS, large MB/s and the p99 latency of small requests at every combination of loads.",
         panels=tuple(_heat(rows, title) for rows, title in panels),
         heights=dict.fromkeys(range(len(panels)), _MATRIX_HEIGHT),
     )
@@ -173,7 +173,7 @@ def _few(loads: Sequence[int]) -> set[int]:
     return {loads[round(at * (len(loads) - 1) / (MOST_LINES - 1))] for at in range(MOST_LINES)}
 
 
-def _table(steps: Sequence[StorageStep]) -> Table:
+def _table(steps: Sequence[StorageStep]) -> DataTable:
     head = ("small", "large", "IOPS", "MB/s", *PERCENTILES.values())
     rows = tuple(
         (
@@ -182,4 +182,4 @@ def _table(steps: Sequence[StorageStep]) -> Table:
         )
         for step in steps
     )  # fmt: skip
-    return Table(head, rows)
+    return DataTable(head, rows)

@@ -10,8 +10,18 @@ import altair as alt
 from openslob.analyze.curves.series import RESPONSE_LATENCY, PointSet
 from openslob.analyze.statistics import Estimate
 from openslob.report.charts.petals import SOUND, doubt, over, stretches
-from openslob.report.charts.picture import Panel, Picture, Table
-from openslob.report.charts.theme import Names, coloured, counted, dashed, faded, from_zero, picked, shaped, unit_of
+from openslob.report.charts.picture import DataTable, Panel, Picture
+from openslob.report.charts.theme import (
+    FigureNames,
+    coloured,
+    counted,
+    dashed,
+    faded,
+    from_zero,
+    picked,
+    shaped,
+    unit_of,
+)
 from openslob.report.format import MISSING, number
 
 Row = dict[str, Any]
@@ -32,7 +42,7 @@ def latency_percentiles(points: PointSet) -> Picture:
     return Picture(
         name="latency-percentiles",
         title=f"{'Latency' if op == 'op' else 'Response time'} percentiles over {over(points)}",
-        says=f"Latency of an operation ({shown}) over the number of {over(points)}. "
+        description=f"Latency of an operation ({shown}) over the number of {over(points)}. "
         f"{_ends(points, f'{op}_p99_us', 'p99')}",
         panels=(_percentile_panel(rows, over(points)),) if rows else (),
         notes=NOTES,
@@ -40,16 +50,16 @@ def latency_percentiles(points: PointSet) -> Picture:
     )
 
 
-def cpu(points: PointSet, names: Names | None = None) -> Picture:
+def cpu(points: PointSet, names: FigureNames | None = None) -> Picture:
     """Host CPU, and what a CPU second of the server bought, over sessions."""
-    names = names or Names()
+    names = names or FigureNames()
     per_cpu = "iops_per_db_cpu" if points.axes.throughput.startswith("pio") else "lio_per_db_cpu"
     figures = ("host_cpu_busy_pct", per_cpu)
     panels = {figure: rows for figure in figures if (rows := session_rows(points, figure))}
     return Picture(
         name="cpu",
         title=f"CPU, and {names.label(per_cpu)}, over {over(points)}",
-        says=" ".join(_ends(points, figure, names.label(figure)) for figure in figures),
+        description=" ".join(_ends(points, figure, names.label(figure)) for figure in figures),
         panels=tuple(_panel(rows, figure, names, over(points)) for figure, rows in panels.items()),
         notes=NOTES,
         table=_table(points, {figure: names.axis(figure) for figure in ("db_cpu_per_s", *figures)}),
@@ -82,7 +92,7 @@ def _percentile_panel(rows: list[Row], along: str) -> Panel:
     return alt.layer(_bars(base), drawn, *_dots(base, shaped("line", lines), tips)).add_params(*picks)
 
 
-def _panel(rows: list[Row], figure: str, names: Names, along: str) -> Panel:
+def _panel(rows: list[Row], figure: str, names: FigureNames, along: str) -> Panel:
     lines = list(dict.fromkeys(row["line"] for row in rows))
     pick = picked("line", f"picked_{figure}")
     scale = alt.Scale(domain=[0, 100]) if unit_of(figure) == "%" else _reach(rows)
@@ -136,13 +146,13 @@ def _ends(points: PointSet, figure: str, label: str) -> str:
     return f"{label}: {'; '.join(parts)}." if parts else f"{label}: not known."
 
 
-def _table(points: PointSet, columns: dict[str, str]) -> Table:
+def _table(points: PointSet, columns: dict[str, str]) -> DataTable:
     rows = [
         (series.label, f"{point.step:,g}", *(_with_interval(point.figure(name)) for name in columns))
         for series in points.series
         for point in series.points
     ]
-    return Table(("line", over(points), *columns.values()), tuple(rows))
+    return DataTable(("line", over(points), *columns.values()), tuple(rows))
 
 
 def _with_interval(estimate: Estimate) -> str:

@@ -18,11 +18,11 @@ from openslob.analyze.curves.ceiling import Ceiling
 from openslob.analyze.curves.points import ORDER, SESSIONS, Point
 from openslob.analyze.curves.series import PHYSICAL, PointSet, Series
 from openslob.metrics import METRICS
-from openslob.report.charts.picture import Panel, Picture, Table
+from openslob.report.charts.picture import DataTable, Panel, Picture
 from openslob.report.charts.theme import (
     QUIET,
     WARNING,
-    Names,
+    FigureNames,
     Sign,
     coloured,
     dashed,
@@ -58,12 +58,14 @@ UNTRUE = Sign(
 SIGNS = (KNEE, DOUBTED, UNTRUE)
 
 
-def petals(points: PointSet, throughput: str, names: Names | None = None, ceilings: Sequence[Ceiling] = ()) -> Picture:
+def petals(
+    points: PointSet, throughput: str, names: FigureNames | None = None, ceilings: Sequence[Ceiling] = ()
+) -> Picture:
     """The picture over ``throughput``, a figure of the registry, with the latency that the set is judged by.
 
     ``ceilings`` are drawn where the axes are physical reads per second and their latency: they tell no others.
     """
-    names = names or Names()
+    names = names or FigureNames()
     rows = petal_rows(points, throughput)
     latency = points.axes.latency
     alone = ceiling_rows(ceilings) if (throughput, latency) == _CEILING_AXES else []
@@ -71,7 +73,7 @@ def petals(points: PointSet, throughput: str, names: Names | None = None, ceilin
     return Picture(
         name=f"petals-{throughput.removesuffix('_per_s').replace('_', '-')}",
         title=f"Latency over {'MB/s' if unit == 'MB/s' else 'IOPS' if throughput in BY_RATE else unit}",
-        says=_says(points, throughput, names),
+        description=_describe(points, throughput, names),
         panels=(_panel(points, rows, throughput, names, alone),) if rows else (),
         notes=(
             _legend(points, rows),
@@ -201,7 +203,7 @@ def _row(series: Series, point: Point, order: int, throughput: str, latency: str
     }  # fmt: skip
 
 
-def _panel(points: PointSet, rows: list[Row], throughput: str, names: Names, alone: Sequence[Row] = ()) -> Panel:
+def _panel(points: PointSet, rows: list[Row], throughput: str, names: FigureNames, alone: Sequence[Row] = ()) -> Panel:
     x_scale, y_scale = _reach([*rows, *_in_reach(alone, rows)], "x"), _reach(rows, "y")
     x = alt.X("x:Q", title=names.axis(throughput), scale=x_scale)
     y = alt.Y("y:Q", title=names.axis(points.axes.latency), scale=y_scale)
@@ -308,7 +310,7 @@ def _signed(base: alt.Chart, shape: alt.Shape, sign: Sign) -> alt.Chart:
     return drawn
 
 
-def _tooltips(throughput: str, points: PointSet, names: Names) -> list[alt.Tooltip]:
+def _tooltips(throughput: str, points: PointSet, names: FigureNames) -> list[alt.Tooltip]:
     latency = points.axes.latency
     return [
         alt.Tooltip("line:N", title="line"),
@@ -336,7 +338,7 @@ def _middle(a: float, b: float, log: bool) -> float:
     return math.sqrt(a * b) if log and a > 0 and b > 0 else (a + b) / 2
 
 
-def _says(points: PointSet, throughput: str, names: Names) -> str:
+def _describe(points: PointSet, throughput: str, names: FigureNames) -> str:
     lines = [f"{series.label}: {_course(series, throughput)}" for series in points.series]
     axes = f"{names.label(points.axes.latency)} over {names.label(throughput).lower()}"
     return f"{axes}, a line for each set of parameters. {' '.join(lines)}"
@@ -353,9 +355,9 @@ def _course(series: Series, throughput: str) -> str:
     return f"at most {most} with {best[0]}{knee}."
 
 
-def _table(rows: Sequence[Row], throughput: str, latency: str, names: Names, along: str) -> Table:
+def _table(rows: Sequence[Row], throughput: str, latency: str, names: FigureNames, along: str) -> DataTable:
     head = ("line", along, "runs", names.axis(throughput), "± 95 %", names.axis(latency), "± 95 %", "fails")
-    return Table(head, tuple(_cells(row) for row in rows))
+    return DataTable(head, tuple(_cells(row) for row in rows))
 
 
 def _cells(row: Row) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
 @dataclass(frozen=True)
-class Table:
+class DataTable:
     """The figures of a picture as text: a heading for each column, and rows of as many cells."""
 
     head: tuple[str, ...]
@@ -31,17 +31,17 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """One picture. ``name`` is that of its files; ``says`` tells someone who can't see it what there is to see.
+    """One picture. ``name`` is that of its files; ``description`` tells someone who can't see it what there is to see.
 
     ``panels`` stand one above the other. ``notes`` are read below the picture.
     """
 
     name: str
     title: str
-    says: str
+    description: str
     panels: tuple[Panel, ...]
     notes: tuple[str, ...] = ()
-    table: Table | None = None
+    table: DataTable | None = None
     heights: Mapping[int, int] | None = None
 
 
@@ -102,5 +102,5 @@ def _height(picture: Picture, at: int) -> int:
 
 def _spec(chart: Panel | alt.VConcatChart, picture: Picture) -> Spec:
     # Not validated here, which would take longer than drawing: tests validate every picture.
-    spec: Spec = chart.properties(description=picture.says).to_dict(validate=False)
+    spec: Spec = chart.properties(description=picture.description).to_dict(validate=False)
     return spec | {"config": CONFIG}

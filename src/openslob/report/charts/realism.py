@@ -9,7 +9,7 @@ import altair as alt
 
 from openslob.analyze.realism import ContenderKind, ContenderRow, RoundRange, rows
 from openslob.record.storage import StorageRecord
-from openslob.report.charts.picture import Panel, Picture, Table
+from openslob.report.charts.picture import DataTable, Panel, Picture
 from openslob.report.charts.theme import coloured
 from openslob.report.format import number, percent
 from openslob.report.realism import between, realism_headline
@@ -41,7 +41,7 @@ def pictures(record: StorageRecord) -> tuple[Picture, ...]:
         Picture(
             name="realism",
             title="What storage gives, and what databases get",
-            says=realism_headline(record),
+            description=realism_headline(record),
             panels=tuple(_bars(cells, title) for cells, title in panels),
             notes=("Bars: medians of the rounds. Lines: lowest to highest.",),
             table=_table(found),
@@ -77,9 +77,9 @@ def _bars(cells: Cells, title: str) -> Panel:
     return alt.layer(bars, ranges, text)
 
 
-def _table(found: Sequence[ContenderRow]) -> Table:
+def _table(found: Sequence[ContenderRow]) -> DataTable:
     head = ("", "IOPS", "lowest–highest", "of ceiling", "IOPS/CPU", "lowest–highest", "host CPU", "what it does")
-    return Table(
+    return DataTable(
         head,
         tuple(
             (

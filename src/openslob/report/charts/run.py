@@ -12,8 +12,8 @@ from openslob.histogram import Histogram, bucket_of
 from openslob.metrics import METRICS
 from openslob.record.model import RunRecord
 from openslob.report.charts import over_time as rows_of
-from openslob.report.charts.picture import Panel, Picture, Table
-from openslob.report.charts.theme import HEAT, WARNING, Names, coloured, dashed, faded, picked, shaped
+from openslob.report.charts.picture import DataTable, Panel, Picture
+from openslob.report.charts.theme import HEAT, WARNING, FigureNames, coloured, dashed, faded, picked, shaped
 from openslob.report.format import micros, number, seconds
 from openslob.report.run_series import RunSeries
 from openslob.units import MIB
@@ -33,9 +33,9 @@ _BAND_ENDS = ("p50_us", "p90_us", "p99_us")
 _Y_AXIS = alt.Axis(minExtent=58, maxExtent=58)
 
 
-def timeline(record: RunRecord, raw: RunSeries, names: Names | None = None) -> Picture:
+def timeline(record: RunRecord, raw: RunSeries, names: FigureNames | None = None) -> Picture:
     """Requests, MB/s, latency percentiles, wait events and CPU over the time of the load."""
-    names, length = names or Names(), record.window.load_seconds if record.window else 0.0
+    names, length = names or FigureNames(), record.window.load_seconds if record.window else 0.0
     engine = rows_of.evenly_counted(raw.engine, raw.even_s)
     requests = [*rows_of.engine_rates(engine, rows_of.RATES), *rows_of.device_rates(raw.host)]
     sizes = rows_of.engine_rates(engine, rows_of.SIZES, MIB)
@@ -52,7 +52,7 @@ def timeline(record: RunRecord, raw: RunSeries, names: Names | None = None) -> P
     return Picture(
         name="timeline",
         title="The run over time",
-        says=f"Over {seconds(length)} of load: {', '.join(shown)}. {_steadiness(requests)}",
+        description=f"Over {seconds(length)} of load: {', '.join(shown)}. {_steadiness(requests)}",
         panels=tuple(shown.values()),
         notes=(
             f"Percentiles are drawn where at least {MIN_BEYOND} operations of the step lie beyond them.",
@@ -82,13 +82,13 @@ def _histograms(name: str, title: str, latency: Mapping[str, Mapping[str, Any]])
     kinds = {kind: figures for kind, figures in latency.items() if figures.get("count")}
     if not kinds:
         return None
-    says = [f"{kind}: {_percentiles(figures)}" for kind, figures in kinds.items()]
+    summaries = [f"{kind}: {_percentiles(figures)}" for kind, figures in kinds.items()]
     return Picture(
         name=name,
         title=title,
-        says=f"Histogram of latencies. {'; '.join(says)}.",
+        description=f"Histogram of latencies. {'; '.join(summaries)}.",
         panels=tuple(_histogram(kind, figures) for kind, figures in kinds.items()),
-        table=Table(
+        table=DataTable(
             ("operation", "count", "mean", *MARKED.values(), "max"),
             tuple(_latency_cells(kind, figures) for kind, figures in kinds.items()),
         ),
@@ -115,7 +115,7 @@ def _heat_map(
     return Picture(
         name=name,
         title=title,
-        says=f"Map of the latencies of {' and '.join(f'{kind}s' for kind in latency)} over the time of the load.",
+        description=f"Map of the latencies of {' and '.join(f'{kind}s' for kind in latency)} over the run's duration.",
         panels=tuple(_map(kind, rows_of.heat_cells(of_kind, length), length) for kind, of_kind in latency.items()),
         notes=_coarse(raw),
         heights=dict.fromkeys(range(len(latency)), MAP_HEIGHT),
@@ -135,7 +135,7 @@ def _time(field: str, length: float) -> alt.X:
     return alt.X(f"{field}:Q", title="time since the load began (s)", scale=scale, axis=axis)
 
 
-def _rates(pick_name: str, rows: list[Row], title: str, names: Names, length: float) -> Panel:
+def _rates(pick_name: str, rows: list[Row], title: str, names: FigureNames, length: float) -> Panel:
     drawn = [
         row | {"series": names.label(row["figure"]), "middle_s": (row["from_s"] + row["to_s"]) / 2} for row in rows
     ]

@@ -47,7 +47,7 @@ _KINDS = {"op": "operation", "select": "select", "update": "update", "scan": "sc
 
 
 @dataclass(frozen=True)
-class Names:
+class FigureNames:
     """What figures are called. ``physical``: every read is known to have reached a device, so that one may say so.
 
     ``instead`` has names for figures that are not quite those of the registry, as in reports of others.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from openslob._version import __version__
 from openslob.metrics import METRICS
 from openslob.record.model import Holds, Verdict
-from openslob.report.charts.picture import Picture, Table
+from openslob.report.charts.picture import DataTable, Picture
 
 SIGNS = {Holds.FAILS: ("✗", "fails"), Holds.UNKNOWN: ("?", "unknown"), Holds.HOLDS: ("✓", "holds")}
 VERDICT_HEAD = ("outcome", "verdict", "why")
@@ -19,7 +19,7 @@ class VerdictRow:
     """One line of the verdicts: outcome, its sign and words, name, reason."""
 
     outcome: Holds
-    told: str
+    outcome_text: str
     name: str
     why: str
 
@@ -30,12 +30,12 @@ class VerdictRow:
 
 
 @dataclass(frozen=True)
-class Part:
+class PageSection:
     """A section with lines, a table, or text that keeps its columns."""
 
     title: str
     lines: tuple[str, ...] = ()
-    table: Table | None = None
+    table: DataTable | None = None
     text: str = ""
 
 
@@ -49,7 +49,7 @@ class Page:
     answers: tuple[str, ...]
     verdicts: tuple[VerdictRow, ...]
     pictures: tuple[Picture, ...]
-    parts: tuple[Part, ...]
+    sections: tuple[PageSection, ...]
     version: str = __version__
     verdict_head: tuple[str, ...] = VERDICT_HEAD
 
@@ -82,10 +82,10 @@ def _of_all(name: str, given: Sequence[tuple[str, Sequence[Verdict]]]) -> Verdic
     said = [(called, each) for called, verdicts in given for each in verdicts if each.name == name]
     outcome = next(each for each in SIGNS if any(verdict.verdict is each for _, verdict in said))
     same = [(called, verdict) for called, verdict in said if verdict.verdict is outcome]
-    told = f"{SIGNS[outcome][1]} in {len(same)} of {len(said)}"
+    outcome_text = f"{SIGNS[outcome][1]} in {len(same)} of {len(said)}"
     called, verdict = same[0]
     why = verdict.why if outcome is Holds.HOLDS else f"{called}: {verdict.why}"
-    return VerdictRow(outcome, told, spoken(name), why)
+    return VerdictRow(outcome, outcome_text, spoken(name), why)
 
 
 def worst_first(rows: Sequence[VerdictRow]) -> tuple[VerdictRow, ...]:
@@ -98,19 +98,19 @@ def spoken(name: str) -> str:
     return name.replace("_", " ")
 
 
-def text_part(lines: Sequence[str]) -> list[Part]:
+def text_section(lines: Sequence[str]) -> list[PageSection]:
     """A section of the text report as one of the page, with the heading that it has there; none for no lines."""
     if not lines:
         return []
     heading, *rest = lines
     words = heading.capitalize() if heading.isupper() else heading.partition(",")[0].capitalize()
-    return [Part(words, text="\n".join(rest))]
+    return [PageSection(words, text="\n".join(rest))]
 
 
-def definitions() -> Part:
+def definitions() -> PageSection:
     """What every figure is."""
     rows = tuple(
         (metric.label, metric.unit or "count", "" if metric.better == "neither" else metric.better, metric.definition)
         for metric in METRICS.values()
     )
-    return Part("What the figures mean", table=Table(("figure", "unit", "better is", "definition"), rows))
+    return PageSection("What the figures mean", table=DataTable(("figure", "unit", "better is", "definition"), rows))

@@ -11,7 +11,7 @@ from openslob.errors import UsageError
 from openslob.record.model import Status
 from openslob.record.storage import StorageRecord
 from openslob.report.charts import orion, realism
-from openslob.report.html.page import Page, Part, verdict_rows
+from openslob.report.html.page import Page, PageSection, verdict_rows
 from openslob.report.html.run_page import run_page
 from openslob.report.html.set_page import set_page
 from openslob.report.storage import render_storage, storage_headline, what_it_is
@@ -28,7 +28,7 @@ def storage_page(record: StorageRecord) -> Page:
         answers=tuple(filter(None, (storage_headline(record),))),
         verdicts=verdict_rows(record.verdicts),
         pictures=_PICTURES[record.tool](record) if record.tool in _PICTURES else (),
-        parts=(Part("Report", text=render_storage(record)),),
+        sections=(PageSection("Report", text=render_storage(record)),),
     )
 
 

@@ -27,7 +27,7 @@ def render_page(page: Page) -> str:
     for picture in page.pictures:
         own = page_specs(picture)
         pictures.append({
-            "name": picture.name, "title": picture.title, "says": picture.says, "notes": picture.notes,
+            "name": picture.name, "title": picture.title, "description": picture.description, "notes": picture.notes,
             "table": picture.table, "specs": range(len(specs), len(specs) + len(own)),
         })  # fmt: skip
         specs += own

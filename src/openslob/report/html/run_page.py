@@ -7,7 +7,7 @@ from pathlib import Path
 from openslob.errors import SlobError
 from openslob.record.model import RunRecord, Status
 from openslob.report import context, figures, run_series
-from openslob.report.charts.picture import Table
+from openslob.report.charts.picture import DataTable
 from openslob.report.charts.run import (
     heat_map,
     latency_histogram,
@@ -15,9 +15,9 @@ from openslob.report.charts.run import (
     response_map,
     timeline,
 )
-from openslob.report.charts.theme import Names
+from openslob.report.charts.theme import FigureNames
 from openslob.report.headline import headline
-from openslob.report.html.page import Page, Part, definitions, text_part, verdict_rows
+from openslob.report.html.page import Page, PageSection, definitions, text_section, verdict_rows
 from openslob.report.record_view import figures_of, label, reason, shown, value
 from openslob.report.set_summary import physical
 
@@ -37,7 +37,7 @@ def run_page(record: RunRecord, folder: Path) -> Page:
         heat_map(record, raw),
         response_map(record, raw),
     )
-    pictures = (timeline(record, raw, Names(physical([record]))), *latencies)
+    pictures = (timeline(record, raw, FigureNames(physical([record]))), *latencies)
     return Page(
         title=f"{record.name}: {_on_what(record)}",
         about=f"Run {record.id}, started {record.started_at.replace('T', ' ').removesuffix('Z')} UTC.",
@@ -45,9 +45,9 @@ def run_page(record: RunRecord, folder: Path) -> Page:
         answers=(headline(record),),
         verdicts=verdict_rows(record.verdicts),
         pictures=tuple(picture for picture in pictures if picture is not None and picture.panels),
-        parts=(
+        sections=(
             _figures(record),
-            *(part for section in _SECTIONS for part in text_part(section(record))),
+            *(section for render in _SECTIONS for section in text_section(render(record))),
             definitions(),
         ),
     )
@@ -74,10 +74,10 @@ def _status(record: RunRecord) -> str:
     return f"This run is {record.status.value}: {why}"
 
 
-def _figures(record: RunRecord) -> Part:
+def _figures(record: RunRecord) -> PageSection:
     rows = tuple(
         (label(record, name), shown(record, name), "" if value(record, name) is not None else reason(record, name))
         for name in figures_of(record)
         if record.summary
     )
-    return Part("Figures", table=Table(("figure", "value", "why it is not known"), rows))
+    return PageSection("Figures", table=DataTable(("figure", "value", "why it is not known"), rows))

@@ -26,12 +26,12 @@ from openslob.report import context
 from openslob.report.charts.comparing import changes, tails
 from openslob.report.charts.over_sessions import cpu, latency_percentiles
 from openslob.report.charts.petals import over, petals
-from openslob.report.charts.picture import Picture, Table
-from openslob.report.charts.theme import Names
+from openslob.report.charts.picture import DataTable, Picture
+from openslob.report.charts.theme import FigureNames
 from openslob.report.comparison import summary
 from openslob.report.format import MISSING, number, percent, size
 from openslob.report.headline import headline
-from openslob.report.html.page import Page, Part, definitions, spoken, text_part, verdicts_of_all
+from openslob.report.html.page import Page, PageSection, definitions, spoken, text_section, verdicts_of_all
 from openslob.report.record_view import shown
 from openslob.report.set_summary import figure_with_interval, mismatch_text, physical, set_answers
 from openslob.report.side_by_side import side_by_side_rows
@@ -63,7 +63,7 @@ def set_page(
     measured = [run for run in runs if run.record.summary] or runs
     records, sets = [run.record for run in runs], point_sets(measured)
     is_physical = physical([record for record in records if record.status is Status.COMPLETE])
-    names = Names(is_physical)
+    names = FigureNames(is_physical)
     few = records if len(records) <= MOST_SIDE_BY_SIDE else []
     compared = [changes(comparison, names)] if comparison else []
     side_by_side = [tails([(record.id, record) for record in few])] if len(few) > 1 else []
@@ -78,14 +78,14 @@ def set_page(
         ),
         verdicts=verdicts_of_all([(_which(record), record.verdicts) for record in records]),
         pictures=tuple(each for each in (*compared, *drawn, *side_by_side) if each and each.panels),
-        parts=(
+        sections=(
             *([_mismatches(comparison)] if comparison and comparison.mismatches else []),
             *([_tape(comparison)] if comparison else []),
-            *(part for points in sets for part in (_lines(points, names), _points(points, names))),
+            *(section for points in sets for section in (_lines(points, names), _points(points, names))),
             *([_side_by_side(few)] if few else []),
             _configuration(point_set(measured)),
             _runs(records, sets),
-            *(part for section in _LAST for part in text_part(section(records[-1]))),
+            *(section for render in _LAST for section in text_section(render(records[-1]))),
             definitions(),
         ),
     )
@@ -144,7 +144,9 @@ def _ceilings(points: PointSet, records: Sequence[StorageRecord]) -> list[Ceilin
     return [ceiling_of(record, size) for size in sorted(sizes) for record in records]
 
 
-def _pictures(points: PointSet, names: Names, is_one_of_two: bool, ceilings: Sequence[StorageRecord]) -> list[Picture]:
+def _pictures(
+    points: PointSet, names: FigureNames, is_one_of_two: bool, ceilings: Sequence[StorageRecord]
+) -> list[Picture]:
     """The pictures of a set of points; those of one of two sets say by their names and titles of which."""
     reads = points.axes.throughput == PHYSICAL.throughput
     pictures = [
@@ -163,23 +165,25 @@ def _which(record: RunRecord) -> str:
     return f"{record.spec.get('sessions')} sessions, {record.spec.get('update_pct')} % updates"
 
 
-def _tape(comparison: Comparison) -> Part:
+def _tape(comparison: Comparison) -> PageSection:
     rows = tuple((pair.label, *row) for pair in comparison.pairs for row in side_by_side_rows(pair))
     head = ("point", "figure", comparison.name_a, comparison.name_b, "difference", "shown")
     lines = ("Means over the runs; the difference is that of the second to the first, ± half of its 95 % interval.",)
-    return Part("Both sides", lines, Table(head, rows))
+    return PageSection("Both sides", lines, DataTable(head, rows))
 
 
-def _mismatches(comparison: Comparison) -> Part:
+def _mismatches(comparison: Comparison) -> PageSection:
     rows = tuple(
         (spoken(each.name), ", ".join(map(str, each.a)) or MISSING, ", ".join(map(str, each.b)) or MISSING)
         for each in comparison.mismatches
     )
     lines = ("What is not the same on both sides may be why the figures differ.",)
-    return Part("What makes the two sides hard to compare", lines, Table(("parameter or fact", "A", "B"), rows))
+    return PageSection(
+        "What makes the two sides hard to compare", lines, DataTable(("parameter or fact", "A", "B"), rows)
+    )
 
 
-def _lines(points: PointSet, names: Names) -> Part:
+def _lines(points: PointSet, names: FigureNames) -> PageSection:
     head = (
         "line", "knee", "at the knee", "peak", "at the peak", "then", "limited by", "one session gives", "serial σ",
         "coherence κ", "R²", "remark",
@@ -187,7 +191,7 @@ def _lines(points: PointSet, names: Names) -> Part:
     unit = (
         f"Throughput is {names.axis(points.axes.throughput)}; σ, κ and R² are those of the Universal Scalability Law."
     )
-    return Part("The lines", (unit,), Table(head, tuple(_line(series) for series in points.series)))
+    return PageSection("The lines", (unit,), DataTable(head, tuple(_line(series) for series in points.series)))
 
 
 def _line(series: Series) -> tuple[str, ...]:
@@ -209,7 +213,7 @@ def _at(series: Series, point: Point | None) -> tuple[str, str]:
     return point.at, figure_with_interval(point.figure(series.axes.throughput))
 
 
-def _points(points: PointSet, names: Names) -> Part:
+def _points(points: PointSet, names: FigureNames) -> PageSection:
     latencies = _RESPONSES if points.axes.latency == RESPONSE_LATENCY else _LATENCIES
     head = (
         "line",
@@ -227,18 +231,18 @@ def _points(points: PointSet, names: Names) -> Part:
         for series in points.series
         for point in series.points
     )  # fmt: skip
-    return Part(
-        "The points", ("Means over the runs, ± half of the 95 % interval where it is known.",), Table(head, rows)
+    return PageSection(
+        "The points", ("Means over the runs, ± half of the 95 % interval where it is known.",), DataTable(head, rows)
     )
 
 
-def _side_by_side(records: Sequence[RunRecord]) -> Part:
+def _side_by_side(records: Sequence[RunRecord]) -> PageSection:
     rows = tuple((METRICS[name].label, *(shown(record, name) for record in records)) for name in METRICS)
     lines = tuple(f"{record.id}: {headline(record)}" for record in records)
-    return Part("Side by side", lines, Table(("figure", *(record.id for record in records)), rows))
+    return PageSection("Side by side", lines, DataTable(("figure", *(record.id for record in records)), rows))
 
 
-def _configuration(points: PointSet) -> Part:
+def _configuration(points: PointSet) -> PageSection:
     varied = tuple(
         (spoken(name), ", ".join(dict.fromkeys(_value(name, series.key.get(name)) for series in points.series)))
         for name in points.varying
@@ -247,8 +251,8 @@ def _configuration(points: PointSet) -> Part:
     common = tuple((spoken(name), _value(name, value)) for name, value in points.common.items())
     asked = ", ".join(dict.fromkeys(point.at for point in points.points)) if points.along != SESSIONS else ""
     rates = ((spoken(points.along), asked),) if asked else ()
-    table = Table(("parameter", "value"), (("sessions", sessions), *rates, *varied, *common))
-    return Part("Configuration", ("What was varied stands first; the rest is the same in all runs.",), table)
+    table = DataTable(("parameter", "value"), (("sessions", sessions), *rates, *varied, *common))
+    return PageSection("Configuration", ("What was varied stands first; the rest is the same in all runs.",), table)
 
 
 def _value(name: str, value: object) -> str:
@@ -261,7 +265,7 @@ def _value(name: str, value: object) -> str:
     return str(value)
 
 
-def _runs(records: Sequence[RunRecord], sets: Sequence[PointSet]) -> Part:
+def _runs(records: Sequence[RunRecord], sets: Sequence[PointSet]) -> PageSection:
     head = ("id", "started (UTC)", "status", "sessions", "seed", "left out because")
     left_out = {run: why for points in sets for point in points.points for run, why in point.left_out.items()}
     rows = tuple(
@@ -271,4 +275,4 @@ def _runs(records: Sequence[RunRecord], sets: Sequence[PointSet]) -> Part:
         )
         for record in records
     )  # fmt: skip
-    return Part("The runs", table=Table(head, rows))
+    return PageSection("The runs", table=DataTable(head, rows))

@@ -35,7 +35,7 @@ from openslob.report.charts.over_sessions import cpu, latency_percentiles, sessi
 from openslob.report.charts.petals import DOUBTED, SOUND, UNTRUE, arrow_rows, doubt, petal_rows, petals
 from openslob.report.charts.picture import Picture, page_specs, png, save_all, svg, whole_spec
 from openslob.report.charts.run import heat_map, latency_histogram, timeline
-from openslob.report.charts.theme import COLOURS, LOG_RATIO, Names, counted, from_zero, is_log
+from openslob.report.charts.theme import COLOURS, LOG_RATIO, FigureNames, counted, from_zero, is_log
 from openslob.report.run_series import HostReading, Look
 
 GOLDEN = GOLDEN / "charts"
@@ -96,7 +96,7 @@ def test_svg_is_drawn_with_marks_and_says_what_it_shows(name: str, pictures: dic
     root = ET.fromstring(drawn)
     assert len(root.findall(".//{http://www.w3.org/2000/svg}path")) > 20
     assert "NaN" not in drawn
-    assert whole_spec(pictures[name])["description"] == pictures[name].says
+    assert whole_spec(pictures[name])["description"] == pictures[name].description
 
 
 def test_png_is_one(pictures: dict[str, Picture], tmp_path: Path) -> None:
@@ -216,11 +216,11 @@ def test_the_palette_is_distinct_for_colour_blind_readers_and_on_both_grounds() 
 
 
 def test_axis_titles_have_the_units_of_the_registry_and_physical_is_said_only_where_it_is_so() -> None:
-    assert Names().axis("pio_read_mb_per_s") == "Physical reads (MB/s)"
-    assert Names(physical=False).axis("pio_read_mb_per_s") == "Engine reads (MB/s)"
-    assert Names(physical=False).axis("iops_per_db_cpu") == "Engine reads per DB CPU (1/s)"
-    assert Names().axis("update_p99_us") == "Update: p99 latency (µs)"
-    assert all(METRICS[name].unit in Names().axis(name) for name in METRICS)
+    assert FigureNames().axis("pio_read_mb_per_s") == "Physical reads (MB/s)"
+    assert FigureNames(physical=False).axis("pio_read_mb_per_s") == "Engine reads (MB/s)"
+    assert FigureNames(physical=False).axis("iops_per_db_cpu") == "Engine reads per DB CPU (1/s)"
+    assert FigureNames().axis("update_p99_us") == "Update: p99 latency (µs)"
+    assert all(METRICS[name].unit in FigureNames().axis(name) for name in METRICS)
 
 
 def test_a_logarithmic_axis_only_where_the_values_lie_far_apart() -> None:
@@ -277,7 +277,7 @@ def test_only_intervals_in_which_counting_kept_pace_are_drawn() -> None:
 
 def test_counts_that_never_kept_pace_are_not_drawn_but_were_recorded(raw: run_series.RunSeries) -> None:
     drawn = timeline(record_files.record(), dataclasses.replace(raw, even_s=(5.0, 0.0), host=()))
-    assert drawn.says.startswith("Over 6 s of load: latency of selects")
+    assert drawn.description.startswith("Over 6 s of load: latency of selects")
     assert [note for note in drawn.notes if note.startswith("Not")] == [
         "Not drawn: the engine's counts at both ends, since it counts a session's slice when that ends.",
         "Not recorded over time: CPU.",

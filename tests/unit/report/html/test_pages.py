@@ -108,7 +108,7 @@ def test_a_sweep_s_answer_has_interval_latency_cpu_and_limit() -> None:
 def test_reads_are_physical_only_where_every_run_that_read_says_so() -> None:
     doubted = [*SMALL[1:], failing(SMALL[0], "reads_reached_device")]
     assert "engine 8 KB reads/s" in page_of(doubted).answers[0]
-    assert not re.search(r"[Pp]hysical read", " ".join(p.says for p in page_of(doubted).pictures))
+    assert not re.search(r"[Pp]hysical read", " ".join(p.description for p in page_of(doubted).pictures))
     assert reads_are_physical([physical(), cached()])
     assert not reads_are_physical([physical(), remote()])
 
@@ -116,7 +116,7 @@ def test_reads_are_physical_only_where_every_run_that_read_says_so() -> None:
 def test_a_failing_verdict_is_counted_and_explained() -> None:
     page = page_of([failing(SMALL[0], "quiet_machine"), *SMALL[1:]])
     first = page.verdicts[0]
-    assert (first.name, first.told, first.sign) == ("quiet machine", "fails in 1 of 12", "✗")
+    assert (first.name, first.outcome_text, first.sign) == ("quiet machine", "fails in 1 of 12", "✗")
     assert first.why == "2 sessions, 0 % updates: Made to."
     assert page.tally.startswith("1 fails, 0 unknown")
 
@@ -179,7 +179,7 @@ def test_the_page_refers_to_nothing_outside_of_it() -> None:
 def test_every_picture_has_words_and_those_with_points_a_table() -> None:
     text = " ".join(small_read().text)
     for picture in SMALL_PAGE.pictures:
-        assert picture.says in text
+        assert picture.description in text
         assert picture.table is None or picture.table.rows[0][1] in text
     assert all(a.get("aria-label") for tag, a in small_read().elements if a.get("class") == "chart")
     assert all(a.get("scope") for tag, a in small_read().elements if tag == "th")
@@ -197,8 +197,8 @@ def test_two_sides_are_compared_and_what_differs_is_named() -> None:
     page = page_for([("before", a), ("after", other)], [*a, *other], [], ())
     assert page.pictures[0].name == "changes"
     assert page.answers[0].startswith("B against A: ")
-    assert page.parts[0].table is not None
-    assert ("version", "18.4", "17.2") in page.parts[0].table.rows
+    assert page.sections[0].table is not None
+    assert ("version", "18.4", "17.2") in page.sections[0].table.rows
 
 
 def test_two_sides_with_no_point_in_common_are_not_compared() -> None:

@@ -86,7 +86,7 @@ def test_latency_is_drawn_in_percentiles_of_small_requests_alone():
     assert {row["line"] for row in rows} == {"p50", "p90", "p99", "p99.9", "longest"}
     assert [row["value"] for row in rows if row["line"] == "longest"] == [101, 102, 103, 104, 105]
     (picture,) = (each for each in pictures(record_of(whole(1))) if each.name == "orion-latency")
-    assert "p99 from 101 µs to 105 µs" in picture.says
+    assert "p99 from 101 µs to 105 µs" in picture.description
     assert len(picture.table.rows) == 5
 
 
