@@ -10,6 +10,7 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import psycopg
 import pytest
 
@@ -216,10 +217,10 @@ def test_a_tunnel_on_this_host_proves_nothing(foreign, ordinary, tmp_path):
 
 
 def test_a_user_without_access_is_told_so(foreign, ordinary, monkeypatch):
-    def forbidden(_):
-        raise PermissionError
+    def forbidden(*_):
+        raise psutil.AccessDenied
 
-    monkeypatch.setattr("openslob.engines.peer_process._open_files", forbidden)
+    monkeypatch.setattr("psutil.Process.net_connections", forbidden)
     location = engine_for(ordinary).location()
     assert location.main_pid is None
     assert "this user may not see" in location.why_unknown

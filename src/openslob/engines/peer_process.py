@@ -3,8 +3,8 @@
 An address proves nothing: 127.0.0.1 may be a tunnel, a proxy or a container's port. The kernel knows better:
 
 - A unix socket tells who listens on it (SO_PEERCRED: the process that called ``listen``).
-- A TCP connection that ends on this host stands twice in ``/proc/net/tcp``, once from either end; the inode of the far
-  end is among the open files of the process that has it. Reading those takes root or the same user.
+- A TCP connection between two processes of this host is in the kernel's table twice, once from either end. psutil
+  finds the far end among the open files of the process that has it; reading those takes root or the same user.
 """
 
 from __future__ import annotations
@@ -13,13 +13,16 @@ import ipaddress
 import os
 import socket
 import struct
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import psutil
 
 # struct ucred: pid, uid, gid.
 _CREDENTIALS = struct.Struct("3i")
-_TABLES = {socket.AF_INET: "tcp", socket.AF_INET6: "tcp6"}
+_End = tuple[str, int]
 
 
 class UnprovedError(Exception):
@@ -39,21 +42,30 @@ def listener(handle: int) -> int:
     return pid
 
 
-def holder(handle: int, candidates: Iterable[int], proc: Path = Path("/proc")) -> int:
-    """Which of the processes ``candidates`` has the far end of the TCP connection ``handle``.
+def holder(handle: int, candidates: Iterable[int]) -> int:
+    """Return the process among ``candidates`` that has the far end of the TCP connection ``handle``.
 
-    UnprovedError: none of them has, or this user may not know.
+    Raises:
+        UnprovedError: None of them has it, or this user may not see it.
+
     """
-    inode = _far_inode(handle, proc)
+    with socket.socket(fileno=os.dup(handle)) as shared:
+        far_end = _end(shared.getpeername()), _end(shared.getsockname())
     hidden = False
     for pid in candidates:
         try:
-            if f"socket:[{inode}]" in _open_files(proc / str(pid) / "fd"):
+            if far_end in _connections(psutil.Process(pid)):
                 return pid
-        except PermissionError:
+        except psutil.AccessDenied:
             hidden = True
-        except FileNotFoundError:
+        except psutil.NoSuchProcess:
             continue
+    try:
+        on_this_host = far_end in _connections(psutil)
+    except (OSError, psutil.Error):
+        raise UnprovedError("this system does not tell where connections end") from None
+    if not on_this_host:
+        raise UnprovedError("the server is not on this host")
     if hidden:
         raise UnprovedError("this user may not see which process of this host has the other end of the connection")
     raise UnprovedError("the connection ends in another process of this host than the server: a proxy or a tunnel")
@@ -80,53 +92,20 @@ def is_unix(handle: int) -> bool:
         return shared.family == socket.AF_UNIX
 
 
-def _far_inode(handle: int, proc: Path) -> int:
-    with socket.socket(fileno=os.dup(handle)) as shared:
-        near, far, family = shared.getsockname()[:2], shared.getpeername()[:2], shared.family
-    table = proc / "net" / _TABLES[family]
-    if not table.exists():
-        raise UnprovedError("this system does not tell where connections end")
-    wanted = (_in_table(far), _in_table(near))
-    # Both tables: a server that listens on IPv6 alone may be reached by IPv4.
-    for local, remote, inode in _connections(table.parent):
-        if (local, remote) == wanted and inode:
-            return inode
-    raise UnprovedError("the server is not on this host")
+def _connections(owner: psutil.Process | ModuleType) -> set[tuple[_End, _End]]:
+    """Return the local and the remote end of each TCP connection of a process, or (``psutil``) of this host.
+
+    IPv4 and IPv6 together: a server that listens on IPv6 alone may be reached by IPv4. In TIME_WAIT no process has it.
+    """
+    return {
+        (_end(one.laddr), _end(one.raddr))
+        for one in owner.net_connections("tcp")
+        if one.raddr and one.status != psutil.CONN_TIME_WAIT
+    }
 
 
-def _connections(folder: Path) -> Iterator[tuple[tuple[str, int], tuple[str, int], int]]:
-    """Local end, remote end and inode of every TCP connection of this network namespace."""
-    for name in _TABLES.values():
-        table = folder / name
-        for line in table.read_text().splitlines()[1:] if table.exists() else ():
-            fields = line.split()
-            yield _end(fields[1]), _end(fields[2]), int(fields[9])
-
-
-def _end(text: str) -> tuple[str, int]:
-    address, _, port = text.partition(":")
-    return _plain(b"".join(_word(address[at : at + 8]) for at in range(0, len(address), 8))), int(port, 16)
-
-
-def _word(digits: str) -> bytes:
-    """Addresses are printed as words of this machine's byte order."""
-    return int(digits, 16).to_bytes(4, sys.byteorder)
-
-
-def _in_table(end: tuple[str, int]) -> tuple[str, int]:
-    return _plain(ipaddress.ip_address(end[0].partition("%")[0]).packed), end[1]
-
-
-def _plain(packed: bytes) -> str:
-    """An address as text; an IPv4 address in IPv6 clothes is itself."""
-    address = ipaddress.ip_address(packed)
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return str(mapped or address)
-
-
-def _open_files(folder: Path) -> Iterator[str]:
-    for entry in folder.iterdir():
-        try:
-            yield str(entry.readlink())
-        except FileNotFoundError:
-            continue
+def _end(address: Sequence[Any]) -> _End:
+    """Return address and port; an IPv4-mapped IPv6 address as IPv4, and without a zone."""
+    ip = ipaddress.ip_address(address[0].partition("%")[0])
+    mapped = ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None
+    return str(mapped or ip), address[1]

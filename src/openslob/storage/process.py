@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
+from typing import IO
 
 from openslob.errors import SlobError
 
@@ -54,38 +56,44 @@ def run(
 ) -> CompletedProgram:
     """Run a program with ``text`` as its input. ``sample`` is called many times meanwhile.
 
-    StoppedError once ``stop`` is set; the program and all that it started are gone then. CPU is told from what all
-    children of this process used, so only one program may be run at a time.
+    MeasurementStoppedError once ``stop`` is set; the program and all that it started are gone then. The CPU seconds are
+    those of the program and of its children that ended before it, as `os.wait4` returns them.
     """
     if stop.is_set():
         raise MeasurementStoppedError
-    pipe = subprocess.PIPE
-    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    with subprocess.Popen(
-        argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True, errors="replace", cwd=folder, start_new_session=True
-    ) as process:
+    pipe, began = subprocess.PIPE, time.monotonic()
+    with (
+        _input(text) as given,
+        subprocess.Popen(
+            argv, stdin=given, stdout=pipe, stderr=pipe, text=True, errors="replace", cwd=folder, start_new_session=True
+        ) as process,
+        ThreadPoolExecutor(2) as readers,
+    ):
         try:
-            output, errors = _communicated(process, text, stop, sample)
+            assert process.stdout
+            assert process.stderr
+            output, errors = readers.submit(process.stdout.read), readers.submit(process.stderr.read)
+            while wait((output, errors), _LOOK_EVERY_S).not_done:
+                sample()
+                if stop.is_set():
+                    raise MeasurementStoppedError
+            _, status, usage = os.wait4(process.pid, 0)
             seconds = time.monotonic() - began
+            # Popen did not see the process end, and would wait for it again.
+            process.returncode = os.waitstatus_to_exitcode(status)
         finally:
             _end_group(process)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    user, system = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
-    return CompletedProgram(process.returncode, output, errors, seconds, user, system)
+    return CompletedProgram(
+        process.returncode, output.result(), errors.result(), seconds, usage.ru_utime, usage.ru_stime
+    )
 
 
-def _communicated(
-    process: subprocess.Popen[str], text: str, stop: Event, sample: Callable[[], None]
-) -> tuple[str, str]:
-    given: str | None = text
-    while True:
-        try:
-            return process.communicate(given, timeout=_LOOK_EVERY_S)
-        except subprocess.TimeoutExpired:
-            given = None
-            sample()
-            if stop.is_set():
-                raise MeasurementStoppedError from None
+def _input(text: str) -> IO[str]:
+    """Return an open file with ``text``: unlike a pipe it takes any amount before the program reads."""
+    file = tempfile.TemporaryFile("w+")  # noqa: SIM115 - the caller closes it
+    file.write(text)
+    file.seek(0)
+    return file
 
 
 def _end_group(process: subprocess.Popen[str]) -> None:

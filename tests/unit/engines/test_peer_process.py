@@ -5,6 +5,7 @@ import socket
 import sys
 from contextlib import contextmanager
 
+import psutil
 import pytest
 
 from openslob.engines.peer_process import UnprovedError, holder, is_unix, listener
@@ -67,23 +68,25 @@ def test_another_process_is_not_taken_for_it():
             holder(client.fileno(), ())
 
 
-def test_a_connection_that_leaves_the_host_has_no_far_end_here(tmp_path):
+def test_a_connection_that_leaves_the_host_has_no_far_end_here(tmp_path, monkeypatch):
     head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
     (tmp_path / "net").mkdir()
     (tmp_path / "net" / "tcp").write_text(head)
+    monkeypatch.setattr("psutil.PROCFS_PATH", str(tmp_path))
     with connected(socket.AF_INET, ("127.0.0.1", 0)) as client, pytest.raises(UnprovedError, match="not on this host"):
-        holder(client.fileno(), (os.getpid(),), tmp_path)
+        holder(client.fileno(), (os.getpid(),))
 
 
-def test_a_system_without_the_tables_proves_nothing(tmp_path):
+def test_a_system_without_the_tables_proves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr("psutil.PROCFS_PATH", str(tmp_path))
     with connected(socket.AF_INET, ("127.0.0.1", 0)) as client, pytest.raises(UnprovedError, match="does not tell"):
-        holder(client.fileno(), (os.getpid(),), tmp_path)
+        holder(client.fileno(), (os.getpid(),))
 
 
 def test_files_that_may_not_be_seen_are_no_proof(monkeypatch):
-    def forbidden(_):
-        raise PermissionError
+    def forbidden(*_):
+        raise psutil.AccessDenied
 
-    monkeypatch.setattr("openslob.engines.peer_process._open_files", forbidden)
+    monkeypatch.setattr("psutil.Process.net_connections", forbidden)
     with connected(socket.AF_INET, ("127.0.0.1", 0)) as client, pytest.raises(UnprovedError, match="may not see"):
         holder(client.fileno(), (os.getpid(),))
