@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from typing import Self
 
 from openslob.measurement import Measurement
+from openslob.metrics.cpu import AT_REST, total_s
 
 # In `unknown`: the reason that holds for all figures that have none of their own.
 EVERY_FIGURE = "*"
 NOT_LOCAL = "the server is not on this host"
-# The kernel counts guests' time within user and nice time as well, so that summing them would count it twice.
-COUNTED_WITHIN_OTHERS = frozenset({"guest", "guest_nice"})
-IDLE = ("idle", "iowait")
 
 
 @dataclass(frozen=True)
@@ -80,14 +78,17 @@ def host_cpu_pct(measurement: Measurement, *kinds: str) -> Quantity:
     uncounted = [kind for kind in kinds if kind not in cpu]
     if uncounted:
         return Quantity.missing(f"the host does not count {' and '.join(uncounted)} time")
-    total = Quantity(sum(seconds for kind, seconds in cpu.items() if kind not in COUNTED_WITHIN_OTHERS))
-    return Quantity(sum(cpu[kind] for kind in kinds)).times(100).per(total, "the host counted no CPU time")
+    return (
+        Quantity(sum(cpu[kind] for kind in kinds))
+        .times(100)
+        .per(Quantity(total_s(cpu)), "the host counted no CPU time")
+    )
 
 
 def host_cpu_left_pct(measurement: Measurement) -> Quantity:
     """Share of the host's CPU time that was idle or waiting for I/O, in %; hosts that do not tell the two apart."""
     cpu = measurement.host.cpu or {}
-    return host_cpu_pct(measurement, *(kind for kind in IDLE if kind in cpu or kind == "idle"))
+    return host_cpu_pct(measurement, *(kind for kind in AT_REST if kind in cpu or kind == "idle"))
 
 
 def total(measurement: Measurement, field: str) -> float:

@@ -11,19 +11,19 @@ from pathlib import Path
 import psutil
 
 from openslob.host.model import KeptFile, Sample
+from openslob.metrics.cpu import is_busy
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 # In the order of /proc/stat. Guest time follows there and is left out: the kernel counts it in user and nice already.
 CPU_KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 CPU_NAMES = tuple(f"cpu_{kind}_s" for kind in CPU_KINDS)
-_AT_REST = ("idle", "iowait")
 _MEMINFO = {"Cached": "page_cache_bytes", "MemAvailable": "memory_available_bytes"}
 
 
 def parse_cpu(text: str) -> Sample:
     """``/proc/stat`` as seconds by kind, summed over the CPUs online, their number ``cores``, and each one's busy time.
 
-    A kernel that lacks a kind has no value for it. Busy is every kind but idle and iowait. The number of CPUs is the
+    A kernel that lacks a kind has no value for it. Busy is as in `openslob.metrics.cpu`. The number of CPUs is the
     epoch: one that comes or goes takes its time with it.
     """
     lines = [line.split() for line in text.splitlines() if line.startswith("cpu")]
@@ -42,7 +42,7 @@ def busy_name(cpu: int | str) -> str:
 
 
 def _busy_s(ticks: list[str]) -> float:
-    return sum(int(each) for kind, each in zip(CPU_KINDS, ticks, strict=False) if kind not in _AT_REST) / TICKS_PER_S
+    return sum(int(each) for kind, each in zip(CPU_KINDS, ticks, strict=False) if is_busy(kind)) / TICKS_PER_S
 
 
 def parse_memory(text: str) -> Sample:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from openslob.engines.base import Engine
 from openslob.errors import SlobError
+from openslob.metrics import storage_figure
 from openslob.record.model import Figure, Status
 from openslob.record.storage import StorageRecord, StorageStep
 from openslob.storage.fio import Fio
@@ -71,7 +72,7 @@ def _best(steps: Sequence[StorageStep]) -> Mapping[str, Figure]:
     return {
         "max_iops": best.figures["iops"],
         "max_iops_p99_us": best.figures["p99_us"],
-        "max_iops_in_flight": Figure(value=in_flight, unit="1"),
+        "max_iops_in_flight": storage_figure("max_iops_in_flight", in_flight),
     }
 
 

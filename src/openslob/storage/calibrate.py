@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from statistics import median
 
 from openslob.analyze.verdicts.outcome import holds_or_fails, unknown
+from openslob.metrics import storage_figure
 from openslob.record.model import Figure, Status, Verdict
 from openslob.record.storage import StorageRecord, StorageStep
 from openslob.storage.job import IoEngine, Job
@@ -193,31 +194,23 @@ def _coverage(step_runner: StepRunner, file: TestFile, job: Job) -> Coverage:
 def summary(rounds: _Round, small: Trial | None, large: Trial | None) -> Mapping[str, Figure]:
     """Medians over the repeated runs; a limit that nothing kept leaves the rate unknown."""
     over = "even one request at a time is over the latency limit"
+    none = "not measured"
     figures = {
-        "max_iops": _figure(rounds, IOPS, "iops", "1/s", over),
-        "max_iops_mean_us": _figure(rounds, IOPS, "mean_us", "µs", over),
-        "max_iops_p99_us": _figure(rounds, IOPS, "p99_us", "µs", over),
-        "max_mb_per_s": _figure(rounds, THROUGHPUT, "mb_per_s", "MB/s", "not measured"),
-        "latency_mean_us": _figure(rounds, LATENCY, "mean_us", "µs", "not measured"),
-        "latency_p99_us": _figure(rounds, LATENCY, "p99_us", "µs", "not measured"),
-        "cpu_us_per_io": _figure(rounds, IOPS, "cpu_us_per_io", "µs", over),
-        "host_cpu_us_per_io": _figure(rounds, IOPS, "host_cpu_us_per_io", "µs", over),
-        "max_iops_in_flight": _count(small, over),
-        "max_mb_in_flight": _count(large, "not measured"),
+        "max_iops": (rounds.median(IOPS, "iops"), over),
+        "max_iops_mean_us": (rounds.median(IOPS, "mean_us"), over),
+        "max_iops_p99_us": (rounds.median(IOPS, "p99_us"), over),
+        "max_mb_per_s": (rounds.median(THROUGHPUT, "mb_per_s"), none),
+        "latency_mean_us": (rounds.median(LATENCY, "mean_us"), none),
+        "latency_p99_us": (rounds.median(LATENCY, "p99_us"), none),
+        "cpu_us_per_io": (rounds.median(IOPS, "cpu_us_per_io"), over),
+        "host_cpu_us_per_io": (rounds.median(IOPS, "host_cpu_us_per_io"), over),
+        "max_iops_in_flight": (small.in_flight if small else None, over),
+        "max_mb_in_flight": (large.in_flight if large else None, none),
     }
     if VERIFIED in rounds.taken:
-        figures["verified_iops"] = _figure(rounds, VERIFIED, "iops", "1/s", over)
-        figures["verified_cpu_us_per_io"] = _figure(rounds, VERIFIED, "cpu_us_per_io", "µs", over)
-    return figures
-
-
-def _figure(rounds: _Round, name: str, figure: str, unit: str, why: str) -> Figure:
-    value = rounds.median(name, figure)
-    return Figure(value=value, unit=unit, why=why if value is None else None)
-
-
-def _count(sounding: Trial | None, why: str) -> Figure:
-    return Figure(value=sounding.in_flight, unit="1") if sounding else Figure(value=None, unit="1", why=why)
+        figures["verified_iops"] = (rounds.median(VERIFIED, "iops"), over)
+        figures["verified_cpu_us_per_io"] = (rounds.median(VERIFIED, "cpu_us_per_io"), over)
+    return {name: storage_figure(name, value, why) for name, (value, why) in figures.items()}
 
 
 _JUDGED = {IOPS: "iops", THROUGHPUT: "mb_per_s", LATENCY: "mean_us"}

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from openslob.errors import SlobError
+from openslob.metrics import storage_figure
 from openslob.record.model import Figure, Status
 from openslob.record.storage import Load, StorageRecord, StorageStep
 from openslob.storage import process
@@ -117,20 +118,20 @@ def dd_step(number: int, name: str, purpose: str, pieces: int, done: CompletedPr
     """The record's step of one run of dd over ``pieces`` MiB."""
     cpu = done.cpu_user_s + done.cpu_system_s
     figures = {
-        "ios": (pieces, "1"),
-        "seconds": (done.seconds, "s"),
-        "iops": (pieces / done.seconds, "1/s"),
-        "mb_per_s": (pieces / done.seconds, "MB/s"),
-        "cpu_us_per_io": (cpu * MICROS / pieces, "µs"),
-        "cpu_user_s": (done.cpu_user_s, "s"),
-        "cpu_system_s": (done.cpu_system_s, "s"),
+        "ios": pieces,
+        "seconds": done.seconds,
+        "iops": pieces / done.seconds,
+        "mb_per_s": pieces / done.seconds,
+        "cpu_us_per_io": cpu * MICROS / pieces,
+        "cpu_user_s": done.cpu_user_s,
+        "cpu_system_s": done.cpu_system_s,
     }
     return StorageStep(
         number=number,
         name=name,
         purpose=purpose,
         load=Load(block_bytes=MIB, in_flight=1, pattern="sequential", engine="dd"),
-        figures={each: Figure(value=value, unit=unit) for each, (value, unit) in figures.items()},
+        figures={each: storage_figure(each, value) for each, value in figures.items()},
     )
 
 
@@ -140,20 +141,20 @@ def summary(taken: Mapping[str, list[StorageStep]]) -> dict[str, Figure]:
     plain, cpu_nowhere = _median(taken[PLAIN], "iops"), _median(taken[NOWHERE], "cpu_us_per_io")
     cpu_looked, cpu_plain = _median(taken[LOOKED], "cpu_us_per_io"), _median(taken[PLAIN], "cpu_us_per_io")
     figures = {
-        "nowhere_mb_per_s": Figure(value=nowhere, unit="MB/s"),
-        "looked_mb_per_s": Figure(value=looked, unit="MB/s"),
-        "looked_share_pct": Figure(value=100 * looked / nowhere, unit="%"),
-        "nowhere_cpu_us_per_mb": Figure(value=cpu_nowhere, unit="µs"),
-        "looked_cpu_us_per_mb": Figure(value=cpu_looked, unit="µs"),
-        "random_iops": Figure(value=plain, unit="1/s"),
-        "random_cpu_us_per_io": Figure(value=cpu_plain, unit="µs"),
+        "nowhere_mb_per_s": nowhere,
+        "looked_mb_per_s": looked,
+        "looked_share_pct": 100 * looked / nowhere,
+        "nowhere_cpu_us_per_mb": cpu_nowhere,
+        "looked_cpu_us_per_mb": cpu_looked,
+        "random_iops": plain,
+        "random_cpu_us_per_io": cpu_plain,
     }
     if VERIFIED in taken:
         verified = _median(taken[VERIFIED], "iops")
-        figures["verified_iops"] = Figure(value=verified, unit="1/s")
-        figures["verified_share_pct"] = Figure(value=100 * verified / plain, unit="%")
-        figures["verified_cpu_us_per_io"] = Figure(value=_median(taken[VERIFIED], "cpu_us_per_io"), unit="µs")
-    return figures
+        figures["verified_iops"] = verified
+        figures["verified_share_pct"] = 100 * verified / plain
+        figures["verified_cpu_us_per_io"] = _median(taken[VERIFIED], "cpu_us_per_io")
+    return {name: storage_figure(name, value) for name, value in figures.items()}
 
 
 def _row(name: str, steps: list[StorageStep]) -> dict[str, object]:

@@ -14,9 +14,10 @@ from itertools import pairwise
 from pathlib import Path
 
 from openslob.analyze.statistics import relative_half_width
-from openslob.host.counters import CPU_NAMES, open_host
+from openslob.host.counters import CPU_KINDS, CPU_NAMES, open_host
 from openslob.host.device import BlockDevice, device_folder, device_under
 from openslob.host.model import FigureUnknownError, Sample
+from openslob.metrics.cpu import is_busy
 from openslob.units import NANOS
 
 # As often as the kernel's clock ticks (10 ms) let a rate of CPU be known within some %.
@@ -25,8 +26,7 @@ _EVERY_S = 0.1
 _END_S = 0.2
 # A share of the measured time left out at both ends, for what is not yet, or no longer, steady.
 _EDGE = 0.05
-_NOT_BUSY = ("cpu_idle_s", "cpu_iowait_s", "cpu_steal_s")
-_BUSY = tuple(name for name in CPU_NAMES if name not in _NOT_BUSY)
+_BUSY = tuple(name for kind, name in zip(CPU_KINDS, CPU_NAMES, strict=True) if is_busy(kind))
 _TOO_SHORT = "the step was too short to look at the host"
 
 
@@ -34,8 +34,8 @@ _TOO_SHORT = "the step was too short to look at the host"
 class HostUsage:
     """What a step cost the host and asked of the device, per second; None with the reason in ``why``.
 
-    ``host_cpu_s`` is CPU seconds of everybody on the host, interrupts included, per second. ``device_bytes`` are
-    those that the device itself read. ``half_width_pct`` is the 95 % interval of that rate, in % of it.
+    ``host_cpu_s`` is busy CPU seconds of the whole host per second (`openslob.metrics.cpu`). ``device_bytes`` are those
+    that the device itself read. ``half_width_pct`` is the 95 % interval of that rate, in % of it.
     """
 
     host_cpu_s: float | None

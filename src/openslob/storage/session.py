@@ -12,8 +12,9 @@ from typing import Any
 from openslob._version import __version__
 from openslob.clock import iso
 from openslob.errors import SlobError
-from openslob.histogram import PERCENTILES
 from openslob.host.environment import environment
+from openslob.metrics import storage_figure
+from openslob.metrics.storage_metrics import latency_figures
 from openslob.record.model import Figure, Status
 from openslob.record.storage import Load, StorageFolder, StorageRecord, StorageStep
 from openslob.record.store import record_id
@@ -164,7 +165,7 @@ def step_of(number: int, name: str, purpose: str, job: Job, result: JobResult, s
         name=name,
         purpose=purpose,
         load=load_of(job),
-        figures={**_rates(result), **_latencies(latency), **_costs(result, seen)},
+        figures={**_rates(result), **latency_figures(latency), **_costs(result, seen)},
         latency=latency,
     )
 
@@ -191,32 +192,25 @@ def line_of(step: StorageStep) -> str:
 
 
 def _rates(result: JobResult) -> dict[str, Figure]:
-    return {
-        "ios": Figure(value=result.ios, unit="1"),
-        "seconds": Figure(value=result.seconds, unit="s"),
-        "iops": Figure(value=result.iops, unit="1/s"),
-        "mb_per_s": Figure(value=result.bytes_per_s / MIB, unit="MB/s"),
+    figures = {
+        "ios": result.ios,
+        "seconds": result.seconds,
+        "iops": result.iops,
+        "mb_per_s": result.bytes_per_s / MIB,
     }
-
-
-def _latencies(summary: Mapping[str, object]) -> dict[str, Figure]:
-    names = ("mean_us", *PERCENTILES, "max_us")
-    return {name: Figure.model_validate({"value": summary[name], "unit": "µs"}) for name in names}
+    return {name: storage_figure(name, value) for name, value in figures.items()}
 
 
 def _costs(result: JobResult, seen: HostUsage) -> dict[str, Figure]:
     host = None if seen.host_cpu_s is None else seen.host_cpu_s * MICROS / result.iops
     unclear = seen.why or "the step was too short or too unsteady"
-    return {
-        "cpu_us_per_io": Figure(value=result.cpu_us_per_io, unit="µs"),
-        "cpu_user_s": Figure(value=result.cpu_user_s, unit="s"),
-        "cpu_system_s": Figure(value=result.cpu_system_s, unit="s"),
-        "host_cpu_us_per_io": Figure(value=host, unit="µs", why=None if host is not None else unclear),
-        "host_cpus_busy": Figure(value=seen.host_cpu_s, unit="1", why=None if host is not None else unclear),
-        "device_mb_per_s": _or_why(None if seen.device_bytes is None else seen.device_bytes / MIB, "MB/s", unclear),
-        "interval_pct": _or_why(seen.half_width_pct, "%", unclear),
+    figures = {
+        "cpu_us_per_io": result.cpu_us_per_io,
+        "cpu_user_s": result.cpu_user_s,
+        "cpu_system_s": result.cpu_system_s,
+        "host_cpu_us_per_io": host,
+        "host_cpus_busy": seen.host_cpu_s,
+        "device_mb_per_s": None if seen.device_bytes is None else seen.device_bytes / MIB,
+        "interval_pct": seen.half_width_pct,
     }
-
-
-def _or_why(value: float | None, unit: str, why: str) -> Figure:
-    return Figure(value=value, unit=unit, why=why if value is None else None)
+    return {name: storage_figure(name, value, unclear) for name, value in figures.items()}

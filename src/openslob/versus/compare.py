@@ -14,6 +14,7 @@ from openslob.engines.base import Engine
 from openslob.engines.client_benchmark import ClientProgram
 from openslob.engines.facts import LoadProgress
 from openslob.errors import SlobError
+from openslob.metrics import storage_figure
 from openslob.record.model import Figure, RunRecord, Status
 from openslob.record.storage import StorageRecord, StorageStep
 from openslob.run import loading, runner
@@ -192,14 +193,16 @@ def summary(found: Sequence[table.ContenderRow], plan: ComparisonPlan) -> Mappin
     """The raw ceiling, and of every contender its reads per second and per CPU second, medians, by its name."""
     best = table.best_raw(found, lambda row: row.iops)
     figures = {
-        "max_iops": Figure(value=best.iops.median if best else None, unit="1/s", why=None if best else "not measured"),
-        "max_iops_p99_us": Figure(value=best.p99_us if best else None, unit="µs", why=None if best else "not measured"),
-        "max_iops_in_flight": Figure(value=plan.depth, unit="1"),
+        "max_iops": storage_figure("max_iops", best.iops.median if best else None, None if best else "not measured"),
+        "max_iops_p99_us": storage_figure(
+            "max_iops_p99_us", best.p99_us if best else None, None if best else "not measured"
+        ),
+        "max_iops_in_flight": storage_figure("max_iops_in_flight", plan.depth),
     }
     for row in found:
         for name, spread in (("iops", row.iops), ("iops_per_cpu", row.iops_per_cpu)):
             why = None if spread.median is not None else row.why or "not measured"
-            figures[f"{name}: {row.name}"] = Figure(value=spread.median, unit="1/s", why=why)
+            figures[f"{name}: {row.name}"] = storage_figure(name, spread.median, why)
     return figures
 
 

@@ -12,16 +12,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
-from typing import Any
 
 from openslob.analyze.realism import ContenderKind
 from openslob.engines.base import Engine
 from openslob.engines.client_benchmark import ClientLoad, ClientProgram, ClientResult
 from openslob.engines.managed.cpus import confined
 from openslob.errors import SlobError
-from openslob.histogram import PERCENTILES
 from openslob.host.sampler import difference
 from openslob.measurement import EngineDelta, HostDelta
+from openslob.metrics import storage_figure
+from openslob.metrics.cpu import busy_s
+from openslob.metrics.storage_metrics import latency_figures
 from openslob.record.model import Figure, RunRecord
 from openslob.record.storage import StorageStep
 from openslob.run.interrupt import Interrupt
@@ -99,10 +100,6 @@ def _ignore(_reading: Reading) -> None:
     """Nothing is sampled between the edges."""
 
 
-# Time that a host is busy in: all but idle, waiting for I/O, and what other guests took.
-_NOT_BUSY = ("idle", "iowait", "steal")
-
-
 def raw_jobs(plan: ComparisonPlan, file: TestFile) -> Mapping[str, Job]:
     """Return the fio job of each way of reading storage alone."""
     one = Job(
@@ -133,7 +130,7 @@ def run_step(number: int, contender: Contender, purpose: str, record: RunRecord)
         figures={
             "iops": record.summary["pio_read_per_s"],
             "mb_per_s": record.summary["pio_read_mb_per_s"],
-            **_latencies(latency),
+            **latency_figures(latency, "no SELECT ended in the window"),
             "cpu_us_per_io": _inverse(record.summary["iops_per_db_cpu"]),
             **_of_host(_cpus_busy(record), record.summary["pio_read_per_s"].value),
             "engine_read_latency_us": record.summary["engine_read_latency_us"],
@@ -142,23 +139,15 @@ def run_step(number: int, contender: Contender, purpose: str, record: RunRecord)
     )
 
 
-def _latencies(latency: Mapping[str, Any]) -> dict[str, Figure]:
-    names = ("mean_us", *PERCENTILES, "max_us")
-    return {name: _figure(latency.get(name), "µs", "no SELECT ended in the window") for name in names}
-
-
-def _figure(value: float | None, unit: str, why: str | None) -> Figure:
-    return Figure(value=value, unit=unit, why=why if value is None else None)
-
-
 def _inverse(per_cpu: Figure) -> Figure:
-    return _figure(MICROS / per_cpu.value if per_cpu.value else None, "µs", per_cpu.why or "no reads")
+    cost = MICROS / per_cpu.value if per_cpu.value else None
+    return storage_figure("cpu_us_per_io", cost, per_cpu.why or "no reads")
 
 
 def _cpus_busy(record: RunRecord) -> Figure:
     share, online = record.summary["host_cpu_busy_pct"], (record.environment.get("cpu") or {}).get("online")
     busy = share.value / 100 * online if share.value is not None and online else None
-    return _figure(busy, "1", share.why or "how many CPUs the host has is unknown")
+    return storage_figure("host_cpus_busy", busy, share.why or "how many CPUs the host has is unknown")
 
 
 def client_step(
@@ -169,16 +158,17 @@ def client_step(
     load = ClientLoad(plan.depth, plan.keys, plan.depth, min(plan.depth, plan.processes), plan.seconds)
     seen = observe(engine, program, load, interrupt.stop, plan.cpus)
     latency = seen.result.latency.summary()
-    host = _figure(_busy(seen), "1", seen.host.unknown.get("cpu", "not told by this system"))
+    busy = busy_s(seen.host.cpu) / seen.host.seconds if seen.host.cpu else None
+    host = storage_figure("host_cpus_busy", busy, seen.host.unknown.get("cpu", "this system does not count it"))
     return StorageStep(
         number=number,
         name=contender.name,
         purpose=purpose,
         figures={
-            "iops": Figure(value=seen.reads_per_s, unit="1/s"),
-            "mb_per_s": Figure(value=seen.reads_per_s * plan.block_size / MIB, unit="MB/s"),
-            **_latencies(latency),
-            "cpu_us_per_io": Figure(value=MICROS / seen.reads_per_cpu_s, unit="µs"),
+            "iops": storage_figure("iops", seen.reads_per_s),
+            "mb_per_s": storage_figure("mb_per_s", seen.reads_per_s * plan.block_size / MIB),
+            **latency_figures(latency, "no SELECT ended in the window"),
+            "cpu_us_per_io": storage_figure("cpu_us_per_io", MICROS / seen.reads_per_cpu_s),
             **_of_host(host, seen.reads_per_s),
         },
         latency=latency,
@@ -187,12 +177,8 @@ def client_step(
 
 def _of_host(busy: Figure, rate: float | None) -> dict[str, Figure]:
     cost = busy.value * MICROS / rate if busy.value is not None and rate else None
-    return {"host_cpus_busy": busy, "host_cpu_us_per_io": _figure(cost, "µs", busy.why or "the rate is unknown")}
-
-
-def _busy(seen: Observed) -> float | None:
-    cpu = seen.host.cpu
-    return sum(spent for kind, spent in cpu.items() if kind not in _NOT_BUSY) / seen.host.seconds if cpu else None
+    per_io = storage_figure("host_cpu_us_per_io", cost, busy.why or "the rate is unknown")
+    return {"host_cpus_busy": busy, "host_cpu_us_per_io": per_io}
 
 
 def why_unrated(record: RunRecord) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from openslob.analyze.verdicts.outcome import count, holds_or_fails, unknown
+from openslob.metrics import storage_figure
 from openslob.record.model import Figure, Verdict
 from openslob.record.storage import Load, StorageStep
 from openslob.storage.job import Job
@@ -41,18 +42,21 @@ def _load(jobs: Sequence[Job]) -> Load:
 
 def _figures(measured: PointResult, result: JobResult) -> Mapping[str, Figure]:
     """``small`` and ``large`` place the step in the matrix; what devices moved is of the whole point."""
-    why = measured.device.why or None
+    device = measured.device
+    figures: Mapping[str, float | None] = {
+        "small": measured.point.small,
+        "large": measured.point.large,
+        "iops": result.iops,
+        "mb_per_s": result.bytes_per_s / MIB,
+        "read_ios": result.read.ios if result.read else 0,
+        "write_ios": result.write.ios if result.write else 0,
+        **{name: latency_figure(result.latency, name) for name in FIGURES},
+        "cpu_us_per_io": result.cpu_us_per_io,
+    }
     return {
-        "small": Figure(value=measured.point.small, unit=""),
-        "large": Figure(value=measured.point.large, unit=""),
-        "iops": Figure(value=result.iops, unit="1/s"),
-        "mb_per_s": Figure(value=result.bytes_per_s / MIB, unit="MB/s"),
-        "read_ios": Figure(value=result.read.ios if result.read else 0, unit=""),
-        "write_ios": Figure(value=result.write.ios if result.write else 0, unit=""),
-        **{name: Figure(value=latency_figure(result.latency, name), unit="µs") for name in FIGURES},
-        "cpu_us_per_io": Figure(value=result.cpu_us_per_io, unit="µs"),
-        "dev_read_bytes": Figure(value=measured.device.read, unit="B", why=why),
-        "dev_write_bytes": Figure(value=measured.device.written, unit="B", why=why),
+        **{name: storage_figure(name, value) for name, value in figures.items()},
+        "dev_read_bytes": storage_figure("dev_read_bytes", device.read, device.why or None),
+        "dev_write_bytes": storage_figure("dev_write_bytes", device.written, device.why or None),
     }
 
 
@@ -63,16 +67,15 @@ def summary_of(outcome: OrionResult) -> Mapping[str, Figure]:
     means = [mean for _, small in smalls if (mean := small.latency.mean_us()) is not None]
     best = max(smalls, key=lambda pair: pair[0], default=None)
     no_small = None if smalls else "no small requests were measured"
-    return {
-        "max_iops": Figure(value=best[0] if best else None, unit="1/s", why=no_small),
-        "max_iops_p99_us": Figure(
-            value=latency_figure(best[1].latency, "p99_us") if best else None, unit="µs", why=no_small
-        ),
-        "max_mb_per_s": Figure(
-            value=max(larges, default=None), unit="MB/s", why=None if larges else "no large requests were measured"
-        ),
-        "min_latency_us": Figure(value=min(means, default=None), unit="µs", why=no_small),
+    no_large = None if larges else "no large requests were measured"
+    p99 = latency_figure(best[1].latency, "p99_us") if best else None
+    figures = {
+        "max_iops": (best[0] if best else None, no_small),
+        "max_iops_p99_us": (p99, no_small),
+        "max_mb_per_s": (max(larges, default=None), no_large),
+        "min_latency_us": (min(means, default=None), no_small),
     }
+    return {name: storage_figure(name, value, why) for name, (value, why) in figures.items()}
 
 
 # Requests in flight at either end of a point are counted by one side only, and the counters are read just outside of

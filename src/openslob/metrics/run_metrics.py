@@ -1,29 +1,8 @@
-"""The registry of figures: every number that is published has one name, unit, direction and definition, here."""
+"""The figures of a run's summary, in the order in which reports list them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import StrEnum
-
-
-class Better(StrEnum):
-    """Which way a figure improves; NEITHER for figures that only describe."""
-
-    MORE = "more"
-    LESS = "less"
-    NEITHER = "neither"
-
-
-@dataclass(frozen=True)
-class Metric:
-    """One figure: its name in the record, how it is headed, unit, direction and definition."""
-
-    name: str
-    label: str
-    unit: str
-    better: Better
-    definition: str
-
+from openslob.metrics.model import Better, Metric
 
 _M, _L, _N = Better.MORE, Better.LESS, Better.NEITHER
 

@@ -1,0 +1,10 @@
+"""The published numbers: one row for each, with its name, label, unit, direction, definition and computation.
+
+`METRICS` are the figures of a run's summary, `STORAGE_METRICS` those of measurements of storage (``slob raw``).
+"""
+
+from openslob.metrics.model import Better, Metric
+from openslob.metrics.run_metrics import METRICS, PACED
+from openslob.metrics.storage_metrics import STORAGE_METRICS, storage_figure
+
+__all__ = ["METRICS", "PACED", "STORAGE_METRICS", "Better", "Metric", "storage_figure"]

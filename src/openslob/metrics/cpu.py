@@ -1,0 +1,28 @@
+"""When a host's CPU counts as busy: one definition for runs, measurements of storage, and pictures.
+
+Kinds of CPU time are named as in ``/proc/stat``: user, nice, system, idle, iowait, irq, softirq, steal, guest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+# Stolen time is busy: the host had work to do, and its CPU was not to be had.
+AT_REST = ("idle", "iowait")
+# The kernel counts guests' time within user and nice time as well: adding it would count it twice.
+COUNTED_WITHIN_OTHERS = frozenset({"guest", "guest_nice"})
+
+
+def is_busy(kind: str) -> bool:
+    """Return whether time of this kind is busy time, and not counted within another kind."""
+    return kind not in AT_REST and kind not in COUNTED_WITHIN_OTHERS
+
+
+def busy_s(cpu: Mapping[str, float]) -> float:
+    """Return the busy seconds of ``cpu``, which has seconds by kind."""
+    return sum(seconds for kind, seconds in cpu.items() if is_busy(kind))
+
+
+def total_s(cpu: Mapping[str, float]) -> float:
+    """Return all seconds of ``cpu``, busy or not."""
+    return sum(seconds for kind, seconds in cpu.items() if kind not in COUNTED_WITHIN_OTHERS)
