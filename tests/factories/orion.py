@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from openslob.histogram import Histogram, bucket_of
-from openslob.storage.orion.matrix import LoadPoint, grid
+from openslob.storage.orion.matrix import LoadPoint, load_matrix
 from openslob.storage.orion.options import Options, OrionRun
 from openslob.storage.orion.points import DeviceBytes, OrionResult, PointResult, split
 from openslob.storage.results import JobResult, Transfers
@@ -43,4 +43,4 @@ def measured(point: LoadPoint, *jobs: JobResult, share: float = 1.0) -> PointRes
 def simple() -> OrionResult:
     points = [measured(LoadPoint(0, load), small(iops, 90 + 10 * load)) for load, iops in enumerate(IOPS, start=1)]
     points += [measured(LoadPoint(load, 0), large(rate)) for load, rate in enumerate(MBPS, start=1)]
-    return OrionResult(grid(Options(OrionRun.SIMPLE), 1), tuple(points))
+    return OrionResult(load_matrix(Options(OrionRun.SIMPLE), 1), tuple(points))

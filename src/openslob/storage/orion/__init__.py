@@ -1,1 +1,1 @@
-"""The workloads and words of Orion, the calibration tool that database administrators know, run by fio."""
+"""Orion's workloads, options and result files, with fio as the I/O generator."""

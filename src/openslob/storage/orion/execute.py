@@ -1,4 +1,8 @@
-"""A test from its options to its record: LUNs found or made, points run in order, files written, whatever the end."""
+"""Execution of a test, from its options to its record and files.
+
+The LUNs are opened or a test file is made, the points are measured in order, and the files are written however the
+test ends.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +22,25 @@ from openslob.storage import preflight, testfile
 from openslob.storage.fio import Fio
 from openslob.storage.job import IoEngine, Job
 from openslob.storage.orion.files import announcement, files_of, plan_text, summary_text
-from openslob.storage.orion.jobs import LUN_SUFFIX, OrionSetup, is_warmed, jobs_of, paths_in, volume, warming
-from openslob.storage.orion.matrix import LoadMatrix, LoadPoint, grid
+from openslob.storage.orion.jobs import (
+    LUN_SUFFIX,
+    OrionSetup,
+    cache_fill_job,
+    jobs_of,
+    needs_cache_fill,
+    paths_in,
+    volume,
+)
+from openslob.storage.orion.matrix import LoadMatrix, LoadPoint, load_matrix
 from openslob.storage.orion.options import Options
 from openslob.storage.orion.points import (
     CoverageCheck,
     LunDevices,
     OrionResult,
     PointResult,
-    between,
+    bytes_between,
+    coverage_checks,
     devices_under,
-    proofs,
     split,
 )
 from openslob.storage.orion.protect import claimed, require_harmless
@@ -42,7 +54,10 @@ TOOL = "orion"
 
 @dataclass(frozen=True)
 class OrionRequest:
-    """What `run` is asked to do. ``directory`` holds the .lun file, and without one the test file of ``size`` bytes."""
+    """A requested test.
+
+    ``directory`` holds the .lun file. If there is none, a test file of ``size`` bytes is made there.
+    """
 
     options: Options
     directory: Path
@@ -55,99 +70,103 @@ class OrionRequest:
 
     @property
     def lun_file(self) -> Path:
-        """The file that names the LUNs, if it is there."""
+        """Path of the file that lists the LUNs; it need not exist."""
         return self.directory / f"{self.options.testname}{LUN_SUFFIX}"
 
 
 def run(fio: Fio, request: OrionRequest, notify: Notify) -> tuple[StorageRecord, Path]:
-    """Run the test; its record, and the folder with the record and Orion's files.
+    """Run the test. Return its record, and the folder that contains the record and Orion's files.
 
-    UsageError and SlobError before anything is begun when the options, the LUNs or the place do not allow it.
-    StoppedError when stopped: record and files then have the points that were done.
+    Raises UsageError or SlobError before anything is written if the options, LUNs or file system do not allow it.
+    StoppedError when stopped; record and files then have the points measured so far.
     """
-    luns, notes = _found(fio, request)
-    cells = _planned(request, luns or (_to_be_made(request),))
-    told = require_harmless(luns, request.allow_destructive) if luns and request.options.write_pct else ""
+    luns, notes = _existing_luns(fio, request)
+    matrix = _checked_matrix(request, luns or (_future_test_file(request),))
+    overwritten = require_harmless(luns, request.allow_destructive) if luns and request.options.write_pct else ""
     with ExitStack() as held:
-        if told:
+        if overwritten:
             held.enter_context(claimed(luns))
-            notify(f"writing: {request.options.write_pct} % of the requests overwrite what is on {told}")
+            notify(f"{request.options.write_pct} % of the requests overwrite the contents of {overwritten}")
         folder = held.enter_context(_recorded(request, luns))
         if not luns:
-            notify(f"writing a test file of {format_bytes(request.size)} in {request.directory}, gone at the end")
+            notify(
+                f"writing a test file of {format_bytes(request.size)} in {request.directory}; it is removed at the end"
+            )
             file = testfile.made(fio, request.directory, request.size, direct=request.direct)
             luns = (held.enter_context(file),)
         devices = held.enter_context(devices_under(luns, request.directory))
-        notify(announcement(request.options, cells))
-        return _Test(fio, _load(request, luns), cells, folder, devices, notes, notify).run(), folder.path
+        notify(announcement(request.options, matrix))
+        return _Test(fio, _setup(request, luns), matrix, folder, devices, notes, notify).run(), folder.path
 
 
-def _found(fio: Fio, request: OrionRequest) -> tuple[tuple[TestFile, ...], tuple[str, ...]]:
-    """The LUNs in the .lun file, none if there is no such file, and what a reader should know of the place."""
+def _existing_luns(fio: Fio, request: OrionRequest) -> tuple[tuple[TestFile, ...], tuple[str, ...]]:
+    """Return the LUNs in the .lun file, none if there is no such file, and notes about their file systems."""
     options, file = request.options, request.lun_file
     if not file.exists():
         if options.write_pct and not request.allow_destructive:
-            why = f"--write would write to a test file, as there is no {file}"
+            why = f"--write would write to a test file, because {file} does not exist"
             raise UsageError(why, "--allow-destructive allows it")
         testfile.require_room(request.directory, request.size)
         return (), preflight.check(fio, request.directory, request.engine, direct=request.direct).notes
     luns = tuple(testfile.given(request.directory / path, options.size_large) for path in paths_in(file))
-    places = [preflight.check_file(fio, lun.path, request.engine, direct=request.direct) for lun in luns]
+    locations = [preflight.check_file(fio, lun.path, request.engine, direct=request.direct) for lun in luns]
     holes = [
-        f"{lun.label} has holes, which no device answers" for lun in luns if testfile.has_holes(lun.path, lun.size)
+        f"{lun.label} has holes; reads of them do not reach a device"
+        for lun in luns
+        if testfile.has_holes(lun.path, lun.size)
     ]
-    return luns, tuple(dict.fromkeys([*(note for each in places for note in each.notes), *holes]))
+    return luns, tuple(dict.fromkeys([*(note for location in locations for note in location.notes), *holes]))
 
 
-def _to_be_made(request: OrionRequest) -> TestFile:
+def _future_test_file(request: OrionRequest) -> TestFile:
     return TestFile(request.directory, "the test file", request.size, ours=True)
 
 
-def _planned(request: OrionRequest, luns: tuple[TestFile, ...]) -> LoadMatrix:
-    """The points, each of which fits the LUNs: better told now than after an hour."""
-    load = _load(request, luns)
-    cells = grid(request.options, request.options.num_disks or len(luns))
-    for number, point in enumerate(cells.points, start=1):
-        jobs_of(load, point, number)
-    return cells
+def _checked_matrix(request: OrionRequest, luns: tuple[TestFile, ...]) -> LoadMatrix:
+    """Return the load matrix; UsageError now, rather than after an hour, if a point does not fit the LUNs."""
+    setup = _setup(request, luns)
+    matrix = load_matrix(request.options, request.options.num_disks or len(luns))
+    for number, point in enumerate(matrix.points, start=1):
+        jobs_of(setup, point, number)
+    return matrix
 
 
-def _load(request: OrionRequest, luns: tuple[TestFile, ...]) -> OrionSetup:
+def _setup(request: OrionRequest, luns: tuple[TestFile, ...]) -> OrionSetup:
     return OrionSetup(request.options, volume(luns, request.options), request.engine, request.direct, request.seed)
 
 
 @dataclass(frozen=True)
 class _Test:
     fio: Fio
-    load: OrionSetup
-    grid: LoadMatrix
+    setup: OrionSetup
+    matrix: LoadMatrix
     folder: StorageFolder
     devices: LunDevices
     notes: tuple[str, ...]
     notify: Notify
 
     def run(self) -> StorageRecord:
-        """Measure and prove; what was measured is written down however it ends."""
+        """Measure all points and check coverage. Completed points are saved however the test ends."""
         points: list[PointResult] = []
-        proven: list[CoverageCheck] = []
+        checks: list[CoverageCheck] = []
         ended = "Stopped"
-        self.folder.update(place=self._place(), notes=self.notes)
+        self.folder.update(place=self._location(), notes=self.notes)
         try:
-            for number, point in enumerate(self.grid.points, start=1):
+            for number, point in enumerate(self.matrix.points, start=1):
                 points.append(self._measure(number, point))
-            proven += proofs(self.fio, self.load, self.grid, points)
+            checks += coverage_checks(self.fio, self.setup, self.matrix, points)
             ended = ""
         finally:
-            self._write(OrionResult(self.grid, tuple(points), tuple(proven)), ended)
+            self._write(OrionResult(self.matrix, tuple(points), tuple(checks)), ended)
         return self.folder.finish(Status.COMPLETE)
 
     def _measure(self, number: int, point: LoadPoint) -> PointResult:
-        if is_warmed(self.load.options, point):
-            self.fio.run([warming(self.load, number)])
-        jobs = jobs_of(self.load, point, number)
+        if needs_cache_fill(self.setup.options, point):
+            self.fio.run([cache_fill_job(self.setup, number)])
+        jobs = jobs_of(self.setup, point, number)
         started_at, before = iso(time.time_ns()), self.devices.totals()
         small, large = split(self.fio.run(jobs))
-        measured = PointResult(point, started_at, small, large, between(before, self.devices.totals()))
+        measured = PointResult(point, started_at, small, large, bytes_between(before, self.devices.totals()))
         self._record(measured, jobs)
         return measured
 
@@ -161,31 +180,31 @@ class _Test:
         self.notify(f"{measured.point}: {done}")
 
     def _write(self, outcome: OrionResult, ended: str) -> None:
-        found = verdicts(outcome, self.load.direct)
-        self.folder.update(summary=summary_of(outcome), verdicts=found)
-        plan = plan_text(self.load.options, self.load.volume, outcome.grid)
-        summary = summary_text(plan, outcome, found, self.notes, ended)
-        prefix = file_prefix(self.load.options.testname, self.folder.record.started_at)
+        checked = verdicts(outcome, self.setup.direct)
+        self.folder.update(summary=summary_of(outcome), verdicts=checked)
+        plan = plan_text(self.setup.options, self.setup.volume, outcome.matrix)
+        summary = summary_text(plan, outcome, checked, self.notes, ended)
+        prefix = file_prefix(self.setup.options.testname, self.folder.record.started_at)
         for name, text in {"summary.txt": summary, **files_of(outcome)}.items():
             write_whole(self.folder.path / f"{prefix}_{name}", text)
 
-    def _place(self) -> dict[str, Any]:
-        files = self.load.volume.files
+    def _location(self) -> dict[str, Any]:
+        files = self.setup.volume.files
         return {
             "label": ", ".join(file.label for file in files),
-            "size_bytes": self.load.volume.total,
+            "size_bytes": self.setup.volume.total,
             "ours": all(file.ours for file in files),
-            "direct": self.load.direct,
-            "engine": self.load.engine.value,
+            "direct": self.setup.direct,
+            "engine": self.setup.engine.value,
             "fio": ".".join(map(str, self.fio.version)),
             "luns": [{"label": file.label, "size_bytes": file.size} for file in files],
-            "used_of_each_bytes": self.load.volume.size,
+            "used_of_each_bytes": self.setup.volume.size,
             "devices": list(self.devices.names),
         }
 
 
 def file_prefix(testname: str, started_at: str) -> str:
-    """``NAME_yyyymmdd_hhmm``, as Orion calls its files; the time is UTC."""
+    """Return Orion's prefix of file names, ``NAME_yyyymmdd_hhmm``, in UTC."""
     digits = re.sub(r"\D", "", started_at)
     return f"{testname}_{digits[:8]}_{digits[8:12]}"
 

@@ -1,7 +1,8 @@
-"""The files that Orion's users know, as texts: CSV matrices, histograms, the trace.
+"""Orion's result files as texts: CSV matrices, latency histograms, trace and summary.
 
-A matrix has the small loads as columns and the large ones as rows, under the heading ``Large/Small``; what was not
-measured is empty, and empty cells at the end of a row are left out. MB are 1,048,576 bytes, latencies µs.
+A matrix has the small loads as columns and the large loads as rows, with ``Large/Small`` in its corner. Points that
+were not measured are empty cells, and empty cells at the end of a row are left out. A MB is 1,048,576 bytes; latencies
+are in µs.
 """
 
 from __future__ import annotations
@@ -20,23 +21,23 @@ from openslob.units import KIB, MIB, format_bytes, format_duration
 
 CORNER = "Large/Small"
 _CELL = 7
-# Up to the first of these a bucket is a microsecond; above, so many are taken together: 5.7 % wide.
+# Buckets below the first are 1 µs wide. Above, each line of a histogram covers four buckets, which is 5.7 %.
 _FIRST_WIDE = bucket_of(LINEAR_US)
-_TOGETHER = 4
+_BUCKETS_A_LINE = 4
 
-# The figures of a latency, as a histogram's summary names them.
+# The latency figures, by their names in a histogram's summary.
 FIGURES = ("mean_us", *PERCENTILES, "max_us")
 
 Value = Callable[[PointResult], float | None]
 
 
 def files_of(outcome: OrionResult) -> Mapping[str, str]:
-    """Text by the end of the file's name. The summary is not among them."""
+    """Return the text of each file but the summary, by the suffix of its name."""
     return {
-        "iops.csv": matrix(outcome, small_iops, ".0f", of_small=True),
-        "mbps.csv": matrix(outcome, large_mb_per_s, ".2f", of_small=False),
+        "iops.csv": matrix_csv(outcome, small_iops, ".0f", of_small=True),
+        "mbps.csv": matrix_csv(outcome, large_mb_per_s, ".2f", of_small=False),
         **{
-            f"{name}.csv": matrix(outcome, small_latency(figure), ".2f", of_small=True)
+            f"{name}.csv": matrix_csv(outcome, small_latency(figure), ".2f", of_small=True)
             for name, figure in LATENCIES.items()
         },
         "hist.txt": histograms(outcome),
@@ -44,22 +45,22 @@ def files_of(outcome: OrionResult) -> Mapping[str, str]:
     }
 
 
-# Orion's own file has means; the others are ours.
+# Orion writes the means only; the other files are additions.
 LATENCIES = {"lat": "mean_us", "lat_p50": "p50_us", "lat_p99": "p99_us", "lat_p999": "p999_us", "lat_max": "max_us"}
 
 
 def small_iops(measured: PointResult) -> float | None:
-    """Small requests per second."""
+    """Return the small requests per second of a point; None if it has none."""
     return measured.small.iops if measured.small else None
 
 
 def large_mb_per_s(measured: PointResult) -> float | None:
-    """MB/s of large requests."""
+    """Return the MB/s of the large requests of a point; None if it has none."""
     return measured.large.bytes_per_s / MIB if measured.large else None
 
 
 def small_latency(figure: str) -> Value:
-    """A function that gives one figure of the small requests' latency."""
+    """Return a function from a point to this figure of its small requests' latency, in µs."""
 
     def value(measured: PointResult) -> float | None:
         return latency_figure(measured.small.latency, figure) if measured.small else None
@@ -68,14 +69,17 @@ def small_latency(figure: str) -> Value:
 
 
 def latency_figure(histogram: Histogram, figure: str) -> float | None:
-    """``mean_us``, ``p99_us``, ``max_us`` … of a histogram."""
+    """Return a figure of a histogram by name, such as ``mean_us``, ``p99_us`` or ``max_us``."""
     found = histogram.summary()[figure]
     return float(found) if isinstance(found, int | float) else None
 
 
-def matrix(outcome: OrionResult, value: Value, form: str, *, of_small: bool) -> str:
-    """One figure of every point. ``of_small``: a figure of small requests, so there is no column for none of them."""
-    smalls, larges = _heads(outcome.grid, of_small)
+def matrix_csv(outcome: OrionResult, value: Value, form: str, *, of_small: bool) -> str:
+    """Return the matrix of one figure as CSV.
+
+    With ``of_small`` the figure is one of small requests and has no column for load 0; otherwise it has no row for it.
+    """
+    smalls, larges = _heads(outcome.matrix, of_small)
     known = {each.point: value(each) for each in outcome.points}
     by_cell = {(point.large, point.small): known[point] for point in known}
     rows = [_row(CORNER, [str(small) for small in smalls])]
@@ -85,10 +89,10 @@ def matrix(outcome: OrionResult, value: Value, form: str, *, of_small: bool) -> 
     return "\n".join(rows) + "\n"
 
 
-def _heads(grid: LoadMatrix, of_small: bool) -> tuple[Sequence[int], Sequence[int]]:
+def _heads(matrix: LoadMatrix, of_small: bool) -> tuple[Sequence[int], Sequence[int]]:
     if of_small:
-        return [small for small in grid.smalls if small], grid.larges
-    return grid.smalls, [large for large in grid.larges if large]
+        return [small for small in matrix.smalls if small], matrix.larges
+    return matrix.smalls, [large for large in matrix.larges if large]
 
 
 def _row(head: str, cells: Sequence[str]) -> str:
@@ -99,7 +103,7 @@ def _row(head: str, cells: Sequence[str]) -> str:
 
 
 def histograms(outcome: OrionResult) -> str:
-    """The distribution of latencies at every point, reads and writes apart; empty buckets are left out."""
+    """Return the latency histograms of every point, of reads and writes separately; empty buckets are left out."""
     parts = [
         f"{title} @ {measured.point}\n{histogram(transfers)}"
         for measured in outcome.points
@@ -116,16 +120,16 @@ def _kinds(measured: PointResult) -> Iterator[tuple[str, Transfers]]:
 
 
 def histogram(transfers: Transfers) -> str:
-    """A line for each bucket: from, to below (µs), requests, and the share that took no longer."""
-    lines, seen = [], 0
+    """Return a line per bucket: lower and upper bound (µs), requests, and cumulative share."""
+    lines, cumulative = [], 0
     for low, high, count in buckets(transfers.latency):
-        seen += count
-        lines.append(f"{low:>9} - {high:<9} us: {count:>12} ({100 * seen / transfers.latency.count:6.2f}%)")
+        cumulative += count
+        lines.append(f"{low:>9} - {high:<9} us: {count:>12} ({100 * cumulative / transfers.latency.count:6.2f}%)")
     return "\n".join(lines) + "\n"
 
 
 def buckets(latencies: Histogram) -> list[tuple[int, int, int]]:
-    """From, to below (µs) and count of the buckets that are not empty."""
+    """Return lower bound (included), upper bound (excluded), both in µs, and count of each non-empty bucket."""
     counts: dict[int, int] = {}
     for bucket, count in latencies.counts.items():
         counts[_first(bucket)] = counts.get(_first(bucket), 0) + count
@@ -133,19 +137,19 @@ def buckets(latencies: Histogram) -> list[tuple[int, int, int]]:
 
 
 def _first(bucket: int) -> int:
-    return bucket if bucket < _FIRST_WIDE else bucket - (bucket - _FIRST_WIDE) % _TOGETHER
+    return bucket if bucket < _FIRST_WIDE else bucket - (bucket - _FIRST_WIDE) % _BUCKETS_A_LINE
 
 
 def _next(first: int) -> int:
-    following = first + (1 if first < _FIRST_WIDE else _TOGETHER)
-    # Buckets below a microsecond share an edge: the next one is where the edge moves on.
+    following = first + (1 if first < _FIRST_WIDE else _BUCKETS_A_LINE)
+    # Several buckets below 1 µs share an edge: skip to the first one with a higher edge.
     while lower_edge_us(following) == lower_edge_us(first):
         following += 1
     return following
 
 
 def trace(outcome: OrionResult) -> str:
-    """Every point as it was measured, one line for each load: counts, rates, latencies, CPU, devices."""
+    """Return one line for each load of each point: counts, rates, latencies and CPU."""
     lines = [
         f"{measured.started_at} {measured.point} {result.name}: {_traced(result)}"
         for measured in outcome.points
@@ -166,8 +170,8 @@ def _traced(result: JobResult) -> str:
 _HEAD = ("Small", "Large", "kind", "I/O per s", "MB/s", "mean us", "p50", "p90", "p99", "p99.9", "max")
 
 
-def plan_text(options: Options, volume: Volume, grid: LoadMatrix) -> str:
-    """What will be measured, known before anything is."""
+def plan_text(options: Options, volume: Volume, matrix: LoadMatrix) -> str:
+    """Return the description of the test, known before anything is measured."""
     streams = f", {options.num_streamio} in flight each" if options.large_type is LargeType.SEQ else ""
     kind = "Random" if options.large_type is LargeType.RAND else "Sequential"
     lines = [
@@ -181,9 +185,9 @@ def plan_text(options: Options, volume: Volume, grid: LoadMatrix) -> str:
         f"Write: {options.write_pct}%",
         f"Cache Size: {format_bytes(options.cache_size)}" if options.cache_size else "Cache Size: Not Entered",
         f"Duration for each Data Point: {options.duration_s:g} seconds{_shorter(options)}",
-        f"Small Columns: {', '.join(map(str, grid.smalls))}",
-        f"Large Rows: {', '.join(map(str, grid.larges))}",
-        f"Total Data Points: {len(grid.points)}",
+        f"Small Columns: {', '.join(map(str, matrix.smalls))}",
+        f"Large Rows: {', '.join(map(str, matrix.larges))}",
+        f"Total Data Points: {len(matrix.points)}",
         *(f"Name: {file.label}  Size: {file.size}" for file in volume.files),
         f"Used of each: {volume.size}",
     ]
@@ -191,10 +195,10 @@ def plan_text(options: Options, volume: Volume, grid: LoadMatrix) -> str:
 
 
 def summary_text(plan: str, outcome: OrionResult, verdicts: Sequence[Verdict], notes: Sequence[str], ended: str) -> str:
-    """The whole summary; ``ended`` says why points are missing, if any are."""
+    """Return the summary; ``ended`` is the reason why points are missing, empty for a complete test."""
     blocks = [
         f"openslob {__version__}, Orion's workloads on fio\n\nThis maps to this test:\n{plan}",
-        *([f"{ended}: {len(outcome.points)} of {len(outcome.grid.points)} points were measured.\n"] if ended else []),
+        *([f"{ended}: {len(outcome.points)} of {len(outcome.matrix.points)} points were measured.\n"] if ended else []),
         "".join(line + "\n" for line in _answers(outcome)),
         _table(outcome.points),
         "".join(f"{verdict.name}: {verdict.verdict}. {verdict.why}\n" for verdict in verdicts),
@@ -203,10 +207,10 @@ def summary_text(plan: str, outcome: OrionResult, verdicts: Sequence[Verdict], n
     return "\n".join(block for block in blocks if block)
 
 
-def announcement(options: Options, grid: LoadMatrix) -> str:
-    """What will be measured, in one line."""
-    points, seconds = len(grid.points), options.duration_s * len(grid.points)
-    smalls, larges = (", ".join(map(str, loads)) for loads in (grid.smalls, grid.larges))
+def announcement(options: Options, matrix: LoadMatrix) -> str:
+    """Return one line about what will be measured."""
+    points, seconds = len(matrix.points), options.duration_s * len(matrix.points)
+    smalls, larges = (", ".join(map(str, loads)) for loads in (matrix.smalls, matrix.larges))
     return f"{points} points, at least {format_duration(seconds)} in all; Small: {smalls}; Large: {larges}"
 
 

@@ -1,8 +1,8 @@
-"""The points of a test: which loads are measured, in which order. Pure arithmetic.
+"""The load matrix of a test: which points are measured, in which order. Pure arithmetic.
 
-A load is a number of requests in flight. The loads grow to a multiple of the number of disks, in about 20 even steps
-and from 1 on: 8 disks give small loads 1, 2, 4, 6 … 40. Multiples and steps are derived from Orion's published
-summaries (`docs/orion.md`); Orion counts the point without any load in its total, which here is not measured.
+A load is a number of requests in flight. Loads start at 1 and grow in about 20 even steps to a multiple of the number
+of disks: with 8 disks, the small loads are 1, 2, 4, 6 … 40. Multiples and steps are derived from Orion's published
+summaries (`docs/orion.md`). Orion includes the point without any load in its total; that point is not measured here.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from openslob.storage.orion.options import MatrixKind, Options, OrionRun
 
-# Highest loads per disk: (small, large).
+# Highest loads per disk, by workload: (small, large).
 _TOPS = {OrionRun.OLTP: (20, 0), OrionRun.DSS: (0, 15)}
 _USUAL_TOPS = (5, 2)
 _STEPS = 20
@@ -19,7 +19,7 @@ _STEPS = 20
 
 @dataclass(frozen=True, order=True)
 class LoadPoint:
-    """``small`` small requests in flight together with ``large`` large ones (sequential: that many streams)."""
+    """A number of small requests in flight and a number of large ones (or of sequential streams), at the same time."""
 
     large: int
     small: int
@@ -30,7 +30,10 @@ class LoadPoint:
 
 @dataclass(frozen=True)
 class LoadMatrix:
-    """All loads of the matrix, 0 among them where it is one, and the points that are measured, in their order."""
+    """The loads of the columns (``smalls``) and rows (``larges``), and the points in the order of measurement.
+
+    A load of 0 is listed where the matrix has such a row or column.
+    """
 
     smalls: tuple[int, ...]
     larges: tuple[int, ...]
@@ -38,13 +41,16 @@ class LoadMatrix:
 
 
 def levels(top: int) -> tuple[int, ...]:
-    """Loads from 1 to ``top``: 1, then even steps, ``top`` the last. Empty for 0."""
+    """Return the loads from 1 to ``top`` in even steps, both included; empty if ``top`` is 0."""
     step = max(-(-top // _STEPS), 1)
     return tuple(sorted({1, *range(step, top + 1, step), top})) if top else ()
 
 
-def grid(options: Options, disks: int) -> LoadMatrix:
-    """The matrix for ``disks`` disks. Small loads grow fastest; `basic` has the row of small ones, then the column."""
+def load_matrix(options: Options, disks: int) -> LoadMatrix:
+    """Return the matrix for this number of disks, row by row.
+
+    A basic matrix has only the points with one kind of load: first the small loads, then the large ones.
+    """
     smalls, larges = _loads(options, disks)
     cells = [LoadPoint(large, small) for large in larges for small in smalls if small or large]
     if options.kind is MatrixKind.BASIC:

@@ -1,7 +1,7 @@
-"""What can be asked for in Orion's words: the choices, the defaults, and what does not go together.
+"""Orion's options: choices, defaults, and the combinations that are refused.
 
-The meaning of the words is Orion's (its help text and the product's manuals, versions 11.1 to 19c); its defaults too,
-but for the duration of a point.
+Names, meanings and defaults are those of Orion's help text and manuals, versions 11.1 to 19c. Only the default
+duration of a data point differs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from enum import StrEnum
 from openslob.errors import UsageError
 from openslob.units import KIB, MIB
 
-# Long enough for some thousands of requests on any storage, short enough that a whole matrix is not a night.
+# Long enough for some thousands of requests on any storage, short enough that a whole matrix does not take a night.
 DURATION_S = 10.0
 ORION_DURATION_S = 60.0
 
@@ -28,7 +28,7 @@ class OrionRun(StrEnum):
 
 
 class MatrixKind(StrEnum):
-    """Which points of the matrix of small loads (columns) by large loads (rows) are measured."""
+    """The points that are measured of the matrix of small loads (columns) by large loads (rows)."""
 
     BASIC = "basic"
     DETAILED = "detailed"
@@ -39,20 +39,20 @@ class MatrixKind(StrEnum):
 
 
 class LargeType(StrEnum):
-    """Where large requests go."""
+    """Access pattern of large requests: random or sequential streams."""
 
     RAND = "rand"
     SEQ = "seq"
 
 
 class SimulatedArray(StrEnum):
-    """How several LUNs make one volume: one after another, or striped."""
+    """How several LUNs form one volume: concatenated or striped."""
 
     CONCAT = "concat"
     RAID0 = "raid0"
 
 
-# Which of the two loads a kind of matrix needs to be told; the other varies, or both do.
+# Options that each kind of matrix requires. The loads that no option fixes are varied.
 _NEEDS = {
     MatrixKind.BASIC: (),
     MatrixKind.DETAILED: (),
@@ -71,9 +71,10 @@ _MATRIX_OF = {
 
 @dataclass(frozen=True)
 class Options:
-    """One test. ``num_disks`` None is the number of LUNs. Sizes are bytes, ``duration_s`` seconds a point.
+    """Options of one test.
 
-    UsageError when options contradict each other.
+    ``num_disks`` None stands for the number of LUNs. Sizes are in bytes, ``duration_s`` is in seconds per point.
+    Raises UsageError if options contradict each other.
     """
 
     run: OrionRun
@@ -94,32 +95,32 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.run is not OrionRun.ADVANCED:
-            self._only_advanced()
+            self._reject_advanced_options()
         else:
-            self._told_loads()
+            self._check_required_loads()
         if self.size_large < self.size_small:
-            raise UsageError("--size-large is below --size-small", "swap them")
+            raise UsageError("--size-large is below --size-small", "swap the two values")
 
     @property
     def kind(self) -> MatrixKind:
-        """The kind of matrix: that of the workload, or the one asked for."""
+        """The kind of matrix that the workload implies, or the requested one."""
         return _MATRIX_OF.get(self.run) or self.matrix or MatrixKind.BASIC
 
-    def _only_advanced(self) -> None:
+    def _reject_advanced_options(self) -> None:
         for name in ("matrix", "num_small", "num_large"):
             if getattr(self, name) is not None:
-                raise UsageError(f"--{_flag(name)} needs --run advanced: --run {self.run} has a matrix of its own")
+                raise UsageError(f"--{_flag(name)} needs --run advanced: --run {self.run} has a fixed matrix")
 
-    def _told_loads(self) -> None:
+    def _check_required_loads(self) -> None:
         needed = _NEEDS[self.kind]
         for name in ("num_small", "num_large"):
-            told = getattr(self, name) is not None
-            if name in needed and not told:
+            given = getattr(self, name) is not None
+            if name in needed and not given:
                 raise UsageError(f"--matrix {self.kind} needs --{_flag(name)}")
-            if told and name not in needed:
+            if given and name not in needed:
                 raise UsageError(f"--{_flag(name)} has no effect with --matrix {self.kind}", "leave it out")
         if self.kind in (MatrixKind.POINT, MatrixKind.MAX) and not self.num_small and not self.num_large:
-            raise UsageError("--num-small 0 and --num-large 0 is no load at all")
+            raise UsageError("--num-small 0 and --num-large 0 is no load at all", "give at least one above 0")
 
 
 def _flag(name: str) -> str:

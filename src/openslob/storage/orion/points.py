@@ -1,4 +1,7 @@
-"""What one point measured: small and large requests apart, and what the devices say of the same time."""
+"""Results of the points of a test: fio's figures, the block devices' byte counts, and coverage checks.
+
+fio can't know whether a read reached a device or was answered from the page cache; the devices' counters can.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from openslob.storage.testfile import TestFile
 
 @dataclass(frozen=True)
 class DeviceBytes:
-    """Bytes that the block devices under the LUNs completed in a point's time; None with the reason in ``why``."""
+    """Bytes that the block devices under the LUNs completed while a point ran; None with the reason in ``why``."""
 
     read: float | None
     written: float | None
@@ -31,7 +34,10 @@ class DeviceBytes:
 
 @dataclass(frozen=True)
 class PointResult:
-    """One point. ``small`` and ``large`` are None where the point has no such load; streams are taken together."""
+    """Result of one point.
+
+    ``small`` and ``large`` are None if the point has no such load. ``large`` is the sum of all sequential streams.
+    """
 
     point: LoadPoint
     started_at: str
@@ -41,25 +47,26 @@ class PointResult:
 
     @property
     def parts(self) -> tuple[JobResult, ...]:
-        """The loads that the point has."""
+        """The results of the loads that the point has, small first."""
         return tuple(each for each in (self.small, self.large) if each)
 
     @property
     def read_bytes(self) -> int:
-        """Bytes that fio read."""
+        """Bytes that fio read, both loads together."""
         return sum(each.read.bytes for each in self.parts if each.read)
 
     @property
     def written_bytes(self) -> int:
-        """Bytes that fio wrote."""
+        """Bytes that fio wrote, both loads together."""
         return sum(each.write.bytes for each in self.parts if each.write)
 
 
 @dataclass(frozen=True)
 class CoverageCheck:
-    """Where random requests of one kind really went: those of the busiest point, made once more and logged.
+    """Where the random requests of one kind went.
 
-    ``zones`` has the requests to each tenth of the volume.
+    fio repeats the requests of the point with the most of them, with the same seed, and logs each offset. ``zones``
+    counts the requests to each tenth of the volume.
     """
 
     kind: str
@@ -68,39 +75,39 @@ class CoverageCheck:
     zones: tuple[int, ...]
 
     @property
-    def thinnest(self) -> float:
-        """Requests to the least visited tenth, relative to an even share."""
+    def least_visited(self) -> float:
+        """Requests to the least visited tenth of the volume, relative to an even share."""
         return min(self.zones) * len(self.zones) / sum(self.zones)
 
 
 @dataclass(frozen=True)
 class OrionResult:
-    """All that a test measured, complete or up to where it was stopped."""
+    """All results of a test, complete or up to where it was stopped."""
 
-    grid: LoadMatrix
+    matrix: LoadMatrix
     points: tuple[PointResult, ...]
-    proofs: tuple[CoverageCheck, ...] = ()
+    coverage_checks: tuple[CoverageCheck, ...] = ()
 
     @property
     def smalls(self) -> tuple[PointResult, ...]:
-        """The points that have a small load."""
+        """The points with a small load."""
         return tuple(each for each in self.points if each.small)
 
     @property
     def larges(self) -> tuple[PointResult, ...]:
-        """The points that have a large load."""
+        """The points with a large load."""
         return tuple(each for each in self.points if each.large)
 
 
 def split(results: Sequence[JobResult]) -> tuple[JobResult | None, JobResult | None]:
-    """Small and large load in the results of a point's jobs."""
+    """Return the results of the small and of the large load from those of all jobs of a point."""
     small = [each for each in results if each.name == SMALL]
     large = [each for each in results if each.name != SMALL]
-    return together(small), together(large)
+    return combined(small), combined(large)
 
 
-def together(results: Sequence[JobResult]) -> JobResult | None:
-    """Jobs that ran side by side as one; None of none."""
+def combined(results: Sequence[JobResult]) -> JobResult | None:
+    """Return the results of jobs that ran at the same time as one result; None if there are none."""
     if not results:
         return None
     return JobResult(
@@ -127,35 +134,42 @@ def _sum(transfers: Sequence[Transfers]) -> Transfers | None:
     )
 
 
-# A log line is about 50 bytes; more requests than this prove nothing more.
+# A log line has about 50 bytes; more requests than this would not change the verdict.
 MOST_REQUESTS = 200_000
 ZONES = 10
 
 
-def proofs(fio: Fio, load: OrionSetup, grid: LoadMatrix, points: Sequence[PointResult]) -> Iterator[CoverageCheck]:
-    """A proof for each kind of random requests that was measured. StoppedError when stopped."""
+def coverage_checks(
+    fio: Fio, setup: OrionSetup, matrix: LoadMatrix, points: Sequence[PointResult]
+) -> Iterator[CoverageCheck]:
+    """Yield a coverage check for each kind of random requests that was measured.
+
+    Raises MeasurementStoppedError when stopped.
+    """
     smalls = [(each.small.ios, each.point) for each in points if each.small]
     larges = [(each.large.ios, each.point) for each in points if each.large]
     if smalls:
-        yield _proof(fio, load, grid, SMALL, *max(smalls))
-    if larges and load.options.large_type is LargeType.RAND:
-        yield _proof(fio, load, grid, LARGE, *max(larges))
+        yield _coverage_check(fio, setup, matrix, SMALL, *max(smalls))
+    if larges and setup.options.large_type is LargeType.RAND:
+        yield _coverage_check(fio, setup, matrix, LARGE, *max(larges))
 
 
-def _proof(fio: Fio, load: OrionSetup, grid: LoadMatrix, kind: str, ios: int, point: LoadPoint) -> CoverageCheck:
-    number = grid.points.index(point) + 1
-    job = next(job for job in jobs_of(load, point, number) if job.name == kind)
-    return proof_of(kind, point, job, fio.offsets(job, min(ios, MOST_REQUESTS)))
+def _coverage_check(
+    fio: Fio, setup: OrionSetup, matrix: LoadMatrix, kind: str, ios: int, point: LoadPoint
+) -> CoverageCheck:
+    number = matrix.points.index(point) + 1
+    job = next(job for job in jobs_of(setup, point, number) if job.name == kind)
+    return coverage_check(kind, point, job, fio.offsets(job, min(ios, MOST_REQUESTS)))
 
 
-def proof_of(kind: str, point: LoadPoint, job: Job, offsets: Mapping[str, Sequence[int]]) -> CoverageCheck:
-    """The proof in logged ``offsets`` by file: the files side by side are the volume."""
-    of_volume = [at * job.size + offset for at, file in enumerate(job.files) for offset in offsets.get(str(file), ())]
+def coverage_check(kind: str, point: LoadPoint, job: Job, offsets: Mapping[str, Sequence[int]]) -> CoverageCheck:
+    """Return the check of logged byte ``offsets`` by file name; the files in order form the volume."""
+    in_volume = [at * job.size + offset for at, file in enumerate(job.files) for offset in offsets.get(str(file), ())]
     total = job.size * len(job.files)
     zones = [0] * ZONES
-    for offset in of_volume:
+    for offset in in_volume:
         zones[offset * ZONES // total] += 1
-    return CoverageCheck(kind, point, coverage(of_volume, job.block_size, total), tuple(zones))
+    return CoverageCheck(kind, point, coverage(in_volume, job.block_size, total), tuple(zones))
 
 
 _READ, _WRITTEN = "dev_read_bytes", "dev_write_bytes"
@@ -163,18 +177,18 @@ _READ, _WRITTEN = "dev_read_bytes", "dev_write_bytes"
 
 @dataclass(frozen=True)
 class LunDevices:
-    """The devices under all LUNs, each once; with ``why`` there are none to be read."""
+    """The block devices under all LUNs, each once; none with the reason in ``why``."""
 
     devices: tuple[BlockDevice, ...] = ()
     why: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The kernel's names."""
+        """The kernel's names of the devices."""
         return tuple(device.name for device in self.devices)
 
     def totals(self) -> DeviceBytes:
-        """Bytes read and written since boot, everybody's."""
+        """Return the bytes that the devices read and wrote since boot, for all users of them."""
         if self.why:
             return DeviceBytes(None, None, self.why)
         samples = [device.read() for device in self.devices]
@@ -185,28 +199,28 @@ class LunDevices:
         return DeviceBytes(read, written)
 
 
-def between(before: DeviceBytes, after: DeviceBytes) -> DeviceBytes:
-    """What was added from one reading to the next; a counter that fell was reset, and tells nothing."""
+def bytes_between(before: DeviceBytes, after: DeviceBytes) -> DeviceBytes:
+    """Return the difference of two readings; unknown if a counter was reset in between."""
     if before.read is None or before.written is None or after.read is None or after.written is None:
         return DeviceBytes(None, None, before.why or after.why)
     if after.read < before.read or after.written < before.written:
-        return DeviceBytes(None, None, "the devices' counters were reset meanwhile")
+        return DeviceBytes(None, None, "the devices' counters were reset while the point was measured")
     return DeviceBytes(after.read - before.read, after.written - before.written)
 
 
 @contextmanager
 def devices_under(luns: Sequence[TestFile], directory: Path) -> Iterator[LunDevices]:
-    """The devices under ``luns``; files of our own lie in ``directory``."""
+    """Open the devices under ``luns`` for the block; test files made by slob lie in ``directory``."""
     with ExitStack() as opened:
         try:
             folders = {_folder(lun, directory) for lun in luns}
-            found = [BlockDevice(folder) for folder in sorted(folders)]
+            devices = [BlockDevice(folder) for folder in sorted(folders)]
         except FigureUnknownError as error:
             yield LunDevices(why=str(error))
             return
-        for device in found:
+        for device in devices:
             opened.callback(device.close)
-        yield LunDevices(tuple(found))
+        yield LunDevices(tuple(devices))
 
 
 def _folder(lun: TestFile, directory: Path) -> Path:

@@ -1,4 +1,4 @@
-"""A test as steps, figures and place of the record: what can be drawn and compared later, without the test."""
+"""The record of a test: its steps, summary figures and verdicts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from openslob.units import MIB
 
 
 def steps_of(measured: PointResult, jobs: Sequence[Job], first: int) -> Iterator[StorageStep]:
-    """A step for each load of a point, numbered from ``first``; ``jobs`` are those that made it."""
+    """Yield a step for each load of a point, numbered from ``first``; ``jobs`` are the jobs that fio ran."""
     for at, (kind, result) in enumerate((name, part) for name, part in _parts(measured)):
         yield StorageStep(
             number=first + at,
@@ -36,12 +36,15 @@ def _parts(measured: PointResult) -> list[tuple[str, JobResult]]:
 
 
 def _load(jobs: Sequence[Job]) -> Load:
-    together = {"in_flight": sum(job.in_flight for job in jobs), "processes": len(jobs)}
-    return load_of(jobs[0]).model_copy(update=together)
+    combined = {"in_flight": sum(job.in_flight for job in jobs), "processes": len(jobs)}
+    return load_of(jobs[0]).model_copy(update=combined)
 
 
 def _figures(measured: PointResult, result: JobResult) -> Mapping[str, Figure]:
-    """``small`` and ``large`` place the step in the matrix; what devices moved is of the whole point."""
+    """Return the figures of one load. ``small`` and ``large`` locate the point in the matrix.
+
+    The devices' bytes are those of the whole point.
+    """
     device = measured.device
     figures: Mapping[str, float | None] = {
         "small": measured.point.small,
@@ -61,7 +64,7 @@ def _figures(measured: PointResult, result: JobResult) -> Mapping[str, Figure]:
 
 
 def summary_of(outcome: OrionResult) -> Mapping[str, Figure]:
-    """Orion's three answers, the first with its tail: most small IOPS, most large MB/s, least small latency."""
+    """Return Orion's three answers (highest small IOPS, highest large MB/s, lowest small latency) and a p99."""
     smalls = [(each.small.iops, each.small) for each in outcome.smalls if each.small]
     larges = [each.large.bytes_per_s / MIB for each in outcome.larges if each.large]
     means = [mean for _, small in smalls if (mean := small.latency.mean_us()) is not None]
@@ -78,36 +81,36 @@ def summary_of(outcome: OrionResult) -> Mapping[str, Figure]:
     return {name: storage_figure(name, value, why) for name, (value, why) in figures.items()}
 
 
-# Requests in flight at either end of a point are counted by one side only, and the counters are read just outside of
-# the time fio counts, which can only add: less than this did not come from a device.
+# Requests in flight at either end of a point are counted by fio or by the device only. The counters are read just
+# outside of fio's measured time, which can only add. A larger loss means that something else answered.
 _MOST_SHARE_LOST = 0.05
-# The even share of a tenth is Poisson distributed: five standard deviations below it are no chance.
+# Requests to a tenth of the volume are Poisson distributed: five standard deviations below the mean are not chance.
 _SIGMAS = 5
 
 
 def verdicts(outcome: OrionResult, direct: bool) -> tuple[Verdict, ...]:
-    """All verdicts on a test."""
-    return (*(_covered(proof) for proof in outcome.proofs), _reached(outcome.points, direct))
+    """Return all verdicts on a test."""
+    return (*(_covered(check) for check in outcome.coverage_checks), _reached(outcome.points, direct))
 
 
-def _covered(proof: CoverageCheck) -> Verdict:
-    """Random requests did not re-read one small set of blocks."""
-    found = proof.coverage
+def _covered(check: CoverageCheck) -> Verdict:
+    """Return whether random requests went to the whole volume, instead of to a small set of blocks."""
+    found = check.coverage
     allowed = 1 - _SIGMAS / (found.requests / ZONES) ** 0.5
     why = (
-        f"{count(found.requests)} {proof.kind} requests at {proof.point} went to {count(found.distinct)} different "
-        f"blocks of {count(found.blocks)} ({100 * found.share:.1f} %); {count(found.expected)} are expected. The least "
-        f"visited tenth of the volume got {100 * proof.thinnest:.0f} % of an even share."
+        f"{count(found.requests)} {check.kind} requests at {check.point} went to {count(found.distinct)} different "
+        f"blocks of {count(found.blocks)} ({100 * found.share:.1f} %); {count(found.expected)} were expected. The "
+        f"least visited tenth of the volume received {100 * check.least_visited:.0f} % of an even share."
     )
     return holds_or_fails(
-        f"{proof.kind}_coverage", found.holds and proof.thinnest >= allowed, why,
+        f"{check.kind}_coverage", found.holds and check.least_visited >= allowed, why,
         requests=found.requests, distinct=found.distinct, blocks=found.blocks, expected=found.expected,
-        thinnest_tenth=proof.thinnest,
+        thinnest_tenth=check.least_visited,
     )  # fmt: skip
 
 
 def _reached(points: Sequence[PointResult], direct: bool) -> Verdict:
-    """The devices completed as many bytes as fio moved: no page cache answered."""
+    """Return whether the devices completed as many bytes as fio moved, so that no page cache answered."""
     name = "reached_device"
     missing = [each.device.why for each in points if each.device.read is None]
     if missing or not points:
@@ -115,12 +118,12 @@ def _reached(points: Sequence[PointResult], direct: bool) -> Verdict:
     shares = [(share, each) for each in points if (share := _device_share(each)) is not None]
     worst, where = min(shares, key=lambda pair: pair[0])
     why = f"The devices moved at least {100 * worst:.1f} % of the bytes that fio moved, at each of {len(points)} points"
-    how = "" if direct else "; the page cache was in use, as --buffered asks"
+    how = "" if direct else "; the page cache was in use because of --buffered"
     return holds_or_fails(name, worst >= 1 - _MOST_SHARE_LOST, f"{why}{how}.", least_share=worst, at=str(where.point))
 
 
 def _device_share(measured: PointResult) -> float | None:
-    """The smaller of the shares of reads and of writes."""
+    """Return the smaller of two ratios: the devices' bytes to fio's, for reads and for writes."""
     device = measured.device
     pairs = ((device.read, measured.read_bytes), (device.written, measured.written_bytes))
     return min((moved / asked for moved, asked in pairs if asked and moved is not None), default=None)

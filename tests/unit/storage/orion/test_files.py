@@ -14,11 +14,11 @@ from factories.orion import large, measured, result, simple, small, transfers
 from openslob.record.model import Holds
 from openslob.storage.job import IoEngine, Job
 from openslob.storage.orion.execute import file_prefix
-from openslob.storage.orion.files import buckets, files_of, histogram, matrix, plan_text, small_iops, summary_text
+from openslob.storage.orion.files import buckets, files_of, histogram, matrix_csv, plan_text, small_iops, summary_text
 from openslob.storage.orion.jobs import volume
-from openslob.storage.orion.matrix import LoadPoint, grid
+from openslob.storage.orion.matrix import LoadPoint, load_matrix
 from openslob.storage.orion.options import Options, OrionRun
-from openslob.storage.orion.points import CoverageCheck, DeviceBytes, OrionResult, PointResult, proof_of
+from openslob.storage.orion.points import CoverageCheck, DeviceBytes, OrionResult, PointResult, coverage_check
 from openslob.storage.orion.record import summary_of, verdicts
 from openslob.storage.results import Coverage
 from openslob.storage.testfile import TestFile
@@ -62,7 +62,7 @@ def test_the_latencies_have_the_shape_of_the_iops():
 
 
 def test_a_whole_matrix_has_small_loads_as_columns_and_large_ones_as_rows():
-    cells = grid(Options(OrionRun.NORMAL), 1)
+    cells = load_matrix(Options(OrionRun.NORMAL), 1)
     points = [
         measured(
             point,
@@ -84,7 +84,7 @@ def test_a_whole_matrix_has_small_loads_as_columns_and_large_ones_as_rows():
 
 def test_points_that_a_stopped_test_did_not_reach_are_empty():
     whole = simple()
-    heads, rows = read_matrix(matrix(OrionResult(whole.grid, whole.points[:2]), small_iops, ".0f", of_small=True))
+    heads, rows = read_matrix(matrix_csv(OrionResult(whole.matrix, whole.points[:2]), small_iops, ".0f", of_small=True))
     assert len(heads) == 5
     assert rows == {"0": ["2302", "4398"], "1": [], "2": []}
 
@@ -109,7 +109,9 @@ def test_the_histogram_s_lines_end_at_all_requests():
 
 def test_the_histograms_tell_reads_from_writes():
     mixed = result("small", transfers(70, 8192), transfers(30, 8192))
-    text = files_of(OrionResult(grid(Options(OrionRun.SIMPLE), 1), (measured(LoadPoint(0, 1), mixed),)))["hist.txt"]
+    text = files_of(OrionResult(load_matrix(Options(OrionRun.SIMPLE), 1), (measured(LoadPoint(0, 1), mixed),)))[
+        "hist.txt"
+    ]
     assert "Small Read Latency Histogram @ Small=1 and Large=0" in text
     assert "Small Write Latency Histogram @ Small=1 and Large=0" in text
     assert "Large" not in text.replace("Large=0", "")
@@ -119,7 +121,7 @@ def test_the_summary_has_orions_answers_and_what_they_leave_out():
     outcome = simple()
     options = Options(OrionRun.SIMPLE, testname="mytest")
     luns = [TestFile(Path("/dev/sdb"), "/dev/sdb", 64 * MIB, ours=False)]
-    plan = plan_text(options, volume(luns, options), outcome.grid)
+    plan = plan_text(options, volume(luns, options), outcome.matrix)
     text = summary_text(plan, outcome, verdicts(outcome, direct=True), ["a word"], "")
     for line in (
         "Test: mytest",
@@ -139,7 +141,7 @@ def test_the_summary_has_orions_answers_and_what_they_leave_out():
     ):
         assert line in text.splitlines()
     assert "p99=" in text and "max=140.0 us" in text
-    stopped = summary_text(plan, OrionResult(outcome.grid, outcome.points[:2]), (), (), "Stopped")
+    stopped = summary_text(plan, OrionResult(outcome.matrix, outcome.points[:2]), (), (), "Stopped")
     assert "Stopped: 2 of 7 points were measured." in stopped
 
 
@@ -147,7 +149,7 @@ def test_the_record_s_answers_are_those_of_the_summary_and_missing_is_not_zero()
     found = summary_of(simple())
     assert (found["max_iops"].value, found["max_mb_per_s"].value) == (6210, pytest.approx(374.26))
     assert (found["min_latency_us"].value, found["max_iops_p99_us"].value) == (100, pytest.approx(140, rel=0.02))
-    nothing = summary_of(OrionResult(simple().grid, ()))
+    nothing = summary_of(OrionResult(simple().matrix, ()))
     assert all(figure.value is None and figure.why for figure in nothing.values())
 
 
@@ -166,7 +168,7 @@ def verdict_of(name: str, outcome: OrionResult) -> tuple[Holds, str]:
 
 
 def test_reads_that_no_device_saw_fail_the_verdict():
-    cells = grid(Options(OrionRun.SIMPLE), 1)
+    cells = load_matrix(Options(OrionRun.SIMPLE), 1)
     good, bad = measured(LoadPoint(0, 1), small(100)), measured(LoadPoint(0, 2), small(100), share=0.5)
     assert verdict_of("reached_device", OrionResult(cells, (good,)))[0] is Holds.HOLDS
     outcome, why = verdict_of("reached_device", OrionResult(cells, (good, bad)))
@@ -183,17 +185,17 @@ JOB = Job(files=(Path("/a"), Path("/b")), size=5000 * 8192, block_size=8192, eng
 
 
 def covered(offsets: dict[str, list[int]]) -> tuple[Holds, CoverageCheck]:
-    proof = proof_of(
+    check = coverage_check(
         "small", LoadPoint(0, 1), JOB, {name: [block * 8192 for block in of] for name, of in offsets.items()}
     )
-    return verdict_of("small_coverage", OrionResult(grid(Options(OrionRun.SIMPLE), 1), (), (proof,)))[0], proof
+    return verdict_of("small_coverage", OrionResult(load_matrix(Options(OrionRun.SIMPLE), 1), (), (check,)))[0], check
 
 
 def test_requests_that_go_everywhere_are_proven_so():
-    outcome, proof = covered({"/a": list(range(0, 5000, 2)), "/b": list(range(1, 5000, 2))})
+    outcome, check = covered({"/a": list(range(0, 5000, 2)), "/b": list(range(1, 5000, 2))})
     assert outcome is Holds.HOLDS
-    assert proof.coverage == Coverage(requests=5000, distinct=5000, blocks=10_000, expected=5000.0)
-    assert proof.zones == (500,) * 10
+    assert check.coverage == Coverage(requests=5000, distinct=5000, blocks=10_000, expected=5000.0)
+    assert check.zones == (500,) * 10
 
 
 def test_re_reading_a_few_blocks_is_found_out():
@@ -203,8 +205,8 @@ def test_re_reading_a_few_blocks_is_found_out():
 
 def test_reading_one_part_only_is_found_out():
     """No block twice, and yet one file of two is never read."""
-    outcome, proof = covered({"/a": list(range(5000))})
-    assert proof.coverage.holds
+    outcome, check = covered({"/a": list(range(5000))})
+    assert check.coverage.holds
     assert outcome is Holds.FAILS
 
 

@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 
 from openslob.errors import UsageError
 from openslob.storage.job import IoEngine, Pattern
-from openslob.storage.orion.jobs import OrionSetup, is_warmed, jobs_of, parts, paths_in, volume, warming
+from openslob.storage.orion.jobs import (
+    OrionSetup,
+    cache_fill_job,
+    jobs_of,
+    needs_cache_fill,
+    paths_in,
+    stream_extents,
+    volume,
+)
 from openslob.storage.orion.matrix import LoadPoint
 from openslob.storage.orion.options import LargeType, Options, OrionRun, SimulatedArray
 from openslob.storage.testfile import TestFile
@@ -81,7 +89,7 @@ def test_streams_over_a_striped_volume_go_round_the_luns_a_stripe_on_each():
 
 
 def test_streams_over_a_concatenated_volume_stay_in_a_lun_each():
-    found = parts(load(64, 64, large_type=SEQ), 3)
+    found = stream_extents(load(64, 64, large_type=SEQ), 3)
     assert [(part.files[0].name, part.offset // MIB, part.size // MIB) for part in found] == [
         ("lun0", 0, 32),
         ("lun0", 32, 32),
@@ -98,7 +106,7 @@ def test_streams_over_a_concatenated_volume_stay_in_a_lun_each():
 def test_no_two_streams_share_a_block_and_all_lie_in_the_volume(sizes, streams, stripe, simulate):
     made = load(*sizes, large_type=SEQ, num_streamio=1, simulate=simulate, stripe=stripe * MIB)
     try:
-        found = parts(made, streams)
+        found = stream_extents(made, streams)
     except UsageError:
         assume(False)
     assert len(found) == streams
@@ -120,7 +128,7 @@ def test_a_volume_too_small_for_the_load_is_refused():
 
 
 def test_luns_of_unequal_size_are_no_concatenation_but_their_equal_parts_are_striped():
-    with pytest.raises(UsageError, match="can't be simulated one after another"):
+    with pytest.raises(UsageError, match="can't be concatenated"):
         load(64, 128)
     assert load(64, 128, simulate=RAID0).volume.size == 64 * MIB
     assert load(1000, 1005).volume.size == 1000 * MIB
@@ -134,14 +142,14 @@ def test_a_stripe_that_splits_requests_is_refused():
 
 def test_the_cache_is_filled_before_sequential_points_only():
     options = Options(OrionRun.SIMPLE, cache_size=256 * MIB, large_type=SEQ)
-    assert is_warmed(options, LoadPoint(1, 0))
-    assert not is_warmed(options, LoadPoint(0, 1))
-    assert not is_warmed(Options(OrionRun.SIMPLE, cache_size=256 * MIB), LoadPoint(1, 0))
-    assert not is_warmed(Options(OrionRun.SIMPLE, large_type=SEQ), LoadPoint(1, 0))
-    job = warming(load(64, cache_size=256 * MIB, large_type=SEQ), 1)
+    assert needs_cache_fill(options, LoadPoint(1, 0))
+    assert not needs_cache_fill(options, LoadPoint(0, 1))
+    assert not needs_cache_fill(Options(OrionRun.SIMPLE, cache_size=256 * MIB), LoadPoint(1, 0))
+    assert not needs_cache_fill(Options(OrionRun.SIMPLE, large_type=SEQ), LoadPoint(1, 0))
+    job = cache_fill_job(load(64, cache_size=256 * MIB, large_type=SEQ), 1)
     assert job.options["io_size"] == str(256 * MIB)
     assert job.pattern is Pattern.RANDOM_READ
-    assert warming(load(64, cache_size=MIB, write_pct=100), 1).pattern is Pattern.RANDOM_WRITE
+    assert cache_fill_job(load(64, cache_size=MIB, write_pct=100), 1).pattern is Pattern.RANDOM_WRITE
 
 
 def test_a_lun_file_has_a_path_on_each_line(tmp_path):

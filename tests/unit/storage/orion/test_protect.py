@@ -13,7 +13,7 @@ import pytest
 from openslob.errors import SlobError, UsageError
 from openslob.host.device import parse_mounts
 from openslob.storage.orion import protect
-from openslob.storage.orion.protect import carried, claimed, in_use, require_harmless
+from openslob.storage.orion.protect import claimed, device_contents, in_use, require_harmless
 from openslob.storage.testfile import TestFile
 
 OURS = TestFile(Path("/nowhere"), "a file of its own", 1024**3, ours=True)
@@ -65,9 +65,9 @@ def test_a_file_system_with_numbers_of_its_own_is_known_by_its_source(root):
 
 
 def test_what_lvm_or_md_is_built_on_is_in_use_and_so_is_its_disk(root):
-    told = "dm-0 (device mapper, LVM or md) is built on sdc1"
-    assert who(root, "8:33", "sdc/sdc1") == told
-    assert who(root, "8:32", "sdc") == told
+    reason = "dm-0 (device mapper, LVM or md) is built on sdc1"
+    assert who(root, "8:33", "sdc/sdc1") == reason
+    assert who(root, "8:32", "sdc") == reason
     (root / "sys/devices/sdc/holders/md0").mkdir()
     assert who(root, "8:33", "sdc/sdc1").startswith(("dm-0", "md0"))
 
@@ -113,7 +113,7 @@ def test_a_device_that_carries_something_is_refused_and_a_blank_one_is_not(root,
     lun = _as_device(monkeypatch, tmp_path / "disk", (8, 16))
     (root / "sys/dev/block").mkdir(parents=True)
     (root / "sys/dev/block/8:16").symlink_to(root / "sys/devices/sdb")
-    with pytest.raises(UsageError, match="it carries ext4; `wipefs"):
+    with pytest.raises(UsageError, match="it contains ext4; if the data are not needed, erase them with `wipefs"):
         require_harmless([lun], allowed=True, root=root, signature=lambda _: "ext4")
     assert require_harmless([lun], allowed=True, root=root, signature=lambda _: "") == f"{lun.label} (1 MB)"
 
@@ -122,7 +122,7 @@ def test_a_device_in_use_is_refused_whatever_it_carries(root, tmp_path, monkeypa
     lun = _as_device(monkeypatch, tmp_path / "disk", (8, 2))
     (root / "sys/dev/block").mkdir(parents=True)
     (root / "sys/dev/block/8:2").symlink_to(root / "sys/devices/sda/sda2")
-    with pytest.raises(UsageError, match="never written to: /dev/sda2 is mounted at /"):
+    with pytest.raises(UsageError, match="can't be written to: /dev/sda2 is mounted at /"):
         require_harmless([lun], allowed=True, root=root, signature=lambda _: "")
 
 
@@ -130,18 +130,18 @@ def test_a_device_in_use_is_refused_whatever_it_carries(root, tmp_path, monkeypa
 def test_blkid_tells_what_a_device_carries(tmp_path):
     image = tmp_path / "image"
     image.write_bytes(bytes(1024**2))
-    assert carried(image) == ""
+    assert device_contents(image) == ""
     mkswap = shutil.which("mkswap", path="/usr/sbin:/sbin:/usr/bin")
     subprocess.run([mkswap, image], check=True, capture_output=True)
-    assert carried(image) == "swap"
-    with pytest.raises(SlobError, match="can't be told"):
-        carried(tmp_path / "missing")
+    assert device_contents(image) == "swap"
+    with pytest.raises(SlobError, match="can't be checked"):
+        device_contents(tmp_path / "missing")
 
 
 def test_without_blkid_nothing_is_taken_for_blank(tmp_path, monkeypatch):
     monkeypatch.setattr(protect.shutil, "which", lambda *_, **__: None)
     with pytest.raises(SlobError, match="without blkid; install util-linux"):
-        carried(tmp_path)
+        device_contents(tmp_path)
 
 
 def _mounted_here() -> Path | None:
@@ -157,7 +157,7 @@ def _mounted_here() -> Path | None:
 def test_the_disk_this_host_runs_on_is_refused():
     path = _mounted_here()
     lun = TestFile(path, str(path), 1024**2, ours=False)
-    with pytest.raises(UsageError, match=r"is never written to: .* is mounted at /"):
+    with pytest.raises(UsageError, match=r"can't be written to: .* is mounted at /"):
         require_harmless([lun], allowed=True)
-    with pytest.raises(UsageError, match="is never written to"), claimed([lun]):
+    with pytest.raises(UsageError, match="can't be written to"), claimed([lun]):
         pytest.fail("the disk of this host was claimed")

@@ -20,7 +20,7 @@ from openslob.report.charts.picture import page_specs, png, svg
 from openslob.report.html.pages import storage_page
 from openslob.report.html.render import render_page
 from openslob.storage.job import IoEngine, Job
-from openslob.storage.orion.matrix import grid
+from openslob.storage.orion.matrix import load_matrix
 from openslob.storage.orion.options import Options, OrionRun
 from openslob.storage.orion.points import OrionResult
 from openslob.storage.orion.record import steps_of, summary_of, verdicts
@@ -45,7 +45,7 @@ def record_of(outcome: OrionResult) -> StorageRecord:
 
 
 def whole(disks: int) -> OrionResult:
-    cells = grid(Options(OrionRun.NORMAL), disks)
+    cells = load_matrix(Options(OrionRun.NORMAL), disks)
     points = [
         measured(
             point,
@@ -95,8 +95,8 @@ def test_latency_is_drawn_in_percentiles_of_small_requests_alone():
     [
         (simple(), ["orion-iops", "orion-mbps", "orion-latency"]),
         (whole(1), ["orion-iops", "orion-mbps", "orion-latency", "orion-matrix"]),
-        (OrionResult(simple().grid, simple().points[5:]), ["orion-mbps"]),
-        (OrionResult(simple().grid, ()), []),
+        (OrionResult(simple().matrix, simple().points[5:]), ["orion-mbps"]),
+        (OrionResult(simple().matrix, ()), []),
     ],
 )
 def test_there_is_a_picture_of_what_was_measured_and_it_can_be_drawn(outcome, names):
