@@ -30,10 +30,8 @@ def require_harmless(
 ) -> str:
     """Return a description of what writing to ``luns`` overwrites. Raises UsageError if it is not allowed.
 
-    Args:
-        allowed: The user permitted that data are destroyed.
-        root: The directory that contains proc and sys.
-        signature: A function that returns what a device contains, `device_contents` by default.
+    ``allowed`` is true if the user permitted that data are destroyed. ``root`` is the directory that contains proc and
+    sys. ``signature`` is a function that returns what a device contains, `device_contents` by default.
 
     """
     for lun in luns:
