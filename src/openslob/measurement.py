@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
+from openslob.counts import SliceCounts
 from openslob.histogram import Histogram
 from openslob.method import OpKind
 from openslob.record.storage import StorageRecord
@@ -132,25 +133,14 @@ class Window:
 
 @dataclass(frozen=True)
 class SessionTotals:
-    """What one session did in the window; ``idle_us`` is time between its slices.
-
-    ``rows_read`` counts rows of SELECTs through the index, ``rows_scanned`` those of short scans. ``conflicts`` counts
-    how often an operation was refused because of another transaction's change and run again.
-    """
+    """What one session did in the window; ``busy_us`` is time inside operations, ``idle_us`` time between slices."""
 
     number: int
     schema: int
-    ops: int
-    selects: int
-    updates: int
-    scans: int
-    rows_read: int
-    rows_updated: int
-    rows_scanned: int
+    counts: SliceCounts
     busy_us: float
     idle_us: float
     slices: int
-    conflicts: int = 0
 
 
 @dataclass(frozen=True)
@@ -226,3 +216,8 @@ class Measurement:
     instances: Sequence[Instance] = ()
     ceiling: StorageRecord | None = None
     other_storage: str = ""
+
+    @property
+    def counts(self) -> SliceCounts:
+        """What the work loop counted in all sessions together."""
+        return sum((session.counts for session in self.sessions), SliceCounts())

@@ -42,7 +42,7 @@ class Paced:
         """The next slice, which ends so long after the begin."""
         order = SliceRequest(self.ops, self.begin_ns, self.begin_ns + ms * MS, max_ops, self.due_ns)
         result = self._session.run_slice(order)
-        self.ops += result.ops
+        self.ops += result.counts.ops
         self.due_ns = result.due_ns
         self.results.append(result)
         return result
@@ -140,7 +140,7 @@ def test_what_is_overdue_at_the_end_of_a_slice_is_left_to_the_next(paced):
     assert first.due_ns < first.end_ns - 100 * MS
     assert first.end_ns <= session.begin_ns + (300 + LATE_MS) * MS
     second = session.until(600)
-    assert session.ops == first.ops + second.ops
+    assert session.ops == first.counts.ops + second.counts.ops
     assert merged([second], "response")[2] >= merged([first], "response")[2] > 100_000
     assert session.due_ns == pytest.approx(session.begin_ns + session.ops * session.interval_ns, abs=5000)
 
@@ -148,18 +148,18 @@ def test_what_is_overdue_at_the_end_of_a_slice_is_left_to_the_next(paced):
 def test_a_slice_ends_when_it_shall_though_nothing_is_due(paced):
     session = paced(1)
     first = session.until(100)
-    assert first.ops == 1
+    assert first.counts.ops == 1
     for ms in (200, 400):
         result = session.until(ms)
-        assert (result.ops, result.first_op_ns) == (0, None)
+        assert (result.counts.ops, result.first_op_ns) == (0, None)
         assert 0 <= result.end_ns - session.begin_ns - ms * MS < LATE_MS * MS
         assert session.due_ns == session.begin_ns + NANOS
-    assert session.until(1100).ops == 1
+    assert session.until(1100).counts.ops == 1
 
 
 def test_an_operation_limit_ends_a_slice(paced):
     session = paced(200)
-    assert session.until(2000, max_ops=7).ops == 7
+    assert session.until(2000, max_ops=7).counts.ops == 7
     assert session.due_ns == pytest.approx(session.begin_ns + 7 * session.interval_ns, abs=5000)
 
 
@@ -194,9 +194,9 @@ def test_late_wake_ups_are_told(paced):
     session = paced(100)
     session.until(500)
     (result,) = session.results
-    assert 0 < result.wake_ups.count <= result.ops
+    assert 0 < result.wake_ups.count <= result.counts.ops
     waiting_us = merged([result], "response")[1] - merged([result], "latency")[1]
-    assert 0 < result.wake_ups.sum_us <= waiting_us + result.ops
+    assert 0 < result.wake_ups.sum_us <= waiting_us + result.counts.ops
 
 
 def test_a_stop_ends_the_slice_of_a_session_that_waits_for_its_next_operation(subject):
@@ -218,7 +218,7 @@ def test_a_stop_ends_the_slice_of_a_session_that_waits_for_its_next_operation(su
             worked.session.cancel()
             thread.join(30)
     (result,) = session.results
-    assert result.ops == 1
+    assert result.counts.ops == 1
     assert session.due_ns == session.begin_ns + 100 * NANOS
 
 

@@ -155,10 +155,10 @@ def test_a_stop_ends_long_slices_and_keeps_what_they_did(subject):
         stop.close()
         assert caught == []
         (result,) = worked.results
-        assert 0 < result.ops == sum(histogram.count for histogram in result.latency.values())
+        assert 0 < result.counts.ops == sum(histogram.count for histogram in result.latency.values())
         assert result.end_ns < NEVER_NS
         # and once it is over, slices run again
-        assert worked.run(max_ops=3).ops == 3
+        assert worked.run(max_ops=3).counts.ops == 3
 
 
 def test_one_load_or_run_at_a_time(subject):

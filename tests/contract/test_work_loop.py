@@ -40,7 +40,7 @@ def test_every_slice_has_the_operations_of_the_reference(subject, update_pct, sc
             for size in SMALL_SLICES:
                 begun = worked.done
                 result = worked.run(max_ops=size)
-                assert result.ops == size
+                assert result.counts.ops == size
                 assert kinds_of(result) == Counter(reference(plan, begun, size))
         updates = sum(kinds_of(result).get(OpKind.UPDATE, 0) for result in worked.results)
         assert abs(updates - sum(SMALL_SLICES) * update_pct / 100) < 1
@@ -56,9 +56,9 @@ def test_rows_are_operations_times_work_unit_by_the_server_s_own_counters(subjec
     kinds = Counter()
     for result in worked.results:
         done = kinds_of(result)
-        assert result.rows_read == done.get(OpKind.SELECT, 0) * work_unit
-        assert result.rows_updated == done.get(OpKind.UPDATE, 0) * (update_work_unit or work_unit)
-        assert result.rows_scanned == done.get(OpKind.SCAN, 0) * SCAN_ROWS
+        assert result.counts.rows_read == done.get(OpKind.SELECT, 0) * work_unit
+        assert result.counts.rows_updated == done.get(OpKind.UPDATE, 0) * (update_work_unit or work_unit)
+        assert result.counts.rows_scanned == done.get(OpKind.SCAN, 0) * SCAN_ROWS
         kinds.update(done)
     assert kinds[OpKind.UPDATE] == 40
     updated = 40 * (update_work_unit or work_unit)
@@ -78,8 +78,8 @@ def test_the_counters_of_a_finished_slice_are_there_at_once(subject):
             after = counters.read()
             delta = counters.difference(before, after)
             assert (delta.rows_read, delta.rows_updated) == (
-                result.rows_read + result.rows_updated,
-                result.rows_updated,
+                result.counts.rows_read + result.counts.rows_updated,
+                result.counts.rows_updated,
             )
             before = after
     counters.close()
@@ -110,7 +110,7 @@ def test_latencies_are_counted_summed_and_bounded(subject):
     workload = subject.workload(update_pct=30, scan_pct=30)
     with subject.session(workload) as worked:
         result = worked.run(max_ops=300)
-    assert sum(kinds_of(result).values()) == result.ops == 300
+    assert sum(kinds_of(result).values()) == result.counts.ops == 300
     for histogram in result.latency.values():
         assert 0 < histogram.max_us <= histogram.sum_us
         assert histogram.sum_us <= histogram.max_us * histogram.count
@@ -131,7 +131,7 @@ def test_a_slice_keeps_to_its_times(subject):
         assert begin <= result.start_ns == result.first_op_ns
         assert end <= result.end_ns
         late = worked.run(until_ns=end)
-        assert (late.ops, late.first_op_ns, kinds_of(late)) == (0, None, {})
+        assert (late.counts.ops, late.first_op_ns, kinds_of(late)) == (0, None, {})
         assert late.start_ns >= result.end_ns
 
 
@@ -186,7 +186,7 @@ def select_keys(subject, workload, ops):
     for bit in range(SCALE.bit_length()):
         with subject.with_values(f"custid % {2 << bit} >= {1 << bit}"), subject.session(workload) as worked:
             for op, result in enumerate(worked.slices(*[1] * ops)):
-                keys[op] |= result.rows_read << bit
+                keys[op] |= result.counts.rows_read << bit
     return keys
 
 
@@ -199,8 +199,8 @@ def test_keys_of_selects_are_uniform_replayed_by_the_seed_and_the_same_in_long_s
     # Another set of rows, in two slices instead of 160: what comes out is known beforehand.
     with subject.with_values("custid % 3 = 0"), subject.session(workload) as worked:
         first, second = worked.slices(100, 60)
-    assert first.rows_read == sum(key % 3 == 0 for key in keys[:100])
-    assert second.rows_read == sum(key % 3 == 0 for key in keys[100:])
+    assert first.counts.rows_read == sum(key % 3 == 0 for key in keys[:100])
+    assert second.counts.rows_read == sum(key % 3 == 0 for key in keys[100:])
 
 
 def work_of(updates):
@@ -299,8 +299,8 @@ def test_think_time_is_kept_across_slices_and_is_no_latency(subject):
     assert min(thought) >= 200_000
     busy_us = sum(result.busy_us for result in worked.results)
     assert busy_us < updates[-1].at_us - updates[0].at_us - 0.9 * 200_000 * len(thought)
-    assert sum(result.ops for result in worked.results) == 16
-    assert any(result.ops == 0 and result.first_op_ns is None for result in worked.results)
+    assert sum(result.counts.ops for result in worked.results) == 16
+    assert any(result.counts.ops == 0 and result.first_op_ns is None for result in worked.results)
 
 
 # --- updates

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from openslob.counts import COUNTERS, SliceCounts
 from openslob.histogram import Histogram, bucket_of
 from openslob.measurement import (
     DeviceIo,
@@ -42,23 +43,24 @@ def histogram(count: int, us: float) -> Histogram:
 
 
 def session(number: int = 0, **overrides: Any) -> SessionTotals:
-    """One session's totals."""
+    """One session's totals; an override may also name one of its counters."""
     selects = OPS_PER_SESSION - UPDATES_PER_SESSION
     plain = SessionTotals(
         number=number,
         schema=1 + number % 4,
-        ops=OPS_PER_SESSION,
-        selects=selects,
-        updates=UPDATES_PER_SESSION,
-        scans=0,
-        rows_read=selects * WORK_UNIT,
-        rows_updated=UPDATES_PER_SESSION * WORK_UNIT,
-        rows_scanned=0,
+        counts=SliceCounts(
+            ops=OPS_PER_SESSION,
+            selects=selects,
+            updates=UPDATES_PER_SESSION,
+            rows_read=selects * WORK_UNIT,
+            rows_updated=UPDATES_PER_SESSION * WORK_UNIT,
+        ),
         busy_us=selects * SELECT_US + UPDATES_PER_SESSION * UPDATE_US,
         idle_us=100_000.0,
         slices=60,
     )
-    return replace(plain, **overrides)
+    counted = {name: overrides.pop(name) for name in COUNTERS if name in overrides}
+    return replace(plain, counts=replace(plain.counts, **counted), **overrides)
 
 
 ROWS_READ = SESSIONS * (OPS_PER_SESSION - UPDATES_PER_SESSION) * WORK_UNIT

@@ -144,7 +144,7 @@ class Worked:
     def run(self, max_ops: int = 0, not_before_ns: int = 0, until_ns: int = NEVER_NS) -> SliceResult:
         """The next slice."""
         result = self.session.run_slice(SliceRequest(self.done, not_before_ns, until_ns, max_ops))
-        self.done += result.ops
+        self.done += result.counts.ops
         self.results.append(result)
         return result
 

@@ -80,7 +80,7 @@ def test_each_page_holds_one_visited_row_before_and_after_updates_of_all_of_it(m
     updated = leaf_pages(file, page_size)
     server.destroy()
 
-    assert result.rows_updated == 3 * PAGES
+    assert result.counts.rows_updated == 3 * PAGES
     rows = layout_of(page_size).rows_per_page
     visited = [sum(key % rows == 0 for key in keys) for keys in loaded]
     assert Counter(visited) == {1: PAGES, 0: 1}  # the first page was split between its row and the fillers
@@ -247,11 +247,12 @@ def test_a_call_that_is_broken_off_goes_on_where_it_was_and_loses_nothing(server
         for size in (7, 230, 20_000, 1):
             result = session.run_slice(SliceRequest(first, 0, 2**61, size))
             kinds = Counter(kind_of(op, 1, 1, phases) for op in range(first, first + size))
-            assert result.ops == size
+            assert result.counts.ops == size
             assert {kind: each.count for kind, each in result.latency.items() if each.count} == kinds
-            assert (result.rows_read, result.rows_updated) == (2 * kinds[OpKind.SELECT], 2 * kinds[OpKind.UPDATE])
-            assert result.rows_scanned == 20 * kinds[OpKind.SCAN]
-            assert result.conflicts == kinds[OpKind.UPDATE]
+            counts = result.counts
+            assert (counts.rows_read, counts.rows_updated) == (2 * kinds[OpKind.SELECT], 2 * kinds[OpKind.UPDATE])
+            assert counts.rows_scanned == 20 * kinds[OpKind.SCAN]
+            assert counts.conflicts == kinds[OpKind.UPDATE]
             assert result.busy_us <= (result.end_ns - result.start_ns) / 1000
             first += size
 
@@ -261,7 +262,7 @@ def test_a_broken_update_is_finished_in_its_slice_and_its_time_counts(server):
     with breaking(server, workload, every=10, pause=0.5) as session:
         begin_ns = time.time_ns()
         result = session.run_slice(SliceRequest(0, begin_ns, begin_ns + 300_000_000, 0, begin_ns))
-    assert (result.ops, result.conflicts) == (1, 1)
+    assert (result.counts.ops, result.counts.conflicts) == (1, 1)
     assert result.due_ns == pytest.approx(begin_ns + 10_000_000, abs=5000)
     for histogram in (result.latency[OpKind.UPDATE], result.response[OpKind.UPDATE]):
         assert histogram.count == 1

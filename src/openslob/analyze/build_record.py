@@ -10,6 +10,7 @@ from openslob.analyze.figures import ENGINE_SPAN, summary, window_differences_pc
 from openslob.analyze.quantity import Quantity
 from openslob.analyze.verdicts import judge
 from openslob.analyze.waits import top_events
+from openslob.counts import SliceCounts
 from openslob.histogram import Histogram
 from openslob.measurement import Instance, Measurement, ObjectIo
 from openslob.method import OpKind
@@ -81,15 +82,16 @@ def io_by_object(measurement: Measurement) -> Mapping[str, Mapping[str, float | 
 
 def instance_row(measurement: Measurement, instance: Instance) -> InstanceRow:
     """What one instance's sessions did, and its own counters."""
-    own = [session for session in measurement.sessions if session.number in instance.sessions]
+    own = [session.counts for session in measurement.sessions if session.number in instance.sessions]
+    counts = sum(own, SliceCounts())
     return InstanceRow(
         target=instance.target,
         role="read-only" if instance.read_only else "read-write",
         sessions=len(own),
-        ops=sum(session.ops for session in own),
-        rows_read=sum(session.rows_read + session.rows_scanned for session in own),
-        rows_updated=sum(session.rows_updated for session in own),
-        conflicts=sum(session.conflicts for session in own),
+        ops=counts.ops,
+        rows_read=counts.rows_read + counts.rows_scanned,
+        rows_updated=counts.rows_updated,
+        conflicts=counts.conflicts,
         errors=instance.lost,
         read_requests=instance.engine.read_requests,
         log_bytes=instance.engine.log_bytes,

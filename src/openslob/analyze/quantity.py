@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
+from openslob.counts import COUNTERS
 from openslob.measurement import Measurement
 from openslob.metrics.cpu import AT_REST, total_s
 
@@ -92,7 +93,9 @@ def host_cpu_left_pct(measurement: Measurement) -> Quantity:
 
 
 def total(measurement: Measurement, field: str) -> float:
-    """Sum over the sessions of a field of `SessionTotals`."""
+    """Return the sum over the sessions of a counter of `SliceCounts`, or of a time of `SessionTotals`."""
+    if field in COUNTERS:
+        return float(getattr(measurement.counts, field))
     return float(sum(getattr(session, field) for session in measurement.sessions))
 
 

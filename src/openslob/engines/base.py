@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from openslob.counts import SliceCounts
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
 from openslob.histogram import Histogram
 from openslob.measurement import EngineDelta
@@ -58,28 +59,22 @@ class SliceResult:
     """What one slice did: times by the server's clock, counts, and a latency histogram for each kind of operation.
 
     ``first_op_ns`` is when the first operation began (None if none did); ``busy_us`` is the time inside operations.
-    ``rows_read`` (by SELECTs), ``rows_updated`` and ``rows_scanned`` are what the engine returned, not what was asked.
     ``latency`` is service time, from an operation's begin. Of a paced session ``response`` is the same from the due
     time, so that waiting for a late predecessor counts, and ``due_ns`` is when its next operation is due; a slice
     begins no operation before it is due, and leaves one that is overdue at its end to the next slice. ``wake_ups`` is
-    how late it woke up for those operations that it had been waiting for, as far as the engine measures that.
-    ``conflicts`` counts how often an operation was refused because of another transaction's change and run again; the
-    operation counts once, with all its attempts in its latency. A loop that does not run such an operation again loses
-    the session, so that nothing is passed over.
+    how late the session woke up for the operations that it had been waiting for, where the engine measures that.
+    An operation that was refused and run again (``counts.conflicts``) counts once, with all its attempts in its
+    latency. A loop that does not run such an operation again loses the session, so that no operation is skipped.
     """
 
     start_ns: int
     end_ns: int
     first_op_ns: int | None
-    ops: int
-    rows_read: int
-    rows_updated: int
-    rows_scanned: int
+    counts: SliceCounts
     latency: Mapping[OpKind, Histogram]
     response: Mapping[OpKind, Histogram] = field(default_factory=dict)
     due_ns: int | None = None
     wake_ups: Histogram = field(default_factory=Histogram)
-    conflicts: int = 0
 
     @property
     def busy_us(self) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from openslob.counts import SliceCounts
 from openslob.engines.base import SessionPlan, SliceRequest, SliceResult
 from openslob.histogram import Histogram
 from openslob.method import OpKind
@@ -80,15 +81,11 @@ def slice_result(
         start_ns=begin_ns,
         end_ns=numbers["ended_us"] * 1000,
         first_op_ns=begin_ns if numbers["ops"] else None,
-        ops=numbers["ops"],
-        rows_read=numbers["rows_read"],
-        rows_updated=numbers["rows_updated"],
-        rows_scanned=numbers["rows_scanned"],
+        counts=SliceCounts.of_slice(numbers, latency),
         latency=latency,
         response=response,
         due_ns=due_ns,
         wake_ups=wake_ups,
-        conflicts=numbers.get("conflicts", 0),
     )
 
 

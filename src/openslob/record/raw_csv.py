@@ -1,6 +1,7 @@
-"""The raw measurements of a run, read back as rows. A file that is not there, as in older records, has none.
+"""The raw measurements of a run: CSV files, written while it runs and read back as rows.
 
-A last row that a crash cut short is left out; SlobError for a file that is damaged elsewhere.
+A file that a record does not have, as older ones, has no rows. A last row that a crash cut short is left out. SlobError
+for a file that is damaged elsewhere.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ import csv
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import astuple
 from pathlib import Path
 from types import TracebackType
 from typing import IO, TypeVar
 
+from openslob.counts import COUNTERS, SliceCounts
 from openslob.errors import SlobError
 from openslob.histogram import Histogram, lower_edge_us
 from openslob.method import OpKind
@@ -20,10 +23,12 @@ from openslob.units import NANOS
 
 Cell = str | int | float | None
 
+# Readers know columns by their position: counters that came after the first version follow all other columns.
+_LATER = COUNTERS.index("conflicts")
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "slices.csv": (
-        "session", "slice", "start_ns", "end_ns", "first_op_ns", "ops", "selects", "updates", "scans",
-        "rows_read", "rows_updated", "rows_scanned", "busy_us", "max_us", "due_ns", "conflicts",
+        "session", "slice", "start_ns", "end_ns", "first_op_ns", *COUNTERS[:_LATER],
+        "busy_us", "max_us", "due_ns", *COUNTERS[_LATER:],
     ),
     "samples.csv": ("server_ns", "epoch", "counter", "value"),
     "engine.csv": ("begin_ns", "end_ns", "figure", "value"),
@@ -69,21 +74,16 @@ class RawCsv:
         start_ns: int,
         end_ns: int,
         first_op_ns: int | None,
-        rows_read: int,
-        rows_updated: int,
-        rows_scanned: int,
-        conflicts: int = 0,
+        counts: SliceCounts,
         latency: Mapping[OpKind, Histogram],
         due_ns: int | None = None,
     ) -> None:
-        """Slice ``number`` (from 0) of a session; times by the server's clock; counts and times from ``latency``."""
-        counts = {kind: latency[kind].count if kind in latency else 0 for kind in OpKind}
+        """Write slice ``number`` (from 0) of a session; moments are those of the server's clock."""
         busy_us = sum(histogram.sum_us for histogram in latency.values())
         max_us = max((histogram.max_us for histogram in latency.values() if histogram.counts), default=None)
         row = (
-            session, number, start_ns, end_ns, first_op_ns, sum(counts.values()),
-            counts[OpKind.SELECT], counts[OpKind.UPDATE], counts[OpKind.SCAN],
-            rows_read, rows_updated, rows_scanned, _cell(busy_us), _cell(max_us), due_ns, conflicts,
+            session, number, start_ns, end_ns, first_op_ns, *astuple(counts)[:_LATER],
+            _cell(busy_us), _cell(max_us), due_ns, *astuple(counts)[_LATER:],
         )  # fmt: skip
         self._append("slices.csv", [row])
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from openslob.counts import SliceCounts
 from openslob.engines.base import SessionPlan, SliceResult
 from openslob.histogram import Histogram
 from openslob.measurement import Schedule, SessionTotals
@@ -17,11 +18,7 @@ from openslob.workload import Pacing
 @dataclass
 class _SessionAccumulator:
     plan: SessionPlan
-    kinds: dict[OpKind, int] = field(default_factory=lambda: dict.fromkeys(OpKind, 0))
-    rows_read: int = 0
-    rows_updated: int = 0
-    rows_scanned: int = 0
-    conflicts: int = 0
+    counts: SliceCounts = field(default_factory=SliceCounts)
     busy_us: float = 0.0
     idle_us: float = 0.0
     slices: int = 0
@@ -37,12 +34,7 @@ class _SessionAccumulator:
             self.begin_ns = result.start_ns
         if self.first_op_ns is None:
             self.first_op_ns = result.first_op_ns
-        for kind, histogram in result.latency.items():
-            self.kinds[kind] += histogram.count
-        self.rows_read += result.rows_read
-        self.rows_updated += result.rows_updated
-        self.rows_scanned += result.rows_scanned
-        self.conflicts += result.conflicts
+        self.counts += result.counts
         self.busy_us += result.busy_us
         self.slices += 1
         self.end_ns = max(self.end_ns, result.end_ns)
@@ -56,7 +48,7 @@ class _SessionAccumulator:
     def overdue_us(self, end_ns: int) -> float:
         """For how long its next operation had been due when the window ended; 0 when it was not, or had not to come."""
         limit = self.plan.workload.work_loop
-        if self.due_ns is None or (limit and sum(self.kinds.values()) >= limit):
+        if self.due_ns is None or (limit and self.counts.ops >= limit):
             return 0.0
         return max(0.0, (min(end_ns, self.end_ns) - self.due_ns) / 1000)
 
@@ -72,17 +64,10 @@ class _SessionAccumulator:
         return SessionTotals(
             number=self.plan.number,
             schema=self.plan.schema,
-            ops=sum(self.kinds.values()),
-            selects=self.kinds[OpKind.SELECT],
-            updates=self.kinds[OpKind.UPDATE],
-            scans=self.kinds[OpKind.SCAN],
-            rows_read=self.rows_read,
-            rows_updated=self.rows_updated,
-            rows_scanned=self.rows_scanned,
+            counts=self.counts,
             busy_us=self.busy_us,
             idle_us=self.idle_us,
             slices=self.slices,
-            conflicts=self.conflicts,
         )
 
 
@@ -135,7 +120,7 @@ class WindowAccumulator:
     def add(self, session: int, result: SliceResult) -> None:
         """Fold in one slice."""
         self._sessions[session].add(result)
-        self._spans.append((result.start_ns, result.end_ns, result.ops))
+        self._spans.append((result.start_ns, result.end_ns, result.counts.ops))
         # A slice belongs to the second in which it ended; -1 because a slice that ends on the edge lies before it.
         second = (result.end_ns - 1 - self.begin_ns) // NANOS
         self._service.add(second, result.latency)

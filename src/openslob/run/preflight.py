@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from openslob.analyze.figures import summary
+from openslob.counts import SliceCounts
 from openslob.engines.base import Engine
 from openslob.engines.facts import DATA, Finding, ServerFacts, ServerLocation
 from openslob.host.sampler import difference
@@ -165,7 +166,7 @@ def _as_if_run(
     device = host.device and replace(host.device, **_known(host.device))
     cpu = host.cpu and dict.fromkeys(host.cpu, _KNOWN)
     amounts: dict[str, Any] = {name: _KNOWN for name, value in counted.amounts().items() if value is not None}
-    session = SessionTotals(0, 1, 1, 1, 0, 0, 1, 0, 0, _KNOWN, 0, 1)
+    session = SessionTotals(0, 1, SliceCounts(ops=1, selects=1, rows_read=1), busy_us=_KNOWN, idle_us=0, slices=1)
     return Measurement(
         workload=workload,
         block_size=facts.block_size,

@@ -107,10 +107,7 @@ class Recorder:
             start_ns=result.start_ns,
             end_ns=result.end_ns,
             first_op_ns=result.first_op_ns,
-            rows_read=result.rows_read,
-            rows_updated=result.rows_updated,
-            rows_scanned=result.rows_scanned,
-            conflicts=result.conflicts,
+            counts=result.counts,
             latency=result.latency,
             due_ns=result.due_ns,
         )

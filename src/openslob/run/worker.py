@@ -127,5 +127,5 @@ class Worker(Thread):
             order = SliceRequest(self._next_op, phase.begin_ns, until_ns, remaining, due_ns)
             result = session.run_slice(order)
             self._report(SliceDone(self.number, number, self._next_op, result))
-            self._next_op += result.ops
+            self._next_op += result.counts.ops
             due_ns = result.due_ns

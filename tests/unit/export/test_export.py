@@ -24,6 +24,7 @@ from openslob.analyze.curves.points import Run
 from openslob.analyze.curves.series import point_set
 from openslob.api import find
 from openslob.cli import app
+from openslob.counts import SliceCounts
 from openslob.errors import SlobError
 from openslob.export.hdr import HdrRun, encoded, hdr_log
 from openslob.export.openmetrics import openmetrics
@@ -211,8 +212,8 @@ def save(results: Path, record: RunRecord) -> Path:
             latency = Histogram()
             latency.add({bucket_of(900): 100 + at % 3}, 900.0 * (100 + at % 3), 900)
             folder.raw.slice(
-                0, at, start_ns=begin, end_ns=begin + 10**9, first_op_ns=begin, rows_read=6400, rows_updated=0,
-                rows_scanned=0, latency={OpKind.SELECT: latency},
+                0, at, start_ns=begin, end_ns=begin + 10**9, first_op_ns=begin,
+                counts=SliceCounts(latency.count, latency.count, rows_read=6400), latency={OpKind.SELECT: latency},
             )  # fmt: skip
             folder.raw.latency(at, OpKind.SELECT, latency)
             reads = {"read_requests": 1000.0 + at % 4, "read_time_us": 2e5}

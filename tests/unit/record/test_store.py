@@ -15,6 +15,7 @@ import pytest
 
 from factories.paths import FIXTURES, ROOT
 from factories.records import cached, failed, histogram, physical
+from openslob.counts import SliceCounts
 from openslob.errors import SlobError, UsageError
 from openslob.measurement import EngineDelta
 from openslob.method import OpKind
@@ -189,8 +190,8 @@ def test_raw_files_in_long_format(tmp_path: Path) -> None:
     selects = histogram(10, 40, 0)
     with RawCsv(tmp_path) as raw:
         raw.slice(
-            3, 0, start_ns=1, end_ns=9, first_op_ns=None, rows_read=640, rows_updated=0, rows_scanned=0,
-            latency={OpKind.SELECT: selects},
+            3, 0, start_ns=1, end_ns=9, first_op_ns=None, latency={OpKind.SELECT: selects},
+            counts=SliceCounts(ops=10, selects=10, rows_read=640),
         )  # fmt: skip
         raw.os(5, {"cpu.user_s": 1.25, "device.reads": None})
         raw.engine(2, 5, EngineDelta(read_requests=12.0, log_bytes=0.5).amounts())
@@ -209,6 +210,16 @@ def test_raw_files_in_long_format(tmp_path: Path) -> None:
         ("IO:Read", "2"), ("CPU", "1"), ("", "0"),
     ]  # fmt: skip
     assert _rows(tmp_path / "latency.csv") == [{"second": "0", "kind": "select", "lower_edge_us": "40", "count": "10"}]
+
+
+def test_columns_of_slices_csv_stay_as_they_are(tmp_path: Path) -> None:
+    """Later counters may follow: readers of older and newer records know the columns by their position."""
+    RawCsv(tmp_path).close()
+    header = (tmp_path / "slices.csv").read_text(encoding="utf-8").splitlines()[0]
+    assert header.startswith(
+        "session,slice,start_ns,end_ns,first_op_ns,ops,selects,updates,scans,rows_read,rows_updated,rows_scanned,"
+        "busy_us,max_us,due_ns,conflicts"
+    )
 
 
 def test_rows_reach_the_disk_within_a_second_while_more_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

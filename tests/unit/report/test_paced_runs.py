@@ -18,6 +18,7 @@ from openslob.analyze.curves.series import RESPONSE_LATENCY, point_set
 from openslob.analyze.curves.usl import NoFit
 from openslob.cli import app
 from openslob.cli.progress import describe
+from openslob.counts import SliceCounts
 from openslob.export.openmetrics import openmetrics
 from openslob.export.tidy import point_rows, run_rows
 from openslob.export.xlsx import workbook
@@ -169,7 +170,7 @@ def test_raw_response_times_are_exported_as_kinds_of_their_own(tmp_path: Path) -
 
 def test_a_slice_s_due_time_is_in_the_raw_file(tmp_path: Path) -> None:
     with RawCsv(tmp_path) as raw:
-        rows = {"rows_read": 0, "rows_updated": 0, "rows_scanned": 0, "latency": {}, "first_op_ns": None}
+        rows = {"counts": SliceCounts(), "latency": {}, "first_op_ns": None}
         raw.slice(0, 0, start_ns=START_NS, end_ns=START_NS + 1, due_ns=START_NS + 5, **rows)
         raw.slice(1, 0, start_ns=START_NS, end_ns=START_NS + 1, **rows)
     with (tmp_path / "slices.csv").open(encoding="utf-8", newline="") as file:

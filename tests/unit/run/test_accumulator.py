@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factories.measurements import histogram
+from openslob.counts import SliceCounts
 from openslob.engines.base import SliceResult
 from openslob.histogram import Histogram
 from openslob.method import OpKind
@@ -28,18 +29,15 @@ def a_slice(start_ms, end_ms, selects=0, updates=0, us=100):
         start_ns=BEGIN + start_ms * MS,
         end_ns=BEGIN + end_ms * MS,
         first_op_ns=BEGIN + start_ms * MS if ops else None,
-        ops=ops,
-        rows_read=4 * selects,
-        rows_updated=4 * updates,
-        rows_scanned=0,
+        counts=SliceCounts(ops, selects, updates, rows_read=4 * selects, rows_updated=4 * updates),
         latency=latency,
     )
 
 
 def test_conflicts_add_up():
-    slices = [replace(a_slice(0, 1000, updates=2), conflicts=3), replace(a_slice(1000, 2000), conflicts=4)]
+    slices = [replace(a_slice(0, 1000), counts=SliceCounts(conflicts=refused)) for refused in (3, 4)]
     first, second = tally_of(*((0, each) for each in slices)).totals()
-    assert (first.conflicts, second.conflicts) == (7, 0)
+    assert (first.counts.conflicts, second.counts.conflicts) == (7, 0)
 
 
 def tally_of(*slices):
@@ -55,9 +53,9 @@ def test_totals_by_session():
         (1, a_slice(5, 700, updates=1, us=50)),
         (0, a_slice(1010, 2000, selects=4)),
     ).totals()
-    assert (first.number, first.schema, first.ops, first.selects, first.updates, first.slices) == (0, 1, 9, 7, 2, 2)
-    assert (first.rows_read, first.rows_updated, first.busy_us, first.idle_us) == (28, 8, 900, 10_000)
-    assert (second.number, second.schema, second.ops, second.updates, second.busy_us) == (1, 2, 1, 1, 50)
+    assert (first.number, first.schema, first.slices, first.busy_us, first.idle_us) == (0, 1, 2, 900, 10_000)
+    assert first.counts == SliceCounts(ops=9, selects=7, updates=2, rows_read=28, rows_updated=8)
+    assert (second.number, second.schema, second.counts.ops, second.counts.updates, second.busy_us) == (1, 2, 1, 1, 50)
     assert second.idle_us == 0
 
 
@@ -72,7 +70,7 @@ def test_without_an_operation_there_is_no_load():
     accumulator = tally_of((0, a_slice(0, 500)))
     assert accumulator.load_begin_ns is None
     assert accumulator.start_skew_ms == 0
-    assert [totals.ops for totals in accumulator.totals()] == [0, 0]
+    assert [totals.counts.ops for totals in accumulator.totals()] == [0, 0]
 
 
 def test_a_slice_over_an_edge_counts_by_its_share_of_time():
@@ -93,8 +91,8 @@ def test_nothing_is_lost_or_counted_twice(spans, cuts):
         (session, a_slice(start, start + long, selects, updates)) for session, start, long, selects, updates in spans
     ]
     accumulator = tally_of(*slices)
-    ops = sum(result.ops for _, result in slices)
-    assert sum(totals.ops for totals in accumulator.totals()) == ops
+    ops = sum(result.counts.ops for _, result in slices)
+    assert sum(totals.counts.ops for totals in accumulator.totals()) == ops
     assert sum(histogram.count for histogram in accumulator.latency.values()) == ops
     window = [BEGIN + at * MS for at in [0, *sorted(cuts), 9000]]
     between = [accumulator.ops_between(begin, end) for begin, end in pairwise(window)]

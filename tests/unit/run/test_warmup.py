@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from openslob.counts import SliceCounts
 from openslob.engines.base import SliceResult
 from openslob.histogram import Histogram, bucket_of
 from openslob.method import OpKind
@@ -19,7 +20,7 @@ BEGIN = 1_000 * NANOS
 def slice_of(begin_ns, end_ns, rate):
     histogram, ops = Histogram(), round(rate * (end_ns - begin_ns) / NANOS)
     histogram.add({bucket_of(100): ops}, 100 * ops, 100)
-    return SliceResult(begin_ns, end_ns, begin_ns, ops, 0, 0, 0, {OpKind.SELECT: histogram})
+    return SliceResult(begin_ns, end_ns, begin_ns, SliceCounts(ops), {OpKind.SELECT: histogram})
 
 
 def warm_up(rate_at, sessions=4, limit_s=60.0, least_s=0.0):

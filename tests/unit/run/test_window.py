@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from openslob.counts import SliceCounts
 from openslob.engines.base import CounterReading, SliceResult
 from openslob.errors import SlobError
 from openslob.histogram import Histogram
@@ -166,5 +167,5 @@ def sliced(number, ops):
     latency = Histogram()
     latency.add({50: ops}, 37.0 * ops, 37.0)
     begin, end = BEGIN + number * NANOS, BEGIN + (number + 1) * NANOS
-    result = SliceResult(begin, end, begin, ops, ops, 0, 0, {OpKind.SELECT: latency})
+    result = SliceResult(begin, end, begin, SliceCounts(ops, rows_read=ops), {OpKind.SELECT: latency})
     return SliceDone(0, number, number * ops, result)

@@ -15,7 +15,8 @@ from openslob.analyze.verdicts.outcome import (
     unknown,
     unknown_because,
 )
-from openslob.measurement import Measurement, SessionTotals
+from openslob.counts import SliceCounts
+from openslob.measurement import Measurement
 from openslob.record.model import Verdict
 from openslob.units import format_bytes
 from openslob.workload import BlockPath, CommitMode
@@ -94,11 +95,11 @@ def counts_agree(measurement: Measurement) -> Verdict:
 
 def exact_mix(measurement: Measurement) -> Verdict:
     """In every session the updates, and the scans among the rest, are their share to one operation."""
-    worked = [session for session in measurement.sessions if session.ops > 0]
+    worked = [session.counts for session in measurement.sessions if session.counts.ops > 0]
     if not worked:
         return unknown("exact_mix", f"Can't be told: {NO_LOAD}.")
     spec = measurement.workload
-    worst = max(_off_share(session, spec.update_pct, spec.scan_pct) for session in worked)
+    worst = max(_off_share(counts, spec.update_pct, spec.scan_pct) for counts in worked)
     ops, updates = total(measurement, "ops"), total(measurement, "updates")
     return holds_or_fails(
         "exact_mix",
@@ -111,11 +112,11 @@ def exact_mix(measurement: Measurement) -> Verdict:
     )
 
 
-def _off_share(session: SessionTotals, update_pct: int, scan_pct: int) -> float:
-    others = session.ops - session.updates
+def _off_share(counts: SliceCounts, update_pct: int, scan_pct: int) -> float:
+    others = counts.ops - counts.updates
     return max(
-        abs(session.updates - session.ops * update_pct / 100),
-        abs(session.scans - others * scan_pct / 100),
+        abs(counts.updates - counts.ops * update_pct / 100),
+        abs(counts.scans - others * scan_pct / 100),
     )
 
 

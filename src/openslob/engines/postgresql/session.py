@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
@@ -42,8 +43,10 @@ KINDS = (OpKind.SELECT, OpKind.UPDATE, OpKind.SCAN)
 _WAKE_UPS = 2 * len(KINDS)
 PACED_HISTOGRAMS = _WAKE_UPS + 1
 _SLICE_PARAMETERS = ("first_op", "max_ops", "not_before_us", "until_us", "resume_us", "due_ns")
-_SLICE_NUMBERS = ("began_us", "ended_us", "ops", "rows_read", "rows_updated", "rows_scanned")
 _SLICE_ARRAYS = ("sum_us", "max_us", "bucket", "bucket_count")
+# What the procedure returns is what it declares: a counter that is added there needs no change here.
+_SLICE_RESULTS = re.findall(r"^ +INOUT (\w+)", read_sql(PACKAGE, "slice"), re.MULTILINE)
+_SLICE_NUMBERS = [name for name in _SLICE_RESULTS if name not in _SLICE_ARRAYS]
 # Keys are drawn with setseed/random, whose seed is a number in [-1, 1]; a prime spreads neighbouring seeds over it.
 _SEED_STEPS = 1_000_003
 
@@ -95,7 +98,7 @@ def slice_parameters(plan: SessionPlan) -> dict[str, Any]:
 def to_result(row: Mapping[str, Any]) -> SliceResult:
     """The procedure's row, as the server writes it, as a result."""
     sums_us, maxima_us, buckets, counts = (_list(row[name]) for name in _SLICE_ARRAYS)
-    numbers = {name: int(row[name]) for name in (*_SLICE_NUMBERS, "due_ns")}
+    numbers = {name: int(row[name]) for name in _SLICE_NUMBERS}
     paced = len(sums_us) == PACED_HISTOGRAMS
     counted: list[dict[int, int]] = [{} for _ in sums_us]
     for place, count in zip(map(int, buckets), map(int, counts), strict=True):
@@ -135,8 +138,8 @@ class PostgresSession:
         values: dict[str, sql.Composable] = {
             name: sql.Literal(value) for name, value in {**self._parameters, **changed}.items()
         }
+        values |= {name: sql.NULL for name in _SLICE_RESULTS}
         values |= {name: sql.SQL(f"${place}") for place, name in enumerate(_SLICE_PARAMETERS, start=1)}
-        values |= {name: sql.NULL for name in (*_SLICE_NUMBERS, *_SLICE_ARRAYS)}
         arguments = [sql.SQL("{} => {}").format(sql.Identifier(name), value) for name, value in values.items()]
         call = sql.SQL("CALL {}({})").format(self._names.procedure(self._plan.schema), sql.SQL(", ").join(arguments))
         # Without a name: a prepared statement's plan may change in mid-run.

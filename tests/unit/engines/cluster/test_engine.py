@@ -14,6 +14,7 @@ from factories import measurements
 from factories.measurements import engine as counted
 from factories.measurements import measurement
 from openslob.analyze.build_record import instance_row
+from openslob.counts import SliceCounts
 from openslob.engines import registry
 from openslob.engines.base import CounterReading, SliceRequest, SliceResult
 from openslob.engines.cluster import engine as cluster_engine
@@ -29,6 +30,7 @@ from openslob.workload import DataSpec, Workload
 
 SPEC = DataSpec(schemas=2, scale_blocks=100, scan_blocks=5, obfuscate=False)
 HOUR = 3600 * NANOS
+DONE = SliceCounts(ops=1, selects=1, rows_read=1)
 FACTS = ServerFacts("Product", "1.0", 8192, 1000, 50, {"a": "1"}, True, cluster_id="c")
 
 
@@ -106,7 +108,7 @@ class Made:
 
     def run_slice(self, order):
         self.orders.append(order)
-        return SliceResult(order.not_before_ns, order.until_ns, order.not_before_ns, 1, 1, 0, 0, {}, {}, order.due_ns)
+        return SliceResult(order.not_before_ns, order.until_ns, order.not_before_ns, DONE, {}, {}, order.due_ns)
 
     def close(self):
         self.closed += 1
@@ -331,7 +333,7 @@ def test_instance_rows_are_made_of_its_own_sessions():
     row = instance_row(made, Instance("b", True, numbers, 1, counted(read_requests=None, log_bytes=9.0)))
     own = [session for session in made.sessions if session.number in numbers]
     assert (row.role, row.sessions, row.errors, row.read_requests, row.log_bytes) == ("read-only", 4, 1, None, 9)
-    assert (row.ops, row.rows_read) == (sum(s.ops for s in own), sum(s.rows_read for s in own))
+    assert (row.ops, row.rows_read) == (sum(s.counts.ops for s in own), sum(s.counts.rows_read for s in own))
 
 
 @pytest.mark.parametrize(
