@@ -6,7 +6,8 @@ Missing is None with a reason in ``unknown`` (figure name to reason), never 0.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
 
 from openslob.counts import SliceCounts
 from openslob.histogram import Histogram
@@ -26,14 +27,49 @@ class ObjectIo:
     read_time_us: float | None
 
 
+class WaitClass(StrEnum):
+    """The kind of resource that a wait event is about."""
+
+    CPU = "CPU"
+    DATA_IO = "data I/O"
+    LOG = "log writes"
+    LOCK = "locks"
+    STAGE = "stages"
+    OTHER = "other"
+
+
+@dataclass(frozen=True)
+class TimedWait:
+    """The waits of one event that the engine counts and times itself, over an interval.
+
+    ``histogram`` is how long they took, where the engine keeps that.
+    """
+
+    event: str
+    wait_class: WaitClass
+    count: float
+    time_us: float
+    histogram: Histogram | None = None
+
+    def __add__(self, other: TimedWait) -> TimedWait:
+        histogram = None
+        if self.histogram is not None and other.histogram is not None:
+            histogram = Histogram()
+            histogram.merge(self.histogram)
+            histogram.merge(other.histogram)
+        return replace(self, count=self.count + other.count, time_us=self.time_us + other.time_us, histogram=histogram)
+
+
 @dataclass(frozen=True)
 class EngineDelta:
     """What the engine's counters say of an interval, in the product's terms; None is not known, with a reason.
 
     Times are µs. ``rows_read`` counts rows fetched through the test tables' index, updates' look-ups included.
     ``shared_visits`` and ``private_visits`` are the test tables' blocks, without those of indexes, that were asked of
-    the shared cache and of sessions' private memory. ``wait_means_us`` gives the mean of those wait events that the
-    engine times itself. ``by_instance`` is the same of each instance of a cluster, whose sum this is.
+    the shared cache and of sessions' private memory. ``db_cpu_us`` is the CPU time of the whole server, background
+    processes included, and ``db_time_us`` the time that all sessions spent inside calls: they are for servers whose
+    host can't be looked at. ``timed_waits`` are the wait events that the engine times itself. ``by_instance`` is
+    the same of each instance of a cluster, whose sum this is.
     """
 
     logical_reads: float | None = None
@@ -56,14 +92,21 @@ class EngineDelta:
     maintenance: float | None = None
     shared_visits: float | None = None
     private_visits: float | None = None
+    db_cpu_us: float | None = None
+    db_time_us: float | None = None
     by_object: Mapping[str, ObjectIo] = field(default_factory=dict)
-    wait_means_us: Mapping[str, float] = field(default_factory=dict)
+    timed_waits: Sequence[TimedWait] = ()
     unknown: Mapping[str, str] = field(default_factory=dict)
     by_instance: Sequence[EngineDelta] = ()
 
+    @property
+    def wait_means_us(self) -> Mapping[str, float]:
+        """Mean wait in µs by event, for each event that was waited for and that the engine times itself."""
+        return {wait.event: wait.time_us / wait.count for wait in self.timed_waits if wait.count and wait.time_us}
+
     def amounts(self) -> Mapping[str, float | None]:
         """Every count, amount and time by name: all but the break-downs."""
-        broken_down = ("by_object", "wait_means_us", "unknown", "by_instance")
+        broken_down = ("by_object", "timed_waits", "unknown", "by_instance")
         return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in broken_down}
 
 

@@ -19,7 +19,9 @@ from openslob.measurement import (
     ObjectIo,
     Schedule,
     SessionTotals,
+    TimedWait,
     TimelinePoint,
+    WaitClass,
     Window,
 )
 from openslob.method import OpKind
@@ -92,7 +94,7 @@ def engine(**overrides: Any) -> EngineDelta:
         by_object={
             "table": ObjectIo(READ_REQUESTS, READ_REQUESTS, READ_REQUESTS * BLOCK, 0.0, READ_REQUESTS * READ_US)
         },
-        wait_means_us={"IO:DataFileRead": READ_US},
+        timed_waits=(TimedWait("IO:DataFileRead", WaitClass.DATA_IO, READ_REQUESTS, READ_REQUESTS * READ_US),),
     )
     return replace(plain, **overrides)
 

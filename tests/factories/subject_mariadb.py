@@ -34,6 +34,7 @@ class MariaSubject(Subject):
     # InnoDB has none of these counts; a table and its indexes are one file.
     unknown = frozenset({
         "log_sync_time_us", "full_page_images", "full_page_image_bytes", "checkpoints", "maintenance", "shared_visits",
+        "db_cpu_us", "db_time_us",
     })  # fmt: skip
     objects = frozenset({"table and index", "log"})
 

@@ -37,7 +37,7 @@ class PostgresSubject(Subject):
     """A managed server."""
 
     # No version so far counts these.
-    unknown = frozenset({"full_page_image_bytes"})
+    unknown = frozenset({"full_page_image_bytes", "db_cpu_us", "db_time_us"})
 
     def __init__(self, url):
         self.url = url

@@ -16,8 +16,8 @@ from openslob.analyze.quantity import (
     host_cpu_left_pct,
     total,
 )
-from openslob.analyze.waits import WaitClass, db_time_shares
-from openslob.measurement import Measurement, Schedule
+from openslob.analyze.waits import db_time_shares
+from openslob.measurement import Measurement, Schedule, WaitClass
 from openslob.metrics import METRICS
 from openslob.record.model import Figure
 from openslob.units import MIB

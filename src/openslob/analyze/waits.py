@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from enum import StrEnum
 
 from openslob.analyze.quantity import Quantity, engine, total
-from openslob.measurement import Measurement
+from openslob.measurement import Measurement, WaitClass
 from openslob.record.model import WaitRow
 
 CPU_EVENT = "CPU"
@@ -17,17 +16,6 @@ CPU_ROW = "CPU + run queue"
 # A share of one in two is known within 5 % from 100 samples.
 MIN_SAMPLES = 100
 STAGES_ONLY = "the server tells at which stage of a statement a session is, not what it waits for"
-
-
-class WaitClass(StrEnum):
-    """What kind of resource a wait event is about."""
-
-    CPU = "CPU"
-    DATA_IO = "data I/O"
-    LOG = "log writes"
-    LOCK = "locks"
-    STAGE = "stages"
-    OTHER = "other"
 
 
 # Engines name events `Class:Event`; class Stage is where a session is in its statement, whatever it waits for. Waiting
@@ -42,7 +30,7 @@ _CLASSES = (
 
 
 def wait_class(event: str) -> WaitClass:
-    """Kind of resource of an event named ``Class:Event``."""
+    """Return the kind of resource of an event named ``Class:Event``, where the engine does not give its class."""
     if event == CPU_EVENT:
         return WaitClass.CPU
     return next((kind for kind, pattern in _CLASSES if pattern.search(event)), WaitClass.OTHER)
@@ -76,8 +64,9 @@ def class_shares_pct(measurement: Measurement) -> Mapping[WaitClass, float]:
     """Share of DB time by kind of resource, in %; empty when nothing was sampled."""
     samples = sum(measurement.waits.values())
     shares: dict[WaitClass, float] = {}
+    given = {wait.event: wait.wait_class for wait in measurement.engine.timed_waits}
     for event, count in measurement.waits.items() if samples > 0 else ():
-        kind = wait_class(event)
+        kind = given.get(event) or wait_class(event)
         shares[kind] = shares.get(kind, 0.0) + 100 * count / samples
     return shares
 

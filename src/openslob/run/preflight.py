@@ -31,7 +31,7 @@ _KNOWN = 1.0
 _IN_FIGURES = (
     *("logical_reads", "read_requests", "read_bytes", "read_time_us"),
     *("write_requests", "write_bytes", "log_bytes", "log_syncs", "log_sync_time_us", "log_write_requests"),
-    *("full_page_images", "full_page_image_bytes"),
+    *("full_page_images", "full_page_image_bytes", "db_cpu_us", "db_time_us"),
 )
 # A run by WORK_LOOP alone has no length beforehand; this one is as good as any.
 _ANY_LENGTH_S = 60.0

@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factories import measurements
-from openslob.analyze.waits import CPU_ROW, WaitClass, class_shares_pct, top_events, wait_class
+from openslob.analyze.waits import CPU_ROW, class_shares_pct, top_events, wait_class
+from openslob.histogram import Histogram
+from openslob.measurement import EngineDelta, TimedWait, WaitClass
 
 DB_TIME_S = 432.0
 EVENTS = ["CPU", "IO:DataFileRead", "IO:WalSync", "LWLock:WALWrite", "Lock:tuple", "IPC:Other"]
@@ -61,3 +63,26 @@ def test_shares_add_up_to_all_of_db_time(waits):
 )
 def test_events_are_told_apart_by_resource(event, kind):
     assert wait_class(event) is kind
+
+
+def test_the_class_that_the_engine_gives_comes_before_the_name():
+    event = "Configuration:log buffer space"
+    timed = TimedWait(event, WaitClass.LOG, 10, 500.0)
+    guessed = class_shares_pct(measurements.measurement(waits={event: 5}))
+    given_one = measurements.measurement(waits={event: 5}, engine=measurements.engine(timed_waits=(timed,)))
+    assert guessed == {WaitClass.OTHER: 100}
+    assert class_shares_pct(given_one) == {WaitClass.LOG: 100}
+
+
+def test_timed_waits_add_up_and_have_means():
+    def wait(count, time_us, histogram=None):
+        return TimedWait("IO:read", WaitClass.DATA_IO, count, time_us, histogram)
+
+    histogram = Histogram()
+    histogram.add({3: 2}, 40.0, 25.0)
+    both = wait(2, 40.0, histogram) + wait(2, 40.0, histogram)
+    assert (both.count, both.time_us, both.histogram.counts) == (4, 80.0, {3: 4})
+    assert histogram.counts == {3: 2}
+    assert (wait(1, 9.0) + wait(2, 40.0, histogram)).histogram is None
+    assert EngineDelta(timed_waits=(both,)).wait_means_us == {"IO:read": 20.0}
+    assert EngineDelta(timed_waits=(wait(0, 0.0),)).wait_means_us == {}

@@ -13,7 +13,7 @@ from typing import Any
 from openslob.engines.base import CounterReading, Counters, Waits
 from openslob.engines.cluster.clocks import Clocks
 from openslob.engines.cluster.parallel import Team
-from openslob.measurement import EngineDelta, ObjectIo
+from openslob.measurement import EngineDelta, ObjectIo, TimedWait
 
 EVERY_FIGURE = "*"
 
@@ -99,9 +99,9 @@ class ClusterWaits:
 
 
 def added(deltas: Sequence[EngineDelta], targets: Sequence[str]) -> EngineDelta:
-    """The sum of what the instances counted; a figure that one does not know is unknown, its reason names the first.
+    """Return the sum of what the instances counted.
 
-    Means of waits are left out: their counts, by which they would have to be weighed, are not told.
+    A figure that an instance does not know is unknown; its reason names the first such instance.
     """
     names = list(deltas[0].amounts())
     amounts = {name: _total(getattr(delta, name) for delta in deltas) for name in names}
@@ -112,9 +112,19 @@ def added(deltas: Sequence[EngineDelta], targets: Sequence[str]) -> EngineDelta:
     return EngineDelta(
         **sums,
         by_object={kind: _objects([delta.by_object.get(kind) for delta in deltas]) for kind in kinds},
+        timed_waits=_timed_waits(deltas),
         unknown={name: why for name, why in reasons.items() if why},
         by_instance=tuple(deltas),
     )
+
+
+def _timed_waits(deltas: Sequence[EngineDelta]) -> list[TimedWait]:
+    """Add up the timed waits by event."""
+    sums: dict[str, TimedWait] = {}
+    for delta in deltas:
+        for wait in delta.timed_waits:
+            sums[wait.event] = sums[wait.event] + wait if wait.event in sums else wait
+    return list(sums.values())
 
 
 def _total(values: Iterable[float | None]) -> float | None:

@@ -13,7 +13,7 @@ from openslob.engines.mysql.connection import PACKAGE, Connection, ask, is_on, t
 from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.names import Names
 from openslob.engines.sql import read_statements
-from openslob.measurement import EngineDelta, ObjectIo
+from openslob.measurement import EngineDelta, ObjectIo, TimedWait, WaitClass
 
 Values = Mapping[str, float]
 
@@ -152,7 +152,7 @@ def to_delta(change: Values) -> EngineDelta:
         # No session has a cache of its own.
         private_visits=0.0,
         by_object=_by_object(change, status),
-        wait_means_us={} if not (read_us and reads) else {"IO:innodb_data_file": read_us / reads},
+        timed_waits=[TimedWait("IO:innodb_data_file", WaitClass.DATA_IO, reads, read_us)] if read_us and reads else (),
     )
     return _with_reasons(delta)
 
@@ -203,6 +203,8 @@ _REASONS = {
     "rows_updated_in_place": "blocks were split meanwhile, or the server does not count splits "
     "(MySQL: SET GLOBAL innodb_monitor_enable = index_page_splits)",
     "checkpoints": "the server does not count them, or this user may not know (innodb_metrics, log_checkpoints)",
+    "db_cpu_us": "the server does not count its CPU time as a whole",
+    "db_time_us": "not read from the server: the work loop measures the time that sessions spend inside operations",
     "maintenance": "cleaning up old row versions and writing pages go on all the time; there is no count",
 }
 

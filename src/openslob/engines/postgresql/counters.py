@@ -25,7 +25,7 @@ from openslob.engines.postgresql.connection import backend_pid
 from openslob.engines.postgresql.errors import reported
 from openslob.engines.postgresql.libpq_statement import PlainStatement
 from openslob.engines.sql import read_statements
-from openslob.measurement import EngineDelta, ObjectIo
+from openslob.measurement import EngineDelta, ObjectIo, TimedWait, WaitClass
 from openslob.units import NANOS
 
 PACKAGE = "openslob.engines.postgresql"
@@ -166,10 +166,6 @@ def _times(value: float | None, factor: float) -> float | None:
     return None if value is None else value * factor
 
 
-def _mean(total: float | None, count: float | None) -> float | None:
-    return total / count if total and count else None
-
-
 def to_delta(change: Values, block_size: int, timing: bool = True) -> EngineDelta:
     """Raw changes of an interval as `EngineDelta`; what this version does not count is None with a reason.
 
@@ -209,7 +205,7 @@ def to_delta(change: Values, block_size: int, timing: bool = True) -> EngineDelt
         # Where no session has tables of its own, none of them was visited.
         private_visits=change.get("private_tables.heap_blks_fetched", 0.0),
         by_object=_by_object(change, io.log, block_size),
-        wait_means_us=_wait_means(reads, read_us, syncs, sync_us),
+        timed_waits=_timed_waits(reads, read_us, syncs, sync_us),
     )
     found = _with_reasons(delta)
     return replace(found, unknown={**found.unknown, "read_requests": _COMBINED}) if combined else found
@@ -235,12 +231,16 @@ def _by_object(change: Values, log_io: Values, block_size: int) -> dict[str, Obj
     return {"table": blocks("tables.heap_blks"), "index": blocks("indexes.idx_blks"), **own, "log": log}
 
 
-def _wait_means(
+def _timed_waits(
     reads: float | None, read_us: float | None, syncs: float | None, sync_us: float | None
-) -> dict[str, float]:
-    means = {"IO:DataFileRead": _mean(read_us, reads), "IO:WalSync": _mean(sync_us, syncs)}
-    means["IO:WALSync"] = means["IO:WalSync"]  # as it was spelt before 17
-    return {event: mean for event, mean in means.items() if mean is not None}
+) -> list[TimedWait]:
+    waits = []
+    if reads and read_us:
+        waits.append(TimedWait("IO:DataFileRead", WaitClass.DATA_IO, reads, read_us))
+    if syncs and sync_us:
+        # Spelt WALSync before 17.
+        waits += [TimedWait(event, WaitClass.LOG, syncs, sync_us) for event in ("IO:WalSync", "IO:WALSync")]
+    return waits
 
 
 _COMBINED = "PostgreSQL 17 counts the blocks that scans read, not their requests, each of several blocks"
@@ -259,6 +259,8 @@ _REASONS = {
     "log_sync_time_us": "the server does not time them in pg_stat_io or pg_stat_wal",
     "log_write_requests": "the server does not count them in pg_stat_io or pg_stat_wal",
     "full_page_images": _NO_LOG_COUNTERS,
+    "db_cpu_us": "the server does not count its CPU time",
+    "db_time_us": "not read from the server: the work loop measures the time that sessions spend inside operations",
 }
 # Told by the server at any moment; everything else passes through the collector before 15.
 _NEVER_LATE = ("log_bytes",)
@@ -286,6 +288,6 @@ def _without_late(delta: EngineDelta, seconds: float) -> EngineDelta:
         delta,
         **gone,
         by_object={} if late.keys() & {"read_requests"} else delta.by_object,
-        wait_means_us={} if late.keys() & {"read_requests"} else delta.wait_means_us,
+        timed_waits=() if late.keys() & {"read_requests"} else delta.timed_waits,
         unknown={**delta.unknown, **late},
     )

@@ -156,7 +156,7 @@ def test_one_instance_twice_or_several_engines_are_wrong_usage():
 
 
 def test_sums_and_reasons():
-    counted = partial(measurements.engine, shared_visits=9.0, private_visits=0.0)
+    counted = partial(measurements.engine, shared_visits=9.0, private_visits=0.0, db_cpu_us=3.0, db_time_us=4.0)
     known = counted(read_requests=100.0, log_bytes=5.0, by_object={"table": ObjectIo(1, 2, 3, None, 5)})
     partly = counted(read_requests=None, log_bytes=7.0, by_object={}, unknown={"read_requests": "it is off"})
     total = added([known, partly], ["a", "b"])
@@ -167,7 +167,8 @@ def test_sums_and_reasons():
     assert total.by_instance == (known, partly)
     both = added([known, known], ["a", "b"])
     assert both.by_object == {"table": ObjectIo(2, 4, 6, None, 10)}
-    assert both.wait_means_us == {}
+    assert both.wait_means_us == known.wait_means_us
+    assert [wait.count for wait in both.timed_waits] == [2 * wait.count for wait in known.timed_waits]
     nothing = added([known, EngineDelta(unknown={"*": "reset"})], ["a", "b"])
     assert set(nothing.unknown.values()) == {"b: reset"}
     assert set(nothing.unknown) == set(nothing.amounts())
