@@ -1,4 +1,4 @@
-"""Real servers for tests: made once for the whole run in a short temporary place, gone at its end whatever happens."""
+"""Real servers for tests: each worker makes its own in a short temporary place, gone at its end whatever happens."""
 
 from __future__ import annotations
 
@@ -14,16 +14,43 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from factories import marks, subjects, versions
 from factories.programs import need_mariadb
 from openslob.engines import registry
 from openslob.engines.managed.base import ManagedServer
 from openslob.units import MIB
 
 MakeServer = Callable[..., ManagedServer]
+DSN_VARIABLE = "OPENSLOB_TEST_DSN"
 
 # A busy host makes any example slow, which says nothing of the code. CI tries the same examples each time.
 settings.register_profile("untimed", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("untimed")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    given = os.environ.get(DSN_VARIABLE, "").split()
+    parser.addoption(
+        "--dsn",
+        action="append",
+        default=given,
+        metavar="URL",
+        help=f"a running server of your own, there for tests alone, to run the contract tests on, too ({DSN_VARIABLE})",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    subjects.add(config.getoption("--dsn"))
+
+
+def pytest_report_header() -> list[str]:
+    return [f"servers: {', '.join(versions.installed()) or 'none'}"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        marks.mark(item)
+    items.sort(key=marks.order)
 
 
 @pytest.fixture(scope="session", autouse=True)

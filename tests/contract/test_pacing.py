@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from factories.subjects import WORK_LOOPS
+from factories.subjects import SAME_WORK_LOOP
 from openslob.engines.base import SliceRequest
 from openslob.histogram import lower_edge_us
 from openslob.method import OpKind
@@ -16,7 +16,7 @@ from openslob.run.plan import Phase, first_due_ns
 from openslob.units import NANOS
 
 pytestmark = pytest.mark.server
-ON = WORK_LOOPS
+NOT_ON = SAME_WORK_LOOP
 
 MS = 1_000_000
 # A session may wake up late on a busy host, but not by as much as the waits that are looked for here.

@@ -115,7 +115,11 @@ def _update(rows):
 def start(make_server, version):
     server = make_server(name="contract-mariadb", engine="mariadb", cache_bytes=48 * MIB)
     assert server.status().spec.version.startswith(version)
-    subject = MariaSubject(server.status().url)
+    return attach(server.status().url)
+
+
+def attach(url):
+    subject = MariaSubject(url)
     # Cheap commits, as the tests' workloads ask for: that is a setting of the whole server, made by `quiesce`.
     subject.ask("SET GLOBAL innodb_flush_log_at_trx_commit = 0")
     return subject

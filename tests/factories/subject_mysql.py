@@ -22,7 +22,7 @@ class MysqlSubject(MariaSubject):
         self.ask("TRUNCATE performance_schema.table_io_waits_summary_by_index_usage")
 
 
-def start(_make_server, url):
+def attach(url):
     subject = MysqlSubject(url)
     assert subject.engine.facts().product == "MySQL"
     for setting in _SETTINGS:

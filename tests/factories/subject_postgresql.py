@@ -124,8 +124,13 @@ def _update(rows):
 def start(make_server, version):
     given = {} if version in BUNDLED else _installed(version)
     server = make_server(name=f"contract{version}", version=version, cache_bytes=32 * MIB, **given)
-    subject = PostgresSubject(server.status().url)
-    if int(version) < COUNTS_WRITES_SINCE:
+    return attach(server.status().url)
+
+
+def attach(url):
+    subject = PostgresSubject(url)
+    ((version,),) = subject.ask("SHOW server_version_num")
+    if int(version) // 10_000 < COUNTS_WRITES_SINCE:
         subject.unknown |= {"write_requests", "write_bytes"}
     return subject
 

@@ -5,13 +5,14 @@ A new engine adds a subclass of `Subject` in a module of its own, and its server
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import count
+
+import pytest
 
 from openslob.engines.base import Engine, Session, SessionPlan, SliceRequest, SliceResult
 from openslob.engines.facts import LoadResult
@@ -34,12 +35,14 @@ SUBJECTS = {
     "postgresql-15": ("factories.subject_postgresql", "15"),
     "mariadb-10.11": ("factories.subject_mariadb", "10.11"),
 }
-# Debian has no MySQL beside MariaDB, so a developer starts one, there for tests alone, and gives its URL.
-MYSQL_URL = "OPENSLOB_TEST_MYSQL"
-if MYSQL_URL in os.environ:
-    SUBJECTS["mysql"] = ("factories.subject_mysql", os.environ[MYSQL_URL])
+# The scheme of a URL -> module with the subjects of such servers.
+_MODULES = {
+    "postgresql": "factories.subject_postgresql",
+    "mariadb": "factories.subject_mariadb",
+    "mysql": "factories.subject_mysql",
+}
 # PostgreSQL's work loop is the same text in every version: two that come with us show it, a third would tell no more.
-WORK_LOOPS = tuple(name for name in SUBJECTS if name != "postgresql-15")
+SAME_WORK_LOOP = frozenset({"postgresql-15"})
 
 
 @dataclass(frozen=True)
@@ -149,9 +152,19 @@ class Worked:
         return result
 
 
+def add(urls: Sequence[str]) -> None:
+    """Add servers that run already to `SUBJECTS` (pytest's option ``--dsn``)."""
+    for number, url in enumerate(urls, 1):
+        scheme = url.partition("://")[0]
+        if scheme not in _MODULES:
+            raise pytest.UsageError(f"--dsn {url}: the URL must begin with one of {', '.join(_MODULES)}")
+        SUBJECTS[f"{scheme}-dsn{number}"] = (_MODULES[scheme], url)
+
+
 def start(name: str, make_server: object) -> Subject:
-    """Start and load one of `SUBJECTS`."""
+    """Start (unless it is given by its URL) and load one of `SUBJECTS`."""
     module, version = SUBJECTS[name]
-    subject = import_module(module).start(make_server, version)
+    engine = import_module(module)
+    subject = engine.attach(version) if "://" in version else engine.start(make_server, version)
     subject.load()
     return subject

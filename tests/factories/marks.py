@@ -1,0 +1,58 @@
+"""What every test is marked with: the engines that it starts, and the worker that it shares servers with."""
+
+from __future__ import annotations
+
+import pytest
+
+from openslob.engines import registry
+
+# A word in a test's file, parameters or fixtures -> the engine whose server it starts.
+_ENGINES = {
+    "postgres": "postgresql",
+    "pg_": "postgresql",
+    "foreign": "postgresql",
+    "maria": "mariadb",
+    "mysql": "mysql",
+    "galera": "galera",
+}
+# Files of tests whose words name one engine only by accident.
+_EXACT = {"test_foreign_mariadb": {"mariadb"}, "test_galera": {"galera", "mariadb"}}
+# Started first, since they last longest.
+_LONG_FIRST = ("test_work_loop", "test_pacing", "test_run", "test_trouble", "test_mariadb", "test_raw_compare")
+_FOLDERS = ("real", "contract", "unit")
+
+
+def mark(item: pytest.Item) -> None:
+    """Add the marks of an item."""
+    if item.path.parts[-2] in ("real", "contract"):
+        for engine in engines_of(item):
+            item.add_marker(engine)
+    if group := group_of(item):
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
+def engines_of(item: pytest.Item) -> set[str]:
+    """Return the engines whose servers a test starts, as far as its names say."""
+    if item.path.stem in _EXACT:
+        return _EXACT[item.path.stem]
+    names = [item.path.stem, item.name, *getattr(item, "fixturenames", ())]
+    named = {engine for word, engine in _ENGINES.items() if any(word in name for name in names)}
+    return named or ({registry.DEFAULT_ENGINE} if item.get_closest_marker("server") else set())
+
+
+def group_of(item: pytest.Item) -> str | None:
+    """Return which tests run in one worker, one after the other: those of one server, and of one setting of the host.
+
+    Contract tests of an engine share its server, tests of real servers those of their file; unit tests share nothing.
+    """
+    if item.path.parent.name == "contract" and hasattr(item, "callspec"):
+        return str(item.callspec.params.get("subject", item.path.stem))
+    if item.path.parent.name == "real":
+        return "huge_pages" if "huge_pages" in item.name else item.path.stem
+    return None
+
+
+def order(item: pytest.Item) -> tuple[int, int]:
+    """Return a sort key that puts long tests first, so that no worker ends long after the others."""
+    folder = next((number for number, name in enumerate(_FOLDERS) if name in item.path.parts), len(_FOLDERS))
+    return folder, _LONG_FIRST.index(item.path.stem) if item.path.stem in _LONG_FIRST else len(_LONG_FIRST)
