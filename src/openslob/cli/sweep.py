@@ -32,10 +32,9 @@ from openslob.report.sweep_text import render_plan, render_sweep
 from openslob.report.text import render
 from openslob.run.recorder import ProgressSink
 from openslob.secrets import STARS
-from openslob.sweep.create import new_sweep, unfinished_like
+from openslob.sweep.create import new_sweep, ready_names, ready_sweep, unfinished_like
 from openslob.sweep.execute import Execution
 from openslob.sweep.plan import Step, sessions_at_most, steps
-from openslob.sweep.presets import ready_names, ready_sweep
 from openslob.sweep.servers import server_grid
 
 NAME = Annotated[

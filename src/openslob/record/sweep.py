@@ -168,14 +168,14 @@ class SweepRecord(_Plain):
     def with_point(self, point: SweepPoint) -> Self:
         """The record with this point in place of the one of its number, or added as the last."""
         if point.number > len(self.points):
-            return self.model_copy(update={"points": (*self.points, point)}).judged()
+            return self.model_copy(update={"points": (*self.points, point)}).with_status()
         return self.with_points([point])
 
     def with_points(self, changed: Sequence[SweepPoint]) -> Self:
         """The record with these points in place of those of the same numbers."""
         by_number = {point.number: point for point in changed}
         points = tuple(by_number.get(point.number, point) for point in self.points)
-        return self.model_copy(update={"points": points}).judged()
+        return self.model_copy(update={"points": points}).with_status()
 
     def with_failures_pending(self) -> Self:
         """The record in which what failed or was skipped is to be run again, and a search by that to be answered."""
@@ -187,7 +187,7 @@ class SweepRecord(_Plain):
         record = self.model_copy(update={"search": open_again})
         return record.with_points([point.model_copy(update=again) for point in bad])
 
-    def judged(self) -> Self:
+    def with_status(self) -> Self:
         """The record with the status that its points give it."""
         counts = self.counts
         bad = counts[PointState.FAILED] + counts[PointState.SKIPPED]

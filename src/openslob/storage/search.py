@@ -6,6 +6,8 @@
    that did not is tried, until they are an eighth apart.
 4. Chosen is the smallest number, among those that kept the limit, whose rate is within `SAME` of the best of them.
 
+`openslob.sweep.search` is another method: it looks for a maximum of throughput, which may fall with more sessions.
+
 Nothing else goes in: not the number of disks, not the files that happen to lie beside.
 """
 

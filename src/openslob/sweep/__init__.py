@@ -1,1 +1,1 @@
-"""Several runs that belong together: planned, ordered, carried out."""
+"""Several runs that belong together: how a sweep is created, planned, and executed."""

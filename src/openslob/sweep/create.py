@@ -1,4 +1,4 @@
-"""From what was asked for to the record of a sweep that has yet to run, or to the folder of one that can go on."""
+"""Creating a sweep: the record of a new one, the folder of an unfinished one, and the ready-made sweep files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from openslob._version import __version__
 from openslob.clock import iso
-from openslob.config.grid import Grid
+from openslob.config.grid import Grid, SweepFile, read_sweep_file
 from openslob.errors import UsageError
 from openslob.record.model import Status
 from openslob.record.store import record_id, running_pid
@@ -17,6 +17,20 @@ from openslob.sweep.plan import notices, points, with_estimates
 from openslob.sweep.servers import described
 
 Servers = Mapping[str, tuple[Value, ...]]
+
+_READY_FOLDER = Path(__file__).parent / "ready"
+
+
+def ready_names() -> list[str]:
+    """Return the names of the ready-made sweeps, sorted."""
+    return sorted(path.stem for path in _READY_FOLDER.glob("*.toml"))
+
+
+def ready_sweep(name: str) -> SweepFile:
+    """Read the ready-made sweep of this name. UsageError when there is none."""
+    if name not in ready_names():
+        raise UsageError(f"there is no ready-made sweep {name!r}", f"choose one of {', '.join(ready_names())}")
+    return read_sweep_file(_READY_FOLDER / f"{name}.toml")
 
 
 def new_sweep(
@@ -30,12 +44,13 @@ def new_sweep(
     against: str | None = None,
     figures: tuple[str, ...] = (),
 ) -> SweepRecord:
-    """The record of a sweep with all its points pending; that of a search has none yet.
+    """Return the record of a sweep with all its points pending; a search begins without points.
 
-    ``target`` is fit to be shown. UsageError for a combination that can't be run.
+    ``target`` must not contain a password. ``servers`` holds the values of server parameters by the name of
+    `ServerSpec`'s field. UsageError for a combination that can't be run.
     """
     if search:
-        _require_one_line(grid, servers)
+        _require_one_series(grid, servers)
     if against:
         _require_two_values(against, {**servers, **grid.values})
     started_at, seed = iso(time.time_ns()), grid.workload.seed
@@ -61,11 +76,11 @@ def new_sweep(
     return planned.model_copy(update={"notes": (*grid.notices, *notices(planned))})
 
 
-def _require_one_line(grid: Grid, servers: Servers) -> None:
-    many = [*grid.values, *(name for name, values in servers.items() if len(values) > 1)]
-    if many:
+def _require_one_series(grid: Grid, servers: Servers) -> None:
+    varied = [*grid.values, *(name for name, values in servers.items() if len(values) > 1)]
+    if varied:
         raise UsageError(
-            f"a search varies the sessions only, not {', '.join(many)}", "give one value, or leave the sessions out"
+            f"a search varies the sessions only, not {', '.join(varied)}", "give one value, or leave the sessions out"
         )
 
 
@@ -73,16 +88,19 @@ def _require_two_values(parameter: str, varied: Servers) -> None:
     count = len(varied.get(parameter, ()))
     if count != 2:
         raise UsageError(
-            f"two values of {parameter} are held against each other, and the sweep has {count or 'one'}",
-            "give two, or leave --against out",
+            f"--against compares two values of {parameter}, and the sweep has {count or 'one'}",
+            "give two values, or leave --against out",
         )
 
 
 def unfinished_like(record: SweepRecord, results: Path) -> Path | None:
-    """The newest sweep in ``results`` that asks for the same and has not come to its end; None when there is none."""
-    wanted = record.fingerprint()
+    """Return the newest unfinished sweep in ``results`` that asks for the same as ``record``; None without one.
+
+    A sweep that another process is executing does not count.
+    """
+    fingerprint = record.fingerprint()
     for path in reversed(find_sweeps(results)):
-        found = load_sweep(path)
-        if found.status is Status.INTERRUPTED and found.fingerprint() == wanted and not running_pid(path):
+        other = load_sweep(path)
+        if other.status is Status.INTERRUPTED and other.fingerprint() == fingerprint and not running_pid(path):
             return path
     return None

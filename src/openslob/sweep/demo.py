@@ -1,7 +1,7 @@
-"""The demonstration: which server, which data and which runs show in two minutes what this platform can do.
+"""The demonstration: the server, the data and the runs that show in two minutes what a platform can do.
 
-Sizes follow from the host: the physical runs' data are twelve times the cache, so that at most one block visit in
-twelve is a hit; the cached runs work on a part of the same data that fits the cache.
+Sizes follow from the host. The data of the physical runs are twelve times the cache, so that at most one block visit
+in twelve is a cache hit; the cached runs work on a part of the same data that fits into the cache.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from openslob.units import MIB, Extent, format_bytes
 from openslob.workload import Mode, Workload
 
 SERVER = "demo"
-# Every run has at least so many sessions, so that each schema is worked on and all data are active.
+# Every run has at least as many sessions, so that each schema is visited and all data are active.
 SCHEMAS = 2
 LARGEST_CACHE = 128 * MIB
 SMALLEST_CACHE = 32 * MIB
@@ -31,7 +31,7 @@ PHYSICAL_SESSIONS = (2, 8, 32)
 
 @dataclass(frozen=True)
 class Sizes:
-    """Bytes of the server's cache and of the data in all, and of the part that cached runs visit."""
+    """Bytes of the server's cache, of all data, and of the part of the data that cached runs visit."""
 
     cache: int
     data: int
@@ -40,32 +40,35 @@ class Sizes:
 
 @dataclass(frozen=True)
 class DemoRun:
-    """One run of the demonstration and what to call it."""
+    """One run of the demonstration and its name."""
 
     name: str
     workload: Workload
 
 
 def sizes(free_disk: int, memory: int) -> Sizes:
-    """Sizes for a host with so many bytes free on disk and in memory. SlobError when it is too small."""
-    wanted = min(LARGEST_CACHE, int(memory * MEMORY_SHARE), int(free_disk * DISK_SHARE / DATA_PER_CACHE))
-    cache = wanted // MIB * MIB
+    """Return the sizes for a host with ``free_disk`` bytes of free disk space and ``memory`` bytes of memory.
+
+    SlobError when the host is too small.
+    """
+    most = min(LARGEST_CACHE, int(memory * MEMORY_SHARE), int(free_disk * DISK_SHARE / DATA_PER_CACHE))
+    cache = most // MIB * MIB
     if cache < SMALLEST_CACHE:
         needed = int(SMALLEST_CACHE * DATA_PER_CACHE / DISK_SHARE)
         raise SlobError(
             f"the demonstration does not fit: {format_bytes(free_disk)} of disk and {format_bytes(memory)} of memory",
-            f"it wants {format_bytes(needed)} of disk free and {format_bytes(SMALLEST_CACHE / MEMORY_SHARE)} of memory",
+            f"it needs {format_bytes(needed)} of free disk and {format_bytes(SMALLEST_CACHE / MEMORY_SHARE)} of memory",
         )
     return Sizes(cache, cache * DATA_PER_CACHE, int(cache * CACHED_SHARE))
 
 
 def load_workload(size: Sizes) -> Workload:
-    """The workload whose data are to be loaded."""
+    """Return the workload that says which data to load."""
     return Workload(schemas=SCHEMAS, scale=_per_schema(size.data))
 
 
 def runs(size: Sizes, cores: int) -> list[DemoRun]:
-    """The runs in their order: cached ones, then physical ones with more and more sessions."""
+    """Return the runs in their order: the cached ones, then the physical ones with an increasing session count."""
     cached = [_cached(size, cores, update_pct) for update_pct in (0, UPDATE_PCT)]
     physical = [
         _physical(size, sessions, update_pct) for update_pct in (0, UPDATE_PCT) for sessions in PHYSICAL_SESSIONS
@@ -74,7 +77,7 @@ def runs(size: Sizes, cores: int) -> list[DemoRun]:
 
 
 def _cached(size: Sizes, cores: int, update_pct: int) -> DemoRun:
-    # A session a CPU, and nothing to wait for: the CPU is the limit.
+    # One session for each CPU, and no I/O to wait for: the CPU is the limit.
     sessions = max(cores, SCHEMAS)
     return _run("cached", sessions, update_pct, size.cached, Mode.LIO)
 

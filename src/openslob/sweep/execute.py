@@ -1,7 +1,8 @@
-"""Carries a sweep out, point by point; every point's end is on disk before the next begins.
+"""The execution of a sweep, point by point; the result of a point is on disk before the next one begins.
 
-A point that fails is recorded and the rest goes on. A point that was stopped, or whose process was killed, is pending
-still and is run again as a whole when the sweep goes on; what it left behind stays in the folder, outside the sweep.
+A point that fails is recorded, and the sweep continues. A point that was stopped, or whose process was killed, stays
+pending and is run again from its start when the sweep is resumed; its unfinished run remains in the folder, but is no
+part of the sweep.
 """
 
 from __future__ import annotations
@@ -23,31 +24,31 @@ from openslob.run import loading, runner
 from openslob.run.interrupt import Interrupt
 from openslob.run.recorder import ProgressSink
 from openslob.sweep.plan import data_of, seconds_left, workload_of
-from openslob.sweep.search_runner import run_search
+from openslob.sweep.search import run_search
 from openslob.sweep.servers import SweepServers
 from openslob.units import format_duration
 
 
 class SweepView(Protocol):
-    """Where progress is shown."""
+    """The display of a sweep's progress."""
 
     def notify(self, text: str) -> None:
-        """One line about what happens now."""
+        """Show one line about what happens now."""
 
     def running(self, label: str) -> AbstractContextManager[ProgressSink]:
-        """Shows a run for the time of the block."""
+        """Show the progress of a run while the context lasts."""
 
     def loading(self, block_size: int) -> AbstractContextManager[LoadSink]:
-        """Shows a load for the time of the block."""
+        """Show the progress of a load while the context lasts."""
 
 
 class _PreparationError(SlobError):
-    """The server or the data of a point can't be had: those of its whole block can't."""
+    """The server or the data of a point can't be provided, so that no point of its block can be run."""
 
 
 @dataclass(frozen=True)
 class _PreparedServer:
-    """A server that runs with these settings, and what its storage gives alone, if that was asked for."""
+    """A server that runs with these settings, and the raw measurement of its storage, if there is one."""
 
     engine: Engine
     server: ManagedServer | None
@@ -56,11 +57,11 @@ class _PreparedServer:
 
 
 def no_ceiling(_engine: Engine) -> None:
-    """Nothing to hold runs against."""
+    """Return no raw measurement: the runs are not compared with storage alone."""
 
 
 class Execution:
-    """One process' part in a sweep: from the first pending point to the last, or to a stop."""
+    """The part of a sweep that one process executes: from the first pending point to the last, or until stopped."""
 
     def __init__(
         self,
@@ -76,19 +77,19 @@ class Execution:
         self._interrupt = interrupt
         self._view = view
         self._render = render
-        self._place = SweepServers(target, folder.record, view.notify)
-        self._ready: _PreparedServer | None = None
+        self._servers = SweepServers(target, folder.record, view.notify)
+        self._prepared: _PreparedServer | None = None
         self._done_s = self._spent_s = 0.0
 
     def execute(self) -> None:
-        """Run what is pending. SlobError only when the sweep's own record can't be written."""
+        """Run the pending points. SlobError only when the sweep's own record can't be written."""
         try:
             if self._folder.record.search:
                 run_search(self._folder, self._run, self._stopped)
             else:
                 self._run_pending()
         finally:
-            self._place.close(finished=not self._unfinished)
+            self._servers.close(finished=not self._unfinished)
 
     @property
     def _unfinished(self) -> bool:
@@ -102,10 +103,9 @@ class Execution:
         """Run one point, and record how it ended unless it was stopped."""
         begun = time.monotonic()
         try:
-            ready = self._prepared(point)
-            self._save([self._measured(point, ready)])
+            self._save([self._measure(point, self._prepare(point))])
         except _PreparationError as error:
-            self._ready = None
+            self._prepared = None
             if not self._stopped():
                 self._skip_block(point, str(error))
         self._done_s += point.estimated_s
@@ -114,39 +114,40 @@ class Execution:
     def _save(self, changed: Sequence[SweepPoint]) -> None:
         self._folder.save(self._folder.record.with_points(changed))
 
-    def _prepared(self, point: SweepPoint) -> _PreparedServer:
-        ready = self._ready
+    def _prepare(self, point: SweepPoint) -> _PreparedServer:
+        """Start the point's server, load its data, and return both. _PreparationError when that fails."""
+        prepared = self._prepared
         try:
-            if ready is None or ready.values != point.server:
-                ready = self._ready = _PreparedServer(*self._place.at(point.server), point.server)
+            if prepared is None or prepared.values != point.server:
+                prepared = self._prepared = _PreparedServer(*self._servers.start(point.server), point.server)
             workload = workload_of(self._folder.record, point)
-            # Nothing is done if the data are there; after updates they may have grown so far that they must be renewed.
-            with self._view.loading(ready.engine.facts().block_size) as sink:
-                loading.load(ready.engine, ready.server, workload, sink, self._stopped, self._view.notify)
-            return replace(ready, ceiling=self._ceiling(ready.engine))
+            # Existing data are kept; but updates may have made them grow so much that they must be loaded again.
+            with self._view.loading(prepared.engine.facts().block_size) as sink:
+                loading.load(prepared.engine, prepared.server, workload, sink, self._stopped, self._view.notify)
+            return replace(prepared, ceiling=self._ceiling(prepared.engine))
         except SlobError as error:
             raise _PreparationError(str(error)) from error
 
     def _stopped(self) -> bool:
         return self._interrupt.stop.is_set()
 
-    def _measured(self, point: SweepPoint, ready: _PreparedServer) -> SweepPoint:
-        """The point as its run left it: done, failed with the reason, or pending if it was stopped."""
+    def _measure(self, point: SweepPoint, prepared: _PreparedServer) -> SweepPoint:
+        """Run the point and return it with its new state: done, failed with the reason, or pending if stopped."""
         record, folder = self._folder.record, self._folder.path
         workload, before = workload_of(record, point), set(folder.iterdir())
         request = runner.Request(
-            workload, point.run_name, folder, steady_limit_s=record.steady_limit_s, ceiling=ready.ceiling
+            workload, point.run_name, folder, steady_limit_s=record.steady_limit_s, ceiling=prepared.ceiling
         )
         try:
             with self._view.running(self._heading(point)) as show:
-                finished = runner.run(ready.engine, request, self._interrupt, show, self._render)
+                finished = runner.run(prepared.engine, request, self._interrupt, show, self._render)
         except SlobError as error:
-            # A server that went down with the run is started again for the next one.
-            self._ready = None
+            # The server may have gone down with the run: it is started again for the next point.
+            self._prepared = None
             if self._stopped():
                 return point
-            made = next((path.name for path in folder.iterdir() if path not in before and path.is_dir()), None)
-            return point.model_copy(update={"state": PointState.FAILED, "error": error.what, "run": made})
+            created = next((path.name for path in folder.iterdir() if path not in before and path.is_dir()), None)
+            return point.model_copy(update={"state": PointState.FAILED, "error": error.what, "run": created})
         if finished.record.status is not Status.COMPLETE:
             return point
         return point.model_copy(update={"state": PointState.DONE, "error": None, "run": finished.folder.name})
@@ -158,7 +159,7 @@ class Execution:
         return f"[{point.number}{of}] {point.label}"
 
     def _skip_block(self, point: SweepPoint, why: str) -> None:
-        """A server or data that can't be had once won't be had for the other points that need them."""
+        """Mark every pending point as skipped that needs the same server settings and data as ``point``."""
         record = self._folder.record
         data = data_of(workload_of(record, point))
         same = [

@@ -1,8 +1,8 @@
-"""From a grid to points in an order that costs the fewest restarts and loads, and that no drift can deceive.
+"""The plan of a sweep: its points in the order to run them, with estimates of time and disk space.
 
-A server is restarted, and data are loaded, before a whole block of points. Inside a block every repeat is a round
-through all its points in an order of its own (a randomised block design): whatever changes slowly meanwhile, such as
-a filling disk or a warming host, then falls on all points alike instead of on those that would come last.
+The order needs few restarts and loads: a server is restarted, and data are loaded, before a whole block of points.
+Inside a block every repeat is a round through all points in an order of its own (a randomised block design). Whatever
+changes slowly meanwhile, such as a filling disk or a warming host, then affects all points and not only the last ones.
 """
 
 from __future__ import annotations
@@ -22,29 +22,30 @@ from openslob.workload import Workload
 
 # Parameters that decide what is on disk (`Workload.data`).
 DATA_PARAMETERS = ("schemas", "scale", "scan_table_sz", "obfuscate_columns")
-# Fields of a server that a restart can't change: a server of its own is made for each value.
+# Fields of a server that a restart can't change: each value needs a server of its own.
 MADE_WITH = ("version", "bin_dir", "block_size")
 
-# Time of a point beside warm-up and window: checks, checkpoint, connecting, record; measured at 1 to 32 sessions.
+# Time of a point besides warm-up and window: checks, checkpoint, connecting, record; measured at 1 to 32 sessions.
 POINT_OVERHEAD_S = 1.5
-# A restart of a managed server, its cache and files written back; a load restarts it twice as well.
+# A restart of a managed server, with its cache and files written back; a load restarts it twice.
 RESTART_S = 3.0
 MAKE_S = 8.0
-# What a load of incompressible rows reached on a small virtual machine with one disk; most hosts are faster.
+# The rate of a load of incompressible rows on a small virtual machine with one disk; most hosts are faster.
 LOAD_BYTES_PER_S = 60 * MIB
-# Blocks' size where none is known yet and a size is given in blocks.
+# The block size for sizes given in blocks as long as the engine's is not known.
 ASSUMED_BLOCK_BYTES = 8192
-# Raw files and record of a run: per second and session, and per second; measured.
+# Raw files and record of a run: for each run, for each second, and for each second of a session; measured.
 RECORD_BYTES = (60_000, 25_000, 150)
 
 
 def points(
     grid: Mapping[str, Sequence[Value]], server_grid: Mapping[str, Sequence[Value]], repeats: int, seed: int
 ) -> tuple[SweepPoint, ...]:
-    """Every combination ``repeats`` times, once each, in the order to run them.
+    """Return every combination ``repeats`` times, in the order to run them. The same seed gives the same order.
 
-    Server settings change least often, those first that need a server of their own; then data; the data's order turns
-    round with each setting, so that a restart finds loaded what it needs. The same seed gives the same order.
+    Server settings change least often, first of all those that need a server of their own; then the data. The order of
+    the data is reversed with each setting, so that the data of the last point before a restart are those of the first
+    point after it.
     """
     found: list[SweepPoint] = []
     for at, (server, data) in enumerate(_blocks(grid, server_grid)):
@@ -73,16 +74,16 @@ def _combinations(grid: Mapping[str, Sequence[Value]]) -> list[dict[str, Value]]
 
 
 def sessions_at_most(record: SweepRecord) -> int:
-    """The most sessions that any of its points may have."""
+    """Return the highest session count that any point of the sweep may have."""
     if record.search:
         return record.search.most_sessions
     return max(workload_of(record, point).total_sessions for point in record.points)
 
 
 def workload_of(record: SweepRecord, point: SweepPoint) -> Workload:
-    """The point's workload. Repeats differ by their seed, so that they visit other blocks, unless the grid sets it.
+    """Return the point's workload. UsageError when its values contradict each other.
 
-    UsageError when the point's values do not go together.
+    Each repeat has its own seed, so that it visits other blocks, unless the grid sets the seed.
     """
     seed: Mapping[str, Any] = {"seed": record.workload["seed"] + point.repeat - 1}
     try:
@@ -93,18 +94,18 @@ def workload_of(record: SweepRecord, point: SweepPoint) -> Workload:
 
 
 def made_with(server: Values) -> dict[str, Value]:
-    """Those of the server's values that a restart can't change."""
+    """Return the server values that a restart can't change."""
     return {name: value for name, value in server.items() if name in MADE_WITH}
 
 
 def data_of(workload: Workload) -> tuple[object, ...]:
-    """What tells one set of loaded data from another, whatever the block size."""
+    """Return the parameters that identify a workload's data, whatever the block size."""
     return tuple(str(getattr(workload, name)) for name in DATA_PARAMETERS)
 
 
 @dataclass(frozen=True)
 class Step:
-    """A point with what must happen before it: a server made, a server restarted or brought back, data loaded."""
+    """A point with its preparation: whether a server is created, restarted (or started again), and data are loaded."""
 
     point: SweepPoint
     workload: Workload
@@ -114,27 +115,30 @@ class Step:
 
     @property
     def preparation_s(self) -> float:
-        """Time of it, in seconds."""
+        """The estimated time of the preparation, in seconds."""
         load_s = 2 * RESTART_S + data_bytes(self.workload) / LOAD_BYTES_PER_S if self.loaded else 0.0
         return (MAKE_S if self.made else RESTART_S if self.restarted else 0.0) + load_s
 
 
 def steps(record: SweepRecord) -> list[Step]:
-    """The points that are pending in their order, with what each needs; what there is now is not looked at."""
-    found: list[Step] = []
+    """Return the pending points in their order, each with its preparation.
+
+    The present state of servers and data is not considered: the first point is assumed to need all of it.
+    """
+    planned: list[Step] = []
     for point in record.pending:
-        before, workload = found[-1] if found else None, workload_of(record, point)
+        before, workload = planned[-1] if planned else None, workload_of(record, point)
         other = before is None or made_with(point.server) != made_with(before.point.server)
         restarted = before is None or point.server != before.point.server
         loaded = other or before is None or data_of(workload) != data_of(before.workload)
-        found.append(Step(point, workload, other and bool(made_with(point.server)), restarted, loaded))
-    return found
+        planned.append(Step(point, workload, other and bool(made_with(point.server)), restarted, loaded))
+    return planned
 
 
 def with_estimates(record: SweepRecord) -> SweepRecord:
-    """The record with the time of every point, of them all and, for the worst moment, the disk space in bytes.
+    """Return the record with estimates: the time of every point and of the sweep, and its largest disk space in bytes.
 
-    UsageError when a point's values do not go together.
+    UsageError when the values of a point contradict each other.
     """
     planned = steps(record)
     estimated = [
@@ -146,26 +150,26 @@ def with_estimates(record: SweepRecord) -> SweepRecord:
 
 
 def run_seconds(record: SweepRecord, workload: Workload) -> float:
-    """Time of a run: the sessions' own loads, the longest warm-up and window that are allowed, what goes with them."""
+    """Return the estimated time of a run: private loads of the sessions, longest warm-up, window, and overhead."""
     warmup_s, load_s = max(workload.warmup, record.steady_limit_s or 0), private_bytes(workload) / LOAD_BYTES_PER_S
     return load_s + warmup_s + workload.run_time + POINT_OVERHEAD_S
 
 
 def data_bytes(workload: Workload) -> int:
-    """Bytes of a workload's tables."""
+    """Return the bytes of a workload's tables."""
     spec = workload.data(ASSUMED_BLOCK_BYTES)
     return spec.schemas * (spec.scale_blocks + spec.scan_blocks) * ASSUMED_BLOCK_BYTES
 
 
 def private_bytes(workload: Workload) -> int:
-    """Bytes of the tables that sessions load for themselves for a run."""
+    """Return the bytes of the tables that sessions load for themselves before a run."""
     return workload.private_blocks(ASSUMED_BLOCK_BYTES) * ASSUMED_BLOCK_BYTES
 
 
 def disk_bytes(record: SweepRecord, workloads: Sequence[Workload]) -> float:
-    """The largest data at any moment, as much again for the log of loading them, and the records of all runs.
+    """Return the disk space in bytes: the largest data, as much again for the log of loading them, and all records.
 
-    Tables that sessions load for themselves for a run have no log.
+    Tables that sessions load for themselves before a run are not logged.
     """
     each_run, per_second, per_session_second = RECORD_BYTES
     records = sum(
@@ -176,16 +180,16 @@ def disk_bytes(record: SweepRecord, workloads: Sequence[Workload]) -> float:
 
 
 def seconds_left(record: SweepRecord, done_s: float, spent_s: float) -> float:
-    """Time for what is pending, by the estimates scaled as the points so far were slower or faster than theirs.
+    """Return the estimated time of the pending points, scaled by how long the points so far really took.
 
-    ``spent_s`` is what points estimated at ``done_s`` together took; 0 for both when none is done yet.
+    ``spent_s`` is the time that points estimated at ``done_s`` took together; both are 0 before the first point.
     """
     estimated = sum(point.estimated_s for point in record.pending)
     return estimated * (spent_s / done_s if done_s else 1)
 
 
 def notices(record: SweepRecord) -> list[str]:
-    """What about the plan a user should know before it runs."""
+    """Return the notices about the plan that a user should read before it runs."""
     return [*_idle_schemas(record), *_unequal_data(record)]
 
 
@@ -196,7 +200,7 @@ def _idle_schemas(record: SweepRecord) -> list[str]:
     least = min(few, key=lambda workload: workload.total_sessions)
     return [
         f"points with fewer sessions than schemas visit only part of the data (the least: {least.total_sessions} of "
-        f"{least.schemas} schemas), so their share of cache hits is another; --schemas 1 keeps it equal"
+        f"{least.schemas} schemas), so their share of cache hits differs; --schemas 1 keeps it equal"
     ]
 
 

@@ -1,8 +1,8 @@
-"""Where a sweep's points run: a server as it is, or a managed one brought into each of the ways that are asked for.
+"""The servers of a sweep: a server as it is, or a managed server with each combination of settings.
 
-What a restart can change is changed on the target itself, and put back at the end. What it can't, such as the version,
-takes a server of its own, which has a name that follows from the sweep, so that a sweep that goes on finds it again.
-Only one of them runs at a time, so that none takes CPU, memory or storage from another's figures.
+Settings that a restart can change are changed on the target itself and restored at the end. The others, such as the
+version, need a server of their own; its name follows from the sweep, so that a resumed sweep finds it again. Only one
+server runs at a time, so that none takes CPU, memory or storage from another.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PATHS = ("bin_dir", "data_dir")
 
 @dataclass(frozen=True)
 class ServerParameter:
-    """A parameter of managed servers that a sweep can vary: its flag's name, its field in `ServerSpec`, a reader."""
+    """A parameter of managed servers that a sweep can vary: its flag, its field in `ServerSpec`, its parser."""
 
     name: str
     field: str
@@ -38,7 +38,7 @@ class ServerParameter:
 
     @property
     def flag(self) -> str:
-        """Its flag on the command line."""
+        """The parameter's flag on the command line."""
         return "--" + self.name.replace("_", "-")
 
 
@@ -56,21 +56,24 @@ SERVER_PARAMETERS: Mapping[str, ServerParameter] = {
 
 
 def server_grid(texts: Mapping[str, Sequence[str]]) -> dict[str, tuple[Value, ...]]:
-    """Values by field of `ServerSpec` from texts by flag name. UsageError for what is no size or not known."""
-    found: dict[str, tuple[Value, ...]] = {}
+    """Return values by field of `ServerSpec` from texts by parameter name. UsageError for an unknown name or value."""
+    grid: dict[str, tuple[Value, ...]] = {}
     for name, values in texts.items():
         if name not in SERVER_PARAMETERS:
-            raise UsageError(f"{name} is no parameter of servers", f"known are {', '.join(SERVER_PARAMETERS)}")
+            raise UsageError(f"{name} is not a server parameter", f"known are {', '.join(SERVER_PARAMETERS)}")
         parameter = SERVER_PARAMETERS[name]
         try:
-            found[parameter.field] = tuple(dict.fromkeys(parameter.read(text) for text in values))
+            grid[parameter.field] = tuple(dict.fromkeys(parameter.read(text) for text in values))
         except ValueError as error:
             raise UsageError(f"{parameter.flag}: {error}") from error
-    return found
+    return grid
 
 
 def described(target: str) -> dict[str, Value]:
-    """A managed target's specification as it is now, or would be made, in plain values. UsageError for a URL."""
+    """Return the specification of a managed target as plain values; the default one for a target not yet created.
+
+    UsageError for a URL.
+    """
     if "://" in target:
         raise UsageError("only a managed server can be restarted with other settings", "name one by --target")
     spec = registry.find_or_new(target).status().spec
@@ -78,7 +81,7 @@ def described(target: str) -> dict[str, Value]:
 
 
 class SweepServers:
-    """The servers of one sweep; `SweepRecord.server` is the target as `described` before it."""
+    """The servers of one sweep. `SweepRecord.server` holds the target's specification before the sweep."""
 
     def __init__(self, target: str, record: SweepRecord, notify: Callable[[str], None]) -> None:
         self._target = target
@@ -86,48 +89,49 @@ class SweepServers:
         self._before = None if record.server is None else _spec(record.server)
         self._notify = notify
         self._own_names = {self._own_name(made_with(point.server)) for point in record.points}
-        self._is_there = registry.find(target) is not None if self._before else False
+        self._target_exists = registry.find(target) is not None if self._before else False
         self._changed = False
 
-    def at(self, values: Values) -> tuple[Engine, ManagedServer | None]:
-        """The server with these settings, running. SlobError when it can't be had."""
+    def start(self, values: Values) -> tuple[Engine, ManagedServer | None]:
+        """Start the server with these settings, or restart it with them. SlobError when that fails."""
         if self._before is None:
             return registry.resolve(self._target)
-        spec = self._wanted(self._before, values)
+        spec = self._spec_with(self._before, values)
         self._remove_own(keep=spec.name)
         self._notify(f"server {spec.name}: {', '.join(map(' '.join, starmap(shown_parameter, values.items())))}")
         if spec.name == self._before.name:
             self._changed = True
         else:
-            self._rest_target()
+            self._stop_target()
         server = registry.managed(spec)
         return registry.engine_for(server.start().url), server
 
     def close(self, finished: bool) -> None:
-        """Leave the target as it was. A server of the sweep's own stays, with its data, for one that shall go on."""
+        """Restore the target, and remove the sweep's own servers if it is finished; otherwise they keep their data."""
         if finished:
             self._remove_own()
         if self._changed and self._before is not None:
             registry.managed(self._before).start()
 
-    def _wanted(self, before: ServerSpec, values: Values) -> ServerSpec:
+    def _spec_with(self, before: ServerSpec, values: Values) -> ServerSpec:
+        """Return the specification of the server for these settings: the target's, or one of the sweep's own."""
         given: dict[str, Any] = dict(values)
         if given.get("cpus") == ALL_CPUS:
             given["cpus"] = None
         if given.get("bin_dir"):
             given["bin_dir"] = Path(given["bin_dir"])
         fixed = made_with(given)
-        # A target that is not there need not be made, and then be left behind, for some of the values.
-        if (self._is_there or not fixed) and all(getattr(before, name) == value for name, value in fixed.items()):
+        # A target that does not exist is not created for some of the values only: it would be left behind.
+        if (self._target_exists or not fixed) and all(getattr(before, name) == value for name, value in fixed.items()):
             return replace(before, **given)
         if "version" in fixed:
-            # The programs named for the target are those of its own version.
+            # The target's own bin_dir holds the programs of its version only.
             given.setdefault("bin_dir", None)
         name = self._own_name(made_with(values))
-        place = before.data_dir.with_name(f"{before.data_dir.name}-{name}") if before.data_dir else None
-        return replace(before, **given, name=name, data_dir=place)
+        data_dir = before.data_dir.with_name(f"{before.data_dir.name}-{name}") if before.data_dir else None
+        return replace(before, **given, name=name, data_dir=data_dir)
 
-    def _rest_target(self) -> None:
+    def _stop_target(self) -> None:
         target = registry.find(self._target)
         if target and target.status().state == "running":
             self._changed = True
@@ -144,6 +148,6 @@ class SweepServers:
 
 
 def _spec(values: Values) -> ServerSpec:
-    # Records of sweeps begun before there was a choice of engines do not name one.
+    # Records of sweeps from before there was a choice of engines name none.
     given: dict[str, Any] = {"engine": registry.DEFAULT_ENGINE, **values}
     return ServerSpec(**{**given, **{name: Path(given[name]) for name in _PATHS if given.get(name)}})

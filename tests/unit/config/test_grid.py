@@ -70,7 +70,7 @@ def test_server_settings():
     assert server_grid({"cache": ["64M", "1G"]}) == {"cache_bytes": (64 << 20, 1 << 30)}
     with pytest.raises(UsageError, match="--cache: 'big' is not a size"):
         server_grid({"cache": ["big"]})
-    with pytest.raises(UsageError, match="colour is no parameter of servers"):
+    with pytest.raises(UsageError, match="colour is not a server parameter"):
         server_grid({"colour": ["red"]})
     with pytest.raises(UsageError, match="only a managed server"):
         described("postgresql://x/y")
@@ -142,7 +142,7 @@ def place(servers_asked, **base):
 def test_what_a_restart_can_change_is_changed_and_put_back(servers):
     where, settings = place({"cache_bytes": (1 << 24, 1 << 25), "cpus": ("0", "all")})
     for each in settings:
-        where.at(each)
+        where.start(each)
     where.close(finished=True)
     started = [(spec.name, spec.cache_bytes >> 24, spec.cpus) for _, spec in servers.log]
     assert started == [
@@ -156,7 +156,7 @@ def test_what_it_cannot_change_takes_a_server_of_its_own_that_goes_when_it_is_do
         {"version": ("16", "18"), "io": ("direct", "buffered")}, bin_dir=None, data_dir=str(tmp_path / "data")
     )
     for each in settings:
-        where.at(each)
+        where.start(each)
     where.close(finished=True)
     (own,) = {spec.name for _, spec in servers.log} - {"embedded"}
     assert [(what, spec.name, spec.version, spec.io) for what, spec in servers.log] == [
@@ -170,11 +170,11 @@ def test_what_it_cannot_change_takes_a_server_of_its_own_that_goes_when_it_is_do
 
 def test_a_server_of_its_own_stays_for_a_sweep_that_shall_go_on_and_is_found_again(servers):
     where, settings = place({"version": ("16",)})
-    where.at(settings[0])
+    where.start(settings[0])
     where.close(finished=False)
     (own,) = set(servers.known) - {"embedded"}
     again, _ = place({"version": ("16",)})
-    again.at(settings[0])
+    again.start(settings[0])
     again.close(finished=True)
     assert [(what, spec.name) for what, spec in servers.log] == [
         *(("stop", "embedded"), ("start", own), ("start", "embedded")),
@@ -184,14 +184,14 @@ def test_a_server_of_its_own_stays_for_a_sweep_that_shall_go_on_and_is_found_aga
 
 def test_another_version_does_not_take_the_programs_of_the_first(servers):
     where, settings = place({"version": ("16", "18")}, bin_dir="/opt/18/bin")
-    where.at(settings[0])
-    assert servers.known[where.at(settings[0])[1].name].spec.bin_dir is None
+    where.start(settings[0])
+    assert servers.known[where.start(settings[0])[1].name].spec.bin_dir is None
 
 
 def test_a_target_that_is_not_there_is_not_made_for_some_of_the_values(no_servers):
     where, settings = place({"version": ("16", "18")})
     for each in settings:
-        where.at(each)
+        where.start(each)
     where.close(finished=True)
     first, second = dict.fromkeys(spec.name for _, spec in no_servers.log)
     assert [(what, spec.name, spec.version) for what, spec in no_servers.log] == [
@@ -205,7 +205,7 @@ def test_block_sizes_of_another_engine_each_on_a_server_of_its_own(no_servers):
     record = new_sweep("x", "embedded-mariadb", resolve_grid({}, None, HERE), {"block_size": sizes})
     where = SweepServers("embedded-mariadb", record, lambda _: None)
     for point in record.points:
-        where.at(point.server)
+        where.start(point.server)
     where.close(finished=True)
     started = [spec for what, spec in no_servers.log if what == "start"]
     assert [(spec.engine, spec.block_size) for spec in started] == [("mariadb", size) for size in sizes]
@@ -222,8 +222,8 @@ def test_data_in_blocks_are_not_equal_at_several_block_sizes(no_servers):
 
 def test_a_record_from_before_engines_could_be_chosen(servers):
     where, settings = place({"cpus": ("0",)})
-    where.at(settings[0])
+    where.start(settings[0])
     record = new_sweep("x", "embedded", resolve_grid({}, None, HERE), {"cpus": ("0",)})
     old = record.model_copy(update={"server": {k: v for k, v in record.server.items() if k != "engine"}})
-    SweepServers("embedded", old, lambda _: None).at(old.points[0].server)
+    SweepServers("embedded", old, lambda _: None).start(old.points[0].server)
     assert servers.log[-1][1].engine == registry.DEFAULT_ENGINE

@@ -95,7 +95,7 @@ def world(monkeypatch):
     made = World()
     monkeypatch.setattr(execute.runner, "run", made.run)
     monkeypatch.setattr(execute.loading, "load", made.load)
-    monkeypatch.setattr(execute.SweepServers, "at", lambda self, values: (Engine(), None))
+    monkeypatch.setattr(execute.SweepServers, "start", lambda self, values: (Engine(), None))
     return made
 
 

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openslob.sweep.search import FINEST_SHARE, Answer, Probe, search
+from openslob.sweep.search import FINEST_SHARE, SearchAnswer, SessionProbe, search_sessions
 
 LARGEST = 7
 
 
 def answered(platform, limit_us, most):
     """The answer and the counts that were tried, in order."""
-    strategy, tried = search(limit_us, most), []
+    strategy, tried = search_sessions(limit_us, most), []
     sessions = next(strategy)
     while True:
         assert sessions not in tried
@@ -34,7 +34,7 @@ def queue(service_us, servers, decay=0.0):
     def at(sessions):
         used = min(sessions, servers)
         throughput = used / service_us * 1e6 * (1 - decay) ** max(0, sessions - servers)
-        return Probe(throughput, sessions / throughput * 1e6)
+        return SessionProbe(throughput, sessions / throughput * 1e6)
 
     return at
 
@@ -64,7 +64,9 @@ def test_few_sessions_are_found_exactly():
 
 def test_nothing_is_fast_enough():
     answer, tried = answered(queue(1000, 4), 500, 64)
-    assert answer == Answer(None, "with one session already the latency is above the limit, or the run gave no figure")
+    assert answer == SearchAnswer(
+        None, "with one session already the latency is above the limit, or the run gave no figure"
+    )
     assert tried == [1]
 
 
@@ -84,7 +86,7 @@ def test_a_line_that_comes_back_within_the_limit_is_searched_for_its_peak():
 @pytest.mark.parametrize("fails_from", [3, 9, 40])
 def test_counts_whose_runs_fail_are_no_answer(fails_from):
     def platform(sessions):
-        return queue(100, 100)(sessions) if sessions < fails_from else Probe(None, None)
+        return queue(100, 100)(sessions) if sessions < fails_from else SessionProbe(None, None)
 
     answer, _ = answered(platform, 500, 64)
     assert fails_from - 1 - fails_from // 8 <= answer.sessions < fails_from

@@ -1,4 +1,4 @@
-"""Ready-made sweeps and what they add to a sweep: two values held against each other, further figures."""
+"""Ready-made sweeps and what they add to a sweep: two values compared, further figures."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ from openslob.record.sweep import SweepFolder
 from openslob.report.html.pages import page_for
 from openslob.report.side_by_side import side_by_side_lines
 from openslob.report.sweep_text import render_sweep
-from openslob.sweep.create import new_sweep
+from openslob.sweep.create import new_sweep, ready_names, ready_sweep
 from openslob.sweep.plan import disk_bytes, private_bytes, run_seconds, workload_of
-from openslob.sweep.presets import ready_names, ready_sweep
 from openslob.sweep.servers import server_grid
 from openslob.units import MIB
 from openslob.workload import BlockPath, Workload
@@ -95,7 +94,7 @@ def test_what_each_is_about():
 
 
 def test_no_other_name_is_taken():
-    with pytest.raises(UsageError, match="no sweep 'petal' is ready-made; there are block-size, local-path"):
+    with pytest.raises(UsageError, match="there is no ready-made sweep 'petal'; choose one of block-size, local-path"):
         ready_sweep("petal")
 
 
@@ -149,7 +148,7 @@ def plain_lines(text):
 
 def test_what_can_not_be_compared_is_a_usage_error(tmp_path):
     three = invoke(tmp_path, "--update-pct", "0,1,2", "--against", "update-pct", "--dry-run")
-    assert "two values of update_pct are held against each other, and the sweep has 3" in str(three.exception)
+    assert "compares two values of update_pct, and the sweep has 3" in str(three.exception)
     one = invoke(tmp_path, "--sessions", "1,2", "--against", "update-pct", "--dry-run")
     assert "and the sweep has one" in str(one.exception)
     both = invoke(tmp_path, "--ready", "redo", "--grid", "x.toml", "--dry-run")
