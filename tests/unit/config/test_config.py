@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factories.paths import ROOT
-from openslob.config.page import parameters_page
 from openslob.config.parameters import by_slob_name, parameters, shown
 from openslob.config.resolve import Resolution, resolve
 from openslob.config.shell import read_shell
@@ -391,9 +390,3 @@ def test_switches_take_the_usual_words(text):
 @pytest.mark.parametrize("text", ["63K", "1K", "0", "0M", "33T", "4294967295"])
 def test_scale_has_a_range(text):
     assert "1 to 4294967294 blocks, or a size from 64K to 32T" in error_of(scale=text)
-
-
-def test_the_page_is_in_step_with_the_model():
-    page = (ROOT / "docs" / "parameters.md").read_text(encoding="utf-8")
-    assert page == parameters_page(), "docs/parameters.md is stale: run scripts/parameters"
-    assert all(f"| `{name.upper()}` |" in page for name in NAMES)

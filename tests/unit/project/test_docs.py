@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import runpy
 
 import pytest
 import typer
@@ -11,13 +12,14 @@ import typer
 from factories.paths import ROOT
 from openslob.analyze.verdicts import VERDICTS
 from openslob.cli import app
+from openslob.config.parameters import parameters
 from openslob.engines import base
 from openslob.metrics import METRICS
 from openslob.record.raw_csv import COLUMNS
-from openslob.report.figures_page import figures_page
 from openslob.workload import Mode
 
 DOCS = ROOT / "docs"
+GENERATED = runpy.run_path(str(ROOT / "tools" / "generate_docs.py"))["PAGES"]
 PAGES = [*sorted(DOCS.glob("*.md")), ROOT / "README.md", ROOT / "bench" / "README.md"]
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 
@@ -104,10 +106,15 @@ def test_every_page_is_in_the_index():
     assert [page.name for page in DOCS.glob("*.md") if page.name != "README.md" and f"({page.name})" not in index] == []
 
 
-def test_the_figures_page_is_in_step_with_the_registry():
-    page = DOCS / "figures.md"
-    assert page.read_text(encoding="utf-8") == figures_page(), "docs/figures.md is stale: run scripts/figures"
-    assert cells(page) == set(METRICS)
+@pytest.mark.parametrize("name", GENERATED)
+def test_a_generated_page_is_up_to_date(name):
+    text = (DOCS / name).read_text(encoding="utf-8")
+    assert text == GENERATED[name](), f"docs/{name} is out of date: run tools/generate_docs.py"
+
+
+def test_the_generated_pages_name_every_metric_and_parameter():
+    assert cells(DOCS / "figures.md") == set(METRICS)
+    assert cells(DOCS / "parameters.md") == {one.slob for one in parameters().values()}
 
 
 def test_every_verdict_is_explained_and_no_other():

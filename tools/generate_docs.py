@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""Write the pages of docs/ that are made from the code: parameters.md and figures.md.
+
+Usage: tools/generate_docs.py
+
+Needs an installed openslob (``make`` puts it into .venv) or PYTHONPATH=src. A test fails when a page is out of date.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import groupby
+from pathlib import Path
+
+from openslob.config.parameters import Parameter, parameters
+from openslob.metrics import METRICS, Better
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+
+_PARAMETERS_HEAD = """# Parameters
+
+Every parameter of a load or a run, as `slob load --help` and `slob run --help` list them. This page is made from the
+code by `tools/generate_docs.py`; a test fails when it is out of date. How to set parameters is in
+[configuration](configuration.md).
+
+A parameter's name in `slob.toml` is the lower-case or the upper-case one; its environment variable is `SLOB_` and the
+upper-case name; its flag is the lower-case name with dashes. Sizes take suffixes in powers of 1024; MB is 1,048,576
+bytes.
+"""
+_PARAMETER_COLUMNS = ("name", "flag", "meaning", "unit", "allowed", "default")
+
+_FIGURES_HEAD = """# Figures
+
+Every figure of a record's `summary`, of the report and of comparisons: its name in `run.json`, how the report heads it,
+its unit, which way is better, and its definition. This page is made from the code by `tools/generate_docs.py`; a test
+fails when it is out of date. How to judge figures is in [reading a result](reading-a-result.md).
+
+A figure that is not known is `null` in the record, with the reason beside it, and a dash in the report; it is never 0.
+"""
+_FIGURE_COLUMNS = ("name", "heading", "unit", "better", "definition")
+_BETTER = {Better.MORE: "more", Better.LESS: "less", Better.NEITHER: "–"}
+
+
+def parameters_page() -> str:
+    """Return docs/parameters.md: a table for each group of the fields of `Workload`."""
+    return "\n".join([_PARAMETERS_HEAD, *_parameter_sections()])
+
+
+def figures_page() -> str:
+    """Return docs/figures.md: a row for each metric of the registry."""
+    rows = (
+        _row(f"`{one.name}`", one.label, one.unit or "–", _BETTER[one.better], one.definition)
+        for one in METRICS.values()
+    )
+    return "\n".join([_FIGURES_HEAD, *_table_head(_FIGURE_COLUMNS), *rows, ""])
+
+
+PAGES: Mapping[str, Callable[[], str]] = {"parameters.md": parameters_page, "figures.md": figures_page}
+
+
+def _parameter_sections() -> Iterator[str]:
+    for group, members in groupby(parameters().values(), key=lambda one: one.group):
+        yield f"## {group.capitalize()}\n"
+        yield from _table_head(_PARAMETER_COLUMNS)
+        yield from map(_parameter_row, members)
+        yield ""
+
+
+def _parameter_row(one: Parameter) -> str:
+    flag = f"`{one.flag}`, `--no-{one.flag.removeprefix('--')}`" if one.is_switch else f"`{one.flag}`"
+    return _row(f"`{one.slob}`", flag, one.meaning, one.unit or "–", one.allowed, one.default or "–")
+
+
+def _table_head(columns: tuple[str, ...]) -> Iterator[str]:
+    yield _row(*columns)
+    yield _row(*["---"] * len(columns))
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+if __name__ == "__main__":
+    for name, page in PAGES.items():
+        (DOCS / name).write_text(page(), encoding="utf-8")
