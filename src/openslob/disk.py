@@ -5,9 +5,9 @@ from __future__ import annotations
 import mmap
 import os
 import shutil
-import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 from openslob.errors import SlobError
@@ -41,18 +41,34 @@ def require_space(path: Path, needed_bytes: int, purpose: str) -> None:
     )
 
 
-def write_atomically(path: Path, text: str, mode: int = 0o644) -> None:
-    """Write a whole file that readers and crashes see either as it was or complete."""
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
-        try:
+def write_atomically(path: Path, text: str, mode: int | None = None) -> None:
+    """Replace a file by one with ``text``, so that readers and crashes see either the old file or the whole new one.
+
+    ``mode`` holds whatever the umask is; without it the file has the mode that the umask gives to new files.
+    """
+    temporary = path.with_name(f".{path.name}-{os.getpid()}.tmp")
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
-            os.fchmod(file.fileno(), mode)
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
-            Path(file.name).replace(path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
+        temporary.replace(path)
+    except BaseException:
+        with suppress(OSError):  # where nothing can be written there may be nothing to remove either
+            temporary.unlink(missing_ok=True)
+        raise
+    _sync_directory(path.parent)
+
+
+def _sync_directory(directory: Path) -> None:
+    """Make a rename last: without this a power failure could undo it."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def supports_direct_io(directory: Path) -> bool:

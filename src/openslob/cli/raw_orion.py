@@ -14,7 +14,7 @@ from openslob.cli.progress import stoppable
 from openslob.cli.verdict import demand
 from openslob.errors import UsageError
 from openslob.record.storage import StorageRecord
-from openslob.record.store import write_whole
+from openslob.record.store import save_text
 from openslob.report.format import printable
 from openslob.storage.fio import Fio
 from openslob.storage.job import IoEngine
@@ -200,7 +200,7 @@ def _draw(record: StorageRecord, folder: Path) -> None:
     page = storage_page(record)
     written = [path for ending in ("png", "svg") for path in save_all(page.pictures, folder, ending)]
     html = folder / PAGE
-    write_whole(html, render_page(page))
+    save_text(html, render_page(page))
     for path in (*written, html):
         _notify(f"written: {path}")
 

@@ -16,7 +16,7 @@ from openslob.errors import SlobError, UsageError
 from openslob.record import storage
 from openslob.record.model import RunRecord
 from openslob.record.storage import StorageRecord
-from openslob.record.store import write_whole
+from openslob.record.store import save_text
 from openslob.record.sweep import SWEEP_FILE
 from openslob.report.headline import WITHIN_CEILING
 
@@ -55,7 +55,7 @@ def report(
     raw = raw_measurement(records, results)
     page, folders = page_of_raw(raw) if raw else page_of_runs(records, results, ceiling)
     file = output or default_file(folders)
-    write_whole(file, render_page(page), "name another file by --output")
+    save_text(file, render_page(page), "name another file by --output")
     pngs = save_all(page.pictures, png_dir, "png") if png_dir else []
     svgs = save_all(page.pictures, svg_dir, "svg") if svg_dir else []
     notify(page, [file, *pngs, *svgs], as_json)

@@ -17,9 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from openslob.errors import SlobError
 from openslob.record import store
-from openslob.record.folder import DocumentFolder
 from openslob.record.model import Figure, Status, Verdict
-from openslob.record.store import UNFINISHED, Found, locked_marker, new_folder
+from openslob.record.store import UNFINISHED, DocumentFolder, RecordEntry, lock_marker, new_folder
 
 STORAGE_VERSION = 1
 STORAGE_FILE = "storage.json"
@@ -107,7 +106,7 @@ class StorageFolder(DocumentFolder[StorageRecord]):
         """Make the folder ``results/<record.id>`` (``-2`` and so on added if taken), the record in it a failed one."""
         path = new_folder(results, record.id)
         unfinished = {"id": path.name, "status": Status.FAILED, "errors": (UNFINISHED,)}
-        folder = cls(path, STORAGE_FILE, locked_marker(path), record)
+        folder = cls(path, STORAGE_FILE, lock_marker(path), record)
         folder.save(record.model_copy(update=unfinished))
         return folder
 
@@ -142,14 +141,14 @@ def load(path: Path) -> StorageRecord:
         raise SlobError(f"{file} is damaged at {where!r}: {first['msg']}") from error
 
 
-def find(results: Path) -> list[Found[StorageRecord]]:
+def find(results: Path) -> list[RecordEntry[StorageRecord]]:
     """Every raw measurement in ``results``, the oldest first; those that can't be read too, with the reason."""
-    return store.found_in(results, (f"*/{STORAGE_FILE}",), load)
+    return store.find_records(results, (f"*/{STORAGE_FILE}",), load)
 
 
 def resolve(wanted: str, results: Path) -> Path:
     """The raw measurement the user means: a path, an id, the beginning of just one id, or ``latest``."""
-    return store.chosen(wanted, results, STORAGE_FILE, find(results), "slob raw calibrate")
+    return store.resolve_record(wanted, results, STORAGE_FILE, find(results), "slob raw calibrate")
 
 
 def is_storage(path: Path) -> bool:
@@ -157,7 +156,7 @@ def is_storage(path: Path) -> bool:
     return (path / STORAGE_FILE).is_file() or path.name == STORAGE_FILE
 
 
-def find_all(results: Path) -> list[Found[Any]]:
+def find_all(results: Path) -> list[RecordEntry[Any]]:
     """Runs and raw measurements, the oldest first."""
     return sorted([*store.find(results), *find(results)], key=store.age)
 
@@ -166,4 +165,4 @@ def resolve_any(wanted: str, results: Path) -> Path:
     """The run or the raw measurement the user means."""
     if is_storage(Path(wanted)):
         return Path(wanted)
-    return store.chosen(wanted, results, store.RECORD_FILE, find_all(results))
+    return store.resolve_record(wanted, results, store.RECORD_FILE, find_all(results))

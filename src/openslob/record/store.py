@@ -1,7 +1,8 @@
-"""Where records lie: one folder a run, written so that no crash leaves a record half-made or silent about itself.
+"""Folders of records: one for each run, written so that a crash at any moment leaves a whole and honest record.
 
-From its first moment a folder's `run.json` says that the run failed; only its end replaces that. While the driver
-lives it holds a lock on the file `running`, which the kernel lets go when the driver dies, however it dies.
+A run's folder begins with a `run.json` that says that the run failed; only the end of the run replaces it. While the
+driver lives it holds a lock on the file `running`; the kernel releases the lock when the driver dies, however it dies.
+Readers take a shared lock to see whether a run goes on, which the library filelock does not offer on this file.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -20,18 +21,19 @@ from typing import IO, Any, Generic, Self, TypeVar
 
 from pydantic import BaseModel
 
+from openslob.disk import write_atomically
 from openslob.errors import SlobError, UsageError
 from openslob.record.model import RunRecord, Status
 from openslob.record.raw_csv import RawCsv
-from openslob.record.scrub import scrubbed, without_passwords
 from openslob.record.versions import from_document
+from openslob.secrets import redact_document, redact_text
 
 RECORD_FILE = "run.json"
 REPORT_FILE = "report.txt"
 MARKER_FILE = "running"
 LATEST = frozenset({"latest", "last"})
 UNFINISHED = "the run did not finish: its driver ended before it could write the result"
-# A run lies in the results folder itself, or one deeper in the folder of its sweep.
+# The folder of a run is in the results folder itself, or in that of its sweep.
 _PATTERNS = (f"*/{RECORD_FILE}", f"*/*/{RECORD_FILE}")
 _MOST_NAMES_SHOWN = 5
 
@@ -39,15 +41,15 @@ Record = TypeVar("Record", bound=BaseModel)
 
 
 def record_id(name: str, started_at: str) -> str:
-    """A run's id and folder name: UTC time to the second, then the name with what file names dislike replaced."""
+    """Return a run's id, also its folder's name: UTC time to the second, then ``name`` reduced to safe characters."""
     digits = re.sub(r"\D", "", started_at)[:14]
     return f"{digits[:8]}-{digits[8:]}-{re.sub(r'[^A-Za-z0-9._-]+', '-', name)[:60].strip('-.') or 'run'}"
 
 
 class RunFolder:
-    """The folder of a run that is going on. Made by `begin`, ended by `finish`; one process, one writer.
+    """The folder of a run in progress, made by `begin` and completed by `finish`. One process writes it.
 
-    Leaving its ``with`` block without `finish` keeps the folder as that of a failed run.
+    A ``with`` block that ends without `finish` leaves the record of a failed run.
     """
 
     def __init__(self, path: Path, marker: IO[str], raw: RawCsv) -> None:
@@ -57,15 +59,18 @@ class RunFolder:
 
     @classmethod
     def begin(cls, results: Path, record: RunRecord) -> Self:
-        """Make the folder ``results/<record.id>`` and write the record as failed, for the case that nothing follows.
+        """Make the folder ``results/<record.id>`` and write the record as failed, in case the driver dies.
 
-        If that name is taken, ``-2`` and so on is added: `id` is what the record is called from now on.
-        SlobError when the folder can't be written; nothing is left then.
+        If the name is taken, ``-2`` and so on is added, and `id` is the record's id from then on.
+
+        Raises:
+            SlobError: The folder can't be written. Nothing of it is left.
+
         """
         path = new_folder(results, record.id)
         with ExitStack() as undo:
             undo.callback(shutil.rmtree, path, ignore_errors=True)
-            marker = undo.enter_context(locked_marker(path))
+            marker = undo.enter_context(lock_marker(path))
             folder = cls(path, marker, undo.enter_context(RawCsv(path)))
             unfinished = {"status": Status.FAILED, "errors": (*record.errors, UNFINISHED)}
             folder._save(record.model_copy(update=unfinished))
@@ -74,11 +79,16 @@ class RunFolder:
 
     @property
     def id(self) -> str:
-        """The record's id."""
+        """Id of the record."""
         return self.path.name
 
     def finish(self, record: RunRecord) -> None:
-        """Replace the record by the final one. SlobError when that can't be written: the first one stays then."""
+        """Replace the record by the final one.
+
+        Raises:
+            SlobError: It can't be written. The first record, of a failed run, stays.
+
+        """
         try:
             self._save(record)
         finally:
@@ -86,10 +96,10 @@ class RunFolder:
 
     def write_report(self, text: str) -> None:
         """Write the text report beside the record."""
-        write_whole(self.path / REPORT_FILE, without_passwords(text))
+        save_text(self.path / REPORT_FILE, redact_text(text))
 
     def close(self) -> None:
-        """Close the raw files and let go of the folder; harmless when done before."""
+        """Close the raw files and release the folder; does nothing the second time."""
         try:
             self.raw.close()
         finally:
@@ -105,13 +115,39 @@ class RunFolder:
         self.close()
 
     def _save(self, record: RunRecord) -> None:
-        document = scrubbed(record.model_copy(update={"id": self.id}).model_dump(mode="json"))
-        write_whole(self.path / RECORD_FILE, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+        _save_document(self.path / RECORD_FILE, record.model_copy(update={"id": self.id}))
+
+
+class DocumentFolder(Generic[Record]):
+    """The folder of a sweep or a raw measurement: one JSON document, replaced as a whole. One process writes it.
+
+    A ``with`` block releases the folder at its end; the document stays as last saved.
+    """
+
+    def __init__(self, path: Path, file_name: str, marker: IO[str], record: Record) -> None:
+        self.path = path
+        self.record = record
+        self._file_name = file_name
+        self._marker = marker
+
+    def save(self, record: Record) -> None:
+        """Replace the record on disk atomically."""
+        _save_document(self.path / self._file_name, record)
+        self.record = record
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _value: BaseException | None, _tb: TracebackType | None
+    ) -> None:
+        (self.path / MARKER_FILE).unlink(missing_ok=True)
+        self._marker.close()
 
 
 @dataclass(frozen=True)
-class Found(Generic[Record]):
-    """A record's folder: the record, or the problem with it. ``pid`` is the driver's, None unless it is going on."""
+class RecordEntry(Generic[Record]):
+    """A folder of results: its record, or why it can't be read. ``pid`` is the driver's while it runs, else None."""
 
     path: Path
     record: Record | None
@@ -120,18 +156,28 @@ class Found(Generic[Record]):
 
     @property
     def id(self) -> str:
-        """What the user calls it: the folder's name."""
+        """Id that the user gives: the folder's name."""
         return self.path.name
 
 
 def load(path: Path) -> RunRecord:
-    """The record in a run folder or in a `run.json`, of any version so far. SlobError when there is none to read."""
+    """Read the record of a run folder or of a `run.json`, of any format version so far.
+
+    Raises:
+        SlobError: There is no record, or it can't be read.
+
+    """
     file = path / RECORD_FILE if path.is_dir() else path
     return from_document(read_document(file), str(file))
 
 
 def read_document(file: Path) -> object:
-    """The JSON in a file. SlobError when it can't be read or is none."""
+    """Read a JSON file.
+
+    Raises:
+        SlobError: It can't be read, or is not JSON.
+
+    """
     try:
         return json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -140,42 +186,47 @@ def read_document(file: Path) -> object:
         raise SlobError(f"{file} is damaged: {error}") from error
 
 
-def find(results: Path) -> list[Found[RunRecord]]:
-    """Every run folder below ``results``, the oldest first; those that can't be read too, with the reason."""
-    return found_in(results, _PATTERNS, load)
+def find(results: Path) -> list[RecordEntry[RunRecord]]:
+    """Return every run folder below ``results``, the oldest first, including those that can't be read."""
+    return find_records(results, _PATTERNS, load)
 
 
-def found_in(results: Path, patterns: Sequence[str], read: Callable[[Path], Record]) -> list[Found[Record]]:
-    """Every folder below ``results`` with a file of one of these ``patterns``, the oldest first, ``read`` tried."""
+def find_records(results: Path, patterns: Sequence[str], read: Callable[[Path], Record]) -> list[RecordEntry[Record]]:
+    """Return every folder below ``results`` with a file that matches a pattern, the oldest first, read by ``read``."""
     paths = {file.parent for pattern in patterns for file in results.glob(pattern)}
-    return sorted((_found(path, read) for path in paths), key=age)
+    return sorted((_entry(path, read) for path in paths), key=age)
 
 
 def resolve(wanted: str, results: Path) -> Path:
-    """The run folder (or record file) the user means: a path, an id, the beginning of just one id, or ``latest``.
+    """Return the run folder or record file that ``wanted`` names: a path, an id, a unique prefix of an id, ``latest``.
 
-    UsageError when there is none or more than one.
+    Raises:
+        UsageError: No record has that name, or several ids begin with it.
+
     """
-    return chosen(wanted, results, RECORD_FILE, find(results))
+    return resolve_record(wanted, results, RECORD_FILE, find(results))
 
 
-def chosen(
-    wanted: str, results: Path, file_name: str, candidates: Sequence[Found[Any]], maker: str = "slob run"
+def resolve_record(
+    wanted: str, results: Path, file_name: str, entries: Sequence[RecordEntry[Any]], maker: str = "slob run"
 ) -> Path:
-    """The one of ``candidates``, made by the command ``maker``, that is wanted; a path to such a file is itself."""
+    """Return the folder among ``entries`` (the command ``maker`` makes such records) that ``wanted`` names.
+
+    ``wanted`` may also be the path of a record file or of a folder that holds ``file_name``.
+    """
     path = Path(wanted)
     if (path / file_name).is_file() or path.is_file():
         return path
-    if not candidates:
+    if not entries:
         raise SlobError(f"there are no records in {results}", f"`{maker}` makes one; --results names another folder")
     if wanted in LATEST:
-        return candidates[-1].path
-    exact = [found.path for found in candidates if wanted in _names(found)]
-    return _the_one(wanted, exact or [found.path for found in candidates if found.id.startswith(wanted)], results)
+        return entries[-1].path
+    exact = [entry.path for entry in entries if wanted in _names(entry)]
+    return _only_match(wanted, exact or [entry.path for entry in entries if entry.id.startswith(wanted)], results)
 
 
 def running_pid(folder: Path) -> int | None:
-    """Process id of the driver that is writing this folder; None when nobody is."""
+    """Return the process id of the driver that is writing this folder, or None."""
     try:
         with (folder / MARKER_FILE).open(encoding="utf-8") as marker:
             fcntl.flock(marker, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -186,36 +237,41 @@ def running_pid(folder: Path) -> int | None:
     return None
 
 
-def _the_one(wanted: str, paths: list[Path], results: Path) -> Path:
+def _only_match(wanted: str, paths: list[Path], results: Path) -> Path:
     if not paths:
-        raise UsageError(f"no record in {results} is called {wanted!r} or begins so", "`slob list` shows them")
+        raise UsageError(f"no record in {results} has an id that is or begins with {wanted!r}", "see `slob list`")
     if len(paths) > 1:
         names = ", ".join(path.name for path in paths[:_MOST_NAMES_SHOWN])
         raise UsageError(f"{len(paths)} records begin with {wanted!r}: {names}", "give more of the id")
     return paths[0]
 
 
-def _names(found: Found[Any]) -> set[str]:
-    # A folder may have been renamed: it answers to both names.
-    return {found.id} | ({found.record.id} if found.record else set())
+def _names(entry: RecordEntry[Any]) -> set[str]:
+    # If the user renamed the folder, both names are valid.
+    return {entry.id} | ({entry.record.id} if entry.record else set())
 
 
-def _found(path: Path, read: Callable[[Path], Record]) -> Found[Record]:
+def _entry(path: Path, read: Callable[[Path], Record]) -> RecordEntry[Record]:
     try:
-        return Found(path, read(path), "", running_pid(path))
+        return RecordEntry(path, read(path), "", running_pid(path))
     except SlobError as error:
-        return Found(path, None, str(error), running_pid(path))
+        return RecordEntry(path, None, str(error), running_pid(path))
 
 
-def age(found: Found[Any]) -> tuple[str, str]:
-    """What to sort records by: when they began, then their id."""
-    # A record that can't be read goes by its folder's name, which begins with the time too.
-    digits = re.sub(r"\D", "", found.record.started_at if found.record else found.id)
-    return digits[:14], found.id
+def age(entry: RecordEntry[Any]) -> tuple[str, str]:
+    """Return the sort key of a record: when it began, then its id."""
+    # The name of the folder of a record that can't be read begins with the time too.
+    digits = re.sub(r"\D", "", entry.record.started_at if entry.record else entry.id)
+    return digits[:14], entry.id
 
 
 def new_folder(results: Path, wanted: str) -> Path:
-    """Make ``results/<wanted>``, with ``-2`` and so on added if that is taken. SlobError when it can't be made."""
+    """Make and return the folder ``results/<wanted>``; if the name is taken, ``-2`` and so on is added.
+
+    Raises:
+        SlobError: The folder can't be made.
+
+    """
     path, copy = results / wanted, 1
     while True:
         try:
@@ -228,8 +284,13 @@ def new_folder(results: Path, wanted: str) -> Path:
             raise cannot_write(path, error) from error
 
 
-def locked_marker(folder: Path) -> IO[str]:
-    """The file that says who writes ``folder``, locked while it is open. SlobError when it can't be written."""
+def lock_marker(folder: Path) -> IO[str]:
+    """Return the open file that names the process that writes ``folder``; closing it releases the lock.
+
+    Raises:
+        SlobError: The file can't be written.
+
+    """
     path = folder / MARKER_FILE
     try:
         marker = path.open("w", encoding="utf-8")
@@ -241,35 +302,25 @@ def locked_marker(folder: Path) -> IO[str]:
     return marker
 
 
-def write_whole(path: Path, text: str, remedy: str = "") -> None:
-    """All of ``text`` or nothing: a reader, or a crash at any moment, sees the old file or the new one.
+def _save_document(path: Path, record: BaseModel) -> None:
+    document = redact_document(record.model_dump(mode="json"))
+    save_text(path, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
 
-    SlobError when it can't be written, with ``remedy`` or what to do for a record.
+
+def save_text(path: Path, text: str, remedy: str = "") -> None:
+    """Replace a file atomically.
+
+    Raises:
+        SlobError: The file can't be written; its text ends in ``remedy``, or in what to do for a record.
+
     """
-    temporary = path.with_name(f".{path.name}.tmp")
     try:
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        _sync_folder(path.parent)
+        write_atomically(path, text)
     except OSError as error:
-        with suppress(OSError):  # where nothing can be written nothing is left to be removed either
-            temporary.unlink(missing_ok=True)
         raise cannot_write(path, error, remedy) from error
 
 
-def _sync_folder(folder: Path) -> None:
-    # Without this a power failure could undo the rename.
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def cannot_write(path: Path, error: OSError, remedy: str = "") -> SlobError:
-    """The error of a file that can't be written, by default one of a record."""
+    """Return the error for a file that can't be written, by default one of a record."""
     kept = "what was measured up to here is kept; free space or choose another folder with --results"
     return SlobError(f"{path} can't be written: {error.strerror}", remedy or kept)

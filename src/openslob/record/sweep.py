@@ -20,9 +20,8 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from openslob.errors import SlobError, UsageError
-from openslob.record.folder import DocumentFolder
 from openslob.record.model import Status
-from openslob.record.store import locked_marker, new_folder, read_document, running_pid
+from openslob.record.store import DocumentFolder, lock_marker, new_folder, read_document, running_pid
 from openslob.units import Extent
 
 SWEEP_VERSION = 1
@@ -205,7 +204,7 @@ class SweepFolder(DocumentFolder[SweepRecord]):
     def begin(cls, results: Path, record: SweepRecord) -> Self:
         """Make the folder ``results/<record.id>`` (``-2`` and so on added if taken) and write the record."""
         path = new_folder(results, record.id)
-        folder = cls(path, SWEEP_FILE, locked_marker(path), record)
+        folder = cls(path, SWEEP_FILE, lock_marker(path), record)
         folder.save(record.model_copy(update={"id": path.name}))
         return folder
 
@@ -215,7 +214,7 @@ class SweepFolder(DocumentFolder[SweepRecord]):
         record = load_sweep(path)
         if pid := running_pid(path):
             raise SlobError(f"the sweep {path.name} is going on in process {pid}", "wait for it to end, or stop it")
-        return cls(path, SWEEP_FILE, locked_marker(path), record)
+        return cls(path, SWEEP_FILE, lock_marker(path), record)
 
 
 def load_sweep(path: Path) -> SweepRecord:

@@ -7,7 +7,7 @@ from typing import Any
 
 from openslob.record.model import Holds, RunRecord
 from openslob.record.storage import StorageRecord
-from openslob.record.store import Found
+from openslob.record.store import RecordEntry
 from openslob.record.sweep import SweepRecord
 from openslob.report.format import INDENT, MISSING, micros, number, pairs, table
 from openslob.report.record_view import value
@@ -16,7 +16,7 @@ RUNNING = "running"
 UNREADABLE = "unreadable"
 
 
-def overview(found: Found[RunRecord] | Found[StorageRecord]) -> dict[str, Any]:
+def overview(found: RecordEntry[RunRecord] | RecordEntry[StorageRecord]) -> dict[str, Any]:
     """One record in plain values; None is not known. ``p99_us`` is that of the most frequent kind of operation.
 
     Of a raw measurement, ``tool`` names its command and ``pio_read_per_s`` is the highest rate that it found.
@@ -54,7 +54,7 @@ def _of_run(record: RunRecord) -> dict[str, Any]:
     }
 
 
-def render_list(runs: Sequence[Found[Any]]) -> str:
+def render_list(runs: Sequence[RecordEntry[Any]]) -> str:
     """The table of records, and below it what is wrong with those that can't be read."""
     rows = [_row(overview(found)) for found in runs]
     head = ("id", "when (UTC)", "status", "sessions", "upd %", "ops/s", "reads/s", "p99", "fails")

@@ -15,7 +15,7 @@ from openslob import __main__, __version__, cli
 from openslob.config.parameters import parameters
 from openslob.errors import SlobError, UsageError
 from openslob.record.model import Status
-from openslob.record.store import write_whole
+from openslob.record.store import save_text
 from openslob.report.listing import render_sweeps
 
 
@@ -90,7 +90,7 @@ def test_ctrl_c_is_back_when_the_command_line_is_there(monkeypatch):
 
 def test_a_file_in_a_place_that_is_gone_is_told_with_what_to_do(tmp_path):
     with pytest.raises(SlobError, match="No such file or directory; name another file by --output"):
-        write_whole(tmp_path / "no" / "report.html", "text", "name another file by --output")
+        save_text(tmp_path / "no" / "report.html", "text", "name another file by --output")
 
 
 def test_sweeps_are_listed_by_name_and_those_that_cannot_be_read_too():

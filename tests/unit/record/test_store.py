@@ -132,7 +132,7 @@ def test_what_is_no_secret_is_left_alone(tmp_path: Path) -> None:
 def test_full_disk_at_the_end_keeps_the_first_record_and_the_raw_files(tmp_path: Path) -> None:
     with RunFolder.begin(tmp_path, physical()) as folder:
         folder.raw.sample(1, "e", {"reads": 7.5})
-        (folder.path / ".run.json.tmp").symlink_to("/dev/full")
+        (folder.path / f".run.json-{os.getpid()}.tmp").symlink_to("/dev/full")
         with pytest.raises(SlobError, match=r"run\.json can't be written: No space left on device; what was measured"):
             folder.finish(physical())
     assert store.load(folder.path).errors == (store.UNFINISHED,)

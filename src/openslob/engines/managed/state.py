@@ -27,6 +27,8 @@ MARKER = "openslob-server"
 _STATE = "server.json"
 _LOCK = "lock"
 _STATE_VERSION = 1
+# The server's own account, which may not be ours, reads these files whatever our umask is.
+_READABLE = 0o644
 # Long enough for another process to make and start a server, or to recover one after a crash.
 _LOCK_WAIT_S = 330.0
 LOADING = "loading"
@@ -81,7 +83,7 @@ class ServerState:
         described = {key: str(value) if isinstance(value, Path) else value for key, value in asdict(spec).items()}
         engine = described.pop("engine")
         state = {**before, "version": _STATE_VERSION, "engine": engine, "spec": described, **more}
-        write_atomically(self.path / _STATE, json.dumps(state, indent=1) + "\n")
+        write_atomically(self.path / _STATE, json.dumps(state, indent=1) + "\n", _READABLE)
 
     def remove(self) -> None:
         """Remove the directory in one step as others see it; what servers share goes with the last of them."""
@@ -201,7 +203,7 @@ def claim(directory: Path, name: str) -> None:
             raise UsageError(f"the data directory {directory} {whose}", "give --data-dir an empty or a new directory")
         made = not directory.exists()
         directory.mkdir(mode=0o755, parents=True, exist_ok=True)
-        write_atomically(marker, json.dumps({"server": name, "home": str(home()), "made": made}))
+        write_atomically(marker, json.dumps({"server": name, "home": str(home()), "made": made}), _READABLE)
     except OSError as error:
         raise SlobError(f"the data directory {directory} can't be used ({error.strerror})", "choose another") from error
 

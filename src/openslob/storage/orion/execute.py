@@ -17,7 +17,7 @@ from openslob.clock import iso
 from openslob.errors import UsageError
 from openslob.record.model import Status
 from openslob.record.storage import StorageFolder, StorageRecord
-from openslob.record.store import write_whole
+from openslob.record.store import save_text
 from openslob.storage import preflight, testfile
 from openslob.storage.fio import Fio
 from openslob.storage.job import IoEngine, Job
@@ -186,7 +186,7 @@ class _Test:
         summary = summary_text(plan, outcome, checked, self.notes, ended)
         prefix = file_prefix(self.setup.options.testname, self.folder.record.started_at)
         for name, text in {"summary.txt": summary, **files_of(outcome)}.items():
-            write_whole(self.folder.path / f"{prefix}_{name}", text)
+            save_text(self.folder.path / f"{prefix}_{name}", text)
 
     def _location(self) -> dict[str, Any]:
         files = self.setup.volume.files
