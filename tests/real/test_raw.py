@@ -24,7 +24,7 @@ from openslob.record import storage
 from openslob.record.model import Holds, Status
 from openslob.report.headline import headline
 from openslob.report.storage import render_storage
-from openslob.run import ceiling, runner
+from openslob.run import runner
 from openslob.run.interrupt import Interrupt
 from openslob.storage import calibrate, preflight, testfile
 from openslob.storage.fio import Fio
@@ -32,6 +32,7 @@ from openslob.storage.job import IoEngine, Job
 from openslob.storage.process import MeasurementStoppedError
 from openslob.storage.results import coverage
 from openslob.units import KIB, MIB
+from openslob.versus import ceiling
 from openslob.workload import Workload
 
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")

@@ -13,9 +13,9 @@ from openslob.engines.base import Engine
 from openslob.errors import UsageError
 from openslob.record import storage
 from openslob.record.storage import StorageRecord
-from openslob.run.ceiling import Ceilings
 from openslob.run.interrupt import Interrupt
 from openslob.storage.fio import Fio
+from openslob.versus.ceiling import Ceilings
 
 MEASURE = "measure"
 _HELP = "A raw measurement of the same storage (a path, an id, latest) to hold the figures against"

@@ -23,7 +23,7 @@ from openslob.report.charts.petals import petals
 from openslob.report.html.set_page import set_page
 from openslob.report.listing import overview, render_list
 from openslob.report.storage import render_storage
-from openslob.run import ceiling as run_ceiling
+from openslob.versus import ceiling as measured_ceiling
 
 
 def step(number, in_flight, iops, block=8192, mean=100.0, **load):
@@ -171,7 +171,9 @@ class Server:
 
 def test_a_ceiling_is_measured_once_for_each_file_system_and_block_size(tmp_path, monkeypatch):
     measured = []
-    monkeypatch.setattr(run_ceiling, "measure_ceiling", lambda engine, *_: measured.append(engine) or len(measured))
+    monkeypatch.setattr(
+        measured_ceiling, "measure_ceiling", lambda engine, *_: measured.append(engine) or len(measured)
+    )
     (tmp_path / "other").mkdir()
     servers = [
         Server(tmp_path, 8192),
@@ -179,7 +181,7 @@ def test_a_ceiling_is_measured_once_for_each_file_system_and_block_size(tmp_path
         Server(tmp_path, 16384),
         Server(tmp_path, 8192),
     ]
-    beside = run_ceiling.Ceilings(8, None, tmp_path, lambda _: None)
+    beside = measured_ceiling.Ceilings(8, None, tmp_path, lambda _: None)
     assert [beside(server) for server in servers] == [1, 1, 2, 1]
     with pytest.raises(SlobError, match="not known to be on this host"):
         beside(Server(None, 8192))
