@@ -1,16 +1,32 @@
-# Two commands do everything, their own set-up included: `make demo` and `make test`.
+# `make demo` and `make test` do everything, their own set-up included.
 VENV := .venv
+export VENV
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check unit lint format coverage bench clean
 
 demo: $(VENV)/.ready
 	$(VENV)/bin/slob demo
 
-test: $(VENV)/.ready
+# Everything that must hold, on real servers.
+test check: $(VENV)/.ready
 	scripts/test-tools
 	scripts/check
 
-check: test
+# The fast half: no database, no programs but Python.
+unit: $(VENV)/.ready
+	$(VENV)/bin/pytest -n auto --dist worksteal tests/unit
+
+lint: $(VENV)/.ready
+	scripts/lint
+
+format: $(VENV)/.ready
+	$(VENV)/bin/ruff check --fix src tests bench tools
+	$(VENV)/bin/ruff format src tests bench tools
+
+# Lines and branches that tests run, in processes of their own, too.
+coverage: $(VENV)/.ready
+	scripts/test-tools
+	scripts/check --cov --cov-report term:skip-covered
 
 # A look at every comparison; for figures to quote run them one by one without --quick on a quiet machine.
 bench: $(VENV)/.ready
@@ -20,4 +36,4 @@ $(VENV)/.ready: pyproject.toml constraints.txt scripts/bootstrap
 	scripts/bootstrap $(VENV)
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) .coverage .mypy_cache .pytest_cache .ruff_cache

@@ -93,7 +93,7 @@ def slob(*arguments, env=None, cwd=None):
     with patch.object(sys, "argv", given), environment, chdir(cwd or "."), streams[0], streams[1]:
         try:
             cli.main()
-            code = 0
+            code: int | str = 0
         except SystemExit as end:
             code = end.code or 0
     return subprocess.CompletedProcess(given, code, *(stream.buffer.getvalue().decode() for stream in (out, err)))

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from contextlib import contextmanager
 from threading import Thread
+from typing import Any
 
 import pymysql
 import pytest
@@ -193,7 +194,7 @@ def test_a_server_that_no_longer_answers_is_cut_off(target, server, monkeypatch)
 
 def test_a_session_that_waits_for_a_row_lock_is_not_on_the_cpu(target, server):
     workload = Workload(**{**DATA, "scale": "4", "sessions": 1, "update_pct": 100, "work_unit": 4})
-    engine = connect(server.status().url)
+    engine: Any = connect(server.status().url)
     engine.install(workload)
     session = engine.open_session(session_plans(workload, 16 * KIB, "locked")[0])
     session.prepare()
@@ -225,7 +226,7 @@ BREAK = """                IF op % {every} = 0 AND NOT (@broken <=> op) THEN
 @contextmanager
 def breaking(server, workload, every, pause=0, resumable=True):
     """A session on a work loop that is broken off at each ``every``-th operation that updates."""
-    engine = connect(server.start().url)
+    engine: Any = connect(server.start().url)
     text = compose_slice(engine.names, 1, workload, layout_of(16 * KIB).value_bytes, resumable)
     with engine.open("test") as connection:
         ask(connection, f"DROP PROCEDURE IF EXISTS {engine.names.procedure(1)}")

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from contextlib import contextmanager
+from typing import Any
 
 import pymysql
 import pytest
@@ -52,10 +53,10 @@ def setting(target, name=SETTING):
 BORROWER = """
 import sys, time
 from openslob.engines.mysql.adapter import connect
-from openslob.engines.mysql.global_settings import BorrowedSettings
+from openslob.engines.mysql.global_settings import GlobalSettingsOverride
 engine = connect(sys.argv[1])
 with engine.exclusive("run"):
-    borrowed = BorrowedSettings(lambda: engine.open("settings"), engine.names)
+    borrowed = GlobalSettingsOverride(lambda: engine.open("settings"), engine.names)
     borrowed.change(sys.argv[2], 0)
     print("changed", flush=True)
     time.sleep(60)
@@ -146,7 +147,8 @@ def test_after_a_restart_the_server_s_configuration_counts(killed, server):
 def test_no_other_run_on_the_server_may_change_or_rely_on_settings_meanwhile(target):
     ask(target, "CREATE DATABASE IF NOT EXISTS other")
     try:
-        other = GlobalSettingsOverride(lambda: connect(target.url).open("other"), Names("other"))
+        engine: Any = connect(target.url)
+        other = GlobalSettingsOverride(lambda: engine.open("other"), Names("other"))
         with borrower(target.url, SETTING):
             for value in (0, 1):
                 with pytest.raises(SlobError, match="another run has changed settings of the whole server"):

@@ -64,8 +64,9 @@ class FakeServer:
 
     def close(self) -> None:
         """End it and its children."""
-        for process in [*psutil.Process(self.pid).children(recursive=True), self._process]:
-            process.kill()
+        for child in psutil.Process(self.pid).children(recursive=True):
+            child.kill()
+        self._process.kill()
         self._process.communicate()
 
 

@@ -6,6 +6,7 @@ import json
 import os
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -337,7 +338,8 @@ def test_no_password_is_written(tmp_path):
 
 
 def test_every_run_gets_the_ceiling_of_its_server(tmp_path, world):
-    folder, beside = SweepFolder.begin(tmp_path, asked(grid={"sessions": (1, 2)})), object()
+    folder = SweepFolder.begin(tmp_path, asked(grid={"sessions": (1, 2)}))
+    beside: Any = object()
     with folder:
         execute.Execution(
             folder, "embedded", Interrupt(), SweepView(), lambda _: "", lambda engine: beside if engine else None

@@ -54,7 +54,7 @@ def raw(tmp_path_factory: pytest.TempPathFactory) -> run_series.RunSeries:
 def pictures(raw: run_series.RunSeries) -> dict[str, Picture]:
     points = points_of(FAILING)
     blocks = points_of(sweep(counts=(2, 8, 32), update_pcts=(0, 20), block_sizes=(4096, 16384), repeats=1))
-    sides = [[Run.of(record) for record in sweep(counts=(8,), update_pcts=(0,), seed=seed)] for seed in (1, 2)]
+    before, after = ([Run.of(record) for record in sweep(counts=(8,), update_pcts=(0,), seed=seed)] for seed in (1, 2))
     run = record_files.record()
     found = {
         "petals": petals(points, "pio_read_per_s"),
@@ -65,7 +65,7 @@ def pictures(raw: run_series.RunSeries) -> dict[str, Picture]:
         "timeline": timeline(run, raw),
         "latency": latency_histogram(run),
         "latency-over-time": heat_map(run, raw),
-        "changes": changes(compare(*sides, "before", "after")),
+        "changes": changes(compare(before, after, "before", "after")),
         "tails": tails([("before", RUNS[0]), ("after", RUNS[1])]),
     }
     return {name: picture for name, picture in found.items() if picture is not None}

@@ -1,0 +1,56 @@
+"""Tests of many small cases as one item: a table whose rows are subtests, each reported with its values if it fails."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import pytest
+
+Test = Callable[..., None]
+_KEPT = 60
+
+
+def table(names: str | Sequence[str], rows: Iterable[Any]) -> Callable[[Test], Test]:
+    """Run a test once for each row, with its values as the arguments of these names, all in one item.
+
+    Takes what ``pytest.mark.parametrize`` takes. A row that fails does not keep the following ones from being run. Rows
+    share the fixtures of function scope: use ``parametrize`` where a row must not see what another one left.
+    """
+    columns = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+    cases = [_values(row, len(columns)) for row in rows]
+    assert cases, "a table without rows tests nothing"
+
+    def decorate(test: Test) -> Test:
+        parameters = inspect.signature(test).parameters
+        missing = set(columns) - set(parameters)
+        assert not missing, f"{test.__name__} takes no {missing}"
+
+        @functools.wraps(test)
+        def all_rows(subtests: pytest.Subtests, **fixtures: Any) -> None:
+            for case in cases:
+                row = dict(zip(columns, case, strict=True))
+                with subtests.test(", ".join(f"{name}={_short(value)}" for name, value in row.items())):
+                    test(**row, **(fixtures | ({"subtests": subtests} if "subtests" in parameters else {})))
+
+        others = [value for name, value in parameters.items() if name not in (*columns, "subtests")]
+        first = inspect.Parameter("subtests", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        all_rows.__signature__ = inspect.Signature([first, *others])  # type: ignore[attr-defined]
+        return all_rows
+
+    return decorate
+
+
+def _values(row: Any, columns: int) -> tuple[Any, ...]:
+    values = getattr(row, "values", row)  # of a pytest.param, else the row itself
+    values = row if callable(values) else values
+    case = (values,) if columns == 1 and values is row else tuple(values)
+    assert len(case) == columns, f"{row!r} has not {columns} values"
+    return case
+
+
+def _short(value: Any) -> str:
+    text = getattr(value, "__name__", None) or repr(value)
+    return text if len(text) <= _KEPT else f"{text[:_KEPT]}…"
