@@ -1,1 +1,1 @@
-"""What storage does without a database: fio driven, its figures typed, its test files made and gone again."""
+"""Measurements of storage without a database, with fio as the I/O generator."""

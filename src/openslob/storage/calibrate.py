@@ -84,7 +84,7 @@ def calibrate(step_runner: StepRunner, file: TestFile, plan: CalibrationPlan) ->
         names = list(jobs) if number % 2 == 0 else list(reversed(jobs))
         for name in names:
             purpose = f"measured again, run {number + 1} of {plan.runs}"
-            rounds.add(name, step_runner.measure(_fresh(step_runner, jobs[name]), _title(name, jobs[name]), purpose)[1])
+            rounds.add(name, step_runner.run(_fresh(step_runner, jobs[name]), _title(name, jobs[name]), purpose)[1])
     spread_over = _coverage(step_runner, file, jobs[IOPS if IOPS in jobs else LATENCY])
     return step_runner.folder.finish(
         Status.COMPLETE,
@@ -155,7 +155,7 @@ def _search(
     taken: list[Trial] = []
     while not isinstance(decision := decide(taken, rule), Chosen):
         job = _fresh(step_runner, job_of(decision.in_flight))
-        result, _ = step_runner.measure(job, _title(f"search {name}", job), decision.why)
+        result, _ = step_runner.run(job, _title(f"search {name}", job), decision.why)
         taken.append(Trial(decision.in_flight, result.iops, judged_latency(result, plan.at)))
     step_runner.notify(f"{name}: {decision.why}")
     return decision

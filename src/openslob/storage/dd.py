@@ -1,8 +1,8 @@
-"""Mindless against meaningful reads: the same data read to nowhere, and read with each byte looked at.
+"""Comparison of reads that discard the data with reads that process every byte.
 
-dd copies the file by direct I/O in 1 MB pieces to /dev/null, once as it is and once with a conversion that passes every
-byte through a table; fio reads random blocks, once as they are and once with the checksum of each verified. The device
-does the same work each time: what differs is whether anybody touches the data, as a database has to.
+dd copies the file by direct I/O in pieces of 1 MB to /dev/null, with and without a conversion that looks up every byte
+in a table. fio reads random blocks, with and without verifying the checksum of each. The device does the same work each
+time. The difference is the cost of touching the data, as a database has to.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from openslob.storage.session import StepRunner
 from openslob.storage.testfile import TestFile
 from openslob.units import MIB, MICROS, format_bytes
 
-# dd's own table of letters: every byte is looked at, and written into the buffer again.
+# dd's conversion to upper case: every byte is looked up in a table and written back to the buffer.
 LOOK = "conv=ucase"
 NOWHERE, LOOKED = "dd, to nowhere", "dd, each byte looked at"
 PLAIN, VERIFIED = "random reads", "random reads, verified"
@@ -31,7 +31,7 @@ PLAIN, VERIFIED = "random reads", "random reads, verified"
 
 @dataclass(frozen=True)
 class DdPlan:
-    """What is asked: repeats of each way, and the random reads' block size, requests in flight and seconds."""
+    """Parameters: block size, requests in flight and seconds of the random reads, and repeats of every method."""
 
     engine: IoEngine
     block_size: int = 8192
@@ -43,7 +43,7 @@ class DdPlan:
 
 
 def require_dd() -> str:
-    """Path of dd. SlobError when there is none."""
+    """Return the path of dd. Raises SlobError if it is not installed."""
     found = shutil.which("dd")
     if found is None:
         raise SlobError("dd is not installed", "install GNU coreutils")
@@ -51,29 +51,31 @@ def require_dd() -> str:
 
 
 def demonstrate(step_runner: StepRunner, file: TestFile, plan: DdPlan) -> StorageRecord:
-    """Read ``file`` in all ways, in alternating order, and end the record of ``gauge``."""
-    ways = _ways(step_runner, file, plan)
-    taken: dict[str, list[StorageStep]] = {name: [] for name in ways}
+    """Read ``file`` with every method, in alternating order, and finish the record of ``step_runner``."""
+    methods = _methods(step_runner, file, plan)
+    results: dict[str, list[StorageStep]] = {name: [] for name in methods}
     for number in range(plan.repeats):
-        for name in ways if number % 2 == 0 else reversed(ways):
-            taken[name].append(ways[name](f"repeat {number + 1} of {plan.repeats}"))
+        for name in methods if number % 2 == 0 else reversed(methods):
+            results[name].append(methods[name](f"repeat {number + 1} of {plan.repeats}"))
     notes = step_runner.folder.record.notes
     if not file.ours:
-        notes = (*notes, "checksums can be verified only in a file of our own: give a directory instead of a file")
-    rows = tuple(_row(name, steps) for name, steps in taken.items())
-    return step_runner.folder.finish(Status.COMPLETE, summary=summary(taken), tables={"ways": rows}, notes=notes)
+        notes = (*notes, "checksums were not verified: only test files made by slob contain them; give a directory")
+    rows = tuple(_row(name, steps) for name, steps in results.items())
+    return step_runner.folder.finish(Status.COMPLETE, summary=summary(results), tables={"ways": rows}, notes=notes)
 
 
-def _ways(step_runner: StepRunner, file: TestFile, plan: DdPlan) -> dict[str, Callable[[str], StorageStep]]:
+def _methods(step_runner: StepRunner, file: TestFile, plan: DdPlan) -> dict[str, Callable[[str], StorageStep]]:
     program = require_dd()
-    ways: dict[str, Callable[[str], StorageStep]] = {
-        NOWHERE: lambda purpose: _copied(step_runner, _command(program, file, plan), NOWHERE, purpose, file),
-        LOOKED: lambda purpose: _copied(step_runner, [*_command(program, file, plan), LOOK], LOOKED, purpose, file),
-        PLAIN: lambda purpose: step_runner.measure(_job(step_runner, file, plan), PLAIN, purpose)[1],
+    methods: dict[str, Callable[[str], StorageStep]] = {
+        NOWHERE: lambda purpose: _copy_step(step_runner, _command(program, file, plan), NOWHERE, purpose, file),
+        LOOKED: lambda purpose: _copy_step(step_runner, [*_command(program, file, plan), LOOK], LOOKED, purpose, file),
+        PLAIN: lambda purpose: step_runner.run(_random_job(step_runner, file, plan), PLAIN, purpose)[1],
     }
     if file.ours:
-        ways[VERIFIED] = lambda purpose: step_runner.measure(_verified(step_runner, file, plan), VERIFIED, purpose)[1]
-    return ways
+        methods[VERIFIED] = lambda purpose: step_runner.run(
+            replace(_random_job(step_runner, file, plan), verify=True), VERIFIED, purpose
+        )[1]
+    return methods
 
 
 def _command(program: str, file: TestFile, plan: DdPlan) -> list[str]:
@@ -82,8 +84,8 @@ def _command(program: str, file: TestFile, plan: DdPlan) -> list[str]:
     return [*pinned, program, f"if={file.path}", "of=/dev/null", f"bs={MIB}", f"count={file.size // MIB}", *flags]
 
 
-def _job(step_runner: StepRunner, file: TestFile, plan: DdPlan) -> Job:
-    """Random reads in an order that no step before had; synchronous ones by as many processes as are in flight."""
+def _random_job(step_runner: StepRunner, file: TestFile, plan: DdPlan) -> Job:
+    """Return a job of random reads with a new seed; a synchronous engine uses one process per request in flight."""
     synchronous = plan.engine is IoEngine.PSYNC
     return Job(
         files=(file.path,),
@@ -99,15 +101,11 @@ def _job(step_runner: StepRunner, file: TestFile, plan: DdPlan) -> Job:
     )
 
 
-def _verified(step_runner: StepRunner, file: TestFile, plan: DdPlan) -> Job:
-    return replace(_job(step_runner, file, plan), verify=True)
-
-
-def _copied(step_runner: StepRunner, argv: list[str], name: str, purpose: str, file: TestFile) -> StorageStep:
+def _copy_step(step_runner: StepRunner, argv: list[str], name: str, purpose: str, file: TestFile) -> StorageStep:
     done = process.run(argv, step_runner.fio.stop)
     if done.code:
-        said = done.errors.strip().splitlines()
-        raise SlobError(f"dd failed: {said[0] if said else f'exit code {done.code}'}", "is this GNU dd?")
+        messages = done.errors.strip().splitlines() or [f"exit code {done.code}"]
+        raise SlobError(f"dd failed: {messages[0]}", "check that this is GNU dd")
     step = dd_step(len(step_runner.folder.record.steps) + 1, name, purpose, file.size // MIB, done)
     step_runner.folder.add(step)
     step_runner.notify(f"{step.number}. {name}: {step.value('mb_per_s') or 0:,.1f} MB/s ({purpose})")
@@ -115,7 +113,7 @@ def _copied(step_runner: StepRunner, argv: list[str], name: str, purpose: str, f
 
 
 def dd_step(number: int, name: str, purpose: str, pieces: int, done: CompletedProgram) -> StorageStep:
-    """The record's step of one run of dd over ``pieces`` MiB."""
+    """Return the record's step of one run of dd over ``pieces`` MiB."""
     cpu = done.cpu_user_s + done.cpu_system_s
     figures = {
         "ios": pieces,
@@ -135,11 +133,11 @@ def dd_step(number: int, name: str, purpose: str, pieces: int, done: CompletedPr
     )
 
 
-def summary(taken: Mapping[str, list[StorageStep]]) -> dict[str, Figure]:
-    """Medians, and what looking at the data leaves of the rate and makes of the CPU."""
-    nowhere, looked = _median(taken[NOWHERE], "mb_per_s"), _median(taken[LOOKED], "mb_per_s")
-    plain, cpu_nowhere = _median(taken[PLAIN], "iops"), _median(taken[NOWHERE], "cpu_us_per_io")
-    cpu_looked, cpu_plain = _median(taken[LOOKED], "cpu_us_per_io"), _median(taken[PLAIN], "cpu_us_per_io")
+def summary(results: Mapping[str, list[StorageStep]]) -> dict[str, Figure]:
+    """Return medians of rates and CPU, and the share of the rate that remains when the data are processed."""
+    nowhere, looked = _median(results[NOWHERE], "mb_per_s"), _median(results[LOOKED], "mb_per_s")
+    plain, cpu_nowhere = _median(results[PLAIN], "iops"), _median(results[NOWHERE], "cpu_us_per_io")
+    cpu_looked, cpu_plain = _median(results[LOOKED], "cpu_us_per_io"), _median(results[PLAIN], "cpu_us_per_io")
     figures = {
         "nowhere_mb_per_s": nowhere,
         "looked_mb_per_s": looked,
@@ -149,11 +147,11 @@ def summary(taken: Mapping[str, list[StorageStep]]) -> dict[str, Figure]:
         "random_iops": plain,
         "random_cpu_us_per_io": cpu_plain,
     }
-    if VERIFIED in taken:
-        verified = _median(taken[VERIFIED], "iops")
+    if VERIFIED in results:
+        verified = _median(results[VERIFIED], "iops")
         figures["verified_iops"] = verified
         figures["verified_share_pct"] = 100 * verified / plain
-        figures["verified_cpu_us_per_io"] = _median(taken[VERIFIED], "cpu_us_per_io")
+        figures["verified_cpu_us_per_io"] = _median(results[VERIFIED], "cpu_us_per_io")
     return {name: storage_figure(name, value) for name, value in figures.items()}
 
 

@@ -1,4 +1,4 @@
-"""fio as a program: found, started in a process group of its own, stopped on demand so that nothing of it stays."""
+"""The program fio: finding it, running jobs, and logging the offsets of requests."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from openslob.storage.job import Job, job_file
 from openslob.storage.process import do_nothing
 from openslob.storage.results import JobResult, parse
 
-# The first fio whose JSON has the buckets of all three latencies, and with which io_uring was well tried.
+# The oldest fio whose JSON has the histograms of all three latencies, and whose io_uring engine is mature.
 OLDEST = (3, 20)
 _IOLOG = "iolog"
 
 
 @dataclass(frozen=True)
 class Fio:
-    """The fio to be run. ``stop`` is set to end what it runs at once; then `run` raises StoppedError."""
+    """An installed fio. Setting ``stop`` ends a running job; `run` then raises MeasurementStoppedError."""
 
     program: Path
     version: tuple[int, ...]
@@ -37,47 +37,48 @@ class Fio:
         found = shutil.which("fio")
         if found is None:
             raise SlobError("fio is not installed", "install the package fio (Debian: apt-get install fio)")
-        told = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout.strip()
-        match = re.match(r"fio-(\d+)\.(\d+)", told)
-        wanted = ".".join(map(str, OLDEST))
+        version_text = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout.strip()
+        match = re.match(r"fio-(\d+)\.(\d+)", version_text)
+        remedy = f"install fio {'.'.join(map(str, OLDEST))} or newer"
         if match is None:
-            raise SlobError(f"{found} does not say its version ({told!r})", f"install fio {wanted} or newer")
+            raise SlobError(f"{found} does not report its version ({version_text!r})", remedy)
         version = int(match[1]), int(match[2])
         if version < OLDEST:
-            raise SlobError(f"{found} is {told}, which is too old", f"install fio {wanted} or newer")
+            raise SlobError(f"{found} is {version_text}, which is too old", remedy)
         return cls(Path(found), version, stop)
 
     def engines(self) -> frozenset[str]:
-        """Names of the I/O engines that this fio was built with."""
-        told = subprocess.run([self.program, "--enghelp"], capture_output=True, text=True, check=False).stdout
-        return frozenset(line.strip() for line in told.splitlines()[1:])
+        """Return the names of the I/O engines that this fio was built with."""
+        output = subprocess.run([self.program, "--enghelp"], capture_output=True, text=True, check=False).stdout
+        return frozenset(line.strip() for line in output.splitlines()[1:])
 
     def run(self, jobs: Sequence[Job], sample: Callable[[], None] = do_nothing) -> tuple[JobResult, ...]:
-        """Run ``jobs`` at the same time; their results in the same order. ``sample`` is called many times meanwhile.
+        """Run ``jobs`` at the same time; return their results in the same order.
 
-        StoppedError when stopped, SlobError with fio's own reason when it fails.
+        ``sample`` is called at short intervals meanwhile. Raises MeasurementStoppedError when stopped, and SlobError
+        with fio's message if fio fails.
         """
         with tempfile.TemporaryDirectory(prefix="slob-fio-") as folder:
             return parse(self._output(jobs, folder, sample))
 
     def measure(self, job: Job) -> JobResult:
-        """Run one job alone."""
+        """Run a single job and return its result."""
         return self.run([job])[0]
 
     def offsets(self, job: Job, ios: int) -> Mapping[str, list[int]]:
-        """Byte offsets of the first ``ios`` requests of each copy, by file name: really made, and logged by fio.
+        """Run the first ``ios`` requests of each copy and return their logged byte offsets by file name.
 
-        Its copies run as sections of their own, since copies would write into one log.
+        Each copy runs as a separate job, because copies of one job would write to the same log.
         """
         with tempfile.TemporaryDirectory(prefix="slob-fio-") as folder:
             self._output([_logged(job, ios, number) for number in range(job.copies)], folder)
             texts = [path.read_text(encoding="utf-8") for path in Path(folder).glob(f"{_IOLOG}-*")]
-        found: dict[str, list[int]] = defaultdict(list)
+        offsets: dict[str, list[int]] = defaultdict(list)
         for line in "".join(texts).splitlines():
             name, offset = _request(line)
             if name:
-                found[name].append(offset)
-        return found
+                offsets[name].append(offset)
+        return offsets
 
     def _output(self, jobs: Sequence[Job], folder: str, sample: Callable[[], None] = do_nothing) -> str:
         argv = [str(self.program), "--output-format=json+", "-"]
@@ -88,14 +89,14 @@ class Fio:
 
 
 def reason_in(text: str) -> str:
-    """The one line of fio's messages that says what went wrong; empty when there is none."""
+    """Return the line of fio's messages that gives the error; empty if there is none."""
     for line in text.splitlines():
         if "verify failed" in line or "bad magic header" in line:
             return f"data read are not the data written: {line.strip()}"
         if match := re.search(r"func=(.+?), error=(.+)", line):
             return f"{match[1]}: {match[2].strip()}"
-    said = [line.strip() for line in text.partition("{")[0].splitlines() if line.strip()]
-    return said[0].removeprefix("fio: ") if said else ""
+    lines = [line.strip() for line in text.partition("{")[0].splitlines() if line.strip()]
+    return lines[0].removeprefix("fio: ") if lines else ""
 
 
 def _logged(job: Job, ios: int, number: int) -> Job:
@@ -110,7 +111,10 @@ def _logged(job: Job, ios: int, number: int) -> Job:
 
 
 def _request(line: str) -> tuple[str, int]:
-    """File and offset in a line of an iolog; version 2 (before fio 3.31) has no time in front. No file: no request."""
+    """Return file and offset of a line of an iolog, or an empty file name if it is not a request.
+
+    Logs of version 3 (from fio 3.31) begin each line with a time; version 2 does not.
+    """
     fields = line.split()
     words = fields[1:] if fields and fields[0].isdecimal() else fields
     if len(words) == 4 and words[1] in ("read", "write"):

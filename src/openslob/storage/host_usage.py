@@ -1,6 +1,6 @@
-"""The host while fio runs: its CPU and the bytes its device read, over the middle of the measured time.
+"""Host CPU and device reads while fio runs, over the middle of the measured time.
 
-fio's start and end cost CPU of their own, so only the inner part of the time counts, in which the load is on.
+Starting and ending fio uses CPU too. Only the inner part of the time, when the load is on, is counted.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from openslob.host.model import FigureUnknownError, Sample
 from openslob.metrics.cpu import is_busy
 from openslob.units import NANOS
 
-# As often as the kernel's clock ticks (10 ms) let a rate of CPU be known within some %.
+# The kernel counts CPU in clock ticks of 10 ms: at shorter intervals, CPU rates would be off by more than 10 %.
 _EVERY_S = 0.1
-# fio takes this long to end after its last request; a little more, since hosts are busy.
+# Time that fio needs to end after its last request, with a margin for busy hosts.
 _END_S = 0.2
-# A share of the measured time left out at both ends, for what is not yet, or no longer, steady.
+# Share of the measured time that is left out at both ends, where the load is not steady.
 _EDGE = 0.05
 _BUSY = tuple(name for kind, name in zip(CPU_KINDS, CPU_NAMES, strict=True) if is_busy(kind))
-_TOO_SHORT = "the step was too short to look at the host"
+_TOO_SHORT = "the step was too short to sample the host"
 
 
 @dataclass(frozen=True)
 class HostUsage:
-    """What a step cost the host and asked of the device, per second; None with the reason in ``why``.
+    """CPU and device reads of a step, per second; None with the reason in ``why``.
 
-    ``host_cpu_s`` is busy CPU seconds of the whole host per second (`openslob.metrics.cpu`). ``device_bytes`` are those
-    that the device itself read. ``half_width_pct`` is the 95 % interval of that rate, in % of it.
+    ``host_cpu_s`` is the busy CPU seconds of the whole host (`openslob.metrics.cpu`), ``device_bytes`` the bytes that
+    the device read, both per second. ``half_width_pct`` is half the 95 % interval of the rate of reads, in % of it.
     """
 
     host_cpu_s: float | None
@@ -52,7 +52,7 @@ class _Reading:
 
 
 class HostUsageMonitor:
-    """Looks at host and device each time it is called, but not too often; `seen` tells of what was looked at last."""
+    """Samples the counters of the host and of the device under ``path`` while a step runs."""
 
     def __init__(self, path: Path, now: Callable[[], int] = time.monotonic_ns) -> None:
         self._host = open_host()
@@ -65,34 +65,34 @@ class HostUsageMonitor:
         except FigureUnknownError as error:
             self.why_no_device = str(error)
 
-    def begin(self) -> None:
-        """Forget what was seen: another step begins."""
+    def reset(self) -> None:
+        """Drop all samples before the next step."""
         self._samples.clear()
 
-    def __call__(self) -> None:
-        """Look, if the last time was long enough ago."""
+    def sample(self) -> None:
+        """Read the counters, unless they were read less than 0.1 s ago."""
         now = self._now()
         if self._samples and now - self._samples[-1].time_ns < _EVERY_S * NANOS:
             return
         device = self._device.read() if self._device else Sample.missing(("dev_read_bytes",), self.why_no_device)
         self._samples.append(_Reading(now, self._host.cpu(), device))
 
-    def seen(self, seconds: float) -> HostUsage:
-        """What was seen over the last ``seconds``, the time that fio measured."""
+    def usage(self, seconds: float) -> HostUsage:
+        """Return the usage over the last ``seconds``, the time that fio measured."""
         end = self._now() - _END_S * NANOS
         begin = end - seconds * (1 - _EDGE) * NANOS
         inner = [sample for sample in self._samples if begin <= sample.time_ns <= end - seconds * _EDGE * NANOS]
-        return seen(inner, self.why_no_device)
+        return usage_of(inner, self.why_no_device)
 
     def close(self) -> None:
-        """Close what is held open."""
+        """Close the counters' files."""
         self._host.close()
         if self._device:
             self._device.close()
 
 
-def seen(samples: Sequence[_Reading], why_no_device: str = "") -> HostUsage:
-    """Rates between the first and the last of ``samples``; the interval from those between neighbours."""
+def usage_of(samples: Sequence[_Reading], why_no_device: str = "") -> HostUsage:
+    """Return rates between the first and the last sample, and the interval from the rates between neighbours."""
     if len(samples) < 2:
         return HostUsage(None, None, None, why_no_device or _TOO_SHORT)
     cpu = [sum(sample.cpu.values.get(name, 0.0) for name in _BUSY) for sample in samples]

@@ -1,4 +1,4 @@
-"""One measured load as fio understands it, and its text as a section of a fio job file."""
+"""A fio job: one load, and its section of a fio job file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SEPARATOR = ":"
 
 
 class IoEngine(StrEnum):
-    """How requests reach the kernel: asynchronously by one of two interfaces, or one after the other."""
+    """How requests reach the kernel: by one of two asynchronous interfaces, or synchronously."""
 
     IO_URING = "io_uring"
     LIBAIO = "libaio"
@@ -20,7 +20,7 @@ class IoEngine(StrEnum):
 
 
 class Pattern(StrEnum):
-    """Where the next request goes and whether it reads; mixed patterns read ``Job.read_pct`` of the time."""
+    """Access pattern. In mixed patterns, ``Job.read_pct`` percent of the requests are reads."""
 
     RANDOM_READ = "randread"
     RANDOM_WRITE = "randwrite"
@@ -34,10 +34,10 @@ class Pattern(StrEnum):
 class Job:
     """``copies`` processes that each keep ``depth`` requests of ``block_size`` bytes in flight for ``seconds``.
 
-    ``size`` is the bytes of each file that are used, from its start. Random requests visit every block once before any
-    a second time. Equal ``seed``s give equal sequences of offsets. ``ramp_s`` is run before, not counted. ``cpus`` is
-    a list such as ``0-1,4``. ``verify`` checks the checksums of files made by `TestFile`; an asynchronous job that
-    does ends after one pass. ``options`` are fio's own and win over all others.
+    The first ``size`` bytes of each file are used. Random requests visit every block once before they visit any block
+    again. Equal seeds give equal sequences of offsets. ``ramp_s`` is a ramp time in seconds that is not measured.
+    ``cpus`` is a list such as ``0-1,4``. ``verify`` checks the checksums of files made by `TestFile`; an asynchronous
+    job that verifies ends after one pass. ``options`` are fio options that override all others.
     """
 
     files: tuple[Path, ...]
@@ -59,11 +59,11 @@ class Job:
 
     @property
     def in_flight(self) -> int:
-        """Requests in flight at the most."""
+        """Highest number of requests in flight."""
         return self.depth * self.copies
 
     def section(self) -> str:
-        """The section of a job file; each is reported by itself, its copies together."""
+        """Return the section of a job file. fio reports each section separately, its copies together."""
         lines = {**self._load(), **_ALWAYS, **(_VERIFY if self.verify else {}), **self.options}
         return "\n".join([f"[{self.name}]", *(f"{name}={value}" for name, value in lines.items())]) + "\n"
 
@@ -88,23 +88,23 @@ class Job:
 
 _MIXED = (Pattern.RANDOM_MIXED, Pattern.SEQUENTIAL_MIXED)
 _ALWAYS = {
-    # A file that is not there or too short is an error, never made or grown by the way.
+    # A missing or too short file is an error: fio must not create or extend it.
     "allow_file_create": "0",
     "fallocate": "none",
     "group_reporting": "1",
     "new_group": "1",
-    # Latency from the moment a request is handed over until it is back; fio's default leaves out the handing over.
+    # Percentiles of the total latency; fio's default leaves out the submission.
     "lat_percentiles": "1",
     "clat_percentiles": "0",
-    # Storage that compresses or deduplicates must not gain by what is written.
+    # Written data must not be compressible, or storage that compresses or deduplicates would look faster.
     "refill_buffers": "1",
     "verify_state_save": "0",
 }
-# Checksums lie in the data themselves, a header at every 4 KiB, so that reads of any block size can check them.
+# Checksums are stored in the data, in a header at every 4 KiB, so that reads of any block size can be verified.
 VERIFY_INTERVAL = 4096
 _VERIFY = {"verify": "crc32c", "verify_interval": str(VERIFY_INTERVAL), "verify_fatal": "1"}
 
 
 def job_file(jobs: Sequence[Job]) -> str:
-    """The job file that runs ``jobs`` at the same time."""
+    """Return the text of a job file that runs ``jobs`` at the same time."""
     return "\n".join(job.section() for job in jobs)

@@ -1,4 +1,4 @@
-"""What a place allows to be measured, found before anything starts: a line for what is missing, and the remedy."""
+"""Checks before a measurement: whether fio, the kernel and the file system allow it. Errors contain a remedy."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from openslob.host.model import text_of
 from openslob.storage.fio import Fio
 from openslob.storage.job import IoEngine
 
-# The number of io_uring_setup on every architecture that Linux shares numbers among (all but alpha).
+# The system call number of io_uring_setup on all architectures but alpha.
 _IO_URING_SETUP = 425
 _PARAMS_BYTES = 120  # sizeof(struct io_uring_params)
 _IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs"})
 _STACKED = frozenset({"overlay", "aufs", "fuse.fuse-overlayfs"})
-_ELSEWHERE = "give a place on a disk, or --buffered to measure the page cache"
+_ELSEWHERE = "give a directory on a disk, or --buffered to measure the page cache"
 _OTHER_ENGINES = "give --io-engine libaio or psync"
 
 
 @dataclass(frozen=True)
 class StorageLocation:
-    """A directory (or the one of a file) found fit for measuring. ``notes`` say what a reader should know of it."""
+    """A directory that can be measured, or the parent directory of a file; ``notes`` are for the record."""
 
     directory: Path
     file_system: str
@@ -35,14 +35,14 @@ class StorageLocation:
 
 
 def check(fio: Fio, directory: Path, engine: IoEngine, *, direct: bool = True, write: bool = True) -> StorageLocation:
-    """Find out whether ``engine`` can measure files in ``directory``. SlobError says what is missing and what to do.
+    """Check that files in ``directory`` can be measured with this I/O engine. Raises SlobError with a remedy if not.
 
-    ``write``: files shall be made there. Without ``direct`` the page cache is measured, which a note says.
+    ``write`` is true if files will be made there. Without ``direct``, a note says that the page cache is measured.
     """
     if not directory.is_dir():
-        raise UsageError(f"{directory} is not a directory", "give one on the storage to be measured")
+        raise UsageError(f"{directory} is not a directory", "give a directory on the storage to measure")
     if write and not os.access(directory, os.W_OK | os.X_OK):
-        raise SlobError(f"{directory} can't be written", "give a directory of yours")
+        raise SlobError(f"{directory} is not writable", "give a writable directory")
     check_engine(fio, engine)
     kind = file_system_of(directory)
     if direct:
@@ -51,7 +51,7 @@ def check(fio: Fio, directory: Path, engine: IoEngine, *, direct: bool = True, w
 
 
 def check_file(fio: Fio, path: Path, engine: IoEngine, *, direct: bool = True) -> StorageLocation:
-    """Like `check`, for a file or block device of the user's that is only read."""
+    """Check a file or block device of the user, which is only read, like `check`."""
     check_engine(fio, engine)
     kind = "block device" if path.is_block_device() else file_system_of(path)
     if direct:
@@ -64,7 +64,7 @@ def check_file(fio: Fio, path: Path, engine: IoEngine, *, direct: bool = True) -
 
 
 def check_engine(fio: Fio, engine: IoEngine, io_uring: Callable[[], int] | None = None) -> None:
-    """SlobError unless fio has this engine and the kernel lets us use it; no other is taken in its place."""
+    """Raise SlobError unless fio and the kernel support this engine. No other engine is used in its place."""
     if engine.value not in fio.engines():
         raise SlobError(f"{fio.program} was built without {engine}", _OTHER_ENGINES)
     if engine is IoEngine.IO_URING and (number := (io_uring or try_io_uring)()):
@@ -72,7 +72,7 @@ def check_engine(fio: Fio, engine: IoEngine, io_uring: Callable[[], int] | None 
 
 
 def try_io_uring() -> int:
-    """Set up and drop a ring of one entry: 0 when the kernel allows it, else its error number."""
+    """Set up and close a ring with one entry. Return 0 if the kernel allows it, else its error number."""
     libc = ctypes.CDLL(None, use_errno=True)
     descriptor = libc.syscall(_IO_URING_SETUP, 1, ctypes.create_string_buffer(_PARAMS_BYTES))
     if descriptor < 0:
@@ -82,27 +82,27 @@ def try_io_uring() -> int:
 
 
 def why_no_io_uring(number: int, root: Path = Path("/")) -> str:
-    """The reason behind an error of io_uring_setup, with its remedy."""
+    """Return the reason of an error of io_uring_setup, with its remedy."""
     if number == errno.ENOSYS:
-        return "this kernel has none (it is older than 5.1 or built without); use a newer kernel"
+        return "this kernel has no io_uring (it is older than 5.1 or was built without it); use a newer kernel"
     if number == errno.ENOMEM:
-        return "too little memory may be locked; raise `ulimit -l`"
+        return "the limit of locked memory is too low; raise `ulimit -l`"
     if number in (errno.EPERM, errno.EACCES):
         disabled = text_of(root / "proc/sys/kernel/io_uring_disabled")
         if disabled not in (None, "0"):
             return f"kernel.io_uring_disabled is {disabled}; run `sysctl kernel.io_uring_disabled=0`"
-        return "it is forbidden (a container's seccomp profile does that); allow it in the profile"
+        return "it is forbidden, usually by a container's seccomp profile; allow it in the profile"
     return os.strerror(number)
 
 
 def file_system_of(directory: Path, root: Path = Path("/")) -> str:
-    """The type of the file system that holds ``directory``; ``unknown`` when the system does not tell."""
+    """Return the type of the file system that contains ``directory``; ``unknown`` if the system does not report it."""
     mount = mount_of(directory, parse_mounts(text_of(root / "proc/self/mountinfo") or ""))
     return mount.file_system if mount else "unknown"
 
 
 def check_direct(directory: Path, kind: str, write: bool) -> None:
-    """SlobError unless direct I/O there reaches a device."""
+    """Raise SlobError unless direct I/O in ``directory`` reaches a device."""
     if kind in _IN_MEMORY:
         raise SlobError(f"{directory} lies in memory ({kind}): there is no storage to measure", _ELSEWHERE)
     if write and not supports_direct_io(directory):
@@ -112,7 +112,7 @@ def check_direct(directory: Path, kind: str, write: bool) -> None:
 def _notes(kind: str, direct: bool) -> list[str]:
     notes = []
     if not direct:
-        notes.append("buffered: the page cache answers most reads, so this is not what the storage does")
+        notes.append("buffered: the page cache answers most reads, so the results are not those of the storage")
     if kind in _STACKED:
-        notes.append(f"the file lies on a stacked file system ({kind}): its cost is in the figures")
+        notes.append(f"the file lies on a stacked file system ({kind}), whose cost is included in the figures")
     return notes

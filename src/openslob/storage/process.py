@@ -1,4 +1,4 @@
-"""A program that measures: run in a process group of its own, timed, and stopped on demand so that nothing stays."""
+"""Execution of a measuring program in its own process group: timed, and stopped with all its children on demand."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from typing import IO
 
 from openslob.errors import SlobError
 
-# How soon a request to stop is seen.
-_LOOK_EVERY_S = 0.05
-# Programs that read end within a second of being asked; longer means that the storage hangs.
-_PATIENCE_S = 5.0
+# Interval at which a request to stop is checked.
+_POLL_S = 0.05
+# Programs that read end within a second of SIGTERM; longer means that the storage hangs.
+_TERMINATION_TIMEOUT_S = 5.0
 
 
 class MeasurementStoppedError(SlobError):
-    """The user stopped a measurement; what was measured before counts."""
+    """The user stopped a measurement; results recorded before are valid."""
 
     def __init__(self) -> None:
-        super().__init__("stopped before its end; its record says interrupted")
+        super().__init__("stopped before its end; the record is marked as interrupted")
 
 
 @dataclass(frozen=True)
 class CompletedProgram:
-    """How a program ended: what it said, wall time and CPU seconds of it and of what it started."""
+    """Exit code, output, wall time, and CPU seconds of a program and its children."""
 
     code: int
     output: str
@@ -43,7 +43,7 @@ class CompletedProgram:
 
 
 def do_nothing() -> None:
-    """For who does not watch."""
+    """Do nothing; the default of ``sample``."""
 
 
 def run(
@@ -54,10 +54,10 @@ def run(
     folder: str | Path = "/",
     sample: Callable[[], None] = do_nothing,
 ) -> CompletedProgram:
-    """Run a program with ``text`` as its input. ``sample`` is called many times meanwhile.
+    """Run a program with ``text`` as its input, and call ``sample`` at short intervals meanwhile.
 
-    MeasurementStoppedError once ``stop`` is set; the program and all that it started are gone then. The CPU seconds are
-    those of the program and of its children that ended before it, as `os.wait4` returns them.
+    Raises MeasurementStoppedError once ``stop`` is set, after the program and all its children have ended. The CPU
+    seconds are those of the program and of its children that ended before it, as `os.wait4` returns them.
     """
     if stop.is_set():
         raise MeasurementStoppedError
@@ -73,13 +73,13 @@ def run(
             assert process.stdout
             assert process.stderr
             output, errors = readers.submit(process.stdout.read), readers.submit(process.stderr.read)
-            while wait((output, errors), _LOOK_EVERY_S).not_done:
+            while wait((output, errors), _POLL_S).not_done:
                 sample()
                 if stop.is_set():
                     raise MeasurementStoppedError
             _, status, usage = os.wait4(process.pid, 0)
             seconds = time.monotonic() - began
-            # Popen did not see the process end, and would wait for it again.
+            # Popen does not know that the process was waited for, and would wait for it again.
             process.returncode = os.waitstatus_to_exitcode(status)
         finally:
             _end_group(process)
@@ -89,7 +89,7 @@ def run(
 
 
 def _input(text: str) -> IO[str]:
-    """Return an open file with ``text``: unlike a pipe it takes any amount before the program reads."""
+    """Return an open file with ``text``. Unlike a pipe, it holds any amount before the program reads it."""
     file = tempfile.TemporaryFile("w+")  # noqa: SIM115 - the caller closes it
     file.write(text)
     file.seek(0)
@@ -97,10 +97,10 @@ def _input(text: str) -> IO[str]:
 
 
 def _end_group(process: subprocess.Popen[str]) -> None:
-    """End every process of the group, those forked by the program too; harmless when all are gone."""
+    """End every process of the group, including those that the program forked."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
     with suppress(subprocess.TimeoutExpired):
-        process.wait(_PATIENCE_S)
+        process.wait(_TERMINATION_TIMEOUT_S)
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

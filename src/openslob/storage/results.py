@@ -1,4 +1,8 @@
-"""What fio measured, read from its JSON: counts, rates, latencies and CPU, each with its unit."""
+"""fio's results: counts, rates, latencies and CPU from its JSON, and the coverage of random reads.
+
+Coverage compares the number of distinct blocks read with the number that uniformly distributed reads would visit: to
+re-read a small set of blocks measures the cache of a storage array.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +20,10 @@ _NANOS_PER_MICRO = 1000
 
 @dataclass(frozen=True)
 class Transfers:
-    """The reads, or the writes, of one job: all its copies together.
+    """The reads or the writes of one job, all its copies together.
 
-    ``latency`` is from handing a request over until it is back. fio's buckets are up to 1.6 % wide and ours 1.4 %, so
-    a percentile is within 2 %; mean and maximum are exact.
+    ``latency`` is the time from submission to completion of a request. fio's buckets are up to 1.6 % wide and those of
+    `Histogram` 1.4 %, so that percentiles are within 2 %; mean and maximum are exact.
     """
 
     ios: int
@@ -40,9 +44,9 @@ class Transfers:
 
 @dataclass(frozen=True)
 class JobResult:
-    """One job's reads and writes, None for the kind that it had none of, and its CPU seconds.
+    """Reads, writes and CPU seconds of one job; ``read`` or ``write`` is None if there were none.
 
-    CPU is that of fio's own processes in the measured time; what the kernel does for them in interrupts is not in it.
+    The CPU time is that of fio's processes in the measured time. The kernel's time in interrupts is not included.
     """
 
     name: str
@@ -54,32 +58,32 @@ class JobResult:
 
     @property
     def ios(self) -> int:
-        """Requests of both kinds."""
+        """Number of reads and writes."""
         return sum(each.ios for each in self.transfers)
 
     @property
     def iops(self) -> float:
-        """Requests of both kinds per second."""
+        """Reads and writes per second."""
         return sum(each.iops for each in self.transfers)
 
     @property
     def bytes_per_s(self) -> float:
-        """Bytes of both kinds per second."""
+        """Bytes read and written per second."""
         return sum(each.bytes_per_s for each in self.transfers)
 
     @property
     def seconds(self) -> float:
-        """The measured time."""
+        """Measured time in seconds."""
         return max(each.seconds for each in self.transfers)
 
     @property
     def transfers(self) -> tuple[Transfers, ...]:
-        """Reads and writes, as far as there were any."""
+        """The reads and writes that are not None."""
         return tuple(each for each in (self.read, self.write) if each)
 
     @property
     def latency(self) -> Histogram:
-        """Latencies of both kinds."""
+        """Latencies of reads and writes together."""
         both = Histogram()
         for each in self.transfers:
             both.merge(each.latency)
@@ -87,24 +91,27 @@ class JobResult:
 
     @property
     def cpu_us_per_io(self) -> float:
-        """Microseconds of CPU that fio's processes used for one request."""
+        """CPU time of fio's processes per request, in µs."""
         return (self.cpu_user_s + self.cpu_system_s) * MICROS / self.ios
 
 
 def parse(text: str) -> tuple[JobResult, ...]:
-    """The jobs in fio's JSON, in the order of the job file. SlobError when it is none or a job moved nothing."""
+    """Return the results in fio's JSON, in the order of the job file.
+
+    Raises SlobError if the text is not fio's JSON or a job moved no data.
+    """
     try:
-        # fio may say something before its JSON.
+        # fio may print messages before its JSON.
         document = json.loads(text[text.index("{") :])
         return tuple(_job(job) for job in document["jobs"])
     except (ValueError, KeyError, TypeError) as error:
-        raise SlobError(f"fio's answer can't be read ({error!r})", "is this fio 3.20 or newer?") from error
+        raise SlobError(f"fio's output can't be read ({error!r})", "check that this is fio 3.20 or newer") from error
 
 
 def _job(job: Mapping[str, Any]) -> JobResult:
     read, write = _transfers(job["read"]), _transfers(job["write"])
     if read is None and write is None:
-        raise SlobError(f"fio's job {job['jobname']} moved no data in its time", "measure for longer")
+        raise SlobError(f"fio's job {job['jobname']} moved no data in the measured time", "measure for longer")
     run_s = job["job_runtime"] / 1000  # of all copies together, as the shares of CPU are
     return JobResult(
         name=job["jobname"],
@@ -119,7 +126,7 @@ def _job(job: Mapping[str, Any]) -> JobResult:
 def _transfers(direction: Mapping[str, Any]) -> Transfers | None:
     if not direction["total_ios"]:
         return None
-    # fio counts the time in whole milliseconds, which may round to none.
+    # fio reports whole milliseconds, which may be 0.
     seconds = max(direction["runtime"], 1) / 1000
     return Transfers(direction["total_ios"], direction["io_bytes"], seconds, _latency(direction["lat_ns"]))
 
@@ -134,14 +141,17 @@ def _micros(ns: float) -> float:
     return ns / _NANOS_PER_MICRO
 
 
-# With several copies chance has a part; its standard deviation is below 0.5 / sqrt(blocks) of all blocks: 0.5 % of
-# 10,000. A generator that comes back to the same blocks misses by far more.
+# With several copies, the number of distinct blocks is random, with a standard deviation below 0.5 / sqrt(blocks) of
+# all blocks: 0.5 % of 10,000. A generator that returns to the same blocks misses the expectation by far more.
 TOLERANCE = 0.02
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """``distinct`` of ``blocks`` were visited by ``requests``; ``expected`` is what evenly spread ones would reach."""
+    """Distinct blocks visited by ``requests``, of ``blocks`` in the file.
+
+    ``expected`` is the number of distinct blocks that uniformly distributed requests would visit.
+    """
 
     requests: int
     distinct: int
@@ -150,17 +160,21 @@ class Coverage:
 
     @property
     def share(self) -> float:
-        """Share of the file's blocks visited, 0 to 1."""
+        """Share of the file's blocks that were visited, 0 to 1."""
         return self.distinct / self.blocks
 
     @property
     def holds(self) -> bool:
-        """Whether as many distinct blocks were visited as the expectation says, within the tolerance."""
+        """Whether as many distinct blocks were visited as expected, within `TOLERANCE`."""
         return self.distinct >= self.expected * (1 - TOLERANCE)
 
 
 def coverage(offsets: Iterable[int], block_size: int, size: int, copies: int = 1) -> Coverage:
-    """Coverage of a file of ``size`` bytes by the requests of ``copies`` processes together at byte ``offsets``."""
+    """Return the coverage of a file of ``size`` bytes by requests at byte ``offsets``, made by ``copies`` processes.
+
+    Each process visits every block once before it visits any block again, in a random order: after n requests by each
+    of c processes, a block is unvisited by all of them with probability (1 - n / blocks) ** c.
+    """
     visited = [offset // block_size for offset in offsets]
     blocks, requests = size // block_size, len(visited)
     each = min(requests / copies / blocks, 1.0)

@@ -1,10 +1,15 @@
-"""A raw measurement from its first check to its record: the place checked, the file there, host and device watched."""
+"""A storage measurement: its session, its steps, and its record.
+
+`session` checks the target, provides the file to read, watches host and device, and begins the record. A `StepRunner`
+runs fio jobs as steps of the record. The record starts as failed, is saved after every step, and ends as the
+measurement ended.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,10 +33,16 @@ from openslob.storage.results import JobResult
 from openslob.storage.testfile import TestFile
 from openslob.units import MIB, MICROS, format_bytes
 
+Notify = Callable[[str], None]
+_SEQUENTIAL = (Pattern.SEQUENTIAL_READ, Pattern.SEQUENTIAL_WRITE, Pattern.SEQUENTIAL_MIXED)
+_READ_PCT = {
+    Pattern.RANDOM_READ: 100, Pattern.SEQUENTIAL_READ: 100, Pattern.RANDOM_WRITE: 0, Pattern.SEQUENTIAL_WRITE: 0,
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class StorageTarget:
-    """What to measure: a directory, in which a file of ``size`` bytes is made for the time, or a file or device."""
+    """What is measured: a directory, in which a temporary file of ``size`` bytes is made, or a file or device."""
 
     path: Path
     size: int
@@ -40,13 +51,13 @@ class StorageTarget:
 
     @property
     def directory(self) -> Path:
-        """The directory itself, or the one of the file."""
+        """The directory, or the parent directory of the file or device."""
         return self.path if self.path.is_dir() else self.path.absolute().parent
 
 
 @dataclass(frozen=True)
 class StorageRequest:
-    """Which tool measures, what to call it, where the record goes, and the parameters that go into it."""
+    """The tool that measures, the record's name and location, and the parameters that go into the record."""
 
     tool: str
     name: str
@@ -56,64 +67,62 @@ class StorageRequest:
 
 @contextmanager
 def session(
-    fio: Fio, request: StorageRequest, where: StorageTarget, notify: Notify
+    fio: Fio, request: StorageRequest, target: StorageTarget, notify: Notify
 ) -> Iterator[tuple[StepRunner, TestFile]]:
-    """Everything a measurement needs; gone at the block's end, the file too.
+    """Provide a step runner and the file to measure; a temporary file is removed when the block ends.
 
-    SlobError before anything is begun when the place does not allow it.
+    Raises SlobError before anything is written if the target can't be measured.
     """
-    found, given = _checked(fio, where)
+    location, given = _check_target(fio, target)
     with (
-        recorded(request.results, request.tool, request.name, request.asked, where.directory) as folder,
-        closing(HostUsageMonitor(where.path)) as watch,
+        recorded(request.results, request.tool, request.name, request.asked, target.directory) as folder,
+        closing(HostUsageMonitor(target.path)) as monitor,
+        ExitStack() as stack,
     ):
-        if given is None:
-            notify(f"writing a test file of {format_bytes(where.size)} in {where.directory}")
-        with nullcontext(given) if given else testfile.made(fio, where.path, where.size, direct=where.direct) as file:
-            folder.update(place=_described(fio, where, found, file), notes=(*found.notes, *_holes(file)))
-            yield StepRunner(fio, watch, folder, notify), file
+        if given:
+            file = given
+        else:
+            notify(f"writing a test file of {format_bytes(target.size)} in {target.directory}")
+            file = stack.enter_context(testfile.made(fio, target.path, target.size, direct=target.direct))
+        folder.update(place=_description(fio, target, location, file), notes=(*location.notes, *_hole_notes(file)))
+        yield StepRunner(fio, monitor, folder, notify), file
 
 
-def _checked(fio: Fio, where: StorageTarget) -> tuple[StorageLocation, TestFile | None]:
-    if not where.path.exists():
-        raise SlobError(f"{where.path} is not there", "give a directory, or a file or device that is only read")
-    if where.path.is_dir():
-        testfile.require_room(where.path, where.size)
-        return preflight.check(fio, where.path, where.engine, direct=where.direct), None
-    given = testfile.given(where.path, MIB)
-    return preflight.check_file(fio, where.path, where.engine, direct=where.direct), given
+def _check_target(fio: Fio, target: StorageTarget) -> tuple[StorageLocation, TestFile | None]:
+    """Return the location, and the user's file or device if the target is one."""
+    if not target.path.exists():
+        raise SlobError(f"{target.path} does not exist", "give a directory, or a file or device to read")
+    if target.path.is_dir():
+        testfile.require_room(target.path, target.size)
+        return preflight.check(fio, target.path, target.engine, direct=target.direct), None
+    given = testfile.given(target.path, MIB)
+    return preflight.check_file(fio, target.path, target.engine, direct=target.direct), given
 
 
-def _described(fio: Fio, where: StorageTarget, found: StorageLocation, file: TestFile) -> dict[str, Any]:
+def _description(fio: Fio, target: StorageTarget, location: StorageLocation, file: TestFile) -> dict[str, Any]:
     return {
         "label": file.label,
         "size_bytes": file.size,
         "ours": file.ours,
-        "file_system": found.file_system,
-        "direct": where.direct,
-        "engine": where.engine.value,
+        "file_system": location.file_system,
+        "direct": target.direct,
+        "engine": target.engine.value,
         "fio": ".".join(map(str, fio.version)),
     }
 
 
-def _holes(file: TestFile) -> list[str]:
+def _hole_notes(file: TestFile) -> list[str]:
     if not testfile.has_holes(file.path, file.size):
         return []
-    return [f"fewer bytes are allocated to {file.label} than it is long: some reads may not reach the device"]
-
-
-Notify = Callable[[str], None]
-_SEQUENTIAL = (Pattern.SEQUENTIAL_READ, Pattern.SEQUENTIAL_WRITE, Pattern.SEQUENTIAL_MIXED)
-_READ_PCT = {
-    Pattern.RANDOM_READ: 100, Pattern.SEQUENTIAL_READ: 100, Pattern.RANDOM_WRITE: 0, Pattern.SEQUENTIAL_WRITE: 0,
-}  # fmt: skip
+    return [f"{file.label} has fewer bytes allocated than its length: some reads may not reach the device"]
 
 
 @contextmanager
 def recorded(results: Path, tool: str, name: str, asked: Mapping[str, Any], directory: Path) -> Iterator[StorageFolder]:
-    """The folder of a measurement by ``tool`` of the storage under ``directory``.
+    """Provide the result folder of a measurement by ``tool`` of the storage under ``directory``.
 
-    The block ends the record by `StorageFolder.finish`; when it is stopped or fails, the record says so instead.
+    The block ends the record with `StorageFolder.finish`. If it is stopped or fails instead, the record is ended as
+    interrupted or failed, and the exception is raised again.
     """
     started_at = iso(time.time_ns())
     record = StorageRecord(
@@ -139,39 +148,39 @@ def recorded(results: Path, tool: str, name: str, asked: Mapping[str, Any], dire
 
 @dataclass(frozen=True)
 class StepRunner:
-    """Takes steps: runs a job while host and device are watched, and makes the record's step of it."""
+    """Runs fio jobs one at a time, each as the next step of the record."""
 
     fio: Fio
-    watch: HostUsageMonitor
+    monitor: HostUsageMonitor
     folder: StorageFolder
     notify: Notify
 
-    def measure(self, job: Job, name: str, purpose: str) -> tuple[JobResult, StorageStep]:
-        """Run a job, record it as the next step, and say so in one line."""
-        self.watch.begin()
-        result = self.fio.run([job], self.watch)[0]
+    def run(self, job: Job, name: str, purpose: str) -> tuple[JobResult, StorageStep]:
+        """Run a job, add it to the record, and report it in one line."""
+        self.monitor.reset()
+        result = self.fio.run([job], self.monitor.sample)[0]
         number = len(self.folder.record.steps) + 1
-        step = step_of(number, name, purpose, job, result, self.watch.seen(result.seconds))
+        step = step_of(number, name, purpose, job, result, self.monitor.usage(result.seconds))
         self.folder.add(step)
         self.notify(line_of(step))
         return result, step
 
 
-def step_of(number: int, name: str, purpose: str, job: Job, result: JobResult, seen: HostUsage) -> StorageStep:
-    """The record's step of a job that was run."""
+def step_of(number: int, name: str, purpose: str, job: Job, result: JobResult, usage: HostUsage) -> StorageStep:
+    """Return the record's step of a completed job."""
     latency = result.latency.summary()
     return StorageStep(
         number=number,
         name=name,
         purpose=purpose,
         load=load_of(job),
-        figures={**_rates(result), **latency_figures(latency), **_costs(result, seen)},
+        figures={**_rates(result), **latency_figures(latency), **_costs(result, usage)},
         latency=latency,
     )
 
 
 def load_of(job: Job) -> Load:
-    """A job as the record has it."""
+    """Return a job's load as the record describes it."""
     return Load(
         block_bytes=job.block_size,
         in_flight=job.in_flight,
@@ -185,10 +194,10 @@ def load_of(job: Job) -> Load:
 
 
 def line_of(step: StorageStep) -> str:
-    """A step in one line."""
+    """Return a line about a step, with its main figures."""
     shown = (("iops", "{:,.0f} IOPS"), ("mb_per_s", "{:,.1f} MB/s"), ("p99_us", "p99 {:,.0f} µs"))
     figures = [form.format(value) for name, form in shown if (value := step.value(name)) is not None]
-    return f"{step.number}. {step.name}: {', '.join(figures) or 'no rate is known'} ({step.purpose})"
+    return f"{step.number}. {step.name}: {', '.join(figures) or 'no rate'} ({step.purpose})"
 
 
 def _rates(result: JobResult) -> dict[str, Figure]:
@@ -201,16 +210,16 @@ def _rates(result: JobResult) -> dict[str, Figure]:
     return {name: storage_figure(name, value) for name, value in figures.items()}
 
 
-def _costs(result: JobResult, seen: HostUsage) -> dict[str, Figure]:
-    host = None if seen.host_cpu_s is None else seen.host_cpu_s * MICROS / result.iops
-    unclear = seen.why or "the step was too short or too unsteady"
+def _costs(result: JobResult, usage: HostUsage) -> dict[str, Figure]:
+    host = None if usage.host_cpu_s is None else usage.host_cpu_s * MICROS / result.iops
+    why = usage.why or "the step was too short or too unsteady"
     figures = {
         "cpu_us_per_io": result.cpu_us_per_io,
         "cpu_user_s": result.cpu_user_s,
         "cpu_system_s": result.cpu_system_s,
         "host_cpu_us_per_io": host,
-        "host_cpus_busy": seen.host_cpu_s,
-        "device_mb_per_s": None if seen.device_bytes is None else seen.device_bytes / MIB,
-        "interval_pct": seen.half_width_pct,
+        "host_cpus_busy": usage.host_cpu_s,
+        "device_mb_per_s": None if usage.device_bytes is None else usage.device_bytes / MIB,
+        "interval_pct": usage.half_width_pct,
     }
-    return {name: storage_figure(name, value, unclear) for name, value in figures.items()}
+    return {name: storage_figure(name, value, why) for name, value in figures.items()}

@@ -1,9 +1,9 @@
-"""The file that is measured: one of our own without a name, or one of the user's that is only read.
+"""The file that is measured: a temporary test file, or a file or device of the user that is only read.
 
-Our own file never has a name (O_TMPFILE, or unlinked at once where a file system can't do that), so that it can't be
-taken for anybody's, and the kernel frees it when we and fio let go of it, however we end. fio opens it by the path of
-our descriptor. It is written in whole by fio, with data that do not compress and a checksum at every 4 KiB: a hole or
-an extent never written would be answered by the file system without asking the device.
+A test file has no name (O_TMPFILE, or unlinked at once where the file system lacks that). The kernel frees it when slob
+and fio have closed it, however they end. fio opens it by the path of slob's descriptor. fio writes the whole file, with
+incompressible data and a checksum at every 4 KiB: the file system would answer reads of holes and unwritten extents
+without asking the device.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from openslob.storage.fio import Fio
 from openslob.storage.job import IoEngine, Job, Pattern
 from openslob.units import MIB, format_bytes
 
-# One write a megabyte; a file is a whole number of them.
+# Size of one write; a test file is a multiple of it.
 UNIT = MIB
 
 
 @dataclass(frozen=True)
 class TestFile:
-    """A file to be measured: how programs open it, what to call it, its bytes, and whether it is ours to write."""
+    """A file to measure: the path to open, the name to show, its size in bytes, and whether slob made it."""
 
     __test__ = False  # not a test, for pytest
 
@@ -39,15 +39,15 @@ class TestFile:
 
 
 def require_room(directory: Path, size: int) -> None:
-    """SlobError unless a test file of ``size`` bytes fits into ``directory`` and leaves a reserve."""
+    """Raise SlobError unless a test file of ``size`` bytes fits into ``directory`` and leaves a reserve."""
     require_space(directory, size, "the test file")
 
 
 @contextmanager
 def made(fio: Fio, directory: Path, size: int, *, direct: bool = True) -> Iterator[TestFile]:
-    """A file of our own of ``size`` bytes, rounded up to whole MiB, written in full; gone at the block's end.
+    """Provide a written test file of ``size`` bytes, rounded up to whole MiB; it is removed at the end of the block.
 
-    SlobError when the space is lacking, StoppedError when stopped while it is being written.
+    Raises SlobError if space is lacking, and MeasurementStoppedError if stopped while the file is written.
     """
     size = -(-size // UNIT) * UNIT
     require_room(directory, size)
@@ -56,13 +56,16 @@ def made(fio: Fio, directory: Path, size: int, *, direct: bool = True) -> Iterat
             os.posix_fallocate(file.fileno(), 0, size)
             path = Path(f"/proc/{os.getpid()}/fd/{file.fileno()}")
             fio.measure(_filling(path, size, direct))
-            yield TestFile(path, f"a file of its own in {directory}", size, ours=True)
+            yield TestFile(path, f"a test file in {directory}", size, ours=True)
     except OSError as error:
-        raise SlobError(f"no test file can be made in {directory}: {error.strerror}", "choose another place") from error
+        raise SlobError(f"can't make a test file in {directory}: {error.strerror}", "give another directory") from error
 
 
 def given(path: Path, block_size: int) -> TestFile:
-    """A file or block device of the user's, only to be read. UsageError when it can't be or is shorter than a block."""
+    """Return a file or block device of the user, to be read only.
+
+    Raises UsageError if it can't be read or is shorter than one block.
+    """
     try:
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -78,13 +81,13 @@ def given(path: Path, block_size: int) -> TestFile:
 
 
 def has_holes(path: Path, size: int) -> bool:
-    """Whether fewer bytes are allocated to a regular file than it is long: reads of the rest never reach a device."""
+    """Return whether a regular file has fewer bytes allocated than its length; reads of holes do not reach a device."""
     facts = path.stat()
     return stat.S_ISREG(facts.st_mode) and facts.st_blocks * 512 < size  # POSIX counts st_blocks in 512 bytes
 
 
 def _filling(path: Path, size: int, direct: bool) -> Job:
-    """A job that writes the whole file once; synchronously, since its speed is of no interest."""
+    """Return a job that writes the whole file once, synchronously because its speed does not matter."""
     return Job(
         files=(path,),
         size=size,

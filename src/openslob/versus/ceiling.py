@@ -36,7 +36,7 @@ def measure_ceiling(
                 files=(file.path,), size=file.size // block * block, block_size=block, engine=IoEngine.PSYNC,
                 seconds=STEP_S, ramp_s=RAMP_S, copies=number, seed=number,
             )  # fmt: skip
-            step_runner.measure(job, f"random reads, {number} in flight", "one process for each session")
+            step_runner.run(job, f"random reads, {number} in flight", "one process for each session")
         return step_runner.folder.finish(Status.COMPLETE, summary=_best(step_runner.folder.record.steps))
 
 

@@ -151,7 +151,7 @@ class _Comparison:
             self._servers.rest()
             job = self._jobs[self._raw[contender.name]]
             # An order of its own, that no step before had.
-            self._step_runner.measure(replace(job, seed=self._next), contender.name, purpose)
+            self._step_runner.run(replace(job, seed=self._next), contender.name, purpose)
         elif served(contender.kind):
             self._run(contender, number, purpose)
         else:

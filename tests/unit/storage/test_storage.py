@@ -29,7 +29,7 @@ from openslob.storage.calibrate import (
 )
 from openslob.storage.dd import LOOKED, NOWHERE, PLAIN, VERIFIED, dd_step, summary
 from openslob.storage.fio import Fio, reason_in
-from openslob.storage.host_usage import HostUsageMonitor, _Reading, seen
+from openslob.storage.host_usage import HostUsageMonitor, _Reading, usage_of
 from openslob.storage.job import IoEngine, Job, Pattern, job_file
 from openslob.storage.process import CompletedProgram
 from openslob.storage.results import coverage, parse
@@ -122,7 +122,7 @@ def test_no_fio_is_told_with_the_remedy(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("says", "told"), [("fio-3.19", "too old"), ("fio-2.99-3", "too old"), ("flexible", "does not say its version")]
+    ("says", "told"), [("fio-3.19", "too old"), ("fio-2.99-3", "too old"), ("flexible", "does not report its version")]
 )
 def test_an_old_fio_is_refused(monkeypatch, tmp_path, says, told):
     program(tmp_path, f"echo {says}")
@@ -359,25 +359,25 @@ def sample(second, busy, read):
 
 def test_rates_of_host_and_device_are_over_the_time_looked_at():
     samples = [sample(n / 10, n * 0.05, n * 1000.0 * (1 + (n % 2) / 100)) for n in range(11)]
-    found = seen(samples)
+    found = usage_of(samples)
     assert found.host_cpu_s == pytest.approx(0.5)
     assert found.device_bytes == pytest.approx(10_000)
     assert found.half_width_pct is not None
 
 
 def test_without_a_device_the_host_is_still_known():
-    found = seen([sample(0, 0, None), sample(1, 0.5, None)], "no device here")
+    found = usage_of([sample(0, 0, None), sample(1, 0.5, None)], "no device here")
     assert (found.host_cpu_s, found.device_bytes, found.why) == (0.5, None, "no device here")
-    assert seen([]).why
+    assert usage_of([]).why
 
 
 def test_only_the_inner_time_of_a_step_is_looked_at(tmp_path):
     clock = iter([int(n * 0.15 * NANOS) for n in range(40)])
-    watch = HostUsageMonitor(tmp_path, lambda: next(clock))
+    monitor = HostUsageMonitor(tmp_path, lambda: next(clock))
     for _ in range(30):
-        watch()
-    found = watch.seen(2.0)
+        monitor.sample()
+    found = monitor.usage(2.0)
     assert found.host_cpu_s is not None
-    watch.begin()
-    assert watch.seen(2.0).host_cpu_s is None
-    watch.close()
+    monitor.reset()
+    assert monitor.usage(2.0).host_cpu_s is None
+    monitor.close()

@@ -78,7 +78,7 @@ def run(fio: Fio, request: OrionRequest, notify: Notify) -> tuple[StorageRecord,
     """Run the test. Return its record, and the folder that contains the record and Orion's files.
 
     Raises UsageError or SlobError before anything is written if the options, LUNs or file system do not allow it.
-    StoppedError when stopped; record and files then have the points measured so far.
+    Raises MeasurementStoppedError when stopped; record and files then have the points measured so far.
     """
     luns, notes = _existing_luns(fio, request)
     matrix = _checked_matrix(request, luns or (_future_test_file(request),))
