@@ -18,7 +18,7 @@ from common import Bench, Pair, bench, figure, notify, parse, parser, print_head
 from openslob.analyze.compare import ComparedValues, compare_values
 from openslob.analyze.curves.points import Run
 from openslob.record.model import RunRecord
-from openslob.report.side_by_side import side_by_side_lines
+from openslob.report.comparison import side_by_side_lines
 from openslob.units import MIB
 from openslob.workload import Workload
 

@@ -22,8 +22,8 @@ from factories import record_files
 from factories.paths import FIXTURES
 from factories.sweeps import failing, sweep
 from openslob.analyze.curves.points import Run
-from openslob.report.html.render import render_page
-from openslob.report.html.run_page import run_page
+from openslob.report.html.page import render_page
+from openslob.report.html.pages import run_page
 from openslob.report.html.set_page import set_page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

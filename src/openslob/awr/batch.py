@@ -1,4 +1,7 @@
-"""Many reports: what was chosen of each, in order, on all cores, without keeping the reports."""
+"""Extraction of the selected columns, events or verdicts from many reports, on all cores.
+
+A result holds only what was selected: the reports themselves are not kept.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,15 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
+from pathlib import PurePath
 from typing import Literal
 
-from openslob.awr.cells import ColumnValue, Subject, absent, latency_reading, why_no_event
+from openslob.awr import cells
+from openslob.awr.cells import ColumnValue, Subject, absent, latency_value, why_no_event
 from openslob.awr.columns import ROW_SETS, chosen, column_of
 from openslob.awr.filenames import compile_pattern, parse_name
 from openslob.awr.model import Report, WaitEvent
 from openslob.awr.parse import read
-from openslob.awr.petals import PetalPoint, point
 from openslob.awr.source import ReportError
 from openslob.awr.verdicts import AwrVerdict, single_block_read, verdicts
 from openslob.errors import SlobError
@@ -25,9 +29,12 @@ REPORTS_PER_CORE = 8  # fewer are read sooner than another process starts
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What is wanted of each report: a set of columns or their names, events, how names and series are told.
+    """What to extract from each report.
 
-    ``details`` are verdicts and the names of sections that were not read; without them a thousand results are small.
+    ``columns`` is the name of a set or a comma-separated list of columns. ``events`` are the wait events of the set
+    ``events``; the first one also replaces the single-block read as the latency of points. ``pattern`` reads session
+    counts from file names. ``group_by`` makes the series of points. ``details`` adds verdicts and the titles of
+    unparsed sections, which would make the results of thousands of reports large.
     """
 
     columns: str = "slob"
@@ -37,15 +44,28 @@ class Selection:
     details: bool = False
 
     def headings(self) -> tuple[str, ...]:
-        """The headings of the rows that come."""
+        """Return the headings of the result rows."""
         return tuple(ROW_SETS.get(self.columns) or chosen(self.columns))
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """What a file gave. ``partial``: it is damaged or cut off, and the rows hold what is there.
+class PetalPoint:
+    """A report's point in the latency-over-IOPS picture. Rates are per second, MB are 2^20 bytes."""
 
-    ``error`` is why a file gave nothing; ``no_point`` why it has no place in the picture.
+    series: str
+    sessions: int | None
+    iops: float
+    mb_per_s: float | None
+    latency_us: float
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What was extracted from one file.
+
+    ``partial``: the report is damaged or cut off, and the rows hold what is there. ``error`` is why a failed file gave
+    nothing, ``no_point`` why its report has no point in the picture.
     """
 
     path: str
@@ -60,7 +80,7 @@ class Result:
 
 
 def extract(path: str, selection: Selection) -> Result:
-    """Read one file and take from it what ``selection`` wants; a file that is no report is a failed result."""
+    """Read the file at ``path`` and extract ``selection``. A file that is not a report gives a failed result."""
     try:
         report = read(path)
     except ReportError as error:
@@ -68,7 +88,7 @@ def extract(path: str, selection: Selection) -> Result:
     pattern = compile_pattern(selection.pattern) if selection.pattern else None
     subject = Subject(report, parse_name(path, pattern))
     judged = verdicts(report, subject.name.sessions) if selection.details or selection.columns == "verdicts" else ()
-    found = point(subject, selection.group_by, selection.events[0] if selection.events else None)
+    point = _point(subject, selection.group_by, selection.events[0] if selection.events else None)
     return Result(
         path,
         status="whole" if report.complete else "partial",
@@ -76,44 +96,48 @@ def extract(path: str, selection: Selection) -> Result:
         warnings=report.warnings,
         unparsed=report.unparsed if selection.details else (),
         verdicts=judged if selection.details else (),
-        point=found if isinstance(found, PetalPoint) else None,
-        no_point=found if isinstance(found, str) else "",
+        point=point if isinstance(point, PetalPoint) else None,
+        no_point=point if isinstance(point, str) else "",
     )
 
 
 def extract_all(paths: Sequence[str], selection: Selection, jobs: int | None = None) -> Iterator[Result]:
-    """The results of all ``paths``, in their order, as they come; ``jobs`` processes, by default one per core."""
-    selection.headings()  # a wrong column is an error before the first file
-    work = partial(extract, selection=selection)
-    wanted = jobs or min(cores(), -(-len(paths) // REPORTS_PER_CORE))
-    if wanted <= 1:
-        yield from map(work, paths)
+    """Yield the results of ``paths`` in their order, as they become available.
+
+    ``jobs`` is the number of processes, by default one per core, but no more than the number of files is worth.
+    """
+    selection.headings()  # an unknown column is an error before the first file is read
+    extract_one = partial(extract, selection=selection)
+    processes = jobs or min(cores(), -(-len(paths) // REPORTS_PER_CORE))
+    if processes <= 1:
+        yield from map(extract_one, paths)
         return
     try:
-        with ProcessPoolExecutor(wanted) as pool:
-            yield from pool.map(work, paths, chunksize=max(1, min(REPORTS_PER_CORE, len(paths) // wanted)))
+        with ProcessPoolExecutor(processes) as pool:
+            chunk = max(1, min(REPORTS_PER_CORE, len(paths) // processes))
+            yield from pool.map(extract_one, paths, chunksize=chunk)
     except BrokenProcessPool:
         raise SlobError("a process that read reports was killed", "try --jobs 1") from None
 
 
 def cores() -> int:
-    """Cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _rows(subject: Subject, selection: Selection, judged: tuple[AwrVerdict, ...]) -> Iterator[tuple[ColumnValue, ...]]:
-    name = ColumnValue(subject.report.path)
+    file = ColumnValue(subject.report.path)
     if selection.columns == "events":
-        yield from (_event_row(subject.report, name, event) for event in _events(subject.report, selection))
+        yield from (_event_row(subject.report, file, event) for event in _events(subject.report, selection))
     elif selection.columns == "verdicts":
         for verdict in judged:
-            yield name, ColumnValue(verdict.name), ColumnValue(verdict.verdict), ColumnValue(verdict.why)
+            yield file, ColumnValue(verdict.name), ColumnValue(verdict.verdict), ColumnValue(verdict.why)
     else:
         yield tuple(column_of(name).read(subject) for name in chosen(selection.columns).values())
 
 
 def _events(report: Report, selection: Selection) -> Iterator[WaitEvent | str]:
-    """The events asked for, by default the single-block read; of one that is not there, its name."""
+    """Yield the selected events, by default the single-block read; for an event that is not listed, its name."""
     if not selection.events:
         yield single_block_read(report) or "db file sequential read"
     for name in selection.events:
@@ -124,7 +148,7 @@ def _event_row(report: Report, file: ColumnValue, event: WaitEvent | str) -> tup
     if isinstance(event, str):
         nothing = absent(why_no_event(report, event))
         return (file, ColumnValue(event), *(nothing,) * 6)
-    mean = latency_reading(report, event)
+    mean = latency_value(report, event)
     elapsed, waits = report.elapsed_s, event.waits
     rate = ColumnValue(waits.value / elapsed.value) if elapsed and waits else absent("Elapsed or Waits is missing")
     return (
@@ -137,3 +161,35 @@ def _event_row(report: Report, file: ColumnValue, event: WaitEvent | str) -> tup
         ColumnValue(mean.source) if mean.value is not None else absent(mean.why),
         ColumnValue(str(event.scope)),
     )
+
+
+def _point(subject: Subject, group_by: str, event: str | None) -> PetalPoint | str:
+    """Return the point of a report, or why it has none. The latency is that of ``event`` or the single-block read."""
+    latency = cells.latency(event)(subject) if event else cells.read_latency(subject)
+    rate = cells.iops(subject)
+    if not isinstance(rate.value, float):
+        return rate.why
+    if not isinstance(latency.value, float):
+        return latency.why
+    megabytes = cells.mb_per_s(subject).value
+    return PetalPoint(
+        series=_series(subject, group_by),
+        sessions=subject.name.sessions,
+        iops=rate.value,
+        mb_per_s=megabytes if isinstance(megabytes, float) else None,
+        latency_us=latency.value,
+        file=PurePath(subject.report.path).name,
+    )
+
+
+def _series(subject: Subject, group_by: str) -> str:
+    """Return the name of the series that a report belongs to."""
+    path = PurePath(subject.report.path)
+    if group_by == "dir":
+        return path.parent.name or "."
+    if group_by == "block_size":
+        size = cells.block_size(subject).value
+        return f"{size / 1024:g}k" if isinstance(size, int) else "block size unknown"
+    if group_by == "none":
+        return "all reports"
+    return subject.name.group if subject.name.sessions is not None else "no session count"

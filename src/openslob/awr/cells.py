@@ -33,7 +33,7 @@ class Subject:
     name: FileName = field(default_factory=FileName)
 
 
-Read = Callable[[Subject], ColumnValue]
+ColumnReader = Callable[[Subject], ColumnValue]
 
 
 def absent(why: str) -> ColumnValue:
@@ -46,7 +46,7 @@ def file(subject: Subject) -> ColumnValue:
     return ColumnValue(subject.report.path)
 
 
-def named(attribute: str) -> Read:
+def named(attribute: str) -> ColumnReader:
     """What the file's name tells."""
 
     def read(subject: Subject) -> ColumnValue:
@@ -61,7 +61,7 @@ def kind(subject: Subject) -> ColumnValue:
     return ColumnValue(subject.report.kind.value)
 
 
-def header(attribute: str, heading: str) -> Read:
+def header(attribute: str, heading: str) -> ColumnReader:
     """A field of the header."""
 
     def read(subject: Subject) -> ColumnValue:
@@ -112,7 +112,7 @@ def db_time_s(subject: Subject) -> ColumnValue:
     return ColumnValue(minutes.value * 60, source="header") if minutes else absent("DB time is not in the report")
 
 
-def load(name: str) -> Read:
+def load(name: str) -> ColumnReader:
     """A row of the load profile, per second."""
 
     def read(subject: Subject) -> ColumnValue:
@@ -153,7 +153,7 @@ def redo_mb(subject: Subject) -> ColumnValue:
     return ColumnValue(rate.value / MB, source=rate.source) if isinstance(rate.value, float) else rate
 
 
-def activity(name: str) -> Read:
+def activity(name: str) -> ColumnReader:
     """An instance activity statistic, per second; a rate too wide for its column comes from total and elapsed."""
 
     def read(subject: Subject) -> ColumnValue:
@@ -167,7 +167,7 @@ def activity(name: str) -> Read:
     return read
 
 
-def total(name: str) -> Read:
+def total(name: str) -> ColumnReader:
     """An instance activity statistic, in all."""
 
     def read(subject: Subject) -> ColumnValue:
@@ -179,7 +179,7 @@ def total(name: str) -> Read:
     return read
 
 
-def waits(name: str) -> Read:
+def waits(name: str) -> ColumnReader:
     """How often the foreground waited for an event."""
 
     def read(subject: Subject) -> ColumnValue:
@@ -191,7 +191,7 @@ def waits(name: str) -> Read:
     return read
 
 
-def seconds(name: str) -> Read:
+def seconds(name: str) -> ColumnReader:
     """A statistic of the time model, in seconds."""
 
     def read(subject: Subject) -> ColumnValue:
@@ -201,7 +201,7 @@ def seconds(name: str) -> Read:
     return read
 
 
-def parameter(name: str) -> Read:
+def parameter(name: str) -> ColumnReader:
     """An initialization parameter, as it was at the first snapshot."""
 
     def read(subject: Subject) -> ColumnValue:
@@ -211,7 +211,7 @@ def parameter(name: str) -> Read:
     return read
 
 
-def requests(direction: str) -> Read:
+def requests(direction: str) -> ColumnReader:
     """Requests of all kinds per second, else of the I/O profile."""
 
     def read(subject: Subject) -> ColumnValue:
@@ -221,7 +221,7 @@ def requests(direction: str) -> Read:
     return read
 
 
-def megabytes(direction: str) -> Read:
+def megabytes(direction: str) -> ColumnReader:
     """MB (2^20 bytes) of all kinds per second, else of the I/O profile."""
 
     def read(subject: Subject) -> ColumnValue:
@@ -263,7 +263,7 @@ def blocks_per_read(subject: Subject) -> ColumnValue:
     return ColumnValue(blocks.value / reads.value) if reads.value else absent("there were no read requests")
 
 
-def per_db_cpu(read_rate: Read) -> Read:
+def per_db_cpu(read_rate: ColumnReader) -> ColumnReader:
     """A rate per second of DB CPU, by the time model's seconds: the load profile prints one decimal only."""
 
     def read(subject: Subject) -> ColumnValue:
@@ -287,7 +287,7 @@ def read_event(subject: Subject) -> ColumnValue:
 def read_latency(subject: Subject) -> ColumnValue:
     """Return the mean latency of the single-block read event in µs."""
     event = single_block_read(subject.report)
-    return latency_reading(subject.report, event) if event else absent("no single-block read event is listed")
+    return latency_value(subject.report, event) if event else absent("no single-block read event is listed")
 
 
 def read_latency_source(subject: Subject) -> ColumnValue:
@@ -296,18 +296,18 @@ def read_latency_source(subject: Subject) -> ColumnValue:
     return ColumnValue(found.source) if found.value is not None else absent(found.why)
 
 
-def latency(name: str, background: bool = False) -> Read:
+def latency(name: str, background: bool = False) -> ColumnReader:
     """The mean latency of a wait event in µs."""
 
     def read(subject: Subject) -> ColumnValue:
         report = subject.report
         event = report.background(name) if background else report.foreground(name)
-        return latency_reading(report, event) if event else absent(why_no_event(report, name))
+        return latency_value(report, event) if event else absent(why_no_event(report, name))
 
     return read
 
 
-def latency_reading(report: Report, event: WaitEvent) -> ColumnValue:
+def latency_value(report: Report, event: WaitEvent) -> ColumnValue:
     """The latency of ``event``, and what it was made from."""
     found = latency_of(report, event)
     if found is None:
@@ -349,7 +349,7 @@ def _described(report: Report, event: WaitEvent) -> str:
         parts.append(f"{event.waits.value:,.0f} waits")
     if event.time_s:
         parts.append(f"{event.time_s.value:,.10g} s")
-    mean = latency_reading(report, event).value
+    mean = latency_value(report, event).value
     if isinstance(mean, float):
         parts.append(f"{mean:,.0f} us")
     if event.share_pct:

@@ -10,10 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from openslob.awr import cells
-from openslob.awr.cells import ColumnValue, Subject
+from openslob.awr.cells import ColumnReader
 from openslob.errors import UsageError
-
-Read = Callable[[Subject], ColumnValue]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +22,7 @@ class Column:
     unit: str
     section: str
     meaning: str
-    read: Read
+    read: ColumnReader
 
 
 _HEAD, _LOAD, _TIME, _ACTIVITY = "Header", "Load Profile", "Time Model Statistics", "Instance Activity Stats"
@@ -110,7 +108,7 @@ _COLUMNS: tuple[Column, ...] = (
 COLUMNS: dict[str, Column] = {column.name: column for column in _COLUMNS}
 
 # Any one figure by its own name: prefix -> unit, section, meaning, reader.
-PREFIXES: dict[str, tuple[str, str, str, Callable[[str], Read]]] = {
+PREFIXES: dict[str, tuple[str, str, str, Callable[[str], ColumnReader]]] = {
     "stat": ("1/s", _ACTIVITY, "a statistic, per second", cells.activity),
     "total": ("", _ACTIVITY, "a statistic, in all", cells.total),
     "event": ("us", _FOREGROUND, "mean latency of a wait event", cells.latency),

@@ -33,14 +33,14 @@ NO_COUNTS = "No session counts in file names: the numbers at the points are the 
 def check_picture(path: Path) -> None:
     """UsageError when the file's ending is of no picture."""
     # What draws takes a second to import, and pictures are seldom asked for.
-    from openslob.report.petals import check_format  # noqa: PLC0415
+    from openslob.report.html.pages import check_format  # noqa: PLC0415
 
     check_format(path)
 
 
 def draw(path: Path, results: Sequence[Result], events: Sequence[str]) -> None:
     """Draw the reports that have a point; say which have none. SlobError when none has."""
-    from openslob.report.petals import drawn  # noqa: PLC0415
+    from openslob.report.html.pages import draw_external_points  # noqa: PLC0415
 
     for result in results:
         if result.no_point:
@@ -50,7 +50,7 @@ def draw(path: Path, results: Sequence[Result], events: Sequence[str]) -> None:
         raise SlobError("no report has both IOPS and a latency", "nothing is drawn")
     notes = [NO_COUNTS] if any(result.point and result.point.sessions is None for result in results) else []
     latency = events[0].capitalize() if events else READ_LATENCY
-    path.write_bytes(drawn(found, path.suffix.lower(), TITLE, notes, latency))
+    path.write_bytes(draw_external_points(found, path.suffix.lower(), TITLE, notes, latency))
     print(f"{path}: {len(found)} reports drawn", file=sys.stderr)
 
 

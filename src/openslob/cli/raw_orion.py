@@ -194,8 +194,8 @@ def _notify(text: str) -> None:
 def _draw(record: StorageRecord, folder: Path) -> None:
     # What draws takes a second to import.
     from openslob.report.charts.picture import save_all  # noqa: PLC0415
+    from openslob.report.html.page import render_page  # noqa: PLC0415
     from openslob.report.html.pages import storage_page  # noqa: PLC0415
-    from openslob.report.html.render import render_page  # noqa: PLC0415
 
     page = storage_page(record)
     written = [path for ending in ("png", "svg") for path in save_all(page.pictures, folder, ending)]

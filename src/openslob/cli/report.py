@@ -50,7 +50,7 @@ def report(
     # What draws takes a second to import, and only this command needs it.
     with leavable():
         from openslob.report.charts.picture import save_all  # noqa: PLC0415
-        from openslob.report.html.render import render_page  # noqa: PLC0415
+        from openslob.report.html.page import render_page  # noqa: PLC0415
 
     raw = raw_measurement(records, results)
     page, folders = page_of_raw(raw) if raw else page_of_runs(records, results, ceiling)

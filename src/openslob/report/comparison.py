@@ -30,6 +30,11 @@ _MAIN = (
     "redo_mb_per_s", "commits_per_s", "db_cpu_per_s", "iops_per_db_cpu", "lio_per_db_cpu", "host_cpu_left_pct",
     "select_mean_us", "select_p50_us", "select_p99_us", "update_mean_us", "update_p50_us", "update_p99_us",
 )  # fmt: skip
+# Figures of the side-by-side tables.
+_SIDE_BY_SIDE = (
+    "pio_read_per_s", "lio_per_s", "block_visits_per_s", "db_cpu_per_s", "iops_per_db_cpu", "lio_per_db_cpu",
+    "host_cpu_left_pct", "engine_read_latency_us", "select_mean_us", "select_p99_us", "update_mean_us",
+)  # fmt: skip
 
 
 def render_comparison(comparison: Comparison, checks: Sequence[GateCheck] = ()) -> str:
@@ -250,3 +255,26 @@ def _pair_json(pair: Pair) -> dict[str, Any]:
         "runs_b": list(pair.b.record_ids),
         "figures": {name: asdict(each) for name, each in pair.differences.items()},
     }
+
+
+def side_by_side_lines(comparison: Comparison, more_figures: Sequence[str] = ()) -> list[str]:
+    """A table for each point that both sides have; ``more_figures`` stand before those that are always shown."""
+    head = f"{comparison.name_b} against {comparison.name_a}; differences are of means, with their 95 % intervals."
+    lines = wrapped(head[0].upper() + head[1:])
+    if comparison.mismatches:
+        lines += ["Not the same in both, too:", *mismatch_lines(comparison.mismatches)]
+    for pair in comparison.pairs:
+        columns = (pair.label, comparison.name_a, comparison.name_b, "difference", "")
+        lines += ["", *table(columns, side_by_side_rows(pair, more_figures), ends_in_text=True)]
+    return lines
+
+
+def side_by_side_rows(pair: Pair, more_figures: Sequence[str] = ()) -> list[tuple[str, ...]]:
+    """The figure, both means, the difference with its interval and what it shows, for every figure that is there."""
+    physical = all(REACHED_DEVICE in point.held for point in (pair.a, pair.b))
+    known = {name: pair.differences[name] for name in (*more_figures, *_SIDE_BY_SIDE) if name in pair.differences}
+    return [
+        (figure_label(name, physical), *value_cells(one), *change_cells(one)[:2])
+        for name, one in known.items()
+        if one.a.mean or one.b.mean
+    ]

@@ -11,9 +11,9 @@ from openslob.analyze.statistics import Estimate
 from openslob.errors import UsageError
 from openslob.metrics import METRICS
 from openslob.record.sweep import PointState, SweepRecord, Value, shown_parameter
+from openslob.report.comparison import side_by_side_lines
 from openslob.report.format import MISSING, micros, number, pairs, percent, size, table, wrapped
 from openslob.report.set_summary import figure_with_interval, limited_by, mismatch_text
-from openslob.report.side_by_side import side_by_side_lines
 from openslob.units import format_duration
 
 OP_PERCENTILES = ("op_p50_us", "op_p99_us")

@@ -31,7 +31,7 @@ from openslob.report.charts.petals import petals
 from openslob.report.charts.run import response_histogram
 from openslob.report.comparison import figure_label
 from openslob.report.headline import headline
-from openslob.report.html.render import render_page
+from openslob.report.html.page import render_page
 from openslob.report.html.set_page import set_page
 from openslob.report.text import render
 from openslob.run.recorder import Progress

@@ -19,8 +19,8 @@ from openslob.errors import UsageError
 from openslob.metrics import METRICS
 from openslob.record.model import Figure
 from openslob.record.sweep import SweepFolder
+from openslob.report.comparison import side_by_side_lines
 from openslob.report.html.pages import page_for
-from openslob.report.side_by_side import side_by_side_lines
 from openslob.report.sweep_text import render_sweep
 from openslob.sweep.create import new_sweep, ready_names, ready_sweep
 from openslob.sweep.plan import disk_bytes, private_bytes, run_seconds, workload_of

@@ -20,9 +20,9 @@ from openslob.histogram import bucket_of
 from openslob.record.model import Figure, Holds, Status
 from openslob.record.storage import StorageFolder, StorageRecord, StorageStep
 from openslob.report.charts.picture import page_specs, svg
-from openslob.report.charts.realism import bar_rows, pictures
+from openslob.report.charts.storage import bar_rows, storage_pictures
+from openslob.report.html.page import render_page
 from openslob.report.html.pages import storage_page
-from openslob.report.html.render import render_page
 from openslob.report.storage import render_storage
 from openslob.storage.job import IoEngine
 from openslob.storage.testfile import TestFile
@@ -119,7 +119,7 @@ def test_an_engine_without_a_local_path_is_judged_by_what_it_has():
 
 def test_the_report_has_the_table_what_each_does_and_the_ceiling():
     text = render_storage(record())
-    assert "Reads of 8 KB for a CPU second: storage alone 110,000 (fio io_uring)" in " ".join(text.split())
+    assert "Reads of 8 KB per CPU second: storage alone 110,000 (fio io_uring)" in " ".join(text.split())
     line = next(each for each in text.splitlines() if each.startswith("  some, local path "))
     assert line.split()[3:] == ["10,000", "–", "100", "%", "51,000", "50,000–52,000", "0.20", "25", "%"]
     assert "nobody looks at the data" in text
@@ -129,12 +129,12 @@ def test_the_report_has_the_table_what_each_does_and_the_ceiling():
 def test_a_stopped_comparison_is_shown():
     made = record({}).model_copy(update={"status": Status.INTERRUPTED, "errors": ("stopped",), "summary": {}})
     assert "!! INTERRUPTED: stopped" in render_storage(made)
-    assert pictures(made) == ()
+    assert storage_pictures(made) == ()
     assert "stopped" in render_page(storage_page(made))
 
 
 def test_the_picture_draws_the_medians_and_is_valid():
-    (picture,) = pictures(record())
+    (picture,) = storage_pictures(record())
     cells = bar_rows(rows(record())[:2], lambda each: each.iops_per_cpu)
     assert [round(cell["value"]) for cell in cells] == [110_000, 85_000]
     for spec in page_specs(picture):

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import vl_convert
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from markupsafe import Markup
 
 from openslob._version import __version__
 from openslob.metrics import METRICS
 from openslob.record.model import Holds, Verdict
-from openslob.report.charts.picture import DataTable, Picture
+from openslob.report.charts.picture import VEGA_LITE, DataTable, Picture, page_specs
 
+# Exports of the JavaScript bundle that draw.js uses.
+_GLOBALS = "window.vegaEmbed = vegaEmbed; window.vega = vega;"
+_PACKAGE = "openslob.report.html"
 SIGNS = {Holds.FAILS: ("✗", "fails"), Holds.UNKNOWN: ("?", "unknown"), Holds.HOLDS: ("✓", "holds")}
 VERDICT_HEAD = ("outcome", "verdict", "why")
 
@@ -114,3 +126,50 @@ def definitions() -> PageSection:
         for metric in METRICS.values()
     )
     return PageSection("What the figures mean", table=DataTable(("figure", "unit", "better is", "definition"), rows))
+
+
+def render_page(page: Page) -> str:
+    """The whole file. Every text of the page is escaped; nothing in it refers to anything outside of it."""
+    specs: list[dict[str, Any]] = []
+    pictures = []
+    for picture in page.pictures:
+        own = page_specs(picture)
+        pictures.append({
+            "name": picture.name, "title": picture.title, "description": picture.description, "notes": picture.notes,
+            "table": picture.table, "specs": range(len(specs), len(specs) + len(own)),
+        })  # fmt: skip
+        specs += own
+    return _template().render(
+        page=page,
+        pictures=pictures,
+        specs=_json(specs),
+        library=_library() if specs else "",
+        style=Markup(_file("style.css")),
+        script=Markup(_file("draw.js")),
+    )
+
+
+def _json(data: object) -> Markup:
+    """JSON that can stand in a script element: without "<" nothing in it can end that element."""
+    return Markup(json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"))
+
+
+@cache
+def _library() -> Markup:
+    """Vega, Vega-Lite and vega-embed as one script."""
+    # A string or pattern of the library with "</script" in it would end the element; "<\/script" is the same text.
+    return Markup(
+        re.sub("</(script)", r"<\\/\1", vl_convert.javascript_bundle(_GLOBALS, VEGA_LITE), flags=re.IGNORECASE)
+    )
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        loader=PackageLoader(_PACKAGE, ""), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    return environment.get_template("template.html.j2")
+
+
+def _file(name: str) -> str:
+    return (files(_PACKAGE) / name).read_text(encoding="utf-8")

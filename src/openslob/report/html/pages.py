@@ -1,4 +1,7 @@
-"""Which page suits what is to be reported."""
+"""Pages of one run, of one raw measurement and of AWR reports' points, and the choice of a page for several runs.
+
+The page of several runs is in `set_page`.
+"""
 
 from __future__ import annotations
 
@@ -6,40 +9,44 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from openslob.analyze.compare import ComparedValues, Comparison, compare, compare_values
+from openslob.analyze.curves.external_points import ExternalPoint, external_point_set
 from openslob.analyze.curves.points import Run
-from openslob.errors import UsageError
-from openslob.record.model import Status
+from openslob.analyze.curves.series import PointSet
+from openslob.errors import SlobError, UsageError
+from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
-from openslob.report.charts import orion, realism
-from openslob.report.html.page import Page, PageSection, verdict_rows
-from openslob.report.html.run_page import run_page
+from openslob.report import context, figures, run_series
+from openslob.report.charts.petals import petals
+from openslob.report.charts.picture import DataTable, Picture, draw
+from openslob.report.charts.run import heat_map, latency_histogram, response_histogram, response_map, timeline
+from openslob.report.charts.storage import storage_pictures
+from openslob.report.charts.theme import FigureNames
+from openslob.report.headline import headline
+from openslob.report.html.page import (
+    Page,
+    PageSection,
+    VerdictRow,
+    definitions,
+    render_page,
+    text_section,
+    verdict_rows,
+    verdicts_of_all,
+)
 from openslob.report.html.set_page import set_page
+from openslob.report.record_view import figures_of, label, reason, shown, value
+from openslob.report.set_summary import physical, set_answers
 from openslob.report.storage import render_storage, storage_headline, what_it_is
 
-_PICTURES = {"orion": orion.pictures, "compare": realism.pictures}
+# Files that the points of AWR reports can be drawn into.
+PICTURE_FORMATS = (".html", ".svg", ".png")
+_RUN_SECTIONS = (
+    figures.load_profile, figures.log, figures.pacing, figures.instances, figures.efficiency, figures.timed_events,
+    figures.latencies, figures.responses, figures.object_io,
+    context.test, context.host, context.server, context.remarks,
+)  # fmt: skip
+_EXTERNAL_PANELS = ("pio_read_per_s", "pio_read_mb_per_s")
 
-
-def storage_page(record: StorageRecord) -> Page:
-    """Answer, verdicts, the pictures that its tool has, and the text report with every step."""
-    return Page(
-        title=f"{record.name}: {what_it_is(record)}",
-        about=f"Measurement {record.id}, started {record.started_at.replace('T', ' ').removesuffix('Z')} UTC.",
-        banners=_banners(record),
-        answers=tuple(filter(None, (storage_headline(record),))),
-        verdicts=verdict_rows(record.verdicts),
-        pictures=_PICTURES[record.tool](record) if record.tool in _PICTURES else (),
-        sections=(PageSection("Report", text=render_storage(record)),),
-    )
-
-
-def _banners(record: StorageRecord) -> tuple[str, ...]:
-    if record.status is Status.COMPLETE:
-        return ()
-    why = record.errors[0] if record.errors else "the record does not say why"
-    return (f"This measurement is {record.status.value}: {why}",)
-
-
-# Each side of a comparison: what the user called it, and its runs.
+# The two sides of a comparison, or the only side: the user's name for it, and its runs.
 Sides = Sequence[tuple[str, Sequence[Run]]]
 
 
@@ -51,10 +58,18 @@ def page_for(
     against: ComparedValues | None = None,
     ceilings: Sequence[StorageRecord] = (),
 ) -> Page:
-    """The page of the only run, else that of ``runs``, all that the sides hold; two sides are compared as well.
+    """Return the page of a single run, or the page of several runs with a comparison where one is possible.
 
-    ``folders`` are those of the runs. With one side, ``against`` are the values in it that are compared. What has no
-    point in common is not compared, and the page says so. ``ceilings``: storage alone is drawn beside physical reads.
+    Args:
+        sides: One or two named groups of runs. Two sides are compared with each other.
+        runs: All runs of the sides.
+        folders: The record folder of each run.
+        problems: Problems found while reading the records; they become banners.
+        against: With one side, the parameter whose two values are compared.
+        ceilings: Raw measurements to draw beside physical reads.
+
+    If the two sides cannot be compared, the page says why in a banner.
+
     """
     if len(runs) == 1:
         return run_page(runs[0].record, folders[0])
@@ -70,3 +85,125 @@ def _comparison(sides: Sides, runs: Sequence[Run], against: ComparedValues | Non
         (name_a, a), (name_b, b) = sides
         return compare(a, b, name_a, name_b)
     return compare_values(runs, against) if against and len(sides) == 1 else None
+
+
+def run_page(record: RunRecord, folder: Path) -> Page:
+    """Return the page of the run in ``folder``. If raw files are damaged, a banner says so and the rest is shown."""
+    raw, problem = _run_series(record, folder)
+    pictures = (
+        timeline(record, raw, FigureNames(physical([record]))),
+        latency_histogram(record),
+        response_histogram(record),
+        heat_map(record, raw),
+        response_map(record, raw),
+    )
+    return Page(
+        title=f"{record.name}: {_server_and_host(record)}",
+        about=f"Run {record.id}, started {_start(record)} UTC.",
+        banners=tuple(filter(None, (_incomplete(record, "run"), problem))),
+        answers=(headline(record),),
+        verdicts=verdict_rows(record.verdicts),
+        pictures=tuple(picture for picture in pictures if picture is not None and picture.panels),
+        sections=(
+            _figures(record),
+            *(section for render in _RUN_SECTIONS for section in text_section(render(record))),
+            definitions(),
+        ),
+    )
+
+
+def _run_series(record: RunRecord, folder: Path) -> tuple[run_series.RunSeries, str]:
+    try:
+        return run_series.read(folder, record), ""
+    except SlobError as error:
+        return run_series.RunSeries(), f"Nothing is drawn over time: {error}"
+
+
+def _server_and_host(record: RunRecord) -> str:
+    product = f"{record.engine.get('product', 'unknown server')} {record.engine.get('version', '')}".rstrip()
+    host = record.environment.get("host")
+    where = "driven from" if record.environment.get("local") is False else "on"
+    return f"{product} {where} {host}" if host else product
+
+
+def _figures(record: RunRecord) -> PageSection:
+    rows = tuple(
+        (label(record, name), shown(record, name), "" if value(record, name) is not None else reason(record, name))
+        for name in figures_of(record)
+        if record.summary
+    )
+    return PageSection("Figures", table=DataTable(("figure", "value", "why it is not known"), rows))
+
+
+def storage_page(record: StorageRecord) -> Page:
+    """Return the page of a raw measurement: headline, verdicts, pictures and the text report."""
+    return Page(
+        title=f"{record.name}: {what_it_is(record)}",
+        about=f"Measurement {record.id}, started {_start(record)} UTC.",
+        banners=tuple(filter(None, (_incomplete(record, "measurement"),))),
+        answers=tuple(filter(None, (storage_headline(record),))),
+        verdicts=verdict_rows(record.verdicts),
+        pictures=storage_pictures(record),
+        sections=(PageSection("Report", text=render_storage(record)),),
+    )
+
+
+def _start(record: RunRecord | StorageRecord) -> str:
+    return record.started_at.replace("T", " ").removesuffix("Z")
+
+
+def _incomplete(record: RunRecord | StorageRecord, what: str) -> str:
+    """Return the banner of a record that is not complete; empty for a complete one."""
+    if record.status is Status.COMPLETE:
+        return ""
+    why = record.errors[0] if record.errors else "the record does not say why"
+    return f"This {what} is {record.status.value}: {why}"
+
+
+def check_format(path: Path) -> None:
+    """Raise UsageError unless `draw_external_points` can write a file with the suffix of ``path``."""
+    if path.suffix.lower() not in PICTURE_FORMATS:
+        raise UsageError(f"{path}: a picture is one of {', '.join(PICTURE_FORMATS)}")
+
+
+def draw_external_points(
+    points: Sequence[ExternalPoint], suffix: str, title: str, notes: Sequence[str], latency: str
+) -> bytes:
+    """Draw points of AWR reports as latency over IOPS and over MB/s.
+
+    Args:
+        points: The points, with the verdicts on their reports.
+        suffix: The file's format, one of `PICTURE_FORMATS`.
+        title: Title of the page or picture.
+        notes: Remarks on the whole set: banners of a page, notes of a picture.
+        latency: Name of the latency axis.
+
+    """
+    found = external_point_set(points)
+    names = FigureNames(physical=False, instead={found.axes.latency: latency})
+    pictures = [petals(found, figure, names) for figure in _EXTERNAL_PANELS]
+    if suffix == ".html":
+        verdicts = verdicts_of_all([(point.source, point.verdicts) for point in points])
+        return render_page(_external_page(found, pictures, title, notes, verdicts)).encode()
+    return draw(_one_picture(pictures, title, notes), suffix)
+
+
+def _external_page(
+    points: PointSet, pictures: Sequence[Picture], title: str, notes: Sequence[str], verdicts: tuple[VerdictRow, ...]
+) -> Page:
+    return Page(
+        title=title,
+        about=f"{len(points.points)} points on {len(points.series)} line{'s' if len(points.series) > 1 else ''}.",
+        banners=tuple(notes),
+        answers=tuple(set_answers(points, is_physical=False)),
+        verdicts=verdicts,
+        pictures=tuple(picture for picture in pictures if picture.panels),
+        sections=(),
+    )
+
+
+def _one_picture(pictures: Sequence[Picture], title: str, notes: Sequence[str]) -> Picture:
+    """Stack the panels of ``pictures`` in one picture."""
+    panels = tuple(panel for picture in pictures for panel in picture.panels)
+    all_notes = dict.fromkeys([*notes, *(note for picture in pictures for note in picture.notes)])
+    return Picture("petals", title, " ".join(picture.description for picture in pictures), panels, tuple(all_notes))

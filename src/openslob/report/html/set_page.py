@@ -28,13 +28,12 @@ from openslob.report.charts.over_sessions import cpu, latency_percentiles
 from openslob.report.charts.petals import over, petals
 from openslob.report.charts.picture import DataTable, Picture
 from openslob.report.charts.theme import FigureNames
-from openslob.report.comparison import summary
+from openslob.report.comparison import side_by_side_rows, summary
 from openslob.report.format import MISSING, number, percent, size
 from openslob.report.headline import headline
 from openslob.report.html.page import Page, PageSection, definitions, spoken, text_section, verdicts_of_all
 from openslob.report.record_view import shown
 from openslob.report.set_summary import figure_with_interval, mismatch_text, physical, set_answers
-from openslob.report.side_by_side import side_by_side_rows
 
 # More runs than these are too many columns for a page and too many lines for a picture of tails.
 MOST_SIDE_BY_SIDE = 6

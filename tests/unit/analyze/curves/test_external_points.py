@@ -8,7 +8,7 @@ from openslob.analyze.curves.external_points import ExternalPoint, external_poin
 from openslob.analyze.curves.points import ORDER
 from openslob.record.model import Holds, Verdict
 from openslob.report.charts.petals import over
-from openslob.report.petals import drawn
+from openslob.report.html.pages import draw_external_points
 from openslob.report.set_summary import set_answers
 
 RATES = {1: (7_000, 107), 8: (41_000, 136), 16: (80_000, 170), 64: (99_000, 602)}
@@ -44,7 +44,7 @@ def test_what_is_not_given_is_unknown_with_a_reason():
 @pytest.mark.parametrize("ending", [".html", ".svg"])
 def test_doubts_and_what_the_latency_is_called_are_in_the_picture(ending):
     doubt = Verdict(name="average_is_typical", verdict=Holds.FAILS, why="two modes")
-    text = drawn(found(verdicts=[doubt]), ending, "Title", ["Mind this."], "Log file sync").decode()
+    text = draw_external_points(found(verdicts=[doubt]), ending, "Title", ["Mind this."], "Log file sync").decode()
     assert "Log file sync (µs)" in text
     assert "Mind this." in text
     assert "hollow: a verdict fails" in text

@@ -20,10 +20,8 @@ from openslob.metrics import METRICS
 from openslob.record.model import RunRecord
 from openslob.record.store import RunFolder
 from openslob.report.headline import headline
-from openslob.report.html.page import Page
-from openslob.report.html.pages import page_for
-from openslob.report.html.render import render_page
-from openslob.report.html.run_page import run_page
+from openslob.report.html.page import Page, render_page
+from openslob.report.html.pages import page_for, run_page
 from openslob.report.html.set_page import set_page
 from openslob.report.set_summary import physical as reads_are_physical
 

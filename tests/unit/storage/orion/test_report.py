@@ -15,10 +15,10 @@ from openslob.cli.raw_orion import spelled
 from openslob.cli.report import raw_measurement
 from openslob.record.model import Status
 from openslob.record.storage import StorageFolder, StorageRecord, StorageStep
-from openslob.report.charts.orion import MOST_LINES, latency_rows, pictures, rate_rows
 from openslob.report.charts.picture import page_specs, png, svg
+from openslob.report.charts.storage import MOST_LINES, latency_rows, rate_rows, storage_pictures
+from openslob.report.html.page import render_page
 from openslob.report.html.pages import storage_page
-from openslob.report.html.render import render_page
 from openslob.storage.job import IoEngine, Job
 from openslob.storage.orion.matrix import load_matrix
 from openslob.storage.orion.options import Options, OrionRun
@@ -85,7 +85,7 @@ def test_latency_is_drawn_in_percentiles_of_small_requests_alone():
     rows = latency_rows(record_of(whole(1)))
     assert {row["line"] for row in rows} == {"p50", "p90", "p99", "p99.9", "longest"}
     assert [row["value"] for row in rows if row["line"] == "longest"] == [101, 102, 103, 104, 105]
-    (picture,) = (each for each in pictures(record_of(whole(1))) if each.name == "orion-latency")
+    (picture,) = (each for each in storage_pictures(record_of(whole(1))) if each.name == "orion-latency")
     assert "p99 from 101 µs to 105 µs" in picture.description
     assert len(picture.table.rows) == 5
 
@@ -100,7 +100,7 @@ def test_latency_is_drawn_in_percentiles_of_small_requests_alone():
     ],
 )
 def test_there_is_a_picture_of_what_was_measured_and_it_can_be_drawn(outcome, names):
-    drawn = pictures(record_of(outcome))
+    drawn = storage_pictures(record_of(outcome))
     assert [picture.name for picture in drawn] == names
     for picture in drawn:
         for spec in page_specs(picture):
@@ -111,7 +111,7 @@ def test_there_is_a_picture_of_what_was_measured_and_it_can_be_drawn(outcome, na
 
 
 def test_the_matrix_shows_every_cell():
-    picture = pictures(record_of(whole(1)))[-1]
+    picture = storage_pictures(record_of(whole(1)))[-1]
     specs = json.dumps(page_specs(picture)[0])
     assert specs.count('"shown"') >= 15
     assert png(picture).startswith(b"\x89PNG")

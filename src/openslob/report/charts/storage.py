@@ -1,16 +1,19 @@
-"""Storage at growing loads of small and large requests: rates and latencies over the load, and the whole matrix."""
+"""Pictures of raw measurements: Orion's rates and latencies over the load, and storage alone beside databases."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import altair as alt
 
+from openslob.analyze.realism import ContenderKind, ContenderRow, RoundRange
+from openslob.analyze.realism import rows as contender_rows
 from openslob.record.storage import StorageRecord, StorageStep
 from openslob.report.charts.picture import DataTable, Panel, Picture
 from openslob.report.charts.theme import HEAT, coloured, dashed, faded, from_zero, picked, shaped
-from openslob.report.format import micros, number
+from openslob.report.format import micros, number, percent
+from openslob.report.storage import comparison_headline, range_text
 
 Row = dict[str, Any]
 SMALL, LARGE = "small", "large"
@@ -19,10 +22,26 @@ PERCENTILES = {"p50_us": "p50", "p90_us": "p90", "p99_us": "p99", "p999_us": "p9
 MOST_LINES = 6
 _MATRIX_HEIGHT = 240
 _TITLES = {SMALL: "small requests in flight", LARGE: "large requests in flight, or streams"}
+_ROW_HEIGHT, _FRAME = 30, 10
+_MEANINGS = {
+    ContenderKind.RAW: "storage alone: nobody looks",
+    ContenderKind.LOCAL: "private memory",
+    ContenderKind.SHARED: "shared cache",
+    ContenderKind.UPDATES: "shared cache, with updates",
+    ContenderKind.CLIENT: "client outside the server",
+}
+# The page makes it light where the page is dark.
+_INK = "#404040"
 
 
-def pictures(record: StorageRecord) -> tuple[Picture, ...]:
-    """The pictures of a test: those for which it has points."""
+def storage_pictures(record: StorageRecord) -> tuple[Picture, ...]:
+    """Return the pictures of a raw measurement; none for commands that have no picture."""
+    draw = _PICTURES.get(record.tool)
+    return draw(record) if draw else ()
+
+
+def _orion(record: StorageRecord) -> tuple[Picture, ...]:
+    """Return the pictures for which the test has points."""
     drawn = (_rates(record, SMALL), _rates(record, LARGE), _latencies(record), _matrix(record))
     return tuple(picture for picture in drawn if picture is not None)
 
@@ -76,7 +95,7 @@ def _rates(record: StorageRecord, kind: str) -> Picture | None:
         title=f"{what} over the load",
         description=f"{what}: at most {number(best['value'])} {unit} with {best['load']} in flight, {best['line']}.",
         panels=(_lines(rows, _TITLES[kind], unit),),
-        table=_table(steps_of(record, kind)),
+        table=_orion_table(steps_of(record, kind)),
     )
 
 
@@ -92,7 +111,7 @@ def _latencies(record: StorageRecord) -> Picture | None:
         description=f"Percentiles of the latency of small requests, {_beside(least, LARGE)}; p99 from {ends}.",
         panels=(_lines(rows, _TITLES[SMALL], "latency (µs)"),),
         notes=(f"Small requests {_beside(least, LARGE)}.",),
-        table=_table(steps),
+        table=_orion_table(steps),
     )
 
 
@@ -173,7 +192,7 @@ def _few(loads: Sequence[int]) -> set[int]:
     return {loads[round(at * (len(loads) - 1) / (MOST_LINES - 1))] for at in range(MOST_LINES)}
 
 
-def _table(steps: Sequence[StorageStep]) -> DataTable:
+def _orion_table(steps: Sequence[StorageStep]) -> DataTable:
     head = ("small", "large", "IOPS", "MB/s", *PERCENTILES.values())
     rows = tuple(
         (
@@ -183,3 +202,70 @@ def _table(steps: Sequence[StorageStep]) -> DataTable:
         for step in steps
     )  # fmt: skip
     return DataTable(head, rows)
+
+
+def _comparison(record: StorageRecord) -> tuple[Picture, ...]:
+    """Return the picture of storage beside databases, or none if nothing was measured."""
+    found = [row for row in contender_rows(record) if row.iops.median is not None]
+    if not found:
+        return ()
+    panels = (
+        (bar_rows(found, lambda row: row.iops_per_cpu), "reads per CPU second"),
+        (bar_rows(found, lambda row: row.iops), "reads per second"),
+    )
+    height = _FRAME + _ROW_HEIGHT * len(found)
+    return (
+        Picture(
+            name="realism",
+            title="What storage gives, and what databases get",
+            description=comparison_headline(record),
+            panels=tuple(_bars(cells, title) for cells, title in panels),
+            notes=("Bars: medians of the rounds. Lines: lowest to highest.",),
+            table=_comparison_table(found),
+            heights=dict.fromkeys(range(len(panels)), height),
+        ),
+    )
+
+
+def bar_rows(found: Sequence[ContenderRow], figure: Callable[[ContenderRow], RoundRange]) -> list[Row]:
+    """A bar for each contender with its range, and the number that stands beside it."""
+    return [
+        {
+            "name": row.name, "what": _MEANINGS[row.kind], "value": spread.median, "low": spread.low,
+            "high": spread.high, "shown": number(spread.median),
+        }
+        for row in found
+        if (spread := figure(row)).median is not None
+    ]  # fmt: skip
+
+
+def _bars(cells: list[Row], title: str) -> Panel:
+    kinds = [meaning for meaning in _MEANINGS.values() if any(cell["what"] == meaning for cell in cells)]
+    most = max((cell["high"] for cell in cells), default=1.0)
+    names = alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=220, minExtent=150, maxExtent=150))
+    # Room for the number behind the longest line.
+    x = alt.X("value:Q", title=title, scale=alt.Scale(domain=[0, most * 1.15], nice=False))
+    tips = [alt.Tooltip("name:N", title=" "), alt.Tooltip("what:N", title="data")]
+    tips += [alt.Tooltip(f"{name}:Q", title=name, format=",.0f") for name in ("value", "low", "high")]
+    base = alt.Chart(alt.InlineData(values=cells)).encode(y=names)
+    bars = base.mark_bar(height={"band": 0.62}).encode(x=x, color=coloured("what", kinds), tooltip=tips)
+    ranges = base.mark_rule(strokeWidth=1.6, color=_INK).encode(x="low:Q", x2="high:Q")
+    text = base.mark_text(align="left", dx=6, fontSize=12, color=_INK).encode(x="high:Q", text="shown:N")
+    return alt.layer(bars, ranges, text)
+
+
+def _comparison_table(found: Sequence[ContenderRow]) -> DataTable:
+    head = ("", "IOPS", "lowest–highest", "of ceiling", "IOPS/CPU", "lowest–highest", "host CPU", "what it does")
+    return DataTable(
+        head,
+        tuple(
+            (
+                row.name, number(row.iops.median), range_text(row.iops), percent(row.ceiling_pct),
+                number(row.iops_per_cpu.median), range_text(row.iops_per_cpu), percent(row.host_pct), row.does,
+            )
+            for row in found
+        ),
+    )  # fmt: skip
+
+
+_PICTURES: Mapping[str, Callable[[StorageRecord], tuple[Picture, ...]]] = {"compare": _comparison, "orion": _orion}
