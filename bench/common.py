@@ -112,7 +112,7 @@ class Bench:
 @contextmanager
 def bench(
     purpose: str,
-    engine: str = registry.DEFAULT_ENGINE,
+    engine: str = registry.default_engine(),
     **spec: Any,  # noqa: ANN401
 ) -> Iterator[Bench]:
     """A new server, made as ``spec`` says, for the block; destroyed with its data however the block ends."""

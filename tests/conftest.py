@@ -89,7 +89,7 @@ def make_server(slob_home: Path) -> MakeServer:
     made = iter(range(1, 1000))
 
     def make(
-        name: str | None = None, started: bool = True, engine: str = registry.DEFAULT_ENGINE, **overrides: Any
+        name: str | None = None, started: bool = True, engine: str = registry.default_engine(), **overrides: Any
     ) -> ManagedServer:
         if engine == "mariadb":
             need_mariadb()

@@ -35,7 +35,7 @@ KEEP = Annotated[bool, typer.Option("--keep", metavar="", help="Leave the server
 
 
 def demo(
-    engine: ENGINE = registry.DEFAULT_ENGINE,
+    engine: ENGINE = registry.default_engine(),
     results: RESULTS = Path("results"),
     keep: KEEP = False,
     json: JSON = False,

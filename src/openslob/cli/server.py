@@ -25,7 +25,7 @@ ENGINE = Annotated[
     str | None,
     typer.Option(
         metavar="ENGINE",
-        help=f"Which database: {' or '.join(registry.managed_engines())} (new: {registry.DEFAULT_ENGINE}).",
+        help=f"Which database: {' or '.join(registry.managed_engines())} (new: {registry.default_engine()}).",
     ),
 ]
 VERSION = Annotated[str | None, typer.Option(metavar="N", help="Major version (new: the latest that is here).")]
@@ -130,7 +130,7 @@ def _spec(name: str, engine: str | None) -> ServerSpec:
     """The server's specification as it is, or as it would be made."""
     if present := registry.find(name):
         return present.status().spec
-    return registry.default_spec(name, engine or registry.engine_on_demand(name) or registry.DEFAULT_ENGINE)
+    return registry.default_spec(name, engine or registry.engine_on_demand(name) or registry.default_engine())
 
 
 def _changed(spec: ServerSpec, asked: Mapping[str, Any]) -> ServerSpec:

@@ -1,1 +1,1 @@
-"""Engines: one folder each, chosen by the target's scheme. The only place that knows their names."""
+"""Engines: one folder each, found by entry points; only their folders name a product."""

@@ -1,70 +1,96 @@
-"""Which engine serves which target. A new engine adds a line here and nothing elsewhere."""
+"""Which engine serves which target: engines are found by the entry points of every installed distribution."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from importlib import import_module
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Protocol, cast
 
 from openslob.engines.base import Engine
 from openslob.engines.client_benchmark import ClientProgram
 from openslob.engines.cluster.engine import ClusterEngine
+from openslob.engines.entry import DEFAULT_SERVER, GROUP, EngineEntry, ManagedServers
 from openslob.engines.managed.base import ManagedServer, ServerSpec
 from openslob.engines.managed.state import ServerState, claimed, home, names, spec_from
-from openslob.errors import UsageError
+from openslob.errors import SlobError, UsageError
 
-# scheme of a target URL -> module with `connect(url) -> Engine`
-_SCHEMES = {
-    "mariadb": "openslob.engines.mysql.adapter",
-    "mysql": "openslob.engines.mysql.adapter",
-    "postgresql": "openslob.engines.postgresql.adapter",
-    "postgres": "openslob.engines.postgresql.adapter",
-}
-# --engine -> module that is a `_Managing`
-_MANAGED = {"mariadb": "openslob.engines.mysql.server", "postgresql": "openslob.engines.postgresql.server"}
-
-DEFAULT_ENGINE = "postgresql"
-# The managed servers that are made on demand, by engine.
-EMBEDDED = "embedded"
-_ON_DEMAND = {DEFAULT_ENGINE: EMBEDDED, "mariadb": "embedded-mariadb"}
+# The managed server that is the default target.
+EMBEDDED = DEFAULT_SERVER
 
 
-class _Managing(Protocol):
-    """The functions of an engine's module for managed servers."""
+@cache
+def _entry_points() -> Mapping[str, Sequence[EntryPoint]]:
+    """Return the entry points of each URL scheme: one, unless several engines claim it."""
+    points: dict[str, dict[str, EntryPoint]] = {}
+    for point in entry_points(group=GROUP):
+        points.setdefault(point.name, {})[point.value] = point
+    return {scheme: tuple(by_value.values()) for scheme, by_value in points.items()}
 
-    def managed(self, spec: ServerSpec) -> ManagedServer: ...
 
-    def default_spec(self, name: str) -> ServerSpec: ...
+def _load(scheme: str) -> EngineEntry:
+    """Import the entry of a scheme that is installed. SlobError when that fails, or two engines serve the scheme."""
+    point, *others = _entry_points()[scheme]
+    if others:
+        claims = " and ".join(f"{each.value} of {_distribution(each)}" for each in (point, *others))
+        raise SlobError(f"several installed engines serve {scheme}://: {claims}", "uninstall all but one")
+    try:
+        entry = point.load()
+    except (ImportError, AttributeError) as error:
+        why = f"the engine {scheme} of {_distribution(point)} can't be loaded: {error}"
+        raise SlobError(why, "repair that installation, or uninstall it") from error
+    if not isinstance(entry, EngineEntry):
+        raise SlobError(f"{point.value} of {_distribution(point)} is no EngineEntry", "report it to its authors")
+    return entry
 
-    def remembered(self, spec: ServerSpec) -> ManagedServer: ...
 
-    def client_program(self, spec: ServerSpec, url: str) -> ClientProgram: ...
+def _distribution(point: EntryPoint) -> str:
+    return f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown distribution"
+
+
+def _engines() -> dict[str, EngineEntry]:
+    """Return every installed engine by its name; those that can't be loaded are left out."""
+    entries = []
+    for scheme in sorted(_entry_points()):
+        with suppress(SlobError):
+            entries.append(_load(scheme))
+    return {entry.name: entry for entry in entries}
+
+
+def _require_any() -> None:
+    """Raise SlobError when no engine at all is known, which is so for a source tree that was not installed."""
+    if not _entry_points():
+        raise SlobError(
+            "no engine is installed: Python knows no entry points of openslob",
+            "install it (from a source tree: pip install -e .); running the sources alone is not enough",
+        )
 
 
 def engine_for(url: str) -> Engine:
-    """The engine for a target URL. UsageError when no engine takes its scheme."""
+    """Return the engine for a target URL. UsageError when no installed engine takes its scheme."""
+    _require_any()
     scheme = url.partition("://")[0]
-    if "://" not in url or scheme not in _SCHEMES:
-        known = ", ".join(f"{name}://" for name in sorted(_SCHEMES))
+    if "://" not in url or scheme not in _entry_points():
+        known = ", ".join(f"{name}://" for name in sorted(_entry_points()))
         raise UsageError(f"no engine takes the target {url.partition('@')[2] or url!r}", f"known are {known}")
-    return cast(Engine, import_module(_SCHEMES[scheme]).connect(url))
+    return _load(scheme).connect(url)
 
 
 def managed(spec: ServerSpec) -> ManagedServer:
     """The managed server of this name, to be run as specified; nothing is touched yet."""
-    return _managing(spec.engine).managed(spec)
+    return _servers_of(spec.engine).managed(spec)
 
 
-def default_spec(name: str, engine: str = DEFAULT_ENGINE) -> ServerSpec:
-    """A managed server as it is made when nothing else is asked for."""
-    return _managing(engine).default_spec(name)
+def default_spec(name: str, engine: str | None = None) -> ServerSpec:
+    """Return the specification of a server for which nothing else is asked; without ``engine``, of the default one."""
+    return _servers_of(engine or default_engine()).default_spec(name)
 
 
 def client_program(server: ManagedServer) -> ClientProgram:
     """The benchmark program that comes with a managed server's product. SlobError when there is none here."""
     status = server.status()
-    return _managing(status.spec.engine).client_program(status.spec, status.url)
+    return _servers_of(status.spec.engine).client_program(status.spec, status.url)
 
 
 def find(name: str) -> ManagedServer | None:
@@ -73,7 +99,7 @@ def find(name: str) -> ManagedServer | None:
     if state is None:
         return None
     spec = spec_from(state)
-    return _managing(spec.engine).remembered(spec)
+    return _servers_of(spec.engine).remembered(spec)
 
 
 def claim(name: str) -> AbstractContextManager[None]:
@@ -82,19 +108,28 @@ def claim(name: str) -> AbstractContextManager[None]:
 
 
 def managed_engines() -> list[str]:
-    """Names of the engines whose servers can be managed, the default one first."""
-    return sorted(_MANAGED, key=lambda engine: (engine != DEFAULT_ENGINE, engine))
+    """Return the names of the engines whose servers can be managed, the default one first."""
+    engines = [entry for entry in _engines().values() if entry.servers]
+    return [entry.name for entry in sorted(engines, key=lambda entry: (entry.embedded != EMBEDDED, entry.name))]
+
+
+def default_engine() -> str:
+    """Return the name of the engine of new servers; empty when no engine is installed."""
+    return next(iter(managed_engines()), "")
 
 
 def embedded(engine: str) -> str:
-    """The name of the engine's server that is made on demand. UsageError when it has none."""
-    _managing(engine)
-    return _ON_DEMAND[engine]
+    """Return the name of the engine's server that is made on demand. UsageError when it has none."""
+    _servers_of(engine)
+    name = _engines()[engine].embedded
+    if name is None:
+        raise UsageError(f"no server of {engine!r} is made on demand", "make one: slob server start NAME --engine")
+    return name
 
 
 def engine_on_demand(name: str) -> str | None:
-    """The engine of which a server of this name is made on demand; None for all other names."""
-    return next((engine for engine, own in _ON_DEMAND.items() if own == name), None)
+    """Return the engine of which a server of this name is made on demand; None for all other names."""
+    return next((entry.name for entry in _engines().values() if entry.embedded == name), None)
 
 
 def servers_place() -> Path:
@@ -145,12 +180,15 @@ def find_or_new(name: str) -> ManagedServer:
         return server
     engine = engine_on_demand(name)
     if engine is None:
-        there = ", ".join(sorted({*known(), *_ON_DEMAND.values()}))
+        there = ", ".join(sorted({*known(), *(entry.embedded for entry in _engines().values() if entry.embedded)}))
         raise UsageError(f"there is no server {name!r}", f"give a URL or the name of a managed server ({there})")
     return managed(default_spec(name, engine))
 
 
-def _managing(engine: str) -> _Managing:
-    if engine not in _MANAGED:
-        raise UsageError(f"no server of {engine!r} can be managed", f"known are {', '.join(sorted(_MANAGED))}")
-    return cast(_Managing, import_module(_MANAGED[engine]))
+def _servers_of(engine: str) -> ManagedServers:
+    _require_any()
+    engines = _engines()
+    if engine not in engines or not engines[engine].servers:
+        known = ", ".join(sorted(managed_engines()))
+        raise UsageError(f"no server of {engine!r} can be managed", f"known are {known}")
+    return engines[engine].managed_servers()

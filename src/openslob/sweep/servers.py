@@ -149,5 +149,5 @@ class SweepServers:
 
 def _spec(values: Values) -> ServerSpec:
     # Records of sweeps from before there was a choice of engines name none.
-    given: dict[str, Any] = {"engine": registry.DEFAULT_ENGINE, **values}
+    given: dict[str, Any] = {"engine": registry.default_engine(), **values}
     return ServerSpec(**{**given, **{name: Path(given[name]) for name in _PATHS if given.get(name)}})

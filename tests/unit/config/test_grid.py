@@ -226,4 +226,4 @@ def test_a_record_from_before_engines_could_be_chosen(servers):
     record = new_sweep("x", "embedded", resolve_grid({}, None, HERE), {"cpus": ("0",)})
     old = record.model_copy(update={"server": {k: v for k, v in record.server.items() if k != "engine"}})
     SweepServers("embedded", old, lambda _: None).start(old.points[0].server)
-    assert servers.log[-1][1].engine == registry.DEFAULT_ENGINE
+    assert servers.log[-1][1].engine == registry.default_engine()

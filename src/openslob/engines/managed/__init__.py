@@ -1,1 +1,1 @@
-"""What a managed server of any engine asks of the host: a home, a lock, an account, CPUs, huge pages."""
+"""What managed servers of all engines share: life cycle, state, locks, account, CPUs, huge pages."""

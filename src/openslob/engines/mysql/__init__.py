@@ -1,1 +1,10 @@
-"""MariaDB and MySQL; they differ by capability."""
+"""MariaDB and MySQL; one engine, since they differ only by capability."""
+
+from openslob.engines.entry import EngineEntry
+
+ENTRY = EngineEntry(
+    name="mariadb",
+    adapter=f"{__name__}.adapter",
+    servers=f"{__name__}.server",
+    embedded="embedded-mariadb",
+)

@@ -1,1 +1,10 @@
 """PostgreSQL as an engine."""
+
+from openslob.engines.entry import DEFAULT_SERVER, EngineEntry
+
+ENTRY = EngineEntry(
+    name="postgresql",
+    adapter=f"{__name__}.adapter",
+    servers=f"{__name__}.server",
+    embedded=DEFAULT_SERVER,
+)
