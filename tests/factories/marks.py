@@ -37,7 +37,7 @@ def engines_of(item: pytest.Item) -> set[str]:
         return _EXACT[item.path.stem]
     names = [item.path.stem, item.name, *getattr(item, "fixturenames", ())]
     named = {engine for word, engine in _ENGINES.items() if any(word in name for name in names)}
-    return named or ({registry.DEFAULT_ENGINE} if item.get_closest_marker("server") else set())
+    return named or ({registry.default_engine()} if item.get_closest_marker("server") else set())
 
 
 def group_of(item: pytest.Item) -> str | None:
