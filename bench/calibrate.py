@@ -15,7 +15,7 @@ from threading import Event
 
 from common import Bar, Pair, notify, parse, parser, print_figure, print_heading, print_pairs, start
 from openslob.errors import SlobError
-from openslob.record.storage import Load, StorageRecord
+from openslob.record.storage import StorageLoad, StorageRecord
 from openslob.storage.calibrate import IOPS, CalibrationPlan, calibrate
 from openslob.storage.fio import Fio
 from openslob.storage.job import IoEngine
@@ -61,12 +61,12 @@ def calibrated(fio: Fio, where: StorageTarget, plan: CalibrationPlan, results: P
         return calibrate(step_runner, file, plan)
 
 
-def chosen(record: StorageRecord) -> Load:
+def chosen(record: StorageRecord) -> StorageLoad:
     """The load of the steps that gave the published rate."""
     return next(step.load for step in reversed(record.steps) if step.load and step.name.startswith(f"{IOPS}:"))
 
 
-def plain(fio: Fio, where: StorageTarget, load: Load, seconds: float) -> float:
+def plain(fio: Fio, where: StorageTarget, load: StorageLoad, seconds: float) -> float:
     """Reads per second of a fio job as anybody would write it, on a file of the same size."""
     with made(fio, where.path, where.size) as file:
         options = {

@@ -1,4 +1,4 @@
-"""The record of one run, as it stands in `run.json`. Versioned: an old record stays readable.
+"""The record of one run, as stored in `run.json`. It is versioned, so that old records stay readable.
 
 History of the format, newest first:
   2  ``response``: latency from the due time, of a run at a given rate.
@@ -17,7 +17,7 @@ RECORD_VERSION = 2
 
 
 class Status(StrEnum):
-    """How the run ended."""
+    """The end of a run."""
 
     COMPLETE = "complete"
     INTERRUPTED = "interrupted"
@@ -25,27 +25,32 @@ class Status(StrEnum):
 
 
 class Holds(StrEnum):
-    """Outcome of a verdict."""
+    """The outcome of a verdict."""
 
     HOLDS = "holds"
     FAILS = "fails"
     UNKNOWN = "unknown"
 
 
-class _Plain(BaseModel):
+class RecordModel(BaseModel):
+    """The base of everything in a record: immutable, and strict about unknown keys.
+
+    An unknown key means that a newer program wrote the record: to ignore it could mean to misread the rest.
+    """
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Figure(_Plain):
-    """A published number with its unit; null comes with the reason."""
+class Figure(RecordModel):
+    """A published number with its unit. ``value`` is None when it is not known, and ``why`` gives the reason then."""
 
     value: float | None
     unit: str
     why: str | None = None
 
 
-class Verdict(_Plain):
-    """One judgement on the run: name, outcome, one sentence why, and the figures it rests on."""
+class Verdict(RecordModel):
+    """One judgement on the run: its name, its outcome, the reason in one sentence, and the figures it is based on."""
 
     name: str
     verdict: Holds
@@ -53,8 +58,8 @@ class Verdict(_Plain):
     figures: Mapping[str, float | str | None] = Field(default_factory=dict)
 
 
-class WaitRow(_Plain):
-    """One timed event: its samples, share of DB time, DB time in seconds, mean wait in µs where the engine times it."""
+class WaitRow(RecordModel):
+    """One wait event: samples, share of DB time in %, DB time in s, and mean wait in µs if the engine times it."""
 
     event: str
     samples: int
@@ -63,8 +68,8 @@ class WaitRow(_Plain):
     mean_us: float | None = None
 
 
-class InstanceRow(_Plain):
-    """One instance of a cluster: totals of the window of its own sessions, and by its own counters; null: not known.
+class InstanceRow(RecordModel):
+    """One instance of a cluster: the totals of its sessions in the window, and its own counters; None: not known.
 
     ``role`` is ``read-write`` or ``read-only``; ``errors`` is how many of its sessions were lost.
     """
@@ -81,8 +86,8 @@ class InstanceRow(_Plain):
     log_bytes: float | None
 
 
-class WindowRecord(_Plain):
-    """The measured window: when, how long the load ran, how long the counters ran, and how far they differ."""
+class WindowRecord(RecordModel):
+    """The measured window: its begin and end, the seconds of the load and of the counters, and how far they differ."""
 
     load_start_ns: int
     load_end_ns: int
@@ -92,19 +97,22 @@ class WindowRecord(_Plain):
     warmup_s: float
 
 
-class RunRecord(_Plain):
+class RunRecord(RecordModel):
     """Everything about one run, without secrets.
 
-    ``spec`` is `Workload.to_record`, ``sources`` where each of its values came from (flag, file and line, …), empty for
-    a run that was not asked for by a command of its own. ``environment`` and ``engine`` map facts to values; a fact's
-    unit is the end of its name (``_bytes``, ``_s``, ``_pct`` …). The report knows these by name, and shows every other
-    as it is: ``environment`` has ``local`` (the server is on this host), ``host`` (its name), and the CPU seconds of
-    the window by kind of time (``host_cpu_s``) and by kind of server process or thread (``server_cpu_s``); ``engine``
-    has ``product``, ``version``, ``target``, ``block_size``, ``cache_bytes``, ``data_bytes``, ``direct_io``,
-    ``settings``, ``plans`` (text by statement). Either may have ``unknown``: fact to reason. ``latency`` is service
-    time; ``response`` has the same figures from the due time, of a run at a given rate. ``io_by_object`` holds the
-    fields of `ObjectIo`, totals of the window, by kind of object.
-    ``instances`` are those of a cluster, none for a single server.
+    ``spec`` is `Workload.to_record`. ``sources`` tells where each of its values came from (flag, file and line, …); it
+    is empty for a run that had no command of its own, such as a point of a sweep.
+
+    ``environment`` and ``engine`` map facts to values; the end of a fact's name is its unit (``_bytes``, ``_s``,
+    ``_pct`` …). The report knows the following facts by name and shows every other one unchanged. ``environment``:
+    ``local`` (whether the server is on this host), ``host`` (its name), ``host_cpu_s`` (CPU seconds of the window by
+    kind of time) and ``server_cpu_s`` (by kind of server process or thread). ``engine``: ``product``, ``version``,
+    ``target``, ``block_size``, ``cache_bytes``, ``data_bytes``, ``direct_io``, ``settings``, ``plans`` (text by
+    statement). Either may have ``unknown``, which maps a fact to the reason why it is not known.
+
+    ``latency`` is service time by kind of operation; ``response`` has the same figures measured from the due time, for
+    a run at a given rate. ``io_by_object`` holds the fields of `ObjectIo`, totals of the window, by kind of object.
+    ``instances`` lists the instances of a cluster; it is empty for a single server.
     """
 
     record_version: int = RECORD_VERSION

@@ -1,7 +1,7 @@
 """The record of a raw measurement, `storage.json`: what storage did without a database, step by step.
 
-It lies in a folder of its own, ``results/<time>-<name>/``, and is replaced as a whole after every step, so that what
-was measured survives any end. Until its last replacement it says that the measurement failed.
+The record has a folder of its own, ``results/<time>-<name>/``, and is replaced as a whole after every step, so that
+completed steps survive any crash. Until its last replacement it says that the measurement failed.
 
 History of the format, newest first:
   1  first version.
@@ -13,26 +13,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from openslob.errors import SlobError
 from openslob.record import store
-from openslob.record.model import Figure, Status, Verdict
+from openslob.record.model import Figure, RecordModel, Status, Verdict
 from openslob.record.store import UNFINISHED, DocumentFolder, RecordEntry, lock_marker, new_folder
+from openslob.record.versions import Format
 
 STORAGE_VERSION = 1
 STORAGE_FILE = "storage.json"
 
 
-class _Plain(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class StorageLoad(RecordModel):
+    """The requests of a step: ``in_flight`` requests of ``block_bytes`` at a time, made by ``processes`` processes.
 
-
-class Load(_Plain):
-    """What a step asked of storage: requests of ``block_bytes``, ``in_flight`` of them at a time by ``processes``.
-
-    ``engine`` is how they reached the kernel, ``pattern`` ``random`` or ``sequential``, ``seconds`` the measured time
-    asked for, None where all data are read once. ``verified``: the checksum of every block read was checked.
+    ``engine`` is the kernel interface (``io_uring``, ``libaio``, …), ``pattern`` is ``random`` or ``sequential``,
+    ``seconds`` the requested duration, or None where all data are read once. ``verified`` says that the checksum of
+    every block read was checked.
     """
 
     block_bytes: int
@@ -45,33 +42,33 @@ class Load(_Plain):
     verified: bool = False
 
 
-class StorageStep(_Plain):
-    """One measured step, numbered from 1, with what it was for or why it was taken.
+class StorageStep(RecordModel):
+    """One measured step, numbered from 1; ``purpose`` says what it is for.
 
-    ``latency`` has the form of a run's: count, mean, percentiles, maximum in µs, buckets; None where nothing was timed
-    one by one. ``load`` is None for steps that are not loads of requests.
+    ``latency`` has the same form as in a run's record (count, mean, percentiles and maximum in µs, buckets), or is None
+    when single requests were not timed. ``load`` is None for a step that is not a load of requests.
     """
 
     number: int
     name: str
     purpose: str
-    load: Load | None = None
+    load: StorageLoad | None = None
     figures: Mapping[str, Figure] = Field(default_factory=dict)
     latency: Mapping[str, Any] | None = None
 
     def value(self, name: str) -> float | None:
-        """A figure of the step; None when it is not known."""
+        """Return a figure of the step; None when it is not known."""
         figure = self.figures.get(name)
         return figure.value if figure else None
 
 
-class StorageRecord(_Plain):
+class StorageRecord(RecordModel):
     """Everything about one raw measurement.
 
     ``tool`` is the command (``calibrate``, ``orion``, ``dd``, ``compare``), ``asked`` its parameters, ``environment``
-    that of `openslob.host.environment`, ``place`` what was measured: ``label``, ``size_bytes``, ``file_system``,
-    ``fio`` (its version), ``ours`` (whether the file was made for this), and whatever else the tool tells. ``tables``
-    are further results by name, rows of plain values under their heads.
+    the facts of `openslob.host.environment`. ``place`` describes what was measured: ``label``, ``size_bytes``,
+    ``file_system``, ``fio`` (its version), ``ours`` (whether the file was made for this measurement), and further facts
+    of the tool. ``tables`` are further results by name, each a list of rows of plain values by column name.
     """
 
     storage_version: int = STORAGE_VERSION
@@ -93,17 +90,23 @@ class StorageRecord(_Plain):
     notes: tuple[str, ...] = ()
 
     def value(self, name: str) -> float | None:
-        """A figure of the summary; None when it is not known."""
+        """Return a figure of the summary; None when it is not known."""
         figure = self.summary.get(name)
         return figure.value if figure else None
 
 
+FORMAT = Format(StorageRecord, "the record of a raw measurement", "storage_version", STORAGE_VERSION)
+
+
 class StorageFolder(DocumentFolder[StorageRecord]):
-    """A raw measurement's folder while it goes on."""
+    """The folder of a raw measurement while it is in progress."""
 
     @classmethod
     def begin(cls, results: Path, record: StorageRecord) -> Self:
-        """Make the folder ``results/<record.id>`` (``-2`` and so on added if taken), the record in it a failed one."""
+        """Create the folder ``results/<record.id>``, with ``-2`` and so on appended if the name is taken.
+
+        Its first record says that the measurement failed.
+        """
         path = new_folder(results, record.id)
         unfinished = {"id": path.name, "status": Status.FAILED, "errors": (UNFINISHED,)}
         folder = cls(path, STORAGE_FILE, lock_marker(path), record)
@@ -119,50 +122,39 @@ class StorageFolder(DocumentFolder[StorageRecord]):
         self.update(steps=(*self.record.steps, step))
 
     def finish(self, status: Status, errors: tuple[str, ...] = (), **changes: object) -> StorageRecord:
-        """Save how it ended, in place of the mark that it did not."""
+        """Save the final status, in place of the failed one, and return the record."""
         self.update(status=status, errors=errors, **changes)
         return self.record
 
 
 def load(path: Path) -> StorageRecord:
-    """The record in a folder or in a `storage.json`. SlobError when there is none to read."""
+    """Read the record in a folder or in a `storage.json`. SlobError when there is none that can be read."""
     file = path / STORAGE_FILE if path.is_dir() else path
-    document = store.read_document(file)
-    version = document.get("storage_version") if isinstance(document, dict) else None
-    if not isinstance(version, int):
-        raise SlobError(f"{file} is not the record of a raw measurement", "it has no storage_version")
-    if version > STORAGE_VERSION:
-        raise SlobError(f"{file} has version {version}, this openslob reads up to {STORAGE_VERSION}", "update it")
-    try:
-        return StorageRecord.model_validate(document)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise SlobError(f"{file} is damaged at {where!r}: {first['msg']}") from error
+    return FORMAT.parse(store.read_document(file), str(file))
 
 
 def find(results: Path) -> list[RecordEntry[StorageRecord]]:
-    """Every raw measurement in ``results``, the oldest first; those that can't be read too, with the reason."""
+    """Return every raw measurement in ``results``, the oldest first; one that can't be read has a problem instead."""
     return store.find_records(results, (f"*/{STORAGE_FILE}",), load)
 
 
 def resolve(wanted: str, results: Path) -> Path:
-    """The raw measurement the user means: a path, an id, the beginning of just one id, or ``latest``."""
+    """Return the path of the raw measurement that ``wanted`` names: a path, an id, a unique prefix, or ``latest``."""
     return store.resolve_record(wanted, results, STORAGE_FILE, find(results), "slob raw calibrate")
 
 
 def is_storage(path: Path) -> bool:
-    """Whether a raw measurement lies at ``path``, a folder or a file."""
+    """Return whether ``path``, a folder or a file, is a raw measurement."""
     return (path / STORAGE_FILE).is_file() or path.name == STORAGE_FILE
 
 
 def find_all(results: Path) -> list[RecordEntry[Any]]:
-    """Runs and raw measurements, the oldest first."""
+    """Return all runs and raw measurements in ``results``, the oldest first."""
     return sorted([*store.find(results), *find(results)], key=store.age)
 
 
 def resolve_any(wanted: str, results: Path) -> Path:
-    """The run or the raw measurement the user means."""
+    """Return the path of the run or raw measurement that ``wanted`` names, in the same ways as `resolve`."""
     if is_storage(Path(wanted)):
         return Path(wanted)
     return store.resolve_record(wanted, results, store.RECORD_FILE, find_all(results))

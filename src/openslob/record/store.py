@@ -25,7 +25,7 @@ from openslob.disk import write_atomically
 from openslob.errors import SlobError, UsageError
 from openslob.record.model import RunRecord, Status
 from openslob.record.raw_csv import RawCsv
-from openslob.record.versions import from_document
+from openslob.record.versions import RUN
 from openslob.secrets import redact_document, redact_text
 
 RECORD_FILE = "run.json"
@@ -168,7 +168,7 @@ def load(path: Path) -> RunRecord:
 
     """
     file = path / RECORD_FILE if path.is_dir() else path
-    return from_document(read_document(file), str(file))
+    return RUN.parse(read_document(file), str(file))
 
 
 def read_document(file: Path) -> object:

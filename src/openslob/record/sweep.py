@@ -1,7 +1,8 @@
-"""The record of a sweep, `sweep.json`: what was asked for, every point with its state, and where its run lies.
+"""The record of a sweep, `sweep.json`: the request, every point with its state, and the folder of its run.
 
 A sweep is a folder, ``results/<time>-<name>/``, with `sweep.json` and the folders of its runs. The file is replaced as
-a whole after every point, so that a sweep can go on after any end; a point whose run was under way is pending still.
+a whole after every point, so that a sweep can be resumed after any crash; a point whose run was in progress is still
+pending then.
 
 History of the format, newest first:
   1  first version.
@@ -17,11 +18,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from openslob.errors import SlobError, UsageError
-from openslob.record.model import Status
+from openslob.record.model import RecordModel, Status
 from openslob.record.store import DocumentFolder, lock_marker, new_folder, read_document, running_pid
+from openslob.record.versions import Format
 from openslob.units import Extent
 
 SWEEP_VERSION = 1
@@ -34,14 +36,14 @@ Values = Mapping[str, Value]
 
 
 def shown_parameter(name: str, value: Value) -> tuple[str, str]:
-    """A varied parameter as its flag has it: ``cache`` and ``16M`` for 16,777,216 ``cache_bytes``."""
+    """Return name and value as on the command line: ``cache`` and ``16M`` for 16,777,216 ``cache_bytes``."""
     if name in _SIZES and isinstance(value, int):
         return name.removesuffix("_bytes"), str(Extent(value, in_bytes=True))
     return name, str(value)
 
 
 class PointState(StrEnum):
-    """How far a point is. Skipped ones were never tried: their server or their data could not be had."""
+    """The state of a point. SKIPPED: it was never run, because its server or its data could not be provided."""
 
     PENDING = "pending"
     DONE = "done"
@@ -49,16 +51,12 @@ class PointState(StrEnum):
     SKIPPED = "skipped"
 
 
-class _Plain(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class SweepPoint(RecordModel):
+    """One run of the sweep. ``number`` is its position in the order, ``repeat`` counts equal points; both from 1.
 
-
-class SweepPoint(_Plain):
-    """One run of the sweep. ``number`` is its place in the order, from 1, ``repeat`` counts equal points, from 1.
-
-    ``values`` are the workload parameters that the sweep varies, by field name, ``server`` those of the server; both
-    as `SweepRecord.grid` and ``server_grid`` have them. ``run`` is the folder of its run inside the sweep's, None as
-    long as there is none. ``estimated_s`` is the plan's time for it, its share of restarts and loads included.
+    ``values`` holds the workload parameters that the sweep varies, ``server`` the server parameters, by the names of
+    `SweepRecord.grid` and ``server_grid``. ``run`` is the folder of the run inside the sweep's folder, None before
+    there is one. ``estimated_s`` is the estimated time, including the restart and load before the point.
     """
 
     number: int
@@ -72,13 +70,13 @@ class SweepPoint(_Plain):
 
     @property
     def label(self) -> str:
-        """The point in words: its values and, from the second on, the repeat."""
+        """The point's values in words and, from the second on, the repeat."""
         words = [f"{name.replace('_', ' ')} {value}" for name, value in self._shown()]
         return ", ".join(words or ["the only point"]) + (f", repeat {self.repeat}" if self.repeat > 1 else "")
 
     @property
     def run_name(self) -> str:
-        """What to call its run."""
+        """The name of the point's run."""
         words = [f"{name}-{value}" for name, value in self._shown()]
         return "-".join([*(words or ["point"]), f"r{self.repeat}"])
 
@@ -86,12 +84,12 @@ class SweepPoint(_Plain):
         return [shown_parameter(name, value) for name, value in {**self.server, **self.values}.items()]
 
 
-class SearchRecord(_Plain):
-    """A search over session counts for the highest throughput with a latency within a limit, and what came of it.
+class SearchRecord(RecordModel):
+    """A search for the session count with the highest throughput within a latency limit, and its answer.
 
-    ``at`` is ``mean`` or a percentile such as ``p99`` of the latency of the most frequent operation. ``throughput`` is
-    the metric that was maximised. ``sessions`` is the answer, None while there is none or when even one session is too
-    slow; ``why`` says what ended the search, None while it goes on.
+    ``at`` is ``mean``, or a percentile such as ``p99`` of the latency of the most frequent operation. ``throughput``
+    names the metric that was maximised. ``sessions`` is the answer; it is None before there is one, and when even one
+    session exceeds the limit. ``why`` says what ended the search; it is None while the search is in progress.
     """
 
     limit_us: float
@@ -107,15 +105,15 @@ class SearchRecord(_Plain):
 _ANSWER = ("throughput", "sessions", "best", "latency_us", "why")
 
 
-class SweepRecord(_Plain):
-    """A sweep as asked for and as far as it is.
+class SweepRecord(RecordModel):
+    """The request of a sweep and the state of its points.
 
-    ``workload`` holds every parameter (`Workload.to_record`); ``grid`` the varied ones with their values by field
-    name, ``server_grid`` those of the managed server by the name of `ServerSpec`'s field. ``server`` is the managed
-    target as it was before the sweep, so that it can be left so. ``seed`` is that of the shuffle. ``steady_limit_s``
-    is the longest warm-up when it shall last until the throughput is steady, else None. ``status`` is interrupted
-    while anything is pending, failed when a point failed or was skipped. ``against`` names the parameter of ``grid`` or
-    ``server_grid`` whose two values are compared, ``figures`` what of the registry is shown with every point.
+    ``workload`` holds every parameter (`Workload.to_record`), ``grid`` the values of the varied ones by field name,
+    ``server_grid`` those of the managed server by the name of `ServerSpec`'s field. ``server`` is the specification of
+    the managed target before the sweep, so that it can be restored. ``seed`` is the seed of the shuffled order.
+    ``steady_limit_s`` is the longest warm-up if the warm-up lasts until throughput is steady, else None. ``status`` is
+    interrupted while a point is pending, and failed when a point failed or was skipped. ``against`` names the parameter
+    of ``grid`` or ``server_grid`` whose two values are compared; ``figures`` names the metrics to show for every point.
     """
 
     sweep_version: int = SWEEP_VERSION
@@ -143,41 +141,41 @@ class SweepRecord(_Plain):
 
     @property
     def pending(self) -> tuple[SweepPoint, ...]:
-        """The points still to be run, in their order."""
+        """The points that are still to be run, in their order."""
         return tuple(point for point in self.points if point.state is PointState.PENDING)
 
     @property
     def values_against(self) -> tuple[Value, ...]:
-        """The two values of ``against``, the one that is compared with first; empty when nothing is compared."""
+        """The two values of ``against``, the baseline first; empty when nothing is compared."""
         return {**self.server_grid, **self.grid}[self.against] if self.against else ()
 
     @property
     def counts(self) -> Mapping[PointState, int]:
-        """How many points are in each state."""
-        found = Counter(point.state for point in self.points)
-        return {state: found[state] for state in PointState}
+        """The number of points in each state."""
+        counter = Counter(point.state for point in self.points)
+        return {state: counter[state] for state in PointState}
 
     def fingerprint(self) -> str:
-        """Digest over what was asked for: equal for sweeps of which one can go on where the other ended."""
+        """Return a digest of the request: it is equal for two sweeps when one can continue the other."""
         search = self.search and (self.search.limit_us, self.search.at, self.search.most_sessions)
         grids = [[(name, *values) for name, values in grid.items()] for grid in (self.grid, self.server_grid)]
         asked = [self.target, dict(self.workload), *grids, self.repeats, self.seed, self.steady_limit_s, search]
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
 
     def with_point(self, point: SweepPoint) -> Self:
-        """The record with this point in place of the one of its number, or added as the last."""
+        """Return the record with this point in place of the one with the same number, or appended."""
         if point.number > len(self.points):
             return self.model_copy(update={"points": (*self.points, point)}).with_status()
         return self.with_points([point])
 
     def with_points(self, changed: Sequence[SweepPoint]) -> Self:
-        """The record with these points in place of those of the same numbers."""
+        """Return the record with these points in place of those with the same numbers."""
         by_number = {point.number: point for point in changed}
         points = tuple(by_number.get(point.number, point) for point in self.points)
         return self.model_copy(update={"points": points}).with_status()
 
     def with_failures_pending(self) -> Self:
-        """The record in which what failed or was skipped is to be run again, and a search by that to be answered."""
+        """Return the record with failed and skipped points pending again, and its search unanswered if so."""
         bad = [point for point in self.points if point.state in (PointState.FAILED, PointState.SKIPPED)]
         if not bad:
             return self
@@ -187,7 +185,7 @@ class SweepRecord(_Plain):
         return record.with_points([point.model_copy(update=again) for point in bad])
 
     def with_status(self) -> Self:
-        """The record with the status that its points give it."""
+        """Return the record with the status that follows from its points and its search."""
         counts = self.counts
         bad = counts[PointState.FAILED] + counts[PointState.SKIPPED]
         searching = self.search is not None and self.search.why is None
@@ -197,12 +195,15 @@ class SweepRecord(_Plain):
         )
 
 
+FORMAT = Format(SweepRecord, "the record of a sweep", "sweep_version", SWEEP_VERSION)
+
+
 class SweepFolder(DocumentFolder[SweepRecord]):
-    """A sweep's folder while the sweep goes on."""
+    """The folder of a sweep while it is being executed."""
 
     @classmethod
     def begin(cls, results: Path, record: SweepRecord) -> Self:
-        """Make the folder ``results/<record.id>`` (``-2`` and so on added if taken) and write the record."""
+        """Create the folder ``results/<record.id>``, with ``-2`` and so on appended if taken, and write the record."""
         path = new_folder(results, record.id)
         folder = cls(path, SWEEP_FILE, lock_marker(path), record)
         folder.save(record.model_copy(update={"id": path.name}))
@@ -210,52 +211,38 @@ class SweepFolder(DocumentFolder[SweepRecord]):
 
     @classmethod
     def resume(cls, path: Path) -> Self:
-        """Take up a sweep. SlobError when another process is at it."""
+        """Open the folder of an unfinished sweep. SlobError when another process is executing it."""
         record = load_sweep(path)
         if pid := running_pid(path):
-            raise SlobError(f"the sweep {path.name} is going on in process {pid}", "wait for it to end, or stop it")
+            raise SlobError(f"the sweep {path.name} is running in process {pid}", "wait for it to end, or stop it")
         return cls(path, SWEEP_FILE, lock_marker(path), record)
 
 
 def load_sweep(path: Path) -> SweepRecord:
-    """The record in a sweep's folder or in a `sweep.json`. SlobError when there is none to read."""
+    """Read the record in a sweep's folder or in a `sweep.json`. SlobError when there is none that can be read."""
     file = path / SWEEP_FILE if path.is_dir() else path
-    return _from_document(read_document(file), file)
+    return FORMAT.parse(read_document(file), str(file))
 
 
 def find_sweeps(results: Path) -> list[Path]:
-    """The folders of all sweeps in ``results``, the oldest first: their names begin with the time."""
+    """Return the folders of all sweeps in ``results``, the oldest first: their names begin with the time."""
     return sorted(file.parent for file in results.glob(f"*/{SWEEP_FILE}"))
 
 
 def resolve_sweep(wanted: str, results: Path) -> Path:
-    """The sweep folder the user means: a path, an id, the beginning of just one id, or ``latest``.
+    """Return the sweep folder that ``wanted`` names: a path, an id, a unique prefix of an id, or ``latest``.
 
-    UsageError when there is none or more than one.
+    UsageError when there is none, or more than one.
     """
     if (Path(wanted) / SWEEP_FILE).is_file():
         return Path(wanted)
     folders = find_sweeps(results)
     if wanted == "latest" and folders:
         return folders[-1]
-    found = [folder for folder in folders if folder.name == wanted] or [
+    matches = [folder for folder in folders if folder.name == wanted] or [
         folder for folder in folders if folder.name.startswith(wanted)
     ]
-    if len(found) == 1:
-        return found[0]
-    many = f"{len(found)} sweeps begin with {wanted!r}: give more of the id"
-    raise UsageError(many if found else f"no sweep in {results} is called {wanted!r} or begins so")
-
-
-def _from_document(document: object, file: Path) -> SweepRecord:
-    version = document.get("sweep_version") if isinstance(document, dict) else None
-    if not isinstance(version, int):
-        raise SlobError(f"{file} is not the record of a sweep", "it has no sweep_version")
-    if version > SWEEP_VERSION:
-        raise SlobError(f"{file} has version {version}, this openslob reads up to {SWEEP_VERSION}", "update it")
-    try:
-        return SweepRecord.model_validate(document)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise SlobError(f"{file} is damaged at {where!r}: {first['msg']}") from error
+    if len(matches) == 1:
+        return matches[0]
+    many = f"the ids of {len(matches)} sweeps begin with {wanted!r}: give more of the id"
+    raise UsageError(many if matches else f"no sweep in {results} has an id that is {wanted!r} or begins with it")

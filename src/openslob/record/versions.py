@@ -1,51 +1,69 @@
-"""Old records stay readable: each step lifts a document of one version to the next, until it is of today's."""
+"""Reading documents of every version: each step lifts a document to the next version, until it is the present one.
+
+docs/record-format.md has the policy: which changes need a new version, and how one is made.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from openslob.errors import SlobError
 from openslob.record.model import RECORD_VERSION, RunRecord
 
 Document = dict[str, Any]
+Record = TypeVar("Record", bound=BaseModel)
 
 
-def _without_response(document: Document) -> Document:
-    # No run had a rate then.
-    return document
+@dataclass(frozen=True)
+class Format(Generic[Record]):
+    """One kind of document: the model of its present version, and the steps that lift older documents to it.
 
-
-# Version n to the step that makes it n + 1. A change of the model adds a step here and a fixture of the old version.
-STEPS: Mapping[int, Callable[[Document], Document]] = {1: _without_response}
-
-
-def from_document(document: object, source: str) -> RunRecord:
-    """The record in a parsed JSON document of any version up to today's; ``source`` names it in errors.
-
-    SlobError when it is no record, is newer than this program, or does not fit the model.
+    ``label`` names the kind in errors, ``version_key`` is the document's key with its version. ``steps`` maps each old
+    version n to the function that makes a document of version n + 1 from one of version n.
     """
-    if not isinstance(document, dict) or not isinstance(document.get("record_version"), int):
-        raise SlobError(f"{source} is not a record of openslob", "it has no record_version")
-    version = document["record_version"]
-    if version > RECORD_VERSION:
-        raise SlobError(
-            f"{source} has record version {version}, this openslob reads up to {RECORD_VERSION}", "update it"
-        )
-    try:
-        return RunRecord.model_validate(_lifted(document, version, source))
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise SlobError(f"{source} is damaged at {where!r}: {first['msg']}") from error
+
+    model: type[Record]
+    label: str
+    version_key: str
+    version: int
+    steps: Mapping[int, Callable[[Document], Document]] = field(default_factory=dict)
+
+    def parse(self, document: object, source: str) -> Record:
+        """Return the record in a parsed JSON document of any version up to the present one.
+
+        ``source`` names the document in errors. SlobError when it is not of this kind, is newer than this program, or
+        does not fit the model.
+        """
+        version = document.get(self.version_key) if isinstance(document, dict) else None
+        if not isinstance(document, dict) or not isinstance(version, int):
+            raise SlobError(f"{source} is not {self.label}", f"it has no {self.version_key}")
+        if version > self.version:
+            raise SlobError(
+                f"{source} has {self.version_key} {version}, this openslob reads up to {self.version}",
+                "update openslob to read it",
+            )
+        try:
+            return self.model.model_validate(self._lift(document, version, source))
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise SlobError(f"{source} is damaged at {where!r}: {first['msg']}") from error
+
+    def _lift(self, document: Document, version: int, source: str) -> Document:
+        for old in range(version, self.version):
+            if old not in self.steps:
+                raise SlobError(f"{source} has {self.version_key} {old}, which was never published", "it is damaged")
+            document = {**self.steps[old](document), self.version_key: old + 1}
+        return document
 
 
-def _lifted(document: Document, version: int, source: str) -> Document:
-    while version < RECORD_VERSION:
-        if version not in STEPS:
-            raise SlobError(f"{source} has record version {version}, which was never published", "it is damaged")
-        document = {**STEPS[version](document), "record_version": version + 1}
-        version += 1
+def _add_response(document: Document) -> Document:
+    # No run of version 1 had a given rate: the model's default, an empty ``response``, is right.
     return document
+
+
+RUN = Format(RunRecord, "a record of openslob", "record_version", RECORD_VERSION, {1: _add_response})

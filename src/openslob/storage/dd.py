@@ -15,7 +15,7 @@ from statistics import median
 from openslob.errors import SlobError
 from openslob.metrics import storage_figure
 from openslob.record.model import Figure, Status
-from openslob.record.storage import Load, StorageRecord, StorageStep
+from openslob.record.storage import StorageLoad, StorageRecord, StorageStep
 from openslob.storage import process
 from openslob.storage.job import IoEngine, Job
 from openslob.storage.process import CompletedProgram
@@ -128,7 +128,7 @@ def dd_step(number: int, name: str, purpose: str, pieces: int, done: CompletedPr
         number=number,
         name=name,
         purpose=purpose,
-        load=Load(block_bytes=MIB, in_flight=1, pattern="sequential", engine="dd"),
+        load=StorageLoad(block_bytes=MIB, in_flight=1, pattern="sequential", engine="dd"),
         figures={each: storage_figure(each, value) for each, value in figures.items()},
     )
 

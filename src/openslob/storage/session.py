@@ -21,7 +21,7 @@ from openslob.host.environment import environment
 from openslob.metrics import storage_figure
 from openslob.metrics.storage_metrics import latency_figures
 from openslob.record.model import Figure, Status
-from openslob.record.storage import Load, StorageFolder, StorageRecord, StorageStep
+from openslob.record.storage import StorageFolder, StorageLoad, StorageRecord, StorageStep
 from openslob.record.store import record_id
 from openslob.storage import preflight, testfile
 from openslob.storage.fio import Fio
@@ -179,9 +179,9 @@ def step_of(number: int, name: str, purpose: str, job: Job, result: JobResult, u
     )
 
 
-def load_of(job: Job) -> Load:
+def load_of(job: Job) -> StorageLoad:
     """Return a job's load as the record describes it."""
-    return Load(
+    return StorageLoad(
         block_bytes=job.block_size,
         in_flight=job.in_flight,
         processes=job.copies,

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -260,7 +261,7 @@ def test_a_newer_record_and_a_damaged_one_say_so(tmp_path: Path) -> None:
         assert message in found.problem
 
 
-def test_an_old_document_is_lifted_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_document_is_lifted_step_by_step() -> None:
     document = physical().model_dump(mode="json")
     old = {("title" if key == "name" else key): value for key, value in document.items()} | {"record_version": -1}
     steps = {
@@ -269,8 +270,8 @@ def test_an_old_document_is_lifted_step_by_step(monkeypatch: pytest.MonkeyPatch)
             {key: value for key, value in doc.items() if key not in ("title", "headline")} | {"name": doc["headline"]}
         ),
     }
-    monkeypatch.setattr(versions, "STEPS", {**versions.STEPS, **steps})
-    assert versions.from_document(old, "old") == physical()
+    lifted = replace(versions.RUN, steps={**versions.RUN.steps, **steps})
+    assert lifted.parse(old, "old") == physical()
 
 
 def test_find_goes_by_time_not_by_name_and_into_sweeps(tmp_path: Path) -> None:

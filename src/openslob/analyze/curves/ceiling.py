@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any
 
 from openslob.analyze.quantity import Quantity
-from openslob.record.storage import Load, StorageRecord, StorageStep
+from openslob.record.storage import StorageLoad, StorageRecord, StorageStep
 from openslob.units import format_bytes
 
 
@@ -85,7 +85,7 @@ def ceiling_of(record: StorageRecord, block_bytes: int) -> Ceiling:
     return Ceiling(record.id, block_bytes, tuple(points))
 
 
-def _counts(load: Load, block_bytes: int) -> bool:
+def _counts(load: StorageLoad, block_bytes: int) -> bool:
     return (load.block_bytes, load.read_pct, load.pattern, load.verified) == (block_bytes, 100, "random", False)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from openslob.analyze.verdicts.outcome import count, holds_or_fails, unknown
 from openslob.metrics import storage_figure
 from openslob.record.model import Figure, Verdict
-from openslob.record.storage import Load, StorageStep
+from openslob.record.storage import StorageLoad, StorageStep
 from openslob.storage.job import Job
 from openslob.storage.orion.files import FIGURES, latency_figure
 from openslob.storage.orion.jobs import LARGE, SMALL
@@ -35,7 +35,7 @@ def _parts(measured: PointResult) -> list[tuple[str, JobResult]]:
     return [(name, part) for name, part in named if part]
 
 
-def _load(jobs: Sequence[Job]) -> Load:
+def _load(jobs: Sequence[Job]) -> StorageLoad:
     combined = {"in_flight": sum(job.in_flight for job in jobs), "processes": len(jobs)}
     return load_of(jobs[0]).model_copy(update=combined)
 

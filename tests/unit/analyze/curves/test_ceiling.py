@@ -18,7 +18,7 @@ from openslob.cli.report import ceilings
 from openslob.errors import SlobError
 from openslob.record import storage
 from openslob.record.model import Figure, Holds, Status, Verdict
-from openslob.record.storage import Load, StorageFolder, StorageRecord, StorageStep
+from openslob.record.storage import StorageFolder, StorageLoad, StorageRecord, StorageStep
 from openslob.report.charts.petals import petals
 from openslob.report.html.set_page import set_page
 from openslob.report.listing import overview, render_list
@@ -31,7 +31,7 @@ def step(number, in_flight, iops, block=8192, mean=100.0, **load):
         number=number,
         name="random reads",
         purpose="a test",
-        load=Load(block_bytes=block, in_flight=in_flight, engine="psync", seconds=1, **load),
+        load=StorageLoad(block_bytes=block, in_flight=in_flight, engine="psync", seconds=1, **load),
         figures={"iops": Figure(value=iops, unit="1/s"), "mean_us": Figure(value=mean, unit="µs")},
     )
 
