@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from psycopg import sql
 
 from openslob.engines.postgresql.names import Names
-from openslob.engines.postgresql.session import compose_slice
+from openslob.engines.postgresql.slice_procedure import compose_slice
+from openslob.histogram import bucket_expression
 from openslob.workload import Workload
 
 # piece of the loop -> how often it stands there: select, update and scan, and the end of a think time.
@@ -21,7 +22,7 @@ TIMING = {
     "t0 := clock_timestamp();": 3,
     "ended_at := clock_timestamp();": 4,
     "us := greatest(round(date_part('epoch', ended_at - t0) * 1e6::float8), 0);": 1,
-    "place := kind * buckets_a_kind + least(floor(72 * asinh(us / 50::float8))::int, last_bucket);": 1,
+    f"place := kind * buckets_a_kind + least({bucket_expression('us')}::int, last_bucket);": 1,
     "counts[place] := counts[place] + 1;": 1,
     "sum_us[kind + 1] := sum_us[kind + 1] + us;": 1,
     "IF us > max_us[kind + 1] THEN\n            max_us[kind + 1] := us;\n        END IF;": 1,

@@ -1,6 +1,7 @@
-"""The latency histogram: one bucket layout, computed in Python here and in SQL by every engine's work loop.
+"""The latency histogram: one bucket layout for Python and for the work loops of all engines.
 
-A latency of ``v`` whole microseconds falls into bucket ``floor(72 * asinh(v / 50))``. The inverse hyperbolic sine
+A latency of ``v`` whole microseconds falls into bucket ``floor(72 * asinh(v / 50))``. The formula stands in this module
+only: a work loop that counts by bucket in SQL gets it from `bucket_expression`. The inverse hyperbolic sine
 is linear near zero and logarithmic above, so one expression without a branch gives one bucket a microsecond up to
 51 µs and buckets 1.4 % wide far above: the middle of a bucket is within 1 % of every value in it.
 """
@@ -25,6 +26,18 @@ PERCENTILES = {"p50_us": 0.50, "p90_us": 0.90, "p99_us": 0.99, "p999_us": 0.999}
 def bucket_of(us: float) -> int:
     """Bucket number (from 0) of a latency in whole microseconds."""
     return min(math.floor(STEEPNESS * math.asinh(us / LINEAR_US)), BUCKETS - 1)
+
+
+def bucket_expression(us: str) -> str:
+    """Return the formula as an SQL expression, for servers that have ``asinh``.
+
+    The caller limits the result to the last bucket, ``BUCKETS - 1``.
+
+    Args:
+        us: an SQL expression of a latency in whole microseconds, of a floating-point type.
+
+    """
+    return f"floor({STEEPNESS} * asinh({us} / {LINEAR_US}))"
 
 
 @cache

@@ -12,7 +12,7 @@ import pymysql
 from factories.subjects import COLUMNS, SCHEMAS, Subject, Update
 from openslob.engines.mysql.adapter import connect
 from openslob.engines.mysql.dsn import parse
-from openslob.engines.mysql.session import buckets_of
+from openslob.engines.mysql.slice_procedure import buckets_of
 from openslob.units import MIB
 
 TABLES = {f"cf1_{number}": number for number in range(1, SCHEMAS + 1)}

@@ -14,9 +14,7 @@ import pytest
 from factories.subjects import COLUMNS, SCHEMAS, Subject, Update
 from openslob.engines.postgresql.adapter import connect
 from openslob.engines.postgresql.binaries import BUNDLED
-from openslob.engines.postgresql.session import BUCKETS_A_KIND, PACKAGE
-from openslob.engines.sql import read_sql
-from openslob.histogram import BUCKETS
+from openslob.engines.postgresql.slice_procedure import compose_slice
 from openslob.units import MIB
 
 COUNTS_WRITES_SINCE = 16
@@ -82,11 +80,10 @@ class PostgresSubject(Subject):
         self.ask("SELECT pg_stat_reset()")
 
     def buckets(self, latencies_us):
-        text = read_sql(PACKAGE, "slice")
-        assert re.search(r"buckets_a_kind CONSTANT int := (\d+);", text)[1] == str(BUCKETS_A_KIND)
-        assert re.search(r"last_bucket +CONSTANT int := (\d+);", text)[1] == str(BUCKETS - 1)
+        text = compose_slice(self.engine.names, 1, self.workload()).as_string()
+        last_bucket = re.search(r"last_bucket +CONSTANT int := (\d+);", text)[1]
         expression = re.search(r"place := kind \* buckets_a_kind \+ (.*);", text)[1]
-        expression = expression.replace("last_bucket", str(BUCKETS - 1))
+        expression = expression.replace("last_bucket", last_bucket)
         rows = self.ask(
             f"SELECT {expression} FROM unnest(%s::float8[]) WITH ORDINALITY AS given(us, n) ORDER BY n",
             list(latencies_us),

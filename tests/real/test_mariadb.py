@@ -19,7 +19,7 @@ from openslob.engines.mysql.adapter import connect
 from openslob.engines.mysql.connection import ask
 from openslob.engines.mysql.dsn import parse
 from openslob.engines.mysql.page_layout import layout_of
-from openslob.engines.mysql.session import compose_slice
+from openslob.engines.mysql.slice_procedure import compose_slice
 from openslob.errors import SlobError
 from openslob.method import OpKind, kind_of
 from openslob.record.model import Status

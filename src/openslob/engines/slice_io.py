@@ -1,35 +1,39 @@
-"""What the work loop of every engine is given and gives, in terms of the method: one meaning for all of them."""
+"""Input and output of the work loop, with the same meaning for every engine."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from openslob.counts import SliceCounts
 from openslob.engines.base import SessionPlan, SliceRequest, SliceResult
+from openslob.errors import SlobError
 from openslob.histogram import Histogram
 from openslob.method import OpKind
-from openslob.workload import RedoStress, Workload
+from openslob.workload import Pacing, RedoStress, Workload
 
-# Later than any run ends, and more operations than any run has; a bigint holds it, also of nanoseconds.
+KINDS = (OpKind.SELECT, OpKind.UPDATE, OpKind.SCAN)  # by their numbers in slice.sql: 0, 1, 2
+# Later than the end of any run, in ns, and more operations than any run has; a bigint holds it.
 NO_LIMIT = 2**62
-# One operation before all others: they are numbered from 0, so what this one writes comes only once in a session.
+# One operation before all others. They are numbered from 0, so no other operation of the session writes its values.
 ONE_BEFORE_ALL = SliceRequest(first_op=-1, not_before_ns=0, until_ns=NO_LIMIT, max_ops=1)
-# Waking up and the first operation take a session less than this on a host with two CPUs.
+# On a host with two CPUs a session takes less than this to wake up and run its first operation.
 STEP_ASIDE_PER_SESSION_S = 1e-4
-# Servers sleep in whole milliseconds, or are late by about as much.
+# Servers sleep in whole milliseconds, or wake up late by about one.
 SHORTEST_SLEEP_S = 1e-3
+# A prime, so that sessions of runs with neighbouring seeds do not share seeds.
+_SEED_STEP = 7919
 
 
 def written_columns(workload: Workload) -> tuple[str, ...]:
-    """Columns that an update sets."""
+    """Return the columns that an update sets."""
     if workload.redo_stress is RedoStress.HEAVY:
         return tuple(f"c{number}" for number in range(2, 21))
     return ("c2", "c20")
 
 
-def choices(plan: SessionPlan) -> dict[str, Any]:
-    """What decides each operation of a session: keys, shares, hot spot, hot schema and think time, in this order."""
+def loop_parameters(plan: SessionPlan) -> dict[str, Any]:
+    """Return the work loop's parameters that stay the same in all slices of a session, in the order of slice.sql."""
     load = plan.workload
     hotspot_key, hotspot_keys = plan.hotspot or (1, plan.scale)
     return {
@@ -50,11 +54,25 @@ def choices(plan: SessionPlan) -> dict[str, Any]:
         "think_phase": plan.phases.think,
         "think_min": load.think_tm_min,
         "think_max": load.think_tm_max,
+        "interval_us": plan.interval_us or 0.0,
+        "poisson": load.pacing is Pacing.POISSON,
+        "tag": plan.tag,
+        "random_values": load.obfuscate_columns,
+        "written_columns": len(written_columns(load)),
+        "step_aside": step_aside_s(plan),
     }
 
 
-def each_kind(workload: Workload) -> list[dict[str, int]]:
-    """Choices that make an operation of each kind that the workload has, without thinking afterwards."""
+def session_seed(plan: SessionPlan) -> int:
+    """Return a number that is different for every session of a run; engines derive their random seed from it."""
+    return plan.workload.seed * _SEED_STEP + plan.number
+
+
+def shares_by_kind(workload: Workload) -> list[dict[str, int]]:
+    """Return, for each kind of operation that the workload has, loop parameters that make an operation of this kind.
+
+    There is no think time after it.
+    """
     used = []
     if workload.update_pct < 100 and workload.scan_pct < 100:
         used.append({"update_pct": 0, "scan_pct": 0})
@@ -65,6 +83,26 @@ def each_kind(workload: Workload) -> list[dict[str, int]]:
     return [shares | {"think_every": 0} for shares in used]
 
 
+def explained_kinds(workload: Workload) -> Iterator[OpKind]:
+    """Yield the kinds of operation whose plans are recorded."""
+    if workload.update_pct < 100:
+        yield OpKind.SELECT
+    if workload.update_pct > 0:
+        yield OpKind.UPDATE
+    if workload.update_pct < 100 and workload.scan_pct > 0:
+        yield OpKind.SCAN
+
+
+def plan_refused(kind: OpKind, plan: str, remedy: str) -> SlobError:
+    """Return the error for a statement of the loop that would not read single blocks through the index."""
+    return SlobError(f"the {kind} of the work loop would not read block by block through the index: {plan}", remedy)
+
+
+def no_result() -> SlobError:
+    """Return the error for a call of the work loop that returned no row."""
+    return SlobError("the work loop returned nothing", "run `slob run` again")
+
+
 def slice_result(
     numbers: Mapping[str, int],
     latency: Mapping[OpKind, Histogram],
@@ -72,9 +110,9 @@ def slice_result(
     wake_ups: Histogram,
     due_ns: int | None,
 ) -> SliceResult:
-    """What a slice's CALL gave: its ``numbers`` by the work loop's names, and what they are histograms of.
+    """Return what the CALL of a slice returned as a `SliceResult`.
 
-    ``conflicts`` is not among the numbers of a loop that runs no refused operation again.
+    ``numbers`` are its counts (`SliceCounts`), ``began_us`` and ``ended_us``, by the names in slice.sql.
     """
     begin_ns = numbers["began_us"] * 1000
     return SliceResult(
@@ -90,9 +128,10 @@ def slice_result(
 
 
 def step_aside_s(plan: SessionPlan) -> float:
-    """How long a session pauses after its first operation, so that all have begun before any takes a time slice.
+    """Return how long a session pauses after its first operation, in s.
 
-    Not at all with due times of its own: such sessions do not begin together, and the next operation would be late.
+    The pause lets all sessions begin before one of them uses a whole time slice of a CPU. Sessions with due times do
+    not pause: they do not begin together, and their next operation would be late.
     """
     pause = plan.workload.total_sessions * STEP_ASIDE_PER_SESSION_S
     return pause if plan.interval_us is None and pause >= SHORTEST_SLEEP_S else 0.0

@@ -8,7 +8,7 @@ import pytest
 
 from factories.paths import ROOT
 from openslob.engines.postgresql.names import Names
-from openslob.engines.postgresql.session import compose_slice
+from openslob.engines.postgresql.slice_procedure import compose_slice
 from openslob.workload import Workload
 
 BENCH = ROOT / "bench"

@@ -23,7 +23,8 @@ from openslob.engines.mysql.location import PROXY, is_proxied, locate, require_d
 from openslob.engines.mysql.names import Names
 from openslob.engines.mysql.page_layout import layout_of
 from openslob.engines.mysql.quiesce import quiesce
-from openslob.engines.mysql.session import MysqlSession, compose_slice
+from openslob.engines.mysql.session import MysqlSession
+from openslob.engines.mysql.slice_procedure import compose_slice
 from openslob.engines.mysql.stop import MysqlStop
 from openslob.engines.mysql.waits import MysqlWaits
 from openslob.errors import SlobError

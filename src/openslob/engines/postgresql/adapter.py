@@ -24,7 +24,8 @@ from openslob.engines.postgresql.errors import reported
 from openslob.engines.postgresql.location import locate, with_tables_in
 from openslob.engines.postgresql.names import DEFAULT_SCHEMA, Names
 from openslob.engines.postgresql.quiesce import quiesce
-from openslob.engines.postgresql.session import PostgresSession, compose_slice
+from openslob.engines.postgresql.session import PostgresSession
+from openslob.engines.postgresql.slice_procedure import compose_slice
 from openslob.engines.postgresql.stop import PostgresStop
 from openslob.engines.postgresql.waits import PostgresWaits
 from openslob.engines.sql import read_sql, read_statements

@@ -14,10 +14,13 @@ from openslob.engines.mysql.dsn import parse
 from openslob.engines.mysql.names import Names, quoted
 from openslob.engines.mysql.page_layout import layout_of
 from openslob.engines.mysql.quiesce import wanted_setting
-from openslob.engines.mysql.session import Latencies, buckets_of, seeds
+from openslob.engines.mysql.session import seeds
+from openslob.engines.mysql.slice_procedure import SliceHistograms, buckets_of
+from openslob.engines.slice_io import session_seed
 from openslob.errors import SlobError, UsageError
-from openslob.histogram import BUCKETS, bucket_of
+from openslob.histogram import BUCKETS, bucket_of, lower_edge_us
 from openslob.method import OpKind
+from openslob.run.plan import session_plans
 from openslob.workload import Workload
 
 PAGE_SIZES = (4096, 8192, 16384, 32768, 65536)
@@ -52,7 +55,7 @@ def test_pages_of_8_kb_and_more_have_slob_s_128_bytes_a_column():
 
 
 def test_latencies_come_back_by_kind():
-    found = Latencies(paced=False)
+    found = SliceHistograms(paced=False)
     found.add("40,401,8002,44,")  # 10 µs select, 100 µs update, 2000 µs scan, 11 µs select
     found.add("")
     assert [found.service[kind].count for kind in OpKind] == [2, 1, 1]
@@ -61,7 +64,7 @@ def test_latencies_come_back_by_kind():
 
 
 def test_a_paced_session_has_response_times_beside():
-    found = Latencies(paced=True)
+    found = SliceHistograms(paced=True)
     found.add("283,0,40,15,401,1000,")
     assert (found.service[OpKind.SELECT].sum_us, found.response[OpKind.SELECT].sum_us) == (10, 15)
     assert (found.service[OpKind.UPDATE].sum_us, found.response[OpKind.UPDATE].sum_us) == (100, 1000)
@@ -69,7 +72,8 @@ def test_a_paced_session_has_response_times_beside():
 
 
 def test_buckets_are_those_of_the_histogram():
-    values = [*range(3000), 10**6, 10**9]
+    edges = [lower_edge_us(bucket) for bucket in range(BUCKETS)]
+    values = [*range(3000), *edges, *(edge - 1 for edge in edges if edge), 10**6, 10**9]
     found = buckets_of(np.array(values)).tolist()
     assert found == [bucket_of(value) for value in values]
     assert max(found) == BUCKETS - 1
@@ -206,7 +210,8 @@ def test_the_server_s_commits_are_set_only_for_a_run_that_commits_and_says_how()
 
 
 def test_seeds_differ_and_are_in_range():
-    found = {tuple(seeds(seed, session).values()) for seed in range(1, 20) for session in range(64)}
+    plans = [plan for seed in range(1, 20) for plan in session_plans(Workload(seed=seed, sessions=64), 8192, "t")]
+    found = {tuple(seeds(session_seed(plan)).values()) for plan in plans}
     assert len(found) == 19 * 64
     assert all(0 <= number < 2**30 - 1 for pair in found for number in pair)
 

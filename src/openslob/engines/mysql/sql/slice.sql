@@ -1,35 +1,55 @@
--- Purpose:  the work loop. One call is one slice: it runs operations until its end time or operation limit, each update
---           in a transaction of its own, and returns what it did. The procedure is made once per schema and workload.
+-- Purpose:  the work loop, and the statements that it runs.
 -- Versions: MariaDB 10.6 and later, MySQL 8.0 and later.
--- Placeholders (identifiers, quoted by names.py): procedure; cf1, cf2, the session's own tables; hot_cf1, hot_cf2,
---           schema 1's tables; assignments, the SET list over pieces of `fresh`; resume_*, the pieces of resume.sql,
---           nothing but in a Galera cluster.
--- Parameters: see the comments beside them. Moments are µs since the epoch by the server's clock, which is UTC for the
---           session (session.sql).
--- Result:   any number of result sets with one row and the column `latencies`: an operation's kind and service time as
---           4 * µs + kind (0 select, 1 update, 2 scan), then its response time in µs if the session is paced, all
---           separated by commas; before one that a paced session waited for, how late it woke up, as kind 3, and 0. The
---           last result set is one row of counts and moments.
--- Notes:    * Everything that must survive a slice is derived from the operation number, but for the random
---             generator, which lives in the session, `resume_us`, the end of a sleep that a slice cut short, and
---             `due_us`.
---           * There are no arrays here, so latencies are handed out one by one and the driver puts them into buckets.
+-- Notes:    * Everything that must survive a slice is derived from the operation number, except for the random
+--             generator, which lives in the session, `resume_us`, the end of a sleep that the end of a slice cut short,
+--             and `due_us`, when the next operation is due.
+--           * The server has no arrays, so latencies are returned one by one and the driver puts them into buckets.
 --             They are collected in two steps because a text is copied whole whenever something is added to it.
---           * SELECTs run outside transactions, so no old read view keeps the server from cleaning up.
+--           * SELECTs run outside transactions, so no old read view keeps the server from purging row versions.
 --           * The index condition stops the SELECT at the last key of the range. An UPDATE gets no such condition and
---             would visit one row too many, but for its LIMIT.
+--             would visit one row too many without its LIMIT.
 --           * SYSDATE is the time now; NOW would be that of the call.
---           * 1213 is a transaction rolled back in favour of another: by a deadlock, or in a Galera cluster because
---             another node changed the same rows first, which shows at the UPDATE or at the COMMIT. The update is run
---             again until it is done. Any other error ends the slice. The handler is there for updates only: a SELECT
---             that is refused was not run again. MariaDB hands the error to it if it meets a statement, but not if it
---             meets a SET, so that there is none between UPDATE and COMMIT. What passes it by: resume.sql.
+--           * Error 1213 rolls a transaction back in favour of another: because of a deadlock, or in a Galera cluster
+--             because another node changed the same rows first, which shows at the UPDATE or at the COMMIT. The update
+--             is run again until it succeeds. Any other error ends the slice. The handler covers updates only: a SELECT
+--             that is refused is not run again. MariaDB passes the error to the handler if it occurs in a statement,
+--             but not if it occurs in a SET, so there is no SET between UPDATE and COMMIT. For errors that do not reach
+--             the handler see resume.sql.
+
+-- name: select
+-- These three statements are put into the loop and, for the recorded plan, into `explain`: the plan is that of the loop.
+-- Placeholders: table; first_key, last_key, rows, the range and its number of keys; into, an INTO clause in the loop;
+-- assignments, the SET list of an update.
+SELECT count(c2) {into} FROM {table} FORCE INDEX (custid) WHERE custid BETWEEN {first_key} AND {last_key}
+
+-- name: update
+UPDATE {table} FORCE INDEX (custid) SET {assignments} WHERE custid BETWEEN {first_key} AND {last_key} LIMIT {rows}
+
+-- name: scan
+SELECT count(c2) {into} FROM {table}
+
+-- name: explain
+-- Result:   EXPLAIN's columns, which MySQL 9.5 and later return only with FORMAT=TRADITIONAL.
+EXPLAIN FORMAT=TRADITIONAL {statement}
+
+-- name: procedure
+-- One call is one slice: it runs operations until its end time or operation limit, each update in a transaction of its
+-- own, and returns what it did. The procedure is made once per schema and workload.
+-- Placeholders: procedure, its quoted name; select, update, scan, the statements above on the session's own tables;
+-- select_hot, update_hot, scan_hot, the same on schema 1's tables; resume_*, the pieces of resume.sql, empty outside of a
+-- Galera cluster.
+-- Parameters: see the comments beside them. Times are µs since the epoch by the server's clock, which is UTC for the
+-- session (session.sql).
+-- Result:   any number of result sets with one row and the column `latencies`: an operation's kind and service time as
+-- 4 * µs + kind (0 select, 1 update, 2 scan), then its response time in µs if the session is paced, all separated by
+-- commas; before an operation that a paced session waited for, how late it woke up, as kind 3, and 0. The last result set
+-- is one row of counts and times.
 CREATE PROCEDURE {procedure}(
     first_op         BIGINT,       -- number of the first operation of this slice
     max_ops          BIGINT,       -- end after so many operations
     not_before_us    BIGINT,       -- do not begin earlier
     until_us         BIGINT,       -- begin no operation later
-    resume_us        BIGINT,       -- end of a sleep that the slice before cut short
+    resume_us        BIGINT,       -- end of a sleep that the end of the slice before cut short
     due_us           DECIMAL(22, 6),   -- when the first operation is due, if paced; a DOUBLE is exact to 0.25 µs only
     scale            BIGINT,       -- keys are 1 to scale
     work_unit        BIGINT,       -- rows a SELECT visits
@@ -49,19 +69,19 @@ CREATE PROCEDURE {procedure}(
     think_min        DOUBLE,       -- seconds
     think_max        DOUBLE,
     interval_us      DOUBLE,       -- mean time between due times; 0: not paced
-    poisson          BOOLEAN,      -- due times as independent users would come, else even
+    poisson          BOOLEAN,      -- due times are those of a Poisson process, not at even intervals
     tag              VARCHAR(64) CHARACTER SET ascii,   -- unique to session and run: makes every written value new
     random_values    BOOLEAN,      -- write incompressible values
     written_columns  INT,          -- columns an UPDATE sets
-    value_bytes      INT,          -- length of what it writes in each
-    stop_lock        VARCHAR(64) CHARACTER SET ascii,   -- named lock that is held when the run shall stop
-    step_aside       DOUBLE        -- seconds to pause after the first operation of a common start; 0: none
+    step_aside       DOUBLE,       -- seconds to pause after the first operation of a common start; 0: none
+    value_bytes      INT,          -- length of what an UPDATE writes in each column
+    stop_lock        VARCHAR(64) CHARACTER SET ascii   -- named lock that is held when the run must stop
 )
 MODIFIES SQL DATA SQL SECURITY INVOKER
 slice: BEGIN
     DECLARE epoch DATETIME(6) DEFAULT TIMESTAMP'1970-01-01 00:00:00';
     DECLARE look_every_us BIGINT DEFAULT 20000;
-    -- A stop must be seen in a sleep too.
+    -- A request to stop must be noticed during a sleep too.
     DECLARE longest_nap_us BIGINT DEFAULT 200000;
     DECLARE special BOOLEAN DEFAULT hotspot_every > 0 OR hot_schema_every > 0;
     DECLARE op_limit BIGINT DEFAULT first_op + max_ops;
@@ -136,11 +156,9 @@ slice: BEGIN
                     DECLARE EXIT HANDLER FOR 1213 SET conflicts = conflicts + 1;
                     START TRANSACTION;
                     IF hot THEN
-                        UPDATE {hot_cf1} FORCE INDEX (custid) SET {assignments}
-                         WHERE custid BETWEEN first_key AND last_key LIMIT update_work_unit;
+                        {update_hot};
                     ELSE
-                        UPDATE {cf1} FORCE INDEX (custid) SET {assignments}
-                         WHERE custid BETWEEN first_key AND last_key LIMIT update_work_unit;
+                        {update};
                     END IF;
                     GET DIAGNOSTICS found_rows = ROW_COUNT;
                     COMMIT;
@@ -158,11 +176,9 @@ slice: BEGIN
                 SET last_key = first_key + work_unit - 1;
                 SET t0 = TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));
                 IF hot THEN
-                    SELECT count(c2) INTO found_rows FROM {hot_cf1} FORCE INDEX (custid)
-                     WHERE custid BETWEEN first_key AND last_key;
+                    {select_hot};
                 ELSE
-                    SELECT count(c2) INTO found_rows FROM {cf1} FORCE INDEX (custid)
-                     WHERE custid BETWEEN first_key AND last_key;
+                    {select};
                 END IF;
                 SET now_us = TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));
                 SET rows_read = rows_read + found_rows;
@@ -171,9 +187,9 @@ slice: BEGIN
                 SET kind = 2;
                 SET t0 = TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));
                 IF hot THEN
-                    SELECT count(c2) INTO found_rows FROM {hot_cf2};
+                    {scan_hot};
                 ELSE
-                    SELECT count(c2) INTO found_rows FROM {cf2};
+                    {scan};
                 END IF;
                 SET now_us = TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));
                 SET rows_scanned = rows_scanned + found_rows;

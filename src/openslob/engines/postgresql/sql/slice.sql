@@ -1,16 +1,42 @@
--- Purpose:  the work loop. One call is one slice: it runs operations until its end time or operation limit, with a
---           COMMIT after every update, and returns what it did. The procedure is made once per schema and workload.
+-- Purpose:  the work loop, and the statements that it runs.
 -- Versions: PostgreSQL 13 and later. 13 has no OUT parameters of procedures: results are INOUT, given as NULL.
--- Placeholders (identifiers, quoted by the driver): procedure; nap (nap.sql); cf1, cf2, the session's own tables; hot_cf1, hot_cf2,
---           schema 1's tables; assignments, the SET list over the array `fresh`; paced_wait and paced_respond (paced.sql),
---           nothing when the workload has no rate.
--- Parameters: see the comments beside them. Moments are µs since the epoch by the server's clock.
+-- Notes:    * Everything that must survive a slice is derived from the operation number, except for the random
+--             generator, which lives in the session, `resume_us`, the end of a sleep that the end of a slice cut short,
+--             and `due_ns`, when the next operation is due.
+--           * A procedure with a SET clause may not COMMIT: the settings for plans are the session's (session.sql).
+--           * Two clock readings measure the latency of an operation.
+
+-- name: select
+-- These three statements are put into the loop and, for the recorded plan, into `prepare`: the plan is that of the loop.
+-- Placeholders: table; key, rows, the first key and the number of keys; into, an INTO clause in the loop; assignments, the
+-- SET list of an update.
+SELECT count(c2) {into} FROM {table} WHERE custid >= {key} AND custid < {key} + {rows}
+
+-- name: update
+UPDATE {table} SET {assignments} WHERE custid >= {key} AND custid < {key} + {rows}
+
+-- name: scan
+SELECT count(c2) {into} FROM {table}
+
+-- name: prepare
+-- Parameters of the prepared statement: first key, number of keys, the values that an update writes.
+PREPARE slob_plan (bigint, bigint, text[]) AS {statement}
+
+-- name: explain
+EXPLAIN (COSTS OFF) EXECUTE slob_plan (1, 64, NULL)
+
+-- name: deallocate
+DEALLOCATE slob_plan
+
+-- name: procedure
+-- One call is one slice: it runs operations until its end time or operation limit, with a COMMIT after every update, and
+-- returns what it did. The procedure is made once per schema and workload.
+-- Placeholders: procedure, nap (nap.sql), identifiers; select, update, scan, the statements above on the session's own
+-- tables; select_hot, update_hot, scan_hot, the same on schema 1's tables; paced_wait, paced_respond (paced.sql), empty
+-- when the workload has no rate; histograms, their number; bucket, the bucket number of `us` (histogram.py), and
+-- last_bucket; buckets_a_kind.
+-- Parameters: see the comments beside them. Times are µs since the epoch by the server's clock.
 -- Result:   one row of the INOUT parameters.
--- Notes:    * Everything that must survive a slice is derived from the operation number, but for the random
---             generator, which lives in the session, `resume_us`, the end of a sleep that a slice cut short, and
---             `due_ns`, when the next operation is due.
---           * A procedure with a SET clause may not COMMIT: plan settings are the session's (session.sql).
---           * Latency is measured by two clock readings an operation; the bucket formula is histogram.py's.
 CREATE OR REPLACE PROCEDURE {procedure}(
     first_op         bigint,       -- number of the first operation of this slice
     max_ops          bigint,       -- end after so many operations
@@ -37,11 +63,11 @@ CREATE OR REPLACE PROCEDURE {procedure}(
     random_values    boolean,      -- write incompressible values
     written_columns  int,          -- columns an UPDATE sets
     value_bytes      int,          -- length of what it writes in each
-    stop_key         bigint,       -- advisory lock that is held exclusively when the run shall stop
+    stop_key         bigint,       -- advisory lock that is held exclusively when the run must stop
     step_aside       float8,       -- seconds to pause after the first operation of a common start; 0: none
     interval_us      float8,       -- mean time between due times
-    poisson          boolean,      -- due times lie as independent users would come, not at even intervals
-    INOUT resume_us  bigint,       -- end of a sleep that the slice before cut short
+    poisson          boolean,      -- due times are those of a Poisson process, not at even intervals
+    INOUT resume_us  bigint,       -- end of a sleep that the end of the slice before cut short
     INOUT due_ns     bigint,       -- when the next operation is due, in ns since the epoch
     INOUT began_us   bigint,       -- when the first operation could begin
     INOUT ended_us   bigint,
@@ -51,14 +77,14 @@ CREATE OR REPLACE PROCEDURE {procedure}(
     INOUT rows_scanned bigint,
     INOUT sum_us     float8[],     -- by histogram: service time of select, update, scan; of a paced session then paced.sql's
     INOUT max_us     float8[],
-    INOUT bucket     int[],        -- non-empty buckets, histogram * 2000 + bucket number
+    INOUT bucket     int[],        -- non-empty buckets, histogram * buckets_a_kind + bucket number
     INOUT bucket_count int[]       -- their counts
 )
 LANGUAGE plpgsql AS $slice$
 #variable_conflict use_variable
 DECLARE
-    buckets_a_kind CONSTANT int := 2000;
-    last_bucket    CONSTANT int := 1094;
+    buckets_a_kind CONSTANT int := {buckets_a_kind};
+    last_bucket    CONSTANT int := {last_bucket};
     special        CONSTANT boolean := hotspot_every > 0 OR hot_schema_every > 0 OR think_every > 0;
     op_limit       CONSTANT bigint := first_op + max_ops;
     op             bigint := first_op;
@@ -124,9 +150,9 @@ BEGIN
             END IF;
             t0 := clock_timestamp();
             IF hot THEN
-                UPDATE {hot_cf1} SET {assignments} WHERE custid >= key AND custid < key + update_work_unit;
+                {update_hot};
             ELSE
-                UPDATE {cf1} SET {assignments} WHERE custid >= key AND custid < key + update_work_unit;
+                {update};
             END IF;
             GET DIAGNOSTICS found_rows = ROW_COUNT;
             COMMIT;
@@ -139,9 +165,9 @@ BEGIN
                 key := base + floor(random() * (span - work_unit + 1))::bigint;
                 t0 := clock_timestamp();
                 IF hot THEN
-                    SELECT count(c2) INTO found_rows FROM {hot_cf1} WHERE custid >= key AND custid < key + work_unit;
+                    {select_hot};
                 ELSE
-                    SELECT count(c2) INTO found_rows FROM {cf1} WHERE custid >= key AND custid < key + work_unit;
+                    {select};
                 END IF;
                 ended_at := clock_timestamp();
                 rows_read := rows_read + found_rows;
@@ -150,9 +176,9 @@ BEGIN
                 kind := 2;
                 t0 := clock_timestamp();
                 IF hot THEN
-                    SELECT count(c2) INTO found_rows FROM {hot_cf2};
+                    {scan_hot};
                 ELSE
-                    SELECT count(c2) INTO found_rows FROM {cf2};
+                    {scan};
                 END IF;
                 ended_at := clock_timestamp();
                 rows_scanned := rows_scanned + found_rows;
@@ -161,7 +187,7 @@ BEGIN
 
         -- A clock that was set back within an operation gives 0, the bucket below its resolution.
         us := greatest(round(date_part('epoch', ended_at - t0) * 1e6::float8), 0);
-        place := kind * buckets_a_kind + least(floor(72 * asinh(us / 50::float8))::int, last_bucket);
+        place := kind * buckets_a_kind + least({bucket}::int, last_bucket);
         counts[place] := counts[place] + 1;
         sum_us[kind + 1] := sum_us[kind + 1] + us;
         IF us > max_us[kind + 1] THEN

@@ -1,0 +1,169 @@
+"""The work loop's procedure: how it is composed, what a call takes and returns, and the plans of its statements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pymysql
+from numpy.typing import NDArray
+
+from openslob.engines.base import SessionPlan, SliceResult
+from openslob.engines.mysql.connection import PACKAGE, Connection, Row, ask, statement
+from openslob.engines.mysql.errors import explain_error
+from openslob.engines.mysql.names import Names
+from openslob.engines.mysql.page_layout import layout_of
+from openslob.engines.mysql.stop import STOP
+from openslob.engines.slice_io import (
+    KINDS,
+    explained_kinds,
+    loop_parameters,
+    plan_refused,
+    slice_result,
+    written_columns,
+)
+from openslob.engines.sql import read_statements
+from openslob.errors import SlobError
+from openslob.histogram import BUCKETS, Histogram, lower_edge_us
+from openslob.method import OpKind
+from openslob.workload import Workload
+
+# What a call is given before the parameters that stay the same: first_op, max_ops, not_before_us, until_us, resume_us,
+# due_us.
+CALL_PARAMETERS = 6
+_RESUME = ("restore", "again", "keep", "done", "latencies")
+# A latency and its kind are one number: 4 * µs + kind, by the order of `KINDS`.
+_KIND_STEPS = 4
+# In place of a kind: not an operation, but how late the session woke up for one.
+_WAKE_UP = 3
+_LOWER_EDGES_US = np.array([lower_edge_us(bucket) for bucket in range(BUCKETS)], dtype=np.int64)
+_INDEX_CONDITION = "Using index condition"
+# Marks of plans that fetch rows in the order of their location instead of the order of the index.
+_REORDERED = ("MRR", "Rowid-ordered", "Key-ordered", "filesort")
+
+
+def compose_slice(names: Names, schema: int, workload: Workload, value_bytes: int, resumable: bool = False) -> str:
+    """Return the statement that creates the slice procedure of one schema for this workload.
+
+    ``resumable``: a CALL that the server breaks off because of another node's change can be made again (resume.sql).
+    """
+    pieces = read_statements(PACKAGE, "resume")
+    return statement(
+        "slice",
+        "procedure",
+        procedure=names.procedure(schema),
+        **{kind.value: _in_loop(kind, names, schema, workload, value_bytes) for kind in KINDS},
+        **{f"{kind.value}_hot": _in_loop(kind, names, 1, workload, value_bytes) for kind in KINDS},
+        **{f"resume_{name}": pieces[name] if resumable else "" for name in _RESUME},
+    )
+
+
+def _in_loop(kind: OpKind, names: Names, schema: int, workload: Workload, value_bytes: int) -> str:
+    """Return a statement of the loop with the procedure's variables in it."""
+    variables = {"first_key": "first_key", "last_key": "last_key", "rows": "update_work_unit"}
+    assignments = _assignments(workload, "fresh", value_bytes)
+    return _statement(kind, names, schema, into="INTO found_rows", assignments=assignments, **variables)
+
+
+def _assignments(workload: Workload, values: str, value_bytes: int) -> str:
+    columns = enumerate(written_columns(workload))
+    return ", ".join(f"{name} = SUBSTR({values}, {1 + n * value_bytes}, {value_bytes})" for n, name in columns)
+
+
+def _statement(kind: OpKind, names: Names, schema: int, **parts: str) -> str:
+    table = names.cf2(schema) if kind is OpKind.SCAN else names.cf1(schema)
+    return statement("slice", kind.value, table=table, **parts)
+
+
+def explain(connection: Connection, names: Names, schema: int, workload: Workload, value_bytes: int) -> dict[str, str]:
+    """Return the plan of each statement of the loop by kind, under the settings of ``connection``.
+
+    SlobError when a statement does not read block by block through the index.
+    """
+    plans = {}
+    range_of_keys = {"first_key": "1", "last_key": "64", "rows": "64"}
+    for kind in explained_kinds(workload):
+        text = _statement(
+            kind, names, schema, into="", assignments=_assignments(workload, "''", value_bytes), **range_of_keys
+        )
+        row = _plan_of(connection, kind, text)
+        if kind is not OpKind.SCAN and not _reads_by_index(row, _INDEX_CONDITION if kind is OpKind.SELECT else ""):
+            raise _refused(kind, _plan_text(row))
+        plans[kind.value] = _plan_text(row)
+    return plans
+
+
+def _plan_of(connection: Connection, kind: OpKind, text: str) -> Row:
+    try:
+        return ask(connection, statement("slice", "explain", statement=text))[0]
+    except pymysql.Error as error:
+        raise _refused(kind, explain_error(error)) from error
+
+
+def _reads_by_index(row: Row, condition: str) -> bool:
+    extra = row.get("Extra") or ""
+    by_index = row.get("type") == "range" and row.get("key") == "custid"
+    return by_index and condition in extra and not any(word in extra for word in _REORDERED)
+
+
+def _refused(kind: OpKind, plan: str) -> SlobError:
+    return plan_refused(kind, plan, "check optimizer_switch, and that the load's index custid is there")
+
+
+def _plan_text(row: Row) -> str:
+    """Return the plan as one line, with `index` before the key's name."""
+    parts = {"table": "table", "type": "type", "index": "key", "rows": "rows", "extra": "Extra"}
+    return " ".join(f"{name}={row[column]}" for name, column in parts.items() if row.get(column) is not None)
+
+
+def slice_parameters(plan: SessionPlan, names: Names) -> dict[str, Any]:
+    """Return the arguments of the procedure that stay the same in every slice of a session, in its order."""
+    value_bytes = layout_of(plan.block_size).value_bytes
+    return {**loop_parameters(plan), "value_bytes": value_bytes, "stop_lock": names.lock(STOP)}
+
+
+def to_result(row: Mapping[str, Any], histograms: SliceHistograms) -> SliceResult:
+    """Return the procedure's last row and the latencies that it returned before as a result."""
+    due_ns = None if row["due_us"] is None else int(row["due_us"] * 1000)
+    return slice_result(row, histograms.service, histograms.response, histograms.wake_ups, due_ns)
+
+
+class SliceHistograms:
+    """Histograms of one slice by kind: ``service`` from an operation's begin, ``response`` from when it was due.
+
+    ``wake_ups`` is how late a paced session woke up for operations that it had been waiting for.
+    """
+
+    def __init__(self, paced: bool) -> None:
+        self._paced = paced
+        self.service = {kind: Histogram() for kind in KINDS}
+        self.response = {kind: Histogram() for kind in KINDS} if paced else {}
+        self.wake_ups = Histogram()
+
+    def add(self, text: str) -> None:
+        """Add the latencies of one text that the work loop returned: numbers, each followed by a comma."""
+        numbers = np.fromstring(text.rstrip(","), dtype=np.int64, sep=",") if text else np.empty(0, dtype=np.int64)
+        coded, response = (numbers[::2], numbers[1::2]) if self._paced else (numbers, numbers)
+        kinds, service = coded % _KIND_STEPS, coded // _KIND_STEPS
+        for number, kind in enumerate(KINDS):
+            chosen = kinds == number
+            _add(self.service[kind], service[chosen])
+            if self._paced:
+                _add(self.response[kind], response[chosen])
+        _add(self.wake_ups, service[kinds == _WAKE_UP])
+
+
+def _add(histogram: Histogram, us: NDArray[np.int64]) -> None:
+    if us.size:
+        histogram.add(_counted(buckets_of(us)), float(us.sum()), float(us.max()))
+
+
+def buckets_of(us: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the bucket numbers of latencies in whole µs: the last bucket whose lower edge is not above the latency."""
+    return np.searchsorted(_LOWER_EDGES_US, us, side="right").astype(np.int64) - 1
+
+
+def _counted(buckets: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    numbers, counts = np.unique(buckets, return_counts=True)
+    return zip(numbers.tolist(), counts.tolist(), strict=True)

@@ -1,0 +1,147 @@
+"""The work loop's procedure: how it is composed, what a call takes and returns, and the plans of its statements."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from openslob.engines.base import SessionPlan, SliceResult
+from openslob.engines.postgresql.copy_format import column_bytes
+from openslob.engines.postgresql.local_path import tables_on_path
+from openslob.engines.postgresql.names import Names
+from openslob.engines.postgresql.stop import STOP_KEY
+from openslob.engines.slice_io import (
+    KINDS,
+    explained_kinds,
+    loop_parameters,
+    plan_refused,
+    slice_result,
+    written_columns,
+)
+from openslob.engines.sql import read_sql, read_statements
+from openslob.histogram import BUCKETS, Histogram, bucket_expression
+from openslob.method import OpKind
+from openslob.workload import Workload
+
+PACKAGE = "openslob.engines.postgresql"
+# The loop counts all histograms in one array: each begins at a multiple of this.
+BUCKETS_A_KIND = 2000
+# Histograms of the work loop: service time by kind; of a paced one then response time by kind, and late wake-ups.
+_WAKE_UPS = 2 * len(KINDS)
+PACED_HISTOGRAMS = _WAKE_UPS + 1
+# What a call is given, by the number of its parameter: $1 and so on.
+CALL_PARAMETERS = ("first_op", "max_ops", "not_before_us", "until_us", "resume_us", "due_ns")
+_ARRAYS = ("sum_us", "max_us", "bucket", "bucket_count")
+# The procedure returns what it declares: a counter that is added to slice.sql needs no change here.
+CALL_RESULTS = tuple(re.findall(r"^ +INOUT (\w+)", read_sql(PACKAGE, "slice"), re.MULTILINE))
+_NUMBERS = [name for name in CALL_RESULTS if name not in _ARRAYS]
+
+
+def compose_slice(names: Names, schema: int, workload: Workload) -> sql.Composed:
+    """Return the statement that creates the slice procedure of one schema for this workload."""
+    paced = workload.is_paced
+    return _part("slice", "procedure").format(
+        procedure=names.procedure(schema),
+        nap=names.nap(),
+        histograms=sql.Literal(PACED_HISTOGRAMS if paced else len(KINDS)),
+        buckets_a_kind=sql.Literal(BUCKETS_A_KIND),
+        last_bucket=sql.Literal(BUCKETS - 1),
+        bucket=_BUCKET,
+        paced_wait=_paced("wait", names) if paced else sql.SQL(""),
+        paced_respond=_paced("respond", names) if paced else sql.SQL(""),
+        **{kind.value: _in_loop(kind, names, schema, workload) for kind in KINDS},
+        **{f"{kind.value}_hot": _in_loop(kind, names, 1, workload) for kind in KINDS},
+    )
+
+
+_BUCKET = sql.SQL(bucket_expression("us"))
+
+
+def _part(file: str, name: str) -> sql.SQL:
+    return sql.SQL(read_statements(PACKAGE, file)[name])
+
+
+def _paced(name: str, names: Names) -> sql.Composed:
+    return _part("paced", name).format(nap=names.nap(), bucket=_BUCKET)
+
+
+def _in_loop(kind: OpKind, names: Names, schema: int, workload: Workload) -> sql.Composed:
+    """Return a statement of the loop with the procedure's variables in it."""
+    rows = "update_work_unit" if kind is OpKind.UPDATE else "work_unit"
+    return _statement(kind, names, schema, workload, into="INTO found_rows", key="key", rows=rows, values="fresh")
+
+
+def _statement(
+    kind: OpKind, names: Names, schema: int, workload: Workload, *, into: str, key: str, rows: str, values: str
+) -> sql.Composed:
+    tables = tables_on_path(names, workload)
+    assignments = [
+        sql.SQL("{} = {}[{}]").format(sql.Identifier(column), sql.SQL(values), sql.Literal(number))
+        for number, column in enumerate(written_columns(workload), start=1)
+    ]
+    return _part("slice", kind.value).format(
+        table=tables.cf2(schema) if kind is OpKind.SCAN else tables.cf1(schema),
+        into=sql.SQL(into),
+        key=sql.SQL(key),
+        rows=sql.SQL(rows),
+        assignments=sql.SQL(", ").join(assignments),
+    )
+
+
+def explain(connection: psycopg.Connection[Any], names: Names, schema: int, workload: Workload) -> dict[str, str]:
+    """Return the plan of each statement of the loop by kind, planned as the loop plans them.
+
+    The plans are generic ones, made under the settings of ``connection``. SlobError when a statement does not read
+    block by block through the index.
+    """
+    plans = {}
+    for kind in explained_kinds(workload):
+        statement = _statement(kind, names, schema, workload, into="", key="$1", rows="$2", values="$3")
+        plan = plans[kind.value] = _plan_of(connection, statement)
+        if kind is not OpKind.SCAN and "Index Scan using" not in plan:
+            remedy = "check that no setting of the role or database forbids index scans"
+            raise plan_refused(kind, plan.splitlines()[-1], remedy)
+    return plans
+
+
+def _plan_of(connection: psycopg.Connection[Any], statement: sql.Composed) -> str:
+    connection.execute(_part("slice", "prepare").format(statement=statement))
+    try:
+        rows = connection.execute(_part("slice", "explain")).fetchall()
+    finally:
+        connection.execute(_part("slice", "deallocate"))
+    return "\n".join(row[0] for row in rows)
+
+
+def slice_parameters(plan: SessionPlan) -> dict[str, Any]:
+    """Return the parameters of the procedure that stay the same in every slice of a session."""
+    return {**loop_parameters(plan), "value_bytes": column_bytes(plan.block_size), "stop_key": STOP_KEY}
+
+
+def to_result(row: Mapping[str, Any]) -> SliceResult:
+    """Return the procedure's row, whose values are text as the server writes it, as a result."""
+    sums_us, maxima_us, places, counts = (_elements(row[name]) for name in _ARRAYS)
+    numbers = {name: int(row[name]) for name in _NUMBERS}
+    paced = len(sums_us) == PACED_HISTOGRAMS
+    counted: list[dict[int, int]] = [{} for _ in sums_us]
+    for place, count in zip(map(int, places), map(int, counts), strict=True):
+        kind, bucket = divmod(place, BUCKETS_A_KIND)
+        counted[kind][bucket] = count
+    histograms = [Histogram(*each) for each in zip(counted, map(float, sums_us), map(float, maxima_us), strict=True)]
+    return slice_result(
+        numbers,
+        latency=dict(zip(KINDS, histograms, strict=False)),
+        response=dict(zip(KINDS, histograms[len(KINDS) :], strict=False)),
+        wake_ups=histograms[_WAKE_UPS] if paced else Histogram(),
+        due_ns=numbers["due_ns"] if paced else None,
+    )
+
+
+def _elements(array: bytes | None) -> list[bytes]:
+    """Return the elements of an array of numbers, such as ``{1,2}``; none of an empty or missing one."""
+    inner = (array or b"{}")[1:-1]
+    return inner.split(b",") if inner else []
