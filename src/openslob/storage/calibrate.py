@@ -1,7 +1,7 @@
-"""What storage can do, as a white box: most requests/s under a latency limit, most MB/s, latency, CPU per request.
+"""Calibration of storage: highest IOPS within a latency limit, highest MB/s, latency, and CPU per request.
 
-The search for each is `openslob.storage.search`; then everything is measured again several times in alternating order,
-and the medians are the result. Every step is in the record with the reason why it was taken.
+`openslob.storage.search` finds the number of requests in flight for each. Then everything is measured again several
+times in alternating order, and the medians are the results. The record contains every step with its reason.
 """
 
 from __future__ import annotations
@@ -16,23 +16,24 @@ from openslob.record.model import Figure, Status, Verdict
 from openslob.record.storage import StorageRecord, StorageStep
 from openslob.storage.job import IoEngine, Job
 from openslob.storage.results import Coverage, JobResult, coverage
-from openslob.storage.search import Chosen, Rule, Trial, decide
+from openslob.storage.search import DepthProbe, SearchLimits, SearchResult, decide
 from openslob.storage.session import StepRunner
 from openslob.storage.testfile import TestFile
 from openslob.units import MIB, format_bytes
 
-# What calibrate_io tolerates unless told otherwise.
+# The default latency limit of Oracle's CALIBRATE_IO.
 DEFAULT_LIMIT_US = 20_000.0
 LARGE_BLOCK = MIB
-# Beyond this many the kernel's own queues are longer than any device's; of processes, hosts can't run more at once.
+# More requests in flight than this only wait in the kernel's queues.
 MOST_IN_FLIGHT = 1024
+# More processes than this are scheduled rather than run.
 MOST_PROCESSES = 256
 MOST_LARGE = 64
-# Runs further apart than this are not the same measurement.
+# Repeats that differ by more are not repeatable.
 MAX_SPREAD_PCT = 3.0
-# What the device read besides, or did not have to: read-ahead is off for direct reads, so they should be the same.
+# Direct reads have no read-ahead: the device should read as many bytes as fio.
 MIN_DEVICE_SHARE = 0.95
-# Enough for one block in a few of any file; fio's log of them stays small.
+# Enough to cover a share of the blocks of any file; fio's log stays small.
 _MOST_LOGGED = 50_000
 RAMP_SHARE = 0.25
 
@@ -41,7 +42,11 @@ IOPS, THROUGHPUT, LATENCY, VERIFIED = "max IOPS", "max MB/s", "latency", "max IO
 
 @dataclass(frozen=True)
 class CalibrationPlan:
-    """What is asked of a calibration. ``processes`` is how many CPUs may drive; ``limit_us`` holds for small reads."""
+    """Parameters of a calibration.
+
+    ``processes`` is the number of CPUs that fio may use. ``limit_us`` limits the statistic ``at`` of the latency of
+    small reads.
+    """
 
     engine: IoEngine
     block_size: int
@@ -56,59 +61,59 @@ class CalibrationPlan:
 
 
 @dataclass
-class _Round:
-    """The repeated measurements by name, in the order in which they were taken."""
+class _Repeats:
+    """The repeated measurements by name, in the order of measurement."""
 
-    taken: dict[str, list[StorageStep]] = field(default_factory=dict)
+    steps: dict[str, list[StorageStep]] = field(default_factory=dict)
 
     def add(self, name: str, step: StorageStep) -> None:
-        self.taken.setdefault(name, []).append(step)
+        self.steps.setdefault(name, []).append(step)
 
     def median(self, name: str, figure: str) -> float | None:
-        values = [value for step in self.taken.get(name, ()) if (value := step.value(figure)) is not None]
+        values = [value for step in self.steps.get(name, ()) if (value := step.value(figure)) is not None]
         return median(values) if values else None
 
     def spread_pct(self, name: str, figure: str) -> float | None:
-        """Largest less smallest, in % of the median."""
-        values = [value for step in self.taken.get(name, ()) if (value := step.value(figure)) is not None]
+        """Return the range in % of the median."""
+        values = [value for step in self.steps.get(name, ()) if (value := step.value(figure)) is not None]
         return 100 * (max(values) - min(values)) / median(values) if len(values) > 1 else None
 
 
 def calibrate(step_runner: StepRunner, file: TestFile, plan: CalibrationPlan) -> StorageRecord:
-    """Calibrate ``file`` and end the record of ``gauge``. StoppedError and SlobError leave that to the caller."""
-    small = _search(step_runner, plan, job_maker(file, plan, plan.block_size), _small_rule(plan), IOPS)
-    large = _search(step_runner, plan, job_maker(file, plan, LARGE_BLOCK), _large_rule(plan), THROUGHPUT)
-    jobs = _repeated(file, plan, small, large)
-    rounds = _Round()
+    """Calibrate ``file`` and finish the record of ``step_runner``; if an error is raised, the caller finishes it."""
+    small = _search(step_runner, plan, job_maker(file, plan, plan.block_size), _small_limits(plan), IOPS)
+    large = _search(step_runner, plan, job_maker(file, plan, LARGE_BLOCK), _large_limits(plan), THROUGHPUT)
+    jobs = _result_jobs(file, plan, small, large)
+    repeats = _Repeats()
     for number in range(plan.runs):
         names = list(jobs) if number % 2 == 0 else list(reversed(jobs))
         for name in names:
             purpose = f"measured again, run {number + 1} of {plan.runs}"
-            rounds.add(name, step_runner.run(_fresh(step_runner, jobs[name]), _title(name, jobs[name]), purpose)[1])
-    spread_over = _coverage(step_runner, file, jobs[IOPS if IOPS in jobs else LATENCY])
+            repeats.add(name, step_runner.run(_reseeded(step_runner, jobs[name]), _title(name, jobs[name]), purpose)[1])
+    found = _measure_coverage(step_runner, file, jobs[IOPS if IOPS in jobs else LATENCY])
     return step_runner.folder.finish(
         Status.COMPLETE,
-        summary=summary(rounds, small.best, large.best),
+        summary=summary(repeats, small.best, large.best),
         verdicts=(
-            repeatable(rounds),
-            limit_kept(rounds, plan),
-            reached_device(rounds, plan.direct),
-            covered(spread_over),
+            repeatable(repeats),
+            limit_kept(repeats, plan),
+            reached_device(repeats, plan.direct),
+            covers_file(found),
         ),
         notes=(*step_runner.folder.record.notes, f"{IOPS}: {small.why}", f"{THROUGHPUT}: {large.why}"),
     )
 
 
-def _small_rule(plan: CalibrationPlan) -> Rule:
+def _small_limits(plan: CalibrationPlan) -> SearchLimits:
     most = MOST_PROCESSES if plan.engine is IoEngine.PSYNC else MOST_IN_FLIGHT
-    return Rule(most, plan.limit_us, plan.at, _grain(plan))
+    return SearchLimits(most, plan.limit_us, plan.at, _multiple(plan))
 
 
-def _large_rule(plan: CalibrationPlan) -> Rule:
-    return Rule(MOST_LARGE, grain=_grain(plan))
+def _large_limits(plan: CalibrationPlan) -> SearchLimits:
+    return SearchLimits(MOST_LARGE, multiple_of=_multiple(plan))
 
 
-def _grain(plan: CalibrationPlan) -> int:
+def _multiple(plan: CalibrationPlan) -> int:
     return 1 if plan.engine is IoEngine.PSYNC else _power_of_two(plan.processes)
 
 
@@ -117,7 +122,7 @@ def _power_of_two(count: int) -> int:
 
 
 def job_maker(file: TestFile, plan: CalibrationPlan, block_size: int) -> Callable[[int], Job]:
-    """The job that calibration runs for a number of requests in flight, spread over the CPUs that may drive."""
+    """Return a function from a number of requests in flight to the job that keeps them, spread over fio's CPUs."""
 
     def job(in_flight: int) -> Job:
         copies = in_flight if plan.engine is IoEngine.PSYNC else min(in_flight, _power_of_two(plan.processes))
@@ -139,8 +144,8 @@ def job_maker(file: TestFile, plan: CalibrationPlan, block_size: int) -> Callabl
     return job
 
 
-def _fresh(step_runner: StepRunner, job: Job) -> Job:
-    """The job with an order of its own, that no step before had."""
+def _reseeded(step_runner: StepRunner, job: Job) -> Job:
+    """Return the job with a new seed, so that it reads in an order that no earlier step had."""
     return replace(job, seed=len(step_runner.folder.record.steps) + 1)
 
 
@@ -150,122 +155,122 @@ def _title(name: str, job: Job) -> str:
 
 
 def _search(
-    step_runner: StepRunner, plan: CalibrationPlan, job_of: Callable[[int], Job], rule: Rule, name: str
-) -> Chosen:
-    taken: list[Trial] = []
-    while not isinstance(decision := decide(taken, rule), Chosen):
-        job = _fresh(step_runner, job_of(decision.in_flight))
+    step_runner: StepRunner, plan: CalibrationPlan, job_of: Callable[[int], Job], limits: SearchLimits, name: str
+) -> SearchResult:
+    probes: list[DepthProbe] = []
+    while not isinstance(decision := decide(probes, limits), SearchResult):
+        job = _reseeded(step_runner, job_of(decision.in_flight))
         result, _ = step_runner.run(job, _title(f"search {name}", job), decision.why)
-        taken.append(Trial(decision.in_flight, result.iops, judged_latency(result, plan.at)))
+        probes.append(DepthProbe(decision.in_flight, result.iops, limited_latency(result, plan.at)))
     step_runner.notify(f"{name}: {decision.why}")
     return decision
 
 
-def judged_latency(result: JobResult, at: str) -> float:
-    """The latency in µs that is held against the limit: ``mean`` or ``p99``. A job that ran has both."""
+def limited_latency(result: JobResult, at: str) -> float:
+    """Return the latency in µs that the limit applies to, ``mean`` or ``p99``."""
     latency = result.latency
-    found = latency.mean_us() if at == "mean" else latency.quantile_us(0.99)
-    assert found is not None
-    return found
+    value = latency.mean_us() if at == "mean" else latency.quantile_us(0.99)
+    assert value is not None  # `parse` refuses jobs without requests
+    return value
 
 
-def _repeated(file: TestFile, plan: CalibrationPlan, small: Chosen, large: Chosen) -> dict[str, Job]:
+def _result_jobs(file: TestFile, plan: CalibrationPlan, small: SearchResult, large: SearchResult) -> dict[str, Job]:
     small_job = job_maker(file, plan, plan.block_size)
     jobs = {LATENCY: small_job(1)}
     if small.best:
         jobs[IOPS] = small_job(small.best.in_flight)
         if plan.verify:
-            # Such a job may end after one pass, which may be shorter than a ramp.
+            # A verifying job may end after one pass, which may be shorter than a ramp.
             jobs[VERIFIED] = replace(jobs[IOPS], verify=True, ramp_s=0.0)
     if large.best:
         jobs[THROUGHPUT] = job_maker(file, plan, LARGE_BLOCK)(large.best.in_flight)
     return jobs
 
 
-def _coverage(step_runner: StepRunner, file: TestFile, job: Job) -> Coverage:
+def _measure_coverage(step_runner: StepRunner, file: TestFile, job: Job) -> Coverage:
     blocks = job.size // job.block_size
     each = max(min(_MOST_LOGGED, blocks) // job.copies, 1)
-    step_runner.notify(f"coverage: {each * job.copies:,} requests logged")
+    step_runner.notify(f"coverage: logging {each * job.copies:,} requests")
     logged = step_runner.fio.offsets(job, each)
-    offsets = [offset for found in logged.values() for offset in found]
+    offsets = [offset for of_file in logged.values() for offset in of_file]
     return coverage(offsets, job.block_size, file.size, job.copies)
 
 
-def summary(rounds: _Round, small: Trial | None, large: Trial | None) -> Mapping[str, Figure]:
-    """Medians over the repeated runs; a limit that nothing kept leaves the rate unknown."""
-    over = "even one request at a time is over the latency limit"
+def summary(repeats: _Repeats, small: DepthProbe | None, large: DepthProbe | None) -> Mapping[str, Figure]:
+    """Return the medians of the repeats. The rate is unknown if every number in flight exceeded the limit."""
+    over = "even one request at a time exceeds the latency limit"
     none = "not measured"
     figures = {
-        "max_iops": (rounds.median(IOPS, "iops"), over),
-        "max_iops_mean_us": (rounds.median(IOPS, "mean_us"), over),
-        "max_iops_p99_us": (rounds.median(IOPS, "p99_us"), over),
-        "max_mb_per_s": (rounds.median(THROUGHPUT, "mb_per_s"), none),
-        "latency_mean_us": (rounds.median(LATENCY, "mean_us"), none),
-        "latency_p99_us": (rounds.median(LATENCY, "p99_us"), none),
-        "cpu_us_per_io": (rounds.median(IOPS, "cpu_us_per_io"), over),
-        "host_cpu_us_per_io": (rounds.median(IOPS, "host_cpu_us_per_io"), over),
+        "max_iops": (repeats.median(IOPS, "iops"), over),
+        "max_iops_mean_us": (repeats.median(IOPS, "mean_us"), over),
+        "max_iops_p99_us": (repeats.median(IOPS, "p99_us"), over),
+        "max_mb_per_s": (repeats.median(THROUGHPUT, "mb_per_s"), none),
+        "latency_mean_us": (repeats.median(LATENCY, "mean_us"), none),
+        "latency_p99_us": (repeats.median(LATENCY, "p99_us"), none),
+        "cpu_us_per_io": (repeats.median(IOPS, "cpu_us_per_io"), over),
+        "host_cpu_us_per_io": (repeats.median(IOPS, "host_cpu_us_per_io"), over),
         "max_iops_in_flight": (small.in_flight if small else None, over),
         "max_mb_in_flight": (large.in_flight if large else None, none),
     }
-    if VERIFIED in rounds.taken:
-        figures["verified_iops"] = (rounds.median(VERIFIED, "iops"), over)
-        figures["verified_cpu_us_per_io"] = (rounds.median(VERIFIED, "cpu_us_per_io"), over)
+    if VERIFIED in repeats.steps:
+        figures["verified_iops"] = (repeats.median(VERIFIED, "iops"), over)
+        figures["verified_cpu_us_per_io"] = (repeats.median(VERIFIED, "cpu_us_per_io"), over)
     return {name: storage_figure(name, value, why) for name, (value, why) in figures.items()}
 
 
-_JUDGED = {IOPS: "iops", THROUGHPUT: "mb_per_s", LATENCY: "mean_us"}
+_REPEATED = {IOPS: "iops", THROUGHPUT: "mb_per_s", LATENCY: "mean_us"}
 
 
-def repeatable(rounds: _Round) -> Verdict:
-    """The repeated runs agree; else the storage, or what shares it, is noisy, and one run says little."""
+def repeatable(repeats: _Repeats) -> Verdict:
+    """Return whether the repeats agree; if not, the storage is noisy and a single run is not reliable."""
     spreads = {
-        name: spread for name, figure in _JUDGED.items() if (spread := rounds.spread_pct(name, figure)) is not None
+        name: spread for name, figure in _REPEATED.items() if (spread := repeats.spread_pct(name, figure)) is not None
     }
     if not spreads:
         return unknown("repeatable", "Can't be told: everything was measured only once.")
-    told = ", ".join(f"{name} {spread:.1f} %" for name, spread in spreads.items())
-    count = max(len(steps) for steps in rounds.taken.values())
-    so = max(spreads.values()) <= MAX_SPREAD_PCT
-    said = "The storage is repeatable" if so else "The storage is noisy"
-    why = f"{said}: {count} runs spread by {told} ({MAX_SPREAD_PCT:g} % is allowed)."
+    ranges = ", ".join(f"{name} {spread:.1f} %" for name, spread in spreads.items())
+    count = max(len(steps) for steps in repeats.steps.values())
+    agree = max(spreads.values()) <= MAX_SPREAD_PCT
+    adjective = "repeatable" if agree else "noisy"
+    why = f"The storage is {adjective}: the range of {count} runs is {ranges} (allowed: {MAX_SPREAD_PCT:g} %)."
     return holds_or_fails(
-        "repeatable", so, why, **{f"{_JUDGED[name]}_spread_pct": value for name, value in spreads.items()}
+        "repeatable", agree, why, **{f"{_REPEATED[name]}_spread_pct": value for name, value in spreads.items()}
     )
 
 
-def limit_kept(rounds: _Round, plan: CalibrationPlan) -> Verdict:
-    """The latency at the published rate, measured again after the search, is within the limit."""
+def limit_kept(repeats: _Repeats, plan: CalibrationPlan) -> Verdict:
+    """Return whether the latency at the reported rate, measured again after the search, is within the limit."""
     name = "limit_kept"
     if plan.limit_us is None:
         return unknown(name, "There was no limit.")
-    which = IOPS if IOPS in rounds.taken else LATENCY
-    found = rounds.median(which, f"{plan.at}_us")
-    if found is None:
+    which = IOPS if IOPS in repeats.steps else LATENCY
+    latency = repeats.median(which, f"{plan.at}_us")
+    if latency is None:
         return unknown(name, "Can't be told: nothing was measured again.")
-    why = f"{which}: {plan.at} {found:,.0f} µs, of {plan.limit_us:,.0f} µs allowed."
-    return holds_or_fails(name, found <= plan.limit_us, why, latency_us=found, limit_us=plan.limit_us)
+    why = f"{which}: {plan.at} {latency:,.0f} µs, of {plan.limit_us:,.0f} µs allowed."
+    return holds_or_fails(name, latency <= plan.limit_us, why, latency_us=latency, limit_us=plan.limit_us)
 
 
-def reached_device(rounds: _Round, direct: bool) -> Verdict:
-    """What was counted as read was read by the device, by its own count."""
+def reached_device(repeats: _Repeats, direct: bool) -> Verdict:
+    """Return whether the device counted as many bytes read as fio did."""
     name = "reached_device"
-    which = IOPS if IOPS in rounds.taken else LATENCY
-    asked, read = rounds.median(which, "mb_per_s"), rounds.median(which, "device_mb_per_s")
+    which = IOPS if IOPS in repeats.steps else LATENCY
+    asked, read = repeats.median(which, "mb_per_s"), repeats.median(which, "device_mb_per_s")
     if asked is None or read is None:
-        steps = [step for taken in rounds.taken.values() for step in taken]
+        steps = [step for repeated in repeats.steps.values() for step in repeated]
         why = next((f.why for s in steps if (f := s.figures.get("device_mb_per_s")) and f.why), "nothing was measured")
         return unknown(name, f"Can't be told: {why}.")
     share = read / asked
     how = "direct" if direct else "buffered"
-    why = f"The device read {100 * share:.0f} % of what these {how} reads asked for."
+    why = f"The device read {100 * share:.0f} % of the bytes that these {how} reads requested."
     return holds_or_fails(name, share >= MIN_DEVICE_SHARE, why, device_pct=100 * share)
 
 
-def covered(found: Coverage) -> Verdict:
-    """Random reads visited as many distinct blocks as evenly spread ones do."""
+def covers_file(found: Coverage) -> Verdict:
+    """Return whether random reads visited as many distinct blocks as uniformly distributed reads would."""
     why = (
         f"{found.requests:,} logged requests visited {found.distinct:,} of {found.blocks:,} blocks; "
-        f"evenly spread ones reach {found.expected:,.0f}."
+        f"uniformly distributed requests visit {found.expected:,.0f}."
     )
     figures = {**{name: float(value) for name, value in asdict(found).items()}, "share_pct": 100 * found.share}
     return holds_or_fails("coverage", found.holds, why, **figures)

@@ -1,14 +1,14 @@
-"""How calibration looks for the highest rate of requests: one decision at a time, each with its reason in words.
+"""The search for the fewest requests in flight that give the highest rate within a latency limit.
 
-1. Begin with one request in flight; double the number while the rate grows.
-2. Two doublings in a row that bring less than `GAIN` each end the climb: the storage is saturated.
-3. A latency over the limit ends it too. Then the middle between the largest number that kept the limit and the smallest
-   that did not is tried, until they are an eighth apart.
-4. Chosen is the smallest number, among those that kept the limit, whose rate is within `SAME` of the best of them.
+`decide` is a pure function of the probes made so far. Each decision has a reason, which goes into the record.
 
-`openslob.sweep.search` is another method: it looks for a maximum of throughput, which may fall with more sessions.
+1. The search starts with one request in flight and doubles the number while the rate grows.
+2. Two doublings in a row that gain less than `GAIN` each end the doubling: the storage is saturated.
+3. A latency above the limit ends it too. Then the gap between the largest number within the limit and the smallest
+   number above it is halved, until it is an eighth of the smaller one.
+4. The result is the smallest number within the limit whose rate is within `SAME` of the best rate within the limit.
 
-Nothing else goes in: not the number of disks, not the files that happen to lie beside.
+The result depends on nothing else: neither on the number of disks nor on other files.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-# A doubling that brings less than this costs twice the latency for nothing that matters.
+# A doubling that gains less than this share doubles the latency for no useful rate.
 GAIN = 0.05
-# Rates this near to each other are the same; more requests in flight would only wait longer.
+# Rates that differ by less than this share count as equal: more requests in flight would only wait longer.
 SAME = 0.02
-# Two numbers in flight less than this share apart are not told apart by their rates.
-_FINE = 8
+# The halving ends when the gap is this fraction of the smaller number: rates within it can't be distinguished.
+_FINEST_FRACTION = 8
 
 
 @dataclass(frozen=True)
-class Trial:
-    """One measured number in flight: its rate, and the latency in µs that is held against the limit."""
+class DepthProbe:
+    """A measured number of requests in flight: its rate, and the latency in µs that the limit applies to."""
 
     in_flight: int
     iops: float
@@ -35,77 +35,84 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Rule:
-    """What bounds the search. ``limit_us`` None: no limit. ``grain``: numbers above it are multiples of it."""
+class SearchLimits:
+    """The bounds of a search.
+
+    ``most`` is the highest number in flight. ``limit_us`` limits the latency statistic ``at`` (``p99`` or ``mean``);
+    None means no limit. Numbers in flight above ``multiple_of`` are multiples of it.
+    """
 
     most: int
     limit_us: float | None = None
     at: str = "p99"
-    grain: int = 1
+    multiple_of: int = 1
 
-    def keeps(self, sounding: Trial) -> bool:
-        """Whether a latency is within the limit."""
-        return self.limit_us is None or sounding.latency_us <= self.limit_us
+    def allows(self, probe: DepthProbe) -> bool:
+        """Return whether the latency of a probe is within the limit."""
+        return self.limit_us is None or probe.latency_us <= self.limit_us
 
 
 @dataclass(frozen=True)
-class Next:
-    """Measure this number in flight, because of ``why``."""
+class NextDepth:
+    """The number in flight to measure next, and the reason."""
 
     in_flight: int
     why: str
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """The search is over, because of ``why``. ``best`` is None when not even one request kept the limit."""
+class SearchResult:
+    """The result of the search, and the reason for its end.
 
-    best: Trial | None
+    ``best`` is None if even one request in flight exceeds the limit.
+    """
+
+    best: DepthProbe | None
     why: str
 
 
-def decide(taken: Sequence[Trial], rule: Rule) -> Next | Chosen:
-    """What to do after ``taken``, in the order of measuring."""
-    if not taken:
-        return Next(1, "one request at a time is where the climb begins")
-    kept = sorted((each for each in taken if rule.keeps(each)), key=lambda each: each.in_flight)
-    over = [each for each in taken if not rule.keeps(each)]
-    if not kept:
-        slow = over[0]
-        return Chosen(None, f"even one request at a time is over the limit: {rule.at} {slow.latency_us:,.0f} µs")
-    if over:
-        return _between(kept, min(over, key=lambda each: each.in_flight), rule)
-    return _upward(kept, rule)
+def decide(probes: Sequence[DepthProbe], limits: SearchLimits) -> NextDepth | SearchResult:
+    """Return the next number to measure, or the result, after ``probes`` in the order of measurement."""
+    if not probes:
+        return NextDepth(1, "the search starts with one request at a time")
+    allowed = sorted((each for each in probes if limits.allows(each)), key=lambda each: each.in_flight)
+    exceeding = [each for each in probes if not limits.allows(each)]
+    if not allowed:
+        latency = f"{limits.at} {exceeding[0].latency_us:,.0f} µs"
+        return SearchResult(None, f"even one request at a time exceeds the limit: {latency}")
+    if exceeding:
+        return _halve(allowed, min(exceeding, key=lambda each: each.in_flight), limits)
+    return _double(allowed, limits)
 
 
-def _upward(kept: Sequence[Trial], rule: Rule) -> Next | Chosen:
-    last = kept[-1]
-    gains = [after.iops / before.iops - 1 for before, after in pairwise(kept)]
+def _double(allowed: Sequence[DepthProbe], limits: SearchLimits) -> NextDepth | SearchResult:
+    last = allowed[-1]
+    gains = [after.iops / before.iops - 1 for before, after in pairwise(allowed)]
     if len(gains) >= 2 and max(gains[-2:]) < GAIN:
-        told = " and ".join(f"{100 * gain:+.1f} %" for gain in gains[-2:])
-        return _chosen(kept, f"saturated: the last two doublings brought {told}, less than {100 * GAIN:g} % each")
-    if 2 * last.in_flight > rule.most:
-        return _chosen(kept, f"{last.in_flight} in flight are the most that are tried")
-    brought = f"the last doubling brought {100 * gains[-1]:+.1f} %" if gains else "double, to see whether it grows"
-    return Next(2 * last.in_flight, brought)
+        last_gains = " and ".join(f"{100 * gain:+.1f} %" for gain in gains[-2:])
+        why = f"saturated: the last two doublings gained {last_gains}, less than {100 * GAIN:g} % each"
+        return _result(allowed, why)
+    if 2 * last.in_flight > limits.most:
+        return _result(allowed, f"{last.in_flight} in flight is the highest number tried")
+    why = f"the last doubling gained {100 * gains[-1]:+.1f} %" if gains else "double, to see whether the rate grows"
+    return NextDepth(2 * last.in_flight, why)
 
 
-def _between(kept: Sequence[Trial], first_over: Trial, rule: Rule) -> Next | Chosen:
-    low = max(each.in_flight for each in kept if each.in_flight < first_over.in_flight)
-    high = first_over.in_flight
+def _halve(allowed: Sequence[DepthProbe], slow: DepthProbe, limits: SearchLimits) -> NextDepth | SearchResult:
+    low = max(each.in_flight for each in allowed if each.in_flight < slow.in_flight)
+    high = slow.in_flight
     middle = (low + high) // 2
-    middle -= middle % rule.grain if middle > rule.grain else 0
-    limit = (
-        f"{rule.at} {first_over.latency_us:,.0f} µs with {high} in flight is over the limit of {rule.limit_us:,.0f} µs"
-    )
-    if high - low <= max(rule.grain, low // _FINE) or middle <= low:
-        return _chosen([each for each in kept if each.in_flight < high], limit)
-    return Next(middle, f"{limit}, {low} kept it: the middle")
+    middle -= middle % limits.multiple_of if middle > limits.multiple_of else 0
+    latency = f"{limits.at} {slow.latency_us:,.0f} µs"
+    limit = f"{latency} with {high} in flight exceeds the limit of {limits.limit_us:,.0f} µs"
+    if high - low <= max(limits.multiple_of, low // _FINEST_FRACTION) or middle <= low:
+        return _result([each for each in allowed if each.in_flight < high], limit)
+    return NextDepth(middle, f"{limit}, {low} does not: try the middle")
 
 
-def _chosen(kept: Sequence[Trial], why: str) -> Chosen:
-    best = max(each.iops for each in kept)
-    smallest = next(each for each in kept if each.iops >= best * (1 - SAME))
-    return Chosen(
+def _result(allowed: Sequence[DepthProbe], why: str) -> SearchResult:
+    best = max(each.iops for each in allowed)
+    smallest = next(each for each in allowed if each.iops >= best * (1 - SAME))
+    return SearchResult(
         smallest, f"{why}; {smallest.in_flight} in flight chosen, the fewest within {100 * SAME:g} % of the best"
     )

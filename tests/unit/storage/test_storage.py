@@ -22,7 +22,7 @@ from openslob.storage.calibrate import (
     LATENCY,
     THROUGHPUT,
     CalibrationPlan,
-    _Round,
+    _Repeats,
     limit_kept,
     reached_device,
     repeatable,
@@ -33,7 +33,7 @@ from openslob.storage.host_usage import HostUsageMonitor, _Reading, usage_of
 from openslob.storage.job import IoEngine, Job, Pattern, job_file
 from openslob.storage.process import CompletedProgram
 from openslob.storage.results import coverage, parse
-from openslob.storage.search import GAIN, Chosen, Next, Rule, Trial, decide
+from openslob.storage.search import GAIN, DepthProbe, NextDepth, SearchLimits, SearchResult, decide
 from openslob.units import KIB, MIB, NANOS
 
 TWO_JOBS = FIXTURES / "fio" / "two-jobs.json"
@@ -237,14 +237,14 @@ def test_copies_overlap_by_chance():
 # --- the search
 
 
-def climbed(device, rule):
+def searched(device, limits):
     """Every number measured on a made-up device, and what was chosen in the end."""
-    taken = []
-    while not isinstance(decision := decide(taken, rule), Chosen):
+    probes = []
+    while not isinstance(decision := decide(probes, limits), SearchResult):
         iops = device(decision.in_flight)
-        taken.append(Trial(decision.in_flight, iops, decision.in_flight / iops * 1e6))
-        assert len(taken) < 50
-    return [each.in_flight for each in taken], decision
+        probes.append(DepthProbe(decision.in_flight, iops, decision.in_flight / iops * 1e6))
+        assert len(probes) < 50
+    return [each.in_flight for each in probes], decision
 
 
 def saturating(most, one):
@@ -253,42 +253,42 @@ def saturating(most, one):
 
 
 def test_the_climb_ends_where_the_device_is_saturated():
-    numbers, chosen = climbed(saturating(50_000, 10_000), Rule(most=1024))
+    numbers, chosen = searched(saturating(50_000, 10_000), SearchLimits(most=1024))
     assert numbers == [1, 2, 4, 8, 16, 32]
     assert chosen.best.in_flight == 8
-    assert chosen.why.startswith("saturated: the last two doublings brought +0.0 % and +0.0 %")
+    assert chosen.why.startswith("saturated: the last two doublings gained +0.0 % and +0.0 %")
 
 
 def test_a_latency_limit_is_found_by_halves():
     # 50,000 a second: 25 in flight wait for 500 µs.
-    numbers, chosen = climbed(saturating(50_000, 5000), Rule(most=1024, limit_us=500))
+    numbers, chosen = searched(saturating(50_000, 5000), SearchLimits(most=1024, limit_us=500))
     assert numbers == [1, 2, 4, 8, 16, 32, 24, 28, 26]
     assert chosen.best.in_flight == 16  # the fewest of those that give 50,000
-    assert "over the limit of 500 µs" in chosen.why
+    assert "exceeds the limit of 500 µs" in chosen.why
 
 
 def test_no_number_keeps_a_limit_below_one_read():
-    numbers, chosen = climbed(saturating(50_000, 5000), Rule(most=1024, limit_us=100))
+    numbers, chosen = searched(saturating(50_000, 5000), SearchLimits(most=1024, limit_us=100))
     assert (numbers, chosen.best) == ([1], None)
     assert "even one request" in chosen.why
 
 
 def test_the_climb_ends_at_the_most_that_is_tried():
-    numbers, chosen = climbed(lambda n: 1000 * n, Rule(most=32))
+    numbers, chosen = searched(lambda n: 1000 * n, SearchLimits(most=32))
     assert numbers == [1, 2, 4, 8, 16, 32]
     assert chosen.best.in_flight == 32
 
 
 def test_numbers_between_are_multiples_of_the_processes():
-    numbers, _ = climbed(saturating(50_000, 5000), Rule(most=1024, limit_us=500, grain=4))
+    numbers, _ = searched(saturating(50_000, 5000), SearchLimits(most=1024, limit_us=500, multiple_of=4))
     assert all(number % 4 == 0 for number in numbers if number > 4)
 
 
 def test_one_small_gain_does_not_end_the_climb():
     rates = {1: 100.0, 2: 100.0 * (1 + GAIN / 2), 4: 200.0}
-    taken = [Trial(number, rate, 10) for number, rate in rates.items()]
-    assert isinstance(decide(taken[:2], Rule(most=64)), Next)
-    assert decide(taken, Rule(most=64)).in_flight == 8
+    probes = [DepthProbe(number, rate, 10) for number, rate in rates.items()]
+    assert isinstance(decide(probes[:2], SearchLimits(most=64)), NextDepth)
+    assert decide(probes, SearchLimits(most=64)).in_flight == 8
 
 
 # --- the verdicts
@@ -300,7 +300,7 @@ def step(**values):
 
 
 def rounds(**by_name):
-    made = _Round()
+    made = _Repeats()
     for name, steps in by_name.items():
         for each in steps:
             made.add({"iops": IOPS, "mb": THROUGHPUT, "latency": LATENCY}[name], each)
@@ -312,7 +312,7 @@ def test_runs_within_3_percent_are_repeatable_and_others_noisy():
     assert repeatable(even).verdict is Holds.HOLDS
     noisy = rounds(iops=[step(iops=1000.0), step(iops=1040.0), step(iops=1005.0)])
     assert repeatable(noisy).verdict is Holds.FAILS
-    assert "noisy: 3 runs spread by max IOPS 4.0 %" in repeatable(noisy).why
+    assert "noisy: the range of 3 runs is max IOPS 4.0 %" in repeatable(noisy).why
     assert repeatable(rounds(iops=[step(iops=1000.0)])).verdict is Holds.UNKNOWN
 
 
@@ -335,16 +335,16 @@ def test_what_looking_at_the_data_costs():
     def copied(name, seconds, cpu):
         return dd_step(1, name, "", 100, CompletedProgram(0, "", "", seconds, cpu, 0.0))
 
-    taken = {
+    probes = {
         NOWHERE: [copied(NOWHERE, 0.1, 0.01)],
         LOOKED: [copied(LOOKED, 0.2, 0.11)],
         PLAIN: [step(iops=1000.0, cpu_us_per_io=10.0)],
     }
-    found = summary(taken)
+    found = summary(probes)
     assert (found["nowhere_mb_per_s"].value, found["looked_share_pct"].value) == (1000, 50)
     assert found["looked_cpu_us_per_mb"].value == pytest.approx(1100)
     assert "verified_iops" not in found
-    found = summary({**taken, VERIFIED: [step(iops=900.0, cpu_us_per_io=12.0)]})
+    found = summary({**probes, VERIFIED: [step(iops=900.0, cpu_us_per_io=12.0)]})
     assert found["verified_share_pct"].value == 90
 
 
