@@ -13,14 +13,18 @@ Test = Callable[..., None]
 _KEPT = 60
 
 
-def table(names: str | Sequence[str], rows: Iterable[Any]) -> Callable[[Test], Test]:
+def table(
+    names: str | Sequence[str], rows: Iterable[Any], ids: Callable[[Any], object] | Sequence[str] | None = None
+) -> Callable[[Test], Test]:
     """Run a test once for each row, with its values as the arguments of these names, all in one item.
 
     Takes what ``pytest.mark.parametrize`` takes. A row that fails does not keep the following ones from being run. Rows
     share the fixtures of function scope: use ``parametrize`` where a row must not see what another one left.
     """
     columns = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+    rows = list(rows)
     cases = [_values(row, len(columns)) for row in rows]
+    labels = [_label(columns, case, ids, number) for number, case in enumerate(cases)]
     assert cases, "a table without rows tests nothing"
 
     def decorate(test: Test) -> Test:
@@ -30,9 +34,9 @@ def table(names: str | Sequence[str], rows: Iterable[Any]) -> Callable[[Test], T
 
         @functools.wraps(test)
         def all_rows(subtests: pytest.Subtests, **fixtures: Any) -> None:
-            for case in cases:
+            for case, label in zip(cases, labels, strict=True):
                 row = dict(zip(columns, case, strict=True))
-                with subtests.test(", ".join(f"{name}={_short(value)}" for name, value in row.items())):
+                with subtests.test(label):
                     test(**row, **(fixtures | ({"subtests": subtests} if "subtests" in parameters else {})))
 
         others = [value for name, value in parameters.items() if name not in (*columns, "subtests")]
@@ -49,6 +53,16 @@ def _values(row: Any, columns: int) -> tuple[Any, ...]:
     case = (values,) if columns == 1 and values is row else tuple(values)
     assert len(case) == columns, f"{row!r} has not {columns} values"
     return case
+
+
+def _label(
+    columns: Sequence[str], case: Sequence[Any], ids: Callable[[Any], object] | Sequence[str] | None, number: int
+) -> str:
+    if ids is not None and not callable(ids):
+        return ids[number]
+    shown = [ids(value) if ids else None for value in case]
+    named = zip(columns, shown, case, strict=True)
+    return ", ".join(f"{name}={_short(value) if text is None else text}" for name, text, value in named)
 
 
 def _short(value: Any) -> str:

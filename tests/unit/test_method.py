@@ -3,10 +3,10 @@
 from collections import Counter
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factories.tables import table
 from openslob.method import OpKind, Phases, is_due, kind_of, phases_of, share_done, takes_share
 
 PERCENTS = range(101)
@@ -19,7 +19,7 @@ def kinds(first, count, update_pct, scan_pct, phases):
     return [kind_of(number, update_pct, scan_pct, phases) for number in range(first, first + count)]
 
 
-@pytest.mark.parametrize("percent", PERCENTS)
+@table("percent", PERCENTS)
 def test_any_100_operations_in_a_row_hold_exactly_the_share(percent):
     for phase in range(100):
         taken = [takes_share(number, percent, phase) for number in range(300)]

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from factories.paths import GOLDEN
 from factories.records import Made, buffered, physical
+from factories.tables import table
 from openslob.analyze.ci_gate import GateResult, check, parse_condition
 from openslob.analyze.compare import Comparison, compare
 from openslob.analyze.curves.points import Run
@@ -227,7 +228,7 @@ def test_a_sweep_is_answered_by_the_mean_over_its_points() -> None:
     assert (answer.pct_low or 0) < -10 < (answer.pct_high or 0)
 
 
-@pytest.mark.parametrize(
+@table(
     ("condition", "judged"),
     [
         ("ops_per_s < -5%", GateResult.VIOLATED),
@@ -258,7 +259,7 @@ def test_a_bound_in_units_does_not_go_with_a_mean_over_points() -> None:
         check(parse_condition("ops_per_s < -100"), found)
 
 
-@pytest.mark.parametrize("text", ["", "ops_per_s", "ops_per_s < x", "ops_per_s = 5%", "ops_per_s < 5% now"])
+@table("text", ["", "ops_per_s", "ops_per_s < x", "ops_per_s = 5%", "ops_per_s < 5% now"])
 def test_other_texts_are_no_condition(text: str) -> None:
     with pytest.raises(UsageError, match="not a condition"):
         parse_condition(text)

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factories.tables import table
 from openslob.analyze.statistics import Basis, effective_size, of_repeats, relative_half_width, t_quantile
 
 VALUES = st.lists(st.floats(1, 1e6), min_size=2, max_size=20)
 
 
-@pytest.mark.parametrize(("degrees", "quantile"), [(1, 12.706), (2, 4.303), (4, 2.776), (9, 2.262), (30, 2.042)])
+@table(("degrees", "quantile"), [(1, 12.706), (2, 4.303), (4, 2.776), (9, 2.262), (30, 2.042)])
 def test_quantiles_are_those_of_printed_tables(degrees: int, quantile: float) -> None:
     assert t_quantile(degrees) == pytest.approx(quantile, abs=5e-4)
 

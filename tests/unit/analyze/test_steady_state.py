@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factories import measurements
+from factories.tables import table
 from openslob.analyze.steady_state import (
     MIN_OPS_PER_POINT,
     MIN_STEADY_POINTS,
@@ -42,12 +43,12 @@ def test_too_few_points_tell_nothing(count):
     assert drift_pct(series([1] * count)) is None
 
 
-@pytest.mark.parametrize("count", [0, 1, 4])
+@table("count", [0, 1, 4])
 def test_too_few_points_for_a_spread(count):
     assert spread(series([1] * count)) is None
 
 
-@pytest.mark.parametrize("rise", [5, -5, 30])
+@table("rise", [5, -5, 30])
 def test_a_ramp_is_not_steady_but_does_not_spread(rise):
     points = series([1000 + rise * i for i in range(60)])
     assert steady_since(points) is None

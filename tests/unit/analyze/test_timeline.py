@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 
+from factories.tables import table
 from openslob.analyze.timeline import counted_evenly, of_engine, of_latencies, of_slices
 from openslob.run.plan import Phase
 from openslob.units import NANOS
@@ -62,7 +63,7 @@ def staggered(sessions, seconds):
     return spans, rows
 
 
-@pytest.mark.parametrize("sessions", [1, 2, 4, 8, 16, 40, 64])
+@table("sessions", [1, 2, 4, 8, 16, 40, 64])
 def test_sessions_that_read_evenly_are_shown_to_read_evenly(sessions):
     spans, rows = staggered(sessions, 40)
     reads = of_engine(rows, START, START + 40 * NANOS, counted_evenly(spans))["pio_read_per_s"]

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factories import measurements
+from factories.tables import table
 from openslob.analyze.waits import CPU_ROW, class_shares_pct, top_events, wait_class
 from openslob.histogram import Histogram
 from openslob.measurement import EngineDelta, TimedWait, WaitClass
@@ -23,7 +24,7 @@ def test_rows_are_sorted_by_share_with_db_time_and_the_engines_own_means():
     assert [row.mean_us for row in rows] == [measurements.READ_US, None, None, None]
 
 
-@pytest.mark.parametrize("waits", [{}, {"CPU": 0}])
+@table("waits", [{}, {"CPU": 0}])
 def test_no_samples_no_rows(waits):
     assert top_events(measurements.measurement(waits=waits)) == ()
     assert class_shares_pct(measurements.measurement(waits=waits)) == {}
@@ -41,7 +42,7 @@ def test_shares_add_up_to_all_of_db_time(waits):
         assert sum(class_shares_pct(measurement).values()) == pytest.approx(100)
 
 
-@pytest.mark.parametrize(
+@table(
     ("event", "kind"),
     [
         ("CPU", WaitClass.CPU),

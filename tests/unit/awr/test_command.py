@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 from factories.awr_reports import FIXTURES, ROOT, report
+from factories.tables import table
 from openslob.awr.columns import COLUMNS, EVENT_COLUMNS, SETS, SLOB, VERDICT_COLUMNS, markdown
 from openslob.cli import main
 
@@ -148,7 +149,7 @@ def test_the_output_files_ending_gives_the_format(slob, tmp_path, ending, first)
     assert path.read_text().startswith(first)
 
 
-@pytest.mark.parametrize(
+@table(
     ("words", "message"),
     [
         (["--columns", "nothing"], "unknown column nothing"),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from factories.tables import table
 from openslob.awr.filenames import FileName, compile_pattern, parse_name
 from openslob.errors import UsageError
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "expected"),
     [
         ("awr_0_16.txt", FileName(16, 0, 16, "awr")),
@@ -23,7 +24,7 @@ def test_names_that_users_of_slob_give(name, expected):
     assert parse_name(name) == expected
 
 
-@pytest.mark.parametrize(
+@table(
     "name",
     ["awrrpt_1_155_156.html", "awrgrpt_155_156.txt", "sp_41_42.lst", "awr.txt", "awr_0_16_32.txt", "awr_2015.pdf"],
 )
@@ -38,7 +39,7 @@ def test_a_pattern_of_ones_own_replaces_all_others():
     assert parse_name("w2r6.txt", compile_pattern(r"w(?P<writers>\d+)r(?P<readers>\d+)")).sessions == 8
 
 
-@pytest.mark.parametrize(("pattern", "words"), [("(", "no regular expression"), (r"\d+", "names no group")])
+@table(("pattern", "words"), [("(", "no regular expression"), (r"\d+", "names no group")])
 def test_a_wrong_pattern_is_a_usage_error(pattern, words):
     with pytest.raises(UsageError, match=words):
         compile_pattern(pattern)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from factories.awr_reports import FIXTURES, READABLE
+from factories.tables import table
 from openslob.awr import ReportError, ReportKind, Scope, read, read_bytes
 from openslob.awr.cells import Subject
 from openslob.awr.columns import COLUMNS, column_of
@@ -84,7 +85,7 @@ def test_a_whole_report_has_no_doubts(name_and_report):
     assert bool(report.warnings) == (name in WITH_WARNINGS), report.warnings
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "kind"),
     [
         ("awr_11.2.txt", ReportKind.AWR),
@@ -241,7 +242,7 @@ def test_io_by_function_and_parameters():
     assert value(report.host_cpu.idle_pct) == 87.0
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "words"),
     [
         ("empty.txt", "the file is empty"),
@@ -257,7 +258,7 @@ def test_a_file_that_is_no_report_is_one_clear_line(name, words):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "cp1252"])
+@table("encoding", ["utf-16", "utf-8-sig", "cp1252"])
 def test_encodings(encoding):
     text = (FIXTURES / "awr_11.2.txt").read_text().replace("dbhost ", "dbhöst ")
     assert read_bytes(text.encode(encoding)).header.host == "dbhöst"
@@ -290,7 +291,7 @@ def test_a_known_section_with_unknown_columns_is_named_as_unparsed():
     assert "IOStat by Function summary" in read_bytes(data).unparsed
 
 
-@pytest.mark.parametrize(
+@table(
     ("column", "expected"),
     [
         ("stat:user commits", 1.0),
@@ -313,7 +314,7 @@ def test_html_in_the_sql_of_a_text_report_makes_it_no_page():
     assert (report.format, len(report.activity)) == ("text", 16)
 
 
-@pytest.mark.parametrize("name", ["awr_11.2.txt", "awr_23ai.html"])
+@table("name", ["awr_11.2.txt", "awr_23ai.html"])
 def test_of_several_reports_in_a_file_the_first_is_read_and_the_others_are_told(name):
     data = (FIXTURES / name).read_bytes()
     report = read_bytes(data + data)

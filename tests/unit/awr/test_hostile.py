@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factories.awr_reports import FIXTURES, READABLE
+from factories.tables import table
 from openslob.awr import Report, ReportError, read, read_bytes
 from openslob.awr.batch import Selection, extract
 from openslob.awr.cells import Subject
@@ -102,7 +103,7 @@ def test_mutated_reports_give_a_report_or_one_line(seed):
     assert read_whole > MUTANTS // 16, "most mutants are still reports"
 
 
-@pytest.mark.parametrize("path", READABLE, ids=lambda path: path.name)
+@table("path", READABLE, ids=lambda path: path.name)
 def test_a_report_cut_anywhere_has_no_figure_that_the_whole_one_has_not(path):
     data = path.read_bytes()
     complete = read(path)

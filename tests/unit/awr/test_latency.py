@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factories.awr_reports import FIXTURES, report
+from factories.tables import table
 from openslob.awr import Bucket, Number, WaitHistogram, read, read_bytes
 from openslob.awr.cells import Subject
 from openslob.awr.columns import COLUMNS
@@ -41,7 +42,7 @@ def whole(value: float) -> Number:
     return Number(value, 1.0)
 
 
-@pytest.mark.parametrize("row", PCIE + INFINIBAND, ids=str)
+@table("row", PCIE + INFINIBAND, ids=str)
 def test_published_latencies_follow_from_waits_and_seconds(row):
     """Published figures were cut in some rows and rounded in others: within the seconds' rounding, one of both fits."""
     _, waits, seconds, published, _ = row
@@ -52,7 +53,7 @@ def test_published_latencies_follow_from_waits_and_seconds(row):
     assert abs(found.us - published) < 1
 
 
-@pytest.mark.parametrize("row", PCIE + INFINIBAND, ids=str)
+@table("row", PCIE + INFINIBAND, ids=str)
 def test_the_published_tables_come_out_of_reports(row):
     """The same through a report: its elapsed time has hundredths of minutes, so that IOPS are as good as these."""
     sessions, waits, seconds, published, iops = row

@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factories.tables import table
 from openslob.awr.numbers import Number, NumberFormat, why_unreadable
 
 POINT = NumberFormat()
 COMMA = NumberFormat(",")
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "value", "step"),
     [
         ("0", 0, 1),
@@ -36,14 +37,12 @@ def test_a_printed_number_keeps_its_step(text, value, step):
     assert number.step == pytest.approx(step)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "######", "N/A", "1934.", "12,34", "1,2345", "1,23,456", "1.2.3", "-", ".", "abc"]
-)
+@table("text", ["", "######", "N/A", "1934.", "12,34", "1,2345", "1,23,456", "1.2.3", "-", ".", "abc"])
 def test_what_is_not_certainly_a_number_is_none(text):
     assert POINT.read(text) is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "unit", "us"),
     [
         ("109.72us", None, 109.72),
@@ -89,7 +88,7 @@ def test_any_text_is_a_number_or_none(text):
         numbers.duration_us(text, "ms")
 
 
-@pytest.mark.parametrize(
+@table(
     ("cells", "expected"),
     [
         ([], NumberFormat()),
@@ -110,7 +109,7 @@ def test_a_mixed_report_reads_short_decimals_after_a_comma_and_keeps_thousands()
     assert mixed.read("1,234") == Number(1234, 1)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "words"),
     [("", "blank"), ("#####", "overflow"), ("N/A", "not available"), ("1934.", "cut by"), ("x", "not a number")],
 )

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from factories.awr_reports import FIXTURES, report
+from factories.tables import table
 from openslob.awr import Bucket, InitParameter, Number, Report, Statistic, WaitHistogram, read, read_bytes
 from openslob.awr.verdicts import AwrVerdict, verdicts
 
@@ -70,7 +71,7 @@ def test_commits_that_nobody_waited_for(whole):
     assert verdict(replace(whole, activity={}), "commits_are_waited_for").verdict == "unknown"
 
 
-@pytest.mark.parametrize(
+@table(
     ("waits", "seconds", "expected"),
     [(1_000_000, 425, "holds"), (1_000_000, 20, "fails"), (10_000_000, 0, "fails"), (9, 0, "unknown")],
 )

@@ -11,6 +11,7 @@ import zipfile
 import pytest
 
 from factories.awr_reports import FIXTURES
+from factories.tables import table
 from openslob.awr import ReportError, read, read_bytes
 
 TEXTS = ("awr_11.2.txt", "awr_19c.txt", "awr_pdb_19c_paged.txt", "awrg_11.2.txt", "sp_10.2.txt", "sp_19c.txt")
@@ -66,7 +67,7 @@ def test_a_text_report_says_the_same_however_it_was_passed_on(name, change):
     assert report.warnings == ()
 
 
-@pytest.mark.parametrize("name", [name for name in TEXTS if not name.startswith("awrg")])
+@table("name", [name for name in TEXTS if not name.startswith("awrg")])
 def test_a_text_report_of_one_instance_needs_no_blank_lines(name):
     report = read_bytes(without_blank_lines((FIXTURES / name).read_text()).encode(), name)
     assert figures(report) == figures(read(FIXTURES / name))
@@ -106,7 +107,7 @@ def test_a_page_says_the_same_however_it_was_saved(name, change):
     assert report.warnings == ()
 
 
-@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@table("encoding", ["utf-16-le", "utf-16-be"])
 def test_utf_16_without_its_mark(encoding):
     data = (FIXTURES / "awr_11.2.txt").read_text().encode(encoding)
     assert figures(read_bytes(data)) == figures(read(FIXTURES / "awr_11.2.txt"))
@@ -165,7 +166,7 @@ def test_a_new_column_among_those_of_the_host_shifts_nothing():
     assert read_bytes(changed.encode()).header == whole
 
 
-@pytest.mark.parametrize(
+@table(
     ("addition", "told"),
     [
         ("WORKLOAD REPOSITORY report for\n", "an AWR report follows"),
@@ -195,7 +196,7 @@ def zipped():
         return data.getvalue()
 
 
-@pytest.mark.parametrize(
+@table(
     ("data", "words"),
     [
         (gzip.compress(b"WORKLOAD REPOSITORY report for", mtime=0), "compressed (gzip): unpack it first"),

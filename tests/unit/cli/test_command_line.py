@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from factories.records import Made, physical
+from factories.tables import table
 from openslob import __main__, __version__, cli
 from openslob.config.parameters import parameters
 from openslob.errors import SlobError, UsageError
@@ -62,7 +63,7 @@ def test_the_version_is_told(monkeypatch, capsys):
     assert called(monkeypatch, capsys, "--version") == (0, f"slob {__version__}\n", "")
 
 
-@pytest.mark.parametrize("command", ["run", "load", "sweep", "check"])
+@table("command", ["run", "load", "sweep", "check"])
 def test_every_flag_can_be_read_at_80_columns(command):
     text = CliRunner().invoke(cli.app, [command, "--help"], env={"COLUMNS": "80", "TERM": "dumb"}).stdout
     for one in parameters().values():

@@ -10,6 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from factories.tables import table
 from openslob.cli.options import Resolved, with_target, with_workload
 from openslob.config.parameters import parameters
 from openslob.errors import UsageError
@@ -105,7 +106,7 @@ def test_a_password_can_be_asked_for():
     assert "p@ss" not in result.output
 
 
-@pytest.mark.parametrize(
+@table(
     ("words", "target"),
     [
         ([], "embedded"),
@@ -116,10 +117,10 @@ def test_a_password_can_be_asked_for():
 )
 def test_an_engine_means_its_embedded_server(words, target):
     call("drop", *words)
-    assert SEEN[0].reveal() == target
+    assert SEEN[-1].reveal() == target
 
 
-@pytest.mark.parametrize(
+@table(
     ("words", "why"),
     [
         (["--engine", "mariadb", "--target", "big"], "but the target is big; give one of them"),
@@ -139,7 +140,7 @@ def test_a_command_may_not_take_a_parameters_name():
         with_workload(clash)
 
 
-@pytest.mark.parametrize(
+@table(
     ("url", "shown"),
     [
         ("embedded", "embedded"),

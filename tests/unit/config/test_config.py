@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factories.paths import ROOT
+from factories.tables import table
 from openslob.config.parameters import by_slob_name, parameters, shown
 from openslob.config.resolve import Resolution, resolve
 from openslob.config.shell import read_shell
@@ -62,7 +63,7 @@ def test_extent_text_reads_back_as_the_same_extent(extent):
     assert Extent.parse(str(extent)) == extent
 
 
-@pytest.mark.parametrize("text", ["", "1.5", "-5", "five", "5Q", "10 20", "1e3"])
+@table("text", ["", "1.5", "-5", "five", "5Q", "10 20", "1e3"])
 def test_extent_refuses_what_is_neither_blocks_nor_a_size(text):
     with pytest.raises(ValueError, match="size"):
         Extent.parse(text)
@@ -86,7 +87,7 @@ def test_shell_reads_or_refuses_any_text_in_one_line(text):
         assert all(setting.key.isidentifier() for setting in settings)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "value"),
     [
         ("K=a#b", "a#b"),
@@ -116,7 +117,7 @@ def test_shell_words(text, value):
     assert by_a_real_shell(text, ["K"], environment) == [value]
 
 
-@pytest.mark.parametrize("name", ["oracle_lab.conf", "odd_shell.conf", "think_2.2.conf", "cloud_pgio.conf"])
+@table("name", ["oracle_lab.conf", "odd_shell.conf", "think_2.2.conf", "cloud_pgio.conf"])
 def test_a_real_shell_reads_the_same(name):
     text = (FIXTURES / name).read_text()
     ours = {one.key: one.value for one in read_shell(text, name, {})}
@@ -130,7 +131,7 @@ def by_a_real_shell(text: str, keys: list[str], environment: dict[str, str]) -> 
     return ended.stdout.split("\0")[:-1]
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "expected"),
     [
         ("\nK=$(date)", "f:2: '$' would need a shell"),
@@ -304,7 +305,7 @@ def test_extensions_that_would_change_the_work_are_refused():
     assert "use HOT_SCHEMA_FREQUENCY" in error_of("SHARED_DATA_MODULUS=7")
 
 
-@pytest.mark.parametrize("text", ["update_pct = [1]", "update_pct = 2024-01-01", "workload = 5"])
+@table("text", ["update_pct = [1]", "update_pct = 2024-01-01", "workload = 5"])
 def test_toml_values_of_the_wrong_kind(text):
     assert error_of(text, name="slob.toml").startswith("slob.toml")
 
@@ -342,7 +343,7 @@ def test_values_that_contradict_each_other_name_their_origins():
 NAMES = list(Workload.model_fields)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@table("name", NAMES)
 def test_every_parameter_is_told_of(name):
     parameter = parameters()[name]
     assert parameter.slob == name.upper()
@@ -353,7 +354,7 @@ def test_every_parameter_is_told_of(name):
     assert parameter.default == shown(getattr(Workload(), name))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@table("name", NAMES)
 def test_every_parameter_refuses_what_it_does_not_take(name):
     for wrong in ("-1", "1" + "0" * 30, "nan", "what"):
         text = error_of(**{name: wrong})
@@ -361,7 +362,7 @@ def test_every_parameter_refuses_what_it_does_not_take(name):
         assert text.endswith(f"allowed is {parameters()[name].allowed}")
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if ".." in parameters()[name].placeholder])
+@table("name", [name for name in NAMES if ".." in parameters()[name].placeholder])
 def test_the_range_that_is_told_is_the_range_that_holds(name):
     low, high = parameters()[name].placeholder.split("..")
     companions = {"run_time": {"work_loop": "1"}, "think_tm_min": {"think_tm_max": "3600"}}.get(name, {})
@@ -372,8 +373,9 @@ def test_the_range_that_is_told_is_the_range_that_holds(name):
         assert "is not allowed" in error_of(**{name: beyond}, **companions)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@table("name", NAMES)
 def test_every_default_can_be_given_by_flag_environment_and_file(name):
+    Path("slob.toml").unlink(missing_ok=True)  # of the row before, which would be read unasked
     parameter = parameters()[name]
     value = parameter.default or {"mode": "lio"}.get(name, "7")
     expected = getattr(resolved(**{name: value}).workload, name)
@@ -382,11 +384,11 @@ def test_every_default_can_be_given_by_flag_environment_and_file(name):
     assert getattr(resolved(f"{name} = {json.dumps(value)}\n", name="slob.toml").workload, name) == expected
 
 
-@pytest.mark.parametrize("text", ["TRUE", "true", "yes", "1", "Yes"])
+@table("text", ["TRUE", "true", "yes", "1", "Yes"])
 def test_switches_take_the_usual_words(text):
     assert resolved(f"OBFUSCATE_COLUMNS={text}\n").workload.obfuscate_columns is True
 
 
-@pytest.mark.parametrize("text", ["63K", "1K", "0", "0M", "33T", "4294967295"])
+@table("text", ["63K", "1K", "0", "0M", "33T", "4294967295"])
 def test_scale_has_a_range(text):
     assert "1 to 4294967294 blocks, or a size from 64K to 32T" in error_of(scale=text)

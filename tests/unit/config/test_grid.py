@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import pytest
 
+from factories.tables import table
 from openslob.config.grid import read_sweep_file, resolve_grid, split
 from openslob.engines import registry
 from openslob.errors import UsageError
@@ -28,7 +29,7 @@ def test_switches_and_the_same_value_twice():
     assert resolve_grid({"sessions": ["4", "4"]}, None, HERE).values == {}
 
 
-@pytest.mark.parametrize(
+@table(
     ("texts", "why"),
     [
         ({"sessions": ["1", "x"]}, "SESSIONS=x .--sessions. is not allowed"),

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from factories.tables import table
 from openslob.engines.common_checks import data, require_own_storage
 from openslob.engines.facts import DataState, ServerFacts
 from openslob.errors import SlobError
@@ -31,7 +32,7 @@ def test_data_of_another_tablespace_do_not_fit():
     assert "OTHER" in finding.why
 
 
-@pytest.mark.parametrize("placed", [{"tablespace": "SLOB4K"}, {"block_size": 4096}])
+@table("placed", [{"tablespace": "SLOB4K"}, {"block_size": 4096}])
 def test_an_engine_without_tablespaces_refuses_them(placed):
     plain = DataSpec(schemas=2, scale_blocks=100, scan_blocks=5, obfuscate=False)
     require_own_storage(plain, "host/db")

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
+from factories.tables import table
 from openslob.engines.peer_process import UnprovedError, holder, is_unix, listener
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the proof is the Linux kernel's")
@@ -32,7 +33,7 @@ def test_a_unix_socket_tells_who_listens(tmp_path):
         assert client.fileno() >= 0  # looking did not close it
 
 
-@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
+@table("family", [socket.AF_INET, socket.AF_INET6])
 def test_the_process_with_the_far_end_is_found(family):
     if family == socket.AF_INET6 and not _has_ipv6():
         pytest.skip("this host has no IPv6")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from factories.tables import table
 from openslob.host.counters import CPU_NAMES, TICKS_PER_S, LinuxHost, PortableHost, open_host, parse_cpu, parse_memory
 from openslob.host.sampler import peak_rss_bytes
 
@@ -39,7 +40,7 @@ def test_kernel_without_steal_has_no_steal_rather_than_none_of_it():
     assert sample.values["cpu_softirq_s"] == 1 / TICKS_PER_S
 
 
-@pytest.mark.parametrize("text", ["", "intr 5 1\n", "cpu  1 2 3 4\n"])
+@table("text", ["", "intr 5 1\n", "cpu  1 2 3 4\n"])
 def test_text_without_cpus_is_unknown(text):
     sample = parse_cpu(text)
     assert not sample.values

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from factories.tables import table
 from openslob.host.device import (
     DEVICE_NAMES,
     BlockDevice,
@@ -35,7 +36,7 @@ MOUNTINFO = """\
 """
 
 
-@pytest.mark.parametrize("text", [ELEVEN, FIFTEEN, SEVENTEEN])
+@table("text", [ELEVEN, FIFTEEN, SEVENTEEN])
 def test_every_kernel_s_form(text):
     sample = parse_device(text, "sda")
     assert sample.epoch == "block device sda"
@@ -45,7 +46,7 @@ def test_every_kernel_s_form(text):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "reason"), [(FOUR, "form"), ("", "form"), ("0 " * 17, "keeps no statistics")])
+@table(("text", "reason"), [(FOUR, "form"), ("", "form"), ("0 " * 17, "keeps no statistics")])
 def test_what_does_not_count_is_unknown_not_zero(text, reason):
     sample = parse_device(text, "nvme0n1")
     assert not sample.values

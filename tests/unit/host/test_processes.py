@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from factories.tables import table
 from openslob.host.counters import TICKS_PER_S
 from openslob.host.model import FigureUnknownError
 from openslob.host.processes import ProcessSampler, descendants, parse_io, parse_stat, together
@@ -40,7 +41,7 @@ def proc(tmp_path):
     return FakeProc(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["server", "a b", "x) S 1 (y", ")", "(", "("])
+@table("name", ["server", "a b", "x) S 1 (y", ")", "(", "("])
 def test_a_name_may_hold_anything(name):
     stat = parse_stat(stat_text(42, 7, (1, 2, 3, 4), name=name, faults=5, started=6).encode())
     assert (stat.pid, stat.parent, stat.ticks, stat.reaped_faults, stat.started) == (42, 7, 10, 5, 6)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from factories.tables import table
 from openslob.host.counters import CPU_NAMES, TICKS_PER_S
 from openslob.host.device import DEVICE_NAMES
 from openslob.host.model import OsReading, Sample
@@ -66,7 +67,7 @@ def test_everything_known():
     assert (device.writes, device.write_bytes, device.write_ms, device.busy_ms) == (30, 40, 50, 60)
 
 
-@pytest.mark.parametrize(
+@table(
     ("source", "value", "figure"),
     [
         ("host", "cpu_steal_s", "cpu"),
@@ -83,7 +84,7 @@ def test_a_counter_that_falls_is_unknown_and_never_repaired(source, value, figur
     assert f"{value} fell" in delta.unknown[figure]
 
 
-@pytest.mark.parametrize(
+@table(
     ("source", "epoch", "figures"),
     [
         ("server", "process 10, started at tick 9", {"server_cpu_s", "server_read_bytes", "server_write_bytes"}),
@@ -100,7 +101,7 @@ def test_no_difference_across_epochs(source, epoch, figures):
     assert all(epoch in reason for reason in delta.unknown.values())
 
 
-@pytest.mark.parametrize("which", ["before", "after"])
+@table("which", ["before", "after"])
 def test_missing_in_either_reading_carries_its_reason(which):
     none = {"server": Sample.missing(tuple(SERVER), "it is far away"), "device": Sample.missing(DEVICE_NAMES, "tmpfs")}
     pair = {"before": BEFORE, "after": AFTER}
@@ -162,7 +163,7 @@ def test_where_the_engine_is_silent_the_kernel_s_name_stands():
     assert cpu_by_kind(before, after, {}, 4.0) == {"ib_io_wr": 3.0, NOT_TOLD_APART: 1.0}
 
 
-@pytest.mark.parametrize("seen", [{}, tasks(1.0, 2.0, 3.0)])
+@table("seen", [{}, tasks(1.0, 2.0, 3.0)])
 def test_nothing_is_told_of_tasks_without_names(seen):
     assert cpu_by_kind(seen, seen, {}, 4.0) is None
 

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from factories.tables import table
 from openslob.host.ticker import Ticker, next_tick
 
 CASES = (
@@ -19,7 +20,7 @@ CASES = (
 )
 
 
-@pytest.mark.parametrize(("last", "now", "number", "missed"), [case[1:] for case in CASES], ids=[c[0] for c in CASES])
+@table(("last", "now", "number", "missed"), [case[1:] for case in CASES], ids=[c[0] for c in CASES])
 def test_next_tick(last, now, number, missed):
     assert next_tick(last, now + 7, 7, 1000) == (number, missed)
 

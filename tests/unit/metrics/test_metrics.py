@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factories import measurements
+from factories.tables import table
 from openslob.analyze.build_record import build_record
 from openslob.analyze.figures import BELOW_CLOCK, COMPUTATIONS, NO_RATE, NO_READS, NO_SYNCS, SYNCS_UNTIMED, summary
 from openslob.analyze.quantity import NOT_LOCAL, Quantity
@@ -72,7 +73,7 @@ def test_every_figure_of_the_registry_is_computed_and_no_other():
     assert set(COMPUTATIONS) == set(METRICS) == set(EXPECTED)
 
 
-@pytest.mark.parametrize("name", METRICS)
+@table("name", METRICS)
 def test_figures_of_a_run_calculated_by_hand(name):
     figure = summary(measurements.measurement(schedule=measurements.schedule()))[name]
     assert figure.value == pytest.approx(EXPECTED[name])
@@ -80,7 +81,7 @@ def test_figures_of_a_run_calculated_by_hand(name):
     assert figure.why is None
 
 
-@pytest.mark.parametrize("counter_seconds", [61.0, 90.0, 59.0, 0.0])
+@table("counter_seconds", [61.0, 90.0, 59.0, 0.0])
 def test_no_rate_when_the_counters_span_another_window_but_totals_stay(counter_seconds):
     window = measurements.window(counter_seconds=counter_seconds)
     figures = summary(measurements.measurement(window=window, schedule=measurements.schedule()))
@@ -92,7 +93,7 @@ def test_no_rate_when_the_counters_span_another_window_but_totals_stay(counter_s
             assert "than the load" in figure.why
 
 
-@pytest.mark.parametrize("counter_seconds", [60.59, 59.41])
+@table("counter_seconds", [60.59, 59.41])
 def test_rates_are_told_when_the_windows_differ_by_less_than_a_percent(counter_seconds):
     figures = summary(measurements.measurement(window=measurements.window(counter_seconds=counter_seconds)))
     assert figures["ops_per_s"].value == 2000
@@ -131,7 +132,7 @@ def test_a_server_elsewhere_has_no_figures_of_this_host():
     assert figures["pio_read_per_s"].value == 16_000
 
 
-@pytest.mark.parametrize(("reads", "time_us", "why"), [(0.0, 0.0, NO_READS), (5.0, 0.0, BELOW_CLOCK)])
+@table(("reads", "time_us", "why"), [(0.0, 0.0, NO_READS), (5.0, 0.0, BELOW_CLOCK)])
 def test_read_latency_is_never_0(reads, time_us, why):
     engine = measurements.engine(read_requests=reads, read_time_us=time_us)
     figure = summary(measurements.measurement(engine=engine))["engine_read_latency_us"]
@@ -155,7 +156,7 @@ def test_wake_ups_that_were_not_timed_are_unknown():
     assert summary(measurements.measurement(schedule=schedule))["wake_up_late_us"].value is None
 
 
-@pytest.mark.parametrize(("syncs", "time_us", "why"), [(0.0, 0.0, NO_SYNCS), (5.0, 0.0, SYNCS_UNTIMED)])
+@table(("syncs", "time_us", "why"), [(0.0, 0.0, NO_SYNCS), (5.0, 0.0, SYNCS_UNTIMED)])
 def test_log_sync_latency_is_never_0(syncs, time_us, why):
     engine = measurements.engine(log_syncs=syncs, log_sync_time_us=time_us)
     figure = summary(measurements.measurement(engine=engine))["log_sync_latency_us"]

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from factories.paths import ROOT
+from factories.tables import table
 from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.slice_procedure import compose_slice
 from openslob.workload import Workload
@@ -30,7 +31,7 @@ def test_the_untimed_loop_is_the_real_one_less_its_timing(real: str) -> None:
     assert "count(c2) INTO found_rows" in untimed
 
 
-@pytest.mark.parametrize("piece", TIMING)
+@table("piece", TIMING)
 def test_a_piece_of_timing_that_changed_is_noticed(real: str, piece: str) -> None:
     head, found, tail = real.rpartition(piece)
     assert found
@@ -38,7 +39,7 @@ def test_a_piece_of_timing_that_changed_is_noticed(real: str, piece: str) -> Non
         without_timing(f"{head}NULL;{tail}")
 
 
-@pytest.mark.parametrize("added", ["ended_at := clock_timestamp() + '0';", "sum_us[1] := 0;", "PERFORM us;"])
+@table("added", ["ended_at := clock_timestamp() + '0';", "sum_us[1] := 0;", "PERFORM us;"])
 def test_timing_that_is_not_known_is_noticed(real: str, added: str) -> None:
     with pytest.raises(DriftError):
         without_timing(real.replace("op := op + 1;", f"op := op + 1; {added}"))
@@ -51,7 +52,7 @@ def test_every_script_is_explained() -> None:
     assert {name for name in scripts if f"]({name})" in explained} == scripts
 
 
-@pytest.mark.parametrize(
+@table(
     ("bar", "value", "judged"),
     [
         (Bar(2), 2.0, "bar ≥ 2: reached"),

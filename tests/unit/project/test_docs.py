@@ -6,10 +6,10 @@ import inspect
 import re
 import runpy
 
-import pytest
 import typer
 
 from factories.paths import ROOT
+from factories.tables import table
 from openslob.analyze.verdicts import VERDICTS
 from openslob.cli import app
 from openslob.config.parameters import parameters
@@ -56,21 +56,21 @@ def test_there_are_commands():
     assert {"slob run", "slob load", "slob server start"} <= set(COMMANDS)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@table("name", COMMANDS)
 def test_every_command_has_help_with_an_example(name):
     text = COMMANDS[name].help or ""
     assert len(text.split()) > 4
     assert f"Example: {name}" in text
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@table("name", COMMANDS)
 def test_every_option_has_help(name):
     # The argument parser's own --help is not ours to explain.
     silent = [one.name for one in COMMANDS[name].params if not getattr(one, "help", "") and one.name != "help"]
     assert silent == []
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@table("name", COMMANDS)
 def test_every_command_is_in_the_index_with_an_example(name):
     index = (DOCS / "README.md").read_text(encoding="utf-8")
     assert re.search(rf"^\| `{name}` \| .+ \| `{name}\b.*` \|$", index, re.MULTILINE)
@@ -80,7 +80,7 @@ def test_the_index_names_no_command_that_is_not_there():
     assert {name for name in cells(DOCS / "README.md") if name.startswith("slob ")} == set(COMMANDS)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@table("name", COMMANDS)
 def test_options_in_examples_exist(name):
     known = {option for one in COMMANDS[name].params for option in (*one.opts, *one.secondary_opts)} | {"--help"}
     used = set()
@@ -90,7 +90,7 @@ def test_options_in_examples_exist(name):
     assert used <= known
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@table("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_resolve(page):
     for link in LINK.findall(without_code(page)):
         if link.startswith(("http://", "https://")):
@@ -106,7 +106,7 @@ def test_every_page_is_in_the_index():
     assert [page.name for page in DOCS.glob("*.md") if page.name != "README.md" and f"({page.name})" not in index] == []
 
 
-@pytest.mark.parametrize("name", GENERATED)
+@table("name", GENERATED)
 def test_a_generated_page_is_up_to_date(name):
     text = (DOCS / name).read_text(encoding="utf-8")
     assert text == GENERATED[name](), f"docs/{name} is out of date: run tools/generate_docs.py"

@@ -7,11 +7,11 @@ import io
 import json
 from pathlib import Path
 
-import pytest
 from openpyxl import load_workbook
 from typer.testing import CliRunner
 
 from factories.records import START_NS, Made, histogram, physical
+from factories.tables import table
 from openslob.analyze.compare import compare
 from openslob.analyze.curves.points import Run
 from openslob.analyze.curves.series import RESPONSE_LATENCY, point_set
@@ -80,7 +80,7 @@ def test_without_a_rate_nothing_of_it_is_shown() -> None:
         assert word not in text
 
 
-@pytest.mark.parametrize(
+@table(
     ("reached", "says"),
     [
         (None, "125 ops/s asked and reached"),

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from factories import records
 from factories.paths import GOLDEN
 from factories.records import Made, buffered, cached, failed, interrupted, physical, remote, unpublished
+from factories.tables import table
 from openslob.cli import app
 from openslob.metrics import METRICS
 from openslob.record import store
@@ -38,7 +39,7 @@ def test_report_is_the_reviewed_one(name: str) -> None:
     assert text == file.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@table("name", NAMES)
 def test_no_line_is_too_wide_or_ends_in_blanks(name: str) -> None:
     for line in render(getattr(records, name)()).splitlines():
         assert len(line) <= shape.WIDTH
@@ -105,7 +106,7 @@ def test_tiny_is_never_zero() -> None:
     assert row.split() == ["IO:x", "0.002", "µs", "0.0004", "%", "0.0003", "µs"]
 
 
-@pytest.mark.parametrize(
+@table(
     ("value", "text"),
     [
         (None, "–"), (0, "0"), (0.00000012, "1.2e-07"), (0.0000768, "0.0000768"), (0.04, "0.04"), (0.999, "0.999"),

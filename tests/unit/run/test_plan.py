@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factories.tables import table
 from openslob.method import phases_of
 from openslob.run.plan import (
     SHORTEST_SLICE,
@@ -64,7 +65,7 @@ def test_so_many_sessions_so_few_slices_a_second(sessions):
     assert sessions / slice_seconds(sessions) <= SLICES_PER_S
 
 
-@pytest.mark.parametrize(
+@table(
     ("given", "schemas"),
     [
         ({"schemas": 3, "threads_per_schema": 2}, [1, 2, 3, 1, 2, 3]),
@@ -152,7 +153,7 @@ def test_without_a_rate_nothing_is_due():
     assert first_dues(plans) == [None] * 4
 
 
-@pytest.mark.parametrize("sessions", [1, 2, 3, 5, 8, 16, 40, 100])
+@table("sessions", [1, 2, 3, 5, 8, 16, 40, 100])
 def test_readings_lie_between_the_ends_of_slices(sessions):
     phase = Phase("window", 0, 60 * NANOS)
     ends = [end for session in range(sessions) for end in phase.boundaries(session, sessions) if end < phase.end_ns]

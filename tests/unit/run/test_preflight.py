@@ -1,7 +1,6 @@
 """What is known before a run: purposes by size, findings by mode, and what late counters leave unknown."""
 
-import pytest
-
+from factories.tables import table
 from openslob.cli.check import COLUMNS, result_text
 from openslob.engines.base import CounterReading
 from openslob.engines.facts import Finding, ServerFacts, ServerLocation
@@ -21,7 +20,7 @@ def workload(size, mode=None, **more):
     return Workload(schemas=1, scale=size, mode=mode, **more)
 
 
-@pytest.mark.parametrize(
+@table(
     ("data", "physical", "logical", "words"),
     [
         (50 * MIB, False, True, "all of it can be cached"),
@@ -38,7 +37,7 @@ def test_what_data_and_cache_make_possible(data, physical, logical, words):
     assert words in pio.why
 
 
-@pytest.mark.parametrize(
+@table(
     ("size", "mode", "direct_io", "expected"),
     [
         ("50M", "pio", True, [("mode", True)]),
@@ -91,7 +90,7 @@ LOG_14 = {"wal.wal_bytes": 4096, "wal.wal_sync": 7, "wal.wal_sync_time": 2, "wal
 ROWS = {"indexes.idx_tup_fetch": 800, "tables.n_tup_upd": 0, "tables.n_tup_hot_upd": 0, "database.xact_commit": 3}
 
 
-@pytest.mark.parametrize("change", [SINCE_16, BEFORE_16])
+@table("change", [SINCE_16, BEFORE_16])
 def test_reads_are_the_same_from_either_view(change):
     delta = to_delta(change, 8192)
     assert (delta.read_requests, delta.read_bytes, delta.logical_reads) == (100, 819200, 1000)
@@ -104,7 +103,7 @@ def test_a_time_that_is_not_taken_is_unknown_not_0():
     assert to_delta(BEFORE_16, 8192).read_time_us == 5000
 
 
-@pytest.mark.parametrize(
+@table(
     ("more", "requests"),
     [
         ({}, 100),  # 16, which reads block by block

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from factories.tables import table
 from openslob.counts import SliceCounts
 from openslob.engines.base import SliceResult
 from openslob.histogram import Histogram, bucket_of
@@ -71,7 +70,7 @@ def test_what_never_is_steady_ends_at_the_limit():
     assert watch.finding() == "a warm-up of 25 s, the limit, was discarded: its throughput did not become steady"
 
 
-@pytest.mark.parametrize("least_s", [0.0, 20.0])
+@table("least_s", [0.0, 20.0])
 def test_the_workloads_own_warm_up_is_the_least(least_s):
     phase, _, _ = warm_up(lambda _: 20_000, least_s=least_s)
     assert max(10, least_s) <= lasted(phase) <= max(10, least_s) + 3

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from factories.tables import table
 from openslob.counts import SliceCounts
 from openslob.engines.base import CounterReading, SliceResult
 from openslob.errors import SlobError
@@ -102,7 +103,7 @@ def test_the_last_tick_is_kept_when_the_edge_cannot_be_read(recorder):
     assert sum(point.reads for point in recorder.timeline()) == 240
 
 
-@pytest.mark.parametrize(("sessions", "point_s"), [(2, 1), (8, 1), (16, 2), (40, 5)])
+@table(("sessions", "point_s"), [(2, 1), (8, 1), (16, 2), (40, 5)])
 def test_no_point_of_the_time_line_is_finer_than_a_slice(raw, sessions, point_s):
     plans = session_plans(Workload(sessions=sessions), 8192, "test")
     recorder = Recorder(plans, BEGIN, 20, raw, between, lambda _: None)
@@ -116,9 +117,7 @@ def test_no_point_of_the_time_line_is_finer_than_a_slice(raw, sessions, point_s)
     assert all(point.server_cpu_s is None for point in found)
 
 
-@pytest.mark.parametrize(
-    ("went_s", "framed"), [(20.0, True), (20.2, True), (19.0, False), (21.0, False), (-5.0, False)]
-)
+@table(("went_s", "framed"), [(20.0, True), (20.2, True), (19.0, False), (21.0, False), (-5.0, False)])
 def test_no_rate_by_a_clock_that_was_set_meanwhile(went_s, framed):
     before, after = reading(0, 0), reading(went_s, 500)
     # By the clock of this host, which nobody can set, it was 20 s.

@@ -11,6 +11,7 @@ from threading import Event
 import pytest
 
 from factories.paths import FIXTURES
+from factories.tables import table
 from openslob.errors import SlobError, UsageError
 from openslob.host.model import Sample
 from openslob.record.model import Figure, Holds
@@ -78,13 +79,13 @@ def test_a_job_that_moved_nothing_is_an_error_and_not_a_rate_of_0():
         parse(text)
 
 
-@pytest.mark.parametrize("text", ["", "fio: bad option", '{"jobs": [{}]}'])
+@table("text", ["", "fio: bad option", '{"jobs": [{}]}'])
 def test_an_answer_that_is_none_is_one_line(text):
     with pytest.raises(SlobError, match="can't be read"):
         parse(text)
 
 
-@pytest.mark.parametrize(
+@table(
     ("said", "reason"),
     [
         ("fio: pid=0, err=13/file:filesetup.c:801, func=open(/x), error=Permission denied\n", "open(/x): Permission"),

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from factories import sweeps
 from factories.paths import ROOT
+from factories.tables import table
 from openslob import api
 from openslob.analyze.compare import ComparedValues, compare_values
 from openslob.analyze.curves.points import Run
@@ -62,7 +63,7 @@ def test_the_issues_sweeps_are_there():
     assert ready_names() == ["block-size", "local-path", "petals", "redo"]
 
 
-@pytest.mark.parametrize("name", ready_names())
+@table("name", ready_names())
 def test_a_ready_made_sweep_can_be_asked_for_as_it_is(name):
     file = ready_sweep(name)
     grid = resolve_grid(file.grid, None, {})

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factories.tables import table
 from openslob.sweep.search import FINEST_SHARE, SearchAnswer, SessionProbe, search_sessions
 
 LARGEST = 7
@@ -83,7 +83,7 @@ def test_a_line_that_comes_back_within_the_limit_is_searched_for_its_peak():
     assert max(tried) == 32
 
 
-@pytest.mark.parametrize("fails_from", [3, 9, 40])
+@table("fails_from", [3, 9, 40])
 def test_counts_whose_runs_fail_are_no_answer(fails_from):
     def platform(sessions):
         return queue(100, 100)(sessions) if sessions < fails_from else SessionProbe(None, None)

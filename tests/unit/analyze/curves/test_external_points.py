@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from factories.tables import table
 from openslob.analyze.curves.external_points import ExternalPoint, external_point_set
 from openslob.analyze.curves.points import ORDER
 from openslob.record.model import Holds, Verdict
@@ -41,7 +40,7 @@ def test_what_is_not_given_is_unknown_with_a_reason():
     assert (estimate.mean, estimate.why) == (None, "8k/1 does not tell it")
 
 
-@pytest.mark.parametrize("ending", [".html", ".svg"])
+@table("ending", [".html", ".svg"])
 def test_doubts_and_what_the_latency_is_called_are_in_the_picture(ending):
     doubt = Verdict(name="average_is_typical", verdict=Holds.FAILS, why="two modes")
     text = draw_external_points(found(verdicts=[doubt]), ending, "Title", ["Mind this."], "Log file sync").decode()

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factories.records import Made, physical
+from factories.tables import table
 from openslob.analyze.curves.knee import CurvePoint, TailTrend, find_knee
 from openslob.analyze.curves.latency_limit import latency_figure, parse_latency_us
 from openslob.analyze.curves.points import Run, points
@@ -32,13 +33,13 @@ def closed(capacity_sessions: float, service_us: float = 100.0) -> list[CurvePoi
     ]
 
 
-@pytest.mark.parametrize("capacity", [4, 8, 16, 32])
+@table("capacity", [4, 8, 16, 32])
 def test_knee_of_an_ideal_device_is_where_it_is_full(capacity: int) -> None:
     found = find_knee(closed(capacity))
     assert (found.knee, found.tail_trend) == (capacity, TailTrend.FLAT)
 
 
-@pytest.mark.parametrize("capacity", [4, 8, 16])
+@table("capacity", [4, 8, 16])
 def test_knee_stays_under_noise_of_two_percent(capacity: int) -> None:
     rng = np.random.default_rng(3)
     knees = []
@@ -140,7 +141,7 @@ def test_fit_of_a_line_that_does_not_follow_the_law_is_not_called_good() -> None
     assert isinstance(found, NoFit) or not found.good
 
 
-@pytest.mark.parametrize("rates", [[10, 20, 30], [5, 5, 5, 5]])
+@table("rates", [[10, 20, 30], [5, 5, 5, 5]])
 def test_no_fit_where_there_is_nothing_to_fit(rates: list[float]) -> None:
     found = fit(COUNTS[: len(rates)], rates)
     assert isinstance(found, NoFit)
@@ -274,12 +275,12 @@ def test_labels() -> None:
     assert label({"do_hotspot": True, "scale": "1G", "cpus": None}) == "do hotspot on, scale 1G, cpus unknown"
 
 
-@pytest.mark.parametrize(("text", "us"), [("500us", 500), ("1.5ms", 1500), ("2 s", 2e6), ("80µs", 80)])
+@table(("text", "us"), [("500us", 500), ("1.5ms", 1500), ("2 s", 2e6), ("80µs", 80)])
 def test_latencies_are_read(text: str, us: float) -> None:
     assert parse_latency_us(text) == us
 
 
-@pytest.mark.parametrize("text", ["500", "us", "0ms", "-1ms", "5m"])
+@table("text", ["500", "us", "0ms", "-1ms", "5m"])
 def test_other_texts_are_no_latency(text: str) -> None:
     with pytest.raises(UsageError):
         parse_latency_us(text)

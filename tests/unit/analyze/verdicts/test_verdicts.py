@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from factories import measurements as made
+from factories.tables import table
 from openslob.analyze.verdicts import VERDICTS, judge
 from openslob.measurement import EngineDelta, HostDelta
 from openslob.method import OpKind
@@ -241,7 +242,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "outcome", "overrides", "says"), CASES)
+@table(("name", "outcome", "overrides", "says"), CASES)
 def test_verdict(name, outcome, overrides, says):
     found = verdict(name, **overrides)
     assert found.verdict is outcome, found.why
@@ -261,7 +262,7 @@ def test_the_path_is_judged_only_where_one_of_its_own_was_asked_for():
     assert "block_path" not in {found.name for found in judge(made.measurement())}
 
 
-@pytest.mark.parametrize("load", [{"commit_mode": "nowait"}, {"commit_mode": "engine"}, {"update_pct": 0}])
+@table("load", [{"commit_mode": "nowait"}, {"commit_mode": "engine"}, {"update_pct": 0}])
 def test_commits_that_need_not_wait_are_not_judged(load):
     judged = judge(made.measurement(workload=made.workload(**load)))
     assert "commits_waited" not in {found.name for found in judged}

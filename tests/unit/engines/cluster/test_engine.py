@@ -13,6 +13,7 @@ import pytest
 from factories import measurements
 from factories.measurements import engine as counted
 from factories.measurements import measurement
+from factories.tables import table
 from openslob.analyze.build_record import instance_row
 from openslob.counts import SliceCounts
 from openslob.engines import registry
@@ -132,7 +133,7 @@ def test_facts_are_what_all_have_in_common():
     assert ClusterEngine([Made("a"), Made("b", direct_io=None)]).facts().direct_io is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("different", "said"),
     [
         ({"version": "1.1"}, "differ in version: 1.0 on a, 1.1 on b"),
@@ -190,7 +191,7 @@ def test_counters_of_all_instances_in_one_reading():
     assert [each.closed for each in made] == [1, 1]
 
 
-@pytest.mark.parametrize("slow", [0, 1])
+@table("slow", [0, 1])
 def test_a_reading_is_as_late_as_its_latest_instance(slow):
     made = [Made("a"), Made("b")]
     counters = ClusterEngine(made).open_counters()

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from factories.tables import table
 from openslob import disk
 from openslob.disk import RESERVE_BYTES, require_space, supports_direct_io, write_atomically
 from openslob.engines import registry
@@ -90,7 +91,7 @@ def test_quotes_in_a_path_are_doubled(spec: ServerSpec):
     assert "hba_file = '/it''s/pg_hba.conf'" in text
 
 
-@pytest.mark.parametrize(
+@table(
     ("change", "said"),
     [
         ({"io": "odd"}, "--io odd"),
@@ -127,7 +128,7 @@ def test_only_the_named_users_are_mapped():
     assert ident_text({"root", "openslob"}) == 'slob "openslob" slob\nslob "root" slob\n'
 
 
-@pytest.mark.parametrize(
+@table(
     ("log", "line"),
     [
         (
@@ -146,7 +147,7 @@ def test_last_complaint(log: str, line: str):
     assert last_complaint(log) == line
 
 
-@pytest.mark.parametrize(("text", "number"), [("18", 18), ("18.4", 18), ("19beta1", 19)])
+@table(("text", "number"), [("18", 18), ("18.4", 18), ("19beta1", 19)])
 def test_major(text: str, number: int):
     assert major(text) == number
 
@@ -273,7 +274,7 @@ def test_state_that_can_not_be_read_is_an_error_not_a_new_server(monkeypatch: py
             state.ServerState("x").read()
 
 
-@pytest.mark.parametrize("name", ["", "..", "a/b", "A", "-x", "x" * 41, ".x"])
+@table("name", ["", "..", "a/b", "A", "-x", "x" * 41, ".x"])
 def test_names_that_could_leave_the_home(name: str):
     with pytest.raises(UsageError, match="server's name"):
         state.ServerState(name)

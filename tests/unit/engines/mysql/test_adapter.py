@@ -7,6 +7,7 @@ import numpy as np
 import pymysql
 import pytest
 
+from factories.tables import table
 from openslob.engines.facts import ServerFacts
 from openslob.engines.mysql import checks, counters, rights
 from openslob.engines.mysql.connection import open_connection
@@ -34,7 +35,7 @@ def row_sizes(page_size):
     return visited, ROW_OVERHEAD + 2 + layout.filler_pad_bytes, layout.fillers
 
 
-@pytest.mark.parametrize("page_size", PAGE_SIZES)
+@table("page_size", PAGE_SIZES)
 def test_a_page_has_room_for_a_visited_row_and_its_fillers_and_never_for_two_visited_rows(page_size):
     visited, filler, fillers = row_sizes(page_size)
     usable = page_size - PAGE_OVERHEAD
@@ -42,7 +43,7 @@ def test_a_page_has_room_for_a_visited_row_and_its_fillers_and_never_for_two_vis
     assert 2 * visited + fillers * filler > usable
 
 
-@pytest.mark.parametrize("page_size", PAGE_SIZES)
+@table("page_size", PAGE_SIZES)
 def test_no_row_is_so_long_that_a_column_leaves_the_page(page_size):
     visited, filler, _ = row_sizes(page_size)
     assert max(visited, filler) < min((page_size - PAGE_OVERHEAD) // 2, 16_383)
@@ -101,7 +102,7 @@ def test_a_password_from_the_environment_and_a_socket(monkeypatch, tmp_path):
     assert parse("mysql://localhost/x").arguments["read_default_file"] == str(tmp_path / ".my.cnf")
 
 
-@pytest.mark.parametrize("url", ["mysql://h/d?nonsense=1", "mysql://h/d?ssl_verify_cert=perhaps", "mysql://h:port/d"])
+@table("url", ["mysql://h/d?nonsense=1", "mysql://h/d?ssl_verify_cert=perhaps", "mysql://h:port/d"])
 def test_a_url_with_parts_that_mean_nothing_is_refused(url):
     with pytest.raises(UsageError):
         parse(url)
@@ -131,7 +132,7 @@ def test_why_there_is_no_connection_is_said_in_one_line(monkeypatch, error, says
 FACTS = ServerFacts("MySQL", "9.7.4", 16384, 2**27, 100, {}, direct_io=True)
 
 
-@pytest.mark.parametrize(
+@table(
     ("settings", "workload", "found"),
     [
         ({"log_bin": "ON", "sync_binlog": "1", "binlog_format": "ROW"}, {"commit_mode": "nowait"}, ["sync_binlog"]),
@@ -158,7 +159,7 @@ DYNAMIC = [
 ]
 
 
-@pytest.mark.parametrize(
+@table(
     ("grants", "database", "wanted", "found"),
     [
         (ROLE, "bench", ["SELECT", "DROP"], []),
@@ -179,7 +180,7 @@ def test_rights_are_those_of_show_grants(grants, database, wanted, found):
     assert rights.missing(wanted, grants, database) == found
 
 
-@pytest.mark.parametrize(
+@table(
     ("product", "workload", "told"),
     [
         ("MariaDB", {"sessions": 2}, True),

@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from factories.tables import table
 from openslob.engines import registry
 from openslob.engines.managed.account import Account, current_user
 from openslob.engines.managed.base import ServerSpec
@@ -83,7 +84,7 @@ def test_paths_are_quoted_in_the_option_file(spec: ServerSpec):
     assert text.index("[mariadbd]") < text.index("datadir")
 
 
-@pytest.mark.parametrize(
+@table(
     ("change", "why"),
     [
         ({"block_size": 2 * KIB}, "--block-size 2048 is not known; MariaDB has 4 KB, 8 KB, 16 KB, 32 KB, 64 KB"),
@@ -102,7 +103,7 @@ def test_specifications_that_can_not_be_run(spec: ServerSpec, change: dict[str, 
         check_spec(replace(spec, **change))
 
 
-@pytest.mark.parametrize(("kilobytes", "megabytes"), [(4, 8), (8, 8), (16, 8), (32, 24), (64, 24)])
+@table(("kilobytes", "megabytes"), [(4, 8), (8, 8), (16, 8), (32, 24), (64, 24)])
 def test_the_least_cache_of_each_block_size(spec: ServerSpec, kilobytes: int, megabytes: int):
     check_spec(replace(spec, block_size=kilobytes * KIB, cache_bytes=megabytes * MIB, log_bytes=64 * MIB))
 
@@ -123,7 +124,7 @@ def test_url():
     assert url(odd, "d@e") == "mariadb://d%40e@localhost/slob?unix_socket=/a%20b%26c/run/slob.sock"
 
 
-@pytest.mark.parametrize(
+@table(
     ("said", "expected"),
     [
         ("/usr/sbin/mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)", "10.11"),
@@ -135,7 +136,7 @@ def test_versions(said: str, expected: str):
     assert series(said, Path("/x/mariadbd")) == expected
 
 
-@pytest.mark.parametrize(
+@table(
     ("said", "why"),
     [
         ("/usr/sbin/mysqld  Ver 8.4.3 for Linux on x86_64 (MySQL Community Server - GPL)", "is no MariaDB server"),
@@ -189,7 +190,7 @@ _LOG = """\
 """
 
 
-@pytest.mark.parametrize(
+@table(
     ("said", "reason"),
     [
         (_LOG, "InnoDB: innodb_page_size=16384 requires innodb_buffer_pool_size >= 6 MiB current 5 MiB"),

@@ -4,8 +4,7 @@ import struct
 import time
 import zlib
 
-import pytest
-
+from factories.tables import table
 from openslob.engines.postgresql.copy_format import BATCH_ROWS, batches, column_bytes, constant_text, row_bytes
 from openslob.permutation import Permutation
 
@@ -35,7 +34,7 @@ def rows_of(obfuscate, block_size=8192):
     return [row for batch, _ in batches(KEYS, block_size, obfuscate) for row in parse(batch)]
 
 
-@pytest.mark.parametrize("block_size", BLOCK_SIZES)
+@table("block_size", BLOCK_SIZES)
 def test_one_row_fits_under_the_fill_limit_and_a_new_version_beside_it(block_size):
     usable, row = block_size - PAGE_HEADER, row_bytes(block_size)
     kept_free = block_size * (100 - FILLFACTOR) // 100
@@ -48,7 +47,7 @@ def test_at_8_kb_a_row_has_slobs_128_byte_columns():
     assert row_bytes(8192) == 24 + 8 + 19 * 132 + 4 + 4  # header, key, columns, padding to 8, line pointer
 
 
-@pytest.mark.parametrize("obfuscate", [False, True])
+@table("obfuscate", [False, True])
 def test_the_keys_come_in_the_order_of_the_permutation(obfuscate):
     rows = rows_of(obfuscate)
     assert {len(row) for row in rows} == {20 if obfuscate else 1}

@@ -21,6 +21,7 @@ from factories import record_files
 from factories.paths import GOLDEN
 from factories.records import Made, cached, failed, physical, remote
 from factories.sweeps import failing, points_of, sweep
+from factories.tables import table
 from openslob.analyze.compare import compare
 from openslob.analyze.curves.points import Run
 from openslob.analyze.waits import CPU_ROW
@@ -160,7 +161,7 @@ def test_arrows_lie_between_neighbours_of_one_line_only() -> None:
     assert (arrows[0]["x_from"], arrows[0]["x_to"]) == (rows[0]["x"], rows[1]["x"])
 
 
-@pytest.mark.parametrize(
+@table(
     ("failed", "sign"),
     [
         ({}, SOUND),
@@ -284,7 +285,7 @@ def test_counts_that_never_kept_pace_are_not_drawn_but_were_recorded(raw: run_se
     ]
 
 
-@pytest.mark.parametrize(("slice_s", "told"), [(0.0, False), (1.3, False), (5.0, True)])
+@table(("slice_s", "told"), [(0.0, False), (1.3, False), (5.0, True)])
 def test_latencies_of_long_slices_are_said_to_be_drawn_late(
     raw: run_series.RunSeries, slice_s: float, told: bool
 ) -> None:

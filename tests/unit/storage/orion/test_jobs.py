@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from factories.tables import table
 from openslob.errors import UsageError
 from openslob.storage.job import IoEngine, Pattern
 from openslob.storage.orion.jobs import (
@@ -52,7 +53,7 @@ def test_a_point_of_one_kind_is_one_job():
     assert [job.name for job in jobs_of(load(64), LoadPoint(3, 0), 1)] == ["large"]
 
 
-@pytest.mark.parametrize(
+@table(
     ("write_pct", "random", "sequential"),
     [
         (0, Pattern.RANDOM_READ, Pattern.SEQUENTIAL_READ),

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factories.tables import table
 from openslob.errors import UsageError
 from openslob.storage.orion.matrix import LoadMatrix, LoadPoint, levels, load_matrix
 from openslob.storage.orion.options import MatrixKind, Options, OrionRun
@@ -23,7 +24,7 @@ def advanced(matrix: MatrixKind, **loads: int) -> Options:
 
 
 # Orion's total counts the point without a load, which is not measured.
-@pytest.mark.parametrize(
+@table(
     ("disks", "smalls", "larges", "orions_total"),
     [
         (1, (0, 1, 2, 3, 4, 5), (0, 1, 2), 8),
@@ -117,7 +118,7 @@ def test_no_point_comes_twice_and_none_is_without_load(disks, run):
     assert {point.large for point in found.points} <= set(found.larges)
 
 
-@pytest.mark.parametrize(
+@table(
     ("options", "why"),
     [
         ({"run": OrionRun.SIMPLE, "matrix": MatrixKind.BASIC}, "--matrix needs --run advanced"),

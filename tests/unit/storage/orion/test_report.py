@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from factories.orion import large, measured, simple, small
+from factories.tables import table
 from openslob.cli import app
 from openslob.cli.raw_orion import spelled
 from openslob.cli.report import raw_measurement
@@ -141,7 +142,7 @@ def test_slob_report_writes_the_page_beside_the_record(tmp_path):
     assert raw_measurement(["nothing"], tmp_path) is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("typed", "meant"),
     [
         ("-run", "--run"),
