@@ -43,7 +43,7 @@ def test_a_step_of_fio_counts_stolen_time_as_busy():
         host_usage._Reading(0, Sample(begin), none),
         host_usage._Reading(int(SECONDS * NANOS), Sample(end), none),
     ]
-    assert host_usage.seen(samples).host_cpu_s == pytest.approx(CPUS_BUSY)
+    assert host_usage.usage_of(samples).host_cpu_s == pytest.approx(CPUS_BUSY)
 
 
 def test_a_benchmark_program_s_step_counts_stolen_time_as_busy(monkeypatch):
