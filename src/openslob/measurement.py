@@ -15,6 +15,9 @@ from openslob.method import OpKind
 from openslob.record.storage import StorageRecord
 from openslob.workload import Workload
 
+# In ``unknown``: the reason that holds for all figures that have none of their own.
+EVERY_FIGURE = "*"
+
 
 @dataclass(frozen=True)
 class ObjectIo:

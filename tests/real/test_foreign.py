@@ -17,12 +17,12 @@ import pytest
 from factories.foreign_postgresql import HOST, PASSWORD, ForeignServer, free_port, make_certificates, relay
 from factories.paths import GOLDEN
 from factories.running import DATA, ignore, load, measured, slob, verdicts_of
-from openslob.analyze.figures import NO_READS
 from openslob.engines.managed.account import server_account
 from openslob.engines.postgresql import checks
 from openslob.engines.registry import engine_for
 from openslob.errors import SlobError
 from openslob.metrics import METRICS
+from openslob.metrics.run_metrics import NO_READS
 from openslob.report.record_view import figures_of
 from openslob.run.preflight import preflight
 from openslob.workload import Workload

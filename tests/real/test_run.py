@@ -21,9 +21,9 @@ from factories.running import (
     total,
     verdicts_of,
 )
-from openslob.analyze.figures import WINDOW_TOLERANCE_PCT
 from openslob.engines.postgresql.adapter import PostgresEngine
 from openslob.metrics import METRICS, PACED
+from openslob.metrics.quantity import WINDOW_TOLERANCE_PCT
 from openslob.record import store
 from openslob.record.model import Holds, Status
 from openslob.run.samplers import CLOCK_QUESTIONS

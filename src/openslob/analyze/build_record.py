@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from openslob.analyze.figures import ENGINE_SPAN, summary, window_differences_pct
-from openslob.analyze.quantity import Quantity
 from openslob.analyze.verdicts import judge
-from openslob.analyze.waits import top_events
 from openslob.counts import SliceCounts
 from openslob.histogram import Histogram
 from openslob.measurement import Instance, Measurement, ObjectIo
 from openslob.method import OpKind
+from openslob.metrics import summary
+from openslob.metrics.quantity import ENGINE_SPAN, Quantity, window_differences_pct
+from openslob.metrics.waits import top_events
 from openslob.record.model import InstanceRow, RunRecord, Status, WindowRecord
 
 

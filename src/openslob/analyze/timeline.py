@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openslob.histogram import bucket_of, middle_us
-from openslob.units import MIB, NANOS
+from openslob.metrics import METRICS
+from openslob.metrics.computation import EngineCounter
+from openslob.units import NANOS
 
 # Values of a figure in consecutive parts of a run, by `Point.figure` name.
 Timeline = Mapping[str, Sequence[float]]
@@ -25,14 +27,10 @@ _Array = NDArray[np.float64]
 
 # A part shorter than half a second is the sliver at the end of a window: its rate is mostly chance.
 MIN_PART_S = 0.5
-_ENGINE_RATES: Mapping[str, tuple[str, float]] = {
-    "lio_per_s": ("logical_reads", 1),
-    "pio_read_per_s": ("read_requests", 1),
-    "pio_read_mb_per_s": ("read_bytes", 1 / MIB),
-    "pio_write_per_s": ("write_requests", 1),
-    "pio_write_mb_per_s": ("write_bytes", 1 / MIB),
-    "redo_mb_per_s": ("log_bytes", 1 / MIB),
-    "log_syncs_per_s": ("log_syncs", 1),
+_OF_ENGINE = {
+    name: metric.computation.of_amounts
+    for name, metric in METRICS.items()
+    if metric.computation.only_from(EngineCounter)
 }
 
 
@@ -111,14 +109,10 @@ def of_engine(rows: Iterable[EngineRow], start_ns: int, end_ns: int, even: Span 
         if begin >= start_ns - slack and end <= end_ns + slack and end - begin >= slack
     ]
     inside = _outside_joined(within, even or (within[0][1], within[-1][0])) if within else []
-    rates = {
-        figure: [values[name] * factor / seconds for seconds, values in inside if name in values]
-        for figure, (name, factor) in _ENGINE_RATES.items()
+    return {
+        name: [figure for seconds, amounts in inside if (figure := computed(amounts, seconds)) is not None]
+        for name, computed in _OF_ENGINE.items()
     }
-    latency = [
-        v["read_time_us"] / v["read_requests"] for _, v in inside if v.get("read_requests") and "read_time_us" in v
-    ]
-    return {**rates, "engine_read_latency_us": latency}
 
 
 def _outside_joined(parts: Sequence[_Part], even: Span) -> list[tuple[float, Mapping[str, float]]]:

@@ -3,8 +3,8 @@
 `METRICS` are the figures of a run's summary, `STORAGE_METRICS` those of measurements of storage (``slob raw``).
 """
 
-from openslob.metrics.model import Better, Metric
-from openslob.metrics.run_metrics import METRICS, PACED
+from openslob.metrics.model import Better, Metric, RunMetric
+from openslob.metrics.run_metrics import METRICS, PACED, summary
 from openslob.metrics.storage_metrics import STORAGE_METRICS, storage_figure
 
-__all__ = ["METRICS", "PACED", "STORAGE_METRICS", "Better", "Metric", "storage_figure"]
+__all__ = ["METRICS", "PACED", "STORAGE_METRICS", "Better", "Metric", "RunMetric", "storage_figure", "summary"]

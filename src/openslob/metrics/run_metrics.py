@@ -1,55 +1,147 @@
-"""The figures of a run's summary, in the order in which reports list them."""
+"""The figures of a run's summary, in the order in which reports list them; how to add one: docs/adding-a-metric.md."""
 
 from __future__ import annotations
 
-from openslob.metrics.model import Better, Metric
+from collections.abc import Mapping
+
+from openslob.measurement import Measurement
+from openslob.metrics.composites import (
+    block_visit_rate,
+    cpu_busy_pct,
+    cpu_left_pct,
+    log_wait_pct,
+    not_begun_pct,
+    session_count,
+    wake_up_late_us,
+)
+from openslob.metrics.computation import (
+    Amount,
+    Composite,
+    DeviceCounter,
+    EngineCounter,
+    HostCounter,
+    HostCpu,
+    Rate,
+    Ratio,
+    ScheduleFact,
+    SessionSum,
+    WindowFact,
+)
+from openslob.metrics.model import Better, RunMetric, TimelinePanel
+from openslob.metrics.quantity import Quantity, load_seconds
+from openslob.record.model import Figure
+from openslob.units import MIB
+
+NO_READS = "the engine made no read request"
+# No read takes no time.
+BELOW_CLOCK = "the engine's clock showed 0 µs for its reads"
+NO_CPU = "the server used no measurable CPU"
+NO_SYNCS = "the log was not forced to storage"
+SYNCS_UNTIMED = "the engine does not time its log syncs, or its clock showed 0 µs"
 
 _M, _L, _N = Better.MORE, Better.LESS, Better.NEITHER
 
-METRICS: dict[str, Metric] = {
+METRICS: dict[str, RunMetric] = {
     metric.name: metric
     for metric in (
-        Metric("ops_per_s", "Operations", "1/s", _M, "SLOB operations that began and ended in the window, per second of load."),
-        Metric("sql_per_s", "SQL executions", "1/s", _M, "SQL statements the work loop executed: one per operation, commits not counted."),
-        Metric("lio_per_s", "Logical reads", "blocks/s", _M, "Blocks asked of the buffer cache by the engine's own count, index blocks included."),
-        Metric("block_visits_per_s", "Block visits", "blocks/s", _M, "Table rows the work loop visited: one row is one block."),
-        Metric("pio_read_per_s", "Physical read requests", "1/s", _M, "Read requests the engine made because a block was not in its cache. Whether they reached a device is a verdict."),
-        Metric("pio_read_mb_per_s", "Physical reads", "MB/s", _M, "Bytes of those requests, in units of 1,048,576."),
-        Metric("pio_write_per_s", "Physical write requests", "1/s", _M, "Data block write requests by any process of the engine; the log is not counted."),
-        Metric("pio_write_mb_per_s", "Physical writes", "MB/s", _M, "Bytes of those requests, in units of 1,048,576."),
-        Metric("redo_mb_per_s", "Redo", "MB/s", _N, "Log bytes generated, in units of 1,048,576."),
-        Metric("commits_per_s", "Commits", "1/s", _M, "Transactions the work loop committed: one per update operation."),
-        Metric("log_syncs_per_s", "Log syncs", "1/s", _N, "Times the log was forced to storage. Below the commits: several shared one, or did not wait."),
-        Metric("db_time_per_s", "DB time", "s/s", _N, "Session seconds inside operations per second: the average number of active sessions."),
-        Metric("db_cpu_per_s", "DB CPU", "s/s", _L, "CPU seconds used by all processes of the server per second."),
-        Metric("iops_per_db_cpu", "IOPS per DB CPU", "1/s", _M, "Physical read requests per CPU second of the server."),
-        Metric("lio_per_db_cpu", "Logical reads per DB CPU", "blocks/s", _M, "Logical reads per CPU second of the server."),
-        Metric("dev_read_per_s", "Device reads", "1/s", _N, "Reads the block device completed, everybody's."),
-        Metric("dev_read_mb_per_s", "Device reads", "MB/s", _N, "Bytes of those reads, in units of 1,048,576."),
-        Metric("dev_write_per_s", "Device writes", "1/s", _N, "Writes the block device completed, everybody's."),
-        Metric("dev_write_mb_per_s", "Device writes", "MB/s", _N, "Bytes of those writes, in units of 1,048,576."),
-        Metric("host_cpu_busy_pct", "Host CPU busy", "%", _L, "Share of the host's CPU time that was not idle and not waiting for I/O."),
-        Metric("host_cpu_left_pct", "Host CPU left", "%", _M, "100 % less busy: what is left for the application."),
-        Metric("engine_read_latency_us", "Engine read latency", "µs", _L, "Time the engine spent in read requests divided by their number."),
-        Metric("start_skew_ms", "Start skew", "ms", _L, "Time from the first session's first operation to the last session's."),
-        Metric("driver_cpu_pct_of_db", "Driver CPU", "% of DB CPU", _L, "CPU of the load driver relative to that of the server's processes."),
-        Metric("elapsed_s", "Elapsed", "s", _N, "Length of the load in the window, by the server's clock."),
-        Metric("sessions", "Sessions", "", _N, "Sessions that ran the work loop."),
-        Metric("ops_total", "Operations", "", _N, "Operations in the window."),
-        Metric("updates_total", "Updates", "", _N, "Update operations in the window."),
-        Metric("selects_total", "Selects", "", _N, "Select operations in the window."),
-        Metric("scans_total", "Scans", "", _N, "Short-scan operations in the window."),
-        Metric("log_write_per_s", "Log writes", "1/s", _N, "Write requests of the log."),
-        Metric("log_sync_latency_us", "Log sync latency", "µs", _L, "Time the engine spent in forcing the log to storage divided by the number of times."),
-        Metric("log_wait_pct", "Log waits of DB time", "%", _L, "Share of DB time in which sessions wrote the log, or waited for it: the log writer's share."),
-        Metric("full_page_images_per_s", "Full-page images", "1/s", _N, "Whole blocks the engine put into the log, for the first change of each since a checkpoint."),
-        Metric("full_page_image_mb_per_s", "Full-page images", "MB/s", _N, "Bytes of those images, part of the redo, in units of 1,048,576."),
-        Metric("target_ops_per_s", "Target rate", "1/s", _N, "Operations asked for over all sessions: TARGET_OPS, or TARGET_IOPS divided by the mean blocks of an operation."),
-        Metric("ops_not_begun_pct", "Not begun", "%", _L, "Share of the operations due in the window that had not begun at its end. Their waiting is in no latency."),
-        Metric("backlog_s", "Backlog", "s", _L, "How long the oldest of them had been due at the end of the window."),
-        Metric("wake_up_late_us", "Late wake-ups", "µs", _L, "Mean time by which sessions woke up late for operations that they had been waiting for: the server's timer. It is within the response time."),
-        Metric("conflicts_total", "Update conflicts", "", _L, "Times an operation was refused because of another transaction's change and was run again."),
+        RunMetric("ops_per_s", "Operations", "1/s", _M, "SLOB operations that began and ended in the window, per second of load.",
+                  Rate(SessionSum("ops"))),
+        RunMetric("sql_per_s", "SQL executions", "1/s", _M, "SQL statements the work loop executed: one per operation, commits not counted.",
+                  Rate(SessionSum("ops"))),
+        RunMetric("lio_per_s", "Logical reads", "blocks/s", _M, "Blocks asked of the buffer cache by the engine's own count, index blocks included.",
+                  Rate(EngineCounter("logical_reads")), TimelinePanel.REQUESTS),
+        RunMetric("block_visits_per_s", "Block visits", "blocks/s", _M, "Table rows the work loop visited: one row is one block.",
+                  Composite(block_visit_rate, SessionSum("rows_read"), SessionSum("rows_updated"), SessionSum("rows_scanned"))),
+        RunMetric("pio_read_per_s", "Physical read requests", "1/s", _M, "Read requests the engine made because a block was not in its cache. Whether they reached a device is a verdict.",
+                  Rate(EngineCounter("read_requests")), TimelinePanel.REQUESTS),
+        RunMetric("pio_read_mb_per_s", "Physical reads", "MB/s", _M, "Bytes of those requests, in units of 1,048,576.",
+                  Rate(EngineCounter("read_bytes"), 1 / MIB), TimelinePanel.SIZES),
+        RunMetric("pio_write_per_s", "Physical write requests", "1/s", _M, "Data block write requests by any process of the engine; the log is not counted.",
+                  Rate(EngineCounter("write_requests")), TimelinePanel.REQUESTS),
+        RunMetric("pio_write_mb_per_s", "Physical writes", "MB/s", _M, "Bytes of those requests, in units of 1,048,576.",
+                  Rate(EngineCounter("write_bytes"), 1 / MIB), TimelinePanel.SIZES),
+        RunMetric("redo_mb_per_s", "Redo", "MB/s", _N, "Log bytes generated, in units of 1,048,576.",
+                  Rate(EngineCounter("log_bytes"), 1 / MIB), TimelinePanel.SIZES),
+        RunMetric("commits_per_s", "Commits", "1/s", _M, "Transactions the work loop committed: one per update operation.",
+                  Rate(SessionSum("updates"))),
+        RunMetric("log_syncs_per_s", "Log syncs", "1/s", _N, "Times the log was forced to storage. Below the commits: several shared one, or did not wait.",
+                  Rate(EngineCounter("log_syncs"))),
+        RunMetric("db_time_per_s", "DB time", "s/s", _N, "Session seconds inside operations per second: the average number of active sessions.",
+                  Rate(SessionSum("busy_us"), 1e-6)),
+        RunMetric("db_cpu_per_s", "DB CPU", "s/s", _L, "CPU seconds used by all processes of the server per second.",
+                  Rate(HostCounter("server_cpu_s"))),
+        RunMetric("iops_per_db_cpu", "IOPS per DB CPU", "1/s", _M, "Physical read requests per CPU second of the server.",
+                  Ratio(Rate(EngineCounter("read_requests")), Rate(HostCounter("server_cpu_s")), NO_CPU)),
+        RunMetric("lio_per_db_cpu", "Logical reads per DB CPU", "blocks/s", _M, "Logical reads per CPU second of the server.",
+                  Ratio(Rate(EngineCounter("logical_reads")), Rate(HostCounter("server_cpu_s")), NO_CPU)),
+        RunMetric("dev_read_per_s", "Device reads", "1/s", _N, "Reads the block device completed, everybody's.",
+                  Rate(DeviceCounter("reads")), TimelinePanel.REQUESTS),
+        RunMetric("dev_read_mb_per_s", "Device reads", "MB/s", _N, "Bytes of those reads, in units of 1,048,576.",
+                  Rate(DeviceCounter("read_bytes"), 1 / MIB)),
+        RunMetric("dev_write_per_s", "Device writes", "1/s", _N, "Writes the block device completed, everybody's.",
+                  Rate(DeviceCounter("writes")), TimelinePanel.REQUESTS),
+        RunMetric("dev_write_mb_per_s", "Device writes", "MB/s", _N, "Bytes of those writes, in units of 1,048,576.",
+                  Rate(DeviceCounter("write_bytes"), 1 / MIB)),
+        RunMetric("host_cpu_busy_pct", "Host CPU busy", "%", _L, "Share of the host's CPU time that was not idle and not waiting for I/O.",
+                  Composite(cpu_busy_pct, HostCpu("cpu"))),
+        RunMetric("host_cpu_left_pct", "Host CPU left", "%", _M, "100 % less busy: what is left for the application.",
+                  Composite(cpu_left_pct, HostCpu("cpu"))),
+        RunMetric("engine_read_latency_us", "Engine read latency", "µs", _L, "Time the engine spent in read requests divided by their number.",
+                  Ratio(Amount(EngineCounter("read_time_us")), Amount(EngineCounter("read_requests")), NO_READS, BELOW_CLOCK)),
+        RunMetric("start_skew_ms", "Start skew", "ms", _L, "Time from the first session's first operation to the last session's.",
+                  Amount(WindowFact("start_skew_ms"))),
+        RunMetric("driver_cpu_pct_of_db", "Driver CPU", "% of DB CPU", _L, "CPU of the load driver relative to that of the server's processes.",
+                  Ratio(Amount(HostCounter("driver_cpu_s"), 100), Amount(HostCounter("server_cpu_s")), NO_CPU)),
+        RunMetric("elapsed_s", "Elapsed", "s", _N, "Length of the load in the window, by the server's clock.",
+                  Composite(load_seconds)),
+        RunMetric("sessions", "Sessions", "", _N, "Sessions that ran the work loop.",
+                  Composite(session_count)),
+        RunMetric("ops_total", "Operations", "", _N, "Operations in the window.",
+                  Amount(SessionSum("ops"))),
+        RunMetric("updates_total", "Updates", "", _N, "Update operations in the window.",
+                  Amount(SessionSum("updates"))),
+        RunMetric("selects_total", "Selects", "", _N, "Select operations in the window.",
+                  Amount(SessionSum("selects"))),
+        RunMetric("scans_total", "Scans", "", _N, "Short-scan operations in the window.",
+                  Amount(SessionSum("scans"))),
+        RunMetric("log_write_per_s", "Log writes", "1/s", _N, "Write requests of the log.",
+                  Rate(EngineCounter("log_write_requests"))),
+        RunMetric("log_sync_latency_us", "Log sync latency", "µs", _L, "Time the engine spent in forcing the log to storage divided by the number of times.",
+                  Ratio(Amount(EngineCounter("log_sync_time_us")), Amount(EngineCounter("log_syncs")), NO_SYNCS, SYNCS_UNTIMED)),
+        RunMetric("log_wait_pct", "Log waits of DB time", "%", _L, "Share of DB time in which sessions wrote the log, or waited for it: the log writer's share.",
+                  Composite(log_wait_pct, EngineCounter("log_sync_time_us"))),
+        RunMetric("full_page_images_per_s", "Full-page images", "1/s", _N, "Whole blocks the engine put into the log, for the first change of each since a checkpoint.",
+                  Rate(EngineCounter("full_page_images"))),
+        RunMetric("full_page_image_mb_per_s", "Full-page images", "MB/s", _N, "Bytes of those images, part of the redo, in units of 1,048,576.",
+                  Rate(EngineCounter("full_page_image_bytes"), 1 / MIB)),
+        RunMetric("target_ops_per_s", "Target rate", "1/s", _N, "Operations asked for over all sessions: TARGET_OPS, or TARGET_IOPS divided by the mean blocks of an operation.",
+                  Amount(ScheduleFact("wanted_per_s"))),
+        RunMetric("ops_not_begun_pct", "Not begun", "%", _L, "Share of the operations due in the window that had not begun at its end. Their waiting is in no latency.",
+                  Composite(not_begun_pct, ScheduleFact("not_begun"))),
+        RunMetric("backlog_s", "Backlog", "s", _L, "How long the oldest of them had been due at the end of the window.",
+                  Amount(ScheduleFact("oldest_s"))),
+        RunMetric("wake_up_late_us", "Late wake-ups", "µs", _L, "Mean time by which sessions woke up late for operations that they had been waiting for: the server's timer. It is within the response time.",
+                  Composite(wake_up_late_us, ScheduleFact("wake_ups"))),
+        RunMetric("conflicts_total", "Update conflicts", "", _L, "Times an operation was refused because of another transaction's change and was run again.",
+                  Amount(SessionSum("conflicts"))),
     )
 }  # fmt: skip
 # Figures of runs at a given rate only.
-PACED = frozenset({"target_ops_per_s", "ops_not_begun_pct", "backlog_s", "wake_up_late_us"})
+PACED = frozenset(
+    name
+    for name, metric in METRICS.items()
+    if any(isinstance(each, ScheduleFact) for each in metric.computation.inputs)
+)
+# The engine's counters that figures are made of; its other counters are evidence for verdicts.
+ENGINE_INPUTS = frozenset(
+    each.field for metric in METRICS.values() for each in metric.computation.inputs if isinstance(each, EngineCounter)
+)
+
+
+def summary(measurement: Measurement) -> Mapping[str, Figure]:
+    """Return every figure of the registry: a value with its unit, or None with the reason."""
+    return {name: _figure(metric.of(measurement), metric.unit) for name, metric in METRICS.items()}
+
+
+def _figure(quantity: Quantity, unit: str) -> Figure:
+    return Figure(value=quantity.value, unit=unit, why=quantity.why or None)

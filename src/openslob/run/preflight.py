@@ -1,22 +1,20 @@
 """What is known before a run: what would stop or spoil it, and which of its figures will be unknown.
 
-Nothing is guessed or listed a second time: findings are those that the run itself heeds, and the figures that will be
-unknown, with their reasons, come from readings and arithmetic that are the run's own.
+Nothing is guessed or listed a second time: the run obeys the same findings, and each figure declares the counters that
+it needs, so that those a run will lack follow from what its own samplers do not count.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
-from openslob.analyze.figures import summary
-from openslob.counts import SliceCounts
 from openslob.engines.base import Engine
 from openslob.engines.facts import DATA, Finding, ServerFacts, ServerLocation
 from openslob.host.sampler import difference
-from openslob.measurement import DeviceIo, EngineDelta, HostDelta, Measurement, SessionTotals, Window
+from openslob.measurement import EngineDelta, HostDelta
 from openslob.metrics import METRICS, PACED
+from openslob.metrics.run_metrics import ENGINE_INPUTS
 from openslob.run.samplers import Reading, Samplers
 from openslob.units import NANOS, format_bytes
 from openslob.workload import BlockPath, Mode, Workload
@@ -25,14 +23,8 @@ from openslob.workload import BlockPath, Mode, Workload
 CACHEABLE = 0.8
 # The proof of PIO asks for nine visits of ten to be engine reads; hits of a uniform choice are cache over data.
 _PIO_FACTOR = 10
-# What stands for every figure that is known: any number above 0, so that no quotient of two is unknown.
-_KNOWN = 1.0
-# What the engine counts for figures of the registry; the rest is evidence for verdicts.
-_IN_FIGURES = (
-    *("logical_reads", "read_requests", "read_bytes", "read_time_us"),
-    *("write_requests", "write_bytes", "log_bytes", "log_syncs", "log_sync_time_us", "log_write_requests"),
-    *("full_page_images", "full_page_image_bytes", "db_cpu_us", "db_time_us"),
-)
+# What engines may count besides, on which neither a figure nor a verdict rests yet.
+_UNUSED = ("db_cpu_us", "db_time_us")
 # A run by WORK_LOOP alone has no length beforehand; this one is as good as any.
 _ANY_LENGTH_S = 60.0
 
@@ -67,6 +59,15 @@ class Preflight:
     def blocked(self) -> bool:
         """Whether something that no load puts right keeps a run from working."""
         return any(finding.blocking and finding.name != DATA for finding in self.findings)
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What engine and host count in a moment before the run; only what is unknown in it, and why, is of use."""
+
+    engine: EngineDelta
+    host: HostDelta
+    local: bool
 
 
 def active_bytes(workload: Workload, block_size: int) -> int:
@@ -119,17 +120,16 @@ def preflight(engine: Engine, workload: Workload) -> Preflight:
     """Ask the server, the host and the data. SlobError when the server can't be reached."""
     facts = engine.facts()
     found = sorted(findings(engine, workload, facts), key=_gravity)
-    counted, host, local = _probe(engine, workload)
+    probe = _probe(engine, workload)
     data_bytes = active_bytes(workload, facts.block_size)
-    figures = summary(_as_if_run(workload, facts, counted, host, local))
     return Preflight(
         facts=facts,
         location=engine.location(),
         findings=found,
         purposes=purposes(data_bytes, facts.cache_bytes),
         data_bytes=data_bytes,
-        unknown={name: figures[name].why or "" for name in _asked(workload) if figures[name].value is None},
-        unproved={name: why for name, why in counted.unknown.items() if name not in _IN_FIGURES},
+        unknown={name: why for name in _asked(workload) if (why := METRICS[name].why_unknown(probe))},
+        unproved={name: why for name, why in probe.engine.unknown.items() if name not in (*ENGINE_INPUTS, *_UNUSED)},
     )
 
 
@@ -142,49 +142,18 @@ def _gravity(finding: Finding) -> tuple[bool, bool]:
     return not finding.blocking, not finding.spoils
 
 
-def _probe(engine: Engine, workload: Workload) -> tuple[EngineDelta, HostDelta, bool]:
-    """What the run's own samplers say of a moment, taken for a window as long as the run's."""
+def _probe(engine: Engine, workload: Workload) -> Probe:
+    """Return what the run's own samplers count in a moment, taken for a window as long as the run's."""
     samplers = Samplers(engine, 1, _ignore)
     try:
         before, after = samplers.opening_edge(), samplers.closing_edge()
         length_ns = int((workload.run_time or _ANY_LENGTH_S) * NANOS)
         late = replace(after.counters, server_ns=before.counters.server_ns + length_ns)
         counted = samplers.engine_delta(before, Reading(late, after.os))
-        return counted, difference(before.os, after.os), samplers.local
+        return Probe(counted, difference(before.os, after.os), samplers.local)
     finally:
         samplers.close()
 
 
 def _ignore(_reading: Reading) -> None:
     """Nothing is sampled between the two edges."""
-
-
-def _as_if_run(
-    workload: Workload, facts: ServerFacts, counted: EngineDelta, host: HostDelta, local: bool
-) -> Measurement:
-    """A measurement that knows what a run would know: whatever is known is `_KNOWN`."""
-    device = host.device and replace(host.device, **_known(host.device))
-    cpu = host.cpu and dict.fromkeys(host.cpu, _KNOWN)
-    amounts: dict[str, Any] = {name: _KNOWN for name, value in counted.amounts().items() if value is not None}
-    session = SessionTotals(0, 1, SliceCounts(ops=1, selects=1, rows_read=1), busy_us=_KNOWN, idle_us=0, slices=1)
-    return Measurement(
-        workload=workload,
-        block_size=facts.block_size,
-        cache_bytes=facts.cache_bytes,
-        data_bytes=0,
-        window=Window(0, NANOS, 1.0, 0.0, 1.0, 0.0),
-        sessions=[session],
-        latency={},
-        engine=replace(counted, **amounts),
-        host=replace(host, **{**_known(host), "seconds": 1.0, "cpu": cpu, "device": device}),
-        waits={},
-        wait_samples=0,
-        timeline=[],
-        direct_io=facts.direct_io,
-        local=local,
-    )
-
-
-def _known(delta: HostDelta | DeviceIo) -> dict[str, Any]:
-    """Every plain number of ``delta`` that is known, as `_KNOWN`."""
-    return {each.name: _KNOWN for each in fields(delta) if isinstance(getattr(delta, each.name), (int, float))}

@@ -9,13 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from openslob.analyze.curves.ceiling import other_storage
-from openslob.analyze.quantity import EVERY_FIGURE
 from openslob.engines.base import Engine, SessionPlan
 from openslob.engines.facts import DataState, ServerFacts
 from openslob.errors import SlobError
 from openslob.host.environment import environment
 from openslob.host.sampler import WHY_NONE, difference
-from openslob.measurement import EngineDelta, HostDelta, Instance, Measurement, Window
+from openslob.measurement import EVERY_FIGURE, EngineDelta, HostDelta, Instance, Measurement, Window
 from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
 from openslob.record.store import RunFolder

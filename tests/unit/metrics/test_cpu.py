@@ -8,11 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 from factories import measurements
-from openslob.analyze.figures import summary
 from openslob.engines.client_benchmark import ClientResult
 from openslob.host.counters import busy_name, parse_cpu
 from openslob.host.model import Sample
-from openslob.metrics import METRICS
+from openslob.metrics import METRICS, summary
 from openslob.metrics.cpu import busy_s, total_s
 from openslob.storage import host_usage
 from openslob.storage.job import IoEngine

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from factories import measurements
 from factories.tables import table
 from openslob.analyze.build_record import build_record
-from openslob.analyze.figures import BELOW_CLOCK, COMPUTATIONS, NO_RATE, NO_READS, NO_SYNCS, SYNCS_UNTIMED, summary
-from openslob.analyze.quantity import NOT_LOCAL, Quantity
 from openslob.measurement import EngineDelta, HostDelta
-from openslob.metrics import METRICS, PACED
+from openslob.metrics import METRICS, PACED, summary
+from openslob.metrics.computation import NO_RATE, EngineCounter
+from openslob.metrics.quantity import NOT_LOCAL, Quantity
+from openslob.metrics.run_metrics import BELOW_CLOCK, ENGINE_INPUTS, NO_READS, NO_SYNCS, SYNCS_UNTIMED
 from openslob.record.model import RunRecord, Status
 
 EXPECTED = {
@@ -70,7 +71,7 @@ amounts = st.one_of(st.none(), st.floats(0, 1e15))
 
 
 def test_every_figure_of_the_registry_is_computed_and_no_other():
-    assert set(COMPUTATIONS) == set(METRICS) == set(EXPECTED)
+    assert set(METRICS) == set(EXPECTED)
 
 
 @table("name", METRICS)
@@ -259,3 +260,45 @@ def _record(measurement):
         environment={},
         engine={},
     )
+
+
+LOST = [
+    *[("engine", field) for field in sorted(ENGINE_INPUTS)],
+    *[("host", field) for field in ("server_cpu_s", "driver_cpu_s", "cpu", "device", "server_read_bytes")],
+]
+
+
+@pytest.mark.parametrize(("part", "field"), LOST)
+def test_what_figures_declare_as_inputs_is_what_they_need(part, field):
+    """Pre-flight asks the declared inputs, the summary reads the numbers: both must give the same reason."""
+    lost = replace(getattr(measurements, part)(), **{field: None}, unknown={field: f"no {field}"})
+    measurement = measurements.measurement(**{part: lost}, waits={}, schedule=measurements.schedule())
+    figures = summary(measurement)
+    assert {name: metric.why_unknown(measurement) for name, metric in METRICS.items()} == {
+        name: figure.why or "" for name, figure in figures.items()
+    }
+
+
+def test_before_a_run_of_a_server_elsewhere_figures_of_this_host_are_known_to_be_missing():
+    measurement = measurements.measurement(local=False)
+    assert {name for name, metric in METRICS.items() if metric.why_unknown(measurement) == NOT_LOCAL} == HOST_FIGURES
+
+
+def test_an_input_that_there_is_not_is_refused():
+    with pytest.raises(TypeError, match="EngineDelta has no field logical_raeds"):
+        EngineCounter("logical_raeds")
+
+
+def test_figures_of_a_given_rate_are_those_that_need_a_schedule():
+    assert {"target_ops_per_s", "ops_not_begun_pct", "backlog_s", "wake_up_late_us"} == PACED
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, metric in METRICS.items() if metric.computation.only_from(EngineCounter)]
+)
+def test_a_figure_of_the_engine_s_counters_is_the_same_of_parts_that_make_up_the_whole(name):
+    measurement = measurements.measurement()
+    amounts = {field: value for field, value in measurement.engine.amounts().items() if value is not None}
+    computation = METRICS[name].computation
+    assert computation.of_amounts(amounts, measurements.SECONDS) == pytest.approx(EXPECTED[name])
+    assert computation.of_amounts({}, measurements.SECONDS) is None

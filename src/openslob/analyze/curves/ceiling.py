@@ -10,7 +10,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from openslob.analyze.quantity import Quantity
+from openslob.metrics.quantity import Quantity
 from openslob.record.storage import StorageLoad, StorageRecord, StorageStep
 from openslob.units import format_bytes
 

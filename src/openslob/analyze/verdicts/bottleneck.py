@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from openslob.analyze.quantity import Quantity, device, host, host_cpu_left_pct, total
 from openslob.analyze.verdicts.mode import is_reached
 from openslob.analyze.verdicts.outcome import Shown, fails, holds, unknown_because
-from openslob.analyze.waits import db_time_shares
 from openslob.measurement import Measurement, WaitClass
+from openslob.metrics.quantity import Quantity, device, host, host_cpu_left_pct, total
+from openslob.metrics.waits import db_time_shares
 from openslob.record.model import Verdict
 
 # The last 5 % of a host's CPU are what schedulers and short idle gaps leave: more is not to be had.

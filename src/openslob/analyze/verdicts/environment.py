@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from openslob.analyze.figures import driver_cpu_pct
-from openslob.analyze.quantity import Quantity, engine, host, host_cpu_pct
 from openslob.analyze.steady_state import (
     MAX_DRIFT_PCT,
     MAX_SPREAD_PCT,
@@ -19,6 +17,8 @@ from openslob.analyze.verdicts.outcome import counted, fails, holds, holds_or_fa
 from openslob.histogram import PERCENTILES, Histogram
 from openslob.measurement import Measurement
 from openslob.method import OpKind
+from openslob.metrics import METRICS
+from openslob.metrics.quantity import Quantity, engine, host, host_cpu_pct
 from openslob.record.model import Verdict
 
 # METHOD section 8: what the driver takes on the server's host is missing in the figures; 2 % is within the spread.
@@ -43,7 +43,7 @@ def driver_quiet(measurement: Measurement) -> Verdict:
 
     At a rate that leaves the server idle its CPU is no measure: there the driver is held against the host's.
     """
-    share, of_host = driver_cpu_pct(measurement), _driver_pct_of_host(measurement)
+    share, of_host = METRICS["driver_cpu_pct_of_db"].of(measurement), _driver_pct_of_host(measurement)
     if share.value is None:
         return unknown_because("driver_quiet", share)
     sampling = host(measurement, "sampler_cpu_s").times(100).per(host(measurement, "server_cpu_s"), "no CPU")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openslob.analyze.quantity import Quantity
+from openslob.metrics.quantity import Quantity
 from openslob.record.model import Holds, Verdict
 
 Shown = float | str | None

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from openslob.analyze.curves.ceiling import ceiling_of
-from openslob.analyze.figures import NO_LOAD, WINDOW_TOLERANCE_PCT, rate, window_differences_pct
-from openslob.analyze.quantity import Quantity, block_visits, device, engine, host, total
 from openslob.analyze.verdicts.outcome import (
     Shown,
     count,
@@ -17,6 +15,18 @@ from openslob.analyze.verdicts.outcome import (
 )
 from openslob.counts import SliceCounts
 from openslob.measurement import Measurement
+from openslob.metrics.quantity import (
+    NO_LOAD,
+    WINDOW_TOLERANCE_PCT,
+    Quantity,
+    block_visits,
+    device,
+    engine,
+    host,
+    rate,
+    total,
+    window_differences_pct,
+)
 from openslob.record.model import Verdict
 from openslob.units import format_bytes
 from openslob.workload import BlockPath, CommitMode

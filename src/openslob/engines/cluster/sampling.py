@@ -13,9 +13,7 @@ from typing import Any
 from openslob.engines.base import CounterReading, Counters, Waits
 from openslob.engines.cluster.clocks import Clocks
 from openslob.engines.cluster.parallel import Team
-from openslob.measurement import EngineDelta, ObjectIo, TimedWait
-
-EVERY_FIGURE = "*"
+from openslob.measurement import EVERY_FIGURE, EngineDelta, ObjectIo, TimedWait
 
 
 @dataclass(frozen=True)

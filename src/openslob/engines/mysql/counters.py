@@ -13,7 +13,7 @@ from openslob.engines.mysql.connection import PACKAGE, Connection, ask, is_on, t
 from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.names import Names
 from openslob.engines.sql import read_statements
-from openslob.measurement import EngineDelta, ObjectIo, TimedWait, WaitClass
+from openslob.measurement import EVERY_FIGURE, EngineDelta, ObjectIo, TimedWait, WaitClass
 
 Values = Mapping[str, float]
 
@@ -87,7 +87,7 @@ class MysqlCounters:
     def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
         """The interval in the product's terms."""
         if before.epoch != after.epoch:
-            return EngineDelta(unknown={"*": "the server's statistics were reset during the run"})
+            return EngineDelta(unknown={EVERY_FIGURE: "the server's statistics were reset during the run"})
         # What was not there before had not counted yet: statistics of a table begin with its first use.
         change = {name: value - before.values.get(name, 0.0) for name, value in after.values.items()}
         return to_delta(change)

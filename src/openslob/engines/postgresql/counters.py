@@ -25,7 +25,7 @@ from openslob.engines.postgresql.connection import backend_pid
 from openslob.engines.postgresql.errors import reported
 from openslob.engines.postgresql.libpq_statement import PlainStatement
 from openslob.engines.sql import read_statements
-from openslob.measurement import EngineDelta, ObjectIo, TimedWait, WaitClass
+from openslob.measurement import EVERY_FIGURE, EngineDelta, ObjectIo, TimedWait, WaitClass
 from openslob.units import NANOS
 
 PACKAGE = "openslob.engines.postgresql"
@@ -92,7 +92,7 @@ class PostgresCounters:
     def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
         """The interval in the product's terms."""
         if before.epoch != after.epoch:
-            return EngineDelta(unknown={"*": "the server's statistics were reset during the run"})
+            return EngineDelta(unknown={EVERY_FIGURE: "the server's statistics were reset during the run"})
         delta = to_delta(_subtract(before.values, after.values), self._block_size, self._timing)
         return delta if self._prompt else _without_late(delta, (after.server_ns - before.server_ns) / NANOS)
 

@@ -12,8 +12,12 @@ from itertools import accumulate, pairwise
 from typing import Any, TypeVar
 
 from openslob.analyze.verdicts.environment import MIN_BEYOND
-from openslob.analyze.waits import CPU_EVENT, CPU_ROW
 from openslob.histogram import Histogram, lower_edge_us, middle_us
+from openslob.metrics import METRICS, RunMetric
+from openslob.metrics.computation import DeviceCounter, EngineCounter, Input
+from openslob.metrics.cpu import AT_REST
+from openslob.metrics.model import TimelinePanel
+from openslob.metrics.waits import CPU_EVENT, CPU_ROW
 from openslob.report.run_series import HostReading, Interval, Look
 
 Row = dict[str, Any]
@@ -28,16 +32,13 @@ OTHERS = "all others"
 SLIVER = 0.5
 # Four buckets of the histogram, 5.7 % of the latency, are as wide as a bar can be drawn; eight as a cell of a map.
 BAR_BUCKETS, CELL_BUCKETS = 4, 8
-RATES = {"logical_reads": "lio_per_s", "read_requests": "pio_read_per_s", "write_requests": "pio_write_per_s"}
-SIZES = {"read_bytes": "pio_read_mb_per_s", "write_bytes": "pio_write_mb_per_s", "log_bytes": "redo_mb_per_s"}
-DEVICE_RATES = {"device.dev_reads": "dev_read_per_s", "device.dev_writes": "dev_write_per_s"}
 CPU_KINDS = {
     "user": ("host.cpu_user_s", "host.cpu_nice_s"),
     "system": ("host.cpu_system_s",),
     "interrupts": ("host.cpu_irq_s", "host.cpu_softirq_s"),
     "stolen": ("host.cpu_steal_s",),
 }
-_IDLE = ("host.cpu_idle_s", "host.cpu_iowait_s")
+_IDLE = tuple(f"host.cpu_{kind}_s" for kind in AT_REST)
 SERVER = "of it the server's processes"
 
 
@@ -56,29 +57,46 @@ def evenly_counted(intervals: Sequence[Interval], even_s: tuple[float, float] | 
     return [each for each in intervals if even_s[0] <= each.begin_s and each.end_s <= even_s[1]]
 
 
-def engine_rates(intervals: Sequence[Interval], figures: Mapping[str, str], unit: float = 1.0) -> list[Row]:
-    """Rates of the engine's amounts: ``figures`` maps amount to figure, ``unit`` is how much of it counts as one."""
+def engine_rates(intervals: Sequence[Interval], panel: TimelinePanel) -> list[Row]:
+    """Return the rates of the engine's counters that this panel draws; none where a counter is not known."""
+    metrics = _drawn(panel, EngineCounter)
     group = math.ceil(len(intervals) / MOST_STEPS) or 1
     rows = []
     for first in range(0, len(intervals), group):
         part = intervals[first : first + group]
         span = (part[0].begin_s, part[-1].end_s)
-        for amount, figure in figures.items():
-            if all(amount in interval.amounts for interval in part):
-                total = sum(interval.amounts[amount] for interval in part)
-                seconds = sum(interval.end_s - interval.begin_s for interval in part)
-                rows.append(_at(span, figure=figure, value=total / unit / seconds))
+        known = set.intersection(*(set(interval.amounts) for interval in part))
+        amounts = {name: sum(interval.amounts[name] for interval in part) for name in known}
+        seconds = sum(interval.end_s - interval.begin_s for interval in part)
+        rows += [
+            _at(span, figure=metric.name, value=value)
+            for metric in metrics
+            if (value := metric.computation.of_amounts(amounts, seconds)) is not None
+        ]
     return rows
 
 
-def device_rates(readings: Sequence[HostReading]) -> list[Row]:
-    """Requests per second that the device completed, by figure; none where a counter fell, which is a reset."""
-    return [
-        _at((before.at_s, after.at_s), figure=figure, value=grown / (after.at_s - before.at_s))
-        for before, after in _spans(readings)
-        for counter, figure in DEVICE_RATES.items()
-        if (grown := _grown(before, after, counter)) is not None and grown >= 0
-    ]
+def device_rates(readings: Sequence[HostReading], panel: TimelinePanel) -> list[Row]:
+    """Return the rates of the device's counters that this panel draws; none where a counter fell, which is a reset."""
+    metrics = _drawn(panel, DeviceCounter)
+    rows = []
+    for before, after in _spans(readings):
+        grown = {each.field: _grown(before, after, f"device.dev_{each.field}") for each in _inputs(metrics)}
+        amounts = {field: amount for field, amount in grown.items() if amount is not None and amount >= 0}
+        rows += [
+            _at((before.at_s, after.at_s), figure=metric.name, value=value)
+            for metric in metrics
+            if (value := metric.computation.of_amounts(amounts, after.at_s - before.at_s)) is not None
+        ]
+    return rows
+
+
+def _drawn(panel: TimelinePanel, kind: type[Input]) -> list[RunMetric]:
+    return [each for each in METRICS.values() if each.panel is panel and each.computation.only_from(kind)]
+
+
+def _inputs(metrics: Sequence[RunMetric]) -> Iterator[Input]:
+    return (each for metric in metrics for each in metric.computation.inputs)
 
 
 def cpu_shares(readings: Sequence[HostReading]) -> list[Row]:

@@ -10,18 +10,17 @@ import altair as alt
 from openslob.analyze.verdicts.environment import MIN_BEYOND
 from openslob.histogram import Histogram, bucket_of
 from openslob.metrics import METRICS
+from openslob.metrics.model import TimelinePanel
 from openslob.record.model import RunRecord
 from openslob.report.charts import over_time as rows_of
 from openslob.report.charts.picture import DataTable, Panel, Picture
 from openslob.report.charts.theme import HEAT, WARNING, FigureNames, coloured, dashed, faded, picked, shaped
 from openslob.report.format import micros, number, seconds
 from openslob.report.run_series import RunSeries
-from openslob.units import MIB
 
 Row = dict[str, Any]
 # A slice of a second that took in the remainder of one before, and not more.
 _LONG_SLICE_S = 1.5
-_OF_ENGINE = ("requests/s", "MB/s")
 # Rare is light and frequent dark on it, on a dark page too.
 MAP_GROUND = "#f6f6f4"
 PANEL_HEIGHT, MAP_HEIGHT = 190, 300
@@ -37,18 +36,22 @@ def timeline(record: RunRecord, raw: RunSeries, names: FigureNames | None = None
     """Requests, MB/s, latency percentiles, wait events and CPU over the time of the load."""
     names, length = names or FigureNames(), record.window.load_seconds if record.window else 0.0
     engine = rows_of.evenly_counted(raw.engine, raw.even_s)
-    requests = [*rows_of.engine_rates(engine, rows_of.RATES), *rows_of.device_rates(raw.host)]
-    sizes = rows_of.engine_rates(engine, rows_of.SIZES, MIB)
+    requests, sizes = (
+        [*rows_of.engine_rates(engine, panel), *rows_of.device_rates(raw.host, panel)]
+        for panel in (TimelinePanel.REQUESTS, TimelinePanel.SIZES)
+    )
     panels = {
-        "requests/s": _rates("picked_rate", requests, "per second", names, length) if requests else None,
-        "MB/s": _rates("picked_size", sizes, "MB/s", names, length) if sizes else None,
+        TimelinePanel.REQUESTS: _rates("picked_rate", requests, "per second", names, length) if requests else None,
+        TimelinePanel.SIZES: _rates("picked_size", sizes, "MB/s", names, length) if sizes else None,
         **{f"latency of {kind}s": _bands(kind, of_kind, length) for kind, of_kind in raw.latency.items()},
         "sessions waiting": _waits(rows_of.wait_rows(raw.waits, length), length) if raw.waits else None,
         "CPU": _cpu(rows_of.cpu_shares(raw.host), length) if raw.host else None,
     }
     shown = {name: panel for name, panel in panels.items() if panel is not None}
     # What an engine counted while slices were the first or the last was recorded, and only not drawn.
-    missing = [name for name, panel in panels.items() if panel is None and not (raw.engine and name in _OF_ENGINE)]
+    missing = [
+        name for name, panel in panels.items() if panel is None and not (raw.engine and name in tuple(TimelinePanel))
+    ]
     return Picture(
         name="timeline",
         title="The run over time",

@@ -24,10 +24,11 @@ from factories.sweeps import failing, points_of, sweep
 from factories.tables import table
 from openslob.analyze.compare import compare
 from openslob.analyze.curves.points import Run
-from openslob.analyze.waits import CPU_ROW
 from openslob.errors import SlobError
 from openslob.histogram import Histogram, bucket_of
 from openslob.metrics import METRICS
+from openslob.metrics.model import TimelinePanel
+from openslob.metrics.waits import CPU_ROW
 from openslob.record.model import Status
 from openslob.report import run_series
 from openslob.report.charts import over_time
@@ -253,18 +254,18 @@ def test_raw_files_are_read_on_the_load_s_own_time(raw: run_series.RunSeries) ->
 
 
 def test_rates_over_time_are_the_engine_s_amounts_per_second(raw: run_series.RunSeries) -> None:
-    rows = over_time.engine_rates(raw.engine, over_time.RATES)
+    rows = over_time.engine_rates(raw.engine, TimelinePanel.REQUESTS)
     reads = [row["value"] for row in rows if row["figure"] == "pio_read_per_s"]
     assert reads[:5] == pytest.approx([72_000, 72_000, 72_000, 720, 72_000])
     assert reads[5] == pytest.approx(72_000 / 1.05)
     assert not any(row["figure"] == "pio_write_per_s" for row in rows)  # not known, so not drawn as 0
-    redo = over_time.engine_rates(raw.engine, over_time.SIZES, 2**20)
+    redo = over_time.engine_rates(raw.engine, TimelinePanel.SIZES)
     assert next(row["value"] for row in redo if row["figure"] == "redo_mb_per_s") == pytest.approx(3)
 
 
 def test_a_long_run_is_merged_and_not_sampled() -> None:
     intervals = [run_series.Interval(at, at + 1.0, {"read_requests": float(at)}) for at in range(1000)]
-    rows = over_time.engine_rates(intervals, {"read_requests": "pio_read_per_s"})
+    rows = over_time.engine_rates(intervals, TimelinePanel.REQUESTS)
     assert len(rows) <= over_time.MOST_STEPS
     assert sum(row["value"] * (row["to_s"] - row["from_s"]) for row in rows) == pytest.approx(sum(range(1000)))
 
@@ -295,7 +296,9 @@ def test_latencies_of_long_slices_are_said_to_be_drawn_late(
 
 
 def test_a_device_counter_that_fell_is_a_reset_and_not_drawn(raw: run_series.RunSeries) -> None:
-    reads = [row for row in over_time.device_rates(raw.host) if row["figure"] == "dev_read_per_s"]
+    reads = [
+        row for row in over_time.device_rates(raw.host, TimelinePanel.REQUESTS) if row["figure"] == "dev_read_per_s"
+    ]
     assert [row["value"] for row in reads] == pytest.approx([70_000] * 4 + [0])
     assert [row["from_s"] for row in reads] == [0, 1, 2, 3, 5]
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from factories import measurements
 from factories.tables import table
-from openslob.analyze.waits import CPU_ROW, class_shares_pct, top_events, wait_class
 from openslob.histogram import Histogram
 from openslob.measurement import EngineDelta, TimedWait, WaitClass
+from openslob.metrics.waits import CPU_ROW, class_shares_pct, top_events, wait_class
 
 DB_TIME_S = 432.0
 EVENTS = ["CPU", "IO:DataFileRead", "IO:WalSync", "LWLock:WALWrite", "Lock:tuple", "IPC:Other"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from openslob.analyze.quantity import Quantity, engine, total
 from openslob.measurement import Measurement, WaitClass
+from openslob.metrics.quantity import Quantity, engine, total
 from openslob.record.model import WaitRow
 
 CPU_EVENT = "CPU"

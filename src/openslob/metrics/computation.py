@@ -1,0 +1,239 @@
+"""How a figure of a run is computed: the raw numbers it is made of, and the arithmetic on them.
+
+A computation declares its inputs, so that what will be unknown, and why, is known before a run.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import ClassVar
+
+from openslob.counts import SliceCounts
+from openslob.measurement import DeviceIo, EngineDelta, HostDelta, Measurement, Schedule, SessionTotals, Window
+from openslob.metrics import quantity
+from openslob.metrics.quantity import HOST_SPAN, Counted, Quantity
+
+NO_RATE = "no rate was given"
+
+
+@dataclass(frozen=True)
+class Input(ABC):
+    """A raw number of a measurement, by the name of its field in a class that holds it.
+
+    ``span`` names the counters whose window must be the load's for a rate, besides the engine's.
+    """
+
+    field: str
+    holders: ClassVar[tuple[type, ...]]
+    span: ClassVar[str | None] = None
+
+    def __post_init__(self) -> None:
+        """Refuse a field that there is not."""
+        if not any(self.field == each.name for holder in self.holders for each in fields(holder)):
+            raise TypeError(f"{self.holders[0].__name__} has no field {self.field}")
+
+    @abstractmethod
+    def read(self, measurement: Measurement) -> Quantity:
+        """Return the number, or why it is unknown."""
+
+    def why_unknown(self, counted: Counted) -> str:  # noqa: ARG002
+        """Return why a run will not know the number, from what is counted before it; empty when it will."""
+        return ""
+
+
+class EngineCounter(Input):
+    """A counter of the engine."""
+
+    holders = (EngineDelta,)
+
+    def read(self, measurement: Measurement) -> Quantity:
+        """Return the counter of the window."""
+        return quantity.engine(measurement, self.field)
+
+    def why_unknown(self, counted: Counted) -> str:
+        """Return the engine's reason."""
+        return quantity.engine(counted, self.field).why
+
+
+class HostCounter(Input):
+    """A number of the operating system."""
+
+    holders = (HostDelta,)
+    span = HOST_SPAN
+
+    def read(self, measurement: Measurement) -> Quantity:
+        """Return the number of the window."""
+        return quantity.host(measurement, self.field)
+
+    def why_unknown(self, counted: Counted) -> str:
+        """Return the sampler's reason."""
+        return quantity.host(counted, self.field).why
+
+
+class HostCpu(HostCounter):
+    """The host's CPU time by kind, a mapping; as a number the share of it that was not busy."""
+
+    def read(self, measurement: Measurement) -> Quantity:
+        """Return the share of the CPU time that was not busy, in %."""
+        return quantity.host_cpu_left_pct(measurement)
+
+    def why_unknown(self, counted: Counted) -> str:
+        """Return why idle time is unknown."""
+        return quantity.why_no_cpu(counted, "idle")
+
+
+class DeviceCounter(Input):
+    """A counter of the block device under the data."""
+
+    holders = (DeviceIo,)
+    span = HOST_SPAN
+
+    def read(self, measurement: Measurement) -> Quantity:
+        """Return the counter of the window."""
+        return quantity.device(measurement, self.field)
+
+    def why_unknown(self, counted: Counted) -> str:
+        """Return the sampler's reason."""
+        return quantity.device(counted, self.field).why
+
+
+class SessionSum(Input):
+    """What the sessions did, summed over them; always known."""
+
+    holders = (SliceCounts, SessionTotals)
+
+    def read(self, measurement: Measurement) -> Quantity:
+        """Return the sum over the sessions."""
+        return Quantity(quantity.total(measurement, self.field))
+
+
+class WindowFact(Input):
+    """A fact of the measured window; always known."""
+
+    holders = (Window,)
+
+    def read(self, measurement: Measurement) -> Quantity:
+        """Return the fact."""
+        return Quantity(float(getattr(measurement.window, self.field)))
+
+
+class ScheduleFact(Input):
+    """What became of the due times of a run at a given rate; unknown in any other run."""
+
+    holders = (Schedule,)
+
+    def read(self, measurement: Measurement) -> Quantity:
+        """Return the fact."""
+        schedule = measurement.schedule
+        return Quantity.missing(NO_RATE) if schedule is None else Quantity(float(getattr(schedule, self.field)))
+
+
+class Computation(ABC):
+    """How a figure is computed."""
+
+    @property
+    @abstractmethod
+    def inputs(self) -> tuple[Input, ...]:
+        """The raw numbers that it needs."""
+
+    @abstractmethod
+    def of(self, measurement: Measurement) -> Quantity:
+        """Return the figure of a run."""
+
+    def only_from(self, kind: type[Input]) -> bool:  # noqa: ARG002
+        """Return whether numbers of this kind are enough to compute the figure of a part of a run."""
+        return False
+
+    def of_amounts(self, amounts: Mapping[str, float], seconds: float) -> float | None:  # noqa: ARG002
+        """Return the figure of a part of a run: ``amounts`` has its numbers by field. None when one is missing."""
+        return None
+
+
+@dataclass(frozen=True)
+class Amount(Computation):
+    """A raw number times a factor."""
+
+    input: Input
+    factor: float = 1.0
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The one number."""
+        return (self.input,)
+
+    def of(self, measurement: Measurement) -> Quantity:
+        """Return the amount."""
+        return self.input.read(measurement).times(self.factor)
+
+    def only_from(self, kind: type[Input]) -> bool:
+        """Return whether the number is of this kind."""
+        return isinstance(self.input, kind)
+
+    def of_amounts(self, amounts: Mapping[str, float], seconds: float) -> float | None:  # noqa: ARG002
+        """Return the amount of a part of a run."""
+        amount = amounts.get(self.input.field)
+        return None if amount is None else amount * self.factor
+
+
+@dataclass(frozen=True)
+class Rate(Amount):
+    """A raw number times a factor, per second of load."""
+
+    def of(self, measurement: Measurement) -> Quantity:
+        """Return the rate; unknown when its counters span another window than the load."""
+        spans = (self.input.span,) if self.input.span else ()
+        return quantity.rate(measurement, super().of(measurement), *spans)
+
+    def of_amounts(self, amounts: Mapping[str, float], seconds: float) -> float | None:
+        """Return the rate in a part of a run."""
+        amount = super().of_amounts(amounts, seconds)
+        return None if amount is None else amount / seconds
+
+
+@dataclass(frozen=True)
+class Ratio(Computation):
+    """A quotient. ``if_none`` is the reason where the divisor is 0, ``if_zero`` where 0 can't be the answer."""
+
+    dividend: Amount
+    divisor: Amount
+    if_none: str
+    if_zero: str = ""
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The numbers of both."""
+        return (*self.dividend.inputs, *self.divisor.inputs)
+
+    def of(self, measurement: Measurement) -> Quantity:
+        """Return the quotient."""
+        quotient = self.dividend.of(measurement).per(self.divisor.of(measurement), self.if_none)
+        return Quantity.missing(self.if_zero) if quotient.value == 0 and self.if_zero else quotient
+
+    def only_from(self, kind: type[Input]) -> bool:
+        """Return whether both numbers are of this kind."""
+        return self.dividend.only_from(kind) and self.divisor.only_from(kind)
+
+    def of_amounts(self, amounts: Mapping[str, float], seconds: float) -> float | None:
+        """Return the quotient in a part of a run."""
+        dividend = self.dividend.of_amounts(amounts, seconds)
+        divisor = self.divisor.of_amounts(amounts, seconds)
+        return dividend / divisor if dividend is not None and divisor else None
+
+
+class Composite(Computation):
+    """A function of the measurement, for what is more than a product or a quotient; ``inputs`` are what it needs."""
+
+    def __init__(self, function: Callable[[Measurement], Quantity], *inputs: Input) -> None:
+        self._inputs = inputs
+        self._function = function
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The raw numbers that the function needs."""
+        return self._inputs
+
+    def of(self, measurement: Measurement) -> Quantity:
+        """Return what the function returns."""
+        return self._function(measurement)

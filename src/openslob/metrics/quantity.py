@@ -1,0 +1,178 @@
+"""Numbers of a measurement that may be unknown: arithmetic that keeps the reason, and never divides by zero.
+
+Rates are counts divided by the seconds of load. A count that spans other seconds than the load gives no rate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+from openslob.counts import COUNTERS
+from openslob.measurement import EVERY_FIGURE, EngineDelta, HostDelta, Measurement
+from openslob.metrics.cpu import AT_REST, total_s
+
+NOT_LOCAL = "the server is not on this host"
+NO_LOAD = "no operation ended in the window"
+# A rate is wrong by as much as its count's window is: SLOB's and pgio's published figures by 10 % and by a factor of
+# three. One percent is below the spread between runs on a quiet machine, so that it can't be what a comparison shows.
+WINDOW_TOLERANCE_PCT = 1.0
+ENGINE_SPAN = "engine counters"
+HOST_SPAN = "host counters"
+
+
+class Counted(Protocol):
+    """What engine and host counted: a whole `Measurement`, or as much of one as is known before a run."""
+
+    @property
+    def engine(self) -> EngineDelta:
+        """The engine's counters."""
+
+    @property
+    def host(self) -> HostDelta:
+        """The operating system's counters."""
+
+    @property
+    def local(self) -> bool:
+        """Whether the server is on this host."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A value, or None and the reason why there is none."""
+
+    value: float | None
+    why: str = ""
+
+    @classmethod
+    def missing(cls, why: str) -> Self:
+        """Return an unknown quantity."""
+        return cls(None, why)
+
+    def times(self, factor: float) -> Quantity:
+        """Return the quantity multiplied by a known factor."""
+        return self if self.value is None else Quantity(self.value * factor)
+
+    def plus(self, other: Quantity) -> Quantity:
+        """Return the sum, unknown when either is."""
+        if self.value is None or other.value is None:
+            return self if self.value is None else other
+        return Quantity(self.value + other.value)
+
+    def per(self, other: Quantity, if_none: str) -> Quantity:
+        """Return the quotient; ``if_none`` is the reason given when the divisor is not above zero."""
+        if self.value is None or other.value is None:
+            return self if self.value is None else other
+        if other.value <= 0:
+            return Quantity.missing(if_none)
+        quotient = self.value / other.value
+        return Quantity(quotient) if math.isfinite(quotient) else Quantity.missing(if_none)
+
+
+def engine(counted: Counted, field: str) -> Quantity:
+    """Return one of the engine's counters, by the name of its field in `EngineDelta`."""
+    delta = counted.engine
+    return _quantity(getattr(delta, field), delta.unknown, field)
+
+
+def host(counted: Counted, field: str) -> Quantity:
+    """Return a number of the operating system by its field in `HostDelta`; unknown when the server is elsewhere."""
+    if not counted.local:
+        return Quantity.missing(NOT_LOCAL)
+    return _quantity(getattr(counted.host, field), counted.host.unknown, field)
+
+
+def device(counted: Counted, field: str) -> Quantity:
+    """Return a number of the block device under the data, by the name of its field in `DeviceIo`."""
+    if not counted.local:
+        return Quantity.missing(NOT_LOCAL)
+    io = counted.host.device
+    return _quantity(getattr(io, field) if io else None, counted.host.unknown, "device")
+
+
+def why_no_cpu(counted: Counted, *kinds: str) -> str:
+    """Return why the host's CPU time of these kinds is unknown; empty when it is known."""
+    if not counted.local:
+        return NOT_LOCAL
+    cpu = counted.host.cpu
+    if cpu is None:
+        return _quantity(None, counted.host.unknown, "cpu").why
+    uncounted = [kind for kind in kinds if kind not in cpu]
+    return f"the host does not count {' and '.join(uncounted)} time" if uncounted else ""
+
+
+def host_cpu_pct(measurement: Measurement, *kinds: str) -> Quantity:
+    """Return the share of the host's CPU time that went to these kinds, in %; unknown when one is not counted."""
+    cpu = measurement.host.cpu
+    why = why_no_cpu(measurement, *kinds)
+    if cpu is None or why:
+        return Quantity.missing(why)
+    return (
+        Quantity(sum(cpu[kind] for kind in kinds))
+        .times(100)
+        .per(Quantity(total_s(cpu)), "the host counted no CPU time")
+    )
+
+
+def host_cpu_left_pct(measurement: Measurement) -> Quantity:
+    """Return the share of the host's CPU time that was not busy, in %. Some hosts have no time of waiting for I/O."""
+    cpu = measurement.host.cpu or {}
+    return host_cpu_pct(measurement, *(kind for kind in AT_REST if kind in cpu or kind == "idle"))
+
+
+def total(measurement: Measurement, field: str) -> float:
+    """Return the sum over the sessions of a counter of `SliceCounts`, or of a time of `SessionTotals`."""
+    if field in COUNTERS:
+        return float(getattr(measurement.counts, field))
+    return float(sum(getattr(session, field) for session in measurement.sessions))
+
+
+def block_visits(measurement: Measurement) -> float:
+    """Return how many table rows, and so blocks, the work loop visited."""
+    return sum(total(measurement, field) for field in ("rows_read", "rows_updated", "rows_scanned"))
+
+
+def load_seconds(measurement: Measurement) -> Quantity:
+    """Return the length of the load; unknown when nothing ran."""
+    seconds = measurement.window.load_seconds
+    return Quantity(seconds) if seconds > 0 else Quantity.missing(NO_LOAD)
+
+
+def window_differences_pct(measurement: Measurement) -> Mapping[str, float]:
+    """Return by how many percent of the load the spans of the engine's and the host's counters exceed it.
+
+    There must be a load. A host that was not sampled has no span: its figures are unknown for reasons of their own.
+    """
+    load = measurement.window.load_seconds
+    spans = {ENGINE_SPAN: measurement.window.counter_seconds}
+    if measurement.local and measurement.host.seconds > 0:
+        spans[HOST_SPAN] = measurement.host.seconds
+    return {name: 100 * (span - load) / load for name, span in spans.items()}
+
+
+def window_fault(measurement: Measurement, *spans: str) -> str:
+    """Return why the counters of these spans give no rate; empty when their window is the load's."""
+    if measurement.window.load_seconds <= 0:
+        return NO_LOAD
+    for name, difference in window_differences_pct(measurement).items():
+        if name in spans and abs(difference) > WINDOW_TOLERANCE_PCT:
+            more = "more" if difference > 0 else "less"
+            return f"the {name} span {abs(difference):.2f} % {more} time than the load: no rate can be told"
+    return ""
+
+
+def rate(measurement: Measurement, count: Quantity, *more_spans: str) -> Quantity:
+    """Return ``count`` per second of load; unknown when the counters span another window than the load.
+
+    No rate is given while the engine's counters span another window; ``more_spans`` names what else was counted.
+    """
+    fault = window_fault(measurement, ENGINE_SPAN, *more_spans)
+    return Quantity.missing(fault) if fault else count.per(load_seconds(measurement), NO_LOAD)
+
+
+def _quantity(value: float | None, reasons: Mapping[str, str], field: str) -> Quantity:
+    if value is not None:
+        return Quantity(float(value))
+    return Quantity.missing(reasons.get(field) or reasons.get(EVERY_FIGURE) or f"{field} was not measured")
