@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from factories.paths import FIXTURES, ROOT
+from factories.paths import ROOT
 from factories.records import cached, failed, histogram, physical
 from openslob.counts import SliceCounts
 from openslob.errors import SlobError, UsageError
@@ -25,7 +25,6 @@ from openslob.record.model import RECORD_VERSION, RunRecord, Status
 from openslob.record.raw_csv import COLUMNS, RawCsv
 from openslob.record.store import RunFolder
 
-FIXTURES = FIXTURES / "records"
 PASSWORD = "tr0ub4dor/&3"
 
 
@@ -232,14 +231,6 @@ def test_rows_reach_the_disk_within_a_second_while_more_come(tmp_path: Path, mon
         now[0] = 1_000_000_000
         raw.os(2, {"x": 1})
         assert len(_rows(tmp_path / "waits.csv")) == 1
-
-
-def test_a_record_of_every_version_so_far_can_be_read() -> None:
-    for version in range(1, RECORD_VERSION + 1):
-        files = list((FIXTURES / f"v{version}").glob("**/run.json"))
-        assert files
-        for file in files:
-            assert store.load(file).record_version == RECORD_VERSION
 
 
 def test_a_newer_record_and_a_damaged_one_say_so(tmp_path: Path) -> None:
