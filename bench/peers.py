@@ -16,16 +16,16 @@ from common import Bench
 from openslob.engines import registry
 from openslob.engines.client_benchmark import ClientLoad
 from openslob.errors import SlobError
-from openslob.versus.measure import Observed, observe
+from openslob.versus.measure import ClientMeasurement, measure_client
 
 TABLE = "slob.cf1_1"
 DYNAMIC_LOOP = Path(__file__).parent / "sql" / "dynamic_loop.sql"
 
 
-def pgbench(bench: Bench, keys: int, clients: int, seconds: float) -> Observed:
+def pgbench(bench: Bench, keys: int, clients: int, seconds: float) -> ClientMeasurement:
     """One-row selects by prepared statements on our table: transactions per second, with the server's cost."""
     load = ClientLoad(1, keys, clients, min(clients, os.cpu_count() or 1), seconds)
-    return observe(bench.engine, registry.client_program(bench.server), load, Event())
+    return measure_client(bench.engine, registry.client_program(bench.server), load, Event())
 
 
 def dynamic_loop(bench: Bench, keys: int, work_unit: int, sessions: int, seconds: float) -> float:

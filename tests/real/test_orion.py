@@ -152,7 +152,7 @@ def test_ctrl_c_keeps_the_points_and_leaves_nothing_else(tmp_path):
         driver.send_signal(signal.SIGINT)
         rest = driver.stderr.read()
         assert driver.wait(LONG_S) == 1
-    assert "record says interrupted" in rest
+    assert "the record is marked as interrupted" in rest
     record = record_in(tmp_path)
     assert record.status is Status.INTERRUPTED
     assert 2 <= len(record.steps) < 20

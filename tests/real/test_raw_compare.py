@@ -88,7 +88,7 @@ def test_interrupted_it_says_so_and_leaves_nothing(command, tmp_path, slob_home,
         os.killpg(process.pid, signal.SIGINT)
         said = process.stderr.read()
         assert process.wait(60) == 1
-    assert "its record says interrupted" in said
+    assert "the record is marked as interrupted" in said
     record = storage.find(tmp_path)[0].record
     assert (record.status, record.summary) == (Status.INTERRUPTED, {})
     assert nothing_is_left(slob_home)

@@ -1,1 +1,1 @@
-"""The realism table: storage alone and databases on it, measured in turn on the same file system."""
+"""Comparison of storage alone with databases on the same file system, and the storage ceiling of a server."""

@@ -1,4 +1,4 @@
-"""The storage ceiling measured on the spot: random reads where a server keeps its data, before anything runs there."""
+"""The storage ceiling of a server: random reads by fio on the file system of its data, before any run."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ RAMP_S = 0.5
 def measure_ceiling(
     engine: Engine, sessions: int, fio: Fio, results: Path, notify: Notify, size: int = SIZE_BYTES
 ) -> StorageRecord:
-    """Measure single-block reads as sessions make them: one after the other, in each of 1, 2, 4 … ``sessions``.
+    """Measure synchronous single-block reads by 1, 2, 4 … ``sessions`` processes, as sessions make them.
 
-    The test file lies on the file system of the server's data. SlobError when that is not on this host.
+    The test file lies on the file system of the server's data. Raises SlobError if that is not on this host.
     """
     block = engine.facts().block_size
-    where = StorageTarget(_directory(engine), size, IoEngine.PSYNC)
+    target = StorageTarget(_directory(engine), size, IoEngine.PSYNC)
     asked = {"block_bytes": block, "sessions": sessions, "seconds": STEP_S}
-    with session(fio, StorageRequest("ceiling", "ceiling", results, asked), where, notify) as (step_runner, file):
+    with session(fio, StorageRequest("ceiling", "ceiling", results, asked), target, notify) as (step_runner, file):
         for number in concurrencies(sessions):
             job = Job(
                 files=(file.path,), size=file.size // block * block, block_size=block, engine=IoEngine.PSYNC,
@@ -41,21 +41,21 @@ def measure_ceiling(
 
 
 class Ceilings:
-    """The ceilings of the servers of several runs: measured once for each file system and block size.
+    """The ceilings for several runs, each measured once per file system and block size.
 
-    Each is measured up to ``sessions`` in flight, when the first run that needs it is about to begin.
+    A ceiling is measured with up to ``sessions`` reads in flight, before the first run that needs it.
     """
 
     def __init__(self, sessions: int, fio: Fio, results: Path, notify: Notify) -> None:
-        self._asked = (sessions, fio, results, notify)
+        self._parameters = (sessions, fio, results, notify)
         self._measured: dict[tuple[int, int], StorageRecord] = {}
 
     def __call__(self, engine: Engine) -> StorageRecord:
-        """That of this server. SlobError as `measure_ceiling` has it."""
-        place = (_directory(engine).stat().st_dev, engine.facts().block_size)
-        if place not in self._measured:
-            self._measured[place] = measure_ceiling(engine, *self._asked)
-        return self._measured[place]
+        """Return the ceiling of this server, measured if necessary. Raises SlobError like `measure_ceiling`."""
+        key = (_directory(engine).stat().st_dev, engine.facts().block_size)
+        if key not in self._measured:
+            self._measured[key] = measure_ceiling(engine, *self._parameters)
+        return self._measured[key]
 
 
 def _directory(engine: Engine) -> Path:

@@ -1,4 +1,7 @@
-"""The realism table from first check to finished record: all contenders in every round, in an order drawn anew."""
+"""The comparison of storage alone with databases, from the first check to the finished record.
+
+Every round measures all contenders, in an order that is drawn anew.
+"""
 
 from __future__ import annotations
 
@@ -27,18 +30,18 @@ from openslob.storage.process import MeasurementStoppedError
 from openslob.storage.session import Notify, StepRunner, line_of
 from openslob.storage.testfile import TestFile
 from openslob.units import format_bytes
-from openslob.versus.measure import client_step, raw_jobs, run_step, served, why_unrated
+from openslob.versus.measure import client_step, missing_rate_reason, raw_jobs, run_step, runs_work_loop
 from openslob.versus.plan import ComparisonPlan, Contender, client_contender, order, raw_contenders, served_contenders
-from openslob.versus.servers import Servers, servers_of
+from openslob.versus.servers import ComparisonServers, comparison_servers
 
-# A run whose counters something else on the host held up has no rates. Every time, and the host is too busy.
+# A run has no rates if other load on the host delayed the reading of its counters. After so many the host is too busy.
 ATTEMPTS = 3
 RUNS = "runs"
 
 
 @dataclass(frozen=True)
 class ComparisonProgress:
-    """How progress is shown: lines, what a run does at the moment, and what its own report is."""
+    """Output of progress: whole lines, the state of the current run, and the text of a run's report."""
 
     notify: Notify
     show: ProgressSink
@@ -47,38 +50,42 @@ class ComparisonProgress:
 
 @dataclass(frozen=True)
 class ComparisonRequest:
-    """What is compared and where: ``directory`` on the storage in question; servers lie in their home unless ``place``.
+    """A requested comparison on the storage of ``directory``.
 
-    ``missing`` are engines left out, with the reason.
+    The servers' data lie below ``data_dir``, or in the default location if it is None. ``missing`` has the engines that
+    are left out, with the reasons.
     """
 
     plan: ComparisonPlan
     name: str
     results: Path
     directory: Path
-    place: Path | None = None
+    data_dir: Path | None = None
     missing: Mapping[str, str] | None = None
 
 
 def compare(
-    fio: Fio, request: ComparisonRequest, interrupt: Interrupt, view: ComparisonProgress
+    fio: Fio, request: ComparisonRequest, interrupt: Interrupt, progress: ComparisonProgress
 ) -> tuple[StorageRecord, Path]:
-    """Measure all contenders; the record and its folder.
+    """Measure all contenders. Return the record and its folder.
 
-    SlobError before anything is begun when place, space or programs do not allow it; StoppedError when stopped.
+    Raises SlobError before anything is written if directory, space or programs do not allow it, and
+    MeasurementStoppedError when stopped.
     """
     plan = request.plan
     plan.check()
     require_space(request.directory, plan.bytes_needed, "the comparison with its servers")
     asked = {**asdict(plan), "cache_bytes": plan.cache_bytes, "log_bytes": plan.log_bytes}
-    builder = session.StorageRequest("compare", request.name, request.results, asked)
-    where = session.StorageTarget(request.directory, plan.scale, plan.io_engine)
-    with session.session(fio, builder, where, view.notify) as (step_runner, file):
+    storage_request = session.StorageRequest("compare", request.name, request.results, asked)
+    target = session.StorageTarget(request.directory, plan.scale, plan.io_engine)
+    with session.session(fio, storage_request, target, progress.notify) as (step_runner, file):
         try:
-            with servers_of(plan, request.place) as servers:
-                record = _Comparison(plan, step_runner, file, servers, interrupt, view).execute(request.missing or {})
+            with comparison_servers(plan, request.data_dir) as servers:
+                record = _Comparison(plan, step_runner, file, servers, interrupt, progress).execute(
+                    request.missing or {}
+                )
         except SlobError as error:
-            # Whatever failed because everything was asked to end did not fail by itself.
+            # After a request to stop, any error is a consequence of it.
             if interrupt.requested and not isinstance(error, MeasurementStoppedError):
                 raise MeasurementStoppedError from error
             raise
@@ -91,52 +98,54 @@ class _Comparison:
         plan: ComparisonPlan,
         step_runner: StepRunner,
         file: TestFile,
-        servers: Servers,
+        servers: ComparisonServers,
         interrupt: Interrupt,
-        view: ComparisonProgress,
+        progress: ComparisonProgress,
     ) -> None:
         self._plan = plan
         self._step_runner = step_runner
         self._folder = step_runner.folder
         self._servers = servers
         self._interrupt = interrupt
-        self._view = view
+        self._progress = progress
         self._jobs: Mapping[str, Job] = raw_jobs(plan, file)
-        self._raw = {contender.name: way for way, contender in raw_contenders(plan).items()}
+        self._raw = {contender.name: method for method, contender in raw_contenders(plan).items()}
         self._programs: dict[str, ClientProgram] = {}
 
     def execute(self, missing: Mapping[str, str]) -> StorageRecord:
         notes = (*self._folder.record.notes, *(f"{engine} is left out: {why}" for engine, why in missing.items()))
         contenders = [*raw_contenders(self._plan).values()]
         for engine in self._plan.engines:
-            contenders += self._loaded(engine)
-        listed = tuple({**asdict(each), "kind": each.kind.value} for each in contenders)
-        self._folder.update(tables={table.TABLE: listed, RUNS: ()}, notes=notes)
+            contenders += self._load_engine(engine)
+        entries = tuple({**asdict(each), "kind": each.kind.value} for each in contenders)
+        self._folder.update(tables={table.TABLE: entries, RUNS: ()}, notes=notes)
         for number in range(1, self._plan.rounds + 1):
             for contender in order([each for each in contenders if not each.why], number):
                 self._measure(contender, number)
-        self._servers.rest()
+        self._servers.stop()
         found = table.rows(self._folder.record)
         return self._folder.finish(Status.COMPLETE, summary=summary(found, self._plan), verdicts=table.verdicts(found))
 
-    def _loaded(self, name: str) -> list[Contender]:
-        """Make and load the server of an engine; the contenders that it has."""
+    def _load_engine(self, name: str) -> list[Contender]:
+        """Make and load the server of an engine. Return its contenders."""
         plan = self._plan
-        self._view.notify(f"{name}: making a server with {format_bytes(plan.cache_bytes)} of cache, direct I/O")
-        engine, server = self._servers.at(name)
-        self._go_on()
-        self._view.notify(f"{name}: loading {format_bytes(plan.scale)}")
+        self._progress.notify(
+            f"{name}: creating a server with {format_bytes(plan.cache_bytes)} of cache and direct I/O"
+        )
+        engine, server = self._servers.start(name)
+        self._check_stop()
+        self._progress.notify(f"{name}: loading {format_bytes(plan.scale)}")
         workload = plan.workload(ContenderKind.SHARED)
-        loading.load(engine, server, workload, _ignore, self._interrupt.stop.is_set, self._view.notify)
-        ways = [self._possible(each, engine) for each in served_contenders(plan, name)]
+        loading.load(engine, server, workload, _ignore, self._interrupt.stop.is_set, self._progress.notify)
+        contenders = [self._with_blocking_reason(each, engine) for each in served_contenders(plan, name)]
         try:
             self._programs[name] = registry.client_program(server)
-            return [*ways, client_contender(name, self._programs[name].name)]
+            return [*contenders, client_contender(name, self._programs[name].name)]
         except SlobError as error:
-            return [*ways, client_contender(name, "client", str(error))]
+            return [*contenders, client_contender(name, "client", str(error))]
 
-    def _possible(self, contender: Contender, engine: Engine) -> Contender:
-        """The contender, with the reason if this server can't run it."""
+    def _with_blocking_reason(self, contender: Contender, engine: Engine) -> Contender:
+        """Return the contender, with the reason if this server can't run it."""
         try:
             found = engine.findings(self._plan.workload(contender.kind))
             why = next((finding.why for finding in found if finding.blocking), "")
@@ -145,35 +154,35 @@ class _Comparison:
         return replace(contender, why=why)
 
     def _measure(self, contender: Contender, number: int) -> None:
-        self._go_on()
+        self._check_stop()
         purpose = f"round {number} of {self._plan.rounds}"
         if contender.kind is ContenderKind.RAW:
-            self._servers.rest()
+            self._servers.stop()
             job = self._jobs[self._raw[contender.name]]
-            # An order of its own, that no step before had.
+            # A new seed gives an order of reads that no earlier step had.
             self._step_runner.run(replace(job, seed=self._next), contender.name, purpose)
-        elif served(contender.kind):
+        elif runs_work_loop(contender.kind):
             self._run(contender, number, purpose)
         else:
-            engine, _ = self._servers.at(contender.engine)
+            engine, _ = self._servers.start(contender.engine)
             program = self._programs[contender.engine]
             self._add(client_step(self._next, contender, purpose, engine, program, self._plan, self._interrupt))
 
     def _run(self, contender: Contender, number: int, purpose: str) -> None:
-        engine, _ = self._servers.at(contender.engine)
+        engine, _ = self._servers.start(contender.engine)
         name = f"round{number}-{contender.engine}-{contender.kind.value}"
         request = runner.Request(self._plan.workload(contender.kind, number), name, self._folder.path)
         for attempt in range(1, ATTEMPTS + 1):
-            finished = runner.run(engine, request, self._interrupt, self._view.show, self._view.render)
+            finished = runner.run(engine, request, self._interrupt, self._progress.show, self._progress.render)
             if finished.record.status is Status.INTERRUPTED:
                 raise MeasurementStoppedError
-            why = why_unrated(finished.record)
+            why = missing_rate_reason(finished.record)
             if not why or attempt == ATTEMPTS:
                 break
-            self._view.notify(f"{contender.name}: {why}; once more")
+            self._progress.notify(f"{contender.name}: {why}; measuring again")
         step = run_step(self._next, contender, purpose, finished.record)
-        listed = (*self._folder.record.tables[RUNS], {"step": step.number, "run": finished.folder.name})
-        self._add(step, tables={**self._folder.record.tables, RUNS: listed})
+        entries = (*self._folder.record.tables[RUNS], {"step": step.number, "run": finished.folder.name})
+        self._add(step, tables={**self._folder.record.tables, RUNS: entries})
 
     @property
     def _next(self) -> int:
@@ -182,15 +191,15 @@ class _Comparison:
 
     def _add(self, step: StorageStep, **changes: object) -> None:
         self._folder.update(steps=(*self._folder.record.steps, step), **changes)
-        self._view.notify(line_of(step))
+        self._progress.notify(line_of(step))
 
-    def _go_on(self) -> None:
+    def _check_stop(self) -> None:
         if self._interrupt.requested:
             raise MeasurementStoppedError
 
 
 def summary(found: Sequence[table.ContenderRow], plan: ComparisonPlan) -> Mapping[str, Figure]:
-    """The raw ceiling, and of every contender its reads per second and per CPU second, medians, by its name."""
+    """Return the ceiling of storage alone, and the median reads per second and per CPU second of each contender."""
     best = table.best_raw(found, lambda row: row.iops)
     figures = {
         "max_iops": storage_figure("max_iops", best.iops.median if best else None, None if best else "not measured"),
@@ -207,4 +216,4 @@ def summary(found: Sequence[table.ContenderRow], plan: ComparisonPlan) -> Mappin
 
 
 def _ignore(_progress: LoadProgress) -> None:
-    """Loads are told of by their beginning."""
+    """Ignore the progress of a load: only its start is reported."""

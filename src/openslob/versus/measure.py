@@ -1,7 +1,7 @@
-"""One measurement of one contender, as a step of the record with the same figures for all of them.
+"""Measurement of one contender, as a step of the record. The steps of all contenders have the same figures.
 
-``iops`` are reads per second: fio's requests, or read requests that the server counted. ``cpu_us_per_io`` is the CPU
-of fio's processes or of the server's for one of them, ``host_cpus_busy`` everybody's on the host.
+``iops`` are reads per second: fio's requests, or the read requests that the server counted. ``cpu_us_per_io`` is the
+CPU of fio's processes, or of the server, per read. ``host_cpus_busy`` is the CPU of all processes on the host.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from openslob.storage.testfile import TestFile
 from openslob.units import MIB, MICROS
 from openslob.versus.plan import ASYNC, CALIBRATE, RAMP_SHARE, SYNC, ComparisonPlan, Contender
 
-# Sessions hand their counters in when they end, which may be a moment after their client has.
+# A session publishes its counters when it ends, which may be shortly after the end of its client.
 COUNTERS_SETTLE_S = 0.5
 
 
 @dataclass(frozen=True)
-class Observed:
-    """What the program did, and what server and host counted from its start to its end.
+class ClientMeasurement:
+    """Result of a benchmark program, with the changes of the server's and the host's counters while it ran.
 
-    ``host`` ends with the program, so that the time in which counters settle is not in its rates; only the server's
-    own CPU is counted on until then.
+    ``host`` covers the time until the program ended. Only its ``server_cpu_s`` includes the time that sessions need to
+    publish their counters.
     """
 
     result: ClientResult
@@ -56,7 +56,7 @@ class Observed:
 
     @property
     def reads_per_s(self) -> float:
-        """Physical read requests per second, at the rate that the program itself tells."""
+        """Physical read requests per second, scaled to the rate that the program reports."""
         return self.per_s * self._reads / self.result.transactions
 
     @property
@@ -73,8 +73,13 @@ class Observed:
         return self.engine.read_requests
 
 
-def observe(engine: Engine, program: ClientProgram, load: ClientLoad, stop: Event, cpus: str | None = None) -> Observed:
-    """Run the program to its end, on ``cpus`` only if given. StoppedError when stopped, SlobError when it fails."""
+def measure_client(
+    engine: Engine, program: ClientProgram, load: ClientLoad, stop: Event, cpus: str | None = None
+) -> ClientMeasurement:
+    """Run a benchmark program to its end, on these CPUs only if given.
+
+    Raises MeasurementStoppedError when stopped, and SlobError if the program fails.
+    """
     samplers = Samplers(engine, load.clients, _ignore)
     try:
         samplers.get_ready()
@@ -88,21 +93,21 @@ def observe(engine: Engine, program: ClientProgram, load: ClientLoad, stop: Even
             result = program.result(done.output, Path(folder))
         time.sleep(COUNTERS_SETTLE_S)
         settled = samplers.closing_edge()
-        # The CPU of sessions is all there once they have ended; the host's is that of the time in which it was loaded.
+        # The CPU of all sessions is counted once they have ended; the host's is that of the time under load.
         server = difference(before.os, settled.os).server_cpu_s
         host = replace(difference(before.os, ended.os), server_cpu_s=server)
-        return Observed(result, samplers.engine_delta(before, settled), host)
+        return ClientMeasurement(result, samplers.engine_delta(before, settled), host)
     finally:
         samplers.close()
 
 
 def _ignore(_reading: Reading) -> None:
-    """Nothing is sampled between the edges."""
+    """Ignore readings: only those at start and end are used."""
 
 
 def raw_jobs(plan: ComparisonPlan, file: TestFile) -> Mapping[str, Job]:
-    """Return the fio job of each way of reading storage alone."""
-    one = Job(
+    """Return the fio job of each method of reading storage alone."""
+    asynchronous = Job(
         files=(file.path,),
         size=file.size // plan.block_size * plan.block_size,
         block_size=plan.block_size,
@@ -114,14 +119,14 @@ def raw_jobs(plan: ComparisonPlan, file: TestFile) -> Mapping[str, Job]:
     )
     spread = calibrate.CalibrationPlan(plan.io_engine, plan.block_size, plan.seconds, plan.processes, cpus=plan.cpus)
     return {
-        ASYNC: one,
-        SYNC: replace(one, engine=IoEngine.PSYNC, depth=1, copies=plan.depth),
+        ASYNC: asynchronous,
+        SYNC: replace(asynchronous, engine=IoEngine.PSYNC, depth=1, copies=plan.depth),
         CALIBRATE: calibrate.job_maker(file, spread, plan.block_size)(plan.depth),
     }
 
 
 def run_step(number: int, contender: Contender, purpose: str, record: RunRecord) -> StorageStep:
-    """The step of a run: its operations' latency is that of SELECTs, which all contenders of a server have."""
+    """Return the step of a run. Its latency is that of SELECTs, which all contenders of a server execute."""
     latency = record.latency.get("select") or {}
     return StorageStep(
         number=number,
@@ -131,15 +136,15 @@ def run_step(number: int, contender: Contender, purpose: str, record: RunRecord)
             "iops": record.summary["pio_read_per_s"],
             "mb_per_s": record.summary["pio_read_mb_per_s"],
             **latency_figures(latency, "no SELECT ended in the window"),
-            "cpu_us_per_io": _inverse(record.summary["iops_per_db_cpu"]),
-            **_of_host(_cpus_busy(record), record.summary["pio_read_per_s"].value),
+            "cpu_us_per_io": _cpu_cost(record.summary["iops_per_db_cpu"]),
+            **_host_figures(_cpus_busy(record), record.summary["pio_read_per_s"].value),
             "engine_read_latency_us": record.summary["engine_read_latency_us"],
         },
         latency=latency or None,
     )
 
 
-def _inverse(per_cpu: Figure) -> Figure:
+def _cpu_cost(per_cpu: Figure) -> Figure:
     cost = MICROS / per_cpu.value if per_cpu.value else None
     return storage_figure("cpu_us_per_io", cost, per_cpu.why or "no reads")
 
@@ -154,39 +159,42 @@ def client_step(
     number: int, contender: Contender, purpose: str, engine: Engine, program: ClientProgram, plan: ComparisonPlan,
     interrupt: Interrupt,
 ) -> StorageStep:  # fmt: skip
-    """Run a product's own benchmark program over the same tables, and make the step of it."""
+    """Run the database product's own benchmark program on the same tables. Return its step."""
     load = ClientLoad(plan.depth, plan.keys, plan.depth, min(plan.depth, plan.processes), plan.seconds)
-    seen = observe(engine, program, load, interrupt.stop, plan.cpus)
-    latency = seen.result.latency.summary()
-    busy = busy_s(seen.host.cpu) / seen.host.seconds if seen.host.cpu else None
-    host = storage_figure("host_cpus_busy", busy, seen.host.unknown.get("cpu", "this system does not count it"))
+    client = measure_client(engine, program, load, interrupt.stop, plan.cpus)
+    latency = client.result.latency.summary()
+    busy = busy_s(client.host.cpu) / client.host.seconds if client.host.cpu else None
+    host = storage_figure("host_cpus_busy", busy, client.host.unknown.get("cpu", "this system does not count it"))
     return StorageStep(
         number=number,
         name=contender.name,
         purpose=purpose,
         figures={
-            "iops": storage_figure("iops", seen.reads_per_s),
-            "mb_per_s": storage_figure("mb_per_s", seen.reads_per_s * plan.block_size / MIB),
+            "iops": storage_figure("iops", client.reads_per_s),
+            "mb_per_s": storage_figure("mb_per_s", client.reads_per_s * plan.block_size / MIB),
             **latency_figures(latency, "no SELECT ended in the window"),
-            "cpu_us_per_io": storage_figure("cpu_us_per_io", MICROS / seen.reads_per_cpu_s),
-            **_of_host(host, seen.reads_per_s),
+            "cpu_us_per_io": storage_figure("cpu_us_per_io", MICROS / client.reads_per_cpu_s),
+            **_host_figures(host, client.reads_per_s),
         },
         latency=latency,
     )
 
 
-def _of_host(busy: Figure, rate: float | None) -> dict[str, Figure]:
+def _host_figures(busy: Figure, rate: float | None) -> dict[str, Figure]:
     cost = busy.value * MICROS / rate if busy.value is not None and rate else None
     per_io = storage_figure("host_cpu_us_per_io", cost, busy.why or "the rate is unknown")
     return {"host_cpus_busy": busy, "host_cpu_us_per_io": per_io}
 
 
-def why_unrated(record: RunRecord) -> str:
-    """Why the run lacks a rate of reads, or their cost: something else on the host held its counters up. Or empty."""
+def missing_rate_reason(record: RunRecord) -> str:
+    """Return why a run has no rate of reads or no CPU per read; empty if it has both.
+
+    Usually, other load on the host delayed the reading of its counters.
+    """
     figures = (record.summary["pio_read_per_s"], record.summary["iops_per_db_cpu"])
     return next((figure.why or "not known" for figure in figures if figure.value is None), "")
 
 
-def served(kind: ContenderKind) -> bool:
-    """Whether sessions of the work loop are measured."""
+def runs_work_loop(kind: ContenderKind) -> bool:
+    """Return whether contenders of this kind run sessions of the work loop."""
     return kind in (ContenderKind.LOCAL, ContenderKind.SHARED, ContenderKind.UPDATES)

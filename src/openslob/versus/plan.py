@@ -1,4 +1,4 @@
-"""Who is compared, in which order, and on how much data; pure functions of what was asked for."""
+"""The plan of a comparison: contenders, their order, and the amount of data. Pure functions of the parameters."""
 
 from __future__ import annotations
 
@@ -12,29 +12,30 @@ from openslob.storage.job import IoEngine
 from openslob.units import GIB, MIB, Extent, format_bytes
 from openslob.workload import BlockPath, Mode, Workload
 
-# One block visit in so many is a hit: enough for reads to be what is measured.
+# One block visit in 32 is a cache hit; below 8, hits instead of reads would be measured.
 DATA_PER_CACHE = 32
-LEAST_DATA_PER_CACHE = 8
-# Servers start with a thousand blocks at the least, and leave no session fewer than a hundred of its own.
-LEAST_CACHE_BLOCKS = 1024
-LEAST_CACHE_BLOCKS_A_SESSION = 128
-# A log much smaller than the data would have a server write blocks out all the time while rows are updated.
-LEAST_LOG, MOST_LOG = 256 * MIB, 4 * GIB
-# What a server has on disk before anything is loaded, and what a database of this much data takes beside them.
-EMPTY_SERVER = 100 * MIB
+MIN_DATA_PER_CACHE = 8
+# Servers need about a thousand blocks of cache to start, and about a hundred per session.
+MIN_CACHE_BLOCKS = 1024
+MIN_CACHE_BLOCKS_PER_SESSION = 128
+# With a log much smaller than the data, checkpoints would write blocks all the time while rows are updated.
+MIN_LOG, MAX_LOG = 256 * MIB, 4 * GIB
+# Size of an empty server on disk, and size of a loaded database relative to its data.
+EMPTY_SERVER_BYTES = 100 * MIB
 OVERHEAD = 1.15
-# Of the measured time, run before it and not counted: as long as calibration's ramps.
+# Ramp time as a share of the measured time, as in calibration.
 RAMP_SHARE = 0.25
 ASYNC, SYNC, CALIBRATE = "asynchronous", "synchronous", "calibrate"
-UNSEEN = "nobody looks at the data"
+DISCARDED = "nobody looks at the data"
 
 
 @dataclass(frozen=True)
 class ComparisonPlan:
-    """What is asked: ``depth`` reads at a time, be they fio's requests, its processes or sessions; sizes in bytes.
+    """Parameters of a comparison; sizes are in bytes.
 
-    ``scale`` is the size of the test file and of each server's data. ``cpus`` are those of fio and of the servers,
-    ``processes`` how many they are. ``engines`` are the registry's names.
+    ``depth`` is the number of concurrent reads: fio's requests, its processes, or sessions. ``scale`` is the size of
+    the test file and of each server's data. ``cpus`` are the CPUs of fio and of the servers, ``processes`` is their
+    number. ``engines`` are names in the registry.
     """
 
     io_engine: IoEngine
@@ -51,36 +52,36 @@ class ComparisonPlan:
 
     @property
     def cache_bytes(self) -> int:
-        """The cache of each server."""
-        least = max(LEAST_CACHE_BLOCKS, LEAST_CACHE_BLOCKS_A_SESSION * self.depth)
-        return max(self.scale // DATA_PER_CACHE, least * self.block_size)
+        """Cache size of each server."""
+        minimum = max(MIN_CACHE_BLOCKS, MIN_CACHE_BLOCKS_PER_SESSION * self.depth)
+        return max(self.scale // DATA_PER_CACHE, minimum * self.block_size)
 
     @property
     def log_bytes(self) -> int:
-        """To which the log of each server may grow."""
-        return min(max(self.scale, LEAST_LOG), MOST_LOG)
+        """Size that the log of each server may grow to."""
+        return min(max(self.scale, MIN_LOG), MAX_LOG)
 
     @property
     def keys(self) -> int:
-        """Rows, and so blocks, of each session's table."""
+        """Number of rows, and so of blocks, of each session's table."""
         return self.scale // self.depth // self.block_size
 
     @property
     def bytes_needed(self) -> int:
-        """Space for everything at its largest: the test file, and of each server shared data, sessions' copies, log."""
-        return self.scale + len(self.engines) * (int(2 * OVERHEAD * self.scale) + self.log_bytes + EMPTY_SERVER)
+        """Highest space needed: the test file, and for each server its data, the sessions' copies, and the log."""
+        return self.scale + len(self.engines) * (int(2 * OVERHEAD * self.scale) + self.log_bytes + EMPTY_SERVER_BYTES)
 
     def check(self) -> None:
-        """UsageError when the data are too small to be read from storage."""
-        least = max(LEAST_DATA_PER_CACHE * self.cache_bytes, self.depth * self.work_unit * self.block_size)
-        if self.scale < least:
+        """Raise UsageError if the data are so small that caches would serve the reads."""
+        minimum = max(MIN_DATA_PER_CACHE * self.cache_bytes, self.depth * self.work_unit * self.block_size)
+        if self.scale < minimum:
             raise UsageError(
-                f"--scale {format_bytes(self.scale)} is too little: much of it would stay in the servers' caches",
-                f"give at least {format_bytes(least)} for {self.depth} sessions",
+                f"--scale {format_bytes(self.scale)} is too small: the servers' caches would serve many of the reads",
+                f"give at least {format_bytes(minimum)} for {self.depth} sessions",
             )
 
     def workload(self, kind: ContenderKind, number: int = 1) -> Workload:
-        """What the sessions of a server do, in a round; the load's when it is about data only."""
+        """Return the workload of a server's sessions in a round; it also defines the data to load."""
         return Workload(
             schemas=self.depth,
             sessions=self.depth,
@@ -97,9 +98,10 @@ class ComparisonPlan:
 
 @dataclass(frozen=True)
 class Contender:
-    """One that is measured: its name in the table, what it does with the data, and what its latency is the time of.
+    """One contender: its name in the table, what it does with the data, and which operation is timed.
 
-    ``engine`` is the registry's name of its server, empty for storage alone; ``why`` it is left out, if it is.
+    ``engine`` is the name of its engine in the registry, empty for storage alone. ``why`` is the reason if the
+    contender is left out.
     """
 
     name: str
@@ -111,14 +113,14 @@ class Contender:
 
 
 def raw_contenders(plan: ComparisonPlan) -> dict[str, Contender]:
-    """Storage alone, by the way it is read."""
+    """Return the contenders that read storage alone, by method."""
     depth, how = plan.depth, plan.io_engine.value
     cpus = "1 CPU" if plan.processes == 1 else f"{plan.processes} CPUs"
     spread = f"{depth} reads in flight, spread over {cpus} as slob raw calibrate does"
     return {
-        ASYNC: _raw(f"fio {how}", f"one process with {depth} reads in flight; {UNSEEN}"),
-        SYNC: _raw("fio psync", f"{depth} processes, each one read after the other; {UNSEEN}"),
-        CALIBRATE: _raw("calibrate", f"{spread}; {UNSEEN}"),
+        ASYNC: _raw(f"fio {how}", f"one process with {depth} reads in flight; {DISCARDED}"),
+        SYNC: _raw("fio psync", f"{depth} processes, each one read after the other; {DISCARDED}"),
+        CALIBRATE: _raw("calibrate", f"{spread}; {DISCARDED}"),
     }
 
 
@@ -127,7 +129,7 @@ def _raw(name: str, does: str) -> Contender:
 
 
 def served_contenders(plan: ComparisonPlan, engine: str) -> list[Contender]:
-    """The ways of reading through a server of this engine."""
+    """Return the contenders that read with sessions of a server of this engine."""
     timed = f"SELECT of {plan.work_unit}"
     through = "every row looked at, inside the server; blocks through"
     does = {
@@ -144,11 +146,11 @@ def served_contenders(plan: ComparisonPlan, engine: str) -> list[Contender]:
 
 
 def client_contender(engine: str, program: str, why: str = "") -> Contender:
-    """A product's own benchmark program, for scale."""
+    """Return the contender that is the database product's own benchmark program."""
     does = "one-row SELECTs from outside the server, prepared: a round trip and a statement for each read"
     return Contender(f"{engine}, {program}", ContenderKind.CLIENT, does, "1-row query", engine, why)
 
 
 def order(contenders: Sequence[Contender], number: int) -> list[Contender]:
-    """The order of a round, drawn anew for each, the same for equal rounds of equal contenders."""
+    """Return the contenders in the random order of a round; the round's number is the seed."""
     return random.Random(number).sample(list(contenders), len(contenders))

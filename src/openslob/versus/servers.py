@@ -1,4 +1,4 @@
-"""The servers of a comparison: made, loaded, only one of them running at a time, and gone at its end."""
+"""The servers of a comparison. Only one of them runs at a time; all are destroyed at the end."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from openslob.versus.plan import ComparisonPlan
 
 
 def name_of(engine: str) -> str:
-    """The name of the server that comparisons make of an engine."""
+    """Return the name of the server that comparisons create for an engine."""
     return f"raw-compare-{engine}"
 
 
-def spec_of(plan: ComparisonPlan, engine: str, place: Path | None) -> ServerSpec:
-    """The server of an engine as it is compared; its data lie below ``place``, if one is given."""
+def spec_of(plan: ComparisonPlan, engine: str, data_dir: Path | None) -> ServerSpec:
+    """Return the specification of an engine's server; its data lie below ``data_dir`` if one is given."""
     name = name_of(engine)
     return replace(
         registry.default_spec(name, engine),
-        data_dir=place / name if place else None,
+        data_dir=data_dir / name if data_dir else None,
         block_size=plan.block_size,
         cache_bytes=plan.cache_bytes,
         log_bytes=plan.log_bytes,
@@ -33,55 +33,58 @@ def spec_of(plan: ComparisonPlan, engine: str, place: Path | None) -> ServerSpec
 
 
 def available(
-    plan: ComparisonPlan, asked: Sequence[str] | None, place: Path | None
+    plan: ComparisonPlan, asked: Sequence[str] | None, data_dir: Path | None
 ) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The engines whose programs are there, and why others are not; SlobError for one that was asked for by name."""
-    there, missing = [], {}
+    """Return the engines whose programs are installed, and why the others are left out.
+
+    Raises SlobError if an engine that was requested by name is not installed.
+    """
+    installed, missing = [], {}
     for engine in asked or registry.managed_engines():
         try:
-            registry.managed(spec_of(plan, engine, place))
-            there.append(engine)
+            registry.managed(spec_of(plan, engine, data_dir))
+            installed.append(engine)
         except SlobError as error:
             if asked:
                 raise
             missing[engine] = str(error)
-    return tuple(there), missing
+    return tuple(installed), missing
 
 
-class Servers:
-    """Starts a server when its turn comes; what others have left to write then is written, and takes nothing."""
+class ComparisonServers:
+    """Starts one server at a time. Stopping it first lets it write its dirty blocks, so that they cost nobody else."""
 
     def __init__(self, servers: Mapping[str, ManagedServer]) -> None:
         self._servers = servers
         self._running = ""
 
-    def at(self, name: str) -> tuple[Engine, ManagedServer]:
-        """The server of an engine, the only one that runs."""
+    def start(self, name: str) -> tuple[Engine, ManagedServer]:
+        """Start the server of an engine, after stopping another one. Return both."""
         if name != self._running:
-            self.rest()
+            self.stop()
         self._running = name
         server = self._servers[name]
         return registry.engine_for(server.start().url), server
 
-    def rest(self) -> None:
-        """Stop what runs."""
+    def stop(self) -> None:
+        """Stop the server that runs, if any."""
         if self._running:
             self._servers[self._running].stop()
         self._running = ""
 
 
 @contextmanager
-def servers_of(plan: ComparisonPlan, place: Path | None) -> Iterator[Servers]:
-    """New servers for the block, not yet started; each is destroyed with its data, however the block ends.
+def comparison_servers(plan: ComparisonPlan, data_dir: Path | None) -> Iterator[ComparisonServers]:
+    """Create servers for the block, not yet started, and destroy them with their data at its end.
 
-    SlobError when another comparison has them. What a killed one left behind goes first.
+    Servers that a killed comparison left behind are destroyed first. Raises SlobError if another comparison uses them.
     """
     with ExitStack() as stack:
-        made = {}
+        servers = {}
         for engine in plan.engines:
             stack.enter_context(registry.claim(name_of(engine)))
-            if left := registry.find(name_of(engine)):
-                left.destroy()
-            made[engine] = registry.managed(spec_of(plan, engine, place))
-            stack.callback(made[engine].destroy)
-        yield Servers(made)
+            if leftover := registry.find(name_of(engine)):
+                leftover.destroy()
+            servers[engine] = registry.managed(spec_of(plan, engine, data_dir))
+            stack.callback(servers[engine].destroy)
+        yield ComparisonServers(servers)

@@ -48,7 +48,9 @@ def test_a_step_of_fio_counts_stolen_time_as_busy():
 def test_a_benchmark_program_s_step_counts_stolen_time_as_busy(monkeypatch):
     host = measurements.host(cpu=CPU, cores=CORES, seconds=SECONDS)
     result = ClientResult(1000, 100.0, measurements.histogram(1000, 50.0))
-    monkeypatch.setattr(measure, "observe", lambda *_: measure.Observed(result, measurements.engine(), host))
+    monkeypatch.setattr(
+        measure, "measure_client", lambda *_: measure.ClientMeasurement(result, measurements.engine(), host)
+    )
     plan = ComparisonPlan(IoEngine.PSYNC, ("some",), processes=2, scale=256 * MIB)
     interrupt = SimpleNamespace(stop=Event())
     step = measure.client_step(1, client_contender("some", "client", ""), "round", None, None, plan, interrupt)
