@@ -115,7 +115,11 @@ class EngineDelta:
 
 @dataclass(frozen=True)
 class DeviceIo:
-    """What a block device completed in an interval: requests, bytes, total request time in ms, busy time in ms."""
+    """What a block device completed in an interval: requests, bytes, total request time in ms, busy time in ms.
+
+    Of several devices it is the sum, but for the busy time, which is that of the busiest: devices are busy at the same
+    time. ``parts`` are the devices one by one; empty for a single one.
+    """
 
     name: str
     reads: float
@@ -125,6 +129,21 @@ class DeviceIo:
     write_bytes: float
     write_ms: float
     busy_ms: float
+    parts: Sequence[DeviceIo] = ()
+
+    def __add__(self, other: DeviceIo) -> DeviceIo:
+        """Return what this device and another one did together."""
+        return DeviceIo(
+            name=f"{self.name} + {other.name}",
+            reads=self.reads + other.reads,
+            read_bytes=self.read_bytes + other.read_bytes,
+            read_ms=self.read_ms + other.read_ms,
+            writes=self.writes + other.writes,
+            write_bytes=self.write_bytes + other.write_bytes,
+            write_ms=self.write_ms + other.write_ms,
+            busy_ms=max(self.busy_ms, other.busy_ms),
+            parts=(*(self.parts or (self,)), *(other.parts or (other,))),
+        )
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import pytest
 from openslob.host.processes import ProcessSampler
 from openslob.host.sampler import OsReader, difference
 from openslob.measurement import HostDelta
+from openslob.process_selector import ProcessTree
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux's /proc")
 
@@ -90,7 +91,7 @@ def cpu_of(pid: int) -> float:
 
 
 def measure(server: FakeServer, directory: Path, sampler: list[int], work: Callable[[], None]) -> HostDelta:
-    reader = OsReader([server.pid], [directory], lambda: sampler)
+    reader = OsReader([ProcessTree(server.pid)], [directory], lambda: sampler)
     try:
         before = reader.read()
         work()
@@ -247,8 +248,7 @@ def test_reads_from_the_page_cache_do_not(server, file_on_disk):
 
 def test_device_agrees_with_diskstats(file_on_disk):
     reader = OsReader([], [file_on_disk.parent], list)
-    device = reader._device
-    assert device is not None
+    (device,) = reader._devices
     before = psutil.disk_io_counters(perdisk=True)[device.name]
     ours = device.read().values
     after = psutil.disk_io_counters(perdisk=True)[device.name]
@@ -285,7 +285,7 @@ def test_all_of_300_processes_are_counted():
     assert parent.stdout
     parent.stdout.readline()
     tree = ProcessSampler(parent.pid)
-    count = len(tree.read().processes)
+    count = 1 + len(tree.read().workers)
     tree.close()
     for child in psutil.Process(parent.pid).children():
         child.kill()
@@ -296,7 +296,7 @@ def test_all_of_300_processes_are_counted():
 
 def test_close_releases_every_handle(tmp_path):
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
-    reader = OsReader([os.getpid()], [tmp_path], list)
+    reader = OsReader([ProcessTree(os.getpid())], [tmp_path], list)
     reader.read()
     assert len(os.listdir("/proc/self/fd")) > before  # noqa: PTH208
     reader.close()

@@ -47,7 +47,13 @@ def result_json(target: str, found: Preflight) -> str:
     """The same for programs; sizes in bytes."""
     values = asdict(found)
     del values["location"]
-    footprint = {name: None if value is None else str(value) for name, value in vars(found.location).items()}
+    location = found.location
+    footprint = {
+        "main_pid": str(location.processes) if location.processes else None,
+        "data_directory": str(location.data_directory) if location.data_directory else None,
+        "why_unknown": location.why_unknown,
+        "others": str(tuple(location.others)),
+    }
     return json.dumps({"target": target, "blocked": found.blocked, **values, "footprint": footprint}, indent=1)
 
 
@@ -95,7 +101,7 @@ def _server(found: Preflight) -> list[tuple[str, str]]:
         ("I/O", {None: "unknown", True: "direct", False: "buffered by the operating system"}[facts.direct_io]),
         ("connections", f"{facts.free_connections} are free"),
         *((name, text) for name, text in facts.connection.items()),
-        ("processes", f"on this host, {location.main_pid}" if location.main_pid else location.why_unknown),
+        ("processes", f"on this host, {location.processes}" if location.processes else location.why_unknown),
         ("data", str(location.data_directory or location.why_unknown)),
     ]
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from openslob.process_selector import ProcessSelector, ProcessTree
 from openslob.workload import DataSpec
 
 # The name of findings about the data, which `DataStore.load` puts right.
@@ -66,17 +67,37 @@ class ServerFacts:
 
 @dataclass(frozen=True)
 class ServerLocation:
-    """Where the server is on this host: its main process and its data; or why that is not known.
+    """Where the server is on this host: its processes and its data directories; or why they are not known.
 
-    Only what is proved: an address of this host may lead through a tunnel, a proxy or into a container. The data
-    directory is never known without the main process. ``others`` are those of a cluster's other instances, all of them
-    on this host too.
+    Only what is proved: an address of this host may lead through a tunnel, a proxy or into a container. Data
+    directories are never known without the processes. ``others`` are the locations of a cluster's other instances, all
+    of them on this host too.
     """
 
-    main_pid: int | None
-    data_directory: Path | None
+    processes: ProcessSelector | None
+    data_directories: Sequence[Path]
     why_unknown: str = ""
     others: Sequence[ServerLocation] = ()
+
+    @classmethod
+    def unknown(cls, why: str) -> ServerLocation:
+        """Return the location of a server that is not known to be on this host."""
+        return cls(None, (), why)
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the server is known to be on this host."""
+        return self.processes is not None
+
+    @property
+    def main_pid(self) -> int | None:
+        """The main process's id, for a server that has one."""
+        return self.processes.main_pid if isinstance(self.processes, ProcessTree) else None
+
+    @property
+    def data_directory(self) -> Path | None:
+        """The first data directory."""
+        return self.data_directories[0] if self.data_directories else None
 
 
 @dataclass(frozen=True)

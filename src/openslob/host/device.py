@@ -31,6 +31,8 @@ _FIELDS = (
     ("dev_busy_ms", 9, 1),
 )
 DEVICE_NAMES = tuple(name for name, _, _ in _FIELDS)
+DEVICE = "device"  # the source of their samples
+BUSY = DEVICE_NAMES[-1]
 
 
 @dataclass(frozen=True)
@@ -103,13 +105,23 @@ def device_under(directory: Path, proc: Path = Path("/proc"), sys: Path = Path("
     return device_folder(number, mount_of(directory, parse_mounts(text_of(proc / "self/mountinfo") or "")), sys)
 
 
-def common_device(directories: Sequence[Path]) -> Path:
-    """The folder in /sys of the one block device under all of ``directories``; FigureUnknownError if there are more."""
-    folders = {device_under(directory) for directory in directories}
-    if len(folders) > 1:
-        names = ", ".join(sorted(folder.name for folder in folders))
-        raise FigureUnknownError(f"the data are on several block devices: {names}")
-    return folders.pop()
+def devices_under(directories: Sequence[Path]) -> list[Path]:
+    """Return the folders in /sys of the block devices under ``directories``, each once, in their order."""
+    return list(dict.fromkeys(device_under(directory) for directory in directories))
+
+
+def sum_of_devices(samples: Sequence[Sample]) -> Sample:
+    """Add up several devices. How long all of them were busy is not a sum: devices are busy at the same time."""
+    epoch = " and ".join(sample.epoch for sample in samples)
+    values: dict[str, float] = {}
+    unknown = {BUSY: "it is known of each device alone"}
+    for name in DEVICE_NAMES[:-1]:
+        missing = next((sample for sample in samples if name not in sample.values), None)
+        if missing is None:
+            values[name] = sum(sample.values[name] for sample in samples)
+        else:
+            unknown[name] = missing.unknown[name]
+    return Sample(values, epoch, unknown)
 
 
 def parse_device(text: str, name: str) -> Sample:

@@ -25,6 +25,7 @@ reading is only a process that is new since and whose parent is another one, or 
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from pathlib import Path
 
 from openslob.host.counters import TICKS_PER_S
 from openslob.host.model import FigureUnknownError, Sample
+from openslob.process_selector import ProcessSelector, ProcessSet, ProcessTree
 
 _IO_NAMES = ("server_read_bytes", "server_write_bytes")
 SERVER_NAMES = ("server_cpu_s", "server_cores", *_IO_NAMES)
@@ -118,19 +120,22 @@ def descendants(main: int, stats: Iterable[ProcessStat]) -> list[ProcessStat]:
 
 @dataclass(frozen=True)
 class ServerReading:
-    """The server's processes at one moment, the main process first; of a cluster's servers the ``mains`` first.
+    """The server's processes at one moment, or those of all servers of a cluster on this host.
 
-    ``io`` is bytes read and written, or why that is not known; ``cpus`` are those the main process may run on.
+    ``ticks`` is the CPU of all of them in clock ticks, since ``epoch`` began. ``workers`` are the processes that may
+    serve sessions. ``io`` is bytes read and written, or why that is not known; ``cpus`` are those that the server may
+    run on.
     """
 
-    processes: Sequence[ProcessStat]
+    epoch: str
+    ticks: int
+    workers: Sequence[ProcessStat]
     io: tuple[int, int] | str
     cpus: frozenset[int] | None
-    mains: int = 1
 
     def server(self) -> Sample:
-        """CPU seconds and storage bytes of the whole server since its main process started."""
-        values: dict[str, float] = {"server_cpu_s": sum(process.ticks for process in self.processes) / TICKS_PER_S}
+        """Return CPU seconds and storage bytes of the whole server since the epoch began."""
+        values: dict[str, float] = {"server_cpu_s": self.ticks / TICKS_PER_S}
         unknown: dict[str, str] = {}
         if self.cpus is not None:
             values["server_cores"] = len(self.cpus)
@@ -138,12 +143,11 @@ class ServerReading:
             unknown = dict.fromkeys(_IO_NAMES, self.io)
         else:
             values.update(zip(_IO_NAMES, self.io, strict=True))
-        mains = (f"process {main.pid}, started at tick {main.started}" for main in self.processes[: self.mains])
-        return Sample(values, "; ".join(mains), unknown)
+        return Sample(values, self.epoch, unknown)
 
     def samplers(self, pids: Sequence[int]) -> Sample:
         """CPU seconds of the product's own sampling sessions, given by process number."""
-        mine = {process.pid: process for process in self.processes[self.mains :] if process.pid in pids}
+        mine = {process.pid: process for process in self.workers if process.pid in pids}
         strangers = sorted(set(pids) - set(mine))
         if not pids:
             return Sample.missing(SAMPLER_NAMES, "no sampling session was open")
@@ -158,40 +162,30 @@ def together(readings: Sequence[ServerReading]) -> ServerReading:
     cpus = [reading.cpus for reading in readings]
     known = [each for each in cpus if each is not None]
     return ServerReading(
-        processes=[
-            *(reading.processes[0] for reading in readings),
-            *(process for reading in readings for process in reading.processes[1:]),
-        ],
+        epoch="; ".join(reading.epoch for reading in readings),
+        ticks=sum(reading.ticks for reading in readings),
+        workers=[process for reading in readings for process in reading.workers],
         io=_sum_io([reading.io for reading in readings]),
         cpus=frozenset().union(*known) if len(known) == len(cpus) else None,
-        mains=len(readings),
     )
 
 
-class ProcessSampler:
-    """Reads the process tree under ``main_pid``. FigureUnknownError on a host without /proc."""
+class _ProcReader(ABC):
+    """Reads files of ``/proc`` of the server's processes; those in ``_known`` are kept open."""
 
-    def __init__(self, main_pid: int, proc: Path = Path("/proc")) -> None:
-        self.main_pid = main_pid
+    def __init__(self, proc: Path) -> None:
         if not (proc / "stat").exists():
             raise FigureUnknownError("the CPU of ended processes is told on Linux only")
         self._proc = os.open(proc, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        self._children = f"{main_pid}/task/{main_pid}/children"
         self._known: list[str] = []
         self._kept: dict[str, int] = {}
 
+    @abstractmethod
     def read(self, full_scan: bool = True) -> ServerReading:
-        """All processes of the server now. FigureUnknownError: the main process can't be seen, or none stays.
+        """Return all processes of the server now. FigureUnknownError when they can't be seen.
 
-        ``full_scan``: every process of the host is looked at, which makes up most of the cost where there are many.
+        ``full_scan``: processes that are new are looked for everywhere, which makes up most of the cost.
         """
-        if full_scan:
-            self._let_go()
-        for _ in range(ATTEMPTS):
-            reading = self._read_once(full_scan)
-            if self._main().reaped_faults == reading.processes[0].reaped_faults:
-                return reading
-        raise FigureUnknownError("the server's processes ended faster than they could be read")
 
     def tasks(self) -> Tasks:
         """All threads of the processes of the last reading, the main one's first; none that ends meanwhile."""
@@ -229,31 +223,6 @@ class ProcessSampler:
             os.close(handle)
         self._kept.clear()
         self._known.clear()
-
-    def _read_once(self, full_scan: bool) -> ServerReading:
-        names = self._every_name() if full_scan or not self._known else self._likely_names()
-        main = self._main()
-        main_io = self._io(main.pid)
-        below = descendants(main.pid, [stat for name in names if (stat := self._stat(name))])
-        self._known = [str(stat.pid) for stat in (main, *below)]
-        io = _sum_io([main_io, *(self._io(process.pid) for process in below)])
-        return ServerReading([main, *below], io, _cpus_of(main.pid))
-
-    def _every_name(self) -> Collection[str]:
-        return [name for name in os.listdir(self._proc) if name.isdigit()]  # noqa: PTH208 - of an open folder
-
-    def _likely_names(self) -> Collection[str]:
-        """Those that were the server's, and the main process's children now; every name if it has no such list."""
-        children = self._text(self._children)
-        if children is None:
-            return self._every_name()
-        return dict.fromkeys([*self._known[1:], *children.decode().split()])
-
-    def _main(self) -> ProcessStat:
-        stat = self._stat(str(self.main_pid))
-        if stat is None:
-            raise FigureUnknownError(f"the server's main process {self.main_pid} is gone, or hidden from this user")
-        return stat
 
     def _stat(self, pid: str) -> ProcessStat | None:
         """None: the process has ended, or the host hides the processes of other users (hidepid)."""
@@ -298,6 +267,104 @@ class ProcessSampler:
                 self._kept[name] = handle
             else:
                 os.close(handle)
+
+
+class ProcessSampler(_ProcReader):
+    """Reads the process tree under ``main_pid``. FigureUnknownError on a host without /proc."""
+
+    def __init__(self, main_pid: int, proc: Path = Path("/proc")) -> None:
+        super().__init__(proc)
+        self.main_pid = main_pid
+        self._children = f"{main_pid}/task/{main_pid}/children"
+
+    def read(self, full_scan: bool = True) -> ServerReading:
+        """Return all processes of the server now.
+
+        FigureUnknownError: the main process can't be seen, or processes end faster than they are read. ``full_scan``:
+        every process of the host is looked at.
+        """
+        if full_scan:
+            self._let_go()
+        for _ in range(ATTEMPTS):
+            main, reading = self._read_once(full_scan)
+            if self._main().reaped_faults == main.reaped_faults:
+                return reading
+        raise FigureUnknownError("the server's processes ended faster than they could be read")
+
+    def _read_once(self, full_scan: bool) -> tuple[ProcessStat, ServerReading]:
+        """Return the main process as it was read before those below it, and the reading."""
+        names = self._every_name() if full_scan or not self._known else self._likely_names()
+        main = self._main()
+        main_io = self._io(main.pid)
+        below = descendants(main.pid, [stat for name in names if (stat := self._stat(name))])
+        self._known = [str(stat.pid) for stat in (main, *below)]
+        return main, ServerReading(
+            epoch=f"process {main.pid}, started at tick {main.started}",
+            ticks=sum(process.ticks for process in (main, *below)),
+            workers=below,
+            io=_sum_io([main_io, *(self._io(process.pid) for process in below)]),
+            cpus=_cpus_of(main.pid),
+        )
+
+    def _every_name(self) -> Collection[str]:
+        return [name for name in os.listdir(self._proc) if name.isdigit()]  # noqa: PTH208 - of an open folder
+
+    def _likely_names(self) -> Collection[str]:
+        """Those that were the server's, and the main process's children now; every name if it has no such list."""
+        children = self._text(self._children)
+        if children is None:
+            return self._every_name()
+        return dict.fromkeys([*self._known[1:], *children.decode().split()])
+
+    def _main(self) -> ProcessStat:
+        stat = self._stat(str(self.main_pid))
+        if stat is None:
+            raise FigureUnknownError(f"the server's main process {self.main_pid} is gone, or hidden from this user")
+        return stat
+
+
+class ProcessSetSampler(_ProcReader):
+    """Reads processes without a common parent. FigureUnknownError on a host without /proc.
+
+    A process counts with its own threads. What a process used until it was last read stays in the sum after it ended;
+    what it used after that is lost, with nobody to tell it.
+    """
+
+    def __init__(self, processes: ProcessSet, proc: Path = Path("/proc")) -> None:
+        super().__init__(proc)
+        self._processes = processes
+        self._ticks: dict[tuple[int, int], int] = {}
+        self._bytes: dict[tuple[int, int], tuple[int, int]] = {}
+
+    def read(self, full_scan: bool = True) -> ServerReading:
+        """Return all processes of the set now. FigureUnknownError when there is none. ``full_scan``: find them anew."""
+        if full_scan or not self._known:
+            self._let_go()
+            self._known = [str(pid) for pid in self._processes.find()]
+        present = [stat for name in self._known if (stat := self._stat(name))]
+        if not present:
+            raise FigureUnknownError(f"there are no {self._processes.description}, or they are hidden from this user")
+        why_no_io = ""
+        for stat in present:
+            key, io = (stat.pid, stat.started), self._io(stat.pid)
+            self._ticks[key] = stat.own_ticks
+            if isinstance(io, tuple):
+                self._bytes[key] = io
+            why_no_io = why_no_io or (io if isinstance(io, str) else "")
+        return ServerReading(
+            epoch=self._processes.description,
+            ticks=sum(self._ticks.values()),
+            workers=present,
+            io=why_no_io or _sum_io(self._bytes.values()),
+            cpus=_cpus_of(present[0].pid),
+        )
+
+
+def process_sampler(selector: ProcessSelector, proc: Path = Path("/proc")) -> ProcessSampler | ProcessSetSampler:
+    """Return the sampler of the processes that ``selector`` selects. FigureUnknownError on a host without /proc."""
+    if isinstance(selector, ProcessTree):
+        return ProcessSampler(selector.main_pid, proc)
+    return ProcessSetSampler(selector, proc)
 
 
 def _sum_io(parts: Iterable[tuple[int, int] | str | None]) -> tuple[int, int] | str:

@@ -9,13 +9,24 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from operator import add
 from pathlib import Path
 
 from openslob.host.counters import CPU_NAMES, busy_name, open_host
-from openslob.host.device import DEVICE_NAMES, BlockDevice, common_device
+from openslob.host.device import DEVICE, DEVICE_NAMES, BlockDevice, devices_under, sum_of_devices
 from openslob.host.model import FigureUnknownError, OsReading, Sample, text_of
-from openslob.host.processes import SAMPLER_NAMES, SERVER_NAMES, ProcessSampler, Tasks, together
+from openslob.host.processes import (
+    SAMPLER_NAMES,
+    SERVER_NAMES,
+    ProcessSampler,
+    ProcessSetSampler,
+    Tasks,
+    process_sampler,
+    together,
+)
 from openslob.measurement import DeviceIo, HostDelta
+from openslob.process_selector import ProcessSelector
 from openslob.units import NANOS
 
 
@@ -50,29 +61,29 @@ CPUS_NAMES = ("server_cpus_busy_s",)
 class OsReader:
     """Reads host, server, samplers, device and driver; one reading costs some milliseconds at 300 sessions.
 
-    ``main_pids`` are the main processes of the server, or of each server of a cluster, and ``data_directories`` where
-    the data are; none when not known, for the reason ``why_unknown``. ``sampler_pids`` returns the server processes of
-    the product's own sampling sessions.
+    ``servers`` select the processes of the server, or of each server of a cluster, and ``data_directories`` are where
+    the data are; none when not known, for the reason ``why_unknown``. I/O is summed over the devices under them.
+    ``sampler_pids`` returns the server processes of the product's own sampling sessions.
     """
 
     def __init__(
         self,
-        main_pids: Sequence[int],
+        servers: Sequence[ProcessSelector],
         data_directories: Sequence[Path],
         sampler_pids: Callable[[], list[int]],
         why_unknown: str = "the server is not known to be on this host",
     ) -> None:
         self._sampler_pids = sampler_pids
         self._why_no_server = self._why_no_device = why_unknown
-        self._servers: list[ProcessSampler] = []
-        self._device: BlockDevice | None = None
+        self._servers: list[ProcessSampler | ProcessSetSampler] = []
+        self._devices: list[BlockDevice] = []
         self._host = open_host()
         try:
-            self._servers = [ProcessSampler(pid) for pid in main_pids]
+            self._servers = [process_sampler(selector) for selector in servers]
         except FigureUnknownError as error:
             self._why_no_server = str(error)
         try:
-            self._device = BlockDevice(common_device(data_directories)) if data_directories else None
+            self._devices = [BlockDevice(folder) for folder in devices_under(data_directories)]
         except FigureUnknownError as error:
             self._why_no_device = str(error)
 
@@ -82,10 +93,10 @@ class OsReader:
         ``full_scan``: see `ProcessSampler.read`; the driver's peak memory, which only ever rises, is read then only.
         """
         time_ns = time.monotonic_ns()
-        host, memory, device = self._host.cpu(), self._host.memory(), self._read_device()
+        host, memory, devices = self._host.cpu(), self._host.memory(), self._read_devices()
         server = self._read_server(host, full_scan)
         return OsReading(
-            time_ns, {"host": host, "memory": memory, "device": device, **server, "driver": read_driver(full_scan)}
+            time_ns, {"host": host, "memory": memory, **devices, **server, "driver": read_driver(full_scan)}
         )
 
     def tasks(self) -> Tasks:
@@ -94,12 +105,16 @@ class OsReader:
 
     def close(self) -> None:
         """Release every handle; a second time does nothing."""
-        for part in (self._host, *self._servers, self._device):
-            if part is not None:
-                part.close()
+        for part in (self._host, *self._servers, *self._devices):
+            part.close()
 
-    def _read_device(self) -> Sample:
-        return self._device.read() if self._device else Sample.missing(DEVICE_NAMES, self._why_no_device)
+    def _read_devices(self) -> dict[str, Sample]:
+        """Return what all devices did as source ``device``; of several devices each as a source of its own too."""
+        if not self._devices:
+            return {DEVICE: Sample.missing(DEVICE_NAMES, self._why_no_device)}
+        samples = [device.read() for device in self._devices]
+        own = {f"{DEVICE} {device.name}": sample for device, sample in zip(self._devices, samples, strict=True)}
+        return {DEVICE: samples[0]} if len(samples) == 1 else {DEVICE: sum_of_devices(samples), **own}
 
     def _read_server(self, host: Sample, full_scan: bool) -> dict[str, Sample]:
         why = self._why_no_server
@@ -189,7 +204,7 @@ def difference(before: OsReading, after: OsReading) -> HostDelta:
         server_write_bytes=interval.one("server", "server_write_bytes"),
         driver_cpu_s=interval.one("driver", "driver_cpu_s"),
         driver_peak_rss_bytes=interval.level(after, "driver", "driver_peak_rss_bytes", "driver_peak_rss_bytes"),
-        device=_device_io(interval, after.sources["device"].epoch),
+        device=_device_io(interval, after),
         page_cache_bytes_before=interval.level(before, "memory", "page_cache_bytes", "page_cache_bytes_before"),
         page_cache_bytes_after=interval.level(after, "memory", "page_cache_bytes", "page_cache_bytes_after"),
         memory_available_bytes=interval.level(after, "memory", "memory_available_bytes", "memory_available_bytes"),
@@ -197,9 +212,18 @@ def difference(before: OsReading, after: OsReading) -> HostDelta:
     )
 
 
-def _device_io(interval: _Interval, epoch: str) -> DeviceIo | None:
-    grown = interval.grown("device", DEVICE_NAMES, "device")
-    return DeviceIo(epoch.removeprefix("block device "), *grown) if grown else None
+def _device_io(interval: _Interval, after: OsReading) -> DeviceIo | None:
+    """Return what the devices did; None unless all are known, with one reason for ``device``."""
+    several = [source for source in after.sources if source.startswith(f"{DEVICE} ")]
+    parts = []
+    for source in several or [DEVICE]:
+        grown = interval.grown(source, DEVICE_NAMES, "device")
+        if grown is None:
+            return None
+        reads, read_bytes, read_ms, writes, write_bytes, write_ms, busy_ms = grown
+        name = after.sources[source].epoch.removeprefix("block device ")
+        parts.append(DeviceIo(name, reads, read_bytes, read_ms, writes, write_bytes, write_ms, busy_ms))
+    return reduce(add, parts)
 
 
 NOT_TOLD_APART = "not told apart"

@@ -40,14 +40,14 @@ class Samplers:
         self._post = post
         self.data_directory = location.data_directory
         # Whether the host's figures are those of the server's host.
-        self.local = location.main_pid is not None
+        self.local = location.is_here
         self._counters = engine.open_counters()
         self._waits = engine.open_waits()
         own = [*self._counters.backend_ids(), *self._waits.backend_ids()]
         places = [location, *location.others]
         self._os = OsReader(
-            [place.main_pid for place in places if place.main_pid is not None],
-            [place.data_directory for place in places if place.data_directory is not None],
+            [place.processes for place in places if place.processes is not None],
+            [directory for place in places for directory in place.data_directories],
             lambda: own,
             location.why_unknown or SAME_HOST,
         )

@@ -9,7 +9,8 @@ import pytest
 from factories.tables import table
 from openslob.host.counters import TICKS_PER_S
 from openslob.host.model import FigureUnknownError
-from openslob.host.processes import ProcessSampler, descendants, parse_io, parse_stat, together
+from openslob.host.processes import ProcessSampler, descendants, parse_io, parse_stat, process_sampler, together
+from openslob.process_selector import ProcessSet, ProcessTree
 
 
 def stat_text(pid, parent, ticks=(0, 0, 0, 0), name="server", faults=0, started=100):
@@ -247,3 +248,40 @@ def test_a_number_that_went_to_a_stranger_is_no_longer_the_server_s(proc, monkey
 
     monkeypatch.setattr(os, "pread", ended)
     assert ticks_of(processes) == 1
+
+
+def test_a_set_of_processes_without_a_common_parent(proc):
+    """Two background processes of one server that belong to init, and somebody else's."""
+    proc.add(1, 0, ticks=(9000, 0, 9000, 0))
+    proc.add(10, 1, ticks=(1, 2, 500, 0), io=(1000, 1))
+    proc.add(20, 1, ticks=(10, 0, 0, 0), io=(4000, 4))
+    proc.add(99, 1, ticks=(7777, 0, 0, 0))
+    pids = [10, 20]
+    processes = process_sampler(ProcessSet("processes of the instance", lambda: pids), proc.path)
+    reading = processes.read()
+    sample = reading.server()
+    assert sample.values["server_cpu_s"] == 13 / TICKS_PER_S
+    assert (sample.values["server_read_bytes"], sample.epoch) == (5000, "processes of the instance")
+    assert reading.samplers([20]).values == {"sampler_cpu_s": 10 / TICKS_PER_S}
+    assert "99 is no process of the server" in reading.samplers([99]).unknown["sampler_cpu_s"]
+    pids.append(30)
+    proc.add(30, 1, ticks=(100, 0, 0, 0))
+    assert processes.read(full_scan=False).ticks == 13
+    assert processes.read().ticks == 113
+    for file in ("stat", "io"):
+        (proc.path / "20" / file).unlink()
+    pids.remove(20)
+    # What a process used that has ended stays in the sum: a counter never falls.
+    assert (processes.read().ticks, processes.read().io) == (113, (5000, 5))
+    processes.close()
+
+
+def test_a_set_without_processes_is_unknown(proc):
+    with pytest.raises(FigureUnknownError, match="there are no processes of the instance"):
+        process_sampler(ProcessSet("processes of the instance", list), proc.path).read()
+
+
+def test_each_selector_has_its_sampler(proc):
+    proc.add(10, 1, ticks=(1, 2, 0, 0))
+    assert process_sampler(ProcessTree(10), proc.path).read().server().epoch == "process 10, started at tick 100"
+    assert [str(each) for each in (ProcessTree(10), ProcessSet("the rest", list))] == ["10", "the rest"]

@@ -8,7 +8,7 @@ import pytest
 
 from factories.tables import table
 from openslob.host.counters import CPU_NAMES, TICKS_PER_S
-from openslob.host.device import DEVICE_NAMES
+from openslob.host.device import BUSY, DEVICE_NAMES, sum_of_devices
 from openslob.host.model import OsReading, Sample
 from openslob.host.processes import ProcessSampler, Task
 from openslob.host.sampler import NOT_TOLD_APART, cpu_by_kind, difference
@@ -199,3 +199,31 @@ def test_tasks_are_the_threads_of_every_process_without_ended_children(tmp_path)
         (14, 5): Task("log (writer)", 14 / TICKS_PER_S),
         (11, 5): Task("w", 11 / TICKS_PER_S),
     }
+
+
+def several(reading, **devices):
+    """``reading`` with these devices under the data; each as one figure for all of its counters."""
+    samples = [
+        Sample(dict.fromkeys(DEVICE_NAMES, value), f"block device {name}") if value is not None
+        else Sample.missing(DEVICE_NAMES, f"{name} is gone")
+        for name, value in devices.items()
+    ]  # fmt: skip
+    own = {f"device {name}": sample for name, sample in zip(devices, samples, strict=True)}
+    return replace(reading, sources={**reading.sources, "device": sum_of_devices(samples), **own})
+
+
+def test_devices_add_up_but_for_their_busy_time():
+    before, after = several(BEFORE, vda=100, vdb=10), several(AFTER, vda=130, vdb=17)
+    device = difference(before, after).device
+    assert (device.name, device.reads, device.write_bytes, device.busy_ms) == ("vda + vdb", 37, 37, 30)
+    assert [(part.name, part.reads, part.busy_ms) for part in device.parts] == [("vda", 30, 30), ("vdb", 7, 7)]
+    total = after.sources["device"]
+    assert (total.values["dev_reads"], BUSY in total.values) == (147, False)
+    assert "each device" in total.unknown[BUSY]
+
+
+def test_a_device_that_is_gone_leaves_all_unknown():
+    delta = difference(several(BEFORE, vda=100, vdb=10), several(AFTER, vda=130, vdb=None))
+    assert (delta.device, delta.unknown["device"]) == (None, "vdb is gone")
+    three = difference(several(BEFORE, a=1, b=1, c=1), several(AFTER, a=2, b=3, c=4)).device
+    assert (three.reads, three.busy_ms, [part.name for part in three.parts]) == (6, 3, ["a", "b", "c"])

@@ -66,7 +66,7 @@ def test_nothing_the_answer_says_is_wider_than_a_terminal():
     findings = [Finding("name", long, long, blocking, spoils) for blocking in (True, False) for spoils in (True, False)]
     found = Preflight(
         facts(),
-        ServerLocation(None, None, long),
+        ServerLocation.unknown(long),
         findings,
         purposes(MIB, CACHE),
         MIB,

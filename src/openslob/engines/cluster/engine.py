@@ -126,8 +126,8 @@ class ClusterEngine:
         """Every instance's processes and data, if all are on this host."""
         places = self.ask(lambda instance: instance.location())
         for target, place in zip(self._targets, places, strict=True):
-            if place.main_pid is None:
-                return ServerLocation(None, None, f"{target}: {place.why_unknown}")
+            if not place.is_here:
+                return ServerLocation.unknown(f"{target}: {place.why_unknown}")
         return replace(places[0], others=tuple(places[1:]))
 
     def writer(self) -> Engine:

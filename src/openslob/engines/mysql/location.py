@@ -10,6 +10,7 @@ from openslob.engines.facts import ServerLocation
 from openslob.engines.mysql.connection import Connection, ask, handle, own_socket, statement, thread_id
 from openslob.engines.peer_process import UnprovedError, holder, is_unix, listener, serves
 from openslob.errors import SlobError
+from openslob.process_selector import ProcessTree
 
 PROXY = "a proxy"
 PROXY_REMEDY = "connect to the server itself"
@@ -50,12 +51,12 @@ def locate(connection: Connection) -> ServerLocation:
     try:
         main_pid = _server(handle(connection))
     except UnprovedError as error:
-        return ServerLocation(None, None, str(error))
+        return ServerLocation.unknown(str(error))
     try:
         # A server works in its data directory.
-        return ServerLocation(main_pid, serves(main_pid))
+        return ServerLocation(ProcessTree(main_pid), (serves(main_pid),))
     except UnprovedError as error:
-        return ServerLocation(main_pid, None, str(error))
+        return ServerLocation(ProcessTree(main_pid), (), str(error))
 
 
 def _server(ours: int) -> int:

@@ -12,6 +12,7 @@ import psycopg
 from openslob.engines.facts import ServerLocation
 from openslob.engines.peer_process import UnprovedError, holder, is_unix, listener, serves
 from openslob.engines.postgresql.tables import Connection
+from openslob.process_selector import ProcessTree
 
 
 def locate(connection: psycopg.Connection[Any]) -> ServerLocation:
@@ -19,12 +20,12 @@ def locate(connection: psycopg.Connection[Any]) -> ServerLocation:
     try:
         main_pid = _postmaster(connection)
     except UnprovedError as error:
-        return ServerLocation(None, None, str(error))
+        return ServerLocation.unknown(str(error))
     try:
         # The postmaster works in its data directory, whatever a role may be told of it.
-        return ServerLocation(main_pid, serves(main_pid))
+        return ServerLocation(ProcessTree(main_pid), (serves(main_pid),))
     except UnprovedError as error:
-        return ServerLocation(main_pid, None, str(error))
+        return ServerLocation(ProcessTree(main_pid), (), str(error))
 
 
 def with_tables_in(found: ServerLocation, tablespaces: Sequence[str]) -> ServerLocation:
@@ -32,8 +33,8 @@ def with_tables_in(found: ServerLocation, tablespaces: Sequence[str]) -> ServerL
     if found.data_directory is None or not tablespaces:
         return found
     if len(tablespaces) > 1:
-        return replace(found, data_directory=None, why_unknown="the test tables lie in several tablespaces")
-    return replace(found, data_directory=found.data_directory / tablespaces[0])
+        return replace(found, data_directories=(), why_unknown="the test tables lie in several tablespaces")
+    return replace(found, data_directories=(found.data_directory / tablespaces[0],))
 
 
 def _postmaster(connection: psycopg.Connection[Any]) -> int:
@@ -70,7 +71,7 @@ def index_bytes(rows: int) -> int:
 
 def is_local(connection: Connection) -> bool:
     """Whether the server is proved to be on this host."""
-    return locate(connection).main_pid is not None
+    return locate(connection).is_here
 
 
 def visible(directory: Path) -> bool:

@@ -25,6 +25,7 @@ from openslob.engines.cluster.sampling import added
 from openslob.engines.facts import READ_ONLY_FINDING, DataState, Finding, LoadResult, ServerFacts, ServerLocation
 from openslob.errors import SlobError, UsageError
 from openslob.measurement import EngineDelta, Instance, ObjectIo
+from openslob.process_selector import ProcessTree
 from openslob.run.plan import session_plans
 from openslob.units import NANOS
 from openslob.workload import DataSpec, Workload
@@ -57,7 +58,7 @@ class Made:
         return self._facts
 
     def location(self):
-        return self.place or ServerLocation(None, None, "the server is not on this host")
+        return self.place or ServerLocation.unknown("the server is not on this host")
 
     def findings(self, workload):
         yield Finding("sessions", f"{workload.total_sessions} sessions", "", False)
@@ -303,9 +304,9 @@ def test_a_load_that_did_not_arrive_is_told():
 
 
 def test_the_location_is_known_only_if_all_are_here(tmp_path):
-    here = [ServerLocation(10, tmp_path), ServerLocation(20, tmp_path)]
+    here = [ServerLocation(ProcessTree(pid), (tmp_path,)) for pid in (10, 20)]
     both = ClusterEngine([Made("a", place=here[0]), Made("b", place=here[1])]).location()
-    assert both == ServerLocation(10, tmp_path, others=(here[1],))
+    assert both == ServerLocation(ProcessTree(10), (tmp_path,), others=(here[1],))
     partly = ClusterEngine([Made("a", place=here[0]), Made("b")]).location()
     assert (partly.main_pid, partly.why_unknown) == (None, "b: the server is not on this host")
 
