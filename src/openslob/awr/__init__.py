@@ -1,6 +1,6 @@
-"""AWR and Statspack reports of Oracle databases: every figure, without a database.
+"""Parser for AWR and Statspack reports of Oracle databases; no database is needed.
 
-``read(path)`` gives a :class:`Report`; see ``docs/awr.md``.
+``read(path)`` returns a :class:`Report`. See ``docs/awr.md``.
 """
 
 from openslob.awr.model import (

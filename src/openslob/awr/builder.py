@@ -1,4 +1,4 @@
-"""A report while it is being read: what the section readers have put together so far."""
+"""Mutable state of a report that is being parsed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from openslob.awr.tables import ReportTable, cell
 
 @dataclass(slots=True)
 class HistogramRows:
-    """The rows of one event over all histogram tables: cumulated share up to each edge."""
+    """Rows of one event from all histogram tables. ``below_pct`` maps an edge in µs to the cumulated share below it."""
 
     waits: Number | None = None
     cut: bool = False
@@ -32,7 +32,7 @@ class HistogramRows:
 
 @dataclass(slots=True)
 class ReportBuilder:
-    """Mutable on purpose; ``read`` freezes it into a Report."""
+    """What the section readers have collected so far; `parse` makes a Report of it."""
 
     numbers: NumberFormat
     header: dict[str, Any] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class ReportBuilder:
     unread: dict[str, None] = field(default_factory=dict)
 
     def number(self, table: ReportTable, row: tuple[str, ...], at: int | None) -> Number | None:
-        """The number in a cell. What is printed but cannot be read is noted in ``missing``, by table, row, column."""
+        """Return the number in a cell. If there is text that is not a number, note it in ``missing``."""
         text = cell(row, at)
         number = self.numbers.read(text)
         if number is None and text:
@@ -62,7 +62,7 @@ class ReportBuilder:
         return number
 
     def duration_us(self, table: ReportTable, row: tuple[str, ...], at: int | None, unit: str | None) -> Number | None:
-        """The duration in a cell in µs; ``unit`` is the column's own, for cells that print none."""
+        """Return the duration in a cell in µs; ``unit`` is that of the column, for cells without a unit."""
         text = cell(row, at)
         number = self.numbers.duration_us(text, unit)
         if number is None and text:
@@ -70,21 +70,21 @@ class ReportBuilder:
         return number
 
     def cannot_read(self, table: ReportTable) -> None:
-        """Name a section whose columns are not those that are known."""
+        """Note that a section with rows has unknown columns."""
         if table.rows:
             self.unread[table.section] = None
 
     def note(self, table: ReportTable, row: tuple[str, ...], at: int | None, text: str) -> None:
-        """Note a cell that is no figure."""
+        """Note in ``missing``, by section, row and column, that a cell is not a number."""
         heading = table.columns[at] if at is not None and at < len(table.columns) else ""
         self.missing[f"{table.section}: {row[0]}: {heading}"] = why_unreadable(text)
 
     def set(self, name: str, value: object) -> None:
-        """Set a header field unless the value is nothing or the field is known."""
+        """Set a header field, unless the value is empty or the field is already set."""
         if value not in (None, "") and self.header.get(name) is None:
             self.header[name] = value
 
     def whole(self, text: str) -> int | None:
-        """A whole number, as identifiers and counts of CPUs are."""
+        """Return a whole number, such as an identifier or a number of CPUs; None if ``text`` is not one."""
         number = self.numbers.read(text)
         return int(number.value) if number is not None and number.value == int(number.value) else None

@@ -1,4 +1,4 @@
-"""How each column is read from a report: a value, or why there is none, and which of several sources was used."""
+"""Readers of the columns: each returns a value with its source, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MB = 1024.0**2
 
 @dataclass(frozen=True, slots=True)
 class ColumnValue:
-    """A cell: ``value``, or None and ``why``; ``source`` where a column has more than one."""
+    """Value of a column, or None and the reason ``why``. ``source`` is given where a column has several sources."""
 
     value: Value
     why: str = ""
@@ -27,7 +27,7 @@ class ColumnValue:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What columns are read from: the report, and what its file's name tells."""
+    """What columns are read from: the report and its file name."""
 
     report: Report
     name: FileName = field(default_factory=FileName)
@@ -37,7 +37,7 @@ ColumnReader = Callable[[Subject], ColumnValue]
 
 
 def absent(why: str) -> ColumnValue:
-    """No value, and the reason."""
+    """Return a missing value with its reason."""
     return ColumnValue(None, why)
 
 
@@ -47,11 +47,11 @@ def file(subject: Subject) -> ColumnValue:
 
 
 def named(attribute: str) -> ColumnReader:
-    """What the file's name tells."""
+    """Return a reader of a field of the file name."""
 
     def read(subject: Subject) -> ColumnValue:
         value = getattr(subject.name, attribute)
-        return ColumnValue(value) if value not in (None, "") else absent("the file's name does not tell")
+        return ColumnValue(value) if value not in (None, "") else absent("not in the file name")
 
     return read
 
@@ -62,7 +62,7 @@ def kind(subject: Subject) -> ColumnValue:
 
 
 def header(attribute: str, heading: str) -> ColumnReader:
-    """A field of the header."""
+    """Return a reader of a header field; ``heading`` names it in reasons."""
 
     def read(subject: Subject) -> ColumnValue:
         value = getattr(subject.report.header, attribute)
@@ -88,7 +88,7 @@ def host(subject: Subject) -> ColumnValue:
 
 
 def block_size(subject: Subject) -> ColumnValue:
-    """From the cache sizes, else from the parameters."""
+    """Return the block size in bytes, from the cache sizes or else from the parameters."""
     if (size := subject.report.header.block_size) is not None:
         return ColumnValue(size)
     parameter = subject.report.parameters.get("db_block_size")
@@ -104,7 +104,7 @@ def elapsed_s(subject: Subject) -> ColumnValue:
 
 
 def db_time_s(subject: Subject) -> ColumnValue:
-    """From the time model, else the header's minutes."""
+    """Return DB time in seconds, from the time model or else from the header's minutes."""
     report = subject.report
     if (seconds := report.time_model_s.get("DB time")) is not None:
         return ColumnValue(seconds.value, source="time model")
@@ -113,7 +113,7 @@ def db_time_s(subject: Subject) -> ColumnValue:
 
 
 def load(name: str) -> ColumnReader:
-    """A row of the load profile, per second."""
+    """Return a reader of a row of the load profile, per second."""
 
     def read(subject: Subject) -> ColumnValue:
         rate = subject.report.load_profile.get(name)
@@ -125,7 +125,7 @@ def load(name: str) -> ColumnReader:
 
 
 def _over_elapsed(subject: Subject, name: str, statistic: str) -> ColumnValue:
-    """A rate of the load profile, else from the time model: global reports and 10g have it only there."""
+    """Return a rate of the load profile, or else of the time model: global reports and 10g have it only there."""
     printed = load(name)(subject)
     seconds, elapsed = subject.report.time_model_s.get(statistic), subject.report.elapsed_s
     if printed.value is not None or seconds is None or elapsed is None:
@@ -154,7 +154,10 @@ def redo_mb(subject: Subject) -> ColumnValue:
 
 
 def activity(name: str) -> ColumnReader:
-    """An instance activity statistic, per second; a rate too wide for its column comes from total and elapsed."""
+    """Return a reader of an instance activity statistic per second.
+
+    A rate too wide for its column is computed from the total and the elapsed time.
+    """
 
     def read(subject: Subject) -> ColumnValue:
         stat, elapsed = subject.report.activity.get(name), subject.report.elapsed_s
@@ -168,7 +171,7 @@ def activity(name: str) -> ColumnReader:
 
 
 def total(name: str) -> ColumnReader:
-    """An instance activity statistic, in all."""
+    """Return a reader of an instance activity statistic's total."""
 
     def read(subject: Subject) -> ColumnValue:
         stat = subject.report.activity.get(name)
@@ -180,7 +183,7 @@ def total(name: str) -> ColumnReader:
 
 
 def waits(name: str) -> ColumnReader:
-    """How often the foreground waited for an event."""
+    """Return a reader of the number of foreground waits for an event."""
 
     def read(subject: Subject) -> ColumnValue:
         event = subject.report.foreground(name)
@@ -192,7 +195,7 @@ def waits(name: str) -> ColumnReader:
 
 
 def seconds(name: str) -> ColumnReader:
-    """A statistic of the time model, in seconds."""
+    """Return a reader of a statistic of the time model, in seconds."""
 
     def read(subject: Subject) -> ColumnValue:
         found = subject.report.time_model_s.get(name)
@@ -202,7 +205,7 @@ def seconds(name: str) -> ColumnReader:
 
 
 def parameter(name: str) -> ColumnReader:
-    """An initialization parameter, as it was at the first snapshot."""
+    """Return a reader of an initialization parameter's value at the first snapshot."""
 
     def read(subject: Subject) -> ColumnValue:
         found = subject.report.parameters.get(name)
@@ -212,7 +215,7 @@ def parameter(name: str) -> ColumnReader:
 
 
 def requests(direction: str) -> ColumnReader:
-    """Requests of all kinds per second, else of the I/O profile."""
+    """Return a reader of I/O requests per second, from instance activity or else from the I/O profile."""
 
     def read(subject: Subject) -> ColumnValue:
         counted = activity(f"physical {direction} total IO requests")(subject)
@@ -222,7 +225,7 @@ def requests(direction: str) -> ColumnReader:
 
 
 def megabytes(direction: str) -> ColumnReader:
-    """MB (2^20 bytes) of all kinds per second, else of the I/O profile."""
+    """Return a reader of MB (2^20 bytes) per second, from instance activity or else from the I/O profile."""
 
     def read(subject: Subject) -> ColumnValue:
         counted = activity(f"physical {direction} total bytes")(subject)
@@ -264,7 +267,10 @@ def blocks_per_read(subject: Subject) -> ColumnValue:
 
 
 def per_db_cpu(read_rate: ColumnReader) -> ColumnReader:
-    """A rate per second of DB CPU, by the time model's seconds: the load profile prints one decimal only."""
+    """Return a reader of a rate per second of DB CPU.
+
+    DB CPU is that of the time model, because the load profile prints only one decimal.
+    """
 
     def read(subject: Subject) -> ColumnValue:
         rate, elapsed = read_rate(subject), subject.report.elapsed_s
@@ -297,7 +303,7 @@ def read_latency_source(subject: Subject) -> ColumnValue:
 
 
 def latency(name: str, background: bool = False) -> ColumnReader:
-    """The mean latency of a wait event in µs."""
+    """Return a reader of the mean latency of a wait event in µs."""
 
     def read(subject: Subject) -> ColumnValue:
         report = subject.report
@@ -308,7 +314,7 @@ def latency(name: str, background: bool = False) -> ColumnReader:
 
 
 def latency_value(report: Report, event: WaitEvent) -> ColumnValue:
-    """The latency of ``event``, and what it was made from."""
+    """Return the latency of ``event`` with its source."""
     found = latency_of(report, event)
     if found is None:
         return absent(f"{event.name}: neither time nor average is printed")
@@ -318,13 +324,13 @@ def latency_value(report: Report, event: WaitEvent) -> ColumnValue:
 
 
 def why_no_event(report: Report, name: str) -> str:
-    """Why the report has no foreground (or background) row for the event ``name``."""
+    """Return why the report has no row for the event ``name`` in the expected table."""
     elsewhere = next((scope for scope in Scope if report.event(name, scope)), None)
     if elsewhere is not None:
         return f"{name}: listed under {elsewhere} only"
-    alike = [event.name for event in report.events if event.cut and name.startswith(event.name)]
-    if alike:
-        return f"{name}: several names are cut to {alike[0]!r}"
+    cut = [event.name for event in report.events if event.cut and name.startswith(event.name)]
+    if cut:
+        return f"{name}: several names are cut to {cut[0]!r}"
     return f"{name}: not listed" if report.events else "the report has no wait events"
 
 
@@ -339,11 +345,11 @@ def top_wait(subject: Subject) -> ColumnValue:
     for scope in (Scope.TOP, Scope.TOP_ALL, Scope.FOREGROUND, Scope.ALL):
         for event in subject.report.listed(scope):
             if not is_cpu(event.name) and not is_idle(event.name):
-                return ColumnValue(_described(subject.report, event), source=scope)
+                return ColumnValue(_event_text(subject.report, event), source=scope)
     return absent("no waits are listed")
 
 
-def _described(report: Report, event: WaitEvent) -> str:
+def _event_text(report: Report, event: WaitEvent) -> str:
     parts = [event.name]
     if event.waits:
         parts.append(f"{event.waits.value:,.0f} waits")
@@ -374,7 +380,7 @@ def complete(subject: Subject) -> ColumnValue:
 
 
 def _why(report: Report, section: str, present: bool, name: str) -> str:
-    unreadable = next((why for place, why in report.missing.items() if f": {name}" in place), "")
+    unreadable = next((why for cell, why in report.missing.items() if f": {name}" in cell), "")
     if unreadable:
         return f"{name}: {unreadable}"
     if not present:

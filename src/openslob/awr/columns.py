@@ -1,7 +1,7 @@
-"""Every column that can be had of a report: its name, unit, the section it comes from, what it means, how to get it.
+"""Registry of the columns that can be extracted from a report: name, unit, section, meaning and reader.
 
-The registry is the documentation: ``docs/awr.md`` holds its table, and a test holds the two together. A column
-that a report cannot fill says why; one that has several sources says which was used.
+``docs/awr.md`` contains the registry as a table, and a test compares the two. If a report has no value for a column,
+the cell says why; a column with several sources says which one was used.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from openslob.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """``name`` (unique), ``unit`` (empty for text and counts), ``section`` of the report, ``meaning``."""
+    """A column. ``unit`` is empty for text and counts; ``section`` is the part of the report it is read from."""
 
     name: str
     unit: str
@@ -107,7 +107,7 @@ _COLUMNS: tuple[Column, ...] = (
 )  # fmt: skip
 COLUMNS: dict[str, Column] = {column.name: column for column in _COLUMNS}
 
-# Any one figure by its own name: prefix -> unit, section, meaning, reader.
+# Columns by the name of a figure, such as ``stat:redo size``: prefix -> unit, section, meaning, reader.
 PREFIXES: dict[str, tuple[str, str, str, Callable[[str], ColumnReader]]] = {
     "stat": ("1/s", _ACTIVITY, "a statistic, per second", cells.activity),
     "total": ("", _ACTIVITY, "a statistic, in all", cells.total),
@@ -117,7 +117,7 @@ PREFIXES: dict[str, tuple[str, str, str, Callable[[str], ColumnReader]]] = {
     "parameter": ("", "init.ora Parameters", "a parameter at the first snapshot", cells.parameter),
 }
 
-# Ready sets: heading -> column. The first has SLOB's own headings (awr_info), so that its users' scripts go on.
+# Predefined sets: heading -> column. The first has the headings of SLOB's awr_info, so that existing scripts work.
 SLOB: dict[str, str] = {
     "FILE": "file",
     "SESSIONS": "sessions",
@@ -147,7 +147,7 @@ TAPE: dict[str, str] = {
     "latency from": "latency_from",
 }
 SETS: dict[str, dict[str, str]] = {"slob": SLOB, "tape": TAPE, "wide": {name: name for name in COLUMNS}}
-# Sets with a row for every event, or every verdict, of a report: heading -> unit, section, meaning.
+# Sets with a row for each event or verdict of a report: heading -> unit, section, meaning.
 EVENT_COLUMNS: dict[str, tuple[str, str, str]] = {
     "Filename": ("", _FILE, "the report's file, as it was given"),
     "Event": ("", _FOREGROUND, "the wait event"),
@@ -168,7 +168,7 @@ ROW_SETS: dict[str, dict[str, tuple[str, str, str]]] = {"events": EVENT_COLUMNS,
 
 
 def chosen(choice: str) -> dict[str, str]:
-    """Heading -> column of a set's name, or of a list of columns; UsageError names what is not known."""
+    """Return heading -> column for the name of a set or a list of columns; UsageError names unknown columns."""
     if choice in SETS:
         return SETS[choice]
     names = [name.strip() for name in choice.split(",") if name.strip()]
@@ -182,7 +182,7 @@ def chosen(choice: str) -> dict[str, str]:
 
 
 def column_of(name: str) -> Column:
-    """The column ``name``: of the registry, or made for any one figure, as ``stat:physical reads cache``."""
+    """Return the column ``name``: one of the registry, or one for a figure, such as ``stat:physical reads cache``."""
     column = COLUMNS.get(name) or _by_prefix(name)
     if column is None:
         raise UsageError(f"unknown column {name}")
@@ -198,7 +198,7 @@ def _by_prefix(name: str) -> Column | None:
 
 
 def markdown() -> Iterable[str]:
-    """The registry as lines of a table, for the documentation."""
+    """Yield the registry as lines of a Markdown table for the documentation."""
     yield "| column | unit | section | meaning |"
     yield "|---|---|---|---|"
     for column in COLUMNS.values():

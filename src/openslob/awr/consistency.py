@@ -1,7 +1,7 @@
-"""Where a report prints a figure twice, in two forms, the two are held against each other.
+"""Consistency checks: figures that a report prints twice, in two forms, are compared with each other.
 
-A file that was cut, edited or damaged on its way shows here: a rate that is not total / elapsed, an average that
-is not time / waits. The checks allow what rounding allows, no more; a doubt names the figure and both its forms.
+A report that was cut off, edited or damaged in transit has rates that are not total / elapsed, or averages that are
+not time / waits. The tolerance of each check is the rounding of the printed figures.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import datetime
 from openslob.awr.model import Report, ReportKind, Scope, Statistic, WaitEvent
 from openslob.awr.numbers import Number
 
-# Row of the load profile -> the activity statistic that counts the same.
+# Row of the load profile -> activity statistic that counts the same thing.
 TWINS: dict[str, str] = {
     "redo_size": "redo size",
     "logical_reads": "session logical reads",
@@ -28,13 +28,13 @@ TWINS: dict[str, str] = {
     "executes": "execute count",
     "rollbacks": "user rollbacks",
 }
-_ELAPSED_SLACK_S = 1.0  # snapshots take time, and rates are computed with the time between two other of their moments
+_ELAPSED_SLACK_S = 1.0  # snapshots take time: Oracle may divide by a slightly different interval
 _CLOCK_SLACK_S = 2.0  # the header prints snapshot times in whole seconds
-_MANY = 0.3  # when this share of all rates is off, it is the elapsed time that is wrong
+_MANY = 0.3  # if more than this share of the rates is off, the elapsed time is wrong
 
 
-def doubts(report: Report) -> tuple[str, ...]:
-    """What does not agree with itself in ``report``, and whether its end is missing."""
+def inconsistencies(report: Report) -> tuple[str, ...]:
+    """Return a message for each pair of figures that contradict each other, and one if the end is missing."""
     return (
         *_cut_off(report),
         *_clock(report),
@@ -46,19 +46,23 @@ def doubts(report: Report) -> tuple[str, ...]:
 
 
 def spread(number: Number) -> float:
-    """How far the true figure may be from the printed one: half a step, a whole one where it may be truncated."""
+    """Return the largest error of the printed figure: one step, because the report may truncate rather than round."""
     return number.step
 
 
 def _cut_off(report: Report) -> Iterator[str]:
     if not report.complete:
         last = report.sections[-1] if report.sections else "nothing"
-        yield f"cut off: no 'End of Report'; the last section read is {last!r}"
+        yield f"cut off: there is no 'End of Report'; the last section read is {last!r}"
 
 
 def _clock(report: Report) -> Iterator[str]:
-    """Elapsed time against the times of the snapshots."""
-    elapsed, begin, end = report.elapsed_s, _moment(report.header.begin_time), _moment(report.header.end_time)
+    """Compare the elapsed time with the times of the snapshots."""
+    elapsed, begin, end = (
+        report.elapsed_s,
+        _snapshot_time(report.header.begin_time),
+        _snapshot_time(report.header.end_time),
+    )
     if elapsed is None or begin is None or end is None:
         return
     between = (end - begin).total_seconds()
@@ -66,8 +70,8 @@ def _clock(report: Report) -> Iterator[str]:
         yield f"Elapsed: {elapsed.value:.0f} s, but the snapshots are {between:.0f} s apart"
 
 
-def _moment(text: str | None) -> datetime | None:
-    """A snapshot's time; None where it is not printed to the second, or not in English."""
+def _snapshot_time(text: str | None) -> datetime | None:
+    """Return a snapshot's time; None if it is not printed to the second, or not in English."""
     try:
         return datetime.strptime(text or "", "%d-%b-%y %H:%M:%S")
     except ValueError:
@@ -75,7 +79,7 @@ def _moment(text: str | None) -> datetime | None:
 
 
 def _rates(report: Report) -> Iterator[str]:
-    """Every statistic's rate against total / elapsed."""
+    """Compare each statistic's rate with total / elapsed."""
     elapsed = report.elapsed_s
     if elapsed is None:
         return
@@ -93,7 +97,7 @@ def _rates(report: Report) -> Iterator[str]:
 
 
 def rate_agrees(stat: Statistic, elapsed: Number) -> bool:
-    """Whether per second is total / elapsed within rounding."""
+    """Return whether the rate per second equals total / elapsed within rounding."""
     if stat.total is None or stat.per_second is None:
         return True
     slack = (spread(elapsed) + _ELAPSED_SLACK_S) / elapsed.value
@@ -103,7 +107,7 @@ def rate_agrees(stat: Statistic, elapsed: Number) -> bool:
 
 
 def _twins(report: Report) -> Iterator[str]:
-    """Load profile against instance activity."""
+    """Compare the load profile with the instance activity statistics."""
     for name, twin in TWINS.items():
         rate, stat = report.load_profile.get(name), report.activity.get(twin)
         if rate and stat and not _agree(rate.per_second, stat.per_second):
@@ -112,7 +116,7 @@ def _twins(report: Report) -> Iterator[str]:
 
 
 def _times(report: Report) -> Iterator[str]:
-    """DB time and DB CPU: header and load profile against the time model."""
+    """Compare DB time and DB CPU of header and load profile with the time model."""
     elapsed, header = report.elapsed_s, report.header
     db_time, db_cpu = (report.time_model_s.get(name) for name in ("DB time", "DB CPU"))
     minutes = header.db_time_min.scaled(60.0) if header.db_time_min else None
@@ -129,7 +133,7 @@ def _times(report: Report) -> Iterator[str]:
 
 
 def _waits(report: Report) -> Iterator[str]:
-    """Wait events: time against waits x average, and the top table against the full one."""
+    """Compare each event's time with waits x average, and the top table with the full one."""
     for event in report.events:
         if not average_agrees(event):
             yield (
@@ -139,11 +143,11 @@ def _waits(report: Report) -> Iterator[str]:
     for top in report.listed(Scope.TOP):
         full = report.event(top.name, Scope.FOREGROUND)
         if full and not (_agree(top.waits, full.waits) and _agree(top.time_s, full.time_s)):
-            yield f"{top.scope}: {top.name}: other figures than in {full.scope}"
+            yield f"{top.scope}: {top.name}: figures differ from those in {full.scope}"
 
 
 def average_agrees(event: WaitEvent) -> bool:
-    """Whether waits x average and the printed time can be the same time."""
+    """Return whether the printed time equals waits x average within rounding."""
     if event.waits is None or event.avg_us is None or event.time_s is None:
         return True
     waits, seconds = event.waits.value, event.avg_us.scaled(1e-6)
@@ -159,4 +163,4 @@ def _agree(one: Number | None, other: Number | None, slack: float = 0.0) -> bool
 
 
 def _show(number: Number | None) -> str:
-    return "nothing" if number is None else f"{number.value:.10g}"
+    return "not printed" if number is None else f"{number.value:.10g}"

@@ -1,4 +1,4 @@
-"""Readers of everything that is counted over the interval: load profile, activity, time model, I/O, OS, parameters."""
+"""Readers of figures over the interval: load profile, activity, time model, I/O, OS statistics, parameters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from openslob.awr.model import HostCpu, InitParameter, IoRates, IoStat, OsStat, 
 from openslob.awr.numbers import Number
 from openslob.awr.tables import ReportTable, cell, plain
 
-# Label in the load profile, all versions -> name. Blocks, requests and bytes per second; MB are 2^20 bytes.
+# Label in the load profile of any version -> name. Blocks, requests and bytes per second; MB are 2^20 bytes.
 LOAD_PROFILE: tuple[tuple[str, str], ...] = (
     (r"db time ?\(s\)", "db_time"),
     (r"db cpu ?\(s\)", "db_cpu"),
@@ -39,7 +39,7 @@ LOAD_PROFILE: tuple[tuple[str, str], ...] = (
     (r"rollbacks", "rollbacks"),
     (r"transactions", "transactions"),
 )
-# Column of the global "System Statistics - Per Second" -> name in the load profile, and its unit's size.
+# Column of the global "System Statistics - Per Second" -> name in the load profile, factor.
 GLOBAL_RATES: tuple[tuple[str, str, float], ...] = (
     (r"logical reads ?/s", "logical_reads", 1.0),
     (r"physical reads ?/s", "physical_reads", 1.0),
@@ -62,16 +62,16 @@ GLOBAL_TIMES: tuple[tuple[str, str], ...] = (
     (r"bg time ?\(s\)", "background elapsed time"),
     (r"bg cpu ?\(s\)", "background cpu time"),
 )
-_CONTAINER = re.compile(r"PDB: .*")  # a line below a parameter, of the container that set it
+_CONTAINER = re.compile(r"PDB: .*")  # a line below a parameter: the container that set it
 _FOOTNOTE = re.compile(r"\s*\[\d+\]$")
 MB = 1024.0**2
 
 
 def load_profile(table: ReportTable, builder: ReportBuilder) -> None:
-    """Per second and per transaction."""
+    """Read the load profile, per second and per transaction."""
     second, transaction = table.index("per second"), table.index("per transaction")
     if second is None:
-        if table.columns:  # percentages stand below it, as labels without columns
+        if table.columns:  # efficiency percentages below it are labels without columns
             builder.cannot_read(table)
         return
     for row in table.rows:
@@ -83,7 +83,7 @@ def load_profile(table: ReportTable, builder: ReportBuilder) -> None:
 
 
 def activity(table: ReportTable, builder: ReportBuilder) -> None:
-    """Instance activity. Absolute values and thread activity come under the same title; their headings differ."""
+    """Read instance activity. Absolute values and thread activity have the same title but other headings."""
     name, total = table.index("statistic"), table.index("total")
     second, transaction = table.index("per second"), table.index("per trans")
     if name is None or total is None or second is None:
@@ -95,13 +95,13 @@ def activity(table: ReportTable, builder: ReportBuilder) -> None:
             continue
         if builder.activity.setdefault(label, statistic) == statistic:
             continue
-        del builder.activity[label]  # two statistics whose names are cut alike, or a damaged repetition
+        del builder.activity[label]  # two statistics with the same cut name, or a damaged repetition
         builder.ambiguous.add(label)
         builder.missing[f"{table.section}: {label}"] = "listed more than once, with different figures"
 
 
 def time_model(table: ReportTable, builder: ReportBuilder) -> None:
-    """Seconds by statistic; from 19c names may carry a footnote."""
+    """Read the time model in seconds. From 19c on, names may have a footnote mark."""
     name, time = table.index("statistic name", "statistic"), table.index(r"time ?\(s\)")
     if name is None or time is None:
         builder.cannot_read(table)
@@ -113,7 +113,7 @@ def time_model(table: ReportTable, builder: ReportBuilder) -> None:
 
 
 def global_times(table: ReportTable, builder: ReportBuilder) -> None:
-    """Global reports: the time model, a row per instance and their sum."""
+    """Read the time model of a global report, which has a row per instance and a sum."""
     row = _sum(table)
     for pattern, name in GLOBAL_TIMES:
         seconds = builder.number(table, row, table.index(pattern)) if row else None
@@ -122,7 +122,7 @@ def global_times(table: ReportTable, builder: ReportBuilder) -> None:
 
 
 def global_rates(table: ReportTable, builder: ReportBuilder) -> None:
-    """Global reports: what stands for a load profile. Redo is in units of 1024 bytes."""
+    """Read the rates that replace the load profile in a global report. Redo is in units of 1024 bytes."""
     row = _sum(table)
     for pattern, name, size in GLOBAL_RATES:
         number = builder.number(table, row, table.index(pattern)) if row else None
@@ -132,7 +132,7 @@ def global_rates(table: ReportTable, builder: ReportBuilder) -> None:
 
 
 def _sum(table: ReportTable) -> tuple[str, ...] | None:
-    """The row of the whole cluster: ``Sum``, or the only instance."""
+    """Return the row of the whole cluster: ``Sum``, or that of the only instance."""
     for row in table.rows:
         if row[0].lower() == "sum":
             return row
@@ -141,7 +141,7 @@ def _sum(table: ReportTable) -> tuple[str, ...] | None:
 
 
 def io_profile(table: ReportTable, builder: ReportBuilder) -> None:
-    """Requests, MB and blocks per second, by purpose."""
+    """Read the I/O profile: requests, MB and blocks per second, by purpose."""
     columns = (r"read ?\+ ?write.*", r"reads?( ?per |/)s.*", r"writes?( ?per |/)s.*")
     total, read, write = (table.index(pattern) for pattern in columns)
     if total is None:
@@ -153,7 +153,7 @@ def io_profile(table: ReportTable, builder: ReportBuilder) -> None:
 
 
 def iostat(target: str) -> Callable[[ReportTable, ReportBuilder], None]:
-    """A reader of ``IOStat by Function`` or ``by Filetype``; it comes with reads in three columns, then writes."""
+    """Return a reader of ``IOStat by Function`` or ``by Filetype``, whose columns are reads first, then writes."""
 
     def read(table: ReportTable, builder: ReportBuilder) -> None:
         requests = _indices(table, r".*re(q|que)sts?( ?per ?| ?/)s(ec)?|.*reqs? per sec|(read|write)s/s")
@@ -193,7 +193,7 @@ def _heading_unit(table: ReportTable, at: int | None) -> str | None:
 
 
 def _megabytes(builder: ReportBuilder, table: ReportTable, row: tuple[str, ...], at: int) -> Number | None:
-    """``.801M`` and ``.801`` are 0.801 MB: 11.2 and global reports print no letter."""
+    """Return MB: both ``.801M`` and ``.801`` are 0.801 MB, as 11.2 and global reports print no letter."""
     text = cell(row, at)
     number = builder.numbers.read(text, thousand=1024.0)
     if number is None and text:
@@ -202,7 +202,7 @@ def _megabytes(builder: ReportBuilder, table: ReportTable, row: tuple[str, ...],
 
 
 def os_stats(table: ReportTable, builder: ReportBuilder) -> None:
-    """Operating system statistics; ``*_TIME`` are hundredths of a second over the interval."""
+    """Read operating system statistics. ``*_TIME`` are hundredths of a second over the interval."""
     name, value, end = table.index("statistic"), table.index("value", "total"), table.index("end value")
     if name is None or value is None:
         builder.cannot_read(table)
@@ -214,14 +214,14 @@ def os_stats(table: ReportTable, builder: ReportBuilder) -> None:
 
 
 def limits(table: ReportTable, builder: ReportBuilder) -> None:
-    """Reports of a pluggable database: of its resource limits the CPUs it may use."""
+    """Read the number of CPUs from the resource limits of a pluggable database."""
     for label, values in table.labelled():
         if label == "cpus" and values:
             builder.set("cpus", builder.whole(values[0]))
 
 
 def host_cpu(table: ReportTable, builder: ReportBuilder) -> None:
-    """The host's CPU in per cent."""
+    """Read the host's CPU in percent."""
     if not table.rows or builder.host_cpu is not None:
         return
     headings = (r".*begin", r".*end", r"%?user", r"%?system", r"%?wio", r"%?idle")
@@ -230,7 +230,7 @@ def host_cpu(table: ReportTable, builder: ReportBuilder) -> None:
 
 
 def parameters(table: ReportTable, builder: ReportBuilder) -> None:
-    """init.ora parameters; a text value goes on in the next line."""
+    """Read init.ora parameters. A long value continues on the next line."""
     name, begin = table.index("parameter name"), table.index("begin value")
     end, instance = table.index("end value.*"), table.index("i#")
     if name is None or begin is None:

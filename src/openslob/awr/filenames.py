@@ -1,9 +1,9 @@
-"""What the name of a report file tells: how many sessions ran, and to which series the run belongs.
+"""Session counts and series from the names of report files.
 
-A report itself does not say how many SLOB sessions there were; their users put it in the name. Only forms that
-mean nothing else are read without being asked: ``awr_0_16.txt`` (writers, readers), ``awr.064.txt`` and
-``awr.txt.128``, with any words before. Oracle's own names (``awrrpt_1_155_156.html``: instance and snapshots) are
-not sessions. Everything else takes a pattern.
+A report does not say how many SLOB sessions ran; users put the number in the file name. By default only unambiguous
+forms are recognised: ``awr_0_16.txt`` (writers, readers), ``awr.064.txt`` and ``awr.txt.128``, with any prefix.
+The numbers in Oracle's own names (``awrrpt_1_155_156.html``) are instance and snapshots, not sessions. Other names
+need a pattern.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ GROUPS = ("sessions", "writers", "readers", "group")
 
 @dataclass(frozen=True, slots=True)
 class FileName:
-    """What a name tells; sessions are writers and readers together. ``group`` is the name without the sessions."""
+    """Session counts from a file name. ``sessions`` is writers plus readers; ``group`` is the name without counts."""
 
     sessions: int | None = None
     writers: int | None = None
@@ -36,25 +36,27 @@ class FileName:
 
 
 def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """A user's pattern; UsageError when it is no regular expression or has none of the groups that are read."""
+    """Compile a user's pattern; UsageError if it is invalid or has none of the groups in `GROUPS`."""
     try:
         compiled = re.compile(pattern)
     except re.error as error:
-        raise UsageError(f"--pattern is no regular expression: {error}") from None
+        raise UsageError(f"--pattern is not a regular expression: {error}") from None
     if not set(compiled.groupindex) & set(GROUPS):
-        raise UsageError("--pattern names no group that is read", r"use (?P<sessions>\d+), or writers, readers, group")
+        raise UsageError(
+            "--pattern has none of the named groups", r"use (?P<sessions>\d+), or the groups writers, readers, group"
+        )
     return compiled
 
 
 def parse_name(path: str, pattern: re.Pattern[str] | None = None) -> FileName:
-    """What the name of ``path`` tells; a ``pattern`` is searched in the whole path, and nothing else is tried."""
+    """Parse the name of ``path``. A ``pattern`` is searched for in the whole path and replaces the default forms."""
     name = PurePath(path).name
     if pattern is not None:
-        return _told(pattern.search(path), name)
-    return _told(next((match for form in _FORMS if (match := form.fullmatch(name))), None), name)
+        return _from_match(pattern.search(path), name)
+    return _from_match(next((match for form in _FORMS if (match := form.fullmatch(name))), None), name)
 
 
-def _told(match: re.Match[str] | None, name: str) -> FileName:
+def _from_match(match: re.Match[str] | None, name: str) -> FileName:
     if match is None:
         return FileName(group=PurePath(name).stem)
     found = match.groupdict()

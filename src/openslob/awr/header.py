@@ -1,4 +1,4 @@
-"""Readers of the tables at the head of a report: database, host, snapshots, caches."""
+"""Readers of the tables at the top of a report: database, host, snapshots, caches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MINUTES = re.compile(r"([\d.,' ]+)(?:\(min)?.*")
 
 
 def identity(table: ReportTable, builder: ReportBuilder) -> None:
-    """The tables under the report's title, told apart by their headings."""
+    """Read a table below the report's title; its headings say which one it is."""
     if table.index("snap id") is not None:
         snapshots(table, builder)
     elif table.index("db name") is not None or table.index("db id") is not None:
@@ -27,7 +27,7 @@ def identity(table: ReportTable, builder: ReportBuilder) -> None:
 
 
 def database(table: ReportTable, builder: ReportBuilder) -> None:
-    """``DB Name, DB Id, Unique Name, Role, Edition, Release, RAC, CDB``; before 12.2 the instance as well."""
+    """Read ``DB Name, DB Id, Unique Name, Role, Edition, Release, RAC, CDB``; before 12.2 also the instance."""
     if not table.rows:
         return
     row = table.rows[0]
@@ -58,18 +58,18 @@ def _instance(table: ReportTable, row: tuple[str, ...], builder: ReportBuilder) 
 
 
 def host(table: ReportTable, builder: ReportBuilder) -> None:
-    """``Host Name, Platform, CPUs, Cores, Sockets, Memory``. Statspack's headings wrap, its order does not change."""
+    """Read ``Host Name, Platform, CPUs, Cores, Sockets, Memory``. Statspack wraps the headings but keeps the order."""
     if not table.rows:
         return
     if not table.columns:
         _labelled_host(table, builder)
         return
     row = table.rows[0]
-    places = [table.index(heading) for heading in _HOST]
-    if None in places:
+    columns = [table.index(heading) for heading in _HOST]
+    if None in columns:
         first = 0 if table.index("host name") is not None or len(row) == 6 else 1
-        places = [first + at for at in range(len(_HOST))]
-    name, platform, cpus, cores, sockets, memory = (cell(row, at) for at in places)
+        columns = [first + at for at in range(len(_HOST))]
+    name, platform, cpus, cores, sockets, memory = (cell(row, at) for at in columns)
     builder.set("host", name)
     builder.set("platform", platform)
     builder.set("cpus", builder.whole(cpus))
@@ -80,7 +80,7 @@ def host(table: ReportTable, builder: ReportBuilder) -> None:
 
 
 def _labelled_host(table: ReportTable, builder: ReportBuilder) -> None:
-    """Statspack of 10g: ``Host  Name: x  Num CPUs: 2  Phys Memory (MB): 4,096``."""
+    """Read the labelled values of Statspack 10g: ``Host  Name: x  Num CPUs: 2  Phys Memory (MB): 4,096``."""
     for label, values in table.labelled():
         if label == "name" and values:
             builder.set("host", values[0])
@@ -92,7 +92,7 @@ def _labelled_host(table: ReportTable, builder: ReportBuilder) -> None:
 
 
 def snapshots(table: ReportTable, builder: ReportBuilder) -> None:
-    """``Begin Snap``, ``End Snap``, ``Elapsed``, ``DB Time``."""
+    """Read ``Begin Snap``, ``End Snap``, ``Elapsed`` and ``DB Time``."""
     number, time, sessions = (table.index(name) for name in ("snap id", "snap time", "sessions"))
     for row in table.rows:
         end = re.fullmatch(r"(begin|end) snap:?", row[0].lower())
@@ -100,7 +100,7 @@ def snapshots(table: ReportTable, builder: ReportBuilder) -> None:
             builder.set(f"{end[1]}_snap", builder.whole(cell(row, number)))
             builder.set(f"{end[1]}_time", cell(row, time))
             builder.set(f"sessions_{end[1]}", builder.number(table, row, sessions))
-            builder.set("cdb", _YES_NO.get(cell(row, table.index("cdb"))))  # 12.1 tells it here
+            builder.set("cdb", _YES_NO.get(cell(row, table.index("cdb"))))  # 12.1 prints it here
     for label, values in table.labelled():
         name = {"elapsed": "elapsed_min", "db time": "db_time_min", "db cpu": "db_cpu_min"}.get(label)
         if name and values:
@@ -108,13 +108,13 @@ def snapshots(table: ReportTable, builder: ReportBuilder) -> None:
 
 
 def minutes(text: str, builder: ReportBuilder) -> Number | None:
-    """``59.54 (mins)``."""
+    """Return the number of minutes in text such as ``59.54 (mins)``."""
     match = _MINUTES.fullmatch(text)
     return builder.numbers.read(match[1]) if match else None
 
 
 def caches(table: ReportTable, builder: ReportBuilder) -> None:
-    """Of the cache sizes the standard block size."""
+    """Read the standard block size from the cache sizes."""
     for label, values in table.labelled():
         if label == "std block size" and values:
             size = builder.numbers.read(values[0], thousand=1024.0)
@@ -122,7 +122,7 @@ def caches(table: ReportTable, builder: ReportBuilder) -> None:
 
 
 def summary(table: ReportTable, builder: ReportBuilder) -> None:
-    """Global reports: ``Database Summary``, whose headings repeat ``In Report`` and ``Total``."""
+    """Read ``Database Summary`` of a global report, whose headings repeat ``In Report`` and ``Total``."""
     if not table.rows:
         return
     row = table.rows[0]
@@ -141,7 +141,7 @@ def summary(table: ReportTable, builder: ReportBuilder) -> None:
 
 
 def instances(table: ReportTable, builder: ReportBuilder) -> None:
-    """Global reports: the instances, their hosts and releases."""
+    """Read the instances of a global report with their hosts and releases."""
     listed = [_instance(table, row, builder) for row in table.rows]
     builder.instances.extend(listed)
     releases = {instance.release for instance in listed if instance.release}
@@ -155,7 +155,7 @@ def instances(table: ReportTable, builder: ReportBuilder) -> None:
 
 
 def hosts(table: ReportTable, builder: ReportBuilder) -> None:
-    """Global reports: CPUs, cores and sockets of all hosts together, when every host tells."""
+    """Read CPUs, cores and sockets of a global report: sums over all hosts, if every host has a value."""
     rows = [row for row in table.rows if row[0].isdigit()]
     for name, heading in (
         ("cpus", r"(cpu )?(num |#)cpus"),

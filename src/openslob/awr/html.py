@@ -1,8 +1,8 @@
-"""Lexer for HTML reports: the same tables as from text.
+"""Lexer for HTML reports: returns the same tables as the lexer for text.
 
-Oracle's HTML is flat (no table in a table) and written by a program, but what reaches us has been mailed, saved
-from browsers, wrapped by SQL*Plus and edited by owners. So this is no HTML parser: it finds tables, rows and
-cells by their opening tags and needs no closing tag, no attribute and no order of attributes.
+Oracle's HTML is flat (no nested tables), but reports have been mailed, saved from browsers, wrapped by SQL*Plus and
+edited. So this is not an HTML parser: it finds tables, rows and cells by their opening tags, and does not rely on
+closing tags or attributes.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _NO_TITLE = re.compile(
 _TAG = re.compile(r"<[^>]*>")
 _ROW = re.compile(r"<tr\b[^>]*>", re.IGNORECASE)
 _CELL = re.compile(r"<(t[hd])\b[^>]*>", re.IGNORECASE)
-_WRAPPED_LINES = 5  # so many lines of exactly the greatest length are no chance: something cut them there
+_WRAPPED_LINES = 5  # if so many lines have exactly the maximum length, a program wrapped them there
 
 
 def tables(text: str, wanted: Callable[[str, str], bool]) -> Iterator[ReportTable]:
-    """The tables of ``text`` in order, where ``wanted(title, summary)``."""
+    """Yield the tables of ``text`` in order for which ``wanted(title, summary)`` is true."""
     lower = text.lower()
     title, end = "", 0
     start = lower.find("<table")
@@ -33,17 +33,17 @@ def tables(text: str, wanted: Callable[[str, str], bool]) -> Iterator[ReportTabl
         inside = text.find(">", start)
         following = lower.find("<table", start + 6)
         closing = lower.find("</table", start + 6)
-        end = min(place for place in (following, closing, len(text)) if place >= 0)
+        end = min(position for position in (following, closing, len(text)) if position >= 0)
         if 0 <= inside < end:
-            found = _SUMMARY.search(text, start, inside)
-            summary = squeeze(html.unescape(found[1])) if found else ""
+            attribute = _SUMMARY.search(text, start, inside)
+            summary = squeeze(html.unescape(attribute[1])) if attribute else ""
             if wanted(title, summary):
                 yield _table(title, summary, text[inside + 1 : end])
         start = following
 
 
 def unwrap(text: str) -> str:
-    """Undo a hard wrap: a line of exactly the greatest length that does not end in a blank goes on in the next."""
+    """Undo hard wrapping: join each line of exactly the maximum length, unless it ends in a blank, with the next."""
     lines = text.split("\n")
     width = max(map(len, lines))
     if sum(len(line) == width for line in lines) < _WRAPPED_LINES:
@@ -52,9 +52,9 @@ def unwrap(text: str) -> str:
 
 
 def _title(between: str) -> str:
-    """The last words between two tables that are not a note, a link or a style."""
-    words = _TAG.sub("\n", _NO_TITLE.sub("", between).replace("\n", " "))  # a title may be wrapped
-    lines = [squeeze(html.unescape(line)) for line in words.split("\n")]
+    """Return the last text between two tables that is not a note, a link or a style."""
+    text = _TAG.sub("\n", _NO_TITLE.sub("", between).replace("\n", " "))  # a title may be wrapped
+    lines = [squeeze(html.unescape(line)) for line in text.split("\n")]
     return next((line for line in reversed(lines) if line), "")
 
 
@@ -64,11 +64,11 @@ def _table(title: str, summary: str, inside: str) -> ReportTable:
     misfits: list[str] = []
     for part in _ROW.split(inside)[1:]:
         pieces = _CELL.split(part)
-        tags, cells = pieces[1::2], tuple(_words(piece) for piece in pieces[2::2])
+        tags, cells = pieces[1::2], tuple(_cell_text(piece) for piece in pieces[2::2])
         if not cells:
             continue
         if not rows and _is_headings(tags, cells):
-            columns = cells  # of several rows of headings the last one names the columns
+            columns = cells  # the last of several heading rows names the columns
         elif columns and len(cells) != len(columns) and not cells[0].endswith(":"):
             misfits.append(" | ".join(cells))
         else:
@@ -77,12 +77,12 @@ def _table(title: str, summary: str, inside: str) -> ReportTable:
 
 
 def _is_headings(tags: list[str], cells: tuple[str, ...]) -> bool:
-    """Headings are ``th``; above names and numbers of groups stand blank ``td``."""
+    """Return whether a row holds headings: ``th`` cells, possibly with blank ``td`` cells in between."""
     kinds = [tag.lower() for tag in tags]
     return "th" in kinds and not any(kind == "td" and cell for kind, cell in zip(kinds, cells, strict=True))
 
 
-def _words(piece: str) -> str:
+def _cell_text(piece: str) -> str:
     text = piece.split("</t", 1)[0]
     text = _TAG.sub("", text) if "<" in text else text
     return squeeze(html.unescape(text) if "&" in text else text)

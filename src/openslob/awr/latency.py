@@ -1,9 +1,9 @@
-"""The latency of a wait event, from the best of what a report tells about it.
+"""Mean latency of a wait event, from the most precise source in the report.
 
-A report gives a mean up to three times: as time and waits, as a printed average, as a histogram; each is rounded,
-and each so leaves an interval in which the true mean lies. Time / waits is used while its interval is narrow
-(a whole second is coarse for few or short waits); then whichever interval is narrowest. When all of them reach
-down to nothing, the latency is not 0: it is unknown, and below the least upper limit.
+A report gives the mean in up to three ways: as time and waits, as a printed average, and as a histogram. Rounding
+leaves an interval around each of them that contains the true mean. Time / waits is used if its interval is narrow (for
+few or short waits, a whole second is coarse), otherwise the source with the narrowest interval. If every interval is
+too wide, the latency is unknown, and only its upper limit is given; it is never reported as 0.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from openslob.awr.model import Report, WaitEvent, WaitHistogram
 from openslob.awr.numbers import Number
 
-FINE = 0.05  # time / waits is taken when rounding leaves it within 5 %: the accuracy the method itself has
-COARSE = 0.5  # beyond a half of itself a figure tells no more than its order of magnitude, and is not shown
+FINE = 0.05  # time / waits is used if rounding leaves it within 5 %, the accuracy of the method itself
+COARSE = 0.5  # an error above 50 % leaves only the order of magnitude, which is not shown
 
 TIME_BY_WAITS = "time/waits"
 PRINTED = "printed average"
@@ -23,7 +23,7 @@ HISTOGRAM = "histogram"
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Mean latency in µs, between ``low_us`` and ``high_us`` for rounding; ``us`` None when only limits are known."""
+    """Mean latency in µs, within ``low_us`` and ``high_us`` by rounding; ``us`` is None if only limits are known."""
 
     us: float | None
     low_us: float
@@ -32,12 +32,12 @@ class Latency:
 
     @property
     def error(self) -> float:
-        """Half of the interval's width, as a share of the mean."""
+        """Half of the interval's width as a share of the mean; infinite for an unknown mean."""
         return (self.high_us - self.low_us) / 2 / self.us if self.us else float("inf")
 
 
 def latency_of(report: Report, event: WaitEvent) -> Latency | None:
-    """The latency of ``event`` of ``report``; None when the report prints nothing about it."""
+    """Return the latency of ``event``; None if the report prints neither time nor average nor histogram."""
     return latency(event.waits, event.time_s, event.avg_us, report.histogram(event.name))
 
 
@@ -47,7 +47,7 @@ def latency(
     avg_us: Number | None = None,
     histogram: WaitHistogram | None = None,
 ) -> Latency | None:
-    """The mean latency of ``waits`` waits that took ``time_s`` seconds; see the module for the choice."""
+    """Return the mean latency from the most precise source; see the module's docstring for the choice."""
     candidates = [
         candidate
         for candidate in (_divided(waits, time_s), _printed(avg_us), _from_buckets(histogram))
@@ -80,7 +80,7 @@ def _interval(mean: Number, source: str) -> Latency:
 
 
 def _from_buckets(histogram: WaitHistogram | None) -> Latency | None:
-    """Between all waits at the lower and all at the upper edge of their buckets; none when the last one is used."""
+    """Return the mean from the edges of the buckets; None if the last bucket, which has no upper edge, is used."""
     if histogram is None or not histogram.buckets:
         return None
     low = high = 0.0

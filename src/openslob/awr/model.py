@@ -1,7 +1,8 @@
-"""What a report says, typed. A figure that the report does not give is None; why is asked of the report.
+"""Data model of a report.
 
-Numbers keep the step in which they were printed (``Number``), because what can be concluded from ``0`` seconds
-and from ``0.00`` seconds differs. Times are seconds, latencies microseconds, whatever the report's own unit.
+A figure that the report does not print is None; ``Report.missing`` may say why. Numbers keep the precision in which
+they were printed (``Number``), because ``0`` seconds and ``0.00`` seconds allow different conclusions. Times are
+seconds and latencies microseconds, whatever unit the report prints.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from openslob.awr.numbers import Number
 
 
 class ReportKind(StrEnum):
-    """What made the report."""
+    """Type of report, by the script that made it."""
 
     AWR = "awr"
     AWR_PDB = "awr_pdb"
@@ -24,7 +25,7 @@ class ReportKind(StrEnum):
 
 
 class Scope(StrEnum):
-    """Whose waits a table counts, in the order in which a figure is preferred."""
+    """Processes whose waits a table counts, in the order in which tables are preferred."""
 
     FOREGROUND = "Foreground Wait Events"
     TOP = "Top Timed Foreground Events"
@@ -36,7 +37,7 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReportInstance:
-    """One instance of the database; ``elapsed_min`` and ``db_time_min`` only in global reports."""
+    """One instance of the database. ``elapsed_min`` and ``db_time_min`` are printed in global reports only."""
 
     name: str | None = None
     number: int | None = None
@@ -50,7 +51,7 @@ class ReportInstance:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Which database, on what host, between which snapshots. Memory in GB of 2^30 bytes, block size in bytes."""
+    """Database, host and snapshots. ``memory_gb`` is in units of 2^30 bytes, ``block_size`` in bytes."""
 
     db_name: str | None = None
     db_id: int | None = None
@@ -80,13 +81,13 @@ class Header:
 
     @property
     def instance(self) -> str | None:
-        """The instance's name, when the report is of one instance that it names."""
+        """Name of the instance, if the report covers a single instance."""
         return self.instances[0].name if len(self.instances) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A row of the load profile: per second and per transaction."""
+    """A row of the load profile. ``origin`` is the section that prints it."""
 
     per_second: Number | None = None
     per_transaction: Number | None = None
@@ -95,7 +96,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """An instance activity statistic: how much in all, per second, per transaction."""
+    """An instance activity statistic."""
 
     total: Number | None = None
     per_second: Number | None = None
@@ -104,7 +105,7 @@ class Statistic:
 
 @dataclass(frozen=True, slots=True)
 class WaitEvent:
-    """A wait event as one table lists it. ``cut``: the name fills its column, so its end may be missing."""
+    """A wait event as listed in one table. ``cut``: the name fills its column, so its end may be missing."""
 
     name: str
     scope: Scope
@@ -119,7 +120,7 @@ class WaitEvent:
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Waits from ``low_us`` to below ``high_us`` (None: no upper limit): their share of all waits of the event."""
+    """Share of an event's waits that took from ``low_us`` to below ``high_us`` (None: no upper limit)."""
 
     low_us: float
     high_us: float | None
@@ -128,7 +129,7 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class WaitHistogram:
-    """How long the waits of an event took. Foreground and background together, as Oracle counts them."""
+    """Distribution of an event's wait times. Oracle counts foreground and background waits together."""
 
     name: str
     waits: Number | None
@@ -138,7 +139,7 @@ class WaitHistogram:
 
 @dataclass(frozen=True, slots=True)
 class IoRates:
-    """A row of the I/O profile, per second: requests, MB (2^20 bytes) or blocks, as its name says."""
+    """A row of the I/O profile, per second: requests, MB (2^20 bytes) or blocks, depending on the row's name."""
 
     total: Number | None = None
     read: Number | None = None
@@ -147,7 +148,7 @@ class IoRates:
 
 @dataclass(frozen=True, slots=True)
 class IoStat:
-    """I/O of one function or file type: MB/s are 2^20 bytes, service time in µs."""
+    """I/O of one function or file type. MB are 2^20 bytes."""
 
     name: str
     read_requests_per_s: Number | None = None
@@ -162,7 +163,7 @@ class IoStat:
 
 @dataclass(frozen=True, slots=True)
 class OsStat:
-    """An operating system statistic: its value, and its value at the end where that differs."""
+    """An operating system statistic. ``end`` is its value at the last snapshot, if the report prints one."""
 
     value: Number | None = None
     end: Number | None = None
@@ -170,7 +171,7 @@ class OsStat:
 
 @dataclass(frozen=True, slots=True)
 class HostCpu:
-    """Host CPU over the interval, per cent of all CPUs; load averages at its ends."""
+    """Host CPU over the interval in percent of all CPUs, and load averages at both snapshots."""
 
     load_begin: Number | None = None
     load_end: Number | None = None
@@ -182,7 +183,10 @@ class HostCpu:
 
 @dataclass(frozen=True, slots=True)
 class InitParameter:
-    """An initialization parameter; ``end`` only where it changed; ``instance`` in global reports, ``*`` for all."""
+    """An initialization parameter.
+
+    ``end`` is empty unless the value changed. ``instance`` is a number in global reports, or ``*`` for all instances.
+    """
 
     begin: str
     end: str = ""
@@ -191,9 +195,11 @@ class InitParameter:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One report. ``warnings`` say what in it cannot be trusted; ``missing`` maps what was looked for to why not.
+    """A parsed report.
 
-    ``sections`` were read, ``unparsed`` are in the report and were not. ``complete`` is whether its end was there.
+    ``complete`` is False for a report that is cut off. ``sections`` are the titles that were parsed, ``unparsed`` those
+    that were not. ``warnings`` name figures that contradict each other; ``missing`` maps a cell or figure that could
+    not be read to the reason.
     """
 
     path: str
@@ -219,18 +225,18 @@ class Report:
 
     @property
     def elapsed_s(self) -> Number | None:
-        """Seconds between the snapshots."""
+        """Seconds between the two snapshots; None if not printed or zero."""
         minutes = self.header.elapsed_min
         return minutes.scaled(60.0) if minutes is not None and minutes.value > 0 else None
 
     def listed(self, scope: Scope) -> tuple[WaitEvent, ...]:
-        """The events of one table, in its order."""
+        """Return the events of one table, in its order."""
         return tuple(event for event in self.events if event.scope is scope)
 
     def event(self, name: str, *scopes: Scope) -> WaitEvent | None:
-        """The wait event ``name``, from the first of ``scopes`` that lists it (default: foreground only).
+        """Return the wait event ``name`` from the first of ``scopes`` that lists it (default: foreground only).
 
-        A name cut by its column is taken when no other event of the table begins like it.
+        A name that is cut by its column matches if it is the only cut name of the table that ``name`` starts with.
         """
         for scope in scopes or (Scope.FOREGROUND,):
             if found := _by_name(name, self.listed(scope)):
@@ -238,19 +244,19 @@ class Report:
         return None
 
     def foreground(self, name: str) -> WaitEvent | None:
-        """``name`` as foreground processes waited for it, from the fullest table that this kind of report has."""
+        """Return the event ``name`` as waited for by foreground processes, from the most complete table."""
         if self.listed(Scope.FOREGROUND):
             return self.event(name, Scope.FOREGROUND, Scope.TOP)
         return self.event(name, Scope.TOP, Scope.ALL, Scope.TOP_ALL)
 
     def background(self, name: str) -> WaitEvent | None:
-        """``name`` as background processes waited for it."""
+        """Return the event ``name`` as waited for by background processes."""
         if self.listed(Scope.BACKGROUND):
             return self.event(name, Scope.BACKGROUND, Scope.TOP_BACKGROUND)
         return self.event(name, Scope.TOP_BACKGROUND, Scope.ALL, Scope.TOP_ALL)
 
     def histogram(self, name: str) -> WaitHistogram | None:
-        """The wait histogram of event ``name``."""
+        """Return the wait histogram of the event ``name``."""
         return _by_name(name, self.histograms)
 
 

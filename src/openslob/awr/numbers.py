@@ -1,8 +1,8 @@
-"""Numbers as Oracle's reports print them: what was printed, and how finely.
+"""Numbers as printed by Oracle's reports, with their precision.
 
-A report rounds, cuts and scales: ``40``, ``.96ms``, ``2198.8K``, ``1.E+03``, ``######``. Every reading therefore
-carries its *step*, the worth of one unit in the last printed digit, so that whoever divides two figures knows
-what the quotient is good for. Text that is not certainly a number is no number: ``None``, never a guess.
+A report rounds, cuts and scales: ``40``, ``.96ms``, ``2198.8K``, ``1.E+03``, ``######``. Each number therefore has a
+*step*, the value of one unit in its last printed digit, from which the precision of a quotient follows. Text that is
+not clearly a number is read as ``None``.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ _HINTS_COMMA = re.compile(r"\d*,\d{1,2}")
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A printed number: ``value``, and ``step``, the worth of one unit in its last digit (same unit as value)."""
+    """A printed number. ``step`` is the value of one unit in its last digit, in the unit of ``value``."""
 
     value: float
     step: float
 
     def scaled(self, factor: float) -> Number:
-        """The same reading in another unit."""
+        """Return the number in another unit."""
         return Number(self.value * factor, self.step * factor)
 
 
 @dataclass(frozen=True, slots=True)
 class NumberFormat:
-    """How one report writes numbers: the decimal sign, and whether both signs are used for decimals.
+    """Number format of one report: the decimal sign, and whether it also uses the other sign for decimals.
 
-    Oracle's own format masks print a comma between thousands whatever the session's territory is; figures that
-    were converted without a mask follow the territory. So one report can hold ``1,234.5`` and ``59,54``.
+    Oracle's format masks print a comma between thousands in every territory; figures that are converted without a
+    mask follow the session's territory. So one report can contain both ``1,234.5`` and ``59,54``.
     """
 
     decimal: str = "."
@@ -62,7 +62,7 @@ class NumberFormat:
 
     @classmethod
     def of(cls, cells: Iterable[str]) -> NumberFormat:
-        """Decide from the report's own cells; without evidence the decimal sign is a point."""
+        """Detect the format from the cells of a report; without evidence the decimal sign is a point."""
         shapes = [cell.strip() for cell in cells]
         comma = sum(1 for cell in shapes if _HINTS_COMMA.fullmatch(cell))
         if any(_PROVES_POINT.fullmatch(cell) for cell in shapes):
@@ -73,7 +73,7 @@ class NumberFormat:
         return cls("," if comma > point else ".")
 
     def read(self, text: str, thousand: float = 1000.0) -> Number | None:
-        """The number in ``text``, or None. ``thousand`` is what K stands for: 1000 for counts, 1024 for data."""
+        """Return the number in ``text``, or None. ``thousand`` is the value of K: 1000 for counts, 1024 for bytes."""
         shape = _SHAPE.fullmatch(text.strip())
         if shape is None:
             return None
@@ -84,11 +84,11 @@ class NumberFormat:
         places = int(shape["exp"] or 0) - decimals + (3 * power if thousand == 1000.0 else 0)
         factor = 1.0 if thousand == 1000.0 else thousand**power
         digits = re.sub(r"\D", "", shape["body"])
-        value = float(f"{shape['sign']}{digits}e{places}") * factor  # by way of text: 2677.7 stays 2677.7
+        value = float(f"{shape['sign']}{digits}e{places}") * factor  # parsed as text: 2677.7 stays 2677.7
         return Number(value, float(f"1e{places}") * factor)
 
     def duration_us(self, text: str, unit: str | None) -> Number | None:
-        """A duration in µs: by the unit printed with it, else by ``unit`` (its column's); None without either."""
+        """Return a duration in µs, by its printed unit or else ``unit``, that of its column; None without a unit."""
         match = re.fullmatch(r"(.*?\d\.?[KMGTP]?)\s*([nuµmc]?s|sec|mins?)?", text.strip())
         if match is None:
             return None
@@ -97,7 +97,7 @@ class NumberFormat:
         return number.scaled(factor) if number is not None and factor is not None else None
 
     def _decimals(self, body: str, exponent: bool) -> int | None:
-        """How many decimals ``body`` has; None when its signs fit no number of this format."""
+        """Return the number of decimals of ``body``; None if it is not a number in this format."""
         match = (_POINT if self.decimal == "." else _COMMA).fullmatch(body)
         if match is None and self.mixed:
             match = _SHORT_DECIMALS_AFTER_COMMA.fullmatch(body)
@@ -109,7 +109,7 @@ class NumberFormat:
 
 
 def why_unreadable(text: str) -> str:
-    """Why ``text`` is no figure, for people."""
+    """Return why ``text`` cannot be read as a number."""
     text = text.strip()
     if not text:
         return "blank in the report"

@@ -1,4 +1,4 @@
-"""``read``: from a file to a Report."""
+"""Parsing of a file or of bytes into a Report."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from openslob.awr import html, text
 from openslob.awr.builder import ReportBuilder
-from openslob.awr.consistency import doubts
+from openslob.awr.consistency import inconsistencies
 from openslob.awr.model import Header, Report, ReportInstance, ReportKind
 from openslob.awr.numbers import NumberFormat
 from openslob.awr.sections import is_title, reader
@@ -20,45 +20,45 @@ from openslob.awr.waits import histograms
 _TITLE_NAMES = re.compile(r"AWR\s+Report\s+for\s+DB:\s*([^\s,]+),\s*Inst:\s*([^\s,]+),\s*Snaps:", re.IGNORECASE)
 _GLOBAL_NAME = re.compile(r"AWR\s+RAC\s+Report\s+for\s+DB:\s*([^\s,]+),\s*Snaps:", re.IGNORECASE)
 _LINE_NAMES = re.compile(r"DB/Inst:\s*([^\s/]+)/(\S+)\s+Snaps?:")
-_FORMAT_CELLS = 4000  # cells enough to see how a report writes numbers
+_FORMAT_CELLS = 4000  # enough cells to detect the number format
 
 
 def read(path: str | Path) -> Report:
     """Read the AWR or Statspack report at ``path``.
 
-    Raises ReportError, one line, for a file that is no such report or that is cut off before its first figures.
-    What is odd but readable is in the report's ``warnings``, what is not there in its ``missing``.
+    Contradictions in the report are in its ``warnings``, cells that cannot be read in its ``missing``. ReportError if
+    the file is not such a report or is cut off before its first figures.
     """
     return parse(load(Path(path)), str(path))
 
 
 def read_bytes(data: bytes, name: str = "report") -> Report:
-    """Read a report that is not a file."""
+    """Read a report from bytes; ``name`` stands for the path in messages. Errors are those of `read`."""
     return parse(recognise(data, name), name)
 
 
 def parse(source: Source, name: str) -> Report:
-    """Turn the text of a report into a Report."""
+    """Parse the text of a report; ``name`` stands for the path in messages."""
     unparsed: dict[str, None] = {}
     tables = list(_tables(source, unparsed))
     builder = ReportBuilder(NumberFormat.of(_cells(tables)))
     sections: dict[str, None] = {}
     for table in tables:
-        handle = reader(table.section, table.summary)
-        if handle is not None:
-            handle(table, builder)
+        read_section = reader(table.section, table.summary)
+        if read_section is not None:
+            read_section(table, builder)
             sections[table.section] = None
             _note_misfits(table, builder)
-    _names(source, builder)
+    _fill_in_names(source, builder)
     if source.follows:
         builder.warnings.append(f"the file holds more than one report: {source.follows} follows, which is not read")
     if not (builder.load_profile or builder.activity or builder.events):
-        raise ReportError(f"{name}: {source.kind.value} report without figures that can be read{_where_cut(source)}")
-    return _checked(_frozen(source, name, builder, tuple(sections), (*unparsed, *builder.unread)))
+        raise ReportError(f"{name}: {source.kind.value} report without readable figures{_why_without_figures(source)}")
+    return _with_inconsistencies(_report(source, name, builder, tuple(sections), (*unparsed, *builder.unread)))
 
 
 def _tables(source: Source, unparsed: dict[str, None]) -> Iterator[ReportTable]:
-    def wanted(title: str, summary: str = "") -> bool:
+    def is_parsed(title: str, summary: str = "") -> bool:
         if reader(title, summary) is None:
             if title:
                 unparsed[squeeze(title)[:80]] = None
@@ -66,8 +66,8 @@ def _tables(source: Source, unparsed: dict[str, None]) -> Iterator[ReportTable]:
         return True
 
     if source.is_html:
-        return html.tables(source.text, wanted)
-    return text.tables(source.text, wanted, is_title)
+        return html.tables(source.text, is_parsed)
+    return text.tables(source.text, is_parsed, is_title)
 
 
 def _cells(tables: Iterable[ReportTable]) -> list[str]:
@@ -88,8 +88,8 @@ def _note_misfits(table: ReportTable, builder: ReportBuilder) -> None:
         )
 
 
-def _names(source: Source, builder: ReportBuilder) -> None:
-    """Names of database and instance from the lines that repeat them, where the header leaves them blank."""
+def _fill_in_names(source: Source, builder: ReportBuilder) -> None:
+    """Fill in database and instance names from the page titles if the header leaves them blank."""
     named = _TITLE_NAMES.search(source.text[:2000]) or _LINE_NAMES.search(source.text)
     if named and source.kind is not ReportKind.AWR_GLOBAL:
         builder.set("db_name", named[1])
@@ -102,14 +102,16 @@ def _names(source: Source, builder: ReportBuilder) -> None:
         "gc_blocks_served",
     }:
         builder.set("rac", True)
-        builder.missing["header: RAC"] = "blank in the report; yes, as it has Global Cache rows"
+        builder.missing["header: RAC"] = (
+            "blank in the report; assumed YES, because the load profile has Global Cache rows"
+        )
 
 
-def _where_cut(source: Source) -> str:
-    return "" if is_complete(source.text) else ", cut off before the first of them, or no longer laid out in columns"
+def _why_without_figures(source: Source) -> str:
+    return "" if is_complete(source.text) else ": it is cut off before the first one, or its columns are lost"
 
 
-def _frozen(
+def _report(
     source: Source, name: str, builder: ReportBuilder, sections: tuple[str, ...], unparsed: tuple[str, ...]
 ) -> Report:
     header = Header(instances=tuple(builder.instances), **builder.header)
@@ -144,5 +146,5 @@ def _frozen(
     )
 
 
-def _checked(report: Report) -> Report:
-    return replace(report, warnings=(*report.warnings, *doubts(report)))
+def _with_inconsistencies(report: Report) -> Report:
+    return replace(report, warnings=(*report.warnings, *inconsistencies(report)))

@@ -1,4 +1,4 @@
-"""Which section is read by what. A title not listed here is not guessed at: the report names it as unparsed."""
+"""Registry of section titles and their readers. A section whose title is not listed is reported as unparsed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _TITLES: tuple[tuple[str, Reader], ...] = (
     (r"init\.ora parameters?|parameters modified by (this|other) containers?", figures.parameters),
     (r"database resource limits", figures.limits),
 )
-# HTML's summary attribute, for a table whose title is not there (or not in English).
+# HTML's summary attribute, for a table whose title is missing or not in English.
 _SUMMARIES: tuple[tuple[str, Reader], ...] = (
     (r"this table displays (database instance|host|snapshot) information", header.identity),
     (r"this table displays load profile", figures.load_profile),
@@ -63,7 +63,7 @@ _BARE_TITLES = re.compile("|".join(f"(?:{title})" for title, _ in _TITLES[:1] + 
 
 @lru_cache(maxsize=4096)
 def reader(title: str, summary: str = "") -> Reader | None:
-    """What reads the section, by its title, else by its summary; None when nothing does."""
+    """Return the reader of a section, by its title or else by its HTML summary; None if the section is not parsed."""
     name = plain(title)
     for pattern, read in _TITLES:
         if re.fullmatch(pattern, name):
@@ -76,5 +76,5 @@ def reader(title: str, summary: str = "") -> Reader | None:
 
 
 def is_title(line: str) -> bool:
-    """Whether a line of a text report that bears no other mark is a title (as in global reports)."""
+    """Return whether a line of a text report without any markup is a section title (as in global reports)."""
     return len(line) < 80 and _BARE_TITLES.fullmatch(plain(line)) is not None

@@ -1,4 +1,4 @@
-"""From a file to the text of a report: encoding, what kind of report it is, and the files that are none."""
+"""Reading of a file: decoding, recognition of the kind of report, and rejection of other files."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from openslob.errors import SlobError
 
 
 class ReportError(SlobError):
-    """A file that is no report that can be read: one line, with the file's name."""
+    """A file is not a readable report. The message is one line that begins with the file's name."""
 
 
-# The words that begin a report. Of all that occur the first in the file tells what it is.
+# Titles of reports; the first one found in the file decides. A string is the description of an unsupported kind.
 _KINDS: tuple[tuple[str, ReportKind | str], ...] = (
     (r"WORKLOAD REPOSITORY COMPARE PERIOD REPORT|AWR Compare Period Report", "a compare-periods report"),
     (r"WORKLOAD REPOSITORY SQL REPORT", "an AWR report of a single SQL statement"),
@@ -37,7 +37,7 @@ _FOLLOWS = {
     ReportKind.AWR_GLOBAL: "a global AWR report",
     ReportKind.STATSPACK: "a Statspack report",
 }
-# What a file of another format begins with. A report may be in it, but not as text.
+# First bytes of other file formats, and what to do about each.
 _FORMATS: tuple[tuple[bytes, str], ...] = (
     (b"\x1f\x8b", "compressed (gzip): unpack it first"),
     (b"\x1f\x9d", "compressed (compress): unpack it first"),
@@ -47,13 +47,13 @@ _FORMATS: tuple[tuple[bytes, str], ...] = (
     (b"PK\x03\x04", "a zip archive or an Office document: unpack it, or save the report as text or HTML"),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it first"),
     (b"Rar!", "a rar archive: unpack it first"),
-    (b"%PDF", "a PDF: the report is needed as text or HTML"),
+    (b"%PDF", "a PDF: create the report as text or HTML"),
     (b"\xd0\xcf\x11\xe0", "an Office document: save the report as text or HTML"),
     (b"{\\rtf", "a rich text document: save the report as text or HTML"),
-    (b"\x89PNG", "a picture: the report is needed as text or HTML"),
-    (b"\xff\xd8\xff", "a picture: the report is needed as text or HTML"),
+    (b"\x89PNG", "a picture: create the report as text or HTML"),
+    (b"\xff\xd8\xff", "a picture: create the report as text or HTML"),
 )
-_MAIL_HEAD = 20_000  # bytes in which a mail, or a page saved as one file, tells how its text is encoded
+_MAIL_HEAD = 20_000  # bytes in which the headers of a mail or MHTML file state the encoding
 _QUOTED_PRINTABLE = re.compile(rb"^content-transfer-encoding:[ \t]*quoted-printable", re.IGNORECASE | re.MULTILINE)
 _BASE64 = re.compile(r"^content-transfer-encoding:[ \t]*base64", re.IGNORECASE | re.MULTILINE)
 _ACTIVE = re.compile(r"\b(?:emviewers|fxtmodel|perfhub)\b", re.IGNORECASE)
@@ -63,16 +63,16 @@ _PDB = re.compile(r"WORKLOAD\s+REPOSITORY\s+PDB\s+REPORT", re.IGNORECASE)
 _PAGE = re.compile(r"</?(?:html|head|title|body|pre|div|span|font|p|br)\b[^>]*>", re.IGNORECASE)
 _PAGE_HEADING = re.compile(r"\n(?:[ \t]*\n)?OUTPUT[ \t]*\n(?:-{10,}[ \t]*\n)?")  # of "select output from table(...)"
 _RULERS = re.compile(r"(?m)^[ ~]*-{2,}(?: +-{2,})+ *$")
-_QUOTED = re.compile(r"[ \t>|]+")  # what mail puts before the lines it quotes, or an indentation
-_LAST_WORDS = re.compile(r"End\s+of\s+Report")
-_HEADER = "begin snap"  # in the header of every report, after its title and whatever repeats the title
-_TITLE_REACH = 20_000  # characters from the page's title to the report's, over the style sheet
-_LARGEST = 256 * 1024 * 1024  # bytes; a report of a month of a large cluster has 3 MB
+_QUOTED = re.compile(r"[ \t>|]+")  # quotation marks of mail, or indentation
+_END = re.compile(r"End\s+of\s+Report")
+_HEADER = "begin snap"  # in the header of every report, after all repetitions of the title
+_TITLE_REACH = 20_000  # characters between the page title and the report title, style sheet included
+_LARGEST = 256 * 1024 * 1024  # bytes; the report of a month of a large cluster has 3 MB
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The text of a report, from its first words to its last whole row; ``follows`` says what its file has after it."""
+    """Text of a report from its title to its last complete row. ``follows`` names a second report in the file."""
 
     kind: ReportKind
     is_html: bool
@@ -81,10 +81,10 @@ class Source:
 
 
 def load(path: Path) -> Source:
-    """Read the file at ``path``; ReportError when it cannot be read or is not a report of one period."""
+    """Read the file at ``path``; ReportError if it cannot be read or is not a report of a single period."""
     try:
         if path.stat().st_size > _LARGEST:
-            raise ReportError(f"{path}: too large to be a report ({path.stat().st_size} bytes)", _REMEDY)
+            raise ReportError(f"{path}: too large for a report ({path.stat().st_size} bytes)", _REMEDY)
         data = path.read_bytes()
     except OSError as error:
         raise ReportError(f"{path}: cannot be read: {error.strerror or error}") from None
@@ -92,34 +92,34 @@ def load(path: Path) -> Source:
 
 
 def recognise(data: bytes, name: str) -> Source:
-    """Decode ``data`` and find the report in it."""
-    for beginning, what in _FORMATS:
-        if data.startswith(beginning):
-            raise ReportError(f"{name}: no AWR or Statspack report: the file is {what}", _REMEDY)
+    """Decode ``data`` and find the report in it; ReportError if there is none."""
+    for signature, description in _FORMATS:
+        if data.startswith(signature):
+            raise ReportError(f"{name}: not an AWR or Statspack report: the file is {description}", _REMEDY)
     if _QUOTED_PRINTABLE.search(data, 0, _MAIL_HEAD):
         data = quopri.decodestring(data)
     text = re.sub(r"\r+\n|\r", "\n", decode(data)).replace("\0", " ")
     mark = _MARKS.search(text)
     if mark is None:
-        raise ReportError(f"{name}: no AWR or Statspack report: {_what(text)}", _REMEDY)
+        raise ReportError(f"{name}: not an AWR or Statspack report: {_describe(text)}", _REMEDY)
     kind = _KINDS[(mark.lastindex or 1) - 1][1]
     if not isinstance(kind, ReportKind):
-        raise ReportError(f"{name}: this is {kind}, not a report of one period", _REMEDY)
+        raise ReportError(f"{name}: this is {kind}, not a report of a single period", _REMEDY)
     is_html = _is_html(text)
     text = unwrap(text) if is_html else _plain_text(text, mark.start())
     mark = _MARKS.search(text) or mark
     if kind is ReportKind.AWR and _PDB.search(text, mark.end(), mark.end() + _TITLE_REACH):
-        kind = ReportKind.AWR_PDB  # the HTML title does not tell
+        kind = ReportKind.AWR_PDB  # the title of the HTML page is the same
     return _first_report(kind, is_html, text[mark.start() :])
 
 
 def _is_html(text: str) -> bool:
-    """More rows of HTML than rulers; either may stand in the SQL text of the other."""
+    """Return whether there are more HTML rows than rulers; SQL text in a report may contain either."""
     return text.lower().count("<tr") > sum(1 for _ in _RULERS.finditer(text))
 
 
 def _plain_text(text: str, start: int) -> str:
-    """A text report without what was put around it: a page's ``<pre>``, SQL*Plus' page headings, marks of quotation."""
+    """Strip what surrounds a text report: HTML such as ``<pre>``, SQL*Plus page headings, quotation marks of mail."""
     if _PAGE.search(text, 0, start):
         return html.unescape(_PAGE.sub("", text))
     before = text[text.rfind("\n", 0, start) + 1 : start]
@@ -129,29 +129,29 @@ def _plain_text(text: str, start: int) -> str:
 
 
 def _single_spaced(text: str) -> str:
-    """Without the blank lines of a report whose every other line is blank, as line ends converted twice make it."""
+    """Remove blank lines if every other line is blank, which happens when line ends are converted twice."""
     mark = _MARKS.search(text)
     lines = text[mark.start() if mark else 0 :].split("\n")
     return text if any(map(str.strip, lines[1::2])) else "\n".join(lines[::2])
 
 
 def _first_report(kind: ReportKind, is_html: bool, text: str) -> Source:
-    """The report that ``text`` begins with; a spool file may hold several, one after the other."""
-    another = _next_report(text)
-    if another is None:
+    """Return the first report of ``text``; a spool file may hold several, one after the other."""
+    following = _next_report(text)
+    if following is None:
         return Source(kind, is_html, _whole_rows(text, is_html))
-    follows = _KINDS[(another.lastindex or 1) - 1][1]
+    follows = _KINDS[(following.lastindex or 1) - 1][1]
     return Source(
         kind,
         is_html,
-        _whole_rows(text[: another.start()], is_html),
+        _whole_rows(text[: following.start()], is_html),
         follows=_FOLLOWS[follows] if isinstance(follows, ReportKind) else follows,
     )
 
 
 def _next_report(text: str) -> re.Match[str] | None:
-    """Where the next report of the file begins: after this one's end, or, when it has none, at the same title again."""
-    end = _LAST_WORDS.search(text)
+    """Return the title of the next report: after the end of the first one, or, without an end, the same title again."""
+    end = _END.search(text)
     title = _MARKS.match(text)
     lower = text.lower()
     header = lower.find(_HEADER)
@@ -162,7 +162,7 @@ def _next_report(text: str) -> re.Match[str] | None:
 
 
 def decode(data: bytes) -> str:
-    """Text of the bytes: UTF-16 by its mark or its zeros, else UTF-8, else Windows' Latin; what is none is replaced."""
+    """Decode as UTF-16 (byte order mark, or many zero bytes), UTF-8 or cp1252; invalid bytes are replaced."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data.decode("utf-16", errors="replace")
     for zeros, encoding in ((data[1:200:2], "utf-16-le"), (data[:200:2], "utf-16-be")):
@@ -177,7 +177,7 @@ def decode(data: bytes) -> str:
 
 
 def _whole_rows(text: str, is_html: bool) -> str:
-    """Without the row in which a report is cut off: half a figure looks like a whole one."""
+    """Drop the row in which a report is cut off: half a figure looks like a complete one."""
     if is_complete(text):
         return text
     end = text.lower().rfind("</tr") if is_html else text.rfind("\n")
@@ -185,17 +185,17 @@ def _whole_rows(text: str, is_html: bool) -> str:
 
 
 def is_complete(text: str) -> bool:
-    """Whether the report's last words are there."""
-    return _LAST_WORDS.search(text) is not None
+    """Return whether the report ends with its closing line."""
+    return _END.search(text) is not None
 
 
-def _what(text: str) -> str:
-    """What the file is instead."""
+def _describe(text: str) -> str:
+    """Describe a file that is not a report."""
     if not text.strip():
         return "the file is empty"
     if _BASE64.search(text, 0, _MAIL_HEAD):
-        return "the file is a mail whose content is encoded (base64): save the report out of it"
+        return "the file is a mail with base64-encoded content: save the attached report as a file"
     if _ACTIVE.search(text):
-        return "this is an active report: make one of type html or text"
+        return "this is an active report: create one of type html or text"
     error = _ORACLE_ERROR.search(text)
-    return f"the file holds an error: {squeeze(error[0])}" if error else "its title is not there"
+    return f"the file holds an error: {squeeze(error[0])}" if error else "the title of such a report is missing"

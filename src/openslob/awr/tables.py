@@ -1,4 +1,4 @@
-"""The one shape both lexers deliver: a table with its section's title, its column headings and its rows."""
+"""Table of a report, as returned by both lexers: section title, column headings and rows."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _SPACE = re.compile(r"\s+")
 
 
 def squeeze(text: str) -> str:
-    """``text`` with every run of white space made one blank, and none at its ends."""
+    """Collapse each run of white space to one blank, and strip both ends."""
     return _SPACE.sub(" ", text).strip()
 
 
 def plain(title: str) -> str:
-    """A title or heading made comparable: lower case, single blanks, no colon at the end."""
+    """Normalize a title or heading: lower case, single blanks, no trailing colon."""
     return squeeze(title).rstrip(":").strip().lower()
 
 
@@ -23,9 +23,9 @@ def plain(title: str) -> str:
 class ReportTable:
     """One table of a report.
 
-    ``section``: the title above it; ``summary``: HTML's summary attribute, else empty; ``columns``: headings,
-    lines joined; ``rows``: cells as printed, stripped; ``widths``: characters a text column has room for (a name
-    that fills it may be cut), empty for HTML; ``misfits``: rows whose text does not fit the columns, as printed.
+    ``section`` is the title above the table, ``summary`` HTML's summary attribute or empty. ``columns`` are headings
+    with their lines joined, ``rows`` stripped cells. ``widths`` are the widths of a text table's columns, empty for
+    HTML (a name that fills its column may be cut). ``misfits`` are the printed rows that do not fit the columns.
     """
 
     section: str
@@ -36,7 +36,7 @@ class ReportTable:
     misfits: tuple[str, ...] = field(default=())
 
     def index(self, *patterns: str) -> int | None:
-        """The first column whose plain heading matches one of ``patterns`` (tried in their order), or None."""
+        """Return the first column whose plain heading matches one of ``patterns``, tried in order, or None."""
         headings = [plain(column) for column in self.columns]
         for pattern in patterns:
             for at, heading in enumerate(headings):
@@ -45,7 +45,7 @@ class ReportTable:
         return None
 
     def labelled(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Every ``label:`` of the table with the cells that follow it, blanks left out."""
+        """Yield each ``label:`` of the table with the non-empty cells that follow it."""
         for row in self.rows:
             label, values = "", list[str]()
             for at, cell in enumerate(row):
@@ -60,5 +60,5 @@ class ReportTable:
 
 
 def cell(row: tuple[str, ...], at: int | None) -> str:
-    """The cell at column ``at``; empty when the table has no such column or the row ends before it."""
+    """Return the cell at column ``at``; empty if there is no such column or the row is shorter."""
     return row[at] if at is not None and at < len(row) else ""

@@ -1,11 +1,11 @@
-"""Lexer for text reports: lines in, tables out.
+"""Lexer for text reports: turns lines into tables.
 
-The only trustworthy thing in a text report is the ruler, the line of dashes under the headings: it says where
-columns begin and end. White space does not: cells may be blank, and names hold blanks. So a row is cut at the
-ruler's places, and a row with a character between two columns is not guessed at but handed on as a misfit.
+Only the ruler, the line of dashes under the headings, says reliably where columns begin and end. White space does
+not, because cells may be blank and names contain blanks. So each row is cut at the positions of the ruler, and a row
+with a character between two columns becomes a misfit.
 
-Titles come in three forms: ``Title   DB/Inst: X/x  Snaps: 1-2``; a line underlined with ``~~~``; and, in global
-reports, a bare line that is a known title. Title and headings of the second form share lines with each other.
+Titles have three forms: ``Title   DB/Inst: X/x  Snaps: 1-2``; a line underlined with ``~~~``, which may share its lines
+with the column headings; and, in global reports, a bare line that is a known title.
 """
 
 from __future__ import annotations
@@ -19,28 +19,31 @@ from openslob.awr.tables import ReportTable, squeeze
 
 _TITLE = re.compile(
     r"(?P<title>\S.*?)(?:\s+(?:for )?DB:\s*\S+\s.*?Snaps?:\s*\d+\s*-\s*\d+"
-    r"|\s*DB/Inst:\s*\S+/\S.*"  # a long title touches it, and the line is cut at its width
-    r"|\s{2,}Snaps?:\s*\d+\s*-\s*\d+$)"  # its owner took the names out
+    r"|\s*DB/Inst:\s*\S+/\S.*"  # a long title touches this mark, and the line is cut at its width
+    r"|\s{2,}Snaps?:\s*\d+\s*-\s*\d+$)"  # anonymized: the names are removed
 )
 _RULER = re.compile(r"[\s~=-]*")
 _GROUP = re.compile(r"-+|=+")
 _TILDES = re.compile(r"~{3,}")
 _GAP = re.compile(r"\s{2,}")
-_FIGURES = re.compile(r"\S\s{2,}\d[\d,.]*(?:\s{2,}|$)")  # a row of a table whose ruler is lost
+_FIGURES = re.compile(r"\S\s{2,}\d[\d,.]*(?:\s{2,}|$)")  # a row of a table whose ruler is missing
 _LABEL = r"[A-Za-z%](?:[^:\s]|\s(?!\s))*:(?=\s|$)"
 _PAIR = re.compile(rf"\s*(?P<label>{_LABEL})(?P<rest>[^:]*?)(?=\s{{2,}}{_LABEL}|$)")
 _LONGEST = 500  # characters; titles and lines of labelled values have 80
 _SPANNER = re.compile(r"-{3,} ?[^-]* ?-{3,}")  # "---- % of Waits ----" over several columns
-_SECOND_HALF = "\u2060"  # of a character as wide as two, which Oracle counts as two when it aligns columns
+_SECOND_HALF = "\u2060"  # placeholder after a double-width character, which Oracle counts as two columns
 _FIGURE = re.compile(r"[\d,.]+")
-_PROSE = re.compile(r" {0,4}\S+(?: \S+)*")  # a note goes on; headings have gaps
-_MORE_HEADINGS = 4  # a ruler this soon under another one rules headings of two levels, not data
+_PROSE = re.compile(r" {0,4}\S+(?: \S+)*")  # continuation of a note; headings have gaps
+_MORE_HEADINGS = 4  # a second ruler within so many lines belongs to two-level headings, not to data
 
 Span = tuple[int, int]
 
 
 def tables(text: str, wanted: Callable[[str], bool], titles: Callable[[str], bool]) -> Iterator[ReportTable]:
-    """The tables of ``text`` in order, of the sections that are ``wanted``; ``titles`` knows a bare title."""
+    """Yield the tables of ``text`` in order.
+
+    ``wanted`` selects sections by title; ``titles`` recognizes a bare title line.
+    """
     lexer = _Lexer(wanted, titles)
     for line in text.split("\n"):
         yield from lexer.line(line.replace("\f", "").rstrip().expandtabs())
@@ -48,7 +51,7 @@ def tables(text: str, wanted: Callable[[str], bool], titles: Callable[[str], boo
 
 
 class _Lexer:
-    """A line at a time; what has been read of the present table waits here until the table ends."""
+    """State of the lexer, fed line by line; holds the lines of the current table until the table ends."""
 
     def __init__(self, wanted: Callable[[str], bool], titles: Callable[[str], bool]) -> None:
         self.wanted = wanted
@@ -60,8 +63,8 @@ class _Lexer:
         self.ruled: list[Span] | None = None  # columns of the table being read
         self.headings: list[str] = []
         self.body: list[str] = []
-        self.is_paged = False  # its title is on every page, and a line of dashes ends it: blank lines do not
-        self.resumed = 0  # rows of the body before its last blank line
+        self.is_paged = False  # the title repeats on every page; a line of dashes ends the table, blank lines do not
+        self.resumed = 0  # number of body lines up to the last blank line
 
     def line(self, line: str) -> Iterator[ReportTable]:
         if not line:
@@ -94,7 +97,7 @@ class _Lexer:
         return line[0] != " " and "  " not in line and self.titles(line)
 
     def blank(self) -> Iterator[ReportTable]:
-        """A blank line ends what was going on, but for a table that goes over pages."""
+        """End the current table, unless it continues over pages."""
         if self.ruled is not None and self.is_paged:
             self.in_note = False
             self.body.append("")
@@ -103,7 +106,7 @@ class _Lexer:
             yield from self.end()
 
     def end(self) -> Iterator[ReportTable]:
-        """Something new begins, or nothing more comes."""
+        """End the current table at the start of something new or at the end of the report."""
         self.in_note = False
         if self.ruled is not None:
             yield from self.close()
@@ -111,11 +114,11 @@ class _Lexer:
             yield from self.values()
 
     def underline(self, line: str) -> Iterator[ReportTable]:
-        """``~~~`` under a title; the rest of both lines may be headings, and the rest of this one a ruler."""
+        """Handle ``~~~`` under a title. The rest of both lines may be headings, and the rest of this line a ruler."""
         if self.body and not self.body[-1]:
             yield from self.close()
         above = self.body if self.ruled is not None else self.pending
-        title_line = above.pop() if above else self.section  # a bare title is known before its line
+        title_line = above.pop() if above else self.section  # a bare title was recognized before its underline
         start = above[0] if above and above[0].startswith("Host") else title_line  # a wrapped headings line
         waiting, self.pending = self.pending, []
         if self.ruled is not None:
@@ -135,7 +138,7 @@ class _Lexer:
             self.keep_headings(line, under)
 
     def keep_headings(self, line: str, start: int) -> None:
-        """Put what stands to the right of a title by for the ruler to come."""
+        """Keep the text to the right of a title as headings for the ruler that follows."""
         if line[start:].strip():
             self.pending.append(" " * start + line[start:])
 
@@ -144,11 +147,11 @@ class _Lexer:
         if self.ruled is None:
             if len(spans) > 1:
                 self.open(spans, self.pending or (self.after_note if self.in_note else []))
-            return  # a lone group is a line under a group of headings, or the end of an empty section
+            return  # a single dash group underlines a group of headings, or ends an empty section
         if len(spans) == 1:
             yield from self.close()
         elif spans == [] or not self.body:
-            return  # ~~~~ between instances and their sum
+            return  # ~~~~ separates instances from their sum
         elif (rows := self.resumed or _rows_above(self.body)) or len(self.body) > _MORE_HEADINGS:
             headings, self.body = self.body[rows:] if rows else [], self.body[: rows or None]
             yield from self.close()
@@ -166,7 +169,7 @@ class _Lexer:
             yield _cut(self.section, spans, headings, body)
 
     def values(self) -> Iterator[ReportTable]:
-        """Labelled values without a ruler: ``Redo NoWait %: 100.00``."""
+        """Yield a table of labelled values without a ruler, such as ``Redo NoWait %: 100.00``."""
         lines, self.pending = self.pending, []
         if not self.wanted(self.section):
             return
@@ -182,7 +185,7 @@ class _Lexer:
 
 
 def _rows_above(body: list[str]) -> int:
-    """How many lines hold figures before the headings of the next table, which touches this one."""
+    """Return the number of lines with figures before the headings of an adjoining table."""
     if len(body) > _MORE_HEADINGS:
         return 0
     has_figure = [any(_FIGURE.fullmatch(word) for word in line.split()) for line in body]
@@ -190,7 +193,7 @@ def _rows_above(body: list[str]) -> int:
 
 
 def _title_end(line: str) -> int:
-    """Where a title ends and headings on its line may begin; ``Host CPU (CPUs:   16)`` is all title."""
+    """Return where a title ends and headings may begin; ``Host CPU (CPUs:   16)`` is a title as a whole."""
     gap = _GAP.search(line, len(line) - len(line.lstrip()))
     if gap is None or line.find("(") in range(gap.end() + 1):
         return len(line)
@@ -198,7 +201,7 @@ def _title_end(line: str) -> int:
 
 
 def _pairs(line: str) -> Iterator[tuple[str, ...]]:
-    """Every ``label: value value`` of a line."""
+    """Yield each ``label: value value`` group of a line."""
     if ":" not in line or len(line) > _LONGEST:
         return
     for match in _PAIR.finditer(line.replace("(mins)", "(mins)  ")):  # one blank before the next label
@@ -206,7 +209,7 @@ def _pairs(line: str) -> Iterator[tuple[str, ...]]:
 
 
 def _cut(section: str, spans: list[Span], headings: list[str], body: list[str]) -> ReportTable:
-    """Cut ``body`` at ``spans``; text left of the first span is a column of labels."""
+    """Cut ``body`` at ``spans``. Text to the left of the first span forms a column of labels."""
     first = spans[0][0]
     body = [line if line.isascii() else _widened(line) for line in body]
     labelled = first > 0 and any(line[:first].strip() for line in body)
@@ -248,14 +251,14 @@ def _open_ended(spans: list[Span]) -> list[tuple[int, int | None]]:
 
 
 def _fits(line: str, spans: list[Span]) -> bool:
-    """Whether the places between the columns are blank."""
+    """Return whether the gaps between the columns are blank."""
     if spans[0][0] and line[: spans[0][0]].strip():
         return False
     return not any(line[end:start].strip() for (_, end), (start, _) in pairwise(spans))
 
 
 def _heading(lines: list[str], spans: list[Span], at: int) -> str:
-    """The words above column ``at``, top to bottom; a heading may be wider than its column, to the left."""
+    """Return the heading of column ``at``, lines joined. A heading may extend to the left of its column."""
     start = spans[at - 1][1] if at else 0
     end = spans[at][1] if at + 1 < len(spans) else None
     words = (_SPANNER.sub(lambda spanner: " " * len(spanner[0]), line)[start:end] for line in lines)

@@ -1,8 +1,8 @@
-"""Whether a report says what it seems to say. Each verdict holds, fails or is unknown, with its figures.
+"""Verdicts on a report: conditions under which its figures mean what they seem to mean.
 
-They look for what has misled readers of SLOB's reports: a window that is longer than the load, an average over
-two kinds of I/O, commits that nobody waited for, reads that no device served, a saturated CPU taken for slow
-storage, and blocks taken for requests.
+Each verdict holds, fails or is unknown, with its figures. They cover what misleads readers of SLOB's reports: a window
+longer than the load, an average over two kinds of I/O, commits without a wait for the log, reads that no device served,
+a saturated CPU mistaken for slow storage, and blocks mistaken for requests.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Literal
 from openslob.awr.latency import latency_of
 from openslob.awr.model import Bucket, Report, WaitEvent
 
-IDLE_SHARE = 0.05  # of the window: SLOB's 30 s of idling are 10 % of its default 300 s, 5 % of 600 s
-MODE_SHARE_PCT = 1.0  # a second mode counts from 1 % of the waits on: enough to be one's p99
-MODE_DISTANCE = 4.0  # and when its waits are four times (two buckets) longer than the first's
-VALLEY = 0.5  # with less than half of the smaller mode in a bucket between
-SYNC_SHARE = 0.5  # redo syncs per commit; the PL/SQL commit optimisation leaves 97 for 6,400 commits
-FEW_COMMITS = 100  # fewer are a test's own housekeeping
-CACHE_US = 50.0  # no device answers a single-block read over a driver and an interrupt faster on average
-MOST_REQUESTS = 5e6  # read requests/s of one instance: twice what the largest appliance's maker claims for a server
-CPU_SHARE = 0.9  # of all CPUs; above, waiting for CPU is in every latency
+IDLE_SHARE = 0.05  # of the window: SLOB idles for 30 s, which is 10 % of its default 300 s and 5 % of 600 s
+MODE_SHARE_PCT = 1.0  # a second mode with 1 % of the waits determines the p99
+MODE_DISTANCE = 4.0  # the second mode's waits must be four times (two buckets) as long as the first's
+VALLEY = 0.5  # and a bucket between them must hold less than half of the smaller mode
+SYNC_SHARE = 0.5  # redo syncs per commit; with the PL/SQL commit optimisation there are 97 for 6,400 commits
+FEW_COMMITS = 100  # fewer commits are the test's housekeeping
+CACHE_US = 50.0  # through a driver and an interrupt, no device answers a single-block read faster on average
+MOST_REQUESTS = 5e6  # read requests/s of one instance: twice the vendor's claim for a server of the largest appliance
+CPU_SHARE = 0.9  # of all CPUs; above this, every latency includes waiting for CPU
 BLOCKS_PER_REQUEST = 1.1  # above, blocks/s overstate IOPS by more than 10 %
 
 SINGLE_BLOCK_READS = ("db file sequential read", "cell single block physical read")
@@ -30,7 +30,7 @@ SINGLE_BLOCK_READS = ("db file sequential read", "cell single block physical rea
 
 @dataclass(frozen=True, slots=True)
 class AwrVerdict:
-    """A question about a report: does ``name`` hold? ``why`` is for people, ``figures`` are what it rests on."""
+    """Whether the condition ``name`` holds for a report, why, and the figures it was judged by."""
 
     name: str
     verdict: Literal["holds", "fails", "unknown"]
@@ -39,12 +39,12 @@ class AwrVerdict:
 
 
 def verdicts(report: Report, sessions: int | None = None) -> tuple[AwrVerdict, ...]:
-    """All verdicts on ``report``; ``sessions`` is how many of them were made to be always busy."""
+    """Return all verdicts on ``report``; ``sessions`` is the number of sessions that ran the load, if known."""
     return (_window(report, sessions), *(check(report) for check in _CHECKS))
 
 
 def single_block_read(report: Report) -> WaitEvent | None:
-    """The foreground's single-block read event: of an ordinary database or of Exadata."""
+    """Return the foreground single-block read event, of an ordinary database or of Exadata."""
     found = (report.foreground(name) for name in SINGLE_BLOCK_READS)
     return next((event for event in found if event is not None), None)
 
@@ -58,23 +58,23 @@ def _judged(name: str, holds: bool, why: str, **figures: float) -> AwrVerdict:
 
 
 def _window(report: Report, sessions: int | None) -> AwrVerdict:
-    """DB time is sessions x seconds as long as all sessions work: what is missing is idle window (or think time)."""
+    """DB time is sessions x elapsed time while all sessions work; less means idle time in the window or think time."""
     name, elapsed, minutes = "window_is_load", report.elapsed_s, report.header.db_time_min
     if not sessions:
-        return _unknown(name, "how many sessions ran is not known from the file's name")
+        return _unknown(name, "the file name does not say how many sessions ran")
     if elapsed is None or minutes is None:
         return _unknown(name, "elapsed time or DB time is missing")
     active = minutes.value * 60 / elapsed.value
     idle_s = max(0.0, (1 - active / sessions) * elapsed.value)
     why = (
         f"{active:.1f} of {sessions} sessions active on average over {elapsed.value:.0f} s, "
-        f"as if {idle_s:.0f} s were idle"
+        f"which equals {idle_s:.0f} s of idle time"
     )
     return _judged(name, active >= (1 - IDLE_SHARE) * sessions, why, active_sessions=active, idle_s=idle_s)
 
 
 def _one_mode(report: Report) -> AwrVerdict:
-    """An average of two modes is a latency that hardly any I/O had."""
+    """The average of two modes is a latency that hardly any I/O has."""
     name, event = "average_is_typical", single_block_read(report)
     histogram = report.histogram(event.name) if event else None
     if event is None or histogram is None:
@@ -89,7 +89,7 @@ def _one_mode(report: Report) -> AwrVerdict:
 
 
 def _modes(buckets: tuple[Bucket, ...]) -> list[Bucket]:
-    """Peaks of the histogram, the highest first, that stand apart from each other."""
+    """Return the separate peaks of the histogram, the highest first."""
     peaks = [
         (at, bucket)
         for at, bucket in enumerate(buckets)
@@ -99,14 +99,14 @@ def _modes(buckets: tuple[Bucket, ...]) -> list[Bucket]:
         )
     ]
     peaks.sort(key=lambda peak: -peak[1].share_pct)
-    apart = peaks[:1]
+    separate = peaks[:1]
     for at, bucket in peaks[1:]:
-        if all(_stand_apart(buckets, at, other) for other, _ in apart):
-            apart.append((at, bucket))
-    return [bucket for _, bucket in apart]
+        if all(_are_separate(buckets, at, other) for other, _ in separate):
+            separate.append((at, bucket))
+    return [bucket for _, bucket in separate]
 
 
-def _stand_apart(buckets: tuple[Bucket, ...], one: int, other: int) -> bool:
+def _are_separate(buckets: tuple[Bucket, ...], one: int, other: int) -> bool:
     left, right = sorted((one, other))
     lower = min(buckets[left].share_pct, buckets[right].share_pct)
     between = buckets[left + 1 : right]
@@ -119,7 +119,7 @@ def _span(bucket: Bucket) -> str:
 
 
 def _us(microseconds: float) -> str:
-    """µs in a unit that people read."""
+    """Format µs in the unit that suits the value."""
     for size, unit in ((1e6, "s"), (1e3, "ms")):
         if microseconds >= size:
             return f"{microseconds / size:g} {unit}"
@@ -135,25 +135,27 @@ def _commits_waited(report: Report) -> AwrVerdict:
         return _unknown(name, f"only {commits:.0f} commits")
     why = f"{syncs:.0f} redo synch writes for {commits:.0f} commits"
     if syncs < SYNC_SHARE * commits:
-        why += ": commits did not wait for the log (PL/SQL commit optimisation, or commit nowait)"
+        why += ": most commits did not wait for the log (PL/SQL commit optimisation, or COMMIT NOWAIT)"
     return _judged(name, syncs >= SYNC_SHARE * commits, why, commits=commits, redo_synch_writes=syncs)
 
 
 def _device_reads(report: Report) -> AwrVerdict:
-    """Faster than a device, or more than any device can do: a cache below the database answered."""
+    """Reads that are faster, or more frequent, than a device can serve came from a cache below the database."""
     name, requests = "reads_reach_a_device", _rate(report, "physical read total IO requests")
     if requests is not None and requests > MOST_REQUESTS:
-        return _judged(name, False, f"{requests:.0f} read requests/s are beyond storage", read_requests_per_s=requests)
+        return _judged(
+            name, False, f"{requests:.0f} read requests/s are more than storage can serve", read_requests_per_s=requests
+        )
     event = single_block_read(report)
     found = latency_of(report, event) if event else None
     if event is None or found is None:
-        return _unknown(name, "there is no single-block read event")
+        return _unknown(name, "no single-block read event is listed")
     if found.us is None:
         below = found.high_us < CACHE_US
-        why = f"{event.name}: below {found.high_us:.3g} us, the report prints 0"
+        why = f"{event.name}: below {found.high_us:.3g} us; the report prints 0"
         return _judged(name, False, why, high_us=found.high_us) if below else _unknown(name, why)
     if found.low_us < CACHE_US <= found.high_us:
-        return _unknown(name, f"{event.name}: {found.us:.4g} us, too coarsely printed to tell")
+        return _unknown(name, f"{event.name}: {found.us:.4g} us, printed too coarsely to decide")
     why = f"{event.name}: {found.us:.0f} us on average ({found.source})"
     return _judged(name, found.us >= CACHE_US, why, latency_us=found.us)
 
@@ -168,7 +170,7 @@ def _cpu_left(report: Report) -> AwrVerdict:
     why = f"{busy:.1f} of {cpus} CPUs used by the database"
     limit = _cpu_count(report)
     if limit and limit < cpus:
-        why += f", cpu_count allows {limit}"
+        why += f"; cpu_count allows {limit}"
     held = busy < CPU_SHARE * min(limit or cpus, cpus)
     return _judged(name, held, why, cpus_used=busy, cpus=float(cpus))
 
@@ -179,7 +181,7 @@ def _cpu_count(report: Report) -> int | None:
 
 
 def _requests_are_blocks(report: Report) -> AwrVerdict:
-    """The load profile's physical reads are blocks; IOPS are requests."""
+    """Physical reads of the load profile count blocks, IOPS count requests."""
     name = "blocks_are_requests"
     blocks, requests = _rate(report, "physical reads"), _rate(report, "physical read IO requests")
     if blocks is None or requests is None:
@@ -187,7 +189,7 @@ def _requests_are_blocks(report: Report) -> AwrVerdict:
     if requests == 0:
         return _unknown(name, "there were no physical reads")
     size, event = blocks / requests, single_block_read(report)
-    why = f"{blocks:.0f} blocks/s in {requests:.0f} requests/s: {size:.2f} blocks a request"
+    why = f"{blocks:.0f} blocks/s in {requests:.0f} requests/s: {size:.2f} blocks per request"
     figures = {"blocks_per_s": blocks, "requests_per_s": requests, "blocks_per_request": size}
     elapsed = report.elapsed_s
     if event and event.waits and elapsed:

@@ -22,12 +22,12 @@ _IDLE = re.compile(
 
 
 def is_idle(event: str) -> bool:
-    """Whether processes that wait for ``event`` wait for work."""
+    """Return whether ``event`` is an idle event: processes wait for work."""
     return _IDLE.fullmatch(event.lower()) is not None
 
 
 def is_cpu(event: str) -> bool:
-    """Whether the row of a top list is CPU time, not a wait."""
+    """Return whether the row of a top list is CPU time rather than a wait."""
     return event.lower() in {"db cpu", "cpu time", "background cpu time"}
 
 
@@ -35,14 +35,14 @@ _TIME = r"(tota?l? )?(wait )?time( waited)?( ?\((s|sec|cs|ms|us)\))?|total ?\((s
 _AVERAGE = r"(avg|average|ave) ?(wait)?( time)?( ?\((ns|us|ms|cs|s)\))?|wait avg( ?\((ms|us)\))?"
 _UNIT = re.compile(r"\((ns|us|ms|cs|s|sec)\)")
 _SHARE = r"%(?!.*outs?$).*\b(time|db|call|bg)\b.*"
-_EDGE = re.compile(r"<=?\s*(?:(\d+)/)?(\d+)\s*([a-zµ]*)$")  # at the end: "% of Waits" may stand above it
+_EDGE = re.compile(r"<=?\s*(?:(\d+)/)?(\d+)\s*([a-zµ]*)$")  # at the end of the heading: "% of Waits" may precede it
 _REST = re.compile(r">=?\s*[\d/]+\s*[a-zµ]*$")
-_ROUNDING_PCT = 2.0  # per cent that eight rounded shares may be off 100, and more than they ever are
+_ROUNDING_PCT = 2.0  # percent; more than the sum of eight rounded shares can deviate from 100
 _COUNTED = re.compile(r"<?\s*([\d.,]+)\s*\((\d+)\)")
 
 
 def events(scope: Scope) -> Callable[[ReportTable, ReportBuilder], None]:
-    """A reader of the events of ``scope``."""
+    """Return a reader for a table with the events of ``scope``."""
 
     def read(table: ReportTable, builder: ReportBuilder) -> None:
         name, waits, time = table.index("event.*"), table.index("waits"), table.index(_TIME)
@@ -58,7 +58,7 @@ def events(scope: Scope) -> Callable[[ReportTable, ReportBuilder], None]:
             if not cell(row, name) or cell(row, instance) not in ("", "*"):
                 continue
             if not any(cell(row, at) for at in (waits, time, average)):
-                continue  # words between pages
+                continue  # text between pages
             seconds = builder.number(table, row, time)
             event = WaitEvent(
                 name=cell(row, name),
@@ -86,10 +86,11 @@ def _is_cut(table: ReportTable, row: tuple[str, ...], at: int) -> bool:
 
 
 def histogram(table: ReportTable, builder: ReportBuilder) -> None:
-    """A histogram table: its buckets say what share of an event's waits took less than their edge.
+    """Read a histogram table.
 
-    From 12.2 on, the main table ends at half a millisecond, and tables of the same form look closer at a range;
-    their first bucket holds everything below that range. So all of them are kept as shares below an edge.
+    From 12.2 on, the main table ends at half a millisecond, and further tables of the same form cover other ranges;
+    the first bucket of those holds everything below their range. So shares are kept as cumulated shares below each
+    edge, which can be merged.
     """
     name, waits = table.index("event"), table.index("total waits", "waits", ".* total waits")
     edges = bucket_edges(table.columns)
@@ -106,28 +107,28 @@ def histogram(table: ReportTable, builder: ReportBuilder) -> None:
             rows.waits = builder.number(table, row, waits)
         shares = [_share(cell(row, at), rows.waits, builder.numbers) for at, _ in edges]
         above = _share(cell(row, rest), rows.waits, builder.numbers)
-        _keep(rows, edges, shares, above, f"{table.section}: {row[name]}", builder)
+        _add_shares(rows, edges, shares, above, f"{table.section}: {row[name]}", builder)
 
 
-def _keep(
+def _add_shares(
     rows: HistogramRows,
     edges: list[tuple[int, float]],
     shares: list[float | None],
     above: float | None,
-    place: str,
+    row_name: str,
     builder: ReportBuilder,
 ) -> None:
-    """Add a row's shares, if all of them were read and make a whole."""
+    """Add the shares of a row, if all of them were read and they add up to 100 %."""
     known = [share for share in (*shares, above) if share is not None]
     if len(known) <= len(shares) or abs(sum(known) - 100.0) > _ROUNDING_PCT:
-        builder.warnings.append(f"{place}: shares make {sum(known):.1f} %, row left out")
+        builder.warnings.append(f"{row_name}: the shares add up to {sum(known):.1f} %; the row is left out")
         return
     for (_, edge), below in zip(edges, accumulate(known), strict=False):
         rows.below_pct.setdefault(edge, below)
 
 
 def _share(text: str, waits: Number | None, numbers: NumberFormat) -> float | None:
-    """A cell of a histogram in per cent; blank is truly none, and ``0.0(25352)`` counts what is below rounding."""
+    """Return a histogram cell in percent. A blank means none; ``0.0(25352)`` counts waits that round to 0.0 %."""
     if not text:
         return 0.0
     counted = _COUNTED.fullmatch(text)
@@ -138,10 +139,10 @@ def _share(text: str, waits: Number | None, numbers: NumberFormat) -> float | No
 
 
 def bucket_edges(columns: tuple[str, ...]) -> list[tuple[int, float]]:
-    """Columns that are buckets ``<8us``, with their upper edge in µs.
+    """Return the columns that are buckets such as ``<8us``, with their upper edges in µs.
 
-    Narrow text columns lose the end of the unit (``<128u``) or all of it (``<512``), so an edge without a clear
-    unit takes the one that makes it follow its neighbour: each edge is larger than the last, usually double.
+    Narrow text columns lose part of the unit (``<128u``) or all of it (``<512``). An edge with an ambiguous unit gets
+    the unit that best continues the sequence, in which each edge is usually twice the previous one.
     """
     found = [(at, match) for at, column in enumerate(columns) if (match := _EDGE.search(plain(column)))]
     edges: list[tuple[int, float]] = []
@@ -174,7 +175,10 @@ def _edge_us(match: re.Match[str]) -> float:
 
 
 def histograms(builder: ReportBuilder) -> Iterator[WaitHistogram]:
-    """The histograms that were read; names cut alike in one table are of several events, and of none for sure."""
+    """Yield the histograms that were read.
+
+    A name that occurs twice in one table is left out: it is cut, and belongs to several events.
+    """
     for name, rows in builder.histograms.items():
         if len(set(rows.sections)) < len(rows.sections):
             builder.missing[f"Wait Event Histogram: {name}"] = "listed more than once, with different figures"
@@ -183,7 +187,7 @@ def histograms(builder: ReportBuilder) -> Iterator[WaitHistogram]:
 
 
 def _merged(name: str, rows: HistogramRows) -> WaitHistogram:
-    """One histogram out of all the tables that show the event; shares cannot fall from one edge to the next."""
+    """Merge the tables of an event into one histogram. Cumulated shares must not fall from one edge to the next."""
     buckets: list[Bucket] = []
     low, below = 0.0, 0.0
     for edge in sorted(rows.below_pct):

@@ -122,7 +122,7 @@ def test_exit_codes_tell_whole_some_and_none(slob, tmp_path):
     assert code == 1
     assert len(out.splitlines()) == 3, "the whole and the cut report have a row each"
     assert "awrdiff.txt: this is a compare-periods report" in err
-    assert "cut.txt: warning: cut off: no 'End of Report'" in err
+    assert "cut.txt: warning: cut off: there is no 'End of Report'" in err
     assert slob(cut)[0] == 1
     code, out, err = slob(FIXTURES / "empty.txt", "no/such/file")
     assert code == 2
@@ -154,7 +154,7 @@ def test_the_output_files_ending_gives_the_format(slob, tmp_path, ending, first)
     [
         (["--columns", "nothing"], "unknown column nothing"),
         (["--format", "xlsx"], "a workbook is a file"),
-        (["--pattern", "("], "no regular expression"),
+        (["--pattern", "("], "not a regular expression"),
         (["--petals", "x.gif"], "a picture is one of"),
         (["--output", "no/such/folder/x.csv"], "can't be written"),
     ],

@@ -39,7 +39,7 @@ def test_a_pattern_of_ones_own_replaces_all_others():
     assert parse_name("w2r6.txt", compile_pattern(r"w(?P<writers>\d+)r(?P<readers>\d+)")).sessions == 8
 
 
-@table(("pattern", "words"), [("(", "no regular expression"), (r"\d+", "names no group")])
+@table(("pattern", "words"), [("(", "not a regular expression"), (r"\d+", "none of the named")])
 def test_a_wrong_pattern_is_a_usage_error(pattern, words):
     with pytest.raises(UsageError, match=words):
         compile_pattern(pattern)

@@ -166,7 +166,10 @@ def test_a_histogram_row_whose_shares_make_no_whole_is_left_out_and_told():
     data = (FIXTURES / "awr_11.2.txt").read_bytes().replace(b"  90.0    .5", b"  60.0    .5")
     report = read_bytes(data)
     assert report.histogram("db file sequential read") is None
-    assert "Wait Event Histogram: db file sequential read: shares make 70.0 %, row left out" in report.warnings
+    assert (
+        "Wait Event Histogram: db file sequential read: the shares add up to 70.0 %; the row is left out"
+        in report.warnings
+    )
 
 
 def test_histogram_rows_with_names_cut_alike_are_of_no_event_for_sure():

@@ -166,4 +166,4 @@ def test_files_that_are_anything_are_no_reports(data, tmp_path):
     path.write_bytes(data)
     result = extract(str(path), Selection())
     assert (result.status, result.rows) == ("failed", ())
-    assert "no AWR or Statspack report" in result.error
+    assert "not an AWR or Statspack report" in result.error

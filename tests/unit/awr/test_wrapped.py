@@ -202,12 +202,12 @@ def zipped():
         (gzip.compress(b"WORKLOAD REPOSITORY report for", mtime=0), "compressed (gzip): unpack it first"),
         (zipped(), "a zip archive"),
         (b"%PDF-1.7", "a PDF"),
-        (b"Content-Transfer-Encoding: base64\n\nV09SS0xPQUQ=\n", "a mail whose content is encoded"),
+        (b"Content-Transfer-Encoding: base64\n\nV09SS0xPQUQ=\n", "a mail with base64-encoded content"),
         (b"<html><script id='fxtmodel' type='text/xml'>AAAA</script></html>", "an active report"),
         (b"<title>ASH Report - From 1</title><h1>\nASH Report For FIX/fix1\n</h1>", "an ASH report"),
         (b"\n          ADDM Report for Task 'TASK_1'\n", "an ADDM report"),
         (b"<h1>WORKLOAD REPOSITORY SQL Report</h1>", "a single SQL statement"),
-        (b"# WORKLOAD REPOSITORY report for\n\nDB Name| DB Id\n---|---\nFIX| 1\n", "without figures that can be read"),
+        (b"# WORKLOAD REPOSITORY report for\n\nDB Name| DB Id\n---|---\nFIX| 1\n", "without readable figures"),
     ],
 )
 def test_what_is_no_report_is_told_in_a_line(data, words):
