@@ -105,7 +105,7 @@ class Bench:
         return self._run(workload)
 
     def _run(self, workload: Workload) -> RunRecord:
-        request = runner.Request(workload, "bench", self._results)
+        request = runner.RunRequest(workload, "bench", self._results)
         return runner.run(self.engine, request, Interrupt(), lambda _: None, lambda _: "").record
 
 

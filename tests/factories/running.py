@@ -45,7 +45,7 @@ def load(server):
 def measured(engine, results, interrupt=None, **parameters):
     """A run to its end; returns what it finished with."""
     workload = Workload(**{**DATA, "run_time": 3, "warmup": 0, **parameters})
-    return runner.run(engine, runner.Request(workload, "test", results), interrupt or Interrupt(), ignore, render)
+    return runner.run(engine, runner.RunRequest(workload, "test", results), interrupt or Interrupt(), ignore, render)
 
 
 def counted(engine, results, **parameters):

@@ -136,7 +136,7 @@ def test_a_standby_that_dies_ends_the_run_and_is_named(engine, servers, tmp_path
     load = Workload(**DATA, sessions=3, run_time=60, warmup=0)
     begun = time.monotonic()
     with pytest.raises(SlobError, match="c-copy2"):
-        runner.run(engine, runner.Request(load, "dies", tmp_path), Interrupt(), die, render)
+        runner.run(engine, runner.RunRequest(load, "dies", tmp_path), Interrupt(), die, render)
     assert time.monotonic() - begun < 60
     servers[2].start()
     assert ask(servers[2], "SELECT pg_is_in_recovery()")

@@ -215,7 +215,7 @@ def test_a_run_is_held_against_what_its_storage_gives(pg_server, fio, tmp_path, 
     assert "Storage alone gives up to" in render_storage(raw)
     workload = Workload(**{**DATA, "run_time": 3, "warmup": 0, "sessions": 2, "update_pct": 0})
     finished = runner.run(
-        engine, runner.Request(workload, "test", tmp_path, ceiling=raw), Interrupt(), lambda _: None, lambda _: ""
+        engine, runner.RunRequest(workload, "test", tmp_path, ceiling=raw), Interrupt(), lambda _: None, lambda _: ""
     )
     found = next(each for each in finished.record.verdicts if each.name == "within_ceiling")
     # A busy host may leave no window, and so no rate, to hold against it.

@@ -79,7 +79,7 @@ def measure(engine: Engine, each: plan.DemoRun, results: Path, interrupt: Interr
     """One run."""
     live = LiveLine(each.name)
     try:
-        return runner.run(engine, runner.Request(each.workload, each.name, results), interrupt, live, render).record
+        return runner.run(engine, runner.RunRequest(each.workload, each.name, results), interrupt, live, render).record
     finally:
         live.clear()
 

@@ -46,7 +46,7 @@ def run(
     """
     require_known(require or (), [verdict.__name__ for verdict in VERDICTS])
     engine, _ = resolve(resolved.target.reveal())
-    request = runner.Request(resolved.workload, name, results, resolved.notices, resolved.sources)
+    request = runner.RunRequest(resolved.workload, name, results, resolved.notices, resolved.sources)
     live = LiveLine()
     with stoppable() as interrupt:
         try:

@@ -15,7 +15,7 @@ from openslob.host.sampler import difference
 from openslob.measurement import EngineDelta, HostDelta
 from openslob.metrics import METRICS, PACED
 from openslob.metrics.run_metrics import ENGINE_INPUTS
-from openslob.run.samplers import Reading, Samplers
+from openslob.run.samplers import Samplers, SystemReading
 from openslob.units import NANOS, format_bytes
 from openslob.workload import BlockPath, Mode, Workload
 
@@ -146,14 +146,14 @@ def _probe(engine: Engine, workload: Workload) -> Probe:
     """Return what the run's own samplers count in a moment, taken for a window as long as the run's."""
     samplers = Samplers(engine, 1, _ignore)
     try:
-        before, after = samplers.opening_edge(), samplers.closing_edge()
+        before, after = samplers.opening_reading(), samplers.closing_reading()
         length_ns = int((workload.run_time or _ANY_LENGTH_S) * NANOS)
         late = replace(after.counters, server_ns=before.counters.server_ns + length_ns)
-        counted = samplers.engine_delta(before, Reading(late, after.os))
+        counted = samplers.engine_delta(before, SystemReading(late, after.os))
         return Probe(counted, difference(before.os, after.os), samplers.local)
     finally:
         samplers.close()
 
 
-def _ignore(_reading: Reading) -> None:
+def _ignore(_reading: SystemReading) -> None:
     """Nothing is sampled between the two edges."""

@@ -14,7 +14,7 @@ from openslob.measurement import EngineDelta, HostDelta, TimelinePoint
 from openslob.record.raw_csv import RawCsv
 from openslob.run.accumulator import WindowAccumulator
 from openslob.run.plan import SHORTEST_SLICE, SLICE_S, slice_seconds
-from openslob.run.samplers import Reading
+from openslob.run.samplers import SystemReading
 from openslob.run.session_pool import Message
 from openslob.run.worker import SliceDone
 from openslob.units import NANOS
@@ -44,7 +44,7 @@ class Progress:
 
 
 ProgressSink = Callable[[Progress], None]
-EngineDifference = Callable[[Reading, Reading], EngineDelta]
+EngineDifference = Callable[[SystemReading, SystemReading], EngineDelta]
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Recorder:
         self._total_s = total_s
         self._slice_s = slice_seconds(len(plans))
         self._lag_s = 2 * self._slice_s + 1
-        self._readings: list[Reading] = []
+        self._readings: list[SystemReading] = []
         self._raw_seen: dict[str, float] = {}
         self._intervals: list[_Interval] = []
         # Operations and their time when progress was last shown, and before that.
@@ -88,7 +88,7 @@ class Recorder:
         """One message from the crew's queue."""
         if isinstance(message, SliceDone):
             self._slice(message)
-        elif isinstance(message, Reading):
+        elif isinstance(message, SystemReading):
             self.reading(message)
 
     def waited(self, sessions_by_event: Mapping[str, int]) -> None:
@@ -119,7 +119,7 @@ class Recorder:
         for second, kind, histogram in self.accumulator.responses_before(before):
             self._raw.response(second, kind, histogram)
 
-    def reading(self, reading: Reading) -> None:
+    def reading(self, reading: SystemReading) -> None:
         """Counters and operating system at one moment: the window's edges and each tick between."""
         # A counter that is not there at a time has not moved since it was last: a run has thousands of still ones.
         moved = {name: v for name, v in reading.counters.values.items() if self._raw_seen.get(name) != v}
@@ -132,11 +132,11 @@ class Recorder:
         self._readings.append(reading)
 
     @property
-    def last_reading(self) -> Reading | None:
+    def last_reading(self) -> SystemReading | None:
         """The last reading that came."""
         return self._readings[-1] if self._readings else None
 
-    def _interval_begin(self, reading: Reading) -> Reading:
+    def _interval_begin(self, reading: SystemReading) -> SystemReading:
         """The reading before; the one before that if the interval would be too short to say anything."""
         before = self._readings[-1]
         seconds = (reading.counters.server_ns - before.counters.server_ns) / NANOS
@@ -147,7 +147,7 @@ class Recorder:
         self._shown = self._shown_before
         return self._readings[-1]
 
-    def _interval(self, before: Reading, after: Reading) -> None:
+    def _interval(self, before: SystemReading, after: SystemReading) -> None:
         engine, host = self._difference_of(before, after), difference(before.os, after.os)
         interval = _Interval(
             before.counters.server_ns,

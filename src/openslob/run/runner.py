@@ -54,7 +54,7 @@ def read_ahead_s(run_time: float, sessions: int, instances: int = 1) -> float:
 
 
 @dataclass(frozen=True)
-class Request:
+class RunRequest:
     """What to run, what to call it and where to put the record. ``notes`` and ``sources`` go into the record.
 
     With ``steady_limit_s`` the warm-up lasts until the throughput is steady (`WarmupMonitor`), WARMUP at the least and
@@ -71,7 +71,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Finished:
+class FinishedRun:
     """A run's record and the folder it lies in."""
 
     record: RunRecord
@@ -80,11 +80,11 @@ class Finished:
 
 def run(
     engine: Engine,
-    request: Request,
+    request: RunRequest,
     interrupt: Interrupt,
     show: ProgressSink,
     render: Callable[[RunRecord], str],
-) -> Finished:
+) -> FinishedRun:
     """Run a workload and write its record, whatever happens once the server has answered.
 
     SlobError, with the record written as failed, when the run could not be made or lost a session.
@@ -96,7 +96,7 @@ class _Run:
     def __init__(
         self,
         engine: Engine,
-        request: Request,
+        request: RunRequest,
         interrupt: Interrupt,
         show: ProgressSink,
         render: Callable[[RunRecord], str],
@@ -113,7 +113,7 @@ class _Run:
         )
         self._warmup_s = 0.0
 
-    def execute(self) -> Finished:
+    def execute(self) -> FinishedRun:
         """The whole run."""
         with RunFolder.begin(self._request.results, self._builder.without_figures(Status.FAILED)) as folder:
             try:
@@ -128,7 +128,7 @@ class _Run:
             self._finish(folder, record)
         if record.errors:
             raise SlobError(record.errors[0], f"what was measured is in {folder.path}")
-        return Finished(record, folder.path)
+        return FinishedRun(record, folder.path)
 
     def _finish(self, folder: RunFolder, record: RunRecord) -> None:
         folder.write_report(self._render(record))
@@ -236,7 +236,7 @@ class _Run:
             samplers.get_ready()
             ahead_s = read_ahead_s(load.run_time, len(plans), max(1, len(self._facts.instances)))
             time.sleep(max(0.0, (begin_ns - offset_ns - time.time_ns()) / NANOS - ahead_s))
-            readings.before = samplers.opening_edge()
+            readings.before = samplers.opening_reading()
             recorder.reading(readings.before)
             to_begin_s = (begin_ns - offset_ns - time.time_ns()) / NANOS
             samplers.start(to_begin_s - between_slices_s(len(plans)))

@@ -25,7 +25,7 @@ SAME_HOST = "the server is not known to be on this host"
 
 
 @dataclass(frozen=True)
-class Reading:
+class SystemReading:
     """Engine counters and the operating system's at one moment."""
 
     counters: CounterReading
@@ -35,7 +35,7 @@ class Reading:
 class Samplers:
     """Owns the sampling connections; reads at the window's edges; `start` and `stop` frame what is between."""
 
-    def __init__(self, engine: Engine, sessions: int, post: Callable[[Reading], None]) -> None:
+    def __init__(self, engine: Engine, sessions: int, post: Callable[[SystemReading], None]) -> None:
         location = engine.location()
         self._post = post
         self.data_directory = location.data_directory
@@ -61,16 +61,16 @@ class Samplers:
         self._os.read()
         self._tasks = self._os.tasks()
 
-    def opening_edge(self) -> Reading:
+    def opening_reading(self) -> SystemReading:
         """Both readings now, just before the window; `get_ready` came shortly before."""
         return self._read()
 
-    def closing_edge(self) -> Reading:
+    def closing_reading(self) -> SystemReading:
         """Both readings now, just after the window: the counters first, since the load's end is their end."""
         counters = self._counters.read()
         host = self._os.read()
         self._tasks_at_end = self._os.tasks()
-        return Reading(counters, host)
+        return SystemReading(counters, host)
 
     def cpu_by_kind(self, server_cpu_s: float | None) -> Mapping[str, float] | None:
         """The server's CPU seconds of the window by kind of process or thread, as soon as both edges were read."""
@@ -78,9 +78,9 @@ class Samplers:
             return None
         return cpu_by_kind(self._tasks, self._tasks_at_end, self._counters.task_kinds(), server_cpu_s)
 
-    def _read(self) -> Reading:
+    def _read(self) -> SystemReading:
         host = self._os.read(full_scan=False)
-        return Reading(self._counters.read(), host)
+        return SystemReading(self._counters.read(), host)
 
     def _tick(self) -> None:
         self._post(self._read())
@@ -98,7 +98,7 @@ class Samplers:
         """What the sessions are doing at this moment: sessions by event."""
         return self._waits.sample()
 
-    def engine_delta(self, before: Reading, after: Reading) -> EngineDelta:
+    def engine_delta(self, before: SystemReading, after: SystemReading) -> EngineDelta:
         """What the engine's counters say of the time between two readings."""
         return self._counters.difference(before.counters, after.counters)
 

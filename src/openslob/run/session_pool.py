@@ -11,7 +11,7 @@ from openslob.engines.base import Engine, SessionPlan
 from openslob.errors import SlobError
 from openslob.run.interrupt import Interrupt
 from openslob.run.plan import Phase
-from openslob.run.samplers import Reading
+from openslob.run.samplers import SystemReading
 from openslob.run.worker import Loading, Lost, PhaseDone, Ready, Report, Worker
 from openslob.units import MIB
 
@@ -26,7 +26,7 @@ CONNECT_PATIENCE_S = 60.0
 # with all sessions at it on one disk; no storage that a test is made on is slower than this.
 SLOWEST_LOAD_BYTES_PER_S = 10 * MIB
 
-Message = Report | Reading
+Message = Report | SystemReading
 
 
 def ignore(_message: Message) -> None:

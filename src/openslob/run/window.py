@@ -7,7 +7,7 @@ from collections.abc import Callable
 from openslob.errors import SlobError
 from openslob.measurement import EngineDelta
 from openslob.run.recorder import Recorder
-from openslob.run.samplers import Reading, Samplers
+from openslob.run.samplers import Samplers, SystemReading
 from openslob.units import NANOS
 
 # Both clocks are read within this of each other on a busy host; a clock that is slewed gains less than a thousandth.
@@ -16,7 +16,7 @@ CLOCK_SET_SHARE = 0.01
 
 
 def counted_between(
-    samplers: Samplers, before: Reading, after: Reading | None, load_begin_ns: int
+    samplers: Samplers, before: SystemReading, after: SystemReading | None, load_begin_ns: int
 ) -> tuple[EngineDelta, float]:
     """What the engine counted of the load, and in how many seconds; nothing in none if its counters don't frame it."""
     if after is None:
@@ -37,8 +37,8 @@ class WindowReadings:
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
-        self.before: Reading | None = None
-        self.after: Reading | None = None
+        self.before: SystemReading | None = None
+        self.after: SystemReading | None = None
         self.errors: list[str] = []
 
     def read_end(self, samplers: Samplers, drain: Callable[[], None]) -> None:
@@ -49,7 +49,7 @@ class WindowReadings:
         """
         self.errors.extend(samplers.stop())
         try:
-            self.after = samplers.closing_edge()
+            self.after = samplers.closing_reading()
         except SlobError as error:
             self.lose(str(error))
         drain()
@@ -61,6 +61,6 @@ class WindowReadings:
         if why not in self.errors:
             self.errors.append(why)
 
-    def last(self, default: Reading) -> Reading:
+    def last(self, default: SystemReading) -> SystemReading:
         """The last reading that came through, when the closing edge did not."""
         return self.recorder.last_reading or default

@@ -135,7 +135,7 @@ class Execution:
         """Run the point and return it with its new state: done, failed with the reason, or pending if stopped."""
         record, folder = self._folder.record, self._folder.path
         workload, before = workload_of(record, point), set(folder.iterdir())
-        request = runner.Request(
+        request = runner.RunRequest(
             workload, point.run_name, folder, steady_limit_s=record.steady_limit_s, ceiling=prepared.ceiling
         )
         try:

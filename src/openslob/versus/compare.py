@@ -171,7 +171,7 @@ class _Comparison:
     def _run(self, contender: Contender, number: int, purpose: str) -> None:
         engine, _ = self._servers.start(contender.engine)
         name = f"round{number}-{contender.engine}-{contender.kind.value}"
-        request = runner.Request(self._plan.workload(contender.kind, number), name, self._folder.path)
+        request = runner.RunRequest(self._plan.workload(contender.kind, number), name, self._folder.path)
         for attempt in range(1, ATTEMPTS + 1):
             finished = runner.run(engine, request, self._interrupt, self._progress.show, self._progress.render)
             if finished.record.status is Status.INTERRUPTED:

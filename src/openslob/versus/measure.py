@@ -26,7 +26,7 @@ from openslob.metrics.storage_metrics import latency_figures
 from openslob.record.model import Figure, RunRecord
 from openslob.record.storage import StorageStep
 from openslob.run.interrupt import Interrupt
-from openslob.run.samplers import Reading, Samplers
+from openslob.run.samplers import Samplers, SystemReading
 from openslob.storage import calibrate, process
 from openslob.storage.job import IoEngine, Job
 from openslob.storage.testfile import TestFile
@@ -83,16 +83,16 @@ def measure_client(
     samplers = Samplers(engine, load.clients, _ignore)
     try:
         samplers.get_ready()
-        before = samplers.opening_edge()
+        before = samplers.opening_reading()
         with tempfile.TemporaryDirectory(prefix="slob-client-") as folder:
             with confined(cpus):
                 done = process.run(program.command(load, Path(folder)), stop, folder=folder)
-            ended = samplers.closing_edge()
+            ended = samplers.closing_reading()
             if done.code:
                 raise SlobError(f"{program.name} failed: {done.errors.strip() or done.output.strip()}")
             result = program.result(done.output, Path(folder))
         time.sleep(COUNTERS_SETTLE_S)
-        settled = samplers.closing_edge()
+        settled = samplers.closing_reading()
         # The CPU of all sessions is counted once they have ended; the host's is that of the time under load.
         server = difference(before.os, settled.os).server_cpu_s
         host = replace(difference(before.os, ended.os), server_cpu_s=server)
@@ -101,7 +101,7 @@ def measure_client(
         samplers.close()
 
 
-def _ignore(_reading: Reading) -> None:
+def _ignore(_reading: SystemReading) -> None:
     """Ignore readings: only those at start and end are used."""
 
 

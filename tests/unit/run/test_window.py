@@ -18,7 +18,7 @@ from openslob.method import OpKind
 from openslob.record.raw_csv import RawCsv
 from openslob.run.plan import session_plans
 from openslob.run.recorder import Recorder
-from openslob.run.samplers import Reading
+from openslob.run.samplers import SystemReading
 from openslob.run.window import WindowReadings, counted_between
 from openslob.run.worker import SliceDone
 from openslob.units import NANOS
@@ -31,7 +31,7 @@ def reading(at_s, reads):
     with_reads = CounterReading(BEGIN + int(at_s * NANOS), {"reads": float(reads)}, "")
     reader = OsReader([], [], list, "no server here")
     try:
-        return Reading(with_reads, reader.read())
+        return SystemReading(with_reads, reader.read())
     finally:
         reader.close()
 
@@ -44,15 +44,15 @@ def between(before, after):
 class Samplers:
     """Posts a last tick while it is being stopped, then has a closing edge, or none."""
 
-    tick: Reading
-    edge: Reading | None
+    tick: SystemReading
+    edge: SystemReading | None
     posted: list = field(default_factory=list)
 
     def stop(self):
         self.posted.append(self.tick)
         return []
 
-    def closing_edge(self):
+    def closing_reading(self):
         if self.edge is None:
             raise SlobError("the server is gone")
         return self.edge

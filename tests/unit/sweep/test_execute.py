@@ -23,7 +23,7 @@ from openslob.record.sweep import (
     resolve_sweep,
 )
 from openslob.run.interrupt import Interrupt
-from openslob.run.runner import Finished
+from openslob.run.runner import FinishedRun
 from openslob.sweep import execute
 from openslob.sweep.create import new_sweep, unfinished_like
 from openslob.sweep.plan import sessions_at_most
@@ -79,7 +79,7 @@ class World:
         (folder / "run.json").write_text(record.model_dump_json())
         if self.fails(load):
             raise SlobError("a session was lost", f"what was measured is in {folder}")
-        return Finished(record, folder)
+        return FinishedRun(record, folder)
 
 
 class Engine:

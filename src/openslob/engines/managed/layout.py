@@ -17,7 +17,7 @@ DATA = "data"
 
 
 @dataclass(frozen=True)
-class Layout:
+class ServerFiles:
     """Where the parts of one server are; ``place`` holds the data directory and may be on another disk."""
 
     base: Path
@@ -51,7 +51,7 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Setting:
+class ConfigLine:
     """One line of a configuration and why it is there."""
 
     name: str
@@ -83,7 +83,7 @@ def check_layout(spec: ServerSpec) -> None:
         check_allowed()
 
 
-def check_socket_path(layout: Layout) -> None:
+def check_socket_path(layout: ServerFiles) -> None:
     """UsageError when the operating system can't bind a socket with so long a path."""
     length = len(str(layout.socket).encode())
     if length > _SOCKET_PATH_MAX:

@@ -20,11 +20,11 @@ from typing import Generic, Protocol, TypeVar
 
 from openslob.disk import bytes_on_disk, forget_cached, require_space, supports_direct_io, write_atomically
 from openslob.engines.managed import huge_pages
-from openslob.engines.managed import state as homes
+from openslob.engines.managed import state as server_state
 from openslob.engines.managed.account import Account, server_account
 from openslob.engines.managed.base import ServerSpec, ServerStatus
 from openslob.engines.managed.cpus import confined
-from openslob.engines.managed.layout import DATA, Layout, check_socket_path
+from openslob.engines.managed.layout import DATA, ServerFiles, check_socket_path
 from openslob.engines.managed.processes import ServerProcesses
 from openslob.errors import SlobError, UsageError
 
@@ -51,8 +51,8 @@ class LocalServer(ABC, Generic[P]):
         self.spec = spec
         self.name = spec.name
         self._found: P | None = None
-        self._home = homes.ServerState(spec.name)
-        self.layout = Layout(self._home.path, self._place_of(spec), socket_name)
+        self._home = server_state.ServerState(spec.name)
+        self.layout = ServerFiles(self._home.path, self._place_of(spec), socket_name)
 
     # What a product gives.
 
@@ -142,7 +142,7 @@ class LocalServer(ABC, Generic[P]):
         pid = self.processes.main_pid()
         stopped = "stopped" if self.layout.data.exists() else "gone"
         return ServerStatus(
-            spec=homes.spec_from(state) if state else self.spec,
+            spec=server_state.spec_from(state) if state else self.spec,
             state="running" if pid else stopped,
             pid=pid,
             url=self.url,
@@ -156,7 +156,7 @@ class LocalServer(ABC, Generic[P]):
 
     @contextmanager
     def _bulk_loading(self) -> Iterator[None]:
-        with self._home.locked(homes.LOADING):
+        with self._home.locked(server_state.LOADING):
             self._serve(bulk=True)
             try:
                 yield
@@ -197,7 +197,7 @@ class LocalServer(ABC, Generic[P]):
         state = self._home.read()
         if not state:
             return
-        had = homes.spec_from(state)
+        had = server_state.spec_from(state)
         if had.engine != self.spec.engine:
             raise UsageError(f"the server {self.name} is one of {had.engine}", "use another name")
         if not self._place_of(had).joinpath(DATA).exists():
@@ -232,7 +232,7 @@ class LocalServer(ABC, Generic[P]):
         place = self.layout.place
         account.share(self.layout.base, 0o750)
         if self.spec.data_dir:
-            homes.claim(place, self.name)
+            server_state.claim(place, self.name)
         self._remove_unfinished()
         if not account.can("x", place):
             raise UsageError(
@@ -288,7 +288,7 @@ class LocalServer(ABC, Generic[P]):
             return
         if taken["boot"] == huge_pages.boot_id():
             huge_pages.restore(taken["added"])
-        self._home.write(homes.spec_from(state), huge_pages=None)
+        self._home.write(server_state.spec_from(state), huge_pages=None)
 
     def _remove_unfinished(self) -> None:
         """What an interrupted start left, away from programs of it that still run, and without those at work in it."""
@@ -299,12 +299,12 @@ class LocalServer(ABC, Generic[P]):
 
     def _remove(self) -> None:
         """The data first, so that an interrupted removal is found again; never a directory that is not ours."""
-        if not self.spec.data_dir or homes.is_ours(self.layout.place, self.name):
+        if not self.spec.data_dir or server_state.is_ours(self.layout.place, self.name):
             self._remove_unfinished()
             if self.layout.data.exists():
                 shutil.rmtree(self.layout.data)
-        if self.spec.data_dir and homes.is_ours(self.layout.place, self.name):
-            homes.unclaim(self.layout.place)
+        if self.spec.data_dir and server_state.is_ours(self.layout.place, self.name):
+            server_state.unclaim(self.layout.place)
         self._home.remove()
 
     def check_done(self, done: CompletedProcess[str], what: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from openslob.engines.managed.base import ServerSpec
-from openslob.engines.managed.layout import Layout, Setting, check_layout, header
+from openslob.engines.managed.layout import ConfigLine, ServerFiles, check_layout, header
 from openslob.errors import UsageError
 from openslob.units import KIB, MIB, format_bytes
 
@@ -38,12 +38,12 @@ _GRAVE = ("[ERROR]", "FATAL", "ERROR:", "error:", "rror while", "annot ", "an't 
 _EPILOGUE = ("Aborting", "Plugin 'InnoDB'", "Unknown/unsupported storage engine", "Plugin initialization aborted")
 
 
-def url(layout: Layout, user: str) -> str:
+def url(layout: ServerFiles, user: str) -> str:
     """Target URL of the database, through the socket, for the user of the operating system whose name it is."""
     return f"mariadb://{quote(user, safe='')}@localhost/{DATABASE}?unix_socket={quote(str(layout.socket), safe='/')}"
 
 
-def init_file(layout: Layout) -> Path:
+def init_file(layout: ServerFiles) -> Path:
     """The statements that the server executes before anybody can connect."""
     return layout.base / "init.sql"
 
@@ -77,83 +77,83 @@ def check_spec(spec: ServerSpec) -> None:
         raise UsageError(f"--log-size {format_bytes(spec.log_bytes)} is too small", "give at least 64M")
 
 
-def settings(spec: ServerSpec, layout: Layout, bulk: bool) -> list[Setting]:
+def settings(spec: ServerSpec, layout: ServerFiles, bulk: bool) -> list[ConfigLine]:
     """All settings that we make; everything else stays as the version has it. ``bulk``: for the time of a load."""
     return [*_access(spec, layout), *_storage(spec), *_durability(bulk), *_behaviour(), *_instruments()]
 
 
-def _access(spec: ServerSpec, layout: Layout) -> list[Setting]:
+def _access(spec: ServerSpec, layout: ServerFiles) -> list[ConfigLine]:
     return [
-        Setting("datadir", str(layout.data)),
-        Setting("pid_file", str(layout.data / PID_FILE)),
-        Setting("socket", str(layout.socket)),
-        Setting("tmpdir", str(layout.run), "in /tmp a server that starts removes others' temporary tables"),
-        Setting("skip_networking", "ON", "the socket only, nothing on the network"),
-        Setting("init_file", str(init_file(layout)), "who may connect"),
-        Setting("max_connections", str(spec.max_sessions + _MORE_CONNECTIONS), "sessions, samplers and loaders"),
+        ConfigLine("datadir", str(layout.data)),
+        ConfigLine("pid_file", str(layout.data / PID_FILE)),
+        ConfigLine("socket", str(layout.socket)),
+        ConfigLine("tmpdir", str(layout.run), "in /tmp a server that starts removes others' temporary tables"),
+        ConfigLine("skip_networking", "ON", "the socket only, nothing on the network"),
+        ConfigLine("init_file", str(init_file(layout)), "who may connect"),
+        ConfigLine("max_connections", str(spec.max_sessions + _MORE_CONNECTIONS), "sessions, samplers and loaders"),
     ]
 
 
-def _storage(spec: ServerSpec) -> list[Setting]:
+def _storage(spec: ServerSpec) -> list[ConfigLine]:
     method, why = ("O_DIRECT", "reads reach the device") if spec.io == "direct" else ("fsync", "through the page cache")
     capacity, hurried = _IO_CAPACITY
     return [
-        Setting("innodb_page_size", str(spec.block_size or DEFAULT_BLOCK_SIZE)),
-        Setting("innodb_buffer_pool_size", str(spec.cache_bytes)),
+        ConfigLine("innodb_page_size", str(spec.block_size or DEFAULT_BLOCK_SIZE)),
+        ConfigLine("innodb_buffer_pool_size", str(spec.cache_bytes)),
         # Releases that have it, since 2025, reserve 8 TB of addresses unless told, and then take no huge pages.
-        Setting("loose_innodb_buffer_pool_size_max", str(spec.cache_bytes), "it does not grow in a run"),
-        Setting("large_pages", "ON" if spec.huge_pages else "OFF"),
-        Setting("innodb_buffer_pool_dump_at_shutdown", "OFF"),
-        Setting("innodb_buffer_pool_load_at_startup", "OFF", "what is cached is the run's own doing"),
-        Setting("innodb_flush_method", method, why),
-        Setting("innodb_use_native_aio", "ON", "as in real life"),
-        Setting("innodb_read_ahead_threshold", "0", "no block is read that nobody asked for"),
-        Setting("innodb_random_read_ahead", "OFF"),
-        Setting("innodb_flush_neighbors", "0", "a changed block is written alone"),
-        Setting("innodb_io_capacity", str(capacity), "the default is meant for one disk that turns"),
-        Setting("innodb_io_capacity_max", str(hurried)),
-        Setting("innodb_log_file_size", str(spec.log_bytes), "no hurry to write pages within a usual run"),
+        ConfigLine("loose_innodb_buffer_pool_size_max", str(spec.cache_bytes), "it does not grow in a run"),
+        ConfigLine("large_pages", "ON" if spec.huge_pages else "OFF"),
+        ConfigLine("innodb_buffer_pool_dump_at_shutdown", "OFF"),
+        ConfigLine("innodb_buffer_pool_load_at_startup", "OFF", "what is cached is the run's own doing"),
+        ConfigLine("innodb_flush_method", method, why),
+        ConfigLine("innodb_use_native_aio", "ON", "as in real life"),
+        ConfigLine("innodb_read_ahead_threshold", "0", "no block is read that nobody asked for"),
+        ConfigLine("innodb_random_read_ahead", "OFF"),
+        ConfigLine("innodb_flush_neighbors", "0", "a changed block is written alone"),
+        ConfigLine("innodb_io_capacity", str(capacity), "the default is meant for one disk that turns"),
+        ConfigLine("innodb_io_capacity_max", str(hurried)),
+        ConfigLine("innodb_log_file_size", str(spec.log_bytes), "no hurry to write pages within a usual run"),
     ]
 
 
-def _durability(bulk: bool) -> list[Setting]:
+def _durability(bulk: bool) -> list[ConfigLine]:
     why = "a load that a crash of the host breaks is made anew" if bulk else ""
     return [
-        Setting("innodb_flush_log_at_trx_commit", "0" if bulk else "1", why or "a commit is on disk"),
-        Setting("innodb_doublewrite", "OFF" if bulk else "ON", why or "as in real life"),
-        Setting("skip_log_bin", "", "the engine's own log is what is measured"),
+        ConfigLine("innodb_flush_log_at_trx_commit", "0" if bulk else "1", why or "a commit is on disk"),
+        ConfigLine("innodb_doublewrite", "OFF" if bulk else "ON", why or "as in real life"),
+        ConfigLine("skip_log_bin", "", "the engine's own log is what is measured"),
     ]
 
 
-def _behaviour() -> list[Setting]:
+def _behaviour() -> list[ConfigLine]:
     return [
-        Setting("innodb_adaptive_hash_index", "OFF", "every visit goes down the tree; it is the default since 10.5"),
-        Setting("innodb_stats_auto_recalc", "OFF", "no statistics are gathered within a run"),
-        Setting("query_cache_type", "OFF"),
-        Setting("query_cache_size", "0"),
-        Setting("key_buffer_size", str(MIB), "a cache of another storage engine: memory for nothing"),
-        Setting("aria_pagecache_buffer_size", str(_SYSTEM_TABLES_CACHE), "likewise, but for the system tables"),
+        ConfigLine("innodb_adaptive_hash_index", "OFF", "every visit goes down the tree; it is the default since 10.5"),
+        ConfigLine("innodb_stats_auto_recalc", "OFF", "no statistics are gathered within a run"),
+        ConfigLine("query_cache_type", "OFF"),
+        ConfigLine("query_cache_size", "0"),
+        ConfigLine("key_buffer_size", str(MIB), "a cache of another storage engine: memory for nothing"),
+        ConfigLine("aria_pagecache_buffer_size", str(_SYSTEM_TABLES_CACHE), "likewise, but for the system tables"),
     ]
 
 
-def _instruments() -> list[Setting]:
+def _instruments() -> list[ConfigLine]:
     """What the server observes of itself: waits for files, and nothing of what costs a little for each row."""
     return [
-        Setting("userstat", "ON", "rows by table and index"),
-        Setting("performance_schema", "ON", "can be set at the start only"),
-        Setting("performance_schema_consumer_events_waits_current", "ON", "what each session waits for"),
-        Setting("performance_schema_consumer_statements_digest", "OFF"),
-        Setting("performance_schema_instrument", "wait/io/table/%=OFF"),
-        Setting("performance_schema_instrument", "statement/%=OFF"),
+        ConfigLine("userstat", "ON", "rows by table and index"),
+        ConfigLine("performance_schema", "ON", "can be set at the start only"),
+        ConfigLine("performance_schema_consumer_events_waits_current", "ON", "what each session waits for"),
+        ConfigLine("performance_schema_consumer_statements_digest", "OFF"),
+        ConfigLine("performance_schema_instrument", "wait/io/table/%=OFF"),
+        ConfigLine("performance_schema_instrument", "statement/%=OFF"),
     ]
 
 
-def config_text(spec: ServerSpec, layout: Layout, bin_dir: Path, bulk: bool) -> str:
+def config_text(spec: ServerSpec, layout: ServerFiles, bin_dir: Path, bulk: bool) -> str:
     """The whole option file; two servers are run alike exactly if their files are the same."""
     return "\n".join([*header(spec, bin_dir, bulk), "[mariadbd]", *map(_line, settings(spec, layout, bulk))]) + "\n"
 
 
-def _line(setting: Setting) -> str:
+def _line(setting: ConfigLine) -> str:
     if not setting.value:
         line = setting.name
     else:

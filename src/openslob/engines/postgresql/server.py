@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from openslob.engines.managed import state as homes
+from openslob.engines.managed import state as server_state
 from openslob.engines.managed.account import Account, current_user
 from openslob.engines.managed.base import ServerSpec, ServerStatus
 from openslob.engines.managed.processes import ServerProcesses
@@ -66,8 +66,8 @@ def client_program(spec: ServerSpec, url: str) -> Pgbench:
 
 def _servers() -> list[ServerSpec]:
     """The managed servers of this engine, as they were last asked for."""
-    states = [state for name in homes.names() if (state := homes.ServerState(name).read())]
-    return [spec for spec in map(homes.spec_from, states) if spec.engine == ENGINE]
+    states = [state for name in server_state.names() if (state := server_state.ServerState(name).read())]
+    return [spec for spec in map(server_state.spec_from, states) if spec.engine == ENGINE]
 
 
 def _primary(spec: ServerSpec) -> PostgresServer:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import psycopg
 
 from openslob.engines.managed.base import ServerSpec, ServerStatus
-from openslob.engines.managed.layout import Layout, Setting, check_layout, header
+from openslob.engines.managed.layout import ConfigLine, ServerFiles, check_layout, header
 from openslob.engines.postgresql.binaries import major
 from openslob.engines.postgresql.errors import reported
 from openslob.errors import UsageError
@@ -38,17 +38,17 @@ _GRAVE = ("FATAL:", "PANIC:", "ERROR:", "error:", "could not ")
 _EPILOGUE = ("database system is shut down", "could not start server", "contains errors", "HINT:", "DETAIL:")
 
 
-def hba(layout: Layout) -> Path:
+def hba(layout: ServerFiles) -> Path:
     """The file that says who may connect."""
     return layout.base / "pg_hba.conf"
 
 
-def ident(layout: Layout) -> Path:
+def ident(layout: ServerFiles) -> Path:
     """The file that says which users of the operating system may be which role."""
     return layout.base / "pg_ident.conf"
 
 
-def url(layout: Layout) -> str:
+def url(layout: ServerFiles) -> str:
     """Target URL of the database."""
     return f"postgresql:///{DATABASE}?host={quote(str(layout.run), safe='/')}&port={PORT}&user={ROLE}"
 
@@ -68,66 +68,66 @@ def check_spec(spec: ServerSpec) -> None:
         raise UsageError(f"PostgreSQL {spec.version} can't tell how many huge pages it needs", "leave out --huge-pages")
 
 
-def settings(spec: ServerSpec, layout: Layout, bulk: bool) -> list[Setting]:
+def settings(spec: ServerSpec, layout: ServerFiles, bulk: bool) -> list[ConfigLine]:
     """All settings that we make; everything else stays as the version has it. ``bulk``: for the time of a load."""
     return [*_access(spec, layout), *_storage(spec, bulk), *_behaviour(spec)]
 
 
-def _access(spec: ServerSpec, layout: Layout) -> list[Setting]:
+def _access(spec: ServerSpec, layout: ServerFiles) -> list[ConfigLine]:
     return [
-        Setting("listen_addresses", "", "the socket only, nothing on the network"),
-        Setting("unix_socket_directories", f'"{layout.run}"', "a list, so quoted for a path with commas"),
-        Setting("port", str(PORT)),
-        Setting("hba_file", str(hba(layout))),
-        Setting("ident_file", str(ident(layout))),
-        Setting("max_connections", str(spec.max_sessions + _MORE_CONNECTIONS), "sessions, samplers and loaders"),
+        ConfigLine("listen_addresses", "", "the socket only, nothing on the network"),
+        ConfigLine("unix_socket_directories", f'"{layout.run}"', "a list, so quoted for a path with commas"),
+        ConfigLine("port", str(PORT)),
+        ConfigLine("hba_file", str(hba(layout))),
+        ConfigLine("ident_file", str(ident(layout))),
+        ConfigLine("max_connections", str(spec.max_sessions + _MORE_CONNECTIONS), "sessions, samplers and loaders"),
     ]
 
 
-def _storage(spec: ServerSpec, bulk: bool) -> list[Setting]:
+def _storage(spec: ServerSpec, bulk: bool) -> list[ConfigLine]:
     direct = spec.io == "direct" and not bulk
     log_mib = spec.log_bytes // MIB
     lines = [
-        Setting("shared_buffers", f"{spec.cache_bytes // KIB}kB"),
-        Setting("huge_pages", "on" if spec.huge_pages else "try"),
-        Setting("max_wal_size", f"{log_mib * (_BULK_LOG_FACTOR if bulk else 1)}MB"),
-        Setting("min_wal_size", f"{log_mib}MB", "files are used again, as on a server that has run for long"),
-        Setting("max_slot_wal_keep_size", f"{log_mib}MB", "a standby that is down for long can't fill the disk"),
-        Setting("checkpoint_timeout", "30min", "no checkpoint by time within a usual run; those by WAL stay"),
-        Setting("wal_level", "minimal" if bulk else "replica", "minimal: a new table is loaded without WAL"),
-        Setting("fsync", "on"),
-        Setting("full_page_writes", "on"),
-        Setting("synchronous_commit", "on"),
+        ConfigLine("shared_buffers", f"{spec.cache_bytes // KIB}kB"),
+        ConfigLine("huge_pages", "on" if spec.huge_pages else "try"),
+        ConfigLine("max_wal_size", f"{log_mib * (_BULK_LOG_FACTOR if bulk else 1)}MB"),
+        ConfigLine("min_wal_size", f"{log_mib}MB", "files are used again, as on a server that has run for long"),
+        ConfigLine("max_slot_wal_keep_size", f"{log_mib}MB", "a standby that is down for long can't fill the disk"),
+        ConfigLine("checkpoint_timeout", "30min", "no checkpoint by time within a usual run; those by WAL stay"),
+        ConfigLine("wal_level", "minimal" if bulk else "replica", "minimal: a new table is loaded without WAL"),
+        ConfigLine("fsync", "on"),
+        ConfigLine("full_page_writes", "on"),
+        ConfigLine("synchronous_commit", "on"),
     ]
     if major(spec.version) >= _DIRECT_IO_SINCE:
         why = "8 KB direct writes one by one make a load several times slower" if bulk else "reads reach the device"
-        lines.append(Setting("debug_io_direct", "data" if direct else "", why))
+        lines.append(ConfigLine("debug_io_direct", "data" if direct else "", why))
     if bulk:
-        lines.append(Setting("max_wal_senders", "0", "wal_level=minimal demands it"))
+        lines.append(ConfigLine("max_wal_senders", "0", "wal_level=minimal demands it"))
     return lines
 
 
-def _behaviour(spec: ServerSpec) -> list[Setting]:
-    log_timing = [Setting("track_wal_io_timing", "on")] if major(spec.version) >= _LOG_TIMING_SINCE else []
+def _behaviour(spec: ServerSpec) -> list[ConfigLine]:
+    log_timing = [ConfigLine("track_wal_io_timing", "on")] if major(spec.version) >= _LOG_TIMING_SINCE else []
     return [
-        Setting("track_io_timing", "on", "latencies of reads and writes"),
+        ConfigLine("track_io_timing", "on", "latencies of reads and writes"),
         *log_timing,
-        Setting("jit", "off", "compiling costs more than these statements take"),
-        Setting("autovacuum", "on", "as in real life; the test's own tables set theirs"),
-        Setting("update_process_title", "off", "a system call at every statement"),
-        Setting("logging_collector", "off", "pg_ctl sends the log to a file without another process"),
-        Setting("log_checkpoints", "on", "a checkpoint explains a dip"),
-        Setting("log_line_prefix", "%m [%p] "),
-        Setting("log_timezone", "UTC"),
+        ConfigLine("jit", "off", "compiling costs more than these statements take"),
+        ConfigLine("autovacuum", "on", "as in real life; the test's own tables set theirs"),
+        ConfigLine("update_process_title", "off", "a system call at every statement"),
+        ConfigLine("logging_collector", "off", "pg_ctl sends the log to a file without another process"),
+        ConfigLine("log_checkpoints", "on", "a checkpoint explains a dip"),
+        ConfigLine("log_line_prefix", "%m [%p] "),
+        ConfigLine("log_timezone", "UTC"),
     ]
 
 
-def config_text(spec: ServerSpec, layout: Layout, bin_dir: Path, bulk: bool) -> str:
+def config_text(spec: ServerSpec, layout: ServerFiles, bin_dir: Path, bulk: bool) -> str:
     """The whole configuration file; two servers are run alike exactly if their files are the same."""
     return "\n".join([*header(spec, bin_dir, bulk), *map(_line, settings(spec, layout, bulk))]) + "\n"
 
 
-def _line(setting: Setting) -> str:
+def _line(setting: ConfigLine) -> str:
     quoted = setting.value.replace("'", "''")
     return f"{setting.name} = '{quoted}'" + (f"  # {setting.why}" if setting.why else "")
 
@@ -164,7 +164,7 @@ def slot_of(name: str) -> str:
     return name.replace("-", "_")
 
 
-def copy_command(program: Path, primary: Layout, data: Path, name: str) -> list[str | Path]:
+def copy_command(program: Path, primary: ServerFiles, data: Path, name: str) -> list[str | Path]:
     """What copies a running primary into ``data``, ready to follow it; the slot is made by it."""
     connection = f"host='{primary.run}' port={PORT} user={ROLE}"
     options: list[str | Path] = ["--write-recovery-conf", "--create-slot", "--slot", slot_of(name)]

@@ -19,7 +19,7 @@ from openslob.engines.managed import account, state
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.cpus import check_cpus, confined, parse_cpus
 from openslob.engines.managed.huge_pages import parse_available
-from openslob.engines.managed.layout import Layout, check_socket_path
+from openslob.engines.managed.layout import ServerFiles, check_socket_path
 from openslob.engines.postgresql.binaries import find_installation, major
 from openslob.engines.postgresql.server import default_spec
 from openslob.engines.postgresql.server_config import (
@@ -34,7 +34,7 @@ from openslob.engines.postgresql.server_config import (
 from openslob.errors import SlobError, UsageError
 from openslob.units import MIB
 
-LAYOUT = Layout(Path("/srv/x"), Path("/data/x"), SOCKET)
+LAYOUT = ServerFiles(Path("/srv/x"), Path("/data/x"), SOCKET)
 
 
 def as_values(spec: ServerSpec, bulk: bool = False) -> dict[str, str]:
@@ -87,7 +87,7 @@ def test_the_file_tells_apart_everything_that_needs_a_restart(spec: ServerSpec):
 
 
 def test_quotes_in_a_path_are_doubled(spec: ServerSpec):
-    text = config_text(spec, Layout(Path("/it's"), Path("/d"), SOCKET), Path("/pg/bin"), bulk=False)
+    text = config_text(spec, ServerFiles(Path("/it's"), Path("/d"), SOCKET), Path("/pg/bin"), bulk=False)
     assert "hba_file = '/it''s/pg_hba.conf'" in text
 
 
@@ -115,13 +115,13 @@ def test_the_defaults_are_fine(spec: ServerSpec):
 
 
 def test_socket_path_limit():
-    check_socket_path(Layout(Path("/" + "x" * 88), Path("/d"), SOCKET))
+    check_socket_path(ServerFiles(Path("/" + "x" * 88), Path("/d"), SOCKET))
     with pytest.raises(UsageError, match=r"108 bytes and 107 are allowed; set OPENSLOB_HOME .*--data-dir"):
-        check_socket_path(Layout(Path("/" + "x" * 89), Path("/d"), SOCKET))
+        check_socket_path(ServerFiles(Path("/" + "x" * 89), Path("/d"), SOCKET))
 
 
 def test_url_quotes_its_socket_directory():
-    assert "host=/a%20b%26c/run&" in url(Layout(Path("/a b&c"), Path("/d"), SOCKET))
+    assert "host=/a%20b%26c/run&" in url(ServerFiles(Path("/a b&c"), Path("/d"), SOCKET))
 
 
 def test_only_the_named_users_are_mapped():

@@ -15,7 +15,7 @@ from openslob.engines import registry
 from openslob.engines.managed.account import Account, current_user
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.huge_pages import parse_page_bytes
-from openslob.engines.managed.layout import Layout
+from openslob.engines.managed.layout import ServerFiles
 from openslob.engines.mysql import binaries
 from openslob.engines.mysql.binaries import find_installation, series
 from openslob.engines.mysql.server import default_spec
@@ -31,7 +31,7 @@ from openslob.engines.mysql.server_config import (
 from openslob.errors import SlobError, UsageError
 from openslob.units import KIB, MIB
 
-LAYOUT = Layout(Path("/srv/x"), Path("/data/x"), SOCKET)
+LAYOUT = ServerFiles(Path("/srv/x"), Path("/data/x"), SOCKET)
 
 
 def as_values(spec: ServerSpec, bulk: bool = False) -> dict[str, str]:
@@ -79,7 +79,7 @@ def test_what_else_decides_how_it_runs_is_in_the_file(spec: ServerSpec):
 
 
 def test_paths_are_quoted_in_the_option_file(spec: ServerSpec):
-    text = config_text(spec, Layout(Path("/it's # a\\b"), Path("/d"), SOCKET), Path("/bin"), bulk=False)
+    text = config_text(spec, ServerFiles(Path("/it's # a\\b"), Path("/d"), SOCKET), Path("/bin"), bulk=False)
     assert "socket = '/it\\'s # a\\\\b/run/slob.sock'\n" in text
     assert text.index("[mariadbd]") < text.index("datadir")
 
@@ -120,7 +120,7 @@ def test_who_may_connect():
 
 
 def test_url():
-    odd = Layout(Path("/a b&c"), Path("/d"), SOCKET)
+    odd = ServerFiles(Path("/a b&c"), Path("/d"), SOCKET)
     assert url(odd, "d@e") == "mariadb://d%40e@localhost/slob?unix_socket=/a%20b%26c/run/slob.sock"
 
 
