@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 
 from openslob.config.parameters import Parameter, parameters
-from openslob.metrics import METRICS, Better
+from openslob.metrics import METRICS, STORAGE_METRICS, Better, Metric
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -37,6 +37,12 @@ fails when it is out of date. How to judge figures is in [reading a result](read
 
 A figure that is not known is `null` in the record, with the reason beside it, and a dash in the report; it is never 0.
 """
+_STORAGE_HEAD = """
+## Figures of storage records
+
+The figures of `storage.json`, which `slob raw` writes ([storage without a database](raw.md)): of its steps, and of its
+`summary`.
+"""
 _FIGURE_COLUMNS = ("name", "heading", "unit", "better", "definition")
 _BETTER = {Better.MORE: "more", Better.LESS: "less", Better.NEITHER: "–"}
 
@@ -47,12 +53,9 @@ def parameters_page() -> str:
 
 
 def figures_page() -> str:
-    """Return docs/figures.md: a row for each metric of the registry."""
-    rows = (
-        _row(f"`{one.name}`", one.label, one.unit or "–", _BETTER[one.better], one.definition)
-        for one in METRICS.values()
-    )
-    return "\n".join([_FIGURES_HEAD, *_table_head(_FIGURE_COLUMNS), *rows, ""])
+    """Return docs/figures.md: a row for each metric of a run, and of a storage record."""
+    lines = [_FIGURES_HEAD, *_figure_table(METRICS), _STORAGE_HEAD, *_figure_table(STORAGE_METRICS)]
+    return "\n".join([*lines, ""])
 
 
 PAGES: Mapping[str, Callable[[], str]] = {"parameters.md": parameters_page, "figures.md": figures_page}
@@ -69,6 +72,14 @@ def _parameter_sections() -> Iterator[str]:
 def _parameter_row(one: Parameter) -> str:
     flag = f"`{one.flag}`, `--no-{one.flag.removeprefix('--')}`" if one.is_switch else f"`{one.flag}`"
     return _row(f"`{one.slob}`", flag, one.meaning, one.unit or "–", one.allowed, one.default or "–")
+
+
+def _figure_table(metrics: Mapping[str, Metric]) -> Iterator[str]:
+    yield from _table_head(_FIGURE_COLUMNS)
+    for one in metrics.values():
+        # A count has no unit; some records write it as "1".
+        unit = "–" if one.unit in ("", "1") else one.unit
+        yield _row(f"`{one.name}`", one.label, unit, _BETTER[one.better], one.definition)
 
 
 def _table_head(columns: tuple[str, ...]) -> Iterator[str]:
