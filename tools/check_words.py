@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Find words that readers of the source and the documentation would have to read twice.
+
+Usage: tools/check_words.py [FOLDER]...
+
+Prints each place and exits with 1 if there is one. Without arguments it looks at the folders and files in `CHECKED`.
+Words in code, such as names and strings in backticks, count too: a riddle is no better as a name.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+CHECKED = ("src", "docs", "README.md")
+SUFFIXES = {".py", ".md", ".sql", ".html", ".css", ".js", ".j2", ".toml"}
+# Word -> what to say instead.
+WORDS = {
+    "told": "reported, said, known",
+    "untold": "unknown",
+    "righted": "restored",
+    "borne": "carried, marked with",
+    "reckoned": "computed",
+    "wherefore": "why",
+    "shall": "must, should, is to",
+    "heed": "follow, respect",
+    "heeds": "follows, respects",
+}
+_ANY = re.compile(rf"(?<![A-Za-z])({'|'.join(WORDS)})(?![A-Za-z])", re.IGNORECASE)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print every place; return the exit code."""
+    found = list(places([Path(argument) for argument in arguments] or [ROOT / name for name in CHECKED]))
+    for place in found:
+        print(place)
+    if found:
+        print(f"{len(found)} places with words that hide their meaning (tools/check_words.py)")
+    return 1 if found else 0
+
+
+def places(paths: Sequence[Path]) -> Iterator[str]:
+    """Yield file, line, word and what to say instead."""
+    for path in paths:
+        files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES)
+        for file in files:
+            for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+                for match in _ANY.finditer(line):
+                    word = match[1]
+                    yield f"{file}:{number}: {word}: better {WORDS[word.lower()]}: {line.strip()}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
