@@ -21,7 +21,7 @@ from openslob.storage.session import StepRunner
 from openslob.storage.testfile import TestFile
 from openslob.units import MIB, format_bytes
 
-# The default latency limit of Oracle's CALIBRATE_IO.
+# The default latency limit of the I/O calibration that a database server has built in.
 DEFAULT_LIMIT_US = 20_000.0
 LARGE_BLOCK = MIB
 # More requests in flight than this only wait in the kernel's queues.
