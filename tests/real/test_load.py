@@ -8,7 +8,7 @@ from psycopg import sql
 
 from factories.load_target import SPEC, Target
 from factories.running import slob
-from openslob.engines import registry
+from openslob.engines import registry, table_checks
 from openslob.engines.postgresql import loader, verify
 from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.tables import fill, tables_of
@@ -28,7 +28,7 @@ def target(pg_buffered):
 
 def failed(target, number=1):
     """Names of the checks that a cf1 table does not pass."""
-    table = next(table for table in tables_of(SPEC, Names()) if table.name == f"slob.cf1_{number}")
+    table = next(table for table in tables_of(SPEC, Names()) if table.name == f"cf1_{number}")
     with target.connect() as connection:
         return {check.name for check in verify.checks_of(connection, table) if not check.holds}
 
@@ -106,8 +106,8 @@ def test_each_check_sees_what_it_is_for(target, damage, check):
 def test_a_failed_check_fails_the_load_and_leaves_nothing(target, monkeypatch):
     def fill_badly(connection, table, *rest):
         fill(connection, table, *rest)
-        if table.name == "slob.cf1_2":
-            connection.execute(sql.SQL("DELETE FROM {} WHERE custid = 9").format(table.identifier))
+        if table.name == "cf1_2":
+            connection.execute(sql.SQL("DELETE FROM {} WHERE custid = 9").format(sql.SQL(table.relation)))
 
     monkeypatch.setattr(loader, "fill", fill_badly)
     with pytest.raises(SlobError, match=r"verification failed: rows of slob\.cf1_2: 299, expected 300"):
@@ -117,8 +117,8 @@ def test_a_failed_check_fails_the_load_and_leaves_nothing(target, monkeypatch):
 
 
 def test_a_sample_of_a_large_table_covers_it_evenly():
-    assert list(verify.stretches(4096)) == [(0, 4096)]
-    found = list(verify.stretches(100_000))
+    assert list(table_checks.stretches(4096)) == [(0, 4096)]
+    found = list(table_checks.stretches(100_000))
     assert len(found) == 16
     assert (found[0], found[-1]) == ((0, 256), (99_744, 100_000))
 

@@ -13,7 +13,7 @@ from psycopg import sql
 
 from factories.load_target import SPEC, Target
 from factories.running import COMMAND, LONG_S, slob
-from openslob.engines import registry
+from openslob.engines import load, registry
 from openslob.engines.postgresql import loader
 from openslob.errors import SlobError, UsageError
 from openslob.workload import DataSpec
@@ -51,7 +51,7 @@ def test_what_can_not_be_removed_is_told_and_does_not_count_as_loaded(target):
         if progress.blocks_done > 500:
             reachable.clear()
 
-    message = r"cancelled, and what it left is still there \(.*connection refused\); .*slob drop"
+    message = r"cancelled, and what it wrote could not be removed \(.*connection refused\); .*slob drop"
     with pytest.raises(SlobError, match=message):
         target.load(LARGE, progress=watch, cancelled=lambda: not reachable, connect=connect)
     assert not target.state().verified
@@ -91,7 +91,7 @@ def test_a_killed_driver_leaves_nothing_that_counts_as_loaded(target):
     """kill -9 amid the tables: some are whole, one is half-way, the manifest says unverified; then load again."""
     code = f"""
 import psycopg
-from openslob.engines.postgresql import loader
+from openslob.engines import load
 from openslob.workload import DataSpec
 connect = lambda: psycopg.connect({target.url!r}, autocommit=True, application_name="slob/load")
 loader.load(connect, {LARGE!r}, 1, lambda p: print(p.blocks_done, flush=True), lambda: False)
@@ -150,7 +150,7 @@ def test_a_disk_that_is_too_small_is_told_before_anything_is_loaded(full_disk):
 
 def test_a_disk_that_fills_up_fails_in_one_line_and_is_freed_again(full_disk, monkeypatch):
     """As when somebody else fills it: the check beforehand saw enough."""
-    monkeypatch.setattr(loader, "require_space", lambda *_: None)
+    monkeypatch.setattr(load, "require_space", lambda *_: None)
     with pytest.raises(SlobError, match=r"the load failed: .*No space left on device; free space") as caught:
         full_disk.load(LARGE)
     assert "\n" not in str(caught.value)

@@ -147,7 +147,8 @@ def test_ctrl_c_while_sessions_load_stops_at_once(pg_server, engine, tmp_path):
     target = Target(pg_server.status().url, tmp_path)
     assert nothing_left(pg_server)
     # Without patience that ends it: what stops the load is the request alone.
-    with target.running("from openslob.run import crew; crew.PATIENCE_S = 600", **LOCAL, sessions=4) as run:
+    patience = "from openslob.run import session_pool; session_pool.PATIENCE_S = 600"
+    with target.running(patience, **LOCAL, sessions=4) as run:
         run.wait_until(lambda: temporary_relations(target.url) > 0)
         run.interrupt()
         code, _, stderr = run.end()

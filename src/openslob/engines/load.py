@@ -1,7 +1,8 @@
-"""One load, whatever the engine: removes what was there, fills all tables in parallel, verifies, cleans up on failure.
+"""The course of a load, the same for every engine.
 
-What an engine does at each step is its `Store`. A load that is cut short at any moment leaves nothing that could be
-taken for data: what it leaves at all is removed at once, or by the next load or drop if this process died.
+It removes what was loaded before, fills all tables in parallel, verifies them, and cleans up after a failure. What an
+engine does at each step is its `Loader`. A load that ends early at any moment leaves nothing that could be mistaken for
+complete data: what it leaves is removed at once, or by the next load or drop if this process was killed.
 """
 
 from __future__ import annotations
@@ -11,27 +12,31 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
 from threading import Event, Lock
 from typing import Any, Generic, Protocol, TypeVar
 
+from openslob.disk import require_space
 from openslob.engines.facts import LoadProgress, LoadResult, ProgressSink
 from openslob.engines.table_checks import Check, require, summary
-from openslob.errors import SlobError
+from openslob.engines.tables import Table
+from openslob.errors import SlobError, UsageError
+from openslob.units import format_bytes
 from openslob.workload import DataSpec
 
 Connection = TypeVar("Connection", bound=AbstractContextManager[Any])
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# How often the caller's thread looks up from waiting, in s: also how soon a Ctrl-C is obeyed.
+# How often the caller's thread wakes up while it waits, in s: also how soon a Ctrl-C takes effect.
 _TICK_S = 0.2
 
 
 class Pool(Generic[Connection, Item, Result]):
-    """``work`` is done on each item by one of the threads.
+    """Threads that do ``work`` on items, each thread with a connection of its own.
 
-    ``connect`` opens the connection of a thread; ``cancel`` ends what one is doing, from another thread, and never
-    raises.
+    ``connect`` opens the connection of a thread. ``cancel`` ends what a connection is doing, is called from another
+    thread and never raises.
     """
 
     def __init__(
@@ -49,9 +54,10 @@ class Pool(Generic[Connection, Item, Result]):
         self._errors: list[BaseException] = []
 
     def run(self, items: Sequence[Item], degree: int, watch: Callable[[], None]) -> list[Result]:
-        """Results in no order. ``watch`` is called every so often from this thread; what it raises stops the work.
+        """Do the work on all ``items``; return the results in any order.
 
-        Returns or raises only when all threads have ended.
+        ``watch`` is called a few times a second from the caller's thread; an exception in it stops the work. The
+        method returns or raises only when all threads have ended.
         """
         waiting = deque(items)
         with ThreadPoolExecutor(min(degree, len(items)), "slob-load") as executor:
@@ -66,20 +72,20 @@ class Pool(Generic[Connection, Item, Result]):
         return self._results
 
     def check(self) -> None:
-        """Raises `StoppedError` when another thread failed or the caller gave up; for the work, between its steps."""
+        """Raise `LoadStoppedError` when the pool is stopping; the work calls it between its steps."""
         if self._stopping.is_set():
-            raise StoppedError
+            raise LoadStoppedError
 
     def _serve(self, waiting: deque[Item]) -> None:
         try:
             with self._connect() as connection:
                 self._connections.append(connection)
-                # popleft is atomic; the one that finds nothing left ends its thread
+                # popleft is atomic; a thread that finds no item left ends
                 with suppress(IndexError):
                     while not self._stopping.is_set():
                         self._results.append(self._work(connection, waiting.popleft()))
         except Exception as error:
-            # Once stopping, an error is only the consequence of a cancel.
+            # Once the pool is stopping, an error is only the consequence of a cancel.
             if not self._stopping.is_set():
                 self._errors.append(error)
                 self._stopping.set()
@@ -88,97 +94,120 @@ class Pool(Generic[Connection, Item, Result]):
         return not wait(futures, _TICK_S, FIRST_EXCEPTION).not_done
 
     def _stop(self, futures: Sequence[Future[None]]) -> None:
-        """End the threads. A cancel may meet a session between two statements, so it is repeated until all are out."""
+        """End the threads.
+
+        A cancel has no effect on a session between two statements, so it is repeated until all threads have ended.
+        """
         self._stopping.set()
         while not self._wait(futures):
             for connection in self._connections:
                 self._cancel(connection)
 
 
-class StoppedError(Exception):
-    """The work was given up because of something that happened elsewhere."""
+class LoadStoppedError(Exception):
+    """The work of a thread was stopped because another thread failed or the caller stopped."""
 
 
 FILLING = "filling tables"
 FINISHING = "indexing, analysing, checking"
 
-Table = TypeVar("Table")
 
-
-class Store(Protocol[Connection, Table]):
+class Loader(Protocol[Connection]):
     """What an engine does at each step of a load. Errors are SlobErrors."""
 
     block_size: int
     tables: Sequence[Table]
-    blocks_total: int
 
     def connect(self) -> Connection:
-        """One more connection that loads tables."""
+        """Open one more connection that loads tables."""
 
     def cancel(self, connection: Connection) -> None:
         """End what a connection is doing, from another thread; never raises."""
 
     def begin(self) -> None:
-        """Remove what was loaded before and note down what is going to be."""
+        """Remove what was loaded before and write the manifest of this load."""
 
     def fill(self, connection: Connection, table: Table, wrote_blocks: Callable[[int], None]) -> None:
-        """Make, fill, index and analyse a table; ``wrote_blocks`` may raise to end it."""
+        """Create, fill, index and analyse a table; ``wrote_blocks`` may raise to end it."""
 
     def checks(self, connection: Connection, table: Table) -> list[Check]:
-        """Every check of a table, passed or not."""
+        """Return every check of a table, passed or not."""
 
     def finish(self) -> Mapping[str, int]:
-        """Note down that the load is whole; returns the blocks of each table."""
+        """Mark the load as verified in the manifest; return the blocks of each table."""
 
     def remove(self) -> None:
         """Remove all that the load made."""
 
 
 def load_tables(
-    store: Store[Connection, Table],
+    loader: Loader[Connection],
     spec: DataSpec,
     degree: int,
     progress: ProgressSink,
     cancelled: Callable[[], bool],
     checks: Mapping[str, str],
 ) -> LoadResult:
-    """Load and verify, ``degree`` tables at a time; ``checks`` are those that were made before.
+    """Load and verify, ``degree`` tables at a time; ``checks`` are checks that were made before, by name.
 
-    SlobError when the load fails or ``cancelled`` comes true: then nothing is left of it.
+    SlobError when the load fails or ``cancelled`` returns true: then nothing is left of it.
     """
-    return _Load(store, spec, progress, cancelled).run(degree, checks)
+    return _Load(loader, spec, progress, cancelled).run(degree, checks)
+
+
+def require_a_block(spec: DataSpec) -> None:
+    """Raise UsageError for tables without a block."""
+    if spec.scale_blocks < 1:
+        raise UsageError("SCALE is less than one block", "give a number of blocks, or a size such as 256M")
+
+
+def check_space(needed: int, held: int, directory: Path | None, why_unchecked: str) -> str:
+    """Raise SlobError when the data do not fit into ``directory``; return what was found, for the load's checks.
+
+    Args:
+        needed: bytes that the load writes.
+        held: bytes of what is loaded now. The load removes it, so they count as free.
+        directory: where the tables go; None when that cannot be seen from here.
+        why_unchecked: the reason for that.
+
+    """
+    if directory is None:
+        return f"{format_bytes(needed)} needed; not checked: {why_unchecked}"
+    require_space(directory, max(0, needed - held), "the load")
+    return f"{format_bytes(needed)} needed and there"
 
 
 class _Load:
     def __init__(
-        self, store: Store[Any, Any], spec: DataSpec, progress: ProgressSink, cancelled: Callable[[], bool]
+        self, loader: Loader[Any], spec: DataSpec, progress: ProgressSink, cancelled: Callable[[], bool]
     ) -> None:
-        self._store, self._spec = store, spec
+        self._loader, self._spec = loader, spec
         self._progress, self._cancelled = progress, cancelled
-        self._blocks_done = 0
+        self._blocks_done, self._blocks_total = 0, sum(table.blocks for table in loader.tables)
         self._counting = Lock()
-        self._pool: Pool[Any, Any, list[Check]] = Pool(store.connect, store.cancel, self._one_table)
+        self._pool: Pool[Any, Any, list[Check]] = Pool(loader.connect, loader.cancel, self._one_table)
 
     def run(self, degree: int, checks: Mapping[str, str]) -> LoadResult:
-        begun = time.monotonic()
+        began_s = time.monotonic()
         with self._nothing_left_on_failure():
-            self._store.begin()
+            self._loader.begin()
             self._report()
-            found = [check for each in self._pool.run(self._store.tables, degree, self._watch) for check in each]
-            blocks = sum(self._store.finish().values())
+            by_table = self._pool.run(self._loader.tables, degree, self._watch)
+            blocks = sum(self._loader.finish().values())
             self._report()
-        seconds, size = time.monotonic() - begun, blocks * self._store.block_size
-        return LoadResult(self._spec, seconds, blocks, size, {**checks, **summary(found)}, reused=False)
+        seconds, size = time.monotonic() - began_s, blocks * self._loader.block_size
+        every_check = {**checks, **summary([check for table in by_table for check in table])}
+        return LoadResult(self._spec, seconds, blocks, size, every_check, reused=False)
 
-    def _one_table(self, connection: object, table: object) -> list[Check]:
+    def _one_table(self, connection: object, table: Table) -> list[Check]:
         def wrote_blocks(count: int) -> None:
             self._pool.check()
             with self._counting:
                 self._blocks_done += count
 
-        self._store.fill(connection, table, wrote_blocks)
+        self._loader.fill(connection, table, wrote_blocks)
         self._pool.check()
-        checks = self._store.checks(connection, table)
+        checks = self._loader.checks(connection, table)
         require(checks)
         return checks
 
@@ -188,7 +217,7 @@ class _Load:
         self._report()
 
     def _report(self) -> None:
-        done, total = self._blocks_done, self._store.blocks_total
+        done, total = self._blocks_done, self._blocks_total
         self._progress(LoadProgress(FILLING if done < total else FINISHING, done, total))
 
     @contextmanager
@@ -200,12 +229,12 @@ class _Load:
             raise
 
     def _clean_up_after(self, error: BaseException) -> None:
-        """Remove what the load made; when that fails too, both reasons are told."""
+        """Remove what the load made; when that fails too, report both reasons."""
         try:
-            self._store.remove()
+            self._loader.remove()
         except SlobError as second:
             first = error.what if isinstance(error, SlobError) else str(error) or type(error).__name__
             raise SlobError(
-                f"{first}, and what it left is still there ({second.what})",
+                f"{first}, and what it wrote could not be removed ({second.what})",
                 "it does not count as loaded; `slob drop` or the next load removes it",
             ) from error

@@ -202,7 +202,8 @@ class MysqlData:
     def state(self) -> DataState | None:
         """Return what is loaded."""
         with self._engine.querying(f"{self._engine.target} can't be checked") as connection:
-            return manifest.data_state(connection, self._engine.names)
+            loaded = manifest.read(connection, self._engine.names)
+            return loaded.data_state() if loaded else None
 
     def load(self, spec: DataSpec, degree: int, progress: ProgressSink, cancelled: Callable[[], bool]) -> LoadResult:
         """Load and verify."""

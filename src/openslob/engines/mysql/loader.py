@@ -8,9 +8,8 @@ from contextlib import suppress
 
 import pymysql
 
-from openslob.disk import require_space
 from openslob.engines.facts import LoadResult, ProgressSink
-from openslob.engines.load import load_tables
+from openslob.engines.load import check_space, load_tables, require_a_block
 from openslob.engines.mysql import manifest
 from openslob.engines.mysql.connection import Connection, ask, cancel, open_connection, statement, thread_id
 from openslob.engines.mysql.dsn import Place
@@ -18,18 +17,19 @@ from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.location import locate
 from openslob.engines.mysql.names import Names
 from openslob.engines.mysql.page_layout import layout_of
-from openslob.engines.mysql.tables import Table, fill, tables_of
+from openslob.engines.mysql.tables import fill, tables_of
 from openslob.engines.mysql.verify import checks_of
 from openslob.engines.table_checks import Check
-from openslob.errors import SlobError, UsageError
-from openslob.units import MIB, format_bytes
+from openslob.engines.tables import Table
+from openslob.errors import SlobError
+from openslob.units import MIB
 from openslob.workload import DataSpec
 
-# An index entry: 9 bytes of key, 8 of primary key, 5 of header, for filler rows too; pages are filled to 15/16.
+# An index entry: 9 bytes of key, 8 of primary key, 5 of header; filler rows have one too; pages are filled to 15/16.
 _INDEX_ENTRY_BYTES = 24
-# A table's file is at least so large, and grows by extents.
+# The least size of a table's file, which grows by extents.
 _TABLE_BYTES = 4 * MIB
-# A statement's text must fit in what the server takes at once.
+# A statement's text must fit into max_allowed_packet.
 _PACKET_BYTES = 4 * MIB
 
 
@@ -41,24 +41,24 @@ def load(
     progress: ProgressSink,
     cancelled: Callable[[], bool],
 ) -> LoadResult:
-    """Load and verify; nothing is done if just these data are there and verified. SlobError when the load fails."""
-    begun = time.monotonic()
-    if spec.scale_blocks < 1:
-        raise UsageError("SCALE is less than one block", "give a number of blocks, or a size such as 256M")
+    """Load and verify, ``degree`` tables at a time; do nothing if exactly these data are there and verified.
+
+    Whatever was loaded before is removed. SlobError when the load fails or ``cancelled`` returns true: then nothing is
+    left of it.
+    """
+    began_s = time.monotonic()
+    require_a_block(spec)
     with open_connection(place, "load") as connection, reported("the load failed"):
-        store = _Store(place, names, spec, connection)
-        found = manifest.read(connection, names)
-        if found and found.whole and found.spec == spec:
-            blocks = sum(found.now.values())
-            checks = {"tables and their blocks": f"{len(found.now)} tables as verified at {found.loaded_at}"}
-            seconds = time.monotonic() - begun
-            return LoadResult(spec, seconds, blocks, blocks * store.block_size, checks, reused=True)
-        space = store.require_space(connection)
-    return load_tables(store, spec, degree, progress, cancelled, {"disk space": space})
+        loader = _MysqlLoader(place, names, spec, connection)
+        loaded = manifest.read(connection, names)
+        if loaded and loaded.is_whole and loaded.spec == spec:
+            return loaded.reused(time.monotonic() - began_s, loader.block_size)
+        space = loader.check_space(connection)
+    return load_tables(loader, spec, degree, progress, cancelled, {"disk space": space})
 
 
-class _Store:
-    """Implements `openslob.engines.load.Store`."""
+class _MysqlLoader:
+    """Implements `openslob.engines.load.Loader`."""
 
     def __init__(self, place: Place, names: Names, spec: DataSpec, connection: Connection) -> None:
         self._place, self._names, self._spec = place, names, spec
@@ -69,17 +69,14 @@ class _Store:
             raise SlobError(f"max_allowed_packet is {server['packet_bytes']:,}", f"set it to {_PACKET_BYTES:,} or more")
         self._layout = layout_of(self.block_size)
         self.tables: Sequence[Table] = tables_of(spec, names)
-        self.blocks_total = sum(table.pages for table in self.tables)
 
-    def require_space(self, connection: Connection) -> str:
-        """SlobError when the data won't fit; what is loaded now counts as free. Returns what was found."""
+    def check_space(self, connection: Connection) -> str:
+        """Raise SlobError when the data do not fit; what is loaded now counts as free. Return what was found."""
         held = ask(connection, statement("load", "held"), {"database": self._names.database})[0]["held_bytes"]
-        index = self.blocks_total * self._layout.rows_per_page * _INDEX_ENTRY_BYTES
-        needed = self.blocks_total * self.block_size + index + len(self.tables) * _TABLE_BYTES
-        if self._directory is None:
-            return f"{format_bytes(needed)} needed; not checked: the server's disk can't be seen from here"
-        require_space(self._directory, max(0, needed - held), "the load")
-        return f"{format_bytes(needed)} needed and there"
+        blocks = sum(table.blocks for table in self.tables)
+        index = blocks * self._layout.rows_per_page * _INDEX_ENTRY_BYTES
+        needed = blocks * self.block_size + index + len(self.tables) * _TABLE_BYTES
+        return check_space(needed, held, self._directory, "the server's disk can't be seen from here")
 
     def connect(self) -> Connection:
         return open_connection(self._place, "load")

@@ -1,65 +1,38 @@
-"""What the database holds of ours: the manifest of the last load, the tables as they are now, and their removal."""
+"""The manifest of the last load in the database, the blocks of the tables, and the removal of all of it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 
 import pymysql
 from pymysql.constants import ER
 
-from openslob._version import __version__
-from openslob.engines.facts import DataState
+from openslob.engines.manifest import Manifest, manifest_row, require_all_tables
 from openslob.engines.mysql.connection import Connection, ask, statement
 from openslob.engines.mysql.errors import code_of
 from openslob.engines.mysql.names import Names, quoted
-from openslob.engines.mysql.tables import PLACEMENT_KEY, tables_of
-from openslob.engines.mysql.verify import Blocks
-from openslob.engines.table_checks import BLOCK_TOLERANCE
-from openslob.errors import SlobError
+from openslob.engines.mysql.tables import tables_of
+from openslob.engines.mysql.verify import TableBlocks
 from openslob.workload import DataSpec
 
-# A manifest without a column of ours was made by an earlier version, or by somebody else. Who may read no table of the
-# database is not told whether it is there.
-_NOT_THERE = (ER.NO_SUCH_TABLE, ER.BAD_DB_ERROR, ER.BAD_FIELD_ERROR, ER.TABLEACCESS_DENIED_ERROR)
-# Several threads apply what a copy gets, so rows also come before others that were written later. Their pages are split
-# and keep half of their rows; each row that is visited is alone in its page all the same (layout.py).
-_SPLIT_FACTOR = 2
+# A manifest without one of the columns was made by an earlier version, or by another program. A user who may read no
+# table of the database is not told whether the manifest exists.
+_MISSING = (ER.NO_SUCH_TABLE, ER.BAD_DB_ERROR, ER.BAD_FIELD_ERROR, ER.TABLEACCESS_DENIED_ERROR)
 _DENIED = (ER.TABLEACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR, ER.NO_SUCH_TABLE, ER.COLUMNACCESS_DENIED_ERROR)
-
-
-@dataclass(frozen=True)
-class Manifest:
-    """The manifest's row. ``blocks`` are those of each table by name when it was verified, ``now`` at present.
-
-    ``copied``: this server got the data from the one where they were verified.
-    """
-
-    spec: DataSpec
-    verified: bool
-    loaded_at: str
-    made_database: bool
-    copied: bool
-    blocks: Mapping[str, int]
-    now: Mapping[str, int]
-
-    @property
-    def whole(self) -> bool:
-        """Whether the load was verified and every table is still there, and as large as it was then."""
-        most = _SPLIT_FACTOR if self.copied else 1
-        return self.verified and all(
-            blocks * (1 - BLOCK_TOLERANCE) - 1 <= self.now.get(name, -1) <= most * blocks * (1 + BLOCK_TOLERANCE) + 1
-            for name, blocks in self.blocks.items()
-        )
+# A replica applies changes by several threads, so it may write a row before another that the primary wrote earlier. The
+# pages are then split and keep half of their rows. Each visited row is alone in its page all the same (page_layout.py).
+_SPLIT_FACTOR = 2
+# Where the tree's first page was split, its fillers are in a page of their own.
+_SLACK_BLOCKS = 1
 
 
 def read(connection: Connection, names: Names) -> Manifest | None:
-    """The manifest, or None when nothing was loaded."""
+    """Return the manifest, or None when nothing was loaded."""
     try:
         rows = ask(connection, statement("manifest", "read", manifest=names.manifest()))
     except pymysql.Error as error:
-        if code_of(error) in _NOT_THERE:
+        if code_of(error) in _MISSING:
             return None
         raise
     if not rows:
@@ -71,20 +44,20 @@ def read(connection: Connection, names: Names) -> Manifest | None:
         scan_blocks=row["scan_blocks"],
         obfuscate=bool(row["obfuscate"]),
     )
-    now = blocks_now(connection, names).by_table
     return Manifest(
         spec,
         verified=bool(row["verified"]),
         loaded_at=row["loaded_at"],
-        made_database=bool(row["made_database"]),
-        copied=bool(row["copied"]),
         blocks=json.loads(row["blocks"]),
-        now=now,
+        blocks_now=blocks_now(connection, names).by_table,
+        growth=_SPLIT_FACTOR if row["copied"] else 1,
+        slack_blocks=_SLACK_BLOCKS,
+        made_container=bool(row["made_database"]),
     )
 
 
-def blocks_now(connection: Connection, names: Names) -> Blocks:
-    """Blocks of each of our tables by name, as last analysed."""
+def blocks_now(connection: Connection, names: Names) -> TableBlocks:
+    """Return the blocks of each of our tables by name, as last analysed."""
     values = {"database": names.database}
     try:
         rows = ask(connection, statement("manifest", "leaf_pages"), values)
@@ -92,47 +65,34 @@ def blocks_now(connection: Connection, names: Names) -> Blocks:
         if code_of(error) not in _DENIED:
             raise
         rows = ask(connection, statement("manifest", "table_pages"), values)
-        return Blocks({row["name"]: row["blocks"] for row in rows}, leaves_only=False)
-    return Blocks({row["name"]: row["blocks"] for row in rows}, leaves_only=True)
-
-
-def data_state(connection: Connection, names: Names) -> DataState | None:
-    """What is loaded; verified only if it was and all of it is still there."""
-    found = read(connection, names)
-    if found is None:
-        return None
-    blocks = {int(name[4:]): count for name, count in found.now.items() if name.startswith("cf1_")}
-    return DataState(found.spec, found.whole, found.loaded_at, blocks)
+        return TableBlocks({row["name"]: row["blocks"] for row in rows}, leaves_only=False)
+    return TableBlocks({row["name"]: row["blocks"] for row in rows}, leaves_only=True)
 
 
 def begin(connection: Connection, names: Names, spec: DataSpec) -> None:
-    """Note down what is going to be loaded; makes the database if it is not there."""
-    there = ask(connection, statement("schema", "database_exists"), {"database": names.database})
-    if not there:
+    """Write the manifest of a load that begins; create the database if it does not exist."""
+    exists = ask(connection, statement("schema", "database_exists"), {"database": names.database})
+    if not exists:
         ask(connection, statement("schema", "create_database", database=names.schema()))
-    values = asdict(spec) | {
-        "fingerprint": spec.fingerprint(),
-        "placement_key": PLACEMENT_KEY,
-        "tool_version": __version__,
-        "made_database": not there,
-    }
     ask(connection, statement("manifest", "create", manifest=names.manifest()))
+    values = manifest_row(spec) | {"made_database": not exists}
     ask(connection, statement("manifest", "begin", manifest=names.manifest()), values)
 
 
 def finish(connection: Connection, names: Names, spec: DataSpec) -> Mapping[str, int]:
-    """Mark the load as verified; returns the blocks of each table."""
+    """Mark the load as verified; return the blocks of each table."""
     blocks = blocks_now(connection, names).by_table
-    expected = {table.name for table in tables_of(spec, names)}
-    if set(blocks) != expected:
-        raise SlobError(f"verification failed: {len(blocks)} tables are there, expected {len(expected)}")
+    require_all_tables(blocks, tables_of(spec, names))
     ask(connection, statement("manifest", "verified", manifest=names.manifest()), {"blocks": json.dumps(blocks)})
     return blocks
 
 
 def remove(connection: Connection, names: Names) -> list[str]:
-    """Remove all that loads and runs made, the database too if a load made it and nothing else is in it."""
-    found = read(connection, names)
+    """Remove all that loads and runs made; return the names.
+
+    The database is removed too if a load made it and nothing else is in it.
+    """
+    manifest = read(connection, names)
     values = {"database": names.database}
     removed = []
     for kind in ("table", "routine"):
@@ -140,7 +100,7 @@ def remove(connection: Connection, names: Names) -> list[str]:
             relation = f"{names.schema()}.{quoted(row['name'])}"
             ask(connection, statement("schema", f"drop_{kind}", **{kind: relation}))
             removed.append(f"{names.database}.{row['name']}")
-    if found and found.made_database and not ask(connection, statement("schema", "others"), values):
+    if manifest and manifest.made_container and not ask(connection, statement("schema", "others"), values):
         ask(connection, statement("schema", "drop_database", database=names.schema()))
         removed.append(names.database)
     return removed

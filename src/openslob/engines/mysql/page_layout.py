@@ -31,7 +31,7 @@ _MOST_FILLERS = 8
 
 
 @dataclass(frozen=True)
-class Layout:
+class PageLayout:
     """Bytes of the columns: ``value_bytes`` in c2 to c20, ``pad_bytes`` beside them; ``fillers`` rows to a page."""
 
     value_bytes: int
@@ -45,7 +45,7 @@ class Layout:
         return 1 + self.fillers
 
 
-def layout_of(page_size: int) -> Layout:
+def layout_of(page_size: int) -> PageLayout:
     """The layout for pages of ``page_size`` bytes."""
     usable = page_size - _PAGE_OVERHEAD
     largest = min(usable // 2, _LARGEST_ROW) - 1
@@ -59,5 +59,5 @@ def layout_of(page_size: int) -> Layout:
         filler = (usable - visited - _SLACK - (reserved if fillers > 1 else 0)) // fillers
         if 0 < filler <= largest:
             pad = max(0, visited - bare - _PAD_LENGTH)
-            return Layout(values, pad, fillers, filler - _ROW_OVERHEAD - _PAD_LENGTH)
+            return PageLayout(values, pad, fillers, filler - _ROW_OVERHEAD - _PAD_LENGTH)
     raise SlobError(f"rows can't be laid out in pages of {page_size} bytes", "use pages of 4 to 64 KB")

@@ -1,4 +1,4 @@
-"""The test tables: which there are for a specification, and how one of them is made and filled.
+"""The test tables: how one of them is created and filled, with INSERT statements of many rows.
 
 Rows are sent in the order of the surrogate primary key, so the server fills page after page. The constant fill is a
 variable of the session, so the driver sends little more than keys; random text it has to send.
@@ -7,62 +7,41 @@ variable of the session, so the driver sends little more than keys; random text 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
+from openslob.engines import tables
 from openslob.engines.mysql.connection import Connection, ask, statement
 from openslob.engines.mysql.names import Names
-from openslob.engines.mysql.page_layout import Layout
-from openslob.permutation import Permutation
+from openslob.engines.mysql.page_layout import PageLayout
+from openslob.engines.tables import Table
 from openslob.workload import DataSpec
 
-# Key of the permutation of schema 0's tables, if there were one; each table has its own. Kept in the manifest.
-PLACEMENT_KEY = 510
 COLUMNS = tuple(f"c{number}" for number in range(2, 21))
-# A statement is a transaction of its own: large enough to make commits cheap, small enough to stop soon.
+# A statement is a transaction of its own: large enough to make commits cheap, small enough to be cancelled soon.
 _BATCH_BYTES = 1024 * 1024
 _MOST_PAGES = 128
-# Printable ASCII but for the characters that must be escaped and the blank, which is cut off at a value's end.
+# Printable ASCII without the characters that must be escaped, and without the blank, which is cut off at a value's end.
 _PRINTABLE = np.array([code for code in range(33, 127) if chr(code) not in "'\\"], dtype=np.uint8)
 
 
-@dataclass(frozen=True)
-class Table:
-    """One table to load: ``keys`` are its keys in the order of its pages; only ``indexed`` ones have an index."""
-
-    name: str
-    relation: str
-    keys: Permutation
-    indexed: bool
-
-    @property
-    def pages(self) -> int:
-        """Visited rows, and so pages."""
-        return self.keys.size
-
-
 def tables_of(spec: DataSpec, names: Names) -> list[Table]:
-    """All tables of a specification, the biggest first, so that none is left to load alone at the end."""
-    return sorted(_tables(spec, names), key=lambda table: -table.pages)
-
-
-def _tables(spec: DataSpec, names: Names) -> Iterator[Table]:
-    for number in range(1, spec.schemas + 1):
-        key = PLACEMENT_KEY + 2 * number
-        yield Table(f"cf1_{number}", names.cf1(number), Permutation(spec.scale_blocks, key), indexed=True)
-        yield Table(f"cf2_{number}", names.cf2(number), Permutation(spec.scan_blocks, key + 1), indexed=False)
+    """Return all tables of a specification, the largest first."""
+    return tables.tables_of(spec, names.cf1, names.cf2)
 
 
 def fill(
-    connection: Connection, table: Table, layout: Layout, obfuscate: bool, wrote_blocks: Callable[[int], None]
+    connection: Connection, table: Table, layout: PageLayout, obfuscate: bool, wrote_blocks: Callable[[int], None]
 ) -> None:
-    """Make, fill, index and analyse a table. ``wrote_blocks`` hears of every batch; what it raises ends the load."""
+    """Create, fill, index and analyse a table.
+
+    ``wrote_blocks`` is called after every batch of rows; an exception in it ends the load of the table.
+    """
     columns = ", ".join(f"{name} CHAR({layout.value_bytes})" for name in COLUMNS)
     ask(connection, statement("schema", "create_table", table=table.relation, columns=columns))
     ask(connection, statement("load", "constants"), vars(layout))
     pages = min(_MOST_PAGES, max(1, _BATCH_BYTES // _page_bytes(layout)))
-    for first in range(0, table.pages, pages):
+    for first in range(0, table.blocks, pages):
         keys = table.keys.chunk(first, first + pages).tolist()
         rows, values = _random_rows(first, keys, layout) if obfuscate else (_constant_rows(first, keys, layout), ())
         insert = statement("load", "insert", table=table.relation, columns=", ".join(COLUMNS), rows=rows)
@@ -74,11 +53,12 @@ def fill(
     ask(connection, statement("load", "analyze", table=table.relation))
 
 
-def _page_bytes(layout: Layout) -> int:
+def _page_bytes(layout: PageLayout) -> int:
     return len(COLUMNS) * layout.value_bytes + layout.pad_bytes + layout.fillers * layout.filler_pad_bytes
 
 
-def _constant_rows(first: int, keys: list[int], layout: Layout) -> str:
+def _constant_rows(first: int, keys: list[int], layout: PageLayout) -> str:
+    """Return the list of VALUES of the pages from ``first``, one for each of ``keys``."""
     values, nulls = ", ".join(["@value"] * len(COLUMNS)), ", ".join(["NULL"] * len(COLUMNS))
     parts = []
     for page, key in enumerate(keys, start=first):
@@ -88,8 +68,8 @@ def _constant_rows(first: int, keys: list[int], layout: Layout) -> str:
     return ", ".join(parts)
 
 
-def _random_rows(first: int, keys: list[int], layout: Layout) -> tuple[str, tuple[object, ...]]:
-    """The same with incompressible text: the list of VALUES with places for it, and the text."""
+def _random_rows(first: int, keys: list[int], layout: PageLayout) -> tuple[str, tuple[object, ...]]:
+    """Return the list of VALUES of pages with incompressible text: its placeholders, and the values."""
     visited, filler = f"(%s, %s{', %s' * len(COLUMNS)}, %s)", f"(%s, NULL{', NULL' * len(COLUMNS)}, %s)"
     parts: list[object] = []
     for page, key in enumerate(keys, start=first):
@@ -101,10 +81,11 @@ def _random_rows(first: int, keys: list[int], layout: Layout) -> tuple[str, tupl
     return ", ".join([rows] * len(keys)), tuple(parts)
 
 
-def _random_text(layout: Layout) -> Iterator[str | None]:
+def _random_text(layout: PageLayout) -> Iterator[str | None]:
+    """Yield the texts of one page in the order of its columns and rows; None for one of no bytes."""
     lengths = [layout.value_bytes] * len(COLUMNS) + [layout.pad_bytes] + [layout.filler_pad_bytes] * layout.fillers
-    chance = np.random.default_rng().integers(0, len(_PRINTABLE), sum(lengths), dtype=np.uint8)
-    text, place = _PRINTABLE[chance].tobytes().decode("ascii"), 0
+    codes = np.random.default_rng().integers(0, len(_PRINTABLE), sum(lengths), dtype=np.uint8)
+    text, begin = _PRINTABLE[codes].tobytes().decode("ascii"), 0
     for length in lengths:
-        yield text[place : place + length] or None
-        place += length
+        yield text[begin : begin + length] or None
+        begin += length

@@ -1,4 +1,4 @@
-"""How a connection gets to the server: what goes into the record about it."""
+"""Connections: statements of our .sql files on them, and how they reach the server."""
 
 from __future__ import annotations
 
@@ -7,12 +7,19 @@ from enum import StrEnum
 from typing import Any
 
 import psycopg
+from psycopg import sql
 
 from openslob.engines.peer_process import is_unix
 from openslob.engines.sql import read_statements
 from openslob.errors import SlobError
 
 PACKAGE = "openslob.engines.postgresql"
+Connection = psycopg.Connection[Any]
+
+
+def statement(file: str, name: str, **parts: sql.Composable) -> sql.Composed:
+    """Return a statement of one of our .sql files with its identifiers and literals filled in."""
+    return sql.SQL(read_statements(PACKAGE, file)[name]).format(**parts)
 
 
 def transport(connection: psycopg.Connection[Any], direct: bool) -> str:
@@ -26,7 +33,6 @@ def transport(connection: psycopg.Connection[Any], direct: bool) -> str:
     return f"{row[0]}, {row[1]}" if row else "TLS"
 
 
-Connection = psycopg.Connection[Any]
 # A pooler that hands its server processes out in turns gives another one by the second question; some are for luck.
 QUESTIONS = 4
 REMEDY = "connect to the server itself, or to a pool in session mode"

@@ -1,7 +1,7 @@
 """Loading and dropping the test tables: what `engines.load` needs of this engine.
 
-Each table is made, filled and indexed in one transaction; the manifest says that the load is whole only after every
-table has passed its checks.
+Each table is created, filled and indexed in one transaction. The manifest says that the load is verified only after
+every table has passed its checks.
 """
 
 from __future__ import annotations
@@ -10,23 +10,24 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import psycopg
 from psycopg.rows import dict_row
 
-from openslob.disk import require_space
 from openslob.engines.facts import DataState, LoadResult, ProgressSink
-from openslob.engines.load import load_tables
+from openslob.engines.load import check_space, load_tables, require_a_block
 from openslob.engines.postgresql import manifest
-from openslob.engines.postgresql.copy_format import row_bytes
+from openslob.engines.postgresql.connection import Connection, statement
 from openslob.engines.postgresql.errors import reported
-from openslob.engines.postgresql.location import index_bytes, is_local, visible
+from openslob.engines.postgresql.location import is_local, is_visible
 from openslob.engines.postgresql.names import Names
-from openslob.engines.postgresql.tables import Connection, Table, fill, statement, tables_of
+from openslob.engines.postgresql.page_layout import index_bytes, row_bytes
+from openslob.engines.postgresql.tables import fill, tables_of
 from openslob.engines.postgresql.verify import checks_of
 from openslob.engines.table_checks import Check
-from openslob.errors import SlobError, UsageError
-from openslob.units import format_bytes
+from openslob.engines.tables import Table
+from openslob.errors import SlobError
 from openslob.workload import DataSpec
 
 Connect = Callable[[], Connection]
@@ -36,12 +37,13 @@ _FAILED = "the load failed"
 
 
 def data_state(connection: Connection, names: Names | None = None) -> DataState | None:
-    """What is loaded, or None; verified only if it was and all of it is still there."""
-    return manifest.data_state(connection, names or Names())
+    """Return what is loaded, or None; verified only if it was and all of it is still there."""
+    loaded = manifest.read(connection, names or Names())
+    return loaded.data_state() if loaded else None
 
 
 def drop(connection: Connection, names: Names | None = None) -> list[str]:
-    """Remove everything a load or run made; returns the names of what was removed."""
+    """Remove everything a load or run made; return the names of what was removed."""
     return manifest.remove_with_schema(connection, names or Names())
 
 
@@ -53,71 +55,56 @@ def load(
     cancelled: Callable[[], bool],
     names: Names | None = None,
 ) -> LoadResult:
-    """Load and verify, ``degree`` tables at a time; nothing is done if just these data are there and verified.
+    """Load and verify, ``degree`` tables at a time; do nothing if exactly these data are there and verified.
 
     ``connect`` opens a connection in autocommit mode. Whatever was loaded before is removed. SlobError when the load
-    fails or ``cancelled`` comes true: then nothing is left of it.
+    fails or ``cancelled`` returns true: then nothing is left of it.
     """
     names = names or Names()
-    begun = time.monotonic()
-    if spec.scale_blocks < 1:
-        raise UsageError("SCALE is less than one block", "give a number of blocks, or a size such as 256M")
+    began_s = time.monotonic()
+    require_a_block(spec)
     with reported(_FAILED), connect() as connection:
-        server = _Server(connection, names)
-        found = manifest.read(connection, names)
-        if found and found.whole and found.spec == spec:
-            return _reused(found, server, time.monotonic() - begun)
-        space = server.require_space_for(spec)
-    return load_tables(
-        _Store(connect, names, spec, server.block_size), spec, degree, progress, cancelled, {"disk space": space}
-    )
+        server = _server(connection, names)
+        loaded = manifest.read(connection, names)
+        if loaded and loaded.is_whole and loaded.spec == spec:
+            return loaded.reused(time.monotonic() - began_s, server["block_size"])
+        space = _check_space(connection, server, spec)
+    loader = _PostgresLoader(connect, names, spec, server["block_size"])
+    return load_tables(loader, spec, degree, progress, cancelled, {"disk space": space})
 
 
-def _reused(found: manifest.Manifest, server: _Server, seconds: float) -> LoadResult:
-    blocks = sum(found.now.values())
-    checks = {"tables and their blocks": f"{len(found.now)} tables as verified at {found.loaded_at}"}
-    return LoadResult(found.spec, seconds, blocks, blocks * server.block_size, checks, reused=True)
+def _server(connection: Connection, names: Names) -> Mapping[str, Any]:
+    """Return what a load has to know of the server, by column of the statement."""
+    with connection.cursor(row_factory=dict_row) as cursor:
+        row = cursor.execute(statement("load", "server"), {"schema": names.schema}).fetchone()
+    if row is None:
+        raise SlobError("the server does not say how large its blocks are")
+    return row
 
 
-class _Server:
-    """What a load has to know of the server."""
-
-    def __init__(self, connection: Connection, names: Names) -> None:
-        with connection.cursor(row_factory=dict_row) as cursor:
-            row = cursor.execute(statement("load", "server"), {"schema": names.schema}).fetchone()
-        if row is None:
-            raise SlobError("the server does not say how large its blocks are")
-        self.block_size: int = row["block_size"]
-        self._log_bytes: int = row["log_bytes"]
-        self._held_bytes: int = row["held_bytes"]
-        self._directory = Path(row["directory"]) if row["directory"] else None
-        self._local = is_local(connection)
-
-    def needed_bytes(self, spec: DataSpec) -> int:
-        """Tables, indexes and the log of the load, together."""
-        blocks = spec.schemas * (spec.scale_blocks + spec.scan_blocks)
-        index = index_bytes(spec.schemas * spec.scale_blocks)
-        return blocks * self.block_size + index + min(self._log_bytes, blocks * row_bytes(self.block_size))
-
-    def require_space_for(self, spec: DataSpec) -> str:
-        """SlobError when the data won't fit; what is loaded now counts as free. Returns what was found."""
-        needed = self.needed_bytes(spec)
-        if self._directory is None:
-            return f"{format_bytes(needed)} needed; not checked: this role may not see where the server's data are"
-        if not self._local or not visible(self._directory):
-            return f"{format_bytes(needed)} needed; not checked: the server's disk can't be seen from here"
-        require_space(self._directory, max(0, needed - self._held_bytes), "the load")
-        return f"{format_bytes(needed)} needed and there"
+def _needed_bytes(server: Mapping[str, Any], spec: DataSpec) -> int:
+    """Return the bytes of tables, indexes and the log of the load together."""
+    block_size, blocks = server["block_size"], spec.schemas * (spec.scale_blocks + spec.scan_blocks)
+    log = min(server["log_bytes"], blocks * row_bytes(block_size))
+    return int(blocks * block_size + index_bytes(spec.schemas * spec.scale_blocks) + log)
 
 
-class _Store:
-    """Implements `openslob.engines.load.Store`."""
+def _check_space(connection: Connection, server: Mapping[str, Any], spec: DataSpec) -> str:
+    """Raise SlobError when the data do not fit; what is loaded now counts as free. Return what was found."""
+    directory = Path(server["directory"]) if server["directory"] else None
+    why = "this role may not see where the server's data are"
+    if directory and not (is_local(connection) and is_visible(directory)):
+        directory, why = None, "the server's disk can't be seen from here"
+    return check_space(_needed_bytes(server, spec), server["held_bytes"], directory, why)
+
+
+class _PostgresLoader:
+    """Implements `openslob.engines.load.Loader`."""
 
     def __init__(self, connect: Connect, names: Names, spec: DataSpec, block_size: int) -> None:
         self._connect, self._names, self._spec = connect, names, spec
         self.block_size = block_size
         self.tables: Sequence[Table] = tables_of(spec, names)
-        self.blocks_total = sum(table.rows for table in self.tables)
 
     def connect(self) -> Connection:
         with reported(_FAILED):
@@ -131,7 +118,7 @@ class _Store:
             connection.cancel_safe(timeout=_CANCEL_TIMEOUT_S)
 
     def begin(self) -> None:
-        with self._plain(_FAILED) as connection:
+        with self._unregistered(_FAILED) as connection:
             manifest.remove(connection, self._names)
             manifest.begin(connection, self._names, self._spec)
 
@@ -144,15 +131,15 @@ class _Store:
             return checks_of(connection, table)
 
     def finish(self) -> Mapping[str, int]:
-        with self._plain(_FAILED) as connection:
+        with self._unregistered(_FAILED) as connection:
             return manifest.finish(connection, self._names, self._spec)
 
     def remove(self) -> None:
-        with self._plain("the data can't be removed") as connection:
+        with self._unregistered("the data can't be removed") as connection:
             manifest.remove_with_schema(connection, self._names)
 
     @contextmanager
-    def _plain(self, failure: str) -> Iterator[Connection]:
-        """A connection that is no loader's: those have to be gone before data are removed."""
+    def _unregistered(self, failure: str) -> Iterator[Connection]:
+        """Open a connection without the lock of loading sessions: those must end before data are removed."""
         with reported(failure), self._connect() as connection:
             yield connection

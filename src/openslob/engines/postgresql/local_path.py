@@ -1,8 +1,8 @@
 """The local path: every session's own copy of its tables, as temporary tables read through the session's own memory.
 
-The copies are written by the loader itself, so that rows and their order in the blocks are those of the shared tables
-(of one of SCALE blocks). They bear the shared tables' names in a schema that is another for each session, which the
-server itself removes when the session ends, however it ends.
+The loader writes the copies, so that rows and their order in the blocks are those of shared tables of SCALE blocks. The
+copies have the names of the shared tables, in a schema that belongs to the session. The server removes that schema when
+the session ends, however it ends.
 """
 
 from __future__ import annotations
@@ -11,16 +11,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from psycopg import sql
 from psycopg.rows import dict_row
 
 from openslob.disk import require_space
 from openslob.engines.base import SessionPlan
 from openslob.engines.facts import Finding
-from openslob.engines.postgresql.location import index_bytes, is_local, visible
+from openslob.engines.postgresql.connection import Connection, statement
+from openslob.engines.postgresql.location import is_local, is_visible
 from openslob.engines.postgresql.names import Names
-from openslob.engines.postgresql.tables import Connection, fill, statement, table_cf1, table_cf2
+from openslob.engines.postgresql.page_layout import index_bytes
+from openslob.engines.postgresql.tables import fill
 from openslob.engines.postgresql.verify import checks_of
 from openslob.engines.table_checks import require
+from openslob.engines.tables import table_cf1, table_cf2
 from openslob.errors import SlobError
 from openslob.units import format_bytes
 from openslob.workload import BlockPath, Workload
@@ -30,56 +34,57 @@ PRIVATE = Names("pg_temp")
 
 
 def tables_on_path(names: Names, workload: Workload) -> Names:
-    """The names of the tables that a session of this workload works on."""
+    """Return the names of the tables that a session of this workload works on."""
     return PRIVATE if workload.block_path is BlockPath.LOCAL else names
 
 
 def buffers(connection: Connection, workload: Workload) -> int:
-    """Blocks of each session's private memory."""
+    """Return the blocks of each session's private memory."""
     row = connection.execute(statement("private", "buffers"), {"sessions": workload.total_sessions}).fetchone()
     return int(row[0]) if row else 0
 
 
 def load_private_tables(connection: Connection, plan: SessionPlan, wrote_blocks: Callable[[int], None]) -> None:
-    """Make, fill and verify the tables of one session. SlobError when a check does not hold."""
+    """Create, fill and verify the tables of one session. SlobError when a check does not hold."""
     workload = plan.workload
     connection.execute(statement("load", "session"))
     connection.execute(statement("private", "set_buffers"), {"blocks": buffers(connection, workload)})
-    tables = [table_cf1(PRIVATE, plan.schema, plan.scale)]
+    tables = [table_cf1(PRIVATE.cf1(plan.schema).as_string(), plan.schema, plan.scale)]
     if workload.scan_pct:
-        tables.append(table_cf2(PRIVATE, plan.schema, workload.scan_table_sz.blocks(plan.block_size)))
+        blocks = workload.scan_table_sz.blocks(plan.block_size)
+        tables.append(table_cf2(PRIVATE.cf2(plan.schema).as_string(), plan.schema, blocks))
     for table in tables:
         fill(connection, table, plan.block_size, workload.obfuscate_columns, wrote_blocks)
         wrote_blocks(0)
         require(checks_of(connection, table))
         wrote_blocks(0)
-        connection.execute(statement("private", "pass", table=table.identifier))
+        connection.execute(statement("private", "pass", table=sql.SQL(table.relation)))
 
 
 def needed_bytes(workload: Workload, block_size: int) -> int:
-    """Disk space of all sessions' tables with their indexes; they write no log."""
+    """Return the disk space of all sessions' tables with their indexes, in bytes; they write no log."""
     indexes = workload.total_sessions * index_bytes(workload.scale.blocks(block_size))
     return workload.private_blocks(block_size) * block_size + indexes
 
 
 def findings(connection: Connection, workload: Workload, block_size: int) -> Iterator[Finding]:
-    """What would keep sessions from having tables of their own, or make them mean something else."""
+    """Yield what would keep sessions from having tables of their own, or change what they measure."""
     if workload.block_path is not BlockPath.LOCAL:
         return
     with connection.cursor(row_factory=dict_row) as cursor:
-        place: dict[str, Any] = cursor.execute(statement("private", "place")).fetchone() or {}
-    if not place["may_create"]:
-        why = f"role {place['role']} may not make temporary tables, which BLOCK_PATH=local reads"
-        yield Finding("rights", why, f"GRANT TEMPORARY ON DATABASE {place['database']} TO {place['role']}", True)
-    yield from _space(connection, workload, block_size, place["directory"])
+        storage: dict[str, Any] = cursor.execute(statement("private", "storage")).fetchone() or {}
+    if not storage["may_create"]:
+        why = f"role {storage['role']} may not create temporary tables, which BLOCK_PATH=local reads"
+        yield Finding("rights", why, f"GRANT TEMPORARY ON DATABASE {storage['database']} TO {storage['role']}", True)
+    yield from _space(connection, workload, block_size, storage["directory"])
     if workload.update_pct:
-        why = "updates on the local path write no log, and their commits wait for none"
+        why = "updates on the local path write no log, and their commits do not wait for one"
         yield Finding("log", why, "compare paths with UPDATE_PCT=0", False)
 
 
 def _space(connection: Connection, workload: Workload, block_size: int, directory: str | None) -> Iterator[Finding]:
     needed = needed_bytes(workload, block_size)
-    if directory is None or not is_local(connection) or not visible(Path(directory)):
+    if directory is None or not is_local(connection) or not is_visible(Path(directory)):
         why = f"the {workload.total_sessions} sessions' own tables need {format_bytes(needed)}"
         yield Finding("space", f"{why}, and the server's disk can't be seen from here", "see that they are free", False)
         return

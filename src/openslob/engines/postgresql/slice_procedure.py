@@ -10,9 +10,9 @@ import psycopg
 from psycopg import sql
 
 from openslob.engines.base import SessionPlan, SliceResult
-from openslob.engines.postgresql.copy_format import column_bytes
 from openslob.engines.postgresql.local_path import tables_on_path
 from openslob.engines.postgresql.names import Names
+from openslob.engines.postgresql.page_layout import column_bytes
 from openslob.engines.postgresql.stop import STOP_KEY
 from openslob.engines.slice_io import (
     KINDS,

@@ -17,7 +17,7 @@ SELECT set_config('temp_buffers', %(blocks)s::text, false);
 -- that fits them is in them.
 SELECT count(c2) FROM {table};
 
--- name: place
+-- name: storage
 -- Result: may_create, whether this role may make temporary tables; directory, where they go, null when this role may not
 -- know it or temp_tablespaces names several.
 SELECT has_database_privilege(current_database(), 'TEMPORARY') AS may_create,

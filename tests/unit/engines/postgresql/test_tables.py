@@ -5,7 +5,8 @@ import time
 import zlib
 
 from factories.tables import table
-from openslob.engines.postgresql.copy_format import BATCH_ROWS, batches, column_bytes, constant_text, row_bytes
+from openslob.engines.postgresql.page_layout import column_bytes, constant_text, row_bytes
+from openslob.engines.postgresql.tables import BATCH_ROWS, batches
 from openslob.permutation import Permutation
 
 BLOCK_SIZES = [1024, 2048, 4096, 8192, 16384, 32768]

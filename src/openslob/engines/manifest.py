@@ -1,0 +1,70 @@
+"""The manifest of a load, the same for every engine: what was loaded, and whether all of it is still there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from openslob._version import __version__
+from openslob.engines.facts import DataState, LoadResult
+from openslob.engines.table_checks import BLOCK_TOLERANCE
+from openslob.engines.tables import PLACEMENT_KEY, Table
+from openslob.errors import SlobError
+from openslob.workload import DataSpec
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The manifest's row, and the tables as they are now.
+
+    ``blocks`` are those of each table by name when it was verified, ``blocks_now`` at present. A table may be
+    ``growth`` times as large as it was when verified, and ``slack_blocks`` smaller or larger beside the tolerance.
+    ``made_container``: the load made the schema or database that the tables are in.
+    """
+
+    spec: DataSpec
+    verified: bool
+    loaded_at: str
+    blocks: Mapping[str, int]
+    blocks_now: Mapping[str, int]
+    growth: int = 1
+    slack_blocks: int = 0
+    made_container: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the load was verified and every table is still there, and as large as it was then."""
+        return self.verified and all(self._fits(name, blocks) for name, blocks in self.blocks.items())
+
+    def _fits(self, name: str, blocks: int) -> bool:
+        least = blocks * (1 - BLOCK_TOLERANCE) - self.slack_blocks
+        most = self.growth * blocks * (1 + BLOCK_TOLERANCE) + self.slack_blocks
+        return name in self.blocks_now and least <= self.blocks_now[name] <= most
+
+    def data_state(self) -> DataState:
+        """Return what is loaded; verified only if it was and all of it is still there."""
+        blocks = {int(name[4:]): count for name, count in self.blocks_now.items() if name.startswith("cf1_")}
+        return DataState(self.spec, self.is_whole, self.loaded_at, blocks)
+
+    def reused(self, seconds: float, block_size: int) -> LoadResult:
+        """Return the result of a load that found its data there; ``seconds`` is how long it took to find out."""
+        blocks = sum(self.blocks_now.values())
+        checks = {"tables and their blocks": f"{len(self.blocks_now)} tables as verified at {self.loaded_at}"}
+        return LoadResult(self.spec, seconds, blocks, blocks * block_size, checks, reused=True)
+
+
+def manifest_row(spec: DataSpec) -> dict[str, Any]:
+    """Return the values of the manifest's row at the beginning of a load, by parameter of the statement."""
+    return asdict(spec) | {
+        "fingerprint": spec.fingerprint(),
+        "placement_key": PLACEMENT_KEY,
+        "tool_version": __version__,
+    }
+
+
+def require_all_tables(blocks: Mapping[str, int], tables: Iterable[Table]) -> None:
+    """Raise SlobError unless ``blocks``, by table name, has exactly ``tables``."""
+    expected = {table.name for table in tables}
+    if set(blocks) != expected:
+        raise SlobError(f"verification failed: {len(blocks)} tables are there, expected {len(expected)}")
