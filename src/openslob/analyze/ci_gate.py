@@ -1,4 +1,4 @@
-"""Conditions on a comparison, for continuous integration: ``iops_per_db_cpu < -5%`` describes what must not be."""
+"""Conditions on a comparison for continuous integration: ``iops_per_db_cpu < -5%`` describes a violation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CONDITION = re.compile(r"\s*(\w+)\s*(<=|>=|<|>)\s*([+-]?\d+(?:\.\d+)?)\s*(%?)\s
 
 
 class GateResult(StrEnum):
-    """Whether what must not be is so. UNTOLD: it looks so, but the data are not enough to show it."""
+    """The result of a condition. UNDECIDED: the means meet it, but the data are not enough to show the difference."""
 
     VIOLATED = "so"
     OK = "not so"
@@ -24,7 +24,7 @@ class GateResult(StrEnum):
 
 @dataclass(frozen=True)
 class Condition:
-    """The difference of B to A in ``figure``, in % of A or in the figure's unit, is beyond ``bound``."""
+    """A bound on the difference of B to A in ``figure``, in % of A if ``percent``, else in the figure's unit."""
 
     text: str
     figure: str
@@ -33,7 +33,7 @@ class Condition:
     percent: bool
 
     def met_by(self, change: float) -> bool:
-        """A difference of so much meets it."""
+        """Return whether a difference of ``change`` meets the condition."""
         if self.operator.startswith("<"):
             return change < self.bound or (change == self.bound and "=" in self.operator)
         return change > self.bound or (change == self.bound and "=" in self.operator)
@@ -41,7 +41,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class GateCheck:
-    """A condition, what became of it, and why."""
+    """A condition with its result and the reason."""
 
     condition: Condition
     result: GateResult
@@ -49,7 +49,7 @@ class GateCheck:
 
 
 def parse_condition(text: str) -> Condition:
-    """``FIGURE < BOUND`` with <, <=, > or >=; the bound in % of A, or in the figure's unit. UsageError otherwise."""
+    """Parse ``FIGURE < BOUND`` with <, <=, > or >=, the bound in % of A or in the figure's unit; or UsageError."""
     match = _CONDITION.fullmatch(text)
     if not match:
         raise UsageError(f"{text!r} is not a condition", "such as 'iops_per_db_cpu < -5%' or 'select_p99_us > 200'")
@@ -57,38 +57,38 @@ def parse_condition(text: str) -> Condition:
     if not is_figure(figure):
         near = difflib.get_close_matches(figure, FIGURES, 3)
         raise UsageError(
-            f"{figure!r} is no figure of a comparison",
+            f"{figure!r} is not a figure of a comparison",
             f"did you mean {', '.join(near)}?" if near else "docs/figures.md has their names",
         )
     return Condition(text.strip(), figure, operator, float(bound), bool(percent))
 
 
 def check(condition: Condition, comparison: Comparison) -> GateCheck:
-    """TRIPPED when the difference meets the condition and is shown at 95 %; UNTOLD when a figure is missing too.
+    """Check a condition: it is VIOLATED when the difference meets it and is significant at 95 %.
 
-    A sweep is judged by its mean difference over all points; that is in %, so that a bound in the figure's unit is a
-    UsageError there.
+    It is UNDECIDED when the difference meets it but there are not enough data, or when the figure is missing. A sweep
+    is checked by the mean difference over its points, which is in %. UsageError for a bound in the figure's unit there.
     """
     if len(comparison.pairs) > 1 and not condition.percent:
         raise UsageError(f"{condition.text!r} has no %", "the mean difference over several points is in %")
-    found = comparison.answer(condition.figure)
-    change = None if found is None else found.pct if condition.percent else found.change
-    if found is None or change is None:
-        return GateCheck(condition, GateResult.UNDECIDED, _missing(found, comparison.name_a))
+    difference = comparison.answer(condition.figure)
+    change = None if difference is None else difference.pct if condition.percent else difference.change
+    if difference is None or change is None:
+        return GateCheck(condition, GateResult.UNDECIDED, _why_missing(difference, comparison.name_a))
     if not condition.met_by(change):
         return GateCheck(condition, GateResult.OK, "")
-    return _judged(condition, found)
+    return _check_significance(condition, difference)
 
 
-def _missing(found: Difference | None, name_a: str) -> str:
-    if found is None:
+def _why_missing(difference: Difference | None, name_a: str) -> str:
+    if difference is None:
         return "neither side has this figure"
-    return found.why if found.change is None else f"it is 0 in {name_a}, and nothing is a percentage of 0"
+    return difference.why if difference.change is None else f"it is 0 in {name_a}, and nothing is a percentage of 0"
 
 
-def _judged(condition: Condition, found: Difference) -> GateCheck:
-    if found.outcome is Outcome.NOT_ENOUGH:
-        return GateCheck(condition, GateResult.UNDECIDED, found.why)
-    if found.outcome is Outcome.NOT_SHOWN:
+def _check_significance(condition: Condition, difference: Difference) -> GateCheck:
+    if difference.outcome is Outcome.NOT_ENOUGH:
+        return GateCheck(condition, GateResult.UNDECIDED, difference.why)
+    if difference.outcome is Outcome.NOT_SHOWN:
         return GateCheck(condition, GateResult.OK, "it looks so, but no difference is shown at 95 %")
     return GateCheck(condition, GateResult.VIOLATED, "")

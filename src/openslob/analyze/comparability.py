@@ -1,4 +1,4 @@
-"""Whether runs were made under the same conditions, beside the parameters that tell points apart."""
+"""Whether runs were made under the same conditions, apart from the parameters that distinguish points."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from openslob.analyze.curves.points import ParameterValue
 from openslob.record.model import RunRecord
 
-# Facts that must be the same for two runs to be comparable, beside the parameters: a name, or all below it.
+# Facts that must be equal for two runs to be comparable, apart from the parameters; a name includes all names below it.
 _FACTS = (
     "openslob_version", "engine.settings", "engine.plans", "engine.data_bytes", "environment.local",
     "environment.os", "environment.kernel", "environment.machine", "environment.cpu", "environment.memory.total_bytes",
@@ -16,39 +16,40 @@ _FACTS = (
     "environment.data.mount_options", "environment.data.device",
 )  # fmt: skip
 
-# Sessions fewer than the schemas visit fewer tables: along a line of session counts that is no other condition.
-_ALONG_A_LINE = frozenset({"engine.data_bytes"})
+# Runs with fewer sessions than schemas visit fewer tables: within a series of session counts that is expected.
+_VARIES_IN_SERIES = frozenset({"engine.data_bytes"})
 
 
 @dataclass(frozen=True)
 class ConditionMismatch:
-    """A fact that is not the same in all runs that are taken together, with its values."""
+    """A fact that differs between runs of one series, with its values."""
 
     name: str
     values: tuple[ParameterValue, ...]
 
 
 def mismatches(records: Sequence[RunRecord]) -> tuple[ConditionMismatch, ...]:
-    """What differs between runs of one line, though a line is to show nothing but what it runs along."""
-    each = [facts([record]) for record in records]
-    names = sorted({name for found in each for name in found} - _ALONG_A_LINE)
-    values = {name: set[ParameterValue]().union(*(found.get(name, {None}) for found in each)) for name in names}
-    return tuple(ConditionMismatch(name, in_order(found)) for name, found in values.items() if len(found) > 1)
+    """Return the facts that differ between the runs of one series, sorted by name."""
+    by_run = [facts([record]) for record in records]
+    names = sorted({name for known in by_run for name in known} - _VARIES_IN_SERIES)
+    values = {name: set[ParameterValue]().union(*(known.get(name, {None}) for known in by_run)) for name in names}
+    return tuple(ConditionMismatch(name, in_order(several)) for name, several in values.items() if len(several) > 1)
 
 
 def facts(records: Sequence[RunRecord]) -> dict[str, set[ParameterValue]]:
-    """Every fact that bears on the figures, with the values it has in these runs."""
-    found: dict[str, set[ParameterValue]] = {}
+    """Return every fact that affects the figures, with its values in these runs."""
+    values: dict[str, set[ParameterValue]] = {}
     for record in records:
         for name, value in _flat(
             "", record.model_dump(mode="json", include={"openslob_version", "engine", "environment"})
         ):
             if any(name == fact or name.startswith(f"{fact}.") for fact in _FACTS):
-                found.setdefault(name, set()).add(value)
-    return found
+                values.setdefault(name, set()).add(value)
+    return values
 
 
 def _flat(name: str, value: object) -> Iterator[tuple[str, ParameterValue]]:
+    """Yield the leaves of nested mappings, with the names of their keys joined by dots."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _flat(f"{name}.{key}" if name else str(key), inner)
@@ -59,5 +60,5 @@ def _flat(name: str, value: object) -> Iterator[tuple[str, ParameterValue]]:
 
 
 def in_order(values: Set[ParameterValue]) -> tuple[ParameterValue, ...]:
-    """Numbers before words, and what is not known last."""
+    """Return the values in a fixed order: numbers, then texts, then unknown values."""
     return tuple(sorted(values, key=lambda value: (value is None, isinstance(value, str), str(value))))

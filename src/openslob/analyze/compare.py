@@ -1,4 +1,4 @@
-"""Two runs or two sweeps held against each other: what makes them incomparable, and the difference in every figure."""
+"""The comparison of two runs or two sweeps: what makes them hard to compare, and the difference in every figure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from openslob.analyze.statistics import Difference, difference, mean_difference
 from openslob.errors import UsageError
 from openslob.metrics import METRICS, Better
 
-# What was asked for, and sums that follow from the length of the run: no results.
+# What was requested, and sums that follow from the length of the run, are no results.
 _NO_RESULTS = frozenset(
     {"elapsed_s", "sessions", "ops_total", "updates_total", "selects_total", "scans_total"} | {"target_ops_per_s"}
 )
@@ -40,7 +40,7 @@ Key = tuple[tuple[str, ParameterValue], ...]
 
 @dataclass(frozen=True)
 class Mismatch:
-    """A parameter or fact that is not the same in A and B, with the values it has in each."""
+    """A parameter or fact that differs between A and B, with its values in each."""
 
     name: str
     a: tuple[ParameterValue, ...]
@@ -49,7 +49,7 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Pair:
-    """The same point in A and in B, and the difference in every figure of `FIGURES` that either has."""
+    """The same point in A and in B, with the difference in every figure of `FIGURES` that either has."""
 
     sessions: int
     label: str
@@ -60,9 +60,10 @@ class Pair:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A and B by points. ``overall`` has the mean difference over the points, empty when there is only one.
+    """The pairs of equal points of A and B, and the mean difference over all pairs in ``overall``.
 
-    ``only_a`` and ``only_b`` name the points which the other does not have.
+    ``overall`` is empty when there is only one pair. ``only_a`` and ``only_b`` name the points that the other side does
+    not have.
     """
 
     name_a: str
@@ -74,54 +75,54 @@ class Comparison:
     overall: Mapping[str, Difference]
 
     def answer(self, figure: str) -> Difference | None:
-        """The difference in a figure for which `is_figure` holds: of the only point, or the mean over the points."""
+        """Return the difference in a figure (see `is_figure`): that of the only pair, or the mean over all pairs."""
         kind, _, at = figure.partition("_")
         if kind == "op":
             figure = f"{self.pairs[0].a.main_kind}_{at}"
-        found = self.overall if len(self.pairs) > 1 else self.pairs[0].differences
-        return found.get(figure)
+        differences = self.overall if len(self.pairs) > 1 else self.pairs[0].differences
+        return differences.get(figure)
 
 
 def is_figure(name: str) -> bool:
-    """A figure that can be compared: of the registry, or a latency such as ``select_p99_us`` or ``op_p99_us``."""
+    """Return whether a figure can be compared: a metric, or a latency such as ``select_p99_us`` or ``op_p99_us``."""
     return name in FIGURES or bool(_LATENCY.fullmatch(name))
 
 
 def unit_of(figure: str) -> str:
-    """Unit of a figure."""
+    """Return the unit of a figure."""
     return METRICS[figure].unit if figure in METRICS else "µs"
 
 
 def better_of(figure: str) -> Better:
-    """Direction of a figure: less latency is better."""
+    """Return the direction in which a figure is better."""
     return METRICS[figure].better if figure in METRICS else Better.LESS
 
 
 def compare(a: Sequence[Run], b: Sequence[Run], name_a: str = "A", name_b: str = "B") -> Comparison:
-    """Every point that both have, matched by those parameters that have a value in common.
+    """Compare all points that both sides have, matched by the parameters of which they share a value.
 
-    A parameter without one is a mismatch, and points are matched without it. UsageError when no point matches, or
-    when leaving a parameter out makes points of one side equal.
+    A parameter of which they share no value is a mismatch, and points are matched without it. UsageError when no point
+    matches, or when points of one side become equal without such a parameter.
     """
-    other = _foreign(a, b)
-    by_a, by_b = _by_key(a, other, name_a), _by_key(b, other, name_b)
-    told_apart = [name for name in varying([*a, *b]) if name not in other]
-    pairs = tuple(_pair(by_a[key], by_b[key], told_apart) for key in _ordered(by_a, told_apart) if key in by_b)
+    differing = _without_common_value(a, b)
+    by_a, by_b = _by_key(a, differing, name_a), _by_key(b, differing, name_b)
+    names = [name for name in varying([*a, *b]) if name not in differing]
+    pairs = tuple(_pair(by_a[key], by_b[key], names) for key in _sorted_keys(by_a, names) if key in by_b)
     if not pairs:
         raise UsageError(f"{name_a} and {name_b} have no point in common", "compare runs with the same sessions")
     return Comparison(
         name_a,
         name_b,
-        (*_parameter_mismatches(a, b, other), *_fact_mismatches(a, b, pairs)),
+        (*_parameter_mismatches(a, b, differing), *_fact_mismatches(a, b, pairs)),
         pairs,
-        tuple(_name(by_a[key], told_apart) for key in _ordered(by_a, told_apart) if key not in by_b),
-        tuple(_name(by_b[key], told_apart) for key in _ordered(by_b, told_apart) if key not in by_a),
+        tuple(_label(by_a[key], names) for key in _sorted_keys(by_a, names) if key not in by_b),
+        tuple(_label(by_b[key], names) for key in _sorted_keys(by_b, names) if key not in by_a),
         _overall(pairs),
     )
 
 
-def _foreign(a: Sequence[Run], b: Sequence[Run]) -> frozenset[str]:
-    """Parameters of which A and B have no value in common; sessions tell points apart, whatever they are."""
+def _without_common_value(a: Sequence[Run], b: Sequence[Run]) -> frozenset[str]:
+    """Return the parameters of which A and B share no value. The sessions always distinguish points."""
     names = {name for run in (*a, *b) for name in run.parameters} - {SESSIONS}
     return frozenset(name for name in names if not _values(a, name) & _values(b, name))
 
@@ -131,37 +132,37 @@ def _values(runs: Sequence[Run], name: str) -> set[ParameterValue]:
 
 
 def _by_key(runs: Sequence[Run], without: frozenset[str], side: str) -> dict[Key, Point]:
-    found: dict[Key, Point] = {}
+    by_key: dict[Key, Point] = {}
     for point in points(runs):
         key = tuple(sorted((name, value) for name, value in point.parameters.items() if name not in without))
-        if key in found:
-            raise UsageError(f"{side} holds several points that differ only by {', '.join(sorted(without))}")
-        found[key] = point
-    return found
+        if key in by_key:
+            raise UsageError(f"{side} has several points that differ only in {', '.join(sorted(without))}")
+        by_key[key] = point
+    return by_key
 
 
-def _ordered(by_key: Mapping[Key, Point], told_apart: Sequence[str]) -> list[Key]:
-    """By the parameters that vary, then by sessions."""
+def _sorted_keys(by_key: Mapping[Key, Point], names: Sequence[str]) -> list[Key]:
+    """Return the keys sorted by the parameters ``names``, then by sessions."""
 
-    def place(key: Key) -> list[tuple[bool, bool, float, str]]:
+    def sort_key(key: Key) -> list[tuple[bool, bool, float, str]]:
         values = by_key[key].parameters
-        return [order(values.get(name)) for name in (*told_apart, SESSIONS)]
+        return [order(values.get(name)) for name in (*names, SESSIONS)]
 
-    return sorted(by_key, key=place)
+    return sorted(by_key, key=sort_key)
 
 
-def _pair(a: Point, b: Point, told_apart: Sequence[str]) -> Pair:
+def _pair(a: Point, b: Point, names: Sequence[str]) -> Pair:
     differences = {
         name: difference(name, unit_of(name), better_of(name), a.figure(name), b.figure(name))
         for name in FIGURES
         if a.mean(name) is not None or b.mean(name) is not None
     }
-    return Pair(a.sessions, _name(a, told_apart), a, b, differences)
+    return Pair(a.sessions, _label(a, names), a, b, differences)
 
 
-def _name(point: Point, told_apart: Sequence[str]) -> str:
+def _label(point: Point, names: Sequence[str]) -> str:
     sessions = f"{point.sessions} session{'' if point.sessions == 1 else 's'}"
-    key: Parameters = {name: point.parameters.get(name) for name in told_apart}
+    key: Parameters = {name: point.parameters.get(name) for name in names}
     return f"{label(key)}, {sessions}" if key else sessions
 
 
@@ -182,40 +183,40 @@ def _parameter_mismatches(a: Sequence[Run], b: Sequence[Run], names: frozenset[s
 
 
 def _fact_mismatches(a: Sequence[Run], b: Sequence[Run], pairs: Sequence[Pair]) -> list[Mismatch]:
-    """Facts that differ between or within the two sides of at least one pair, with all values they have in such."""
+    """Return the facts that differ between or within the two sides of at least one pair, with their values in it."""
     records = [{run.record.id: run.record for run in side} for side in (a, b)]
-    seen: dict[str, tuple[set[ParameterValue], set[ParameterValue]]] = {}
+    differing: dict[str, tuple[set[ParameterValue], set[ParameterValue]]] = {}
     for pair in pairs:
         sides = [facts([by_id[i] for i in p.record_ids]) for by_id, p in zip(records, (pair.a, pair.b), strict=True)]
         for name in dict.fromkeys((*sides[0], *sides[1])):
-            mine, others = sides[0].get(name, {None}), sides[1].get(name, {None})
-            if mine != others or len(mine) > 1:
-                both = seen.setdefault(name, (set(), set()))
-                both[0].update(mine)
-                both[1].update(others)
-    return [Mismatch(name, in_order(mine), in_order(others)) for name, (mine, others) in sorted(seen.items())]
+            in_a, in_b = sides[0].get(name, {None}), sides[1].get(name, {None})
+            if in_a != in_b or len(in_a) > 1:
+                both = differing.setdefault(name, (set(), set()))
+                both[0].update(in_a)
+                both[1].update(in_b)
+    return [Mismatch(name, in_order(in_a), in_order(in_b)) for name, (in_a, in_b) in sorted(differing.items())]
 
 
 @dataclass(frozen=True)
 class ComparedValues:
-    """The runs with the value ``b`` of a parameter against those with ``a``."""
+    """A parameter and the two values of it to compare: the runs with ``b`` are compared with those with ``a``."""
 
     parameter: str
     a: ParameterValue
     b: ParameterValue
 
 
-def compare_values(runs: Sequence[Run], against: ComparedValues) -> Comparison:
-    """Every point that both have; that the parameter differs is the question, and so no mismatch.
+def compare_values(runs: Sequence[Run], compared: ComparedValues) -> Comparison:
+    """Compare the runs with two values of a parameter; the parameter itself is not reported as a mismatch.
 
-    UsageError when one of them has no run, or they have no point in common.
+    UsageError when one of the values has no run, or both have no point in common.
     """
-    values = (against.a, against.b)
-    names = [label({against.parameter: value}) for value in values]
-    sides = [[run for run in runs if run.parameters.get(against.parameter) == value] for value in values]
+    values = (compared.a, compared.b)
+    names = [label({compared.parameter: value}) for value in values]
+    sides = [[run for run in runs if run.parameters.get(compared.parameter) == value] for value in values]
     for name, side in zip(names, sides, strict=True):
         if not side:
             raise UsageError(f"there is no run with {name}")
-    found = compare(sides[0], sides[1], names[0], names[1])
-    mismatches = tuple(each for each in found.mismatches if each.name != against.parameter)
-    return replace(found, mismatches=mismatches)
+    comparison = compare(sides[0], sides[1], names[0], names[1])
+    mismatches = tuple(each for each in comparison.mismatches if each.name != compared.parameter)
+    return replace(comparison, mismatches=mismatches)

@@ -1,4 +1,4 @@
-"""Whether two estimates of one figure differ, by how much, and how many repeats it would take to tell."""
+"""Estimates with confidence intervals, differences between them, and the number of repeats that shows a difference."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import numpy as np
 from openslob.metrics import Better
 
 CONFIDENCE = 0.95
-# With five values the interval, meant to hold the truth in 95 cases of 100, does so in 97 when they are independent and
-# in 88 when neighbours correlate by 0.5 (with twenty: 96 and 92), by simulation; with fewer it says nothing.
+# With five values the 95 % interval contains the true mean in 97 % of simulated series of independent values and in
+# 88 % of series with a correlation of 0.5 between neighbours (with twenty values: 96 % and 92 %).
 MIN_SERIES = 5
-# A run that drifts, swings slowly or is short (five seconds are worth three values at most) has so few independent
-# values that Student's t is beyond 3.2 and the spread itself a guess: the interval would say nothing.
+# A run that drifts, oscillates slowly or is short has few independent values (five seconds are worth at most three).
+# Below four, Student's t exceeds 3.2 and the spread itself is a guess: the interval would say nothing.
 MIN_EFFECTIVE = 4.0
 
 
 class Basis(StrEnum):
-    """What an interval rests on. WITHIN_RUN does not hold what differs from run to run, and so is the narrower."""
+    """The data behind an interval. WITHIN_RUN does not include differences between runs, so it is too narrow."""
 
     REPEATS = "repeats"
     WITHIN_RUN = "within one run"
@@ -30,10 +30,10 @@ class Basis(StrEnum):
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean and how well it is known, in the figure's own unit.
+    """A mean with its 95 % interval, in the figure's own unit.
 
-    The 95 % interval is ``mean`` ± ``half_width``. ``n`` is the number of runs behind the mean, ``sd`` the standard
-    deviation between them. What is not known is None, and ``why`` tells the reason.
+    The interval is ``mean`` ± ``half_width``. ``n`` is the number of runs behind the mean, ``sd`` the standard
+    deviation between them. Unknown values are None, and ``why`` gives the reason.
     """
 
     mean: float | None
@@ -45,25 +45,25 @@ class Estimate:
 
     @property
     def low(self) -> float | None:
-        """Lower end of the interval."""
+        """The lower end of the interval."""
         return None if self.mean is None or self.half_width is None else self.mean - self.half_width
 
     @property
     def high(self) -> float | None:
-        """Upper end of the interval."""
+        """The upper end of the interval."""
         return None if self.mean is None or self.half_width is None else self.mean + self.half_width
 
 
 def t_quantile(degrees: float, share: float = 0.5 + CONFIDENCE / 2) -> float:
-    """The value that Student's t with ``degrees`` degrees of freedom does not exceed with probability ``share``."""
-    # Here, since it would take a third of the time in which every command starts.
+    """Return the quantile ``share`` of Student's t distribution with ``degrees`` degrees of freedom."""
+    # Imported here because the import takes a third of the start-up time of a command.
     from scipy.special import stdtrit  # noqa: PLC0415
 
     return float(stdtrit(degrees, share))
 
 
 def of_repeats(values: Sequence[float]) -> Estimate:
-    """Mean of independent runs; no interval for fewer than two."""
+    """Return the mean of independent runs, with an interval for two or more."""
     if not values:
         return Estimate(None, why="no run gave this figure")
     mean = float(np.mean(values))
@@ -75,11 +75,11 @@ def of_repeats(values: Sequence[float]) -> Estimate:
 
 
 def effective_size(values: Sequence[float]) -> float:
-    """How many independent values a series of n is worth: n (1 − ρ) / (1 + ρ), at most n.
+    """Return the effective sample size of a series of n values: n (1 − ρ) / (1 + ρ), at most n.
 
     That is the size for an autoregressive series of first order (Bayley and Hammersley, 1946). ρ is the lag-1
-    autocorrelation, corrected for its bias in short series, ρ + (1 + 4ρ) / n (Marriott and Pope, 1954); a negative
-    one counts as 0, so that the interval never becomes narrower by it.
+    autocorrelation with its bias in short series corrected, ρ + (1 + 4ρ) / n (Marriott and Pope, 1954). A negative ρ
+    counts as 0, so that it never makes an interval narrower.
     """
     series = np.asarray(values, dtype=float) - float(np.mean(values))
     n, total = len(series), float(np.dot(series, series))
@@ -91,10 +91,10 @@ def effective_size(values: Sequence[float]) -> float:
 
 
 def relative_half_width(values: Sequence[float]) -> float | None:
-    """Half the width of the interval of a series' mean, as a share of that mean; None with too little data.
+    """Return half the width of the interval of a series' mean, as a share of the mean; None with too few data.
 
-    The values are those of equal, consecutive parts of one run; that neighbours depend on each other is allowed for
-    by `effective_size`, in the standard error and in the degrees of freedom.
+    The values are those of equal, consecutive parts of one run. Their autocorrelation is accounted for by
+    `effective_size`, in the standard error and in the degrees of freedom.
     """
     if len(values) < MIN_SERIES:
         return None
@@ -107,16 +107,16 @@ def relative_half_width(values: Sequence[float]) -> float | None:
     return t_quantile(size - 1) * float(np.std(values, ddof=1)) / math.sqrt(size) / mean
 
 
-# The difference that a comparison should be able to show: smaller ones seldom decide anything about a platform.
+# The difference that a comparison should be able to show: smaller ones seldom matter for the choice of a platform.
 DETECT_PCT = 5.0
-# The usual choice: such a difference is found in four comparisons of five.
+# The usual choice of statistical power: four comparisons of five find such a difference.
 POWER = 0.8
-# More repeats than this nobody makes; the noise has to be lowered instead.
+# Nobody makes more repeats than this: the noise must be reduced instead.
 MOST_REPEATS = 1000
 
 
 class Outcome(StrEnum):
-    """What a comparison says of a figure. DIFFERENT is for figures of which neither more nor less is better."""
+    """The result of a comparison for a figure. DIFFERENT is for figures of which neither more nor less is better."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -128,10 +128,11 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Difference:
-    """B less A for one figure: in its unit and in % of A's mean, each with its 95 % interval's ends.
+    """The difference B − A of one figure, in its unit and in % of A's mean, each with the ends of its 95 % interval.
 
-    What is not known is None; ``why`` says what the outcome rests on or why there is none. ``repeats_needed`` is how
-    many runs a side would show a difference of `DETECT_PCT`, None when the spread between runs is not known.
+    Unknown values are None; ``why`` gives the basis of the outcome, or the reason why there is none.
+    ``repeats_needed`` is the number of runs on each side that would show a difference of `DETECT_PCT`, None when the
+    spread between runs is not known.
     """
 
     figure: str
@@ -150,11 +151,11 @@ class Difference:
 
 
 def difference(figure: str, unit: str, better: Better, a: Estimate, b: Estimate) -> Difference:
-    """What can be said of one figure at one point.
+    """Return the difference between two estimates of one figure at one point.
 
-    With repeats by Welch's t test (Welch, 1947), Student's with equal variances when one side is a single run. Two
-    single runs are held against the spread within them: inside it no difference is shown; beyond it there is not
-    enough data, because one run each does not tell how much runs differ from each other.
+    Repeats are compared by Welch's t test (Welch, 1947), or by Student's with equal variances when one side is a single
+    run. Two single runs are compared with the spread within them: inside it no difference is shown; beyond it the data
+    are not enough, because one run on each side does not tell how much runs differ from each other.
     """
     if a.mean is None or b.mean is None:
         return Difference(figure, unit, a, b, Outcome.UNKNOWN, why=a.why or b.why)
@@ -168,29 +169,31 @@ def difference(figure: str, unit: str, better: Better, a: Estimate, b: Estimate)
 
 
 def mean_difference(figure: str, unit: str, better: Better, pairs: Sequence[Difference]) -> Difference:
-    """The mean relative difference over several points, by Student's t test of the logarithms of B / A.
+    """Return the mean relative difference over several points, by Student's t test of the logarithms of B / A.
 
     Each point counts once, whatever its number of repeats; points where the figure is unknown or 0 are left out.
     """
     known = [(one.a.mean, one.b.mean) for one in pairs if (one.a.mean or 0) > 0 and (one.b.mean or 0) > 0]
-    nothing = Estimate(None, why="a mean over several points has no value of its own")
+    no_value = Estimate(None, why="a mean over several points has no value of its own")
     if len(known) < 2:
-        return Difference(figure, unit, nothing, nothing, Outcome.UNKNOWN, why="fewer than two points give this figure")
+        return Difference(
+            figure, unit, no_value, no_value, Outcome.UNKNOWN, why="fewer than two points give this figure"
+        )
     logs = np.log([b / a for a, b in known if a is not None and b is not None])
     mean, sd = float(logs.mean()), float(logs.std(ddof=1))
     half = t_quantile(len(logs) - 1) * sd / math.sqrt(len(logs))
     outcome, _ = _outcome(mean, half, better, False)
     pct, low, high = (100 * math.expm1(x) for x in (mean, mean - half, mean + half))
     why = f"mean of {len(logs)} points"
-    return Difference(figure, unit, nothing, nothing, outcome, pct=pct, pct_low=low, pct_high=high, why=why)
+    return Difference(figure, unit, no_value, no_value, outcome, pct=pct, pct_low=low, pct_high=high, why=why)
 
 
 def repeats_needed(spread: float | None) -> int | None:
-    """Runs a side that show a difference of `DETECT_PCT` at 95 % with probability `POWER`; at least 2.
+    """Return the number of runs on each side that show a difference of `DETECT_PCT` with probability `POWER`.
 
-    ``spread`` is the standard deviation between runs as a share of the mean. The least n with
-    n ≥ 2 ((t(0.975) + t(power)) · spread / difference)², t with 2n − 2 degrees of freedom (Snedecor and Cochran).
-    None for an unknown spread; `MOST_REPEATS` stands for that many or more.
+    ``spread`` is the standard deviation between runs as a share of the mean; None when it is unknown, as is the result
+    then. The result is the smallest n ≥ 2 with n ≥ 2 ((t(0.975) + t(power)) · spread / difference)², where t has 2n − 2
+    degrees of freedom (Snedecor and Cochran); `MOST_REPEATS` stands for that many or more.
     """
     if spread is None:
         return None
@@ -213,7 +216,7 @@ def _half_width(a: Estimate, b: Estimate) -> float | None:
 
 
 def _welch(var_a: float, n_a: int, var_b: float, n_b: int) -> float:
-    """Half width from the variances of the two means; degrees of freedom by Welch and Satterthwaite."""
+    """Return the half width from the variances of the two means; degrees of freedom by Welch and Satterthwaite."""
     total = var_a + var_b
     if total <= 0:
         return 0.0
@@ -222,7 +225,7 @@ def _welch(var_a: float, n_a: int, var_b: float, n_b: int) -> float:
 
 
 def _spread(a: Estimate, b: Estimate) -> float | None:
-    """Pooled standard deviation between runs, as a share of the mean."""
+    """Return the pooled standard deviation between runs, as a share of the mean."""
     known = [(one.sd / abs(one.mean), one.n - 1) for one in (a, b) if one.sd is not None and one.mean]
     degrees = sum(weight for _, weight in known)
     return math.sqrt(sum(cv**2 * weight for cv, weight in known) / degrees) if degrees else None

@@ -1,4 +1,4 @@
-"""Steady state and spread: judgements on a series of (time, value), numbers in and numbers out."""
+"""Steady state, drift and spread of a series of (time, value) points."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from openslob.measurement import TimelinePoint
 RatePoint = tuple[float, float]
 _Array = NDArray[np.float64]
 
-# Ten points leave eight degrees of freedom beside the line: with fewer, a trend can't be told from chance.
+# Ten points leave eight degrees of freedom for the line: with fewer, a trend can't be distinguished from chance.
 MIN_STEADY_POINTS = 10
-# Half of what two runs on a quiet machine may differ by: a smaller drift can't be what a comparison shows.
+# Half the difference between two runs on a quiet machine: a smaller drift does not affect a comparison.
 MAX_DRIFT_PCT = 2.0
-# A drift within two standard errors of the line is what chance gives in 19 series of 20 that do not drift.
+# In 19 of 20 series without a drift, the fitted drift is within two standard errors by chance.
 DRIFT_ERRORS = 2.0
-# Beyond it the mean over the window depends on which seconds were taken.
+# With a larger spread the mean depends on which seconds are in the window.
 MAX_SPREAD_PCT = 5.0
-# The spread of five windows is itself known within a factor of about two; with fewer it says nothing.
+# The spread of five windows is known within a factor of about two; with fewer windows it says nothing.
 MIN_WINDOWS = 5
-# Ten windows average over the second-to-second jitter and still show a disturbance of a tenth of the run.
+# Ten windows average over the jitter between seconds and still show a disturbance of a tenth of the run.
 WINDOWS = 10
-# Independent operations spread by 1/√n by chance: 5 % at 400, so that a point with fewer shows its own grain.
+# Counts of independent operations spread by 1/√n: 5 % at 400. Points with fewer operations would show that noise.
 MIN_OPS_PER_POINT = 400
 
 
 @dataclass(frozen=True)
 class SuffixFits:
-    """Straight lines through every suffix of a series: drift over it, its error, and the spread, in % of the mean."""
+    """Straight lines through every suffix of a series: drift, standard error of the drift, and spread, in % of mean."""
 
     drift: _Array
     error: _Array
@@ -40,9 +40,9 @@ class SuffixFits:
 
 
 def rate_points(timeline: Sequence[TimelinePoint], at_least: float = MIN_OPS_PER_POINT) -> list[RatePoint]:
-    """Operations per second by start time, neighbours merged until a point holds ``at_least`` operations on average.
+    """Return operations per second by start time, with neighbours merged to ``at_least`` operations on average.
 
-    A last point shorter than half the others is a sliver and left out, and so is what does not fill a merged point.
+    A last point shorter than half the others is left out, and so is a rest that does not fill a merged point.
     """
     whole = _without_sliver(timeline)
     ops = sum(point.ops for point in whole)
@@ -54,12 +54,12 @@ def rate_points(timeline: Sequence[TimelinePoint], at_least: float = MIN_OPS_PER
 
 
 def steady_since(points: Sequence[RatePoint]) -> float | None:
-    """Time from which the series is steady until its end; None when it is not, or has too few points to tell.
+    """Return the time from which the series is steady until its end; None when it is not, or has too few points.
 
-    It is the time of the first point of the longest suffix of at least `MIN_STEADY_POINTS` points whose straight
-    line rises or falls over the whole suffix by no more than `MAX_DRIFT_PCT` of the mean, or no more than
-    `DRIFT_ERRORS` standard errors of that line, and around which the points spread (coefficient of variation) by no
-    more than `MAX_SPREAD_PCT`.
+    It is the time of the first point of the longest steady suffix with at least `MIN_STEADY_POINTS` points. A suffix is
+    steady when its straight line rises or falls by no more than `MAX_DRIFT_PCT` of the mean, or by no more than
+    `DRIFT_ERRORS` standard errors, and when the points spread around the line (coefficient of variation) by no more
+    than `MAX_SPREAD_PCT`.
     """
     if len(points) < MIN_STEADY_POINTS:
         return None
@@ -71,7 +71,7 @@ def steady_since(points: Sequence[RatePoint]) -> float | None:
 
 
 def drift_pct(points: Sequence[RatePoint]) -> float | None:
-    """Rise of the straight line over the whole series, in % of the mean; None with too few points."""
+    """Return the rise of the straight line over the whole series, in % of the mean; None with too few points."""
     if len(points) < MIN_STEADY_POINTS:
         return None
     drift = float(_suffix_fits(points).drift[0])
@@ -79,10 +79,10 @@ def drift_pct(points: Sequence[RatePoint]) -> float | None:
 
 
 def spread(points: Sequence[RatePoint]) -> float | None:
-    """Coefficient of variation between equal windows after removing the trend, in %; None with too few points.
+    """Return the coefficient of variation between equal windows without the trend, in %; None with too few points.
 
-    The series is cut into `WINDOWS` windows of equally many points, or its points are the windows when they are
-    fewer; the first points are left out where they do not come out even.
+    The series is divided into `WINDOWS` windows with an equal number of points; if it has fewer points, each is a
+    window. The first points are left out when the division leaves a remainder.
     """
     count = min(WINDOWS, len(points))
     if count < MIN_WINDOWS:
@@ -94,11 +94,11 @@ def spread(points: Sequence[RatePoint]) -> float | None:
 
 
 def _suffix_fits(points: Sequence[RatePoint]) -> SuffixFits:
-    """Least-squares lines through ``points[i:]`` for every i, from running sums, so that long runs stay cheap."""
+    """Fit least-squares lines through ``points[i:]`` for every i, from running sums, in linear time."""
     series = np.asarray(points, dtype=float)
     scale = float(series[:, 1].mean())
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Centred and scaled first: sums of squares of raw values would cancel away what is looked for.
+        # Centred and scaled first: sums of squares of raw values would lose the differences to rounding.
         t = series[:, 0] - series[:, 0].mean()
         y = series[:, 1] / scale - 1
         n = np.arange(len(points), 0, -1)

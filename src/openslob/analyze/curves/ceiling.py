@@ -1,4 +1,4 @@
-"""The storage ceiling: what storage alone gives at a concurrency, read off a raw measurement."""
+"""The storage ceiling: the rate and latency of storage alone at a concurrency, taken from a raw measurement."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from openslob.units import format_bytes
 
 @dataclass(frozen=True)
 class CeilingPoint:
-    """With so many requests in flight: requests per second and their mean latency in µs, medians over all steps."""
+    """Requests per second and mean latency in µs with ``in_flight`` requests in flight, as medians over all steps."""
 
     in_flight: int
     iops: float
@@ -26,16 +26,16 @@ class CeilingPoint:
 
 @dataclass(frozen=True)
 class Ceiling:
-    """Random reads of one block size by the raw measurement ``id``, by requests in flight."""
+    """The random reads of one block size in the raw measurement ``id``, by requests in flight."""
 
     id: str
     block_bytes: int
     points: tuple[CeilingPoint, ...]
 
     def at(self, concurrency: int) -> Quantity:
-        """Requests per second with ``concurrency`` in flight, read off a straight line on logarithmic axes.
+        """Return requests per second with ``concurrency`` in flight, interpolated on logarithmic axes.
 
-        Unknown beyond what was measured: a line drawn on would claim what nobody saw.
+        It is missing outside the measured range: there is no extrapolation.
         """
         for point in self.points:
             if point.in_flight == concurrency:
@@ -51,45 +51,45 @@ class Ceiling:
 
 
 def other_storage(record: StorageRecord, environment: Mapping[str, Any]) -> str:
-    """Why a raw measurement is not one of the storage under a run's data; empty when nothing speaks against that.
+    """Return why a raw measurement is not of the storage that holds a run's data; empty when it may be.
 
-    ``environment`` is the run's. Of a server on another host it tells nothing about the data.
+    ``environment`` is the run's. For a server on another host it says nothing about the data, so the result is empty.
     """
     if record.place.get("direct") is False:
         return f"{record.id} read through the page cache, not from storage alone"
     if not environment.get("local"):
         return ""
-    theirs, ours = _place(record.environment), _place(environment)
-    if not any(a and b and a != b for a, b in zip(theirs, ours, strict=True)):
+    measured, used = _host_and_device(record.environment), _host_and_device(environment)
+    if not any(a and b and a != b for a, b in zip(measured, used, strict=True)):
         return ""
-    return f"{record.id} measured {_spoken(*theirs)}, and the data are on {_spoken(*ours)}"
+    return f"{record.id} measured {_device_text(*measured)}, and the data are on {_device_text(*used)}"
 
 
-def _place(environment: Mapping[str, Any]) -> tuple[str | None, str | None]:
-    """Host and block device, as far as known."""
+def _host_and_device(environment: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """Return host name and block device, None for what is not known."""
     device = (environment.get("data") or {}).get("device") or {}
     return environment.get("host"), device.get("name")
 
 
-def _spoken(host: str | None, device: str | None) -> str:
+def _device_text(host: str | None, device: str | None) -> str:
     return f"{f'device {device}' if device else 'an unknown device'} of host {host or 'unknown'}"
 
 
 def ceiling_of(record: StorageRecord, block_bytes: int) -> Ceiling:
-    """The ceiling for random reads of ``block_bytes``; without points when the record has no such steps."""
+    """Return the ceiling for random reads of ``block_bytes``; it has no points when the record has no such steps."""
     steps: dict[int, list[StorageStep]] = defaultdict(list)
     for step in record.steps:
-        if step.load and _counts(step.load, block_bytes) and step.value("iops"):
+        if step.load and _is_random_read(step.load, block_bytes) and step.value("iops"):
             steps[step.load.in_flight].append(step)
-    points = (CeilingPoint(number, *_medians(taken)) for number, taken in sorted(steps.items()))
+    points = (CeilingPoint(number, *_medians(group)) for number, group in sorted(steps.items()))
     return Ceiling(record.id, block_bytes, tuple(points))
 
 
-def _counts(load: StorageLoad, block_bytes: int) -> bool:
+def _is_random_read(load: StorageLoad, block_bytes: int) -> bool:
     return (load.block_bytes, load.read_pct, load.pattern, load.verified) == (block_bytes, 100, "random", False)
 
 
-def _medians(taken: list[StorageStep]) -> tuple[float, float | None]:
-    rates = [rate for step in taken if (rate := step.value("iops")) is not None]
-    means = [mean for step in taken if (mean := step.value("mean_us")) is not None]
+def _medians(steps: list[StorageStep]) -> tuple[float, float | None]:
+    rates = [rate for step in steps if (rate := step.value("iops")) is not None]
+    means = [mean for step in steps if (mean := step.value("mean_us")) is not None]
     return median(rates), median(means) if means else None

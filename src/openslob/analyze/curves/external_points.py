@@ -1,6 +1,6 @@
-"""Points that others measured, such as those of a server's own reports, as lines like a sweep's.
+"""Points from other sources, such as a server's own reports, as series like those of a sweep.
 
-Only the figures that are given are known; the others carry the reason. Reports of the same point are its repeats.
+Only the figures that are given are known; the others carry a reason. Several reports of one point are its repeats.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ SERIES = "series"
 
 @dataclass(frozen=True)
 class ExternalPoint:
-    """A point of the line ``series``, from ``source``. ``figures`` by their names in the registry; None is not known.
+    """A point of the series named ``series``, from ``source``; ``figures`` by metric name, None for unknown ones.
 
-    ``sessions`` is its place in the line: their number, or by ``along`` the report's place among all.
+    ``sessions`` is the position in the series: the session count, or the report's ordinal number if ``along`` is
+    `ORDER`.
     """
 
     series: str
@@ -33,22 +34,22 @@ class ExternalPoint:
     along: str = SESSIONS
 
 
-def external_point_set(found: Sequence[ExternalPoint]) -> PointSet:
-    """The points as lines, in the order of their names, numbers in them by their size."""
+def external_point_set(external: Sequence[ExternalPoint]) -> PointSet:
+    """Return the points as series, sorted by name; numbers inside a name sort by their value."""
     repeats: dict[tuple[str, int], list[ExternalPoint]] = {}
-    for each in found:
+    for each in external:
         repeats.setdefault((each.series, each.sessions), []).append(each)
-    lines: dict[str, list[Point]] = {}
-    for (series, _), group in repeats.items():
-        lines.setdefault(series, []).append(_point(group))
-    drawn = [
-        series_of({SERIES: series}, lines[series], PHYSICAL, called=series) for series in sorted(lines, key=_natural)
+    by_name: dict[str, list[Point]] = {}
+    for (name, _), group in repeats.items():
+        by_name.setdefault(name, []).append(_point(group))
+    series = [
+        series_of({SERIES: name}, by_name[name], PHYSICAL, called=name) for name in sorted(by_name, key=_natural_key)
     ]
-    along = ORDER if any(each.along == ORDER for each in found) else SESSIONS
-    return PointSet(tuple(drawn), PHYSICAL, (SERIES,), {}, along=along)
+    along = ORDER if any(each.along == ORDER for each in external) else SESSIONS
+    return PointSet(tuple(series), PHYSICAL, (SERIES,), {}, along=along)
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
+def _natural_key(name: str) -> list[tuple[int, str]]:
     return [(int(digits or -1), letters) for digits, letters in re.findall(r"(\d*)(\D*)", name)]
 
 

@@ -1,11 +1,10 @@
-"""The shape of a line of points: its peak, its knee, and whether it comes back.
+"""The knee of a series of points: the point beyond which more throughput costs too much latency; and its peak and tail.
 
-The knee is the best throughput before latency pays for nothing: among the points up to the peak, in the order of the
-session count, the one with the greatest *power* X^α / R, X being throughput and R latency (Kleinrock, "Power and
-deterministic rules of thumb for probabilistic problems in computer communications", ICC 1979). Up to there one percent
-more throughput costs no more than α percent more latency; beyond, it costs more. Points after the peak are left out,
-because on the way back latency can fall together with throughput. The rule needs no scale, and driving a line further
-does not move its knee.
+The knee is the point with the greatest *power* X^α / R among the points up to the peak, in the order of the session
+count; X is throughput and R latency (Kleinrock, "Power and deterministic rules of thumb for probabilistic problems in
+computer communications", ICC 1979). Up to the knee one percent more throughput costs at most α percent more latency;
+beyond it, more. Points after the peak are left out, because there latency can fall together with throughput. The rule
+does not depend on units, and adding points beyond the peak does not move the knee.
 """
 
 from __future__ import annotations
@@ -15,17 +14,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-# With two points any line is straight.
+# Two points always lie on a straight line.
 MIN_POINTS = 3
-# The spread that windows of a steady run may have (`steady.MAX_SPREAD_PCT`): less is not a fall or a rise.
+# The spread that windows of a steady run may have (`steady_state.MAX_SPREAD_PCT`): less is neither a fall nor a rise.
 MIN_CHANGE_PCT = 5.0
-# α. With 2 twice as many sessions must bring at least a quarter more throughput (X³ / N grows, as R = N / X); with
-# the plain 1 it would be 41 %, and a platform would be called exhausted where most would still go on.
+# α. With 2, doubling the sessions must give at least a quarter more throughput (X³ / N grows, since R = N / X). With 1
+# it would have to give 41 %, and the knee would be where most users would still add sessions.
 PREFERENCE = 2
 
 
 class TailTrend(StrEnum):
-    """Where the line goes at its end."""
+    """The direction of throughput at the end of a series."""
 
     RISING = "rises"
     FLAT = "stays"
@@ -34,7 +33,7 @@ class TailTrend(StrEnum):
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """One point: its sessions (or what else the line runs along), throughput per second in any unit, latency in µs."""
+    """One point: its session count or rate, its throughput per second in any unit, its latency in µs."""
 
     sessions: float
     throughput: float
@@ -43,10 +42,10 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class KneeResult:
-    """Session counts of peak and knee, and the turn; None and a reason in ``why`` for what can't be told.
+    """The session counts of peak and knee, and the trend at the end; None with a reason in ``why`` for unknown ones.
 
-    ``fall_pct`` is how far the last point lies below the peak. A knee of None on a line that rises means that the
-    line was not driven far enough.
+    ``fall_pct`` is how far the last point is below the peak, in %. When throughput still rises at the end and ``knee``
+    is None, the series needs points with more sessions.
     """
 
     peak: float | None
@@ -57,7 +56,7 @@ class KneeResult:
 
 
 def find_knee(curve: Sequence[CurvePoint]) -> KneeResult:
-    """The shape of a line; its points may come in any order."""
+    """Find the knee and the peak of a series. The points may be in any order."""
     points = sorted(
         (p for p in curve if p.throughput > 0 and p.latency_us > 0),
         key=lambda point: point.sessions,

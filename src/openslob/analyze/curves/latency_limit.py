@@ -1,4 +1,4 @@
-"""A latency limit as it is asked for: how long, and which latency."""
+"""A latency limit on the command line: its duration, and the latency figure that it applies to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(us|µs|ms|s)")
 
 
 def parse_latency_us(text: str) -> float:
-    """µs meant by ``500us``, ``1.5ms`` or ``2s``; UsageError for anything else."""
+    """Return the µs of ``500us``, ``1.5ms`` or ``2s``. UsageError for anything else."""
     match = _DURATION.fullmatch(text.strip())
     if not match or not float(match[1]):
         raise UsageError(f"{text!r} is not a latency", "such as 500us, 1.5ms or 2s")
@@ -21,9 +21,10 @@ def parse_latency_us(text: str) -> float:
 
 
 def latency_figure(at: str) -> str:
-    """The figure (`Point.figure`) that ``p50`` … ``p999`` of an operation means, or ``mean``, that of an engine's read.
+    """Return the figure name (see `Point.figure`) of ``mean`` or of a percentile from ``p50`` to ``p999``.
 
-    Engines time their reads by the sum only: a percentile is to be had of operations alone. UsageError for others.
+    ``mean`` is the latency of the engine's reads, of which only the sum is timed; percentiles are of operations.
+    UsageError for any other text.
     """
     if at not in PERCENTILES:
         raise UsageError(f"{at!r} is not a latency figure", f"one of {', '.join(PERCENTILES)}")

@@ -1,4 +1,4 @@
-"""Runs with equal parameters, taken together: each such point with its means, intervals, verdicts and limit."""
+"""Points: runs with equal parameters taken together, with means, intervals, verdicts and the limiting resource."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from openslob.record.model import Holds, RunRecord, Status
 ParameterValue = str | int | float | bool | None
 Parameters = Mapping[str, ParameterValue]
 
+# What a series runs along: its session counts; or for external reports whose session counts are not known, the order
+# in which they were given; or a given rate of operations or of block visits, with the text for a value of it.
 SESSIONS = "sessions"
-# A given rate, in operations or in blocks visited per second, and how a value of it reads.
-# What lines of others' reports run along when nobody knows their session counts: the order in which they were given.
 ORDER = "order"
 RATES = {"target_ops": "{:,g} ops/s asked", "target_iops": "{:,g} block visits/s asked"}
-# Repeats differ by their seed; the degree of parallel loading does not change what was loaded.
+# Repeats differ by their seed; the degree of parallel loading does not change the loaded data.
 _NOT_PARAMETERS = frozenset({"seed", "load_parallel_degree", "threads_per_schema", SESSIONS})
 _ENGINE_FACTS = ("product", "version", "block_size", "cache_bytes", "direct_io")
 SERVICE = ("mean_us", "p50_us", "p90_us", "p99_us", "p999_us", "max_us")
-# Beside the service time, from an operation's begin, the response time, from when it was due at a given rate.
+# Service time counts from the begin of an operation, response time from the moment when it was due at a given rate.
 RESPONSE_PREFIX = "response_"
 RESPONSE = tuple(RESPONSE_PREFIX + name for name in SERVICE)
 LATENCIES = (*SERVICE, *RESPONSE)
@@ -32,7 +32,7 @@ LIMIT = "limit_found"
 
 @dataclass(frozen=True)
 class Run:
-    """A record, the parameters by which it is grouped, and its time line where that could be read."""
+    """A record with the parameters that it is grouped by, and its time line if that could be read."""
 
     record: RunRecord
     parameters: Parameters
@@ -40,14 +40,14 @@ class Run:
 
     @classmethod
     def of(cls, record: RunRecord, given: Parameters | None = None, timeline: Timeline | None = None) -> Run:
-        """``given`` are parameters which a sweep set, such as CPUs; what the record itself tells goes first."""
+        """Return the run of a record. ``given`` are parameters that a sweep set; the record's own take precedence."""
         known = {name: value for name, value in parameters_of(record).items() if value is not None}
         return cls(record, {**parameters_of(record), **(given or {}), **known}, timeline or {})
 
 
 @dataclass(frozen=True)
 class LimitingResource:
-    """What set the pace: the resource's name as the verdict gives it, its sentence, and the means of its figures."""
+    """The resource that limits throughput: its name and sentence in the verdict, and the means of its figures."""
 
     resource: str
     why: str
@@ -56,13 +56,12 @@ class LimitingResource:
 
 @dataclass(frozen=True)
 class Point:
-    """One combination of parameters.
+    """One combination of parameters, with the means over its repeats.
 
-    ``metrics`` has every figure of the registry, ``latency`` those in `LATENCIES` by kind of operation.
-
-    ``record_ids`` are the repeats behind the means; ``left_out`` are runs that failed or were interrupted, by id with
-    the reason. ``failed`` maps each verdict that fails in at least one repeat to its sentence; ``held`` are those that
-    hold in every repeat. ``along`` is the parameter that lines of points run along: the sessions, or a rate.
+    ``metrics`` has every metric of the registry, ``latency`` the figures of `LATENCIES` by kind of operation.
+    ``record_ids`` are the repeats behind the means; ``left_out`` maps the id of each run that failed or was interrupted
+    to the reason. ``failed`` maps each verdict that fails in at least one repeat to its sentence; ``held`` are the
+    verdicts that hold in every repeat. ``along`` is the parameter that series run along: the sessions, or a rate.
     """
 
     sessions: int
@@ -78,7 +77,7 @@ class Point:
 
     @property
     def step(self) -> float:
-        """The point's value of what lines run along."""
+        """The point's position in its series: its value of ``along``."""
         value = self.parameters.get(self.along)
         if self.along == SESSIONS or not isinstance(value, (int, float)):
             return self.sessions
@@ -86,7 +85,7 @@ class Point:
 
     @property
     def at(self) -> str:
-        """The same in words, such as ``8 sessions``."""
+        """The position in words, such as ``8 sessions``."""
         if self.along == ORDER:
             return f"report {self.step}"
         if self.along in RATES:
@@ -94,13 +93,13 @@ class Point:
         return f"{self.sessions} session{'' if self.sessions == 1 else 's'}"
 
     def mean(self, name: str) -> float | None:
-        """Mean of a figure by its `figure` name; None when it is not known."""
+        """Return the mean of a figure (see `figure`); None when it is not known."""
         return self.figure(name).mean
 
     def figure(self, name: str) -> Estimate:
-        """A figure of the registry, or a latency as ``select_p99_us`` or, for the most frequent kind, ``op_p99_us``.
+        """Return a metric of the registry, or a latency such as ``select_p99_us``.
 
-        ``select_response_p99_us`` is from when operations were due.
+        ``op_p99_us`` is that of the most frequent kind of operation; ``select_response_p99_us`` is a response time.
         """
         if name in METRICS:
             return self.metrics[name]
@@ -110,33 +109,33 @@ class Point:
 
     @property
     def main_kind(self) -> str:
-        """The most frequent kind of operation; ties and no operations at all: select."""
+        """The most frequent kind of operation; select when there is a tie or no operation at all."""
         return max(("select", "update", "scan"), key=lambda kind: self.metrics[f"{kind}s_total"].mean or 0)
 
 
 def parameters_of(record: RunRecord) -> dict[str, ParameterValue]:
-    """What tells one point from another: the spec without the seed, and what of engine and host changes figures."""
+    """Return the parameters that distinguish points: the spec without the seed, and facts of engine and host."""
     spec = {name: value for name, value in record.spec.items() if name not in _NOT_PARAMETERS}
     engine = {name: record.engine.get(name) for name in _ENGINE_FACTS}
-    # A cluster of as many sessions is no repeat of its first instance.
-    many = {"instances": max(1, len(record.instances))}
-    return {SESSIONS: sessions_of(record), **spec, **engine, **many, "host": record.environment.get("host")}
+    # A run on a cluster is no repeat of a run with as many sessions on a single server.
+    instances = {"instances": max(1, len(record.instances))}
+    return {SESSIONS: sessions_of(record), **spec, **engine, **instances, "host": record.environment.get("host")}
 
 
 def sessions_of(record: RunRecord) -> int:
-    """Sessions asked for."""
+    """Return the number of sessions that the run asked for."""
     spec = record.spec
     return int(spec.get("sessions") or spec.get("schemas", 1) * spec.get("threads_per_schema", 1))
 
 
 def varying(runs: Sequence[Run]) -> tuple[str, ...]:
-    """Names of the parameters that have more than one value, sessions left out."""
+    """Return the names of the parameters that have more than one value, without the sessions."""
     names = dict.fromkeys(name for run in runs for name in run.parameters)
     return tuple(name for name in names if name != SESSIONS and len({run.parameters.get(name) for run in runs}) > 1)
 
 
 def points(runs: Sequence[Run]) -> list[Point]:
-    """A point for each combination of parameters, in the order in which they first appear."""
+    """Return a point for each combination of parameters, in the order of their first appearance."""
     groups: dict[tuple[tuple[str, ParameterValue], ...], list[Run]] = {}
     for run in runs:
         groups.setdefault(tuple(sorted(run.parameters.items())), []).append(run)
@@ -179,15 +178,15 @@ def _latency(runs: Sequence[Run], kind: str, name: str) -> Estimate:
 
 
 def latency_of(record: RunRecord, kind: str, name: str) -> float | None:
-    """One of `LATENCIES` of a kind of operation; None when there was no such operation, or no rate given."""
-    service = not name.startswith(RESPONSE_PREFIX)
-    found = (record.latency if service else record.response).get(kind, {})
-    value = found.get(name.removeprefix(RESPONSE_PREFIX))
+    """Return one of `LATENCIES` of a kind of operation; None without such operations, or without a given rate."""
+    is_service = not name.startswith(RESPONSE_PREFIX)
+    figures = (record.latency if is_service else record.response).get(kind, {})
+    value = figures.get(name.removeprefix(RESPONSE_PREFIX))
     return None if value is None else float(value)
 
 
 def _within(estimate: Estimate, series: Sequence[float]) -> Estimate:
-    """``estimate`` with an interval from within the run when there is only one run and its time line tells it."""
+    """Return the estimate; that of a single run with an interval from its time line, if that is long enough."""
     if estimate.n != 1 or estimate.mean is None or not series:
         return estimate
     share = relative_half_width(series)
@@ -211,7 +210,7 @@ def _held(records: Sequence[RunRecord]) -> frozenset[str]:
 
 
 def _limit(records: Sequence[RunRecord]) -> LimitingResource | None:
-    """The limit that most of the repeats name; None when no verdict named one."""
+    """Return the limiting resource that most repeats name; None when no verdict names one."""
     verdicts = [each for record in records for each in record.verdicts if each.name == LIMIT]
     named = Counter(str(verdict.figures["limit"]) for verdict in verdicts if verdict.figures.get("limit"))
     if not named:

@@ -1,4 +1,4 @@
-"""Points joined to lines: everything equal but the session count; each with its shape, limit and scaling."""
+"""Series: points that differ only in their session count or rate, with knee, limiting resource and scaling."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from openslob.analyze.curves.points import (
 from openslob.analyze.curves.usl import NoFit, Scaling, fit
 from openslob.units import format_bytes
 
-# From this share of block visits on a set of runs is about reading, not about the cache.
-_READS_LEAD = 0.5
+# From this share of block visits on, a set of runs is about physical reads and not about the cache.
+_MIN_READ_SHARE = 0.5
 ONE_LINE = "all runs"
 ONE_COUNT = "it is a law of session counts, and there is one"
 UNORDERED = "a knee needs the session counts, which are not known"
@@ -31,7 +31,7 @@ UNORDERED = "a knee needs the session counts, which are not known"
 
 @dataclass(frozen=True)
 class Axes:
-    """Names of the figures (`Point.figure`) that a line is drawn and judged by."""
+    """The names of the two figures (see `Point.figure`) that a series is drawn and analysed by."""
 
     throughput: str
     latency: str
@@ -44,9 +44,9 @@ RESPONSE_LATENCY = "op_response_mean_us"
 
 @dataclass(frozen=True)
 class Exhausted:
-    """The resource at its limit from ``sessions`` sessions on, up to the end of the line or beyond the peak.
+    """The resource at its limit from ``sessions`` sessions on, up to the end of the series or beyond the peak.
 
-    ``at`` tells where in words, of lines along a rate as well.
+    ``at`` gives the position in words, also for a series along a rate.
     """
 
     limit: LimitingResource
@@ -75,7 +75,7 @@ class Series:
 
     @property
     def knee(self) -> Point | None:
-        """The point with the best throughput before latency pays for nothing."""
+        """The point beyond which more throughput costs too much latency."""
         return self.at(self.knee_result.knee)
 
     @property
@@ -84,15 +84,15 @@ class Series:
         return self.at(self.knee_result.peak)
 
     def at(self, step: float | None) -> Point | None:
-        """The point with so many sessions, or at that rate."""
+        """Return the point with this session count or rate; None when there is none."""
         return next((point for point in self.points if point.step == step), None)
 
 
 @dataclass(frozen=True)
 class PointSet:
-    """All that a set of runs says: its lines, by which parameters they differ, and what is the same in all.
+    """The series of a set of runs, the names of the parameters that vary, and the parameters that all runs share.
 
-    ``along`` is the parameter that lines run along.
+    ``along`` is the parameter that the series run along.
     """
 
     series: tuple[Series, ...]
@@ -103,113 +103,113 @@ class PointSet:
 
     @property
     def points(self) -> tuple[Point, ...]:
-        """Every point, line by line."""
+        """Every point, series by series."""
         return tuple(point for series in self.series for point in series.points)
 
 
 def point_set(runs: Sequence[Run], axes: Axes | None = None) -> PointSet:
-    """Runs of a sweep, or any others, as lines of points; ``axes`` default to what the runs are about."""
+    """Return the points of runs as series; ``axes`` default to those of `axes_for`."""
     along = _along(runs)
     names = tuple(name for name in varying(runs) if name != along)
-    found = [replace(point, along=along) for point in points(runs)]
-    chosen = axes or axes_for(found)
+    all_points = [replace(point, along=along) for point in points(runs)]
+    axes = axes or axes_for(all_points)
     groups: dict[tuple[ParameterValue, ...], list[Point]] = {}
-    for point in found:
+    for point in all_points:
         groups.setdefault(tuple(point.parameters.get(name) for name in names), []).append(point)
     by_id = {run.record.id: run.record for run in runs}
-    found_series = [
+    series = [
         replace(
-            series_of(dict(zip(names, key, strict=True)), group, chosen),
+            series_of(dict(zip(names, key, strict=True)), group, axes),
             mismatches=mismatches([by_id[number] for point in group for number in point.record_ids]),
         )
         for key, group in groups.items()
     ]
-    found_series.sort(key=lambda series: [order(series.key[name]) for name in names])
+    series.sort(key=lambda one: [order(one.key[name]) for name in names])
     first = runs[0].parameters if runs else {}
     common = {name: value for name, value in first.items() if name not in (SESSIONS, along, *names)}
-    return PointSet(tuple(found_series), chosen, names, common, along)
+    return PointSet(tuple(series), axes, names, common, along)
 
 
 def _along(runs: Sequence[Run]) -> str:
-    """What lines run along: a rate that varies while the sessions stay, the sessions otherwise."""
+    """Return what series run along: a rate that varies while the session count does not, else the sessions."""
     rates = [name for name in varying(runs) if name in RATES]
     same = len({run.parameters.get(SESSIONS) for run in runs}) < 2
     return rates[0] if same and len(rates) == 1 else SESSIONS
 
 
-def axes_for(found: Sequence[Point]) -> Axes:
-    """Physical reads and their latency where most of the points read; logical reads and operations else.
+def axes_for(of_points: Sequence[Point]) -> Axes:
+    """Return the axes for points: physical reads if most points read physically, else logical reads and operations.
 
-    At a given rate the latency is that from the due time.
+    At a given rate the latency is the response time.
     """
-    reading = [_reads_lead(point) for point in found if point.mean("block_visits_per_s")]
+    reading = [_reads_physically(point) for point in of_points if point.mean("block_visits_per_s")]
     axes = PHYSICAL if not reading or 2 * sum(reading) >= len(reading) else CACHED
-    paced = found and all(point.mean("target_ops_per_s") is not None for point in found)
+    paced = of_points and all(point.mean("target_ops_per_s") is not None for point in of_points)
     return replace(axes, latency=RESPONSE_LATENCY) if paced else axes
 
 
 def label(key: Parameters) -> str:
-    """A line's parameters in words, such as ``20 % updates, 8 KB blocks``."""
-    return ", ".join(_worded(name, value) for name, value in key.items()) or ONE_LINE
+    """Return the parameters of a series in words, such as ``20 % updates, 8 KB blocks``."""
+    return ", ".join(_parameter_text(name, value) for name, value in key.items()) or ONE_LINE
 
 
 def order(value: ParameterValue) -> tuple[bool, bool, float, str]:
-    """What to sort values of a parameter by: numbers by size, then words, then what is not known."""
+    """Return the sort key of a parameter's value: numbers by size, then texts, then unknown values."""
     is_number = isinstance(value, (int, float))
     return value is None, not is_number, float(value) if isinstance(value, (int, float)) else 0.0, str(value)
 
 
 def series_of(key: Parameters, group: Sequence[Point], axes: Axes, called: str = "") -> Series:
-    """The line of these points, in whatever order they come; ``called`` defaults to its key in words."""
+    """Return the series of these points, which may be in any order; ``called`` is its label instead of the key's."""
     ordered = tuple(sorted(group, key=lambda point: point.step))
     known = [
         CurvePoint(point.step, x, y)
         for point in ordered
         if (x := point.mean(axes.throughput)) is not None and (y := point.mean(axes.latency)) is not None
     ]
-    found = find_knee(known)
+    knee = find_knee(known)
     if any(point.along == ORDER for point in ordered):
-        found = replace(found, knee=None, tail_trend=None, why=UNORDERED)
+        knee = replace(knee, knee=None, tail_trend=None, why=UNORDERED)
     rates = [(point.sessions, x) for point in ordered if (x := point.mean(axes.throughput)) is not None]
     by_sessions = all(point.along == SESSIONS for point in ordered)
     scaling = fit([sessions for sessions, _ in rates], [x for _, x in rates]) if by_sessions else NoFit(ONE_COUNT)
-    return Series(key, called or label(key), ordered, axes, found, scaling, _exhausted(ordered, found))
+    return Series(key, called or label(key), ordered, axes, knee, scaling, _exhausted(ordered, knee))
 
 
-def _exhausted(ordered: Sequence[Point], found: KneeResult) -> Exhausted | None:
-    """What set the pace at the peak of a line that bends, and from which point, the knee at the earliest."""
-    bent = [point for point in ordered if found.knee is not None and point.step >= found.knee]
-    peak = next((point for point in bent if point.step == found.peak), None)
+def _exhausted(ordered: Sequence[Point], result: KneeResult) -> Exhausted | None:
+    """Return the limiting resource at the peak, and the first point from the knee on where it is the limit."""
+    from_knee = [point for point in ordered if result.knee is not None and point.step >= result.knee]
+    peak = next((point for point in from_knee if point.step == result.peak), None)
     if peak is None or peak.limit is None:
         return None
     since = peak
-    for point in reversed(bent[: bent.index(peak)]):
+    for point in reversed(from_knee[: from_knee.index(peak)]):
         if point.limit is None or point.limit.resource != peak.limit.resource:
             break
         since = point
     return Exhausted(peak.limit, since.sessions, since.at)
 
 
-def _reads_lead(point: Point) -> bool:
+def _reads_physically(point: Point) -> bool:
     reads, visits = point.mean("pio_read_per_s"), point.mean("block_visits_per_s")
-    return reads is not None and visits is not None and reads >= _READS_LEAD * visits
+    return reads is not None and visits is not None and reads >= _MIN_READ_SHARE * visits
 
 
-def _worded(name: str, value: ParameterValue) -> str:
+def _parameter_text(name: str, value: ParameterValue) -> str:
     if value is None:
         return f"{name.replace('_', ' ')} unknown"
     if name == "direct_io":
         return "direct I/O" if value else "buffered I/O"
     if name in RATES:
         return RATES[name].format(value)
-    if name in _WORDS:
-        return _WORDS[name].format(format_bytes(value) if isinstance(value, int) and value >= 1024 else value)
+    if name in _TEXTS:
+        return _TEXTS[name].format(format_bytes(value) if isinstance(value, int) and value >= 1024 else value)
     if isinstance(value, bool):
         return f"{name.replace('_', ' ')} {'on' if value else 'off'}"
     return f"{name.replace('_', ' ')} {value}"
 
 
-_WORDS = {
+_TEXTS = {
     "update_pct": "{} % updates",
     "scan_pct": "{} % scans",
     "block_size": "{} blocks",
