@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from openslob.host.processes import ProcessSampler
+from openslob.host.processes import ProcessTreeSampler
 from openslob.host.sampler import OsReader, difference
 from openslob.measurement import HostDelta
 from openslob.process_selector import ProcessTree
@@ -103,7 +103,7 @@ def measure(server: FakeServer, directory: Path, sampler: list[int], work: Calla
 def test_cpu_of_a_living_child_is_as_psutil_sees_it(server, tmp_path):
     pid = server.spawn(BURN.format(seconds=0.2, then="time.sleep(600)"))
     until(lambda: psutil.Process(pid).status() == psutil.STATUS_SLEEPING and cpu_of(pid) >= 0.15)
-    tree = ProcessSampler(server.pid)
+    tree = ProcessTreeSampler(server.pid)
     seen = tree.read().server().values["server_cpu_s"]
     samplers = tree.read().samplers([pid]).values["sampler_cpu_s"]
     tree.close()
@@ -284,7 +284,7 @@ def test_all_of_300_processes_are_counted():
     )
     assert parent.stdout
     parent.stdout.readline()
-    tree = ProcessSampler(parent.pid)
+    tree = ProcessTreeSampler(parent.pid)
     count = 1 + len(tree.read().workers)
     tree.close()
     for child in psutil.Process(parent.pid).children():

@@ -1,1 +1,1 @@
-"""Samplers beside a run: engine counters, waits, the operating system, the driver's own cost."""
+"""Operating-system counters: CPU, memory, processes and block devices of this host, and its description."""

@@ -1,6 +1,6 @@
 """CPU time of the whole host by kind, and its memory.
 
-Linux: ``/proc/stat``, whose unit is the clock tick (SC_CLK_TCK, 10 ms). Elsewhere psutil tells what it can.
+On Linux from ``/proc/stat``, whose unit is the clock tick (SC_CLK_TCK, 10 ms), elsewhere from psutil.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from openslob.host.model import KeptFile, Sample
 from openslob.metrics.cpu import is_busy
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-# In the order of /proc/stat. Guest time follows there and is left out: the kernel counts it in user and nice already.
+# In the order of /proc/stat. The guest times that follow are left out: the kernel includes them in user and nice.
 CPU_KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 CPU_NAMES = tuple(f"cpu_{kind}_s" for kind in CPU_KINDS)
 _MEMINFO = {"Cached": "page_cache_bytes", "MemAvailable": "memory_available_bytes"}
 
 
 def parse_cpu(text: str) -> Sample:
-    """``/proc/stat`` as seconds by kind, summed over the CPUs online, their number ``cores``, and each one's busy time.
+    """Return ``/proc/stat`` as seconds by kind of all online CPUs, their number ``cores``, and busy seconds of each.
 
-    A kernel that lacks a kind has no value for it. Busy is as in `openslob.metrics.cpu`. The number of CPUs is the
-    epoch: one that comes or goes takes its time with it.
+    Kinds that the kernel lacks have no value. Busy time is defined in `openslob.metrics.cpu`. The number of CPUs is the
+    epoch, because the sums change when a CPU goes on- or offline.
     """
     lines = [line.split() for line in text.splitlines() if line.startswith("cpu")]
     cores = sum(line[0] != "cpu" for line in lines)
@@ -37,7 +37,7 @@ def parse_cpu(text: str) -> Sample:
 
 
 def busy_name(cpu: int | str) -> str:
-    """What the busy seconds of one CPU are called."""
+    """Return the name of the busy seconds of one CPU."""
     return f"cpu{cpu}_busy_s"
 
 
@@ -46,9 +46,9 @@ def _busy_s(ticks: list[str]) -> float:
 
 
 def parse_memory(text: str) -> Sample:
-    """``/proc/meminfo``: page cache (``Cached``, shared memory in it) and memory available without swapping, in bytes.
+    """Return page cache and available memory from ``/proc/meminfo``, in bytes.
 
-    ``MemAvailable`` came with Linux 3.14.
+    The page cache is ``Cached``, which includes shared memory. ``MemAvailable`` exists since Linux 3.14.
     """
     found = {name: f"\n{text}".partition(f"\n{key}:")[2] for key, name in _MEMINFO.items()}
     values = {name: float(rest.split(None, 1)[0]) * 1024 for name, rest in found.items() if rest}
@@ -57,18 +57,18 @@ def parse_memory(text: str) -> Sample:
 
 
 class LinuxHost:
-    """Host CPU and memory from /proc; its files stay open."""
+    """Host CPU and memory from /proc, with files that stay open."""
 
     def __init__(self, proc: Path = Path("/proc")) -> None:
         self._stat = KeptFile(proc / "stat")
         self._memory = KeptFile(proc / "meminfo")
 
     def cpu(self) -> Sample:
-        """Host CPU seconds by kind since boot, ``cores``, and the busy seconds of each."""
+        """Return host CPU seconds by kind since boot, ``cores``, and the busy seconds of each CPU."""
         return parse_cpu(self._stat.read())
 
     def memory(self) -> Sample:
-        """Page cache and available memory in bytes."""
+        """Return page cache and available memory in bytes."""
         return parse_memory(self._memory.read())
 
     def close(self) -> None:
@@ -78,27 +78,27 @@ class LinuxHost:
 
 
 class PortableHost:
-    """Host CPU and memory by psutil, for systems without /proc."""
+    """Host CPU and memory from psutil, for systems without /proc."""
 
     def cpu(self) -> Sample:
-        """Host CPU seconds by kind since boot (the kinds this system has), and ``cores``."""
+        """Return host CPU seconds since boot by the kinds that this system has, and ``cores``."""
         times = psutil.cpu_times()._asdict()
         cores = psutil.cpu_count() or 0
         values = {f"cpu_{kind}_s": float(times[kind]) for kind in CPU_KINDS if kind in times}
         return Sample(values={**values, "cores": cores}, epoch=f"{cores} CPUs")
 
     def memory(self) -> Sample:
-        """Available memory in bytes."""
+        """Return available memory in bytes."""
         available = float(psutil.virtual_memory().available)
         return Sample(
             values={"memory_available_bytes": available},
-            unknown={"page_cache_bytes": "this system does not tell the size of its page cache"},
+            unknown={"page_cache_bytes": "this system does not report the size of its page cache"},
         )
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: no file is open."""
 
 
 def open_host(proc: Path = Path("/proc")) -> LinuxHost | PortableHost:
-    """The reader that suits this system."""
+    """Return the reader for this system."""
     return LinuxHost(proc) if (proc / "stat").exists() and (proc / "meminfo").exists() else PortableHost()

@@ -1,12 +1,12 @@
-"""The block device under a directory, and what it has completed since boot.
+"""The block device under a directory, and its I/O since boot.
 
-``/sys/dev/block/<major>:<minor>/stat`` (the partition's own where there is one; device-mapper and md devices have
-theirs), fields as the kernel documents them:
-  0 reads completed     1 reads merged     2 sectors read (of 512 bytes, whatever the device's own)     3 ms of reads
+The counters come from ``/sys/dev/block/<major>:<minor>/stat``. Partitions, device-mapper and md devices have counters
+of their own. The fields, as the kernel documents them:
+  0 reads completed     1 reads merged     2 sectors read (always of 512 bytes)                         3 ms of reads
   4 writes completed    5 writes merged    6 sectors written                                            7 ms of writes
   8 requests in flight  9 ms in which any were in flight  10 ms of all requests; discards and flushes follow.
-Requests are counted when they complete, after merging; their ms are from queueing to completion, summed. All users of
-the device are in it.
+Requests are counted at completion, after merging. The ms of requests are the sums of their times from queueing to
+completion. The counters include all users of the device.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _FIELDS = (
     ("dev_busy_ms", 9, 1),
 )
 DEVICE_NAMES = tuple(name for name, _, _ in _FIELDS)
-DEVICE = "device"  # the source of their samples
+DEVICE = "device"  # name of the source in readings
 BUSY = DEVICE_NAMES[-1]
 
 
 @dataclass(frozen=True)
 class Mount:
-    """The mounted file system that holds a directory, from ``/proc/self/mountinfo``."""
+    """A mounted file system, from ``/proc/self/mountinfo``."""
 
     point: Path
     file_system: str
@@ -46,7 +46,7 @@ class Mount:
 
 
 def parse_mounts(text: str) -> list[Mount]:
-    """All mounts in the order they were made; blanks in names are ``\\040`` there."""
+    """Return all mounts in the order they were made. Blanks in names are ``\\040`` in the text."""
 
     def plain(name: str) -> str:
         return re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), name)
@@ -61,16 +61,16 @@ def parse_mounts(text: str) -> list[Mount]:
 
 
 def mount_of(directory: Path, mounts: list[Mount]) -> Mount | None:
-    """The mount that ``directory`` lies in: the deepest, and of those the last, which hides the others."""
+    """Return the mount that contains ``directory``: the deepest, and of several the last, which hides the others."""
     real = directory.resolve()
     holding = [mount for mount in mounts if real.is_relative_to(mount.point)]
     return max(enumerate(holding), key=lambda item: (len(item[1].point.parts), item[0]))[1] if holding else None
 
 
 def device_folder(device_number: int, mount: Mount | None, sys: Path = Path("/sys")) -> Path:
-    """The folder in /sys of the block device with a file's ``st_dev``; FigureUnknownError when there is none.
+    """Return the folder in /sys of the block device with this ``st_dev``. Raises FigureUnknownError if there is none.
 
-    A file system of its own numbering (major 0: btrfs) is followed by the device its mount names.
+    If a file system has its own device numbers (major 0, such as btrfs), the device named by its mount is used.
     """
     major, minor = os.major(device_number), os.minor(device_number)
     if major:
@@ -97,11 +97,11 @@ def _named_folder(mount: Mount, sys: Path) -> Path:
 
 
 def device_under(directory: Path, proc: Path = Path("/proc"), sys: Path = Path("/sys")) -> Path:
-    """The folder in /sys of the block device under ``directory``; FigureUnknownError says why there is none."""
+    """Return the folder in /sys of the block device under ``directory``. Raises FigureUnknownError if there is none."""
     try:
         number = directory.stat().st_dev
     except OSError as error:
-        raise FigureUnknownError(f"the data directory can't be looked at: {error.strerror}") from error
+        raise FigureUnknownError(f"the data directory can't be accessed: {error.strerror}") from error
     return device_folder(number, mount_of(directory, parse_mounts(text_of(proc / "self/mountinfo") or "")), sys)
 
 
@@ -111,10 +111,10 @@ def devices_under(directories: Sequence[Path]) -> list[Path]:
 
 
 def sum_of_devices(samples: Sequence[Sample]) -> Sample:
-    """Add up several devices. How long all of them were busy is not a sum: devices are busy at the same time."""
+    """Return the sum of several devices. Their busy times have no sum, because devices are busy at the same time."""
     epoch = " and ".join(sample.epoch for sample in samples)
     values: dict[str, float] = {}
-    unknown = {BUSY: "it is known of each device alone"}
+    unknown = {BUSY: "it is known for each device only"}
     for name in DEVICE_NAMES[:-1]:
         missing = next((sample for sample in samples if name not in sample.values), None)
         if missing is None:
@@ -125,22 +125,25 @@ def sum_of_devices(samples: Sequence[Sample]) -> Sample:
 
 
 def parse_device(text: str, name: str) -> Sample:
-    """A ``stat`` file of /sys. All zero means that nothing counts (NVMe multipath before 6.5): unknown, never 0."""
+    """Return the counters in a ``stat`` file of /sys.
+
+    If all fields are 0, the kernel does not count (NVMe multipath before 6.5): the values are unknown, not 0.
+    """
     fields = [int(field) for field in text.split()]
     if len(fields) <= _FIELDS[-1][1]:
-        return Sample.missing(DEVICE_NAMES, f"the statistics of block device {name} have a form that is not known")
+        return Sample.missing(DEVICE_NAMES, f"the statistics of block device {name} have an unknown form")
     if not any(fields):
         return Sample.missing(DEVICE_NAMES, f"the kernel keeps no statistics of block device {name}")
     return Sample({key: fields[position] * factor for key, position, factor in _FIELDS}, f"block device {name}")
 
 
 def whole_disk(folder: Path) -> Path:
-    """The disk that a partition is on; a disk is itself."""
+    """Return the folder of the disk that contains a partition; the folder of a disk is returned itself."""
     return folder.parent if (folder / "partition").exists() else folder
 
 
 class BlockDevice:
-    """Reads the statistics of one block device; its file stays open. FigureUnknownError when it has none."""
+    """Statistics of one block device; the file stays open. Raises FigureUnknownError if the device has none."""
 
     def __init__(self, folder: Path) -> None:
         self.name = folder.name
@@ -152,7 +155,7 @@ class BlockDevice:
             raise FigureUnknownError(f"block device {self.name} has no statistics: {error.strerror}") from error
 
     def read(self) -> Sample:
-        """Requests, bytes, ms since boot."""
+        """Return requests, bytes and ms since boot."""
         try:
             return parse_device(self._stat.read(), self.name)
         except OSError as error:

@@ -1,4 +1,4 @@
-"""What host a run was made on, for the record: facts that bear on the result, each None with a reason if not told."""
+"""The description of the host for the record: facts that affect results. Unknown facts are None with a reason."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _CPU_KEYS = ("model name", "Model", "cpu model", "cpu", "processor 0")
 
 
 def environment(data_directory: Path | None, root: Path = Path("/")) -> dict[str, Any]:
-    """Host, CPU, memory, kernel, virtualisation, and file system and device under the data, in plain values.
+    """Return host, CPU, memory, kernel, virtualisation, and the file system and device under the data, as plain values.
 
-    Sizes in bytes. ``unknown`` maps the dotted name of each fact that is None to the reason. ``root`` holds /proc and
-    /sys.
+    Sizes are in bytes. ``unknown`` maps the dotted name of each fact that is None to the reason. ``root`` is the
+    directory that contains proc and sys.
     """
     facts: dict[str, Any] = {
         "host": platform.node(),
@@ -37,9 +37,9 @@ def environment(data_directory: Path | None, root: Path = Path("/")) -> dict[str
         "python": platform.python_version(),
         "openslob": __version__,
     }
-    unknown = {name: "this system does not tell" for name in _missing(facts)}
+    unknown = {name: "this system does not report it" for name in _missing(facts)}
     if data_directory is None:
-        unknown["data"] = "where the server keeps its data is not known"
+        unknown["data"] = "the location of the server's data is not known"
     elif facts["data"]["device"] is None:
         unknown["data.device"] = facts["data"].pop("why_no_device")
     return {**facts, "unknown": unknown}
@@ -61,7 +61,7 @@ def _os_name(root: Path) -> str:
 
 
 def _cpuinfo(root: Path) -> dict[str, str]:
-    """The first processor's lines of /proc/cpuinfo."""
+    """Return the fields of the first processor in /proc/cpuinfo."""
     lines = (text_of(root / "proc/cpuinfo") or "").splitlines()
     pairs = [tuple(part.strip() for part in line.split(":", 1)) for line in reversed(lines) if ":" in line]
     return {key: value for key, value in pairs}
@@ -94,18 +94,18 @@ def _memory(root: Path) -> dict[str, Any]:
         "huge_pages": number("HugePages_Total"),
         "huge_pages_free": number("HugePages_Free"),
         "huge_page_bytes": page_kib * 1024 if page_kib is not None else None,
-        "transparent_huge_pages": _chosen(text_of(root / "sys/kernel/mm/transparent_hugepage/enabled")),
+        "transparent_huge_pages": _selected(text_of(root / "sys/kernel/mm/transparent_hugepage/enabled")),
     }
 
 
-def _chosen(text: str | None) -> str | None:
-    """The choice in brackets of a /sys file such as ``none [mq-deadline] kyber``; the text itself without any."""
+def _selected(text: str | None) -> str | None:
+    """Return the choice in brackets of a text such as ``none [mq-deadline] kyber``, or the text if it has none."""
     match = re.search(r"\[(.+?)\]", text or "")
     return match[1] if match else text
 
 
 def _virtualization(root: Path) -> dict[str, Any]:
-    """``guest``: a hypervisor runs this kernel; ``platform``: what the firmware calls it; ``container``: which kind."""
+    """Return whether this kernel is a ``guest``, the ``platform`` named by the firmware, and the kind of container."""
     names = [text_of(root / "sys/class/dmi/id" / name) for name in ("sys_vendor", "product_name")]
     kind = text_of(root / "sys/hypervisor/type")
     flags = _cpuinfo(root).get("flags")
@@ -114,7 +114,7 @@ def _virtualization(root: Path) -> dict[str, Any]:
 
 
 def _container(root: Path) -> str:
-    """The kind of container this process runs in, by the marks that they leave; ``none found`` without any."""
+    """Return the kind of container that this process runs in, by its traces; ``none found`` if there are none."""
     if (root / "run/.containerenv").exists():
         return "podman"
     if (root / ".dockerenv").exists():
@@ -139,7 +139,7 @@ def _data(directory: Path, root: Path) -> dict[str, Any]:
 
 
 def _device(folder: Path) -> dict[str, Any]:
-    """What /sys tells of the device; ``disk`` is the whole disk when it is a partition."""
+    """Return the attributes of the device in /sys; ``disk`` is the whole disk of a partition."""
     disk = whole_disk(folder)
     sectors, depth = text_of(folder / "size"), text_of(disk / "queue/nr_requests")
     rotational, block = text_of(disk / "queue/rotational"), text_of(disk / "queue/logical_block_size")
@@ -149,7 +149,7 @@ def _device(folder: Path) -> dict[str, Any]:
         "model": text_of(disk / "device/model") or text_of(disk / "dm/name"),
         "bytes": int(sectors) * 512 if sectors else None,
         "rotational": rotational == "1" if rotational else None,
-        "scheduler": _chosen(text_of(disk / "queue/scheduler")),
+        "scheduler": _selected(text_of(disk / "queue/scheduler")),
         "queue_depth": int(depth) if depth else None,
         "logical_block_bytes": int(block) if block else None,
         "write_cache": text_of(disk / "queue/write_cache"),

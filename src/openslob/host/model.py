@@ -1,4 +1,4 @@
-"""What the samplers return: raw cumulative values with what they belong to, so that no difference spans a reset."""
+"""Samples: cumulative counters with the epoch that they belong to, so that no difference spans a reset."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 
 
 class FigureUnknownError(Exception):
-    """A figure can't be read on this host; the text is the reason that goes into the record."""
+    """A figure can't be read on this host. The text is the reason, which goes into the record."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What one source says at one moment: ``values`` by name, the unit at the name's end.
+    """The values of one source at one moment, by name; the name ends with the unit.
 
-    ``epoch`` names what the counters belong to (a process and its start, a device): two samples with different
-    epochs have no difference. ``unknown`` gives the reason for each name that is not in ``values``.
+    ``epoch`` identifies what the counters belong to, such as a process and its start, or a device. Samples with
+    different epochs have no difference. ``unknown`` has the reason for each name that is not in ``values``.
     """
 
     values: Mapping[str, float] = field(default_factory=dict)
@@ -26,44 +26,44 @@ class Sample:
 
     @classmethod
     def missing(cls, names: tuple[str, ...], why: str) -> Sample:
-        """A sample without values: ``why`` for each of ``names``."""
+        """Return a sample without values, with ``why`` as the reason for each name."""
         return cls(unknown=dict.fromkeys(names, why))
 
 
 @dataclass(frozen=True)
 class OsReading:
-    """All sources at one moment of this process's monotonic clock (ns)."""
+    """The samples of all sources at one moment, ``time_ns`` of the monotonic clock."""
 
     time_ns: int
     sources: Mapping[str, Sample]
 
     def rows(self) -> Iterator[tuple[int, str, str, float]]:
-        """Rows of ``os.csv``: time in ns, source, name, value; what is not known has no row."""
+        """Yield the rows of ``os.csv``: time in ns, source, name, value. Unknown values have no row."""
         for source, sample in self.sources.items():
             for name, value in sample.values.items():
                 yield self.time_ns, source, name, value
 
 
 class KeptFile:
-    """A file of /proc or /sys that is opened once and read again and again; OSError when it can't be opened."""
+    """A file of /proc or /sys that stays open for repeated reading. Raises OSError if it can't be opened."""
 
     def __init__(self, path: Path) -> None:
         self._handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
     def read(self) -> str:
-        """The whole text as it is now."""
-        # Such files are made anew by each read from the start; one read takes all of it, /proc/stat of 4,096 CPUs too.
+        """Return the current text of the file."""
+        # The kernel generates the text at each read from offset 0. 1 MiB suffices for /proc/stat of 4,096 CPUs.
         return os.pread(self._handle, 1 << 20, 0).decode(errors="replace")
 
     def close(self) -> None:
-        """Close the file; a second time does nothing."""
+        """Close the file; a second call does nothing."""
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
 
 
 def text_of(path: Path) -> str | None:
-    """The text of a small file, white space trimmed; None when it is not there, not readable or empty."""
+    """Return the text of a small file without surrounding white space; None if it is absent, unreadable or empty."""
     try:
         return path.read_text(errors="replace").strip() or None
     except OSError:

@@ -1,25 +1,27 @@
-"""CPU and storage I/O of the server: its main process and everything under it, ended processes included.
+"""CPU and storage I/O of the server's processes, including those that have ended.
 
-How nothing is lost or counted twice (Linux; each point was tried):
-- A process's utime + stime is its own, all threads; cutime + cstime is that of the children it has waited for, and of
-  theirs. So the sum of all four over the living tree is the CPU of all processes that ever were in it. A zombie still
-  shows its own figures until it is waited for.
-- ``/proc/<pid>/io`` adds the I/O of children that were waited for in the same way (seen: 16 MiB read by a child stood
-  in the parent's figure once it had been waited for).
-- The list of processes is read first, then the main process, then the others: one that ends before it was looked at is
-  in the main process's figures, or the main process's count of ended children's page faults (``cminflt``; no process
-  lives without one) has moved by the end, and everything is read again.
-- A process whose parent ended belongs to init from then on and is no longer seen as the server's.
+A server is a process tree or a set of processes (`openslob.process_selector`). In a tree, nothing is lost or counted
+twice (Linux; each point was tested):
 
-The kernel counts nanoseconds and shows whole clock ticks (SC_CLK_TCK, 10 ms), rounded down, four figures a process.
-Over seconds this averages out: 300 processes are good to about 0.1 s. ``/proc/<pid>/schedstat`` would show
-nanoseconds, but of one thread only, and nothing of children.
-Kernel threads that work for the server (write-back) are not in any figure.
+- The utime and stime of a process are those of all its threads. Its cutime and cstime are those of the children that it
+  has waited for, and of their children. So the sum of all four over the living tree is the CPU of all processes that
+  were ever in it. A zombie shows its own times until it is waited for.
+- ``/proc/<pid>/io`` includes the I/O of children that were waited for in the same way (observed: 16 MiB read by a child
+  were in the parent's counter after the wait).
+- The list of processes is read first, then the main process, then the others. If a process ends before it is read,
+  either the main process's times include it, or the main process's count of its children's page faults (``cminflt``;
+  every process has some) has changed at the end, and everything is read again.
+- A process whose parent has ended belongs to init and is no longer counted as one of the server's.
 
-A thorough reading looks at every process of the host, for its parent. One that is not looks at those that were the
-server's before, and at the children that the main process's own list names, ``/proc/<pid>/task/<pid>/children``: that
-list may skip some when a child ends while it is read, but then everything is read again. Missed until the next thorough
-reading is only a process that is new since and whose parent is another one, or another thread of the main process.
+The kernel counts nanoseconds but reports whole clock ticks (SC_CLK_TCK, 10 ms), rounded down, four values per process.
+Over seconds the errors average out: for 300 processes they are about 0.1 s. ``/proc/<pid>/schedstat`` would report
+nanoseconds, but of one thread only, and nothing of children. Kernel threads that work for the server, such as
+write-back, are not included in any figure.
+
+A full scan of a tree reads every process of the host, to find its parent. Other readings read the processes known from
+before, and the children listed in ``/proc/<pid>/task/<pid>/children`` of the main process. That list may skip children
+when one ends while it is read, but then everything is read again. Until the next full scan, a new process is missed if
+its parent is another process, or another thread of the main process.
 """
 
 from __future__ import annotations
@@ -38,21 +40,22 @@ from openslob.process_selector import ProcessSelector, ProcessSet, ProcessTree
 _IO_NAMES = ("server_read_bytes", "server_write_bytes")
 SERVER_NAMES = ("server_cpu_s", "server_cores", *_IO_NAMES)
 SAMPLER_NAMES = ("sampler_cpu_s",)
-# A server whose processes end in each of five readings of some milliseconds is not one with sessions that stay.
+# If processes end during each of five readings of a few milliseconds, the server has no lasting sessions.
 ATTEMPTS = 5
-# Files of the server's processes that stay open, so that a reading costs half. With more processes their server takes
-# so much CPU that the rest does not count, and a process may have 1,024 files open by default, its connections too.
-MOST_KEPT = 128
-# More than the files of a process have; a list of children has 8 bytes for each of them at the most.
-_MOST_BYTES = 1 << 15
+# Files that stay open, which halves the cost of a reading. With more processes, the cost is small beside the server's
+# CPU, and a process may have 1,024 files open by default, including connections.
+MAX_OPEN_FILES = 128
+# More than the size of a process's files; a list of children has at most 8 bytes per child.
+_MAX_BYTES = 1 << 15
 
 
 @dataclass(frozen=True)
 class ProcessStat:
-    """``/proc/<pid>/stat``: ``ticks`` is CPU in clock ticks, ended children included; ``own_ticks`` without them.
+    """The contents of ``/proc/<pid>/stat``.
 
-    ``started`` is the start time in ticks since boot, which with the number makes a process unique; ``reaped_faults``
-    moves whenever a child is waited for.
+    ``ticks`` is the CPU time in clock ticks including children that have ended, ``own_ticks`` without them. ``started``
+    is the start time in ticks since boot, which together with the pid identifies a process. ``reaped_faults`` changes
+    whenever a child is waited for.
     """
 
     pid: int
@@ -65,18 +68,22 @@ class ProcessStat:
 
 @dataclass(frozen=True)
 class Task:
-    """A thread, or a process that has one only: its name to the kernel and its CPU seconds since it began."""
+    """A thread, or a process with a single thread: its name in the kernel and its CPU seconds since its start."""
 
     name: str
     cpu_s: float
 
 
-# By number and start, which make a task unique.
+# Tasks by pid and start time, which together identify a task.
 Tasks = dict[tuple[int, int], Task]
 
 
 def parse_stat(text: bytes) -> ProcessStat:
-    """Fields as numbered in proc(5), counted behind the command's name, which may hold blanks and parentheses."""
+    """Parse ``/proc/<pid>/stat``.
+
+    Fields have their numbers of proc(5). They are counted after the command's name, which may contain blanks and
+    parentheses.
+    """
     rest = text[text.rindex(b")") + 2 :].split(None, 20)
 
     def number(position: int) -> int:
@@ -94,10 +101,10 @@ def parse_stat(text: bytes) -> ProcessStat:
 
 
 def parse_io(text: bytes) -> tuple[int, int]:
-    """``/proc/<pid>/io``: bytes the process caused to be read from and written to storage.
+    """Return the bytes in ``/proc/<pid>/io`` that the process caused to be read from and written to storage.
 
-    Reads are counted when they are sent to the device: page-cache hits are not in them. Buffered writes are counted
-    when a page becomes dirty, whenever it is written.
+    Reads are counted when they are sent to the device, so that page-cache hits are not included. Buffered writes are
+    counted when a page becomes dirty, not when it is written.
     """
     words = text.split()
     fields = dict(zip(words[::2], words[1::2], strict=True))
@@ -105,7 +112,7 @@ def parse_io(text: bytes) -> tuple[int, int]:
 
 
 def descendants(main: int, stats: Iterable[ProcessStat]) -> list[ProcessStat]:
-    """All processes under ``main``, in any depth, itself left out."""
+    """Return all processes below ``main`` at any depth, without ``main``."""
     children: Mapping[int, list[ProcessStat]] = defaultdict(list)
     for stat in stats:
         children[stat.parent].append(stat)
@@ -146,19 +153,19 @@ class ServerReading:
         return Sample(values, self.epoch, unknown)
 
     def samplers(self, pids: Sequence[int]) -> Sample:
-        """CPU seconds of the product's own sampling sessions, given by process number."""
-        mine = {process.pid: process for process in self.workers if process.pid in pids}
-        strangers = sorted(set(pids) - set(mine))
+        """Return CPU seconds of slob's own sampling sessions, whose server processes have these pids."""
+        samplers = {process.pid: process for process in self.workers if process.pid in pids}
+        others = sorted(set(pids) - set(samplers))
         if not pids:
             return Sample.missing(SAMPLER_NAMES, "no sampling session was open")
-        if strangers:
-            return Sample.missing(SAMPLER_NAMES, f"sampling session {strangers[0]} is no process of the server")
-        epoch = "sessions " + ", ".join(f"{pid} of tick {mine[pid].started}" for pid in sorted(mine))
-        return Sample({"sampler_cpu_s": sum(process.ticks for process in mine.values()) / TICKS_PER_S}, epoch)
+        if others:
+            return Sample.missing(SAMPLER_NAMES, f"sampling session {others[0]} is no process of the server")
+        epoch = "sessions " + ", ".join(f"{pid} of tick {samplers[pid].started}" for pid in sorted(samplers))
+        return Sample({"sampler_cpu_s": sum(process.ticks for process in samplers.values()) / TICKS_PER_S}, epoch)
 
 
-def together(readings: Sequence[ServerReading]) -> ServerReading:
-    """Several servers of one host, read one after the other, as one."""
+def combined(readings: Sequence[ServerReading]) -> ServerReading:
+    """Return the readings of several servers of one host as one reading."""
     cpus = [reading.cpus for reading in readings]
     known = [each for each in cpus if each is not None]
     return ServerReading(
@@ -171,35 +178,35 @@ def together(readings: Sequence[ServerReading]) -> ServerReading:
 
 
 class _ProcReader(ABC):
-    """Reads files of ``/proc`` of the server's processes; those in ``_known`` are kept open."""
+    """Reads files of processes in ``/proc``. Files of the processes in ``_pids`` stay open."""
 
     def __init__(self, proc: Path) -> None:
         if not (proc / "stat").exists():
-            raise FigureUnknownError("the CPU of ended processes is told on Linux only")
+            raise FigureUnknownError("the CPU of ended processes is known on Linux only")
         self._proc = os.open(proc, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        self._known: list[str] = []
-        self._kept: dict[str, int] = {}
+        self._pids: list[str] = []
+        self._open_files: dict[str, int] = {}
 
     @abstractmethod
     def read(self, full_scan: bool = True) -> ServerReading:
-        """Return all processes of the server now. FigureUnknownError when they can't be seen.
+        """Return all processes of the server now. Raises FigureUnknownError if they can't be read.
 
-        ``full_scan``: processes that are new are looked for everywhere, which makes up most of the cost.
+        A full scan looks for new processes everywhere, which is most of the cost.
         """
 
     def tasks(self) -> Tasks:
-        """All threads of the processes of the last reading, the main one's first; none that ends meanwhile."""
-        found: Tasks = {}
-        for pid in self._known:
+        """Return all threads of the processes of the last reading, those of the main process first."""
+        tasks: Tasks = {}
+        for pid in self._pids:
             for tid in self._threads(pid):
-                text = self._once(f"{pid}/task/{tid}/stat")
+                text = self._open_and_read(f"{pid}/task/{tid}/stat")
                 if text:
                     name, stat = text[text.index(b"(") + 1 : text.rindex(b")")], parse_stat(text)
-                    found[stat.pid, stat.started] = Task(name.decode(errors="replace"), stat.own_ticks / TICKS_PER_S)
-        return found
+                    tasks[stat.pid, stat.started] = Task(name.decode(errors="replace"), stat.own_ticks / TICKS_PER_S)
+        return tasks
 
     def _threads(self, pid: str) -> Collection[str]:
-        """The process's threads by number, the first one first."""
+        """Return the ids of the process's threads, its first thread first."""
         try:
             folder = os.open(f"{pid}/task", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._proc)
         except OSError:
@@ -212,65 +219,65 @@ class _ProcReader(ABC):
             os.close(folder)
 
     def close(self) -> None:
-        """Close all files of /proc; a second time does nothing."""
-        self._let_go()
+        """Close all files of /proc; a second call does nothing."""
+        self._close_files()
         if self._proc >= 0:
             os.close(self._proc)
             self._proc = -1
 
-    def _let_go(self) -> None:
-        for handle in self._kept.values():
+    def _close_files(self) -> None:
+        for handle in self._open_files.values():
             os.close(handle)
-        self._kept.clear()
-        self._known.clear()
+        self._open_files.clear()
+        self._pids.clear()
 
     def _stat(self, pid: str) -> ProcessStat | None:
-        """None: the process has ended, or the host hides the processes of other users (hidepid)."""
+        """Return None if the process has ended, or if the host hides processes of other users (hidepid)."""
         try:
-            text = self._text(f"{pid}/stat")
+            text = self._read_file(f"{pid}/stat")
         except PermissionError:
             return None
         return parse_stat(text) if text else None
 
     def _io(self, pid: int) -> tuple[int, int] | str | None:
-        """Bytes read and written, or why that is not known; None: the process has ended."""
+        """Return bytes read and written, or the reason why they are unknown; None if the process has ended."""
         try:
-            text = self._text(f"{pid}/io")
+            text = self._read_file(f"{pid}/io")
         except PermissionError:
             return "this user may not read the storage I/O of the server's processes"
         if text is None:
             return "this kernel keeps no storage I/O by process" if self._stat(str(pid)) else None
         return parse_io(text)
 
-    def _text(self, name: str) -> bytes | None:
-        """The text of a file under /proc; None when it is not there or its process has ended."""
-        kept = self._kept.get(name)
-        if kept is not None:
+    def _read_file(self, name: str) -> bytes | None:
+        """Return the text of a file under /proc; None if it does not exist or its process has ended."""
+        open_file = self._open_files.get(name)
+        if open_file is not None:
             try:
-                return os.pread(kept, _MOST_BYTES, 0)
-            except ProcessLookupError:  # another process may have its number by now
-                os.close(self._kept.pop(name))
-        keep = len(self._kept) < MOST_KEPT and name.partition("/")[0] in self._known
-        return self._once(name, keep)
+                return os.pread(open_file, _MAX_BYTES, 0)
+            except ProcessLookupError:  # another process may have its pid now
+                os.close(self._open_files.pop(name))
+        keep = len(self._open_files) < MAX_OPEN_FILES and name.partition("/")[0] in self._pids
+        return self._open_and_read(name, keep)
 
-    def _once(self, name: str, keep: bool = False) -> bytes | None:
+    def _open_and_read(self, name: str, keep: bool = False) -> bytes | None:
         try:
             handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._proc)
         except FileNotFoundError:
             return None
         try:
-            return os.pread(handle, _MOST_BYTES, 0)
+            return os.pread(handle, _MAX_BYTES, 0)
         except ProcessLookupError:
             return None
         finally:
             if keep:
-                self._kept[name] = handle
+                self._open_files[name] = handle
             else:
                 os.close(handle)
 
 
-class ProcessSampler(_ProcReader):
-    """Reads the process tree under ``main_pid``. FigureUnknownError on a host without /proc."""
+class ProcessTreeSampler(_ProcReader):
+    """Reads the process tree below ``main_pid``. Raises FigureUnknownError on a host without /proc."""
 
     def __init__(self, main_pid: int, proc: Path = Path("/proc")) -> None:
         super().__init__(proc)
@@ -278,26 +285,25 @@ class ProcessSampler(_ProcReader):
         self._children = f"{main_pid}/task/{main_pid}/children"
 
     def read(self, full_scan: bool = True) -> ServerReading:
-        """Return all processes of the server now.
+        """Return all processes of the server now. A full scan reads every process of the host.
 
-        FigureUnknownError: the main process can't be seen, or processes end faster than they are read. ``full_scan``:
-        every process of the host is looked at.
+        Raises FigureUnknownError if the main process can't be read, or if processes end faster than they are read.
         """
         if full_scan:
-            self._let_go()
+            self._close_files()
         for _ in range(ATTEMPTS):
-            main, reading = self._read_once(full_scan)
+            main, reading = self._read_tree(full_scan)
             if self._main().reaped_faults == main.reaped_faults:
                 return reading
         raise FigureUnknownError("the server's processes ended faster than they could be read")
 
-    def _read_once(self, full_scan: bool) -> tuple[ProcessStat, ServerReading]:
-        """Return the main process as it was read before those below it, and the reading."""
-        names = self._every_name() if full_scan or not self._known else self._likely_names()
+    def _read_tree(self, full_scan: bool) -> tuple[ProcessStat, ServerReading]:
+        """Return the main process, which is read before those below it, and the reading."""
+        names = self._all_pids() if full_scan or not self._pids else self._candidate_pids()
         main = self._main()
         main_io = self._io(main.pid)
         below = descendants(main.pid, [stat for name in names if (stat := self._stat(name))])
-        self._known = [str(stat.pid) for stat in (main, *below)]
+        self._pids = [str(stat.pid) for stat in (main, *below)]
         return main, ServerReading(
             epoch=f"process {main.pid}, started at tick {main.started}",
             ticks=sum(process.ticks for process in (main, *below)),
@@ -306,28 +312,28 @@ class ProcessSampler(_ProcReader):
             cpus=_cpus_of(main.pid),
         )
 
-    def _every_name(self) -> Collection[str]:
+    def _all_pids(self) -> Collection[str]:
         return [name for name in os.listdir(self._proc) if name.isdigit()]  # noqa: PTH208 - of an open folder
 
-    def _likely_names(self) -> Collection[str]:
-        """Those that were the server's, and the main process's children now; every name if it has no such list."""
-        children = self._text(self._children)
+    def _candidate_pids(self) -> Collection[str]:
+        """Return the known pids and the main process's current children; all pids if the kernel has no such list."""
+        children = self._read_file(self._children)
         if children is None:
-            return self._every_name()
-        return dict.fromkeys([*self._known[1:], *children.decode().split()])
+            return self._all_pids()
+        return dict.fromkeys([*self._pids[1:], *children.decode().split()])
 
     def _main(self) -> ProcessStat:
         stat = self._stat(str(self.main_pid))
         if stat is None:
-            raise FigureUnknownError(f"the server's main process {self.main_pid} is gone, or hidden from this user")
+            raise FigureUnknownError(f"the server's main process {self.main_pid} has ended or is hidden from this user")
         return stat
 
 
 class ProcessSetSampler(_ProcReader):
-    """Reads processes without a common parent. FigureUnknownError on a host without /proc.
+    """Reads processes without a common parent. Raises FigureUnknownError on a host without /proc.
 
-    A process counts with its own threads. What a process used until it was last read stays in the sum after it ended;
-    what it used after that is lost, with nobody to tell it.
+    A process counts with its own threads. The CPU and I/O of an ended process up to its last reading stay in the sums;
+    its CPU and I/O after that are lost.
     """
 
     def __init__(self, processes: ProcessSet, proc: Path = Path("/proc")) -> None:
@@ -337,11 +343,11 @@ class ProcessSetSampler(_ProcReader):
         self._bytes: dict[tuple[int, int], tuple[int, int]] = {}
 
     def read(self, full_scan: bool = True) -> ServerReading:
-        """Return all processes of the set now. FigureUnknownError when there is none. ``full_scan``: find them anew."""
-        if full_scan or not self._known:
-            self._let_go()
-            self._known = [str(pid) for pid in self._processes.find()]
-        present = [stat for name in self._known if (stat := self._stat(name))]
+        """Return the processes of the set; a full scan finds new ones. Raises FigureUnknownError if there is none."""
+        if full_scan or not self._pids:
+            self._close_files()
+            self._pids = [str(pid) for pid in self._processes.find()]
+        present = [stat for name in self._pids if (stat := self._stat(name))]
         if not present:
             raise FigureUnknownError(f"there are no {self._processes.description}, or they are hidden from this user")
         why_no_io = ""
@@ -360,15 +366,15 @@ class ProcessSetSampler(_ProcReader):
         )
 
 
-def process_sampler(selector: ProcessSelector, proc: Path = Path("/proc")) -> ProcessSampler | ProcessSetSampler:
-    """Return the sampler of the processes that ``selector`` selects. FigureUnknownError on a host without /proc."""
+def process_sampler(selector: ProcessSelector, proc: Path = Path("/proc")) -> ProcessTreeSampler | ProcessSetSampler:
+    """Return the sampler for this selector. Raises FigureUnknownError on a host without /proc."""
     if isinstance(selector, ProcessTree):
-        return ProcessSampler(selector.main_pid, proc)
+        return ProcessTreeSampler(selector.main_pid, proc)
     return ProcessSetSampler(selector, proc)
 
 
 def _sum_io(parts: Iterable[tuple[int, int] | str | None]) -> tuple[int, int] | str:
-    """Sum over the processes; the first reason when one of them can't be read. An ended one is in its parent's."""
+    """Return the sums of bytes read and written, or the reason if a process can't be read; None counts as 0."""
     known = []
     for part in parts:
         if isinstance(part, str):

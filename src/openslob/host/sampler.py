@@ -1,4 +1,4 @@
-"""All operating-system samplers in one reading, and what happened between two of them."""
+"""Readings of all operating-system counters, and the differences between two readings."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from openslob.host.model import FigureUnknownError, OsReading, Sample, text_of
 from openslob.host.processes import (
     SAMPLER_NAMES,
     SERVER_NAMES,
-    ProcessSampler,
     ProcessSetSampler,
+    ProcessTreeSampler,
     Tasks,
+    combined,
     process_sampler,
-    together,
 )
 from openslob.measurement import DeviceIo, HostDelta
 from openslob.process_selector import ProcessSelector
@@ -31,10 +31,10 @@ from openslob.units import NANOS
 
 
 def peak_rss_bytes(proc: Path = Path("/proc")) -> float:
-    """The most memory this process ever had resident, in bytes.
+    """Return the peak resident memory of this process in bytes.
 
-    ``VmHWM`` where it exists, because ``ru_maxrss`` survives exec on Linux: there it may be the parent's peak. It is
-    in KiB on Linux and in bytes on macOS.
+    On Linux from ``VmHWM``, because ``ru_maxrss`` survives exec there and may be the parent's peak. ``ru_maxrss`` is in
+    KiB on Linux and in bytes on macOS.
     """
     for line in (text_of(proc / "self/status") or "").splitlines():
         if line.startswith("VmHWM:"):
@@ -43,9 +43,10 @@ def peak_rss_bytes(proc: Path = Path("/proc")) -> float:
 
 
 def read_driver(peak: bool = True) -> Sample:
-    """CPU seconds of all threads of this process (children left out: a server it started is not its cost), peak RSS.
+    """Return CPU seconds of this process, all threads but no children, and its peak resident memory.
 
-    The peak is left out on demand: it costs more to read than all the rest.
+    A server that slob started is a child and not a cost of the driver. The peak is optional, because reading it costs
+    more than all the rest.
     """
     values, unknown = {"driver_cpu_s": time.process_time_ns() / 1e9}, {}
     if peak:
@@ -59,11 +60,11 @@ CPUS_NAMES = ("server_cpus_busy_s",)
 
 
 class OsReader:
-    """Reads host, server, samplers, device and driver; one reading costs some milliseconds at 300 sessions.
+    """Reads the counters of host, server, samplers, devices and driver; with 300 sessions in a few milliseconds.
 
-    ``servers`` select the processes of the server, or of each server of a cluster, and ``data_directories`` are where
-    the data are; none when not known, for the reason ``why_unknown``. I/O is summed over the devices under them.
-    ``sampler_pids`` returns the server processes of the product's own sampling sessions.
+    ``servers`` select the processes of the server, or of each server of a cluster. ``data_directories`` contain the
+    data; the I/O of all devices under them is summed. Both are empty if unknown, for the reason ``why_unknown``.
+    ``sampler_pids`` returns the pids of the server processes of slob's own sampling sessions.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class OsReader:
     ) -> None:
         self._sampler_pids = sampler_pids
         self._why_no_server = self._why_no_device = why_unknown
-        self._servers: list[ProcessSampler | ProcessSetSampler] = []
+        self._servers: list[ProcessTreeSampler | ProcessSetSampler] = []
         self._devices: list[BlockDevice] = []
         self._host = open_host()
         try:
@@ -88,9 +89,9 @@ class OsReader:
             self._why_no_device = str(error)
 
     def read(self, full_scan: bool = True) -> OsReading:
-        """Everything now; what can't be read has its reason in its sample.
+        """Return a reading. Samples have the reasons of values that can't be read.
 
-        ``full_scan``: see `ProcessSampler.read`; the driver's peak memory, which only ever rises, is read then only.
+        A full scan looks for new processes (`ProcessTreeSampler.read`) and reads the driver's peak memory.
         """
         time_ns = time.monotonic_ns()
         host, memory, devices = self._host.cpu(), self._host.memory(), self._read_devices()
@@ -100,16 +101,16 @@ class OsReader:
         )
 
     def tasks(self) -> Tasks:
-        """Every process and thread of the servers as they were last read; none when they are not on this host."""
+        """Return all threads of the servers' processes of the last reading; none if they are not on this host."""
         return {task: stat for server in self._servers for task, stat in server.tasks().items()}
 
     def close(self) -> None:
-        """Release every handle; a second time does nothing."""
+        """Close all files; a second call does nothing."""
         for part in (self._host, *self._servers, *self._devices):
             part.close()
 
     def _read_devices(self) -> dict[str, Sample]:
-        """Return what all devices did as source ``device``; of several devices each as a source of its own too."""
+        """Return the sum of all devices as source ``device``; with several devices, also each as its own source."""
         if not self._devices:
             return {DEVICE: Sample.missing(DEVICE_NAMES, self._why_no_device)}
         samples = [device.read() for device in self._devices]
@@ -120,7 +121,7 @@ class OsReader:
         why = self._why_no_server
         if self._servers:
             try:
-                reading = together([server.read(full_scan) for server in self._servers])
+                reading = combined([server.read(full_scan) for server in self._servers])
                 samplers = reading.samplers(self._sampler_pids())
                 return {"server": reading.server(), "sampler": samplers, "cpus": _cpus(host, reading.cpus)}
             except FigureUnknownError as error:
@@ -130,22 +131,22 @@ class OsReader:
 
 
 def _cpus(host: Sample, cpus: frozenset[int] | None) -> Sample:
-    """Busy time of the CPUs that the server may run on, whoever used them: interrupts are in no process's time."""
+    """Return the busy time of the CPUs that the server may use, which includes interrupts, unlike processes' times."""
     if cpus is None or any(busy_name(cpu) not in host.values for cpu in cpus):
-        return Sample.missing(CPUS_NAMES, "this system does not tell how busy each CPU is, or which the server may use")
+        return Sample.missing(CPUS_NAMES, "the busy time of each CPU, or the CPUs that the server may use, are unknown")
     busy = sum(host.values[busy_name(cpu)] for cpu in cpus)
     return Sample({CPUS_NAMES[0]: busy}, f"the server on CPUs {', '.join(map(str, sorted(cpus)))}")
 
 
-class _Interval:
-    """Differences of two readings; collects the reason for each figure that has none."""
+class _Difference:
+    """The difference of two readings. ``unknown`` collects the reason of each figure without a difference."""
 
     def __init__(self, before: OsReading, after: OsReading) -> None:
         self._before, self._after = before, after
         self.unknown: dict[str, str] = {}
 
-    def grown(self, source: str, names: Sequence[str], figure: str) -> list[float] | None:
-        """By how much each of ``names`` grew; None, with one reason for ``figure``, unless all are known."""
+    def changes(self, source: str, names: Sequence[str], figure: str) -> list[float] | None:
+        """Return the increases of ``names``; None, with a reason for ``figure``, if one is unknown."""
         first, last = self._before.sources[source], self._after.sources[source]
         reason = _why_no_difference(first, last, names)
         if reason:
@@ -153,13 +154,13 @@ class _Interval:
             return None
         return [last.values[name] - first.values[name] for name in names]
 
-    def one(self, source: str, name: str) -> float | None:
-        """By how much ``name`` grew."""
-        grown = self.grown(source, (name,), name)
-        return grown[0] if grown else None
+    def change(self, source: str, name: str) -> float | None:
+        """Return the increase of ``name``."""
+        changes = self.changes(source, (name,), name)
+        return changes[0] if changes else None
 
     def level(self, reading: OsReading, source: str, name: str, figure: str) -> float | None:
-        """A value that is not a counter, as it was in ``reading``."""
+        """Return a value of ``reading`` that is not a counter."""
         sample = reading.sources[source]
         if name not in sample.values:
             self.unknown[figure] = _why_missing(sample, name)
@@ -167,7 +168,7 @@ class _Interval:
 
 
 def _why_missing(sample: Sample, name: str) -> str:
-    return sample.unknown.get(name, f"{name} is not told by this system")
+    return sample.unknown.get(name, f"this system does not report {name}")
 
 
 def _why_no_difference(first: Sample, last: Sample, names: Sequence[str]) -> str | None:
@@ -176,33 +177,33 @@ def _why_no_difference(first: Sample, last: Sample, names: Sequence[str]) -> str
         if missing:
             return _why_missing(sample, missing)
     if first.epoch != last.epoch:
-        return f"it changed meanwhile: {first.epoch}, then {last.epoch}"
+        return f"it changed in between: {first.epoch}, then {last.epoch}"
     fallen = next((name for name in names if last.values[name] < first.values[name]), None)
-    return f"the counter {fallen} fell: it was reset, or wrapped" if fallen else None
+    return f"the counter {fallen} fell: it was reset or wrapped" if fallen else None
 
 
 def difference(before: OsReading, after: OsReading) -> HostDelta:
-    """What the operating system says of the interval; a figure that can't be told is None, its reason in ``unknown``.
+    """Return the changes between two readings. Unknown figures are None, with the reason in ``unknown``.
 
-    ``cpu`` has the kinds this system tells. Memory available and the driver's peak are those of ``after``.
+    ``cpu`` has the kinds that this system reports. Available memory and the driver's peak are those of ``after``.
     """
-    interval = _Interval(before, after)
-    told = {*before.sources["host"].values, *after.sources["host"].values}
-    kinds = [name for name in CPU_NAMES if name in told] or CPU_NAMES
-    cpu = interval.grown("host", kinds, "cpu")
+    interval = _Difference(before, after)
+    known = {*before.sources["host"].values, *after.sources["host"].values}
+    kinds = [name for name in CPU_NAMES if name in known] or CPU_NAMES
+    cpu = interval.changes("host", kinds, "cpu")
     cores = interval.level(after, "host", "cores", "cores")
     server_cores = interval.level(after, "server", "server_cores", "server_cores")
     return HostDelta(
         seconds=(after.time_ns - before.time_ns) / NANOS,
         cores=int(cores or 0),
         cpu=dict(zip((name[4:-2] for name in kinds), cpu, strict=True)) if cpu else None,
-        server_cpu_s=interval.one("server", "server_cpu_s"),
-        sampler_cpu_s=interval.one("sampler", "sampler_cpu_s"),
-        server_cpus_busy_s=interval.one("cpus", "server_cpus_busy_s"),
+        server_cpu_s=interval.change("server", "server_cpu_s"),
+        sampler_cpu_s=interval.change("sampler", "sampler_cpu_s"),
+        server_cpus_busy_s=interval.change("cpus", "server_cpus_busy_s"),
         server_cores=None if server_cores is None else int(server_cores),
-        server_read_bytes=interval.one("server", "server_read_bytes"),
-        server_write_bytes=interval.one("server", "server_write_bytes"),
-        driver_cpu_s=interval.one("driver", "driver_cpu_s"),
+        server_read_bytes=interval.change("server", "server_read_bytes"),
+        server_write_bytes=interval.change("server", "server_write_bytes"),
+        driver_cpu_s=interval.change("driver", "driver_cpu_s"),
         driver_peak_rss_bytes=interval.level(after, "driver", "driver_peak_rss_bytes", "driver_peak_rss_bytes"),
         device=_device_io(interval, after),
         page_cache_bytes_before=interval.level(before, "memory", "page_cache_bytes", "page_cache_bytes_before"),
@@ -212,41 +213,42 @@ def difference(before: OsReading, after: OsReading) -> HostDelta:
     )
 
 
-def _device_io(interval: _Interval, after: OsReading) -> DeviceIo | None:
-    """Return what the devices did; None unless all are known, with one reason for ``device``."""
+def _device_io(interval: _Difference, after: OsReading) -> DeviceIo | None:
+    """Return the sum of the devices' I/O; None, with one reason for ``device``, if one is unknown."""
     several = [source for source in after.sources if source.startswith(f"{DEVICE} ")]
     parts = []
     for source in several or [DEVICE]:
-        grown = interval.grown(source, DEVICE_NAMES, "device")
-        if grown is None:
+        changes = interval.changes(source, DEVICE_NAMES, "device")
+        if changes is None:
             return None
-        reads, read_bytes, read_ms, writes, write_bytes, write_ms, busy_ms = grown
+        reads, read_bytes, read_ms, writes, write_bytes, write_ms, busy_ms = changes
         name = after.sources[source].epoch.removeprefix("block device ")
         parts.append(DeviceIo(name, reads, read_bytes, read_ms, writes, write_bytes, write_ms, busy_ms))
     return reduce(add, parts)
 
 
-NOT_TOLD_APART = "not told apart"
-# Threads of one kind are often numbered.
+UNATTRIBUTED = "not told apart"
+# Threads of one kind often have numbered names.
 _NUMBER = re.compile(r"[-_/:]?\d+$")
-# Clock ticks are 10 ms; more digits are what binary fractions add.
+# Clock ticks are 10 ms: further digits are binary rounding.
 _DIGITS = 6
-WHY_NONE = "the server's processes and threads could not be told apart"
+WHY_UNATTRIBUTED = "the kinds of the server's processes and threads are unknown"
 
 
 def cpu_by_kind(before: Tasks, after: Tasks, kinds: Mapping[int, str], server_cpu_s: float) -> dict[str, float] | None:
-    """CPU seconds by kind between two readings; None when no kind is known of any.
+    """Return the server's CPU seconds by kind of task between two readings; None if no task has a known kind.
 
-    ``kinds`` are the engine's words by the system's number. ``server_cpu_s`` is the server's CPU of the interval, from
-    which what was not told apart is reckoned: the clock ticks of many tasks, rounded down, make it uncertain by some.
+    ``kinds`` has the engine's names for tasks by their ids. A task without one has the name of its thread, unless that
+    is the program's name. `UNATTRIBUTED` is the rest of ``server_cpu_s``, the server's CPU between the readings: tasks
+    without a kind, and tasks that ended. Clock ticks of tasks are rounded down, so that it is slightly too large.
     """
     program = next(iter(after.values())).name if after else ""  # the main process comes first
-    found: dict[str, float] = defaultdict(float)
+    by_kind: dict[str, float] = defaultdict(float)
     for task, now in after.items():
         kind = kinds.get(task[0]) or (_NUMBER.sub("", now.name) if now.name != program else None)
         if kind:
-            found[kind] += now.cpu_s - (before[task].cpu_s if task in before else 0.0)
-    if not found:
+            by_kind[kind] += now.cpu_s - (before[task].cpu_s if task in before else 0.0)
+    if not by_kind:
         return None
-    told = {**found, NOT_TOLD_APART: max(0.0, server_cpu_s - sum(found.values()))}
-    return {kind: round(seconds, _DIGITS) for kind, seconds in told.items()}
+    by_kind[UNATTRIBUTED] = max(0.0, server_cpu_s - sum(by_kind.values()))
+    return {kind: round(seconds, _DIGITS) for kind, seconds in by_kind.items()}

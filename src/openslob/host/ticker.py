@@ -1,4 +1,4 @@
-"""A thread that acts at t0 + k × interval: late is late once, it never shifts what follows."""
+"""A thread that acts at t0 + k × interval. A late action does not shift the following ones."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from openslob.units import NANOS
 
 
 def next_tick(last: int, now_ns: int, t0_ns: int, interval_ns: int) -> tuple[int, int]:
-    """The tick to act on after tick ``last``, and how many were missed: those that fell due before ``now_ns``.
+    """Return the number of the next tick after ``last``, and how many ticks were missed, being due before ``now_ns``.
 
-    Tick k is due at t0 + k × interval. A missed one is not made up for: it would show another moment than it says.
+    Tick k is due at t0 + k × interval. A missed tick is not made up for: its reading would have a wrong time.
     """
     upcoming = -((t0_ns - now_ns) // interval_ns)
     number = max(last + 1, upcoming)
@@ -20,10 +20,10 @@ def next_tick(last: int, now_ns: int, t0_ns: int, interval_ns: int) -> tuple[int
 
 
 class Ticker:
-    """Calls ``action`` at t0, t0 + interval, … on a thread of its own until `stop`.
+    """Calls ``action`` at t0, t0 + interval, … on a separate thread until `stop`.
 
-    ``done`` counts actions, ``missed`` the due times let pass because an action took too long. An exception of the
-    action ends the ticker; it stands in ``error`` at once, and `stop` returns it.
+    ``done`` counts the actions, ``missed`` the ticks that were skipped because an action took too long. An exception in
+    the action ends the ticker; it is in ``error`` at once, and `stop` returns it.
     """
 
     def __init__(self, interval_s: float, action: Callable[[], None], name: str = "ticker") -> None:
@@ -37,13 +37,13 @@ class Ticker:
         self._thread: threading.Thread | None = None
 
     def start(self, t0_ns: int | None = None) -> None:
-        """Begin, once: the first action at ``t0_ns`` (``time.monotonic_ns``), or now."""
+        """Start the thread, once. The first action is at ``t0_ns`` (``time.monotonic_ns``), or now."""
         t0 = time.monotonic_ns() if t0_ns is None else t0_ns
         self._thread = threading.Thread(target=self._run, args=(t0,), name=self._name, daemon=True)
         self._thread.start()
 
     def stop(self) -> Exception | None:
-        """End without waiting for the next tick; an action under way is waited for. Returns what ended it early."""
+        """Stop, after the current action if there is one. Return the exception that ended the ticker, if any."""
         self._stop.set()
         if self._thread:
             self._thread.join()
@@ -54,7 +54,7 @@ class Ticker:
         while not self._stop.wait(max(0, t0_ns + tick * self._interval_ns - time.monotonic_ns()) / NANOS):
             try:
                 self._action()
-            except Exception as error:  # whatever it is, it is the owner's, who gets it from `stop`
+            except Exception as error:  # the owner receives it from `stop`
                 self.error = error
                 return
             self.done += 1

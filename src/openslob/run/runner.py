@@ -13,7 +13,7 @@ from openslob.engines.base import Engine, SessionPlan
 from openslob.engines.facts import DataState, ServerFacts
 from openslob.errors import SlobError
 from openslob.host.environment import environment
-from openslob.host.sampler import WHY_NONE, difference
+from openslob.host.sampler import WHY_UNATTRIBUTED, difference
 from openslob.measurement import EVERY_FIGURE, EngineDelta, HostDelta, Instance, Measurement, Window
 from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
@@ -269,7 +269,7 @@ class _Run:
         host = difference(before.os, (after or readings.last(before)).os)
         self._builder.environment["host_cpu_s"] = dict(host.cpu or {})
         self._builder.set_fact(
-            "server_cpu_s", self._server_cpu(samplers, host), host.unknown.get("server_cpu_s") or WHY_NONE
+            "server_cpu_s", self._server_cpu(samplers, host), host.unknown.get("server_cpu_s") or WHY_UNATTRIBUTED
         )
         ceiling = self._request.ceiling
         return Measurement(

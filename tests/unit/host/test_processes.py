@@ -9,7 +9,7 @@ import pytest
 from factories.tables import table
 from openslob.host.counters import TICKS_PER_S
 from openslob.host.model import FigureUnknownError
-from openslob.host.processes import ProcessSampler, descendants, parse_io, parse_stat, process_sampler, together
+from openslob.host.processes import ProcessTreeSampler, combined, descendants, parse_io, parse_stat, process_sampler
 from openslob.process_selector import ProcessSet, ProcessTree
 
 
@@ -65,7 +65,7 @@ def test_the_tree_adds_up(proc):
     proc.add(11, 10, ticks=(100, 200, 0, 0), io=(2000, 2))
     proc.add(12, 11, ticks=(5, 5, 5, 5), io=(4000, 4))
     proc.add(99, 1, ticks=(7777, 0, 0, 0), io=(9999, 9999))
-    sample = ProcessSampler(10, proc.path).read().server()
+    sample = ProcessTreeSampler(10, proc.path).read().server()
     assert sample.values["server_cpu_s"] == 393 / TICKS_PER_S
     assert (sample.values["server_read_bytes"], sample.values["server_write_bytes"]) == (7000, 7)
 
@@ -73,7 +73,7 @@ def test_the_tree_adds_up(proc):
 def test_a_reaped_child_s_cpu_stays(proc):
     proc.add(10, 1, ticks=(1, 0, 0, 0))
     proc.add(11, 10, ticks=(50, 50, 0, 0))
-    processes = ProcessSampler(10, proc.path)
+    processes = ProcessTreeSampler(10, proc.path)
     before = processes.read().server().values["server_cpu_s"]
     for name in ("stat", "io"):
         (proc.path / "11" / name).unlink()
@@ -84,7 +84,7 @@ def test_a_reaped_child_s_cpu_stays(proc):
 
 def test_a_restarted_server_is_another_epoch(proc):
     proc.add(10, 1, started=100)
-    processes = ProcessSampler(10, proc.path)
+    processes = ProcessTreeSampler(10, proc.path)
     before = processes.read().server()
     proc.add(10, 1, started=200)
     assert processes.read().server().epoch != before.epoch
@@ -93,7 +93,7 @@ def test_a_restarted_server_is_another_epoch(proc):
 def test_child_reaped_while_reading_is_read_again(proc, monkeypatch):
     proc.add(10, 1, ticks=(1, 0, 0, 0))
     proc.add(11, 10, ticks=(50, 0, 0, 0))
-    processes = ProcessSampler(10, proc.path)
+    processes = ProcessTreeSampler(10, proc.path)
     read_io, ended = processes._io, []
 
     def io_while_child_ends(pid):
@@ -109,7 +109,7 @@ def test_child_reaped_while_reading_is_read_again(proc, monkeypatch):
 
 def test_processes_that_never_stay_are_unknown(proc, monkeypatch):
     proc.add(10, 1)
-    processes = ProcessSampler(10, proc.path)
+    processes = ProcessTreeSampler(10, proc.path)
     read_io, faults = processes._io, iter(range(1, 100))
 
     def io_while_children_end(pid):
@@ -122,18 +122,18 @@ def test_processes_that_never_stay_are_unknown(proc, monkeypatch):
 
 
 def test_main_process_gone(proc):
-    with pytest.raises(FigureUnknownError, match="10 is gone"):
-        ProcessSampler(10, proc.path).read()
+    with pytest.raises(FigureUnknownError, match="10 has ended"):
+        ProcessTreeSampler(10, proc.path).read()
 
 
 def test_no_proc_at_all(tmp_path):
     with pytest.raises(FigureUnknownError, match="Linux only"):
-        ProcessSampler(10, tmp_path)
+        ProcessTreeSampler(10, tmp_path)
 
 
 def test_kernel_without_io_accounting_still_tells_cpu(proc):
     proc.add(10, 1, ticks=(3, 0, 0, 0), io=None)
-    sample = ProcessSampler(10, proc.path).read().server()
+    sample = ProcessTreeSampler(10, proc.path).read().server()
     assert sample.values["server_cpu_s"] == 3 / TICKS_PER_S
     assert "server_read_bytes" not in sample.values
     assert sample.unknown["server_read_bytes"] == "this kernel keeps no storage I/O by process"
@@ -142,15 +142,15 @@ def test_kernel_without_io_accounting_still_tells_cpu(proc):
 def test_io_of_one_process_forbidden_makes_the_sum_unknown(proc, monkeypatch):
     proc.add(10, 1)
     proc.add(11, 10)
-    processes = ProcessSampler(10, proc.path)
-    text_of = processes._text
+    processes = ProcessTreeSampler(10, proc.path)
+    text_of = processes._read_file
 
     def forbidden(name):
         if name == "11/io":
             raise PermissionError(13, "Permission denied")
         return text_of(name)
 
-    monkeypatch.setattr(processes, "_text", forbidden)
+    monkeypatch.setattr(processes, "_read_file", forbidden)
     sample = processes.read().server()
     assert "may not read" in sample.unknown["server_write_bytes"]
     assert "server_cpu_s" in sample.values
@@ -161,7 +161,7 @@ def test_sampler_sessions(proc):
     proc.add(11, 10, ticks=(20, 0, 0, 0))
     proc.add(12, 10, ticks=(300, 0, 0, 0), started=555)
     proc.add(99, 1, ticks=(9, 0, 0, 0))
-    reading = ProcessSampler(10, proc.path).read()
+    reading = ProcessTreeSampler(10, proc.path).read()
     assert reading.samplers([12, 11]).values == {"sampler_cpu_s": 320 / TICKS_PER_S}
     assert reading.samplers([11]).epoch != reading.samplers([11, 12]).epoch
     assert "no sampling session" in reading.samplers([]).unknown["sampler_cpu_s"]
@@ -170,7 +170,7 @@ def test_sampler_sessions(proc):
 
 def test_close_releases_and_may_be_repeated(proc):
     proc.add(10, 1)
-    processes = ProcessSampler(10, proc.path)
+    processes = ProcessTreeSampler(10, proc.path)
     processes.close()
     processes.close()
     with pytest.raises(OSError, match="Bad file descriptor"):
@@ -182,7 +182,7 @@ def test_the_servers_of_a_cluster_add_up(proc):
     proc.add(11, 10, ticks=(100, 0, 0, 0), io=(2000, 2))
     proc.add(20, 1, ticks=(10, 0, 0, 0), io=(4000, 4))
     proc.add(21, 20, ticks=(1000, 0, 0, 0), io=(8000, 8))
-    both = together([ProcessSampler(pid, proc.path).read() for pid in (10, 20)])
+    both = combined([ProcessTreeSampler(pid, proc.path).read() for pid in (10, 20)])
     server = both.server()
     assert server.values["server_cpu_s"] == 1111 / TICKS_PER_S
     assert (server.values["server_read_bytes"], server.values["server_write_bytes"]) == (15000, 15)
@@ -198,7 +198,7 @@ def quick(proc, children):
     proc.add(11, 10, ticks=(100, 0, 0, 0))
     (proc.path / "10/task/10").mkdir(parents=True)
     (proc.path / "10/task/10/children").write_text(children)
-    processes = ProcessSampler(10, proc.path)
+    processes = ProcessTreeSampler(10, proc.path)
     processes.read()
     return processes
 
@@ -227,8 +227,8 @@ def test_a_quick_reading_without_a_list_of_children_looks_at_every_process(proc)
 def test_files_of_processes_stay_open_between_quick_readings_and_are_closed(proc):
     processes = quick(proc, "11")
     ticks_of(processes)
-    assert "11/stat" in processes._kept
-    handle = processes._kept["11/stat"]
+    assert "11/stat" in processes._open_files
+    handle = processes._open_files["11/stat"]
     processes.close()
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(handle)
@@ -238,11 +238,11 @@ def test_a_number_that_went_to_a_stranger_is_no_longer_the_server_s(proc, monkey
     processes = quick(proc, "")
     ticks_of(processes)
     proc.add(11, 1, ticks=(5000, 0, 0, 0))
-    kept = processes._kept["11/stat"]
+    kept = processes._open_files["11/stat"]
     pread = os.pread
 
     def ended(handle, *rest):
-        if handle == kept and kept in processes._kept.values():
+        if handle == kept and kept in processes._open_files.values():
             raise ProcessLookupError(3, "No such process")
         return pread(handle, *rest)
 

@@ -10,8 +10,8 @@ from factories.tables import table
 from openslob.host.counters import CPU_NAMES, TICKS_PER_S
 from openslob.host.device import BUSY, DEVICE_NAMES, sum_of_devices
 from openslob.host.model import OsReading, Sample
-from openslob.host.processes import ProcessSampler, Task
-from openslob.host.sampler import NOT_TOLD_APART, cpu_by_kind, difference
+from openslob.host.processes import ProcessTreeSampler, Task
+from openslob.host.sampler import UNATTRIBUTED, cpu_by_kind, difference
 
 CPU = {"cpu_user_s": 10.0, "cpu_system_s": 5.0, "cpu_idle_s": 80.0, "cpu_steal_s": 1.0, "cores": 2}
 LATER = {"cpu_user_s": 12.0, "cpu_system_s": 5.5, "cpu_idle_s": 81.0, "cpu_steal_s": 1.25, "cores": 2}
@@ -143,24 +143,24 @@ def tasks(main, writer, session, **more):
 def test_the_engine_s_words_and_what_is_left():
     kinds = {11: "log writer", 12: "session"}
     found = cpu_by_kind(tasks(1.0, 2.0, 3.0), tasks(1.5, 4.0, 8.0), kinds, 8.0)
-    assert found == pytest.approx({"log writer": 2.0, "session": 5.0, NOT_TOLD_APART: 1.0})
+    assert found == pytest.approx({"log writer": 2.0, "session": 5.0, UNATTRIBUTED: 1.0})
 
 
 def test_sessions_add_up_and_one_that_began_in_the_interval_counts_from_its_begin():
     after = {**tasks(1.0, 2.0, 4.0), (13, 9): Task("server", 0.5)}
     found = cpu_by_kind(tasks(1.0, 2.0, 3.0), after, {12: "session", 13: "session"}, 1.5)
-    assert found == pytest.approx({"session": 1.5, NOT_TOLD_APART: 0.0})
+    assert found == pytest.approx({"session": 1.5, UNATTRIBUTED: 0.0})
 
 
 def test_another_process_of_the_same_number_is_another_one():
     after = {MAIN: Task("server", 1.0), (12, 77): Task("server", 0.25)}
-    assert cpu_by_kind(tasks(1.0, 2.0, 3.0), after, {12: "session"}, 0.25) == {"session": 0.25, NOT_TOLD_APART: 0.0}
+    assert cpu_by_kind(tasks(1.0, 2.0, 3.0), after, {12: "session"}, 0.25) == {"session": 0.25, UNATTRIBUTED: 0.0}
 
 
 def test_where_the_engine_is_silent_the_kernel_s_name_stands():
     before = {MAIN: Task("mysqld", 0.0), WRITER: Task("ib_io_wr-1", 1.0), SESSION: Task("ib_io_wr-2", 1.0)}
     after = {MAIN: Task("mysqld", 1.0), WRITER: Task("ib_io_wr-1", 3.0), SESSION: Task("ib_io_wr-2", 2.0)}
-    assert cpu_by_kind(before, after, {}, 4.0) == {"ib_io_wr": 3.0, NOT_TOLD_APART: 1.0}
+    assert cpu_by_kind(before, after, {}, 4.0) == {"ib_io_wr": 3.0, UNATTRIBUTED: 1.0}
 
 
 @table("seen", [{}, tasks(1.0, 2.0, 3.0)])
@@ -170,7 +170,7 @@ def test_nothing_is_told_of_tasks_without_names(seen):
 
 def test_clock_ticks_that_were_rounded_make_nothing_negative():
     found = cpu_by_kind(tasks(0, 0, 0), tasks(0, 0, 1.01), {12: "session"}, 1.0)
-    assert found == {"session": 1.01, NOT_TOLD_APART: 0.0}
+    assert found == {"session": 1.01, UNATTRIBUTED: 0.0}
 
 
 def stat(number, parent, name, own, children=0, started=5):
@@ -188,7 +188,7 @@ def test_tasks_are_the_threads_of_every_process_without_ended_children(tmp_path)
             folder.mkdir(parents=True)
             (folder / "stat").write_text(stat(tid, parent, called, own=tid, children=1000))
         (tmp_path / str(pid) / "stat").write_text(stat(pid, parent, name, own=50, children=1000))
-    processes = ProcessSampler(10, tmp_path)
+    processes = ProcessTreeSampler(10, tmp_path)
     assert processes.tasks() == {}  # none has been read yet
     processes.read()
     found = processes.tasks()
