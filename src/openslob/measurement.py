@@ -1,6 +1,6 @@
-"""What one run measured, in plain data: the hand-over from runner, engines and samplers to analysis and record.
+"""What one run measured, as plain data: the result of runner, engines and samplers, and the input of analysis.
 
-Missing is None with a reason in ``unknown`` (figure name to reason), never 0.
+A missing number is None, never 0; ``unknown`` maps its name to the reason.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from openslob.method import OpKind
 from openslob.record.storage import StorageRecord
 from openslob.workload import Workload
 
-# In ``unknown``: the reason that holds for all figures that have none of their own.
+# The key in ``unknown`` of the reason for all numbers that have no reason of their own.
 EVERY_FIGURE = "*"
 
 
 @dataclass(frozen=True)
 class ObjectIo:
-    """I/O of one kind of object, totals of the interval; ``hits`` are blocks found in the cache, times are µs."""
+    """I/O of one kind of object over an interval. ``hits`` are blocks found in the cache; times are in µs."""
 
     hits: float | None
     read_requests: float | None
@@ -65,14 +65,14 @@ class TimedWait:
 
 @dataclass(frozen=True)
 class EngineDelta:
-    """What the engine's counters say of an interval, in the product's terms; None is not known, with a reason.
+    """The engine's counters over an interval, under names that are the same for every engine.
 
-    Times are µs. ``rows_read`` counts rows fetched through the test tables' index, updates' look-ups included.
-    ``shared_visits`` and ``private_visits`` are the test tables' blocks, without those of indexes, that were asked of
-    the shared cache and of sessions' private memory. ``db_cpu_us`` is the CPU time of the whole server, background
-    processes included, and ``db_time_us`` the time that all sessions spent inside calls: they are for servers whose
-    host can't be looked at. ``timed_waits`` are the wait events that the engine times itself. ``by_instance`` is
-    the same of each instance of a cluster, whose sum this is.
+    None is not known; ``unknown`` has the reason. Times are in µs. ``rows_read`` counts rows fetched through the test
+    tables' index, look-ups of updates included. ``shared_visits`` and ``private_visits`` are the blocks of the test
+    tables, indexes excluded, that were asked of the shared cache and of the sessions' private memory. ``db_cpu_us`` is
+    the CPU time of the whole server, background processes included, and ``db_time_us`` the time that all sessions spent
+    inside calls: both are for servers whose host can't be examined. ``timed_waits`` are the wait events that the engine
+    times itself. ``by_instance`` has the counters of each instance of a cluster, whose sums these are.
     """
 
     logical_reads: float | None = None
@@ -108,9 +108,9 @@ class EngineDelta:
         return {wait.event: wait.time_us / wait.count for wait in self.timed_waits if wait.count and wait.time_us}
 
     def amounts(self) -> Mapping[str, float | None]:
-        """Every count, amount and time by name: all but the break-downs."""
-        broken_down = ("by_object", "timed_waits", "unknown", "by_instance")
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in broken_down}
+        """Return every counter by name: all fields but those that break others down."""
+        break_downs = ("by_object", "timed_waits", "unknown", "by_instance")
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in break_downs}
 
 
 @dataclass(frozen=True)
@@ -148,13 +148,13 @@ class DeviceIo:
 
 @dataclass(frozen=True)
 class HostDelta:
-    """What the operating system says of an interval on this host; CPU times in seconds.
+    """The operating system's counters of this host over an interval; CPU times in seconds.
 
     ``cpu`` is host time by kind (user, nice, system, irq, softirq, steal, idle, iowait …), summed over ``cores``.
     ``server_cpu_s`` is the CPU of all processes of the server, ended ones included; ``server_read_bytes`` is what
-    they caused to be read from storage (page-cache hits are not in it). ``sampler_cpu_s`` is what the product's own
-    sampling sessions cost inside the server, part of ``server_cpu_s``. ``server_cores`` is how many CPUs the server
-    may run on, ``server_cpus_busy_s`` how long these were busy, with its work, interrupts or anybody else's.
+    they caused to be read from storage (page-cache hits are not in it). ``sampler_cpu_s`` is the CPU of the sampling
+    sessions inside the server, part of ``server_cpu_s``. ``server_cores`` is the number of CPUs that the server may run
+    on, ``server_cpus_busy_s`` the time that these were busy, for the server, interrupts or anything else.
     """
 
     seconds: float
@@ -177,10 +177,11 @@ class HostDelta:
 
 @dataclass(frozen=True)
 class Window:
-    """The measured window. Load times by the server's clock; ``counter_seconds`` is what the counters span.
+    """The measured window.
 
-    ``load_start_ns`` is the first operation's begin, ``load_end_ns`` the last operation's end. ``planned_s`` is
-    RUN_TIME, 0 when the run ended by WORK_LOOP.
+    ``load_start_ns`` is when the first operation began and ``load_end_ns`` when the last one ended, by the server's
+    clock. ``counter_seconds`` is the time that the engine's counters span. ``planned_s`` is RUN_TIME, or 0 when the run
+    ends by WORK_LOOP.
     """
 
     load_start_ns: int
@@ -210,11 +211,12 @@ class SessionTotals:
 
 @dataclass(frozen=True)
 class Schedule:
-    """What came of the due times of a run at a given rate, of ``wanted_per_s`` operations over all sessions.
+    """How a run at a given rate kept to its due times.
 
-    ``not_begun`` operations were due in the window and had not begun at its end, the oldest ``oldest_s`` after it had
-    been due; of a Poisson process all after a session's first such are counted by their mean. ``wake_ups`` is how late
-    sessions woke up for operations that they had been waiting for; empty when the engine does not measure it.
+    ``wanted_per_s`` is the rate, in operations per second over all sessions. ``not_begun`` operations were due in the
+    window and had not begun at its end; the oldest had then been due for ``oldest_s``. With a Poisson process only the
+    first of a session is exact, and the number of later ones is their mean. ``wake_ups`` is how late sessions woke up
+    for operations that they waited for; empty when the engine does not measure it.
     """
 
     wanted_per_s: float
@@ -225,7 +227,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class TimelinePoint:
-    """One second (or more) of the window: its end from the start of the load, operations, engine reads, CPU."""
+    """A second (or more) of the window that ends ``at_s`` after the start of the load."""
 
     at_s: float
     seconds: float
@@ -237,7 +239,7 @@ class TimelinePoint:
 
 @dataclass(frozen=True)
 class Instance:
-    """One instance of a cluster: the numbers of its sessions, how many of them were lost, what its counters say."""
+    """One instance of a cluster: the numbers of its sessions, how many of them were lost, and its own counters."""
 
     target: str
     read_only: bool
@@ -248,13 +250,14 @@ class Instance:
 
 @dataclass(frozen=True)
 class Measurement:
-    """Everything one run measured. ``waits`` counts samples by event; ``wait_samples`` is how often was looked.
+    """Everything that one run measured.
 
-    ``blocks_before`` and ``blocks_after`` are the test tables' sizes; ``local``: the server is on this host;
-    ``file_system`` is the kind its data lie on, None when that is not known. ``latency`` is service time;
-    ``response``, time from when an operation was due, and ``schedule`` are there of a run at a given rate.
-    ``instances`` are those of a cluster, none for a single server. ``ceiling`` is a raw measurement of the same
-    storage, where one was given; ``other_storage`` tells why it is one of other storage, if it is.
+    ``waits`` maps a wait event to the number of sessions seen in it, over all ``wait_samples`` samples.
+    ``blocks_before`` and ``blocks_after`` are the sizes of the test tables. ``local`` means that the server is on this
+    host. ``file_system`` is the type of file system of its data; None when not known. ``latency`` is service time. A
+    run at a given rate also has ``response``, the time from when an operation was due, and ``schedule``. ``instances``
+    are those of a cluster; a single server has none. ``ceiling`` is a storage measurement to compare with, if one was
+    given; ``other_storage`` is the reason if that was made on other storage, else empty.
     """
 
     workload: Workload
@@ -284,5 +287,5 @@ class Measurement:
 
     @property
     def counts(self) -> SliceCounts:
-        """What the work loop counted in all sessions together."""
+        """The work loop's counters, summed over the sessions."""
         return sum((session.counts for session in self.sessions), SliceCounts())

@@ -1,4 +1,4 @@
-"""One run cut into seconds: the figures whose course is recorded, for their spread within the run."""
+"""The figures of one run second by second, which give their spread within the run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from openslob.histogram import bucket_of, middle_us
 from openslob.metrics import METRICS
-from openslob.metrics.computation import EngineCounter
+from openslob.metrics.computation import EngineCounter, Rate, SessionSum
 from openslob.units import NANOS
 
 # Values of a figure in consecutive parts of a run, by `Point.figure` name.
@@ -20,13 +20,18 @@ EngineRow = tuple[int, int, str, float]
 # Session, begin and end (ns) of one of its slices; begin and end of a part of the run.
 SessionSlice = tuple[int, int, int]
 Span = tuple[int, int]
-# Begin and end (ns) of an interval, and what was counted in it by name.
+# Begin and end (ns) of an interval, and the engine's counters in it by name.
 _Part = tuple[int, int, Mapping[str, float]]
 
 _Array = NDArray[np.float64]
 
-# A part shorter than half a second is the sliver at the end of a window: its rate is mostly chance.
+# A shorter part is the remainder at the end of a window: its rate is mostly chance.
 MIN_PART_S = 0.5
+_OF_SESSIONS = {
+    name: rate
+    for name, metric in METRICS.items()
+    if isinstance(rate := metric.computation, Rate) and isinstance(rate.input, SessionSum)
+}
 _OF_ENGINE = {
     name: metric.computation.of_amounts
     for name, metric in METRICS.items()
@@ -35,9 +40,15 @@ _OF_ENGINE = {
 
 
 def of_slices(rows: Sequence[SliceRow], start_ns: int, end_ns: int) -> Timeline:
-    """Rates by second of the load, from (start, end in ns, operations, updates) of every slice of every session.
+    """Return rates by second of the load.
 
-    A slice that reaches over a second's edge counts in both by its share of time.
+    A slice that lies in two seconds counts in both, by its share of time.
+
+    Args:
+        rows: begin and end (ns), operations and updates of every slice of every session.
+        start_ns: when the load began.
+        end_ns: when the load ended.
+
     """
     whole = (end_ns - start_ns) // NANOS
     edges = start_ns + NANOS * np.arange(whole + 1, dtype=np.float64)
@@ -47,13 +58,18 @@ def of_slices(rows: Sequence[SliceRow], start_ns: int, end_ns: int) -> Timeline:
         return {}
     spans = np.asarray(rows, dtype=float)
     ops, updates = (_amounts(spans[:, :2], spans[:, column], edges) / np.diff(edges) * NANOS for column in (2, 3))
-    # The work of an operation is fixed by WORK_UNIT: what is counted in rows rises and falls with operations/s.
-    same = dict.fromkeys(("ops_per_s", "sql_per_s", "block_visits_per_s"), ops.tolist())
-    return {**same, "commits_per_s": updates.tolist()}
+    counted = {"ops": ops, "updates": updates}
+    rates = {
+        name: (counted[rate.input.field] * rate.factor).tolist()
+        for name, rate in _OF_SESSIONS.items()
+        if rate.input.field in counted
+    }
+    # The work of an operation is fixed by WORK_UNIT: the blocks visited rise and fall with the operations.
+    return {**rates, "block_visits_per_s": ops.tolist()}
 
 
 def of_latencies(rows: Iterable[LatencyRow], figure: str = "mean_us") -> Timeline:
-    """Mean latency by second and kind, from (second, kind, bucket's lower edge in µs, count)."""
+    """Return the mean latency by second and kind, from rows of second, kind, a bucket's lower edge in µs, and count."""
     counts: dict[tuple[str, int], int] = {}
     time_us: dict[tuple[str, int], float] = {}
     for second, kind, edge_us, count in rows:
@@ -66,7 +82,7 @@ def of_latencies(rows: Iterable[LatencyRow], figure: str = "mean_us") -> Timelin
 
 
 def _amounts(spans: _Array, amounts: _Array, edges: _Array) -> _Array:
-    """How much falls between each two edges, when every amount is spread evenly over its span."""
+    """Return how much lies between each two edges, if every amount is spread evenly over its span."""
     kept = spans[:, 1] > spans[:, 0]
     rates = amounts[kept] / (spans[kept, 1] - spans[kept, 0])
     times = np.concatenate([spans[kept, 0], spans[kept, 1]])
@@ -77,10 +93,11 @@ def _amounts(spans: _Array, amounts: _Array, edges: _Array) -> _Array:
 
 
 def counted_evenly(slices: Iterable[SessionSlice]) -> Span | None:
-    """From when until when (ns) an engine that counts a slice when it ends counts as much as is done; None: no slice.
+    """Return the span (ns) in which the counters of an engine keep pace with the work; None without slices.
 
-    Sessions end their slices one after the other. So counting begins to keep pace once each has ended its first, and
-    falls behind after the last of them has begun its last: those end all together.
+    An engine may count the work of a slice only when the slice ends. Sessions end their slices one after the other.
+    Therefore the counters keep pace once every session has ended its first slice, and until every session has begun its
+    last one; the last slices all end together.
     """
     first: dict[int, int] = {}
     last: dict[int, int] = {}
@@ -91,11 +108,17 @@ def counted_evenly(slices: Iterable[SessionSlice]) -> Span | None:
 
 
 def of_engine(rows: Iterable[EngineRow], start_ns: int, end_ns: int, even: Span | None = None) -> Timeline:
-    """Rates and read latency by interval within the load, from (begin, end, field of `EngineDelta`, value).
+    """Return the figures made of the engine's counters alone, by interval within the load.
 
-    Of intervals that begin at the same time the last counts (`RawCsv.engine`). Those outside ``even``, the span that
-    `counted_evenly` gives, are taken as one, because what is lacking at the begin is there at the end; without it those
-    are the first and the last.
+    Args:
+        rows: begin and end (ns), field of `EngineDelta` and value. Of intervals with the same begin only the last one
+            counts (`RawCsv.engine`).
+        start_ns: when the load began.
+        end_ns: when the load ended.
+        even: the span that `counted_evenly` returns. All intervals outside of it are taken together, because what is
+            not yet counted at the beginning is counted at the end. None: the first and the last interval are taken
+            together.
+
     """
     parts: dict[int, tuple[int, dict[str, float]]] = {}
     for begin, end, name, value in rows:
@@ -116,7 +139,7 @@ def of_engine(rows: Iterable[EngineRow], start_ns: int, end_ns: int, even: Span 
 
 
 def _outside_joined(parts: Sequence[_Part], even: Span) -> list[tuple[float, Mapping[str, float]]]:
-    """Seconds and amounts of what lies outside of ``even``, taken together, then of each part inside."""
+    """Return seconds and amounts: first of all parts outside of ``even`` together, then of each part inside."""
     inside: list[_Part] = []
     outside: list[_Part] = []
     for part in parts:

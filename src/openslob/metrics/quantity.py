@@ -159,7 +159,7 @@ def window_fault(measurement: Measurement, *spans: str) -> str:
     for name, difference in window_differences_pct(measurement).items():
         if name in spans and abs(difference) > WINDOW_TOLERANCE_PCT:
             more = "more" if difference > 0 else "less"
-            return f"the {name} span {abs(difference):.2f} % {more} time than the load: no rate can be told"
+            return f"the {name} span {abs(difference):.2f} % {more} time than the load: no rate can be given"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Top timed events: where the sessions' time inside operations went, from samples of what they waited for."""
+"""Top timed events: how the sessions' time inside operations divides, by samples of their wait events."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def wait_class(event: str) -> WaitClass:
 
 
 def top_events(measurement: Measurement) -> tuple[WaitRow, ...]:
-    """Rows by falling share of DB time; none when nothing was sampled.
+    """Return the wait events, the greatest share of DB time first; none when nothing was sampled.
 
-    A row's DB time is its share of the samples times the sessions' time inside operations. The mean wait is there
-    only for events that the engine times itself: samples can't give one.
+    The DB time of an event is its share of the samples times the sessions' time inside operations. It has a mean wait
+    only if the engine times it: samples can't give one.
     """
     samples = sum(measurement.waits.values())
     if samples <= 0:
@@ -61,7 +61,7 @@ def top_events(measurement: Measurement) -> tuple[WaitRow, ...]:
 
 
 def class_shares_pct(measurement: Measurement) -> Mapping[WaitClass, float]:
-    """Share of DB time by kind of resource, in %; empty when nothing was sampled."""
+    """Return the share of DB time by kind of resource, in %; empty when nothing was sampled."""
     samples = sum(measurement.waits.values())
     shares: dict[WaitClass, float] = {}
     given = {wait.event: wait.wait_class for wait in measurement.engine.timed_waits}
@@ -72,9 +72,10 @@ def class_shares_pct(measurement: Measurement) -> Mapping[WaitClass, float]:
 
 
 def db_time_shares(measurement: Measurement) -> dict[WaitClass, Quantity]:
-    """Shares of DB time in %: from samples, or with too few of them from the times that the engine counts itself.
+    """Return the shares of DB time of data I/O, log and locks, in %.
 
-    Samples of stages tell how long sessions took to commit, which is the log's time, and nothing of other waits.
+    They come from samples, or with too few samples from the times that the engine counts itself. Samples of stages
+    show how long sessions took to commit, which is time of the log, and nothing about other waits.
     """
     kinds = (WaitClass.DATA_IO, WaitClass.LOG, WaitClass.LOCK)
     sampled = sum(measurement.waits.values())
@@ -82,15 +83,15 @@ def db_time_shares(measurement: Measurement) -> dict[WaitClass, Quantity]:
         few = f"only {sampled} wait samples"
         return {kind: _counted_share(measurement, kind, few) for kind in kinds}
     shares = class_shares_pct(measurement)
-    told = (WaitClass.LOG,) if WaitClass.STAGE in shares else kinds
+    by_samples = (WaitClass.LOG,) if WaitClass.STAGE in shares else kinds
     return {
-        kind: Quantity(shares.get(kind, 0.0)) if kind in told else _counted_share(measurement, kind, STAGES_ONLY)
+        kind: Quantity(shares.get(kind, 0.0)) if kind in by_samples else _counted_share(measurement, kind, STAGES_ONLY)
         for kind in kinds
     }
 
 
 def _counted_share(measurement: Measurement, kind: WaitClass, why_not: str) -> Quantity:
-    """Share of DB time by the engine's own clock; ``why_not`` is the reason where it has none for this."""
+    """Return the share of DB time by the engine's own clock; ``why_not`` is the reason where it has no such time."""
     field = {WaitClass.DATA_IO: "read_time_us", WaitClass.LOG: "log_sync_time_us"}.get(kind)
     if field is None:
         return Quantity.missing(why_not)

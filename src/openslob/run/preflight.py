@@ -1,7 +1,7 @@
 """What is known before a run: what would stop or spoil it, and which of its figures will be unknown.
 
-Nothing is guessed or listed a second time: the run obeys the same findings, and each figure declares the counters that
-it needs, so that those a run will lack follow from what its own samplers do not count.
+The run refuses to start for the same findings. Each figure declares the counters that it needs, so that the figures
+that a run will lack follow from what its own samplers do not count.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from openslob.workload import BlockPath, Mode, Workload
 CACHEABLE = 0.8
 # The proof of PIO asks for nine visits of ten to be engine reads; hits of a uniform choice are cache over data.
 _PIO_FACTOR = 10
-# What engines may count besides, on which neither a figure nor a verdict rests yet.
+# Counters that neither a figure nor a verdict uses yet.
 _UNUSED = ("db_cpu_us", "db_time_us")
-# A run by WORK_LOOP alone has no length beforehand; this one is as good as any.
+# A run that ends by WORK_LOOP has no length beforehand: assume one.
 _ANY_LENGTH_S = 60.0
 
 
@@ -42,9 +42,9 @@ class Purpose:
 class Preflight:
     """All that is known before a run.
 
-    ``findings`` has the gravest first; ``purposes`` one entry each for physical and logical reads. ``unknown`` gives
-    the reason for each figure of the registry that a run's summary will lack, ``unproved`` for each other count of the
-    engine that verdicts rest on.
+    ``findings`` are sorted, the gravest first. ``purposes`` has one entry each for physical and logical reads.
+    ``unknown`` maps each figure that the run's summary will lack to the reason, and ``unproved`` each engine counter
+    that the verdicts will lack.
     """
 
     facts: ServerFacts
@@ -57,13 +57,13 @@ class Preflight:
 
     @property
     def blocked(self) -> bool:
-        """Whether something that no load puts right keeps a run from working."""
+        """Whether a run is impossible, for another reason than missing data, which a load repairs."""
         return any(finding.blocking and finding.name != DATA for finding in self.findings)
 
 
 @dataclass(frozen=True)
 class Probe:
-    """What engine and host count in a moment before the run; only what is unknown in it, and why, is of use."""
+    """Counters of engine and host over a moment before the run. Only what is unknown in them, and why, is of use."""
 
     engine: EngineDelta
     host: HostDelta
@@ -71,20 +71,20 @@ class Probe:
 
 
 def active_bytes(workload: Workload, block_size: int) -> int:
-    """Size of the tables that sessions of this workload visit."""
+    """Return the size of the tables that the sessions of this workload visit."""
     return workload.scale.blocks(block_size) * block_size * workload.active_tables
 
 
 def findings(engine: Engine, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
-    """Everything that would stop or spoil the run, as the engine sees it and by the sizes of data and cache."""
+    """Yield what would stop or spoil the run: the engine's findings, then those about data and cache size."""
     yield from engine.findings(workload)
     yield from purpose_findings(workload, facts)
 
 
 def purpose_findings(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
-    """What keeps the run from being what its MODE says; nothing without one.
+    """Yield what keeps the run from being the test that its MODE names; nothing without a MODE.
 
-    On the local path the server's cache is passed by, and what sessions keep for themselves is made small.
+    There is nothing to find for the local path: it bypasses the server's cache, and sessions' own caches are small.
     """
     if workload.block_path is BlockPath.LOCAL:
         return
@@ -101,7 +101,7 @@ def purpose_findings(workload: Workload, facts: ServerFacts) -> Iterator[Finding
 
 
 def purposes(data_bytes: int, cache_bytes: int) -> Sequence[Purpose]:
-    """Whether a test of physical and one of logical reads are possible with so much active data and cache."""
+    """Return whether a test of physical reads, and one of logical reads, is possible with this much data and cache."""
     sizes = f"{format_bytes(data_bytes)} of active data, {format_bytes(cache_bytes)} of cache"
     hits = min(1.0, cache_bytes / data_bytes) if data_bytes else 1.0
     if data_bytes <= cache_bytes:
@@ -117,24 +117,23 @@ def purposes(data_bytes: int, cache_bytes: int) -> Sequence[Purpose]:
 
 
 def preflight(engine: Engine, workload: Workload) -> Preflight:
-    """Ask the server, the host and the data. SlobError when the server can't be reached."""
+    """Examine the server, the host and the data. Raises SlobError if the server can't be reached."""
     facts = engine.facts()
-    found = sorted(findings(engine, workload, facts), key=_gravity)
     probe = _probe(engine, workload)
     data_bytes = active_bytes(workload, facts.block_size)
     return Preflight(
         facts=facts,
         location=engine.location(),
-        findings=found,
+        findings=sorted(findings(engine, workload, facts), key=_gravity),
         purposes=purposes(data_bytes, facts.cache_bytes),
         data_bytes=data_bytes,
-        unknown={name: why for name in _asked(workload) if (why := METRICS[name].why_unknown(probe))},
+        unknown={name: why for name in _figures_of(workload) if (why := METRICS[name].why_unknown(probe))},
         unproved={name: why for name, why in probe.engine.unknown.items() if name not in (*ENGINE_INPUTS, *_UNUSED)},
     )
 
 
-def _asked(workload: Workload) -> list[str]:
-    """The figures that a run of this workload has, known or not."""
+def _figures_of(workload: Workload) -> list[str]:
+    """Return the names of the figures that a run of this workload has, known or not."""
     return [name for name in METRICS if name not in PACED or workload.is_paced]
 
 
@@ -143,7 +142,10 @@ def _gravity(finding: Finding) -> tuple[bool, bool]:
 
 
 def _probe(engine: Engine, workload: Workload) -> Probe:
-    """Return what the run's own samplers count in a moment, taken for a window as long as the run's."""
+    """Return what the run's own samplers count in a moment.
+
+    The engine is told that the moment was as long as the run: some counters are known for long windows only.
+    """
     samplers = Samplers(engine, 1, _ignore)
     try:
         before, after = samplers.opening_reading(), samplers.closing_reading()
@@ -156,4 +158,4 @@ def _probe(engine: Engine, workload: Workload) -> Probe:
 
 
 def _ignore(_reading: SystemReading) -> None:
-    """Nothing is sampled between the two edges."""
+    """Ignore a reading: nothing is sampled between the first and the last."""

@@ -1,6 +1,6 @@
-"""The figures of a run over time, as rows to draw: numbers in, rows out.
+"""The figures of a run over time, as rows of data for the pictures.
 
-A long run is drawn in fewer, wider steps; they are merged from the measurements, never sampled from them.
+A long run is drawn in fewer, wider steps. Measurements are merged into steps, never left out.
 """
 
 from __future__ import annotations
@@ -43,14 +43,15 @@ SERVER = "of it the server's processes"
 
 
 def step_s(seconds: float) -> int:
-    """The shortest step, from 1 s up, of which at most `MOST_STEPS` make up so many seconds."""
+    """Return the shortest step in seconds of which at most `MOST_STEPS` are needed for this time."""
     return next((step for step in STEPS_S if seconds / step <= MOST_STEPS), math.ceil(seconds / MOST_STEPS))
 
 
 def evenly_counted(intervals: Sequence[Interval], even_s: tuple[float, float] | None) -> Sequence[Interval]:
-    """Those in which the engine's counts kept pace with the work; all but the first and last where none are known.
+    """Return the intervals in which the engine's counters kept pace with the work.
 
-    The engine counts what a slice did when it ends, so that the others show less, and more at the end.
+    An engine may count the work of a slice only when the slice ends: the first intervals then show too little, and the
+    last ones too much. Without ``even_s`` all intervals but the first and the last are returned.
     """
     if even_s is None:
         return intervals[1:-1]
@@ -100,9 +101,9 @@ def _inputs(metrics: Sequence[RunMetric]) -> Iterator[Input]:
 
 
 def cpu_shares(readings: Sequence[HostReading]) -> list[Row]:
-    """Shares of the host's CPU time in %, stacked by kind: each from ``low`` to ``high``; the server's part from 0.
+    """Return the shares of the host's CPU time in %, stacked by kind: each reaches from ``low`` to ``high``.
 
-    The server's part is within the others, and not stacked.
+    The server's share is part of the others. It is not stacked, and begins at 0.
     """
     rows = []
     for before, after in _spans(readings):
@@ -119,9 +120,9 @@ def cpu_shares(readings: Sequence[HostReading]) -> list[Row]:
 
 
 def wait_rows(looks: Sequence[Look], length_s: float) -> list[Row]:
-    """Average number of sessions in each event, which is DB time per second, by step and stacked, the greatest below.
+    """Return the average number of sessions in each wait event (DB time per second) by step, stacked.
 
-    What is not among the `MOST_EVENTS` most frequent is taken together.
+    The most frequent event is at the bottom. Events that are not among the `MOST_EVENTS` most frequent are merged.
     """
     total: Counter[str] = Counter()
     for look in looks:
@@ -133,12 +134,12 @@ def wait_rows(looks: Sequence[Look], length_s: float) -> list[Row]:
         for look in part:
             for event, sessions in look.sessions.items():
                 counts[event if event in order else OTHERS] += sessions
-        rows += _stacked(span, "event", {_spoken(each): counts[each] / len(part) for each in (*order, OTHERS)})
+        rows += _stacked(span, "event", {_event_label(each): counts[each] / len(part) for each in (*order, OTHERS)})
     return rows
 
 
 def latency_bands(seconds: Mapping[int, Histogram], length_s: float) -> list[Row]:
-    """Percentiles of each step in µs; one is None where fewer than `MIN_BEYOND` operations lie beyond it."""
+    """Return percentiles of each step in µs; None if fewer than `MIN_BEYOND` operations lie beyond the percentile."""
     return [
         _at(span, count=merged.count, **{name: _supported(merged, share) for name, share in _BANDS.items()})
         for span, merged in _merged(seconds, length_s)
@@ -146,7 +147,7 @@ def latency_bands(seconds: Mapping[int, Histogram], length_s: float) -> list[Row
 
 
 def heat_cells(seconds: Mapping[int, Histogram], length_s: float) -> list[Row]:
-    """Cells of a map over time and latency: share of the step's operations in %, edges of the latency in µs."""
+    """Return the cells of a map of time and latency: share of the step's operations in %, edges in µs."""
     return [
         _at(span, **_edges(cell, CELL_BUCKETS), count=count, share_pct=100 * count / merged.count)
         for span, merged in _merged(seconds, length_s)
@@ -155,7 +156,7 @@ def heat_cells(seconds: Mapping[int, Histogram], length_s: float) -> list[Row]:
 
 
 def histogram_bars(counts: Mapping[int, int]) -> list[Row]:
-    """Bars of a histogram, ``counts`` by bucket: share of the operations in %, edges in µs."""
+    """Return the bars of a histogram: share of the operations in %, edges in µs. ``counts`` is by bucket."""
     total = sum(counts.values())
     grouped = _grouped(counts, BAR_BUCKETS)
     return [
@@ -165,7 +166,7 @@ def histogram_bars(counts: Mapping[int, int]) -> list[Row]:
 
 
 def exceeding(counts: Mapping[int, int]) -> list[Row]:
-    """Share of the operations, in %, that took at least so many µs: one row a bucket."""
+    """Return the share of the operations, in %, that took at least this many µs: a row for each bucket."""
     total, left, rows = sum(counts.values()), sum(counts.values()), []
     for bucket in sorted(counts):
         rows.append({"us": middle_us(bucket), "share_pct": 100 * left / total})
@@ -181,7 +182,7 @@ def _at(span: tuple[float, float], **values: Any) -> Row:  # noqa: ANN401
 
 
 def _stacked(span: tuple[float, float], field: str, values: Mapping[str, float]) -> list[Row]:
-    """Rows on top of each other, in the order of ``values``; what is 0 has none."""
+    """Return rows stacked in the order of ``values``; a value of 0 has no row."""
     tops = list(accumulate(values.values()))
     return [
         _at(span, **{field: name}, value=value, low=top - value, high=top)
@@ -191,7 +192,10 @@ def _stacked(span: tuple[float, float], field: str, values: Mapping[str, float])
 
 
 def _spans(readings: Sequence[HostReading]) -> Iterator[tuple[HostReading, HostReading]]:
-    """Neighbouring readings; of many, those a step apart. A last one that comes too soon replaces the one before."""
+    """Yield pairs of neighbouring readings; of many readings, those that are a step apart.
+
+    A last reading that follows too soon replaces the one before it.
+    """
     group = math.ceil(len(readings) / MOST_STEPS) or 1
     kept = [*readings[:-1:group], *readings[-1:]]
     if len(kept) > 2 and kept[-1].at_s - kept[-2].at_s < SLIVER * (kept[-2].at_s - kept[-3].at_s):
@@ -212,7 +216,7 @@ def _sum(before: HostReading, after: HostReading, counters: Sequence[str]) -> fl
 def _grouped_by_step(
     timed: Iterable[tuple[float, T]], length_s: float
 ) -> Iterator[tuple[tuple[float, float], list[T]]]:
-    """What lies in each step of the load. A remainder at the end that would be a sliver belongs to the last step."""
+    """Yield the items of each step of the load. A short remainder at the end belongs to the last step."""
     step = step_s(length_s)
     last = max(math.ceil(length_s / step - SLIVER) - 1, 0)
     groups: dict[int, list[T]] = {}
@@ -248,5 +252,5 @@ def _edges(group: int, size: int) -> Row:
     return {"from_us": max(lower_edge_us(group * size), 0.5), "to_us": lower_edge_us((group + 1) * size)}
 
 
-def _spoken(event: str) -> str:
+def _event_label(event: str) -> str:
     return CPU_ROW if event == CPU_EVENT else event
