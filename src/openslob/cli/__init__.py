@@ -1,4 +1,4 @@
-"""The command line: one file per command. Only here is anything printed, and only here does the process exit."""
+"""The command line: one file per command. Nothing outside this folder prints or ends the process."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from openslob._version import __version__
+from openslob.cli.console import notify
 from openslob.errors import SlobError
 from openslob.report.format import plain_signs
 
@@ -22,7 +23,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-# The order is the order in `slob --help`: the way of the data.
+# In the order of `slob --help`, which is that of the work.
 COMMANDS: tuple[str, ...] = (
     "demo",
     "server",
@@ -44,7 +45,7 @@ for _name in COMMANDS:
     import_module(f"{__name__}.{_name}").register(app)
 
 
-# Whatever is wrong with options and arguments; its own class has no name that holds for every version of typer.
+# The base class of every error in options and arguments; its module differs between versions of typer.
 _OptionError: Any = typer.BadParameter.__base__
 
 
@@ -64,7 +65,7 @@ def _common(
 
 
 def main() -> None:
-    """Run the command line; an error is one line on stderr and an exit code, never a traceback."""
+    """Run the command line. An error is one line on stderr and an exit code, never a traceback."""
     codecs.register_error(plain_signs.__name__, plain_signs)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
@@ -72,19 +73,19 @@ def main() -> None:
     try:
         sys.exit(app(prog_name="slob", standalone_mode=False))
     except SlobError as error:
-        print(f"slob: {error}", file=sys.stderr)
+        notify(str(error))
         sys.exit(error.exit_code)
     except _OptionError as error:
         if line := one_line(error):
-            print(f"slob: {line}", file=sys.stderr)
+            notify(line)
         sys.exit(error.exit_code)
     except typer.Abort:
-        print("slob: stopped", file=sys.stderr)
+        notify("stopped")
         sys.exit(1)
 
 
 def one_line(error: Any) -> str:  # noqa: ANN401
-    """What is wrong with the options and where all of them are told; empty when help was shown instead."""
+    """Return what is wrong with the options and where they are explained; empty if help was shown instead."""
     if type(error).__name__ == "NoArgsIsHelpError":
         return ""
     words = " ".join(error.format_message().split()).replace("Value error, ", "").rstrip(".")

@@ -18,9 +18,9 @@ from rich.table import Table
 
 from openslob.awr.batch import Result, Selection, extract_all
 from openslob.awr.columns import ROW_SETS, SETS
+from openslob.cli.console import notify, write
 from openslob.errors import SlobError, UsageError
-from openslob.report import sheets
-from openslob.report.format import printable
+from openslob.export import tables
 
 if TYPE_CHECKING:
     from openslob.analyze.curves.external_points import ExternalPoint
@@ -80,7 +80,7 @@ def _found(results: Sequence[Result]) -> Iterator[ExternalPoint]:
 _SETS = ", ".join((*SETS, *ROW_SETS))
 
 
-class Format(StrEnum):
+class AwrFormat(StrEnum):
     """How the figures are written."""
 
     TABLE = "table"
@@ -113,7 +113,7 @@ def awr(
         typer.Option(metavar="EVENT", help="Wait event for --columns events and --petals; repeatable."),
     ] = None,
     form: Annotated[
-        Format | None, typer.Option("--format", help="By default what --output's ending says, else a table.")
+        AwrFormat | None, typer.Option("--format", help="By default what --output's ending says, else a table.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", metavar="", help="The same as --format json.")] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")] = None,
@@ -141,7 +141,7 @@ def awr(
         _check_target(target)
     if petals is not None:
         check_picture(petals)
-    details = form is Format.JSON or petals is not None
+    details = form is AwrFormat.JSON or petals is not None
     selection = Selection(columns, tuple(event or ()), pattern, group_by.value, details)
     results = list(_told(extract_all([str(file) for file in files], selection, jobs)))
     _write(form, output, selection, results)
@@ -156,12 +156,12 @@ def _check_target(path: Path) -> None:
         raise UsageError(f"{path} can't be written", "give a file in a directory that you may write to")
 
 
-def _format(form: Format | None, json: bool, output: Path | None) -> Format:
+def _format(form: AwrFormat | None, json: bool, output: Path | None) -> AwrFormat:
     if json:
-        return Format.JSON
-    endings = {".csv": Format.CSV, ".json": Format.JSON, ".xlsx": Format.XLSX}
-    chosen = form or (endings.get(output.suffix.lower()) if output else None) or Format.TABLE
-    if chosen is Format.XLSX and output is None:
+        return AwrFormat.JSON
+    endings = {".csv": AwrFormat.CSV, ".json": AwrFormat.JSON, ".xlsx": AwrFormat.XLSX}
+    chosen = form or (endings.get(output.suffix.lower()) if output else None) or AwrFormat.TABLE
+    if chosen is AwrFormat.XLSX and output is None:
         raise UsageError("a workbook is a file", "add --output figures.xlsx")
     return chosen
 
@@ -170,32 +170,36 @@ def _told(results: Iterator[Result]) -> Iterator[Result]:
     """Pass ``results`` on, saying on stderr what is wrong with each as it comes."""
     for result in results:
         if result.error:
-            print(f"slob: {result.error}", file=sys.stderr)
+            notify(result.error)
         for warning in result.warnings:
             print(f"{result.path}: warning: {warning}", file=sys.stderr)
         yield result
 
 
-def _write(form: Format, output: Path | None, selection: Selection, results: Sequence[Result]) -> None:
+def _write(form: AwrFormat, output: Path | None, selection: Selection, results: Sequence[Result]) -> None:
     headings = selection.headings()
     rows = [[reading.value for reading in row] for result in results for row in result.rows]
-    if form is Format.XLSX and output is not None:
-        sheets.write_xlsx(output, headings, rows, _notes(headings, results))
-    elif form is Format.TABLE:
+    if form is AwrFormat.XLSX and output is not None:
+        tables.write_xlsx(output, headings, rows, _notes(headings, results))
+    elif form is AwrFormat.TABLE:
         _show(headings, rows, output)
     else:
-        text = sheets.as_csv(headings, rows) if form is Format.CSV else sheets.as_json(_document(headings, results))
+        text = (
+            tables.as_csv(headings, [map(tables.rounded, row) for row in rows])
+            if form is AwrFormat.CSV
+            else tables.as_json(_document(headings, results))
+        )
         _put(text, output)
 
 
 def _put(text: str, output: Path | None) -> None:
     if output is None:
-        sys.stdout.write(printable(text, sys.stdout.encoding))
+        write(text, end="")
     else:
         output.write_text(text, encoding="utf-8")
 
 
-def _show(headings: Sequence[str], rows: Sequence[Sequence[sheets.Cell]], output: Path | None) -> None:
+def _show(headings: Sequence[str], rows: Sequence[Sequence[tables.Cell]], output: Path | None) -> None:
     """A table on the screen, as wide as it is where the screen does not end it."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     for at, heading in enumerate(headings):
@@ -208,7 +212,7 @@ def _show(headings: Sequence[str], rows: Sequence[Sequence[sheets.Cell]], output
         _put("".join(line.rstrip() + "\n" for line in text.getvalue().splitlines()), output)
 
 
-def _screen(cell: sheets.Cell) -> str:
+def _screen(cell: tables.Cell) -> str:
     """A figure for people: as many digits as are read; what is missing is a dash, never 0."""
     if cell is None:
         return "-"

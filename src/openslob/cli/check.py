@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
+from openslob.cli.console import write
 from openslob.cli.options import Resolved, with_workload
 from openslob.engines.facts import DATA, Finding
 from openslob.engines.registry import resolve
 from openslob.metrics import METRICS
 from openslob.report.context import spoken
-from openslob.report.format import MISSING, hanging, pairs, printable, wrapped
+from openslob.report.format import MISSING, hanging, pairs, wrapped
 from openslob.run.preflight import Preflight, preflight
 from openslob.units import format_bytes
 
@@ -118,7 +118,7 @@ def check(resolved: Resolved, as_json: JSON = False) -> None:
     engine, _ = resolve(resolved.target.reveal())
     found = preflight(engine, resolved.workload)
     text = result_json(engine.target, found) if as_json else result_text(engine.target, found)
-    print(printable(text, sys.stdout.encoding))
+    write(text)
     if found.blocked:
         raise typer.Exit(1)
 

@@ -13,14 +13,14 @@ from openslob import api
 from openslob.analyze import ci_gate
 from openslob.analyze.compare import Comparison
 from openslob.analyze.compare import compare as compared
+from openslob.cli.common_options import RESULTS
+from openslob.cli.console import notify, write
 from openslob.errors import SlobError, UsageError, VerdictError
 from openslob.report.comparison import comparison_json, mismatch_lines, render_comparison
-from openslob.report.format import printable
 
 _SIDE = "Name or id of runs or a sweep, or a path; several: a,b,c."
 A = Annotated[str, typer.Argument(metavar="A", help=_SIDE)]
 B = Annotated[str, typer.Argument(metavar="B", help=_SIDE)]
-RESULTS = Annotated[Path, typer.Option(envvar="SLOB_RESULTS", metavar="DIR", help="Where records lie.")]
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the comparison as JSON.")]
 ANYWAY = Annotated[bool, typer.Option("--anyway", metavar="", help="Compare, and name what is not the same.")]
 FAIL_IF = Annotated[
@@ -50,7 +50,7 @@ def compare(
     if as_json:
         print(json.dumps(comparison_json(comparison, checks), indent=1, ensure_ascii=False))
     else:
-        print(printable(render_comparison(comparison, checks), sys.stdout.encoding), end="")
+        write(render_comparison(comparison, checks), end="")
     failed = [each.condition.text for each in checks if each.result is not ci_gate.GateResult.OK]
     if failed:
         raise VerdictError(f"so, or can't be told not to be: {'; '.join(failed)}")
@@ -59,7 +59,7 @@ def compare(
 def _side(wanted: str, results: Path) -> api.Results:
     found = api.joined([api.find(each, results) for each in wanted.split(",")])
     for problem in found.problems:
-        print(f"slob: {problem}", file=sys.stderr)
+        notify(problem)
     return found
 
 

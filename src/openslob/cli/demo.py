@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,9 +13,9 @@ from typing import Annotated
 import psutil
 import typer
 
-from openslob.cli.load_view import LoadView
-from openslob.cli.progress import LiveLine, stoppable
-from openslob.cli.run import JSON, RESULTS
+from openslob.cli.common_options import RECORD_JSON, RESULTS
+from openslob.cli.console import notify, stoppable
+from openslob.cli.progress import LiveLine, LoadView
 from openslob.disk import existing_parent
 from openslob.engines import registry
 from openslob.engines.base import Engine
@@ -38,7 +37,7 @@ def demo(
     engine: ENGINE = registry.default_engine(),
     results: RESULTS = Path("results"),
     keep: KEEP = False,
-    json: JSON = False,
+    json: RECORD_JSON = False,
 ) -> None:
     """Show what this host can do: a server of its own, load, cached and physical runs, result; three minutes.
 
@@ -93,11 +92,6 @@ Records: {results.absolute()}   (slob list; slob show RECORD has each run's whol
   slob server start big --cache 1G        slob load --target big --schemas 8 --scale 2G
   slob run --target big --sessions 16 --update-pct 10 --mode pio
 """
-
-
-def notify(text: str) -> None:
-    """One line of progress."""
-    print(f"slob: {text}", file=sys.stderr, flush=True)
 
 
 def register(app: typer.Typer) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Annotated
 
 import typer
 
+from openslob.cli.console import notify
 from openslob.cli.options import with_target
 from openslob.engines.registry import resolve
 from openslob.secrets import Target
@@ -24,7 +24,7 @@ def drop(target: Target, as_json: JSON = False) -> None:
     engine, _ = resolve(target.reveal())
     with engine.exclusive("drop") as restored:
         for line in restored:
-            print(f"slob: {line}", file=sys.stderr)
+            notify(line)
         removed = engine.data.drop()
     if as_json:
         print(json.dumps({"removed": removed}, indent=1))

@@ -10,6 +10,8 @@ from typing import Annotated
 import typer
 
 from openslob import api
+from openslob.cli.common_options import RESULTS
+from openslob.cli.console import notify
 from openslob.errors import SlobError, UsageError
 from openslob.export import tables
 from openslob.export.hdr import HdrRun, hdr_log
@@ -18,7 +20,7 @@ from openslob.record.raw_csv import latency_rows
 from openslob.units import NANOS
 
 
-class Format(StrEnum):
+class ExportFormat(StrEnum):
     """What can be written."""
 
     CSV = "csv"
@@ -36,12 +38,13 @@ class Per(StrEnum):
     RUN = "run"
 
 
-_ENDINGS = {".prom": Format.OPENMETRICS, ".om": Format.OPENMETRICS, ".hlog": Format.HDR}
+_ENDINGS = {".prom": ExportFormat.OPENMETRICS, ".om": ExportFormat.OPENMETRICS, ".hlog": ExportFormat.HDR}
 RECORDS = Annotated[list[str], typer.Argument(metavar="RECORD", help="Names or ids of runs and sweeps, or paths.")]
-FORMAT = Annotated[Format | None, typer.Option("--format", "-f", help="Default: by the ending of FILE, else csv.")]
+FORMAT = Annotated[
+    ExportFormat | None, typer.Option("--format", "-f", help="Default: by the ending of FILE, else csv.")
+]
 OUTPUT = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: standard output.")]
 PER = Annotated[Per, typer.Option(help="A row of a table: a point, its repeats taken together, or a run.")]
-RESULTS = Annotated[Path, typer.Option(envvar="SLOB_RESULTS", metavar="DIR", help="Where records lie.")]
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="The same as --format json.")]
 
 
@@ -57,39 +60,41 @@ def export(
 
     Example: slob export petals -o petals.xlsx
     """
-    chosen = Format.JSON if as_json else form or _by_ending(output)
+    chosen = ExportFormat.JSON if as_json else form or _by_ending(output)
     found = api.joined([api.find(each, results) for each in records])
     for problem in found.problems:
-        print(f"slob: {problem}", file=sys.stderr)
+        notify(problem)
     _write(_rendered(found, chosen, per), output)
 
 
-def _by_ending(output: Path | None) -> Format:
+def _by_ending(output: Path | None) -> ExportFormat:
     if output is None:
-        return Format.CSV
+        return ExportFormat.CSV
     ending = output.suffix.lower()
-    if ending.removeprefix(".") in {each.value for each in Format}:
-        return Format(ending.removeprefix("."))
+    if ending.removeprefix(".") in {each.value for each in ExportFormat}:
+        return ExportFormat(ending.removeprefix("."))
     if ending not in _ENDINGS:
         raise UsageError(f"{output}: what to write does not follow from its ending", "say it with --format")
     return _ENDINGS[ending]
 
 
-def _rendered(found: api.Results, form: Format, per: Per) -> str | bytes:
+def _rendered(found: api.Results, form: ExportFormat, per: Per) -> str | bytes:
     match form:
-        case Format.XLSX:
+        case ExportFormat.XLSX:
             # Takes a moment to import, and only this needs it.
             from openslob.export.xlsx import workbook  # noqa: PLC0415
 
             return workbook(found.points(), found.point_rows(), found.rows())
-        case Format.OPENMETRICS:
+        case ExportFormat.OPENMETRICS:
             return openmetrics(found.runs)
-        case Format.HDR:
+        case ExportFormat.HDR:
             return hdr_log(_hdr_runs(found))
     rows = found.rows() if per is Per.RUN else found.point_rows()
-    if form is Format.PARQUET:
+    if form is ExportFormat.PARQUET:
         return tables.as_parquet(rows)
-    return tables.as_json(rows) if form is Format.JSON else tables.as_csv(rows)
+    if form is ExportFormat.JSON:
+        return tables.as_json(rows)
+    return tables.as_csv(list(rows[0]) if rows else [], [list(row.values()) for row in rows])
 
 
 def _hdr_runs(found: api.Results) -> list[HdrRun]:
@@ -124,7 +129,7 @@ def _write(content: str | bytes, output: Path | None) -> None:
         output.write_bytes(raw)
     except OSError as error:
         raise SlobError(f"{output} can't be written: {error.strerror}") from error
-    print(f"slob: wrote {output}", file=sys.stderr)
+    notify(f"wrote {output}")
 
 
 def register(app: typer.Typer) -> None:

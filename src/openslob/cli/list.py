@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from openslob.cli.common_options import RESULTS
+from openslob.cli.console import notify, write
 from openslob.errors import SlobError
 from openslob.record import storage
 from openslob.record.sweep import SweepRecord, find_sweeps, load_sweep
-from openslob.report.format import printable
 from openslob.report.listing import overview, render_list, render_sweeps
 
-RESULTS = Annotated[Path, typer.Option(envvar="SLOB_RESULTS", metavar="DIR", help="Where records lie.")]
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the list as JSON.")]
 
 
@@ -28,9 +27,9 @@ def list_records(results: RESULTS = Path("results"), as_json: JSON = False) -> N
     if as_json:
         print(json.dumps([overview(each) for each in found], indent=1))
     elif found:
-        print(printable(render_list(found) + render_sweeps(_sweeps(results)), sys.stdout.encoding), end="")
+        write(render_list(found) + render_sweeps(_sweeps(results)), end="")
     else:
-        print(f"slob: there are no records in {results}; `slob run` makes one", file=sys.stderr)
+        notify(f"there are no records in {results}; `slob run` makes one")
 
 
 def _sweeps(results: Path) -> list[tuple[str, SweepRecord | None]]:

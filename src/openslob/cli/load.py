@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import sys
+import json
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
-from openslob.cli.load_view import LoadView, result_json, result_text
+from openslob.cli.console import notify, stoppable
 from openslob.cli.options import Resolved, with_workload
-from openslob.cli.progress import stoppable
+from openslob.cli.progress import LoadView
+from openslob.engines.facts import LoadResult
 from openslob.engines.registry import resolve
 from openslob.run import loading
+from openslob.units import format_bytes
 
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the result as JSON.")]
 
@@ -24,12 +27,32 @@ def load(resolved: Resolved, as_json: JSON = False) -> None:
     """
     engine, server = resolve(resolved.target.reveal())
     with stoppable() as interrupt, LoadView(engine.facts().block_size) as view:
-        result = loading.load(engine, server, resolved.workload, view, interrupt.stop.is_set, _notify)
+        result = loading.load(engine, server, resolved.workload, view, interrupt.stop.is_set, notify)
     print(result_json(result) if as_json else result_text(result))
 
 
-def _notify(text: str) -> None:
-    print(f"slob: {text}", file=sys.stderr, flush=True)
+def result_text(result: LoadResult) -> str:
+    """Return a finished load in a few lines: what, how fast, and every check with its figure."""
+    spec = result.spec
+    fill = "incompressible" if spec.obfuscate else "constant"
+    lines = [
+        f"{spec.schemas} x {spec.scale_blocks:,} blocks (cf1) + {spec.scan_blocks:,} (cf2), {fill} fill",
+        "already there and verified, nothing to do" if result.reused else _speed(result),
+    ]
+    width = max(map(len, result.checks), default=0)
+    return "\n".join([*lines, *(f"  {name:<{width}}  {figure}" for name, figure in result.checks.items())])
+
+
+def _speed(result: LoadResult) -> str:
+    rate = f", {format_bytes(result.bytes / result.seconds)}/s" if result.seconds > 0 else ""
+    return f"loaded and verified in {result.seconds:.1f} s: {format_bytes(result.bytes)}{rate}"
+
+
+def result_json(result: LoadResult) -> str:
+    """Return all of a finished load as JSON; seconds, blocks and bytes as numbers."""
+    return json.dumps(
+        asdict(result) | {"spec": result.spec.to_record(), "fingerprint": result.spec.fingerprint()}, indent=1
+    )
 
 
 def register(app: typer.Typer) -> None:

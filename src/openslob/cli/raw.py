@@ -1,4 +1,4 @@
-"""`slob raw`: what the storage does without a database."""
+"""`slob raw`: measurements of the storage without a database."""
 
 from __future__ import annotations
 
@@ -9,8 +9,19 @@ import typer
 
 from openslob.analyze.curves.latency_limit import parse_latency_us
 from openslob.cli import raw_compare, raw_orion
-from openslob.cli.progress import stoppable
-from openslob.cli.raw_options import BLOCK, CPUS, ENGINE, JSON, NAME, REQUIRE, RESULTS, cpu_list, notify, show, size
+from openslob.cli.common_options import (
+    BLOCK_SIZE,
+    CPUS,
+    IO_ENGINE,
+    MEASUREMENT_NAME,
+    RECORD_JSON,
+    REQUIRE,
+    RESULTS,
+    parse_size,
+)
+from openslob.cli.console import notify, stoppable
+from openslob.cli.raw_compare import show
+from openslob.engines.managed.cpus import usable_cpus
 from openslob.errors import UsageError
 from openslob.storage import calibrate as calibration
 from openslob.storage import dd as demonstration
@@ -22,8 +33,8 @@ from openslob.units import MIB, format_bytes
 NO_LIMIT = "none"
 
 
-def limit(text: str) -> float:
-    """Microseconds meant by ``500us``, ``2ms`` or ``none``, which has no end. BadParameter."""
+def parse_limit(text: str) -> float:
+    """Return the µs that ``500us``, ``2ms`` or ``none`` (infinite) mean. BadParameter for other texts."""
     try:
         return float("inf") if text.strip() == NO_LIMIT else parse_latency_us(text)
     except UsageError as error:
@@ -31,58 +42,60 @@ def limit(text: str) -> float:
 
 
 PATH = Annotated[
-    Path, typer.Argument(metavar="[PATH]", help="A directory to make a test file in, or a file or device, only read.")
+    Path, typer.Argument(metavar="[PATH]", help="A directory for a test file, or a file or device, which is only read.")
 ]
 SIZE = Annotated[
-    int, typer.Option(parser=size, metavar="SIZE", help="Of the test file; larger than any cache of the storage.")
+    int,
+    typer.Option(parser=parse_size, metavar="SIZE", help="Size of the test file; exceed any cache of the storage."),
 ]
 LIMIT = Annotated[
-    float, typer.Option(parser=limit, metavar="TIME", help="Highest latency of the small reads: 500us, 20ms, none.")
+    float,
+    typer.Option(parser=parse_limit, metavar="TIME", help="Highest latency of the small reads: 500us, 20ms, none."),
 ]
-AT = Annotated[str, typer.Option(metavar="p99|mean", help="Which latency the limit holds for.")]
+AT = Annotated[str, typer.Option(metavar="p99|mean", help="Which latency the limit applies to.")]
 BUFFERED = Annotated[
-    bool, typer.Option("--buffered", metavar="", help="Through the page cache, which is measured then.")
+    bool, typer.Option("--buffered", metavar="", help="Read through the page cache, which is then measured too.")
 ]
 VERIFY = Annotated[
-    bool, typer.Option("--verify", metavar="", help="Measure too with the checksum of every block verified.")
+    bool, typer.Option("--verify", metavar="", help="Measure also with the checksum of every block verified.")
 ]
 REPEATS = Annotated[int, typer.Option(metavar="N", min=1, help="How often the results are measured again.")]
-RUN_TIME = Annotated[float, typer.Option(min=0.5, metavar="S", help="Seconds of each step, after a ramp of a quarter.")]
+RUN_TIME = Annotated[float, typer.Option(min=0.5, metavar="S", help="Seconds of each step; a quarter more is ramp.")]
 IN_FLIGHT = Annotated[int, typer.Option(metavar="N", min=1, help="Random requests in flight.")]
 
 
 def calibrate(
     path: PATH = Path(),
     size: SIZE = "1G",  # type: ignore[assignment]
-    block_size: BLOCK = "8k",  # type: ignore[assignment]
+    block_size: BLOCK_SIZE = "8k",  # type: ignore[assignment]
     latency_limit: LIMIT = "20ms",  # type: ignore[assignment]
     at: AT = "p99",
     repeats: REPEATS = 3,
     run_time: RUN_TIME = 2.0,
     verify: VERIFY = False,
-    io_engine: ENGINE = IoEngine.IO_URING,
+    io_engine: IO_ENGINE = IoEngine.IO_URING,
     buffered: BUFFERED = False,
     cpus: CPUS = None,
-    name: NAME = "calibrate",
+    name: MEASUREMENT_NAME = "calibrate",
     results: RESULTS = Path("results"),
     require: REQUIRE = None,
-    json: JSON = False,
+    json: RECORD_JSON = False,
 ) -> None:
-    """Measure what the storage can do at the most: IOPS under a latency limit, MB/s, latency, CPU for a read.
+    """Measure the most that the storage can do: IOPS under a latency limit, MB/s, latency, CPU per read.
 
     Example: slob raw calibrate /data --size 4G --latency-limit 500us
     """
     limit_us = None if latency_limit == float("inf") else latency_limit
-    processes = len(cpu_list(cpus))
+    processes = len(usable_cpus(cpus))
     _require_fit(path, block_size, at, verify)
     plan = calibration.CalibrationPlan(
         io_engine, block_size, run_time, processes, repeats, limit_us, at, not buffered, verify, cpus
     )  # fmt: skip
-    asked = {
+    options = {
         "block_bytes": block_size, "latency_limit_us": limit_us, "at": at, "repeats": repeats, "seconds": run_time,
         "verify": verify, "engine": io_engine.value, "direct": not buffered, "cpus": cpus, "processes": processes,
     }  # fmt: skip
-    request = StorageRequest("calibrate", name, results, asked)
+    request = StorageRequest("calibrate", name, results, options)
     with stoppable() as interrupt:
         found = Fio.find(interrupt.stop)
         with session(found, request, StorageTarget(path, size, io_engine, not buffered), notify) as (step_runner, file):
@@ -93,29 +106,29 @@ def calibrate(
 def dd(
     path: PATH = Path(),
     size: SIZE = "1G",  # type: ignore[assignment]
-    block_size: BLOCK = "8k",  # type: ignore[assignment]
+    block_size: BLOCK_SIZE = "8k",  # type: ignore[assignment]
     in_flight: IN_FLIGHT = 8,
     repeats: REPEATS = 3,
     run_time: RUN_TIME = 2.0,
-    io_engine: ENGINE = IoEngine.IO_URING,
+    io_engine: IO_ENGINE = IoEngine.IO_URING,
     buffered: BUFFERED = False,
     cpus: CPUS = None,
-    name: NAME = "dd",
+    name: MEASUREMENT_NAME = "dd",
     results: RESULTS = Path("results"),
-    json: JSON = False,
+    json: RECORD_JSON = False,
 ) -> None:
-    """Read the same data to nowhere and with each byte looked at: dd in 1 MB pieces, fio in random blocks.
+    """Read the same data with and without a look at each byte: dd in 1 MB pieces, fio in random blocks.
 
     Example: slob raw dd /data --size 2G --cpus 0
     """
     demonstration.require_dd()
-    cpu_list(cpus)
+    usable_cpus(cpus)
     plan = demonstration.DdPlan(io_engine, block_size, in_flight, run_time, repeats, not buffered, cpus)
-    asked = {
+    options = {
         "block_bytes": block_size, "in_flight": in_flight, "repeats": repeats, "seconds": run_time,
         "engine": io_engine.value, "direct": not buffered, "cpus": cpus,
     }  # fmt: skip
-    request = StorageRequest("dd", name, results, asked)
+    request = StorageRequest("dd", name, results, options)
     with stoppable() as interrupt:
         found = Fio.find(interrupt.stop)
         with session(found, request, StorageTarget(path, size, io_engine, not buffered), notify) as (step_runner, file):
@@ -125,16 +138,16 @@ def dd(
 
 def _require_fit(path: Path, block_size: int, at: str, verify: bool) -> None:
     if at not in ("p99", "mean"):
-        raise UsageError(f"--at {at}: it is p99 or mean")
+        raise UsageError(f"--at {at} is neither p99 nor mean")
     if verify and not path.is_dir():
-        raise UsageError("--verify needs a file of our own, with checksums in it", "give a directory")
+        raise UsageError("--verify needs a test file with checksums", "give a directory to create it in")
     if verify and (block_size % VERIFY_INTERVAL or MIB % block_size):
         raise UsageError(f"--verify needs blocks of 4k, 8k … 1M, not of {format_bytes(block_size)}")
 
 
 def register(app: typer.Typer) -> None:
     """Add the group with its commands."""
-    group = typer.Typer(help="What the storage does without a database.", no_args_is_help=True)
+    group = typer.Typer(help="Measure the storage without a database.", no_args_is_help=True)
     raw_orion.register(group)
     group.command()(calibrate)
     group.command()(dd)

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from openslob.cli.progress import LiveLine, stoppable
-from openslob.cli.raw_options import BLOCK, CPUS, ENGINE, JSON, NAME, REQUIRE, RESULTS, cpu_list, show, size
+from openslob.cli.common_options import (
+    BLOCK_SIZE,
+    CPUS,
+    IO_ENGINE,
+    MEASUREMENT_NAME,
+    RECORD_JSON,
+    REQUIRE,
+    RESULTS,
+    parse_size,
+    require_verdicts,
+)
+from openslob.cli.console import notify, stoppable, write
+from openslob.cli.progress import LiveLine
 from openslob.engines import registry
+from openslob.engines.managed.cpus import usable_cpus
 from openslob.errors import UsageError
+from openslob.record.storage import StorageRecord
+from openslob.report.storage import render_storage
 from openslob.report.text import render
 from openslob.storage.fio import Fio
 from openslob.storage.job import IoEngine
@@ -22,28 +35,39 @@ from openslob.versus.plan import ComparisonPlan
 from openslob.versus.servers import available
 
 IN_FLIGHT = Annotated[
-    int, typer.Option(metavar="N", min=1, max=256, help="Reads at a time: fio's requests, processes, sessions.")
+    int, typer.Option(metavar="N", min=1, max=256, help="Concurrent reads: fio's requests, processes, sessions.")
 ]
-RUN_TIME = Annotated[float, typer.Option(min=1, metavar="S", help="Seconds of each, after a ramp of a quarter.")]
-REPEATS = Annotated[int, typer.Option(metavar="N", min=1, help="How often all are measured, in an order drawn anew.")]
-SCALE = Annotated[int, typer.Option(parser=size, metavar="SIZE", help="Of the test file, and of each server's data.")]
+RUN_TIME = Annotated[
+    float, typer.Option(min=1, metavar="S", help="Seconds of each measurement; a quarter more is ramp.")
+]
+REPEATS = Annotated[
+    int, typer.Option(metavar="N", min=1, help="Repeats of all measurements, each in a new random order.")
+]
+SCALE = Annotated[
+    int, typer.Option(parser=parse_size, metavar="SIZE", help="Size of the test file and of each server's data.")
+]
 ENGINES = Annotated[
     str | None,
     typer.Option(metavar="NAME,…", help=f"Databases: of {', '.join(registry.managed_engines())} (default: all here)."),
 ]
 UPDATES = Annotated[
-    int, typer.Option("--update-pct", metavar="PCT", min=1, max=100, help="Updates of the contender that has some.")
+    int,
+    typer.Option(
+        "--update-pct", metavar="PCT", min=1, max=100, help="Share of updates where a contender makes updates."
+    ),
 ]
-UNIT = Annotated[int, typer.Option(metavar="N", min=1, help="Blocks that one SELECT visits; 1 times single reads.")]
+UNIT = Annotated[
+    int, typer.Option(metavar="N", min=1, help="Blocks that one SELECT reads; with 1, single reads are timed.")
+]
 PLACE = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="A directory on the storage in question (default: where servers lie)."),
+    typer.Option(metavar="DIR", help="A directory on the storage to be measured (default: that of managed servers)."),
 ]
 
 
 def compare(
     in_flight: IN_FLIGHT = 8,
-    block_size: BLOCK = "8k",  # type: ignore[assignment]
+    block_size: BLOCK_SIZE = "8k",  # type: ignore[assignment]
     run_time: RUN_TIME = 10.0,
     repeats: REPEATS = 3,
     scale: SCALE = "2G",  # type: ignore[assignment]
@@ -51,23 +75,24 @@ def compare(
     update_pct: UPDATES = 20,
     work_unit: UNIT = 64,
     cpus: CPUS = None,
-    io_engine: ENGINE = IoEngine.IO_URING,
+    io_engine: IO_ENGINE = IoEngine.IO_URING,
     data_dir: PLACE = None,
-    name: NAME = "compare",
+    name: MEASUREMENT_NAME = "compare",
     results: RESULTS = Path("results"),
     require: REQUIRE = None,
-    json: JSON = False,
+    json: RECORD_JSON = False,
 ) -> None:
-    """Measure in turn, on one file system: storage read by fio, and by databases that look at what they read.
+    """Measure in turn, on one file system: reads by fio, and by databases, which process what they read.
 
-    Servers are made for it and destroyed. Example: slob raw compare --cpus 0 --data-dir /data
+    The servers are created for it and destroyed afterwards. Example: slob raw compare --cpus 0 --data-dir /data
     """
     if io_engine is IoEngine.PSYNC:
         raise UsageError("--io-engine psync is compared anyway", "give io_uring or libaio")
+    processes = len(usable_cpus(cpus))
     plan = ComparisonPlan(
-        io_engine, (), len(cpu_list(cpus)), block_size, in_flight, run_time, repeats, scale, update_pct, work_unit, cpus
+        io_engine, (), processes, block_size, in_flight, run_time, repeats, scale, update_pct, work_unit, cpus
     )  # fmt: skip
-    live = _Live(LiveLine())
+    live = _MessagesAbove(LiveLine())
     with stoppable() as interrupt:
         fio = Fio.find(interrupt.stop)
         request = _request(plan, engines, data_dir, name, results)
@@ -79,28 +104,34 @@ def compare(
 
 
 @dataclass(frozen=True)
-class _Live:
-    """The live line of runs, and lines above it."""
+class _MessagesAbove:
+    """Prints messages above the live line of runs."""
 
     line: LiveLine
 
     def notify(self, text: str) -> None:
-        """One line of progress."""
+        """Print a message of progress."""
         self.line.clear()
-        print(f"slob: {text}", file=sys.stderr, flush=True)
+        notify(text)
 
 
 def _request(
     plan: ComparisonPlan, engines: str | None, place: Path | None, name: str, results: Path
 ) -> ComparisonRequest:
-    """The request with the engines that are there. UsageError for engines that are not known."""
+    """Return the request with the engines that are installed. UsageError for an unknown engine."""
     asked = [each.strip() for each in engines.split(",")] if engines else None
     place = place.absolute() if place else None
-    there, missing = available(plan, asked, place)
+    installed, missing = available(plan, asked, place)
     directory = place or registry.servers_place()
     if place is None:
         directory.mkdir(parents=True, exist_ok=True)
-    return ComparisonRequest(replace(plan, engines=there), name, results, directory, place, missing)
+    return ComparisonRequest(replace(plan, engines=installed), name, results, directory, place, missing)
+
+
+def show(record: StorageRecord, folder: Path, require: list[str] | None, json: bool) -> None:
+    """Print the result of a raw measurement. VerdictError if a required verdict does not hold."""
+    write(record.model_dump_json(indent=1) if json else render_storage(record, folder))
+    require_verdicts(record.verdicts, require or ())
 
 
 def register(group: typer.Typer) -> None:

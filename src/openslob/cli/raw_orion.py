@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from openslob.cli.progress import stoppable
-from openslob.cli.verdict import demand
+from openslob.cli import console
+from openslob.cli.common_options import RECORD_JSON, REQUIRE, RESULTS, require_verdicts
+from openslob.cli.console import notify, stoppable
 from openslob.errors import UsageError
 from openslob.record.storage import StorageRecord
 from openslob.record.store import save_text
-from openslob.report.format import printable
 from openslob.storage.fio import Fio
 from openslob.storage.job import IoEngine
 from openslob.storage.orion import execute
@@ -120,14 +119,9 @@ DESTRUCTIVE = Annotated[
     ),
 ]
 SEED = Annotated[int, typer.Option(metavar="N", min=1, help="Of the places that are read.", rich_help_panel=_POINTS)]
-RESULTS = Annotated[Path, typer.Option(envvar="SLOB_RESULTS", metavar="DIR", help="Where records lie.")]
-REQUIRE = Annotated[
-    list[str] | None, typer.Option(metavar="VERDICT", help="Exit with 3 if this verdict does not hold; repeatable.")
-]
 PICTURES = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Draw pictures into this folder: HTML, PNG and SVG.")
 ]
-JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the record as JSON.")]
 
 
 def orion(
@@ -154,7 +148,7 @@ def orion(
     results: RESULTS = Path("results"),
     pictures: PICTURES = None,
     require: REQUIRE = None,
-    json: JSON = False,
+    json: RECORD_JSON = False,
 ) -> None:
     """Measure storage as Orion does: small random and large requests, alone and together, at growing loads.
 
@@ -172,12 +166,12 @@ def orion(
         options, place.parent, _bytes(size), results, io_engine, not buffered, allow_destructive, seed
     )
     with stoppable() as interrupt:
-        record, folder = execute.run(Fio.find(interrupt.stop), request, _notify)
+        record, folder = execute.run(Fio.find(interrupt.stop), request, notify)
     if pictures:
         _draw(record, pictures)
     summary = next(folder.glob("*_summary.txt")).read_text(encoding="utf-8")
-    print(record.model_dump_json(indent=1) if json else printable(f"{summary}\nFiles: {folder}", sys.stdout.encoding))
-    demand(record.verdicts, require or ())
+    console.write(record.model_dump_json(indent=1) if json else f"{summary}\nFiles: {folder}")
+    require_verdicts(record.verdicts, require or ())
 
 
 def _bytes(text: str) -> int:
@@ -185,10 +179,6 @@ def _bytes(text: str) -> int:
         return parse_bytes(text)
     except ValueError as error:
         raise UsageError(f"--size: {error}") from error
-
-
-def _notify(text: str) -> None:
-    print(f"slob: {text}", file=sys.stderr, flush=True)
 
 
 def _draw(record: StorageRecord, folder: Path) -> None:
@@ -202,7 +192,7 @@ def _draw(record: StorageRecord, folder: Path) -> None:
     html = folder / PAGE
     save_text(html, render_page(page))
     for path in (*written, html):
-        _notify(f"written: {path}")
+        notify(f"written: {path}")
 
 
 def register(app: typer.Typer) -> None:

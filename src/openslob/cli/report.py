@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openslob import api
-from openslob.cli.ceiling import CEILING, load_ceiling
-from openslob.cli.progress import leavable
+from openslob.cli.common_options import CEILING, RESULTS, load_ceiling
+from openslob.cli.console import default_interrupt
 from openslob.errors import SlobError, UsageError
 from openslob.record import storage
 from openslob.record.model import RunRecord
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 REPORT = "report.html"
 WHICH = "Paths, ids or beginnings of ids of runs and sweeps, or of one raw measurement; a,b is one side of two."
 RECORDS = Annotated[list[str], typer.Argument(metavar="RECORD", help=WHICH)]
-RESULTS = Annotated[Path, typer.Option(envvar="SLOB_RESULTS", metavar="DIR", help="Where records lie.")]
 OUTPUT_HELP = "The file to write; default: report.html in the folder of the run or sweep, of several right here."
 OUTPUT = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help=OUTPUT_HELP)]
 PNG = Annotated[Path | None, typer.Option(metavar="DIR", help="Draw every picture as PNG into this folder too.")]
@@ -48,7 +47,7 @@ def report(
     Example: slob report 20260301-petals -o petals.html --png-dir pictures
     """
     # What draws takes a second to import, and only this command needs it.
-    with leavable():
+    with default_interrupt():
         from openslob.report.charts.picture import save_all  # noqa: PLC0415
         from openslob.report.html.page import render_page  # noqa: PLC0415
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -10,25 +9,26 @@ from typing import Annotated
 import typer
 
 from openslob.analyze.verdicts import VERDICTS
-from openslob.cli.ceiling import CEILING_OR_MEASURE, ceiling_of_each
+from openslob.cli.common_options import (
+    CEILING_OR_MEASURE,
+    RECORD_JSON,
+    REQUIRE,
+    RESULTS,
+    ceiling_source,
+    require_known,
+    require_verdicts,
+)
+from openslob.cli.console import stoppable, write
 from openslob.cli.options import Resolved, with_workload
-from openslob.cli.progress import LiveLine, stoppable
-from openslob.cli.verdict import demand, require_known
+from openslob.cli.progress import LiveLine
 from openslob.engines.registry import resolve
 from openslob.errors import SlobError
 from openslob.record.model import RunRecord, Status
-from openslob.report.format import printable
 from openslob.report.text import render
 from openslob.run import runner
 from openslob.workload import BlockPath
 
-RESULTS = Annotated[Path, typer.Option(envvar="SLOB_RESULTS", metavar="DIR", help="Where records lie.")]
 NAME = Annotated[str, typer.Option(metavar="NAME", help="What to call the run.")]
-JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the record as JSON.")]
-REQUIRE = Annotated[
-    list[str] | None,
-    typer.Option(metavar="VERDICT", help="Exit with 3 if this verdict does not hold; may be given several times."),
-]
 
 
 @with_workload
@@ -38,7 +38,7 @@ def run(
     results: RESULTS = Path("results"),
     require: REQUIRE = None,
     ceiling: CEILING_OR_MEASURE = None,
-    json: JSON = False,
+    json: RECORD_JSON = False,
 ) -> None:
     """Run a workload on loaded data: warm-up, measured window, record, report.
 
@@ -50,12 +50,12 @@ def run(
     live = LiveLine()
     with stoppable() as interrupt:
         try:
-            beside = ceiling_of_each(ceiling, results, resolved.workload.total_sessions, interrupt)(engine)
+            beside = ceiling_source(ceiling, results, resolved.workload.total_sessions, interrupt)(engine)
             finished = runner.run(engine, replace(request, ceiling=beside), interrupt, live, render)
         finally:
             live.clear()
     report = finished.record.model_dump_json(indent=1) if json else render(finished.record, finished.folder)
-    print(printable(report, sys.stdout.encoding))
+    write(report)
     judge(finished.record, required_of(resolved, require))
 
 
@@ -69,7 +69,7 @@ def judge(record: RunRecord, required: list[str]) -> None:
     """The exit code: 1 for a run that was stopped, 3 for a verdict that was asked for and does not hold."""
     if record.status is not Status.COMPLETE:
         raise SlobError("the run was stopped before its end; its record says interrupted")
-    demand(record.verdicts, required)
+    require_verdicts(record.verdicts, required)
 
 
 def register(app: typer.Typer) -> None:

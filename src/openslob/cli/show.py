@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from openslob.cli.common_options import RECORD_JSON, RESULTS
+from openslob.cli.console import notify, write
 from openslob.errors import UsageError
 from openslob.record import storage, store
 from openslob.record.model import RunRecord
 from openslob.record.storage import StorageRecord
 from openslob.record.sweep import resolve_sweep
-from openslob.report.format import printable
 from openslob.report.storage import render_storage
 from openslob.report.text import render
 
 RECORD = Annotated[
     str, typer.Argument(metavar="[RECORD]", help="A path, an id, the beginning of just one id, or latest.")
 ]
-RESULTS = Annotated[Path, typer.Option(envvar="SLOB_RESULTS", metavar="DIR", help="Where records lie.")]
-JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the record as JSON.")]
 
 
-def show(record: RECORD = "latest", results: RESULTS = Path("results"), as_json: JSON = False) -> None:
+def show(record: RECORD = "latest", results: RESULTS = Path("results"), as_json: RECORD_JSON = False) -> None:
     """Show the report of a record; without an argument that of the latest one.
 
     Example: slob show 20260301-12
@@ -33,12 +31,12 @@ def show(record: RECORD = "latest", results: RESULTS = Path("results"), as_json:
     path = _resolved(record, results)
     folder = path if path.is_dir() else path.parent
     if pid := store.running_pid(folder):
-        print(f"slob: this run is still going on (process {pid}); its record is written at its end", file=sys.stderr)
+        notify(f"this run is still in progress (process {pid}); its record is written at its end")
     loaded, text = _read(path, folder)
     if as_json:
         print(json.dumps(loaded.model_dump(mode="json"), indent=1))
     else:
-        print(printable(text, sys.stdout.encoding), end="")
+        write(text, end="")
 
 
 def _resolved(record: str, results: Path) -> Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,11 +15,10 @@ import typer
 
 from openslob import api
 from openslob.analyze.curves.latency_limit import latency_figure, parse_latency_us
-from openslob.cli.ceiling import CEILING_OR_MEASURE, ceiling_of_each
-from openslob.cli.load_view import LoadView
+from openslob.cli.common_options import CEILING_OR_MEASURE, RESULTS, ceiling_source
+from openslob.cli.console import notify, stoppable
 from openslob.cli.options import Several, with_several
-from openslob.cli.progress import LiveLine, stoppable
-from openslob.cli.run import RESULTS
+from openslob.cli.progress import LiveLine, LoadView
 from openslob.config.grid import SweepFile, read_sweep_file, resolve_grid, split
 from openslob.disk import existing_parent
 from openslob.engines.registry import servers_place
@@ -111,7 +109,7 @@ def sweep(
     if not path and not new:
         path = unfinished_like(record, results)
     with stoppable() as interrupt:
-        beside = ceiling_of_each(ceiling, results, sessions_at_most(record), interrupt)
+        beside = ceiling_source(ceiling, results, sessions_at_most(record), interrupt)
         if dry_run:
             print(_plan(load_sweep(path) if path else record), end="")
             return
@@ -262,11 +260,6 @@ class SweepView:
     def loading(self, block_size: int) -> LoadView:
         """The bar of a load."""
         return LoadView(block_size)
-
-
-def notify(text: str) -> None:
-    """One line of progress."""
-    print(f"slob: {text}", file=sys.stderr, flush=True)
 
 
 def register(app: typer.Typer) -> None:

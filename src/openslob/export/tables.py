@@ -1,32 +1,43 @@
-"""Tidy tables as CSV, JSON and Parquet."""
+"""Tables as CSV, JSON, Parquet and plain XLSX."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from openslob.errors import SlobError
-from openslob.export.tidy import Row
+
+Cell = str | int | float | bool | None
 
 
-def as_csv(rows: Sequence[Row]) -> str:
-    """A header and a line a row; what is not known is an empty cell."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
-    writer.writeheader()
+def as_csv(headings: Sequence[str], rows: Iterable[Iterable[Cell]]) -> str:
+    """Return comma-separated values with a line of headings; a cell without a value is empty."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(headings)
     writer.writerows(rows)
-    return text.getvalue()
+    return out.getvalue()
 
 
-def as_json(rows: Sequence[Row]) -> str:
-    """An array with an object a row."""
-    return json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
+def rounded(cell: Cell) -> str:
+    """Return the text of a cell for people: ten significant digits without thousands separators, yes or no."""
+    if cell is None:
+        return ""
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    return f"{cell:.10g}" if isinstance(cell, float) else str(cell)
 
 
-def as_parquet(rows: Sequence[Row]) -> bytes:
-    """A Parquet file. SlobError when the library for it is not installed."""
+def as_json(document: object) -> str:
+    """Return JSON text. ValueError for a number that JSON does not have, such as NaN."""
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def as_parquet(rows: Sequence[Mapping[str, Cell]]) -> bytes:
+    """Return a Parquet file. SlobError when the library for it is not installed."""
     try:
         import pyarrow as pa  # noqa: PLC0415 - large, and an extra
         import pyarrow.parquet as pq  # noqa: PLC0415
@@ -35,3 +46,27 @@ def as_parquet(rows: Sequence[Row]) -> bytes:
     target = io.BytesIO()
     pq.write_table(pa.Table.from_pylist(list(rows)), target)
     return target.getvalue()
+
+
+def write_xlsx(
+    path: Path, headings: Sequence[str], rows: Iterable[Sequence[Cell]], notes: Iterable[Sequence[str]] = ()
+) -> None:
+    """Write a workbook with the table and, on a second sheet, ``notes``: a line of headings, then their lines."""
+    import xlsxwriter  # noqa: PLC0415 - only this format needs it
+
+    options = {"strings_to_formulas": False, "strings_to_urls": False, "constant_memory": True}
+    with xlsxwriter.Workbook(str(path), options) as book:
+        bold = book.add_format({"bold": True})
+        figure = book.add_format({"num_format": "#,##0.###"})
+        sheet = book.add_worksheet("figures")
+        sheet.freeze_panes(1, 1)
+        sheet.set_column(0, len(headings), 14)
+        sheet.write_row(0, 0, headings, bold)
+        for at, row in enumerate(rows, start=1):
+            for column, cell in enumerate(row):
+                sheet.write(at, column, cell, figure if isinstance(cell, float) else None)
+        lines = list(notes)
+        if lines:
+            second = book.add_worksheet("notes")
+            for at, line in enumerate(lines):
+                second.write_row(at, 0, line, None if at else bold)

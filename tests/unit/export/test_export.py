@@ -67,12 +67,12 @@ def test_point_rows_are_one_a_point_with_intervals() -> None:
 
 def test_csv_comes_back_as_it_was() -> None:
     rows = run_rows(runs([physical(), remote()]))
-    read = list(csv.DictReader(io.StringIO(as_csv(rows))))
+    read = list(csv.DictReader(io.StringIO(as_csv(list(rows[0]), [row.values() for row in rows]))))
     assert len(read) == 2
     assert float(read[0]["pio_read_per_s"]) == rows[0]["pio_read_per_s"]
     assert read[1]["dev_read_per_s"] == ""
     assert json.loads(as_json(rows)) == rows
-    assert as_csv([]) == "\n"
+    assert as_csv([], []) == "\n"
 
 
 def test_workbook_holds_the_points_and_both_petals() -> None:

@@ -186,7 +186,7 @@ def test_data_that_servers_would_cache_are_refused():
     ("flags", "said"),
     [
         (["--io-engine", "psync"], "is compared anyway"),
-        (["--cpus", "9999"], "this host lets us use"),
+        (["--cpus", "9999"], "which is not available"),
         (["--engines", "nothing"], "no server of 'nothing' can be managed"),
     ],
 )

@@ -11,7 +11,7 @@ from openslob.errors import SlobError, UsageError
 
 
 def parse_cpus(text: str) -> frozenset[int]:
-    """CPU numbers meant by ``0``, ``0-3`` or ``0,2-3``. UsageError otherwise."""
+    """Return the CPUs that ``0``, ``0-3`` or ``0,2-3`` mean. UsageError for other texts."""
     cpus: set[int] = set()
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d+)(?:-(\d+))?\s*", part)
@@ -23,7 +23,7 @@ def parse_cpus(text: str) -> frozenset[int]:
 
 
 def check_cpus(text: str | None) -> None:
-    """UsageError unless every CPU of an affinity list is there for this process to use."""
+    """Raise UsageError unless this process may use every CPU of a list."""
     if text is None:
         return
     if not hasattr(os, "sched_getaffinity"):
@@ -36,12 +36,18 @@ def check_cpus(text: str | None) -> None:
         )
 
 
+def usable_cpus(text: str | None) -> frozenset[int]:
+    """Return the CPUs of a list, or without one all that this process may use. UsageError unless all are available."""
+    check_cpus(text)
+    return frozenset(os.sched_getaffinity(0)) if text is None else parse_cpus(text)
+
+
 @contextmanager
 def confined(text: str | None) -> Iterator[None]:
-    """Programs started inside, by this thread, run on these CPUs only; None changes nothing.
+    """Confine the programs that this thread starts in this block to a list of CPUs; None changes nothing.
 
-    The affinity is the calling thread's own for that moment, which is safe beside other threads where a hook between
-    fork and exec is not.
+    The thread's own affinity is changed for the time of the block. That is safe beside other threads; a hook between
+    fork and exec would not be.
     """
     if text is None:
         yield

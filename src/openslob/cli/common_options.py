@@ -1,0 +1,96 @@
+"""Options that several commands share, and what those options mean: sizes, CPU lists, ceilings, required verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from openslob.cli.console import notify
+from openslob.engines.base import Engine
+from openslob.errors import UsageError, VerdictError
+from openslob.record import storage
+from openslob.record.model import Holds, Verdict
+from openslob.record.storage import StorageRecord
+from openslob.run.interrupt import Interrupt
+from openslob.storage.fio import Fio
+from openslob.storage.job import IoEngine
+from openslob.units import parse_bytes
+from openslob.versus.ceiling import Ceilings
+
+MEASURE = "measure"
+# Direct I/O has no smaller unit on any device.
+SECTOR = 512
+
+
+def parse_size(text: str) -> int:
+    """Return the bytes that an option means. BadParameter, to which typer adds the option's name, for other texts."""
+    try:
+        return parse_bytes(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def parse_block_size(text: str) -> int:
+    """Return the bytes of a block that an option means. BadParameter for a size that no device can be asked for."""
+    size = parse_size(text)
+    if not size or size % SECTOR:
+        raise typer.BadParameter(f"{text} is not a multiple of {SECTOR} bytes")
+    return size
+
+
+RESULTS = Annotated[Path, typer.Option(envvar="SLOB_RESULTS", metavar="DIR", help="Folder of the records.")]
+RECORD_JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the record as JSON.")]
+REQUIRE = Annotated[
+    list[str] | None, typer.Option(metavar="VERDICT", help="Exit with 3 if this verdict does not hold; repeatable.")
+]
+BLOCK_SIZE = Annotated[int, typer.Option(parser=parse_block_size, metavar="SIZE", help="Size of the random reads.")]
+IO_ENGINE = Annotated[IoEngine, typer.Option(help="How requests reach the kernel; there is no fallback to another.")]
+CPUS = Annotated[str | None, typer.Option(metavar="CPUS", help="CPUs of the driver, such as 0 or 0-3 (default: all).")]
+MEASUREMENT_NAME = Annotated[str, typer.Option(metavar="NAME", help="Name of the measurement.")]
+
+_CEILING_HELP = "A raw measurement of the same storage (a path, an id, latest) to compare the figures with"
+CEILING = Annotated[str | None, typer.Option(metavar="RECORD", help=f"{_CEILING_HELP}.")]
+CEILING_OR_MEASURE = Annotated[
+    str | None, typer.Option(metavar=f"RECORD|{MEASURE}", help=f"{_CEILING_HELP}, or measure it first.")
+]
+
+
+def load_ceiling(wanted: str, results: Path) -> StorageRecord:
+    """Read the raw measurement that --ceiling names.
+
+    Raises:
+        UsageError: No record has that name, or a measurement was asked for where none can be made.
+
+    """
+    if wanted == MEASURE:
+        raise UsageError(f"--ceiling {MEASURE} is for runs and sweeps", "give the record that they made")
+    return storage.load(storage.resolve(wanted, results))
+
+
+def ceiling_source(
+    wanted: str | None, results: Path, sessions: int, interrupt: Interrupt
+) -> Callable[[Engine], StorageRecord | None]:
+    """Return a function that gives the ceiling of a server: the named record, one that it measures now, or None."""
+    if wanted == MEASURE:
+        return Ceilings(sessions, Fio.find(interrupt.stop), results, notify)
+    record = load_ceiling(wanted, results) if wanted else None
+    return lambda _: record
+
+
+def require_known(required: Sequence[str], known: Sequence[str]) -> None:
+    """Raise UsageError for a name that is no verdict's, before a run rather than after it."""
+    for name in required:
+        if name not in known:
+            raise UsageError(f"--require {name}: there is no such verdict", f"there are {', '.join(known)}")
+
+
+def require_verdicts(verdicts: Sequence[Verdict], required: Sequence[str]) -> None:
+    """Raise VerdictError (exit code 3) unless every required verdict holds; UsageError for an unknown one."""
+    by_name = {verdict.name: verdict for verdict in verdicts}
+    require_known(required, list(by_name))
+    for name in required:
+        if by_name[name].verdict is not Holds.HOLDS:
+            raise VerdictError(f"verdict {name} {by_name[name].verdict}: {by_name[name].why}")
