@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from factories.subjects import NEVER_NS, SCALE, SCHEMAS, SPEC
+from openslob.engines.capabilities import require
 from openslob.errors import SlobError
 from openslob.workload import DataSpec
 
@@ -212,3 +213,17 @@ def test_waits_are_of_sessions_in_operations_only(subject):
         with in_background(worked):
             assert eventually(waits.sample)
     waits.close()
+
+
+def test_capabilities_say_what_can_be_measured_here(subject):
+    capabilities = subject.engine.capabilities()
+    assert capabilities
+    for capability in capabilities:
+        assert capability.present, f"{capability.lack}: {capability.remedy}"
+        require(capabilities, capability.name)
+
+
+def test_a_server_without_instances_and_reports_says_so(subject):
+    assert subject.engine.open_snapshots(frozenset()) is None
+    with subject.session(subject.workload()) as worked:
+        assert worked.session.instance() is None

@@ -332,3 +332,27 @@ def test_a_verdict_that_is_asked_for_decides_the_exit_code(pg_buffered, tmp_path
 def test_sessions_spread_over_schemas(physical):
     assert physical.record.summary["sessions"].value == 4
     assert physical.record.engine["data_bytes"] == SCHEMAS * SCALE * physical.record.engine["block_size"]
+
+
+def test_a_run_takes_the_server_s_own_reports_with_it(pg_server, tmp_path, monkeypatch):
+    """No server here makes any, so this one notes its log position before and after the window."""
+
+    class Positions:
+        def __init__(self, engine):
+            self.engine, self.noted = engine, []
+
+        def begin(self):
+            self.noted.append(self.engine.replication.log_position())
+
+        def end(self):
+            self.begin()
+            return {"positions.txt": f"{self.noted}"}
+
+        def close(self):
+            self.noted = None
+
+    monkeypatch.setattr(PostgresEngine, "open_snapshots", lambda engine, _: Positions(engine))
+    ended = measured(load(pg_server), tmp_path, sessions=2, update_pct=50, run_time=1)
+    assert ended.record.engine["attachments"] == ["attachments/positions.txt"]
+    first, last = json.loads((ended.folder / "attachments/positions.txt").read_text())
+    assert first < last

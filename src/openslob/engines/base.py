@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from openslob.counts import SliceCounts
+from openslob.engines.capabilities import Capability
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
 from openslob.histogram import Histogram
 from openslob.measurement import EngineDelta
@@ -103,6 +104,12 @@ class Session(Protocol):
     def backend_id(self) -> int:
         """The server's number for this session (its process or thread)."""
 
+    def instance(self) -> str | None:
+        """Return the instance that the session landed on; None when the target is one server, or it does not say.
+
+        Of a cluster it is the instance's target. Behind a service or a load balancer only the session can tell.
+        """
+
     def cancel(self) -> None:
         """Ask the server to stop the running slice at once."""
 
@@ -156,6 +163,19 @@ class Waits(Protocol):
 
     def backend_ids(self) -> Sequence[int]:
         """The sampler's own session (one on each instance of a cluster), so that its cost can be measured."""
+
+    def close(self) -> None:
+        """Close the connection; never raises."""
+
+
+class Snapshotter(Protocol):
+    """Brackets the window with snapshots of the server's own statistics, for reports that the server makes of them."""
+
+    def begin(self) -> None:
+        """Take the snapshot before the window, which may take seconds. SlobError when the server refuses."""
+
+    def end(self) -> Mapping[str, str | bytes]:
+        """Take the snapshot after the window; return what goes into the record's folder, by file name."""
 
     def close(self) -> None:
         """Close the connection; never raises."""
@@ -228,6 +248,9 @@ class Engine(Protocol):
     def findings(self, workload: Workload) -> Iterator[Finding]:
         """Return everything about server, rights, data and settings that would spoil this run."""
 
+    def capabilities(self) -> Sequence[Capability]:
+        """Return what the server offers and what it lacks of all that the engine can make use of."""
+
     def exclusive(self, purpose: str) -> AbstractContextManager[Sequence[str]]:
         """Hold the target's lock: one load or run at a time. SlobError names the holder.
 
@@ -252,6 +275,12 @@ class Engine(Protocol):
 
     def open_waits(self) -> Waits:
         """Connect the wait sampler."""
+
+    def open_snapshots(self, consented: frozenset[str]) -> Snapshotter | None:
+        """Connect what takes snapshots around the window; None for a server that makes no reports of its own.
+
+        ``consented`` names the licensed capabilities that may be used; others are not.
+        """
 
     def open_stop(self) -> StopSignal:
         """Connect the stop signal of a run."""

@@ -30,6 +30,7 @@ from openslob.secrets import redact_document, redact_text
 
 RECORD_FILE = "run.json"
 REPORT_FILE = "report.txt"
+ATTACHMENTS = "attachments"
 MARKER_FILE = "running"
 LATEST = frozenset({"latest", "last"})
 UNFINISHED = "the run did not finish: its driver ended before it could write the result"
@@ -97,6 +98,21 @@ class RunFolder:
     def write_report(self, text: str) -> None:
         """Write the text report beside the record."""
         save_text(self.path / REPORT_FILE, redact_text(text))
+
+    def attach(self, name: str, content: str | bytes) -> str:
+        """Write a file that belongs to the run, such as a report of the server's own; text without secrets.
+
+        Returns:
+            Its path below the folder.
+
+        """
+        path = self.path / ATTACHMENTS / Path(name).name
+        try:
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(redact_text(content).encode() if isinstance(content, str) else content)
+        except OSError as error:
+            raise cannot_write(path, error) from error
+        return f"{ATTACHMENTS}/{path.name}"
 
     def close(self) -> None:
         """Close the raw files and release the folder; does nothing the second time."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +27,7 @@ from openslob.run.recorder import Progress, ProgressSink, Recorder
 from openslob.run.samplers import Samplers
 from openslob.run.session_pool import SessionPool, ignore
 from openslob.run.warmup import WarmupMonitor
-from openslob.run.window import WindowReadings, counted_between
+from openslob.run.window import WindowReadings, counted_between, snapshots_around
 from openslob.units import NANOS
 from openslob.workload import Mode, Workload
 
@@ -58,7 +59,8 @@ class RunRequest:
     """What to run, what to call it and where to put the record. ``notes`` and ``sources`` go into the record.
 
     With ``steady_limit_s`` the warm-up lasts until the throughput is steady (`WarmupMonitor`), WARMUP at the least and
-    so many seconds at the most. ``ceiling`` is a raw measurement of the storage to hold the run against.
+    so many seconds at the most. ``ceiling`` is a raw measurement of the storage to compare the run with. ``consented``
+    names the licensed capabilities of the server that the run may use.
     """
 
     workload: Workload
@@ -68,6 +70,7 @@ class RunRequest:
     sources: Mapping[str, str] = field(default_factory=dict)
     steady_limit_s: float | None = None
     ceiling: StorageRecord | None = None
+    consented: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -159,7 +162,12 @@ class _Run:
             done += blocks
             self._show(Progress("sessions load their own tables", 0, 0, blocks_done=done, blocks_total=total))
 
-        return session_pool.connect_all(loaded, total * self._facts.block_size)
+        plans = session_pool.connect_all(loaded, total * self._facts.block_size)
+        landed = Counter(session_pool.instances.values())
+        if len(landed) > 1 and not self._facts.instances:
+            found = ", ".join(f"{count} on {instance}" for instance, count in sorted(landed.items()))
+            self._builder.notes.append(f"the target led to several instances: of the sessions {found}")
+        return plans
 
     def _check(self) -> DataState | None:
         self._show(Progress("check", 0, 0))
@@ -191,8 +199,15 @@ class _Run:
         blocks_before = self._engine.data.table_blocks()
         if self._workload.warmup or self._request.steady_limit_s:
             self._warm_up(session_pool, plans, self._begin_ns(offset_ns))
-        readings = self._window(folder, session_pool, samplers, plans, self._begin_ns(offset_ns), offset_ns)
+        with snapshots_around(self._engine, self._request.consented, self._attach_to(folder), self._builder.notes):
+            readings = self._window(folder, session_pool, samplers, plans, self._begin_ns(offset_ns), offset_ns)
         return self._measurement(readings, session_pool, samplers, blocks_before)
+
+    def _attach_to(self, folder: RunFolder) -> Callable[[str, str | bytes], None]:
+        def attach(name: str, content: str | bytes) -> None:
+            self._builder.engine.setdefault("attachments", []).append(folder.attach(name, content))
+
+        return attach
 
     def _warm_up(self, session_pool: SessionPool, plans: Sequence[SessionPlan], begin_ns: int) -> None:
         limit_s = max(self._workload.warmup, self._request.steady_limit_s or 0)
@@ -314,9 +329,10 @@ class _Run:
             return None
 
     def _instances(self, counted: EngineDelta, session_pool: SessionPool) -> list[Instance]:
-        """The instances of a cluster, with the sessions that went to each and its own part of what was counted."""
-        every, sessions = self._facts.instances, self._workload.total_sessions
-        own = [range(number, sessions, len(every)) for number in range(len(every))]
+        """Return the instances of a cluster, with the sessions that landed on each and its part of what was counted."""
+        every = self._facts.instances
+        landed = session_pool.instances
+        own = [[number for number, target in sorted(landed.items()) if target == facts.target] for facts in every]
         deltas = counted.by_instance or [EngineDelta(unknown=counted.unknown)] * len(every)
         return [
             Instance(facts.target, facts.read_only, numbers, len(session_pool.lost.intersection(numbers)), delta)

@@ -53,6 +53,8 @@ class SessionPool:
         self._cancelled = False
         self.errors: list[str] = []
         self.lost: set[int] = set()
+        # Where each session landed, as far as it says so.
+        self.instances: dict[int, str] = {}
         # Sessions whose last slice was cancelled at a stop: not an error, but what it did is not counted.
         self.cut_short = 0
         self.clock_offset_ns = 0
@@ -80,6 +82,8 @@ class SessionPool:
                 if isinstance(message, Ready):
                     self._present.add(message.session)
                     plans.update(message.plans)
+                    if message.instance is not None:
+                        self.instances[message.session] = message.instance
                 elif isinstance(message, Loading):
                     loaded(message.blocks)
                 elif isinstance(message, Lost):

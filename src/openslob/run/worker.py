@@ -23,11 +23,15 @@ class Loading:
 
 @dataclass(frozen=True)
 class Ready:
-    """The session is connected and prepared; ``plans`` is filled in by session 0 only."""
+    """The session is connected and prepared. ``plans`` is filled in by session 0 only.
+
+    ``instance`` is where it landed, as far as it says so.
+    """
 
     session: int
     backend: int
     plans: dict[str, str]
+    instance: str | None
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,7 @@ class Worker(Thread):
             session.load_private_tables(self._wrote)
         session.prepare()
         plans = dict(session.plans()) if self.number == 0 else {}
-        self._report(Ready(self.number, session.backend_id(), plans))
+        self._report(Ready(self.number, session.backend_id(), plans, session.instance()))
         while (phase := self._phases.get()) is not None:
             self._run_phase(session, phase)
             self._report(PhaseDone(self.number))

@@ -46,6 +46,18 @@ def test_a_record_comes_back_as_it_was_saved(tmp_path: Path) -> None:
         assert store.load(path) == store.load(path / "run.json") == record
 
 
+def test_attachments_lie_in_the_folder_without_secrets(tmp_path: Path) -> None:
+    with RunFolder.begin(tmp_path, physical()) as folder:
+        assert not (folder.path / "attachments").exists()
+        text = folder.attach("awr_1_2.txt", "host=h password=hunter2\n")
+        blob = folder.attach("../report.bin", b"\x00\xff")
+        folder.finish(physical())
+    assert (text, blob) == ("attachments/awr_1_2.txt", "attachments/report.bin")
+    assert "hunter2" not in (folder.path / text).read_text()
+    assert (folder.path / blob).read_bytes() == b"\x00\xff"
+    assert store.load(folder.path) == physical()
+
+
 def test_a_folder_says_failed_until_it_is_finished(tmp_path: Path) -> None:
     with RunFolder.begin(tmp_path, physical()) as folder:
         begun = store.load(folder.path)

@@ -44,6 +44,9 @@ class Session:
     def backend_id(self):
         return self.number
 
+    def instance(self):
+        return f"instance {self.number % 2}"
+
     def cancel(self):
         self.cancelled.set()
 
@@ -101,6 +104,15 @@ def test_a_load_may_take_longer_than_patience_as_long_as_it_gets_on():
     assert plans == {"select": "by the index"}
     assert blocks == 8 * BLOCKS
     assert sorted(engine.prepared) == [0, 1]
+
+
+def test_sessions_say_where_they_landed():
+    session_pool = crew_of(Engine([[], [], []]))
+    try:
+        session_pool.connect_all(lambda _: None)
+    finally:
+        session_pool.shutdown()
+    assert session_pool.instances == {0: "instance 0", 1: "instance 1", 2: "instance 0"}
 
 
 def test_a_load_that_stands_still_is_given_up_and_cancelled():

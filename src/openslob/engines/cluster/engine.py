@@ -13,10 +13,11 @@ from dataclasses import replace
 from typing import TypeVar
 
 from openslob.engines.base import Engine, Replicated, SessionPlan
+from openslob.engines.capabilities import Capability, common
 from openslob.engines.cluster.clocks import Clocks
 from openslob.engines.cluster.parallel import Team
 from openslob.engines.cluster.sampling import ClusterCounters, ClusterWaits
-from openslob.engines.cluster.session import ClusterSession, ClusterStop, named
+from openslob.engines.cluster.session import ClusterSession, ClusterSnapshots, ClusterStop, named
 from openslob.engines.facts import (
     READ_ONLY_FINDING,
     DataState,
@@ -190,6 +191,10 @@ class ClusterEngine:
                 restored += [f"{instance.target}: {line}" for line in found]
             yield restored
 
+    def capabilities(self) -> list[Capability]:
+        """Return what all instances offer; what one lacks the cluster lacks."""
+        return common(self.ask(lambda instance: instance.capabilities()))
+
     def install(self, workload: Workload) -> None:
         """Put the work loop in place where writes go, and wait until all instances have it."""
         self.writer().install(workload)
@@ -221,6 +226,14 @@ class ClusterEngine:
     def open_waits(self) -> ClusterWaits:
         """Connect the wait samplers."""
         return ClusterWaits(self._open(lambda instance: instance.open_waits(), lambda each: each.close()))
+
+    def open_snapshots(self, consented: frozenset[str]) -> ClusterSnapshots | None:
+        """Connect what takes snapshots; None when no instance's server does."""
+        opened = self._open(
+            lambda instance: instance.open_snapshots(consented), lambda each: each.close() if each else None
+        )
+        snapshots = {number: each for number, each in enumerate(opened, 1) if each}
+        return ClusterSnapshots(snapshots) if snapshots else None
 
     def open_stop(self) -> ClusterStop:
         """Connect the stop signals."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from openslob.engines.base import Session, SliceRequest, SliceResult, StopSignal
+from openslob.engines.base import Session, SliceRequest, SliceResult, Snapshotter, StopSignal
 from openslob.engines.cluster.clocks import Clocks
 from openslob.errors import SlobError
 
@@ -76,6 +76,10 @@ class ClusterSession:
         """The instance's number for this session."""
         return self._session.backend_id()
 
+    def instance(self) -> str:
+        """Return the target of the instance that the session was connected to."""
+        return self._target
+
     def cancel(self) -> None:
         """Stop the running slice at once."""
         self._session.cancel()
@@ -101,6 +105,28 @@ class ClusterStop:
         """Take all signals back."""
         for signal in self._signals:
             signal.close()
+
+
+class ClusterSnapshots:
+    """Snapshots of all instances whose servers take them; files are named by the instance's number, from 1."""
+
+    def __init__(self, snapshots: Mapping[int, Snapshotter]) -> None:
+        self._snapshots = snapshots
+
+    def begin(self) -> None:
+        """Take the snapshots before the window."""
+        for each in self._snapshots.values():
+            each.begin()
+
+    def end(self) -> Mapping[str, str | bytes]:
+        """Take the snapshots after the window and return their files."""
+        ended = {number: each.end() for number, each in self._snapshots.items()}
+        return {f"{number}-{name}": content for number, files in ended.items() for name, content in files.items()}
+
+    def close(self) -> None:
+        """Close all connections."""
+        for each in self._snapshots.values():
+            each.close()
 
 
 def _told(signal: StopSignal) -> SlobError | None:

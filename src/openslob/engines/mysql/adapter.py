@@ -11,6 +11,7 @@ import pymysql
 from pymysql.constants import ER
 
 from openslob.engines.base import Engine, SessionPlan
+from openslob.engines.capabilities import Capability
 from openslob.engines.common_checks import require_own_storage
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
 from openslob.engines.mysql import checks, connection_registry, loader, manifest
@@ -105,6 +106,12 @@ class MysqlEngine:
         with self.querying(f"{self.target} can't be checked") as connection:
             yield from checks.findings(connection, self.names, workload, self.facts(), self.data.state)
 
+    def capabilities(self) -> list[Capability]:
+        """Return what the server's settings allow to be measured."""
+        facts = self.facts()
+        with self.querying(f"{self.target} can't be checked") as connection:
+            return checks.capabilities(connection, facts)
+
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Sequence[str]]:
         """Hold the named lock on a connection of its own; the server frees it when this process dies."""
@@ -172,6 +179,9 @@ class MysqlEngine:
     def open_waits(self) -> MysqlWaits:
         """Connect the wait sampler."""
         return MysqlWaits(self.open("waits"), self.names, SESSIONS)
+
+    def open_snapshots(self, consented: frozenset[str]) -> None:
+        """Return None: the server makes no reports of its own statistics."""
 
     def open_stop(self) -> MysqlStop:
         """Connect the stop signal."""

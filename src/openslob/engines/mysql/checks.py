@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from openslob.engines import common_checks
+from openslob.engines.capabilities import Capability, lacking
 from openslob.engines.facts import READ_ONLY_FINDING, DataState, Finding, ServerFacts
 from openslob.engines.mysql import global_settings, rights
 from openslob.engines.mysql.connection import Connection, Row, ask, statement
@@ -41,7 +42,7 @@ def findings(
     yield from _commit_mode(workload, facts, rights.may_set(connection), rights.account(identity["user"]))
     yield from binary_log(workload, facts)
     yield from late_commits(workload, facts)
-    yield from _waits(connection, facts)
+    yield from lacking(capabilities(connection, facts))
     yield from _settings(facts)
     yield from _left_behind(connection, names)
 
@@ -122,11 +123,25 @@ def late_commits(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
         yield Finding("late commits", why, "look at log syncs beside commits; MySQL waits", False, True)
 
 
-def _waits(connection: Connection, facts: ServerFacts) -> Iterator[Finding]:
-    if facts.settings.get("performance_schema") == "ON" and are_observed(connection) is False:
-        why = "what sessions wait for is not observed: waits will be known by stage only"
-        remedy = "UPDATE performance_schema.setup_consumers SET enabled = 'YES' WHERE name = 'events_waits_current'"
-        yield Finding("waits", why, remedy, False)
+def capabilities(connection: Connection, facts: ServerFacts) -> list[Capability]:
+    """Return what the server's settings allow to be measured."""
+    observed = facts.settings.get("performance_schema") == "ON"
+    return [
+        Capability(
+            "waits",
+            not (observed and are_observed(connection) is False),
+            "what sessions wait for is not observed",
+            "waits will be known by stage only",
+            "UPDATE performance_schema.setup_consumers SET enabled = 'YES' WHERE name = 'events_waits_current'",
+        ),
+        Capability(
+            "userstat",
+            observed or facts.settings.get("userstat") != "OFF",
+            "userstat is OFF",
+            "rows visited by the server's own count will be unknown",
+            "SET GLOBAL userstat = ON",
+        ),
+    ]
 
 
 # Setting, value, what it does, what to do, whether it makes another thing of what is measured.
@@ -145,9 +160,6 @@ def _settings(facts: ServerFacts) -> Iterator[Finding]:
     for name, bad, why, remedy, spoils in _BAD_SETTINGS:
         if facts.settings.get(name) == bad:
             yield Finding(name, f"{name} is {bad}: {why}", remedy, False, spoils)
-    if facts.settings.get("userstat") == "OFF" and facts.settings.get("performance_schema") != "ON":
-        why = "userstat is OFF: rows visited by the server's own count will be unknown"
-        yield Finding("userstat", why, "SET GLOBAL userstat = ON", False)
 
 
 def _left_behind(connection: Connection, names: Names) -> Iterator[Finding]:

@@ -136,6 +136,9 @@ class MysqlSession:
         """Return the server's number of the session's connection."""
         return thread_id(self._connection)
 
+    def instance(self) -> None:
+        """Return None: the target is one server."""
+
     def cancel(self) -> None:
         """Cancel the running slice, or cut the connection of a server that no longer answers."""
         try:

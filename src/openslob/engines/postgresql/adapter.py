@@ -15,6 +15,7 @@ from psycopg import conninfo, sql
 from psycopg.abc import PQGen
 
 from openslob.engines.base import Engine, SessionPlan
+from openslob.engines.capabilities import Capability
 from openslob.engines.common_checks import require_own_storage
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
 from openslob.engines.postgresql import checks, loader
@@ -143,6 +144,10 @@ class PostgresEngine:
         with self.open("check") as connection, reported(f"{self.target} can't be checked"):
             yield from checks.findings(connection, self.names, workload, self.facts(), self.data.state)
 
+    def capabilities(self) -> list[Capability]:
+        """Return what the server's settings allow to be measured."""
+        return checks.capabilities(self.facts())
+
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Sequence[str]]:
         """Hold the advisory lock on a connection of its own; the server frees it when this process dies.
@@ -196,6 +201,9 @@ class PostgresEngine:
     def open_waits(self) -> PostgresWaits:
         """Connect the wait sampler."""
         return PostgresWaits(self.open("waits"), SESSIONS)
+
+    def open_snapshots(self, consented: frozenset[str]) -> None:
+        """Return None: the server makes no reports of its own statistics."""
 
     def open_stop(self) -> PostgresStop:
         """Connect the stop signal."""

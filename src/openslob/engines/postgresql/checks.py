@@ -9,6 +9,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from openslob.engines import common_checks
+from openslob.engines.capabilities import Capability, lacking
 from openslob.engines.facts import READ_ONLY_FINDING, DataState, Finding, ServerFacts
 from openslob.engines.postgresql import local_path
 from openslob.engines.postgresql.connection import REMEDY, Pooling, why_not
@@ -100,12 +101,24 @@ def _pooler(facts: ServerFacts) -> Iterator[Finding]:
 _BAD_SETTINGS = (
     ("fsync", "off", "commits are not durable and log syncs mean nothing", "set fsync = on", True),
     ("full_page_writes", "off", "the log is smaller than a safe server's", "set full_page_writes = on", True),
-    ("track_io_timing", "off", "the engine's read latency will be unknown", "set track_io_timing = on", False),
-    ("track_counts", "off", "rows and table I/O will be unknown", "set track_counts = on", False),
 )
+# Setting, what is unknown without it.
+_CAPABILITIES = (
+    ("track_io_timing", "the engine's read latency will be unknown"),
+    ("track_counts", "rows and table I/O will be unknown"),
+)
+
+
+def capabilities(facts: ServerFacts) -> list[Capability]:
+    """Return what the server's settings allow to be measured."""
+    return [
+        Capability(name, facts.settings.get(name) != "off", f"{name} is off", why, f"set {name} = on")
+        for name, why in _CAPABILITIES
+    ]
 
 
 def _settings(facts: ServerFacts) -> Iterator[Finding]:
     for name, bad, why, remedy, spoils in _BAD_SETTINGS:
         if facts.settings.get(name) == bad:
             yield Finding(name, f"{name} is {bad}: {why}", remedy, False, spoils)
+    yield from lacking(capabilities(facts))

@@ -113,6 +113,9 @@ class PostgresSession:
         """Return the process id of the session's backend."""
         return backend_pid(self._connection)
 
+    def instance(self) -> None:
+        """Return None: the target is one server."""
+
     def cancel(self) -> None:
         """Cancel the running slice; wait a few seconds at most for the server to accept the request."""
         try:

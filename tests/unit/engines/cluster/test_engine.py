@@ -18,6 +18,7 @@ from openslob.analyze.build_record import instance_row
 from openslob.counts import SliceCounts
 from openslob.engines import registry
 from openslob.engines.base import CounterReading, SliceRequest, SliceResult
+from openslob.engines.capabilities import Capability
 from openslob.engines.cluster import engine as cluster_engine
 from openslob.engines.cluster.engine import ClusterEngine
 from openslob.engines.cluster.parallel import Team
@@ -111,6 +112,15 @@ class Made:
     def run_slice(self, order):
         self.orders.append(order)
         return SliceResult(order.not_before_ns, order.until_ns, order.not_before_ns, DONE, {}, {}, order.due_ns)
+
+    def capabilities(self):
+        return [Capability("timing", not self._facts.read_only, f"off on {self.target}", "", "")]
+
+    def open_snapshots(self, consented):
+        return self if self.target in consented else None
+
+    def end(self):
+        return {"report.txt": f"of {self.target}"}
 
     def close(self):
         self.closed += 1
@@ -353,3 +363,25 @@ def test_instance_rows_are_made_of_its_own_sessions():
 def test_a_list_of_targets_is_taken_apart(target, parts, monkeypatch):
     monkeypatch.setattr(registry, "known", lambda: ["known"])
     assert registry._instances(target) == parts
+
+
+def test_capabilities_are_those_of_all_instances():
+    (timing,) = ClusterEngine(cluster()).capabilities()
+    assert (timing.present, timing.lack) == (False, "off on two")
+
+
+def test_snapshots_are_those_of_the_instances_that_take_them():
+    made = cluster()
+    engine = ClusterEngine(made)
+    assert engine.open_snapshots(frozenset()) is None
+    snapshots = engine.open_snapshots(frozenset({"one", "three"}))
+    snapshots.begin()
+    assert snapshots.end() == {"1-report.txt": "of one", "3-report.txt": "of three"}
+    snapshots.close()
+    assert [each.closed for each in made] == [1, 0, 1]
+
+
+def test_a_session_says_on_which_instance_it_is():
+    plans = session_plans(Workload(schemas=1, sessions=3, scale="100", work_unit=4), 8192, "tag")
+    engine = ClusterEngine([Made("a"), Made("b")])
+    assert [engine.open_session(plan).instance() for plan in plans] == ["a", "b", "a"]

@@ -1,0 +1,68 @@
+"""What a server may offer or lack: why it matters, how to turn it on, and under which licence it may be used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from openslob.engines.facts import Finding
+from openslob.errors import SlobError
+
+
+@dataclass(frozen=True)
+class Capability:
+    """One capability of a server, as it is now.
+
+    Attributes:
+        name: The name by which it is required and consented to.
+        present: Whether the server offers it to this user.
+        lack: What is so when it is missing, such as ``track_io_timing is off``.
+        why: What its lack means for a run, such as ``the engine's read latency will be unknown``.
+        remedy: How to turn it on; a statement for the server can be used as it stands.
+        licence: The licence without which it must not be used; None when it comes with the server.
+
+    """
+
+    name: str
+    present: bool
+    lack: str
+    why: str
+    remedy: str
+    licence: str | None = None
+
+
+def require(capabilities: Iterable[Capability], name: str, consented: frozenset[str] = frozenset()) -> None:
+    """Check that a server offers a capability and that it may be used.
+
+    ``consented`` names the licensed capabilities that the user allowed: their presence is no proof of a licence.
+
+    Raises:
+        SlobError: The capability is missing, unknown to the server's engine, or licensed and not consented to.
+
+    """
+    capability = next((each for each in capabilities if each.name == name), None)
+    if capability is None:
+        raise SlobError(f"servers of this kind have no {name}")
+    licence = f"; it needs the licence {capability.licence}" if capability.licence else ""
+    if not capability.present:
+        raise SlobError(f"{capability.lack}: {capability.why}", f"{capability.remedy}{licence}")
+    if capability.licence and name not in consented:
+        why = f"{name} may be used with the licence {capability.licence} only, and its use was not consented to"
+        raise SlobError(why, f"consent to {name} if the server has that licence; without it, {capability.why}")
+
+
+def lacking(capabilities: Iterable[Capability]) -> Iterator[Finding]:
+    """Return a finding for each capability that is missing, those with a licence left out: nobody has to buy one."""
+    for each in capabilities:
+        if not each.present and not each.licence:
+            yield Finding(each.name, f"{each.lack}: {each.why}", each.remedy, blocking=False)
+
+
+def common(of_instances: Sequence[Sequence[Capability]]) -> list[Capability]:
+    """Return the capabilities of a cluster: each as the first instance has it that lacks it, else as the first."""
+    merged: dict[str, Capability] = {}
+    for capability in (each for capabilities in of_instances for each in capabilities):
+        before = merged.setdefault(capability.name, capability)
+        if before.present and not capability.present:
+            merged[capability.name] = capability
+    return list(merged.values())
