@@ -12,7 +12,6 @@ from enum import StrEnum
 from openslob.counts import SliceCounts
 from openslob.histogram import Histogram
 from openslob.method import OpKind
-from openslob.record.storage import StorageRecord
 from openslob.workload import Workload
 
 # The key in ``unknown`` of the reason for all numbers that have no reason of their own.
@@ -249,6 +248,24 @@ class Instance:
 
 
 @dataclass(frozen=True)
+class CeilingPoint:
+    """The storage's rate with ``in_flight`` requests: requests/s and mean latency in µs, medians over all steps."""
+
+    in_flight: int
+    iops: float
+    mean_us: float | None
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """Random reads of one block size by the raw measurement ``id``, by requests in flight in ascending order."""
+
+    id: str
+    block_bytes: int
+    points: tuple[CeilingPoint, ...]
+
+
+@dataclass(frozen=True)
 class Measurement:
     """Everything that one run measured.
 
@@ -256,7 +273,7 @@ class Measurement:
     ``blocks_before`` and ``blocks_after`` are the sizes of the test tables. ``local`` means that the server is on this
     host. ``file_system`` is the type of file system of its data; None when not known. ``latency`` is service time. A
     run at a given rate also has ``response``, the time from when an operation was due, and ``schedule``. ``instances``
-    are those of a cluster; a single server has none. ``ceiling`` is a storage measurement to compare with, if one was
+    are those of a cluster; a single server has none. ``ceiling`` is the rate of storage alone to compare with, if
     given; ``other_storage`` is the reason if that was made on other storage, else empty.
     """
 
@@ -282,7 +299,7 @@ class Measurement:
     response: Mapping[OpKind, Histogram] = field(default_factory=dict)
     schedule: Schedule | None = None
     instances: Sequence[Instance] = ()
-    ceiling: StorageRecord | None = None
+    ceiling: Ceiling | None = None
     other_storage: str = ""
 
     @property

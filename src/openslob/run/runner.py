@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from openslob.analyze.curves.ceiling import other_storage
+from openslob.analyze.curves.ceiling import ceiling_of, other_storage
 from openslob.engines.base import Engine, SessionPlan
 from openslob.engines.facts import DataState, ServerFacts
 from openslob.errors import SlobError
@@ -317,7 +317,7 @@ class _Run:
             response=accumulator.response,
             schedule=accumulator.schedule(self._end_ns(accumulator.begin_ns)),
             instances=self._instances(counted, session_pool),
-            ceiling=ceiling,
+            ceiling=ceiling_of(ceiling, self._facts.block_size) if ceiling else None,
             other_storage=other_storage(ceiling, self._builder.environment) if ceiling else "",
         )
 

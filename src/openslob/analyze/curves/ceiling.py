@@ -5,49 +5,32 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 from typing import Any
 
+from openslob.measurement import Ceiling, CeilingPoint
 from openslob.metrics.quantity import Quantity
 from openslob.record.storage import StorageLoad, StorageRecord, StorageStep
 from openslob.units import format_bytes
 
 
-@dataclass(frozen=True)
-class CeilingPoint:
-    """Requests per second and mean latency in µs with ``in_flight`` requests in flight, as medians over all steps."""
+def rate_at(ceiling: Ceiling, concurrency: int) -> Quantity:
+    """Return the storage's requests per second with ``concurrency`` in flight, interpolated on logarithmic axes.
 
-    in_flight: int
-    iops: float
-    mean_us: float | None
-
-
-@dataclass(frozen=True)
-class Ceiling:
-    """The random reads of one block size in the raw measurement ``id``, by requests in flight."""
-
-    id: str
-    block_bytes: int
-    points: tuple[CeilingPoint, ...]
-
-    def at(self, concurrency: int) -> Quantity:
-        """Return requests per second with ``concurrency`` in flight, interpolated on logarithmic axes.
-
-        It is missing outside the measured range: there is no extrapolation.
-        """
-        for point in self.points:
-            if point.in_flight == concurrency:
-                return Quantity(point.iops)
-        for low, high in pairwise(self.points):
-            if low.in_flight < concurrency < high.in_flight:
-                share = math.log(concurrency / low.in_flight) / math.log(high.in_flight / low.in_flight)
-                return Quantity(low.iops * (high.iops / low.iops) ** share)
-        measured = f"{self.points[0].in_flight} to {self.points[-1].in_flight}" if self.points else "none"
-        return Quantity.missing(
-            f"{self.id} measured {measured} reads of {format_bytes(self.block_bytes)} in flight, not {concurrency}"
-        )
+    Unknown outside the measured range: nothing supports an extrapolation.
+    """
+    for point in ceiling.points:
+        if point.in_flight == concurrency:
+            return Quantity(point.iops)
+    for low, high in pairwise(ceiling.points):
+        if low.in_flight < concurrency < high.in_flight:
+            share = math.log(concurrency / low.in_flight) / math.log(high.in_flight / low.in_flight)
+            return Quantity(low.iops * (high.iops / low.iops) ** share)
+    measured = f"{ceiling.points[0].in_flight} to {ceiling.points[-1].in_flight}" if ceiling.points else "none"
+    return Quantity.missing(
+        f"{ceiling.id} measured {measured} reads of {format_bytes(ceiling.block_bytes)} in flight, not {concurrency}"
+    )
 
 
 def other_storage(record: StorageRecord, environment: Mapping[str, Any]) -> str:

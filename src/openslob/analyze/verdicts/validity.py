@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openslob.analyze.curves.ceiling import ceiling_of
+from openslob.analyze.curves.ceiling import rate_at
 from openslob.analyze.verdicts.outcome import (
     Shown,
     count,
@@ -258,8 +258,8 @@ def within_ceiling(measurement: Measurement) -> Verdict | None:
             name, f"The run's reads were of {format_bytes(mean)} on average, the ceiling is of single blocks."
         )
     in_flight = measurement.workload.total_sessions
-    ceiling = ceiling_of(measurement.ceiling, measurement.block_size)
-    most, found = ceiling.at(in_flight), rate(measurement, reads)
+    ceiling = measurement.ceiling
+    most, found = rate_at(ceiling, in_flight), rate(measurement, reads)
     if most.value is None or found.value is None:
         return unknown_because(name, most, found)
     share = 100 * found.value / most.value

@@ -14,9 +14,9 @@ from typing import Any
 
 import altair as alt
 
-from openslob.analyze.curves.ceiling import Ceiling
 from openslob.analyze.curves.points import ORDER, SESSIONS, Point
 from openslob.analyze.curves.series import PHYSICAL, PointSet, Series
+from openslob.measurement import Ceiling
 from openslob.metrics import METRICS
 from openslob.report.charts.picture import DataTable, Panel, Picture
 from openslob.report.charts.theme import (

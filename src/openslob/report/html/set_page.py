@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from openslob.analyze.compare import Comparison
-from openslob.analyze.curves.ceiling import Ceiling, ceiling_of, other_storage
+from openslob.analyze.curves.ceiling import ceiling_of, other_storage
 from openslob.analyze.curves.points import SESSIONS, Point, Run
 from openslob.analyze.curves.series import (
     CACHED,
@@ -19,6 +19,7 @@ from openslob.analyze.curves.series import (
     point_set,
 )
 from openslob.analyze.curves.usl import Scaling
+from openslob.measurement import Ceiling
 from openslob.metrics import METRICS
 from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord

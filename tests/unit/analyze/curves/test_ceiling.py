@@ -11,7 +11,7 @@ import pytest
 from factories import measurements
 from factories.records import Made, physical
 from factories.sweeps import points_of, sweep
-from openslob.analyze.curves.ceiling import ceiling_of, other_storage
+from openslob.analyze.curves.ceiling import ceiling_of, other_storage, rate_at
 from openslob.analyze.curves.points import Run
 from openslob.analyze.verdicts import judge
 from openslob.cli.report import ceilings
@@ -49,17 +49,17 @@ DOUBLING = record(step(1, 1, 10_000.0), step(2, 4, 40_000.0), step(3, 16, 64_000
 
 def test_between_measured_numbers_the_rate_is_read_off_logarithmic_axes():
     ceiling = ceiling_of(DOUBLING, 8192)
-    assert ceiling.at(4).value == 40_000
-    assert ceiling.at(2).value == pytest.approx(20_000)
-    assert ceiling.at(16).value == 62_000  # the median of two
-    assert ceiling.at(8).value == pytest.approx((40_000 * 62_000) ** 0.5)
+    assert rate_at(ceiling, 4).value == 40_000
+    assert rate_at(ceiling, 2).value == pytest.approx(20_000)
+    assert rate_at(ceiling, 16).value == 62_000  # the median of two
+    assert rate_at(ceiling, 8).value == pytest.approx((40_000 * 62_000) ** 0.5)
 
 
 def test_beyond_what_was_measured_it_is_unknown():
-    beyond = ceiling_of(DOUBLING, 8192).at(32)
+    beyond = rate_at(ceiling_of(DOUBLING, 8192), 32)
     assert beyond.value is None
     assert "measured 1 to 16 reads of 8 KB in flight, not 32" in beyond.why
-    assert ceiling_of(DOUBLING, 4096).at(4).value is None
+    assert rate_at(ceiling_of(DOUBLING, 4096), 4).value is None
 
 
 def test_only_plain_random_reads_of_the_block_size_count():
@@ -72,7 +72,9 @@ def test_only_plain_random_reads_of_the_block_size_count():
 
 def verdict(ceiling, **overrides):
     read_only = measurements.engine(write_requests=0.0)
-    found = judge(replace(measurements.measurement(engine=read_only), **{"ceiling": ceiling, **overrides}))
+    measured = measurements.measurement(engine=read_only)
+    beside = ceiling and ceiling_of(ceiling, measured.block_size)
+    found = judge(replace(measured, **{"ceiling": beside, **overrides}))
     return next((each for each in found if each.name == "within_ceiling"), None)
 
 
