@@ -23,7 +23,9 @@ def kinds(first, count, update_pct, scan_pct, phases):
 def test_any_100_operations_in_a_row_hold_exactly_the_share(percent):
     for phase in range(100):
         taken = [takes_share(number, percent, phase) for number in range(300)]
-        assert {sum(taken[start : start + 100]) for start in range(200)} == {percent}
+        assert sum(taken[:100]) == percent
+        # Moving on by one operation, the next 100 have as many: what leaves at one end enters at the other.
+        assert taken[100:] == taken[:200]
 
 
 @given(st.integers(0, 100), PHASES, NUMBERS, st.integers(0, 300))
