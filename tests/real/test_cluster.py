@@ -9,11 +9,10 @@ import time
 import psycopg
 import pytest
 
-from factories.running import counted, ignore, measured, rows_of, slob, verdicts_of
+from factories.running import counted, ignore, judged, measured, rows_of, slob
 from openslob.engines import registry
 from openslob.engines.cluster.engine import ClusterEngine
 from openslob.errors import SlobError, UsageError
-from openslob.record.model import Holds
 from openslob.report.text import render
 from openslob.run import loading, runner
 from openslob.run.interrupt import Interrupt
@@ -65,25 +64,28 @@ def test_sessions_work_on_all_instances_and_their_figures_add_up(engine, servers
     record = finished.record
     assert [row.role for row in record.instances] == ["read-write", "read-only", "read-only"]
     assert [row.sessions for row in record.instances] == [2, 2, 2]
-    assert all(row.ops > 0 and row.read_requests > 0 and not row.errors for row in record.instances)
+    assert all(row.ops > 0 and not row.errors for row in record.instances)
     assert sum(row.ops for row in record.instances) == record.summary["ops_total"].value
     by_session = {}
     for row in rows_of(finished.folder, "slices.csv"):
         by_session[int(row["session"]) % 3] = by_session.get(int(row["session"]) % 3, 0) + int(row["ops"])
     assert [by_session[number] for number in range(3)] == [row.ops for row in record.instances]
+    assert record.environment["host_cpu_s"]
+    assert "INSTANCES, over the window" in render(record)
+    assert "spread_ns" in {row["counter"] for row in rows_of(finished.folder, "samples.csv")}
+    # The engines' own counts of rows, added up, are what the work loops of all instances read.
+    if not judged(record, "counts_agree"):
+        assert [row.read_requests for row in record.instances] == [None] * 3
+        return
+    judged(record, "reads_reached_device")
     # An interval that begins where an earlier one began replaces it.
     intervals = {
         row["begin_ns"]: row for row in rows_of(finished.folder, "engine.csv") if row["figure"] == "read_requests"
     }
     reads = sum(float(row["value"]) for row in intervals.values())
     # Both come from the same readings, the first and the last of the window: not a read is lost between them.
+    assert min(row.read_requests for row in record.instances) > 0
     assert sum(row.read_requests for row in record.instances) == reads
-    # The engines' own counts of rows, added up, are what the work loops of all instances read.
-    assert verdicts_of(record)["counts_agree"].verdict is Holds.HOLDS, verdicts_of(record)["counts_agree"].why
-    assert verdicts_of(record)["reads_reached_device"].verdict is Holds.HOLDS
-    assert record.environment["host_cpu_s"]
-    assert "INSTANCES, over the window" in render(record)
-    assert "spread_ns" in {row["counter"] for row in rows_of(finished.folder, "samples.csv")}
 
 
 def test_the_processes_of_all_instances_are_the_server(engine, servers):

@@ -11,7 +11,7 @@ import pytest
 from factories.foreign_mariadb import ForeignMariaDb
 from factories.foreign_postgresql import PASSWORD, make_certificates, relay
 from factories.programs import need_mariadb
-from factories.running import counted, ignore, slob, verdicts_of
+from factories.running import counted, ignore, slob, too_busy, verdicts_of
 from openslob.engines.registry import engine_for
 from openslob.errors import SlobError
 from openslob.run.preflight import preflight
@@ -63,7 +63,7 @@ def test_an_ordinary_user_is_measured_through_tls(secure, tmp_path):
     assert PASSWORD not in record.model_dump_json()
     assert record.environment["local"] is True
     # userstat is off here, and this user may not read performance_schema.
-    assert "userstat" in verdicts_of(record)["counts_agree"].why
+    assert too_busy(record) or "userstat" in verdicts_of(record)["counts_agree"].why
     assert any("GRANT SUPER ON *.* TO 'app'@'127.0.0.1'" in note for note in record.notes)
     assert "may not set" in record.engine["settled"][-1]
     removed = engine.data.drop()

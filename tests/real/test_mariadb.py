@@ -12,7 +12,7 @@ from typing import Any
 import pymysql
 import pytest
 
-from factories.running import DATA, LONG_S, Target, eventually, load, slob
+from factories.running import DATA, LONG_S, Target, eventually, judged, load, slob
 from openslob.engines.base import SliceRequest
 from openslob.engines.mysql import connection, connection_registry
 from openslob.engines.mysql.adapter import connect
@@ -104,8 +104,8 @@ def test_a_run_to_its_verdicts(target):
     done = target.run(run_time=2, **UPDATES)
     assert done.returncode == 0, done.stderr
     document = target.document()
-    verdicts = {verdict["name"]: verdict["verdict"] for verdict in document["verdicts"]}
-    assert {verdicts[name] for name in ("errors", "counts_agree", "exact_mix", "data_in_place")} == {"holds"}
+    for name in ("errors", "counts_agree", "exact_mix", "data_in_place"):
+        judged(target.record(), name)
     assert document["engine"]["product"] == "MariaDB"
     assert document["environment"]["server_cpu_s"]["session"] > 0
     assert "page_cleaner_thread" in document["environment"]["server_cpu_s"]

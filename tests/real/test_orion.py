@@ -245,7 +245,7 @@ def test_a_blank_device_is_written_to_only_if_told(tmp_path, loop):
     assert f"--write would overwrite {loop} (32 MB); --allow-destructive" in refused.stderr
     done = orion(tmp_path, *POINT, "--write", "100", "--allow-destructive")
     assert done.returncode == 0, done.stderr
-    assert f"overwrite what is on {loop} (32 MB)" in done.stderr
+    assert f"overwrite the contents of {loop} (32 MB)" in done.stderr
     (step,) = record_in(tmp_path).steps
     assert step.value("write_ios") and not step.value("read_ios")
 
@@ -256,7 +256,7 @@ def test_a_mounted_device_and_one_with_a_file_system_are_never_written_to(tmp_pa
     subprocess.run(["mkfs.ext4", "-q", loop], check=True)
     (tmp_path / "mytest.lun").write_text(f"{loop}\n")
     done = orion(tmp_path, *POINT, "--write", "100", "--allow-destructive")
-    assert (done.returncode, "it carries ext4" in done.stderr) == (2, True), done.stderr
+    assert (done.returncode, "it contains ext4" in done.stderr) == (2, True), done.stderr
     point = tmp_path / "mounted"
     point.mkdir()
     if subprocess.run(["mount", loop, point], capture_output=True, check=False).returncode:
