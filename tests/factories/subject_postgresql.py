@@ -7,6 +7,7 @@ import re
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -39,7 +40,7 @@ class PostgresSubject(Subject):
 
     def __init__(self, url):
         self.url = url
-        self.engine = connect(url)
+        self.engine: Any = connect(url)
 
     def ask(self, statement, *values):
         with psycopg.connect(self.url, autocommit=True) as connection:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ RECORDS = FIXTURES / "records"
 RUNS = sorted(path.parent for path in RECORDS.glob("v*/*/run.json"))
 SWEEPS = sorted(path.parent for path in RECORDS.glob("sweep-v*/*/sweep.json"))
 STORAGE = sorted(path.parent for path in RECORDS.glob("storage-v*/*/storage.json"))
-FORMATS = {
+FORMATS: dict[str, Any] = {
     "v": (RUN, "run.json"),
     "sweep-v": (sweep.FORMAT, "sweep.json"),
     "storage-v": (storage.FORMAT, "storage.json"),
