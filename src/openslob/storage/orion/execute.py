@@ -40,7 +40,7 @@ from openslob.storage.orion.points import (
     PointResult,
     bytes_between,
     coverage_checks,
-    devices_under,
+    opened_devices,
     split,
 )
 from openslob.storage.orion.protect import claimed, require_harmless
@@ -94,7 +94,7 @@ def run(fio: Fio, request: OrionRequest, notify: Notify) -> tuple[StorageRecord,
             )
             file = testfile.made(fio, request.directory, request.size, direct=request.direct)
             luns = (held.enter_context(file),)
-        devices = held.enter_context(devices_under(luns, request.directory))
+        devices = held.enter_context(opened_devices(luns, request.directory))
         notify(announcement(request.options, matrix))
         return _Test(fio, _setup(request, luns), matrix, folder, devices, notes, notify).run(), folder.path
 

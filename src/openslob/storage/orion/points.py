@@ -209,7 +209,7 @@ def bytes_between(before: DeviceBytes, after: DeviceBytes) -> DeviceBytes:
 
 
 @contextmanager
-def devices_under(luns: Sequence[TestFile], directory: Path) -> Iterator[LunDevices]:
+def opened_devices(luns: Sequence[TestFile], directory: Path) -> Iterator[LunDevices]:
     """Open the devices under ``luns`` for the block; test files made by slob lie in ``directory``."""
     with ExitStack() as opened:
         try:
