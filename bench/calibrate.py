@@ -20,7 +20,7 @@ from openslob.storage.calibrate import IOPS, CalibrationPlan, calibrate
 from openslob.storage.fio import Fio
 from openslob.storage.job import IoEngine
 from openslob.storage.session import StorageRequest, StorageTarget, session
-from openslob.storage.testfile import made
+from openslob.storage.testfile import temporary_file
 from openslob.units import MIB
 
 BLOCK = 8192
@@ -34,19 +34,17 @@ def main() -> None:
     options = parser(__doc__, seconds=2, rounds=3)
     options.add_argument("directory", nargs="?", type=Path, default=Path("/var/tmp"))
     options.add_argument("--engine", type=IoEngine, default=IoEngine.IO_URING)
-    asked = parse(options)
-    size = (128 if asked.quick else 1024) * MIB
-    fio, where = Fio.find(Event()), StorageTarget(asked.directory, size, asked.engine)
-    plan = CalibrationPlan(asked.engine, BLOCK, asked.seconds, len(os.sched_getaffinity(0)), limit_us=None)
+    args = parse(options)
+    size = (128 if args.quick else 1024) * MIB
+    fio, where = Fio.find(Event()), StorageTarget(args.directory, size, args.engine)
+    plan = CalibrationPlan(args.engine, BLOCK, args.seconds, len(os.sched_getaffinity(0)), limit_us=None)
     pairs = []
     with tempfile.TemporaryDirectory(prefix="slob-bench-") as results:
-        for number in range(asked.rounds):
-            notify(f"round {number + 1} of {asked.rounds}")
+        for number in range(args.rounds):
+            notify(f"round {number + 1} of {args.rounds}")
             record = calibrated(fio, where, plan, Path(results))
             notify(next(each.why for each in record.verdicts if each.name == "repeatable"))
-            pairs.append(
-                Pair(record.summary["max_iops"].value or 0.0, plain(fio, where, chosen(record), asked.seconds))
-            )
+            pairs.append(Pair(record.summary["max_iops"].value or 0.0, plain(fio, where, chosen(record), args.seconds)))
     rates = [pair.ours for pair in pairs]
     print_heading(f"max IOPS, {where.path}", pairs=True)
     for bar in RATIO_BARS:
@@ -68,7 +66,7 @@ def chosen(record: StorageRecord) -> StorageLoad:
 
 def plain(fio: Fio, where: StorageTarget, load: StorageLoad, seconds: float) -> float:
     """Reads per second of a fio job as anybody would write it, on a file of the same size."""
-    with made(fio, where.path, where.size) as file:
+    with temporary_file(fio, where.path, where.size) as file:
         options = {
             "name": "plain", "filename": file.path, "size": file.size, "bs": load.block_bytes, "rw": "randread",
             "ioengine": load.engine, "iodepth": load.in_flight // load.processes, "numjobs": load.processes,

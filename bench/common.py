@@ -36,23 +36,23 @@ QUICK_ROUNDS = 2
 
 def parser(description: str | None, rounds: int, seconds: float | None = None) -> argparse.ArgumentParser:
     """The options of every benchmark, with its defaults for measuring in earnest; without ``seconds`` no length."""
-    made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     if seconds:
-        made.add_argument("--seconds", type=float, default=seconds, help="length of each measurement (%(default)g)")
-    made.add_argument("--rounds", type=int, default=rounds, help="how often each is measured (%(default)d)")
-    made.add_argument("--quick", action="store_true", help="a look: 3 s, 2 rounds, less data")
-    return made
+        options.add_argument("--seconds", type=float, default=seconds, help="length of each measurement (%(default)g)")
+    options.add_argument("--rounds", type=int, default=rounds, help="how often each is measured (%(default)d)")
+    options.add_argument("--quick", action="store_true", help="a look: 3 s, 2 rounds, less data")
+    return options
 
 
-def parse(made: argparse.ArgumentParser) -> argparse.Namespace:
+def parse(options: argparse.ArgumentParser) -> argparse.Namespace:
     """The options given, with what ``--quick`` stands for."""
-    asked = made.parse_args()
-    if asked.quick:
-        asked.rounds = min(asked.rounds, QUICK_ROUNDS)
-        asked.seconds = min(getattr(asked, "seconds", QUICK_S), QUICK_S)
+    args = options.parse_args()
+    if args.quick:
+        args.rounds = min(args.rounds, QUICK_ROUNDS)
+        args.seconds = min(getattr(args, "seconds", QUICK_S), QUICK_S)
     # Being told to end is an exception like any other, so that servers are destroyed on the way out.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("bench: told to end"))
-    return asked
+    return args
 
 
 def start(main: Callable[[], None]) -> None:

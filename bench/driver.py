@@ -21,22 +21,22 @@ CACHE_MB = 64
 
 def main() -> None:
     """Measure and print."""
-    asked = parse(parser(__doc__, seconds=10, rounds=3))
-    data_mb = (8 if asked.quick else 16) * CACHE_MB
-    with bench("driver", cache_bytes=CACHE_MB * MIB, max_sessions=MANY + 20) as made:
-        made.load(_workload(data_mb, sessions=1))
+    args = parse(parser(__doc__, seconds=10, rounds=3))
+    data_mb = (8 if args.quick else 16) * CACHE_MB
+    with bench("driver", cache_bytes=CACHE_MB * MIB, max_sessions=MANY + 20) as target:
+        target.load(_workload(data_mb, sessions=1))
         print_heading("the driver")
         cached = {"mode": "lio", "scale": f"{CACHE_MB // 2}M", "sessions": 16}
-        cpu(made, "driver CPU, 16 sessions, cached", {**cached}, asked.seconds, asked.rounds)
+        cpu(target, "driver CPU, 16 sessions, cached", {**cached}, args.seconds, args.rounds)
         physical = {"mode": "pio", "scale": f"{data_mb}M"}
         for few in (1, 4):
             what = f"driver CPU, {few} session{'s' if few > 1 else ''}"
-            cpu(made, f"{what}, cached", {**cached, "sessions": few}, asked.seconds, asked.rounds)
-            cpu(made, f"{what}, physical", {**physical, "sessions": few}, asked.seconds, asked.rounds)
-        cpu(made, "driver CPU, 16 sessions, physical", {**physical, "sessions": 16}, asked.seconds, asked.rounds)
-        skew(made, {**physical, "sessions": 100}, min(asked.seconds, 3.0), asked.rounds + 2)
-        long_enough = max(asked.seconds, MANY_S)
-        cpu(made, f"driver CPU, {MANY} sessions, physical", {**physical, "sessions": MANY}, long_enough, 1)
+            cpu(target, f"{what}, cached", {**cached, "sessions": few}, args.seconds, args.rounds)
+            cpu(target, f"{what}, physical", {**physical, "sessions": few}, args.seconds, args.rounds)
+        cpu(target, "driver CPU, 16 sessions, physical", {**physical, "sessions": 16}, args.seconds, args.rounds)
+        skew(target, {**physical, "sessions": 100}, min(args.seconds, 3.0), args.rounds + 2)
+        long_enough = max(args.seconds, MANY_S)
+        cpu(target, f"driver CPU, {MANY} sessions, physical", {**physical, "sessions": MANY}, long_enough, 1)
         # The peak of all that this process did, the load included: what the driver alone takes is less.
         print_figure(f"driver memory, {MANY} sessions", [peak_rss_bytes() / MIB], "MB", MEMORY_BAR)
 
@@ -45,20 +45,20 @@ def _workload(data_mb: int, **parameters: object) -> Workload:
     return Workload.model_validate({"schemas": 1, "scale": f"{data_mb}M", **parameters})
 
 
-def cpu(made: Bench, what: str, parameters: dict[str, object], seconds: float, rounds: int) -> None:
+def cpu(target: Bench, what: str, parameters: dict[str, object], seconds: float, rounds: int) -> None:
     """The driver's CPU in % of the server's."""
     values = []
     for number in range(rounds):
         notify(f"{what}: round {number + 1} of {rounds}")
-        record = made.run(schemas=1, run_time=seconds, warmup=1, **parameters)
+        record = target.run(schemas=1, run_time=seconds, warmup=1, **parameters)
         values.append(figure(record, "driver_cpu_pct_of_db"))
     print_figure(what, values, "% of DB CPU", CPU_BAR)
 
 
-def skew(made: Bench, parameters: dict[str, object], seconds: float, rounds: int) -> None:
+def skew(target: Bench, parameters: dict[str, object], seconds: float, rounds: int) -> None:
     """Time between the first session's first operation and the last's."""
     notify(f"start skew: {rounds} rounds")
-    runs = [made.run(schemas=1, run_time=seconds, warmup=0.5, **parameters) for _ in range(rounds)]
+    runs = [target.run(schemas=1, run_time=seconds, warmup=0.5, **parameters) for _ in range(rounds)]
     print_figure("start skew, 100 sessions", [figure(run, "start_skew_ms") for run in runs], "ms", SKEW_BAR)
 
 

@@ -20,17 +20,17 @@ NAME = "reads_reached_device"
 
 def main() -> None:
     """Measure and print."""
-    asked = parse(parser(__doc__, seconds=10, rounds=3))
-    shape = {"schemas": 4, "scale": "64M" if asked.quick else "128M", "sessions": 8, "warmup": 1}
-    workload = Workload.model_validate({**shape, "run_time": asked.seconds, "mode": "pio"})
+    args = parse(parser(__doc__, seconds=10, rounds=3))
+    shape = {"schemas": 4, "scale": "64M" if args.quick else "128M", "sessions": 8, "warmup": 1}
+    workload = Workload.model_validate({**shape, "run_time": args.seconds, "mode": "pio"})
     for io in ("direct", "buffered"):
-        with bench(f"honesty-{io}", cache_bytes=16 * MIB, io=io) as made:
-            made.load(workload)
+        with bench(f"honesty-{io}", cache_bytes=16 * MIB, io=io) as target:
+            target.load(workload)
             print_heading(f"{io} I/O, 8 sessions")
-            records = measure(made, workload, asked.rounds)
+            records = measure(target, workload, args.rounds)
             expected = Holds.HOLDS if io == "direct" else Holds.FAILS
             as_expected = sum(verdict(record, NAME).startswith(expected) for record in records)
-            print_figure(f"runs in which the verdict {expected}", [as_expected], "", Bar(asked.rounds))
+            print_figure(f"runs in which the verdict {expected}", [as_expected], "", Bar(args.rounds))
             if io == "direct":
                 print_figure("device reads apart from engine reads", [apart_pct(each) for each in records], "%", BAR)
 
@@ -40,11 +40,11 @@ def apart_pct(record: RunRecord) -> float:
     return 100 * abs(figure(record, "dev_read_per_s") / figure(record, "pio_read_per_s") - 1)
 
 
-def measure(made: Bench, workload: Workload, rounds: int) -> list[RunRecord]:
+def measure(target: Bench, workload: Workload, rounds: int) -> list[RunRecord]:
     """Reads of engine and device side by side, and the verdict of each run."""
     records = []
     for _ in range(rounds):
-        record = made.run(**workload.to_record())
+        record = target.run(**workload.to_record())
         engine, device = figure(record, "pio_read_per_s"), figure(record, "dev_read_per_s")
         records.append(record)
         print(f"  engine {engine:,.0f} reads/s, device {device:,.0f}: ratio {device / engine:.4f}", flush=True)

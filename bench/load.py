@@ -66,12 +66,12 @@ def plain_seconds(connection: psycopg.Connection[tuple[object, ...]], rows: int)
     return seconds
 
 
-def our_seconds(made: Bench, workload: Workload) -> tuple[float, float]:
+def our_seconds(target: Bench, workload: Workload) -> tuple[float, float]:
     """Load our way: in all, and without the restarts; the data are dropped afterwards, outside the clock."""
     begun = time.monotonic()
-    result = loading.load(made.engine, made.server, workload, lambda _: None, lambda: False, lambda _: None)
+    result = loading.load(target.engine, target.server, workload, lambda _: None, lambda: False, lambda _: None)
     seconds = time.monotonic() - begun
-    made.engine.data.drop()
+    target.engine.data.drop()
     return seconds, result.seconds
 
 
@@ -80,18 +80,18 @@ def main() -> None:
     options = parser(__doc__, rounds=3)
     options.add_argument("--blocks", type=int, default=262_144, help="blocks to load in all (%(default)d)")
     options.add_argument("--schemas", type=int, default=8, help="our schemas (%(default)d)")
-    asked = parse(options)
-    blocks = min(asked.blocks, QUICK_BLOCKS) if asked.quick else asked.blocks
-    scan = blocks // asked.schemas // 256
-    shape = {"schemas": asked.schemas, "scale": blocks // asked.schemas - scan, "scan_table_sz": scan}
+    args = parse(options)
+    blocks = min(args.blocks, QUICK_BLOCKS) if args.quick else args.blocks
+    scan = blocks // args.schemas // 256
+    shape = {"schemas": args.schemas, "scale": blocks // args.schemas - scan, "scan_table_sz": scan}
     workload = Workload.model_validate(shape)
     in_all, alone = [], []
-    with bench("load") as made, scratch_folder() as place, default_server(place / "plain") as connection:
+    with bench("load") as target, scratch_folder() as place, default_server(place / "plain") as connection:
         print_heading(f"loading {blocks:,} blocks, blocks/s", pairs=True)
-        for number in range(asked.rounds):
-            notify(f"round {number + 1} of {asked.rounds}")
+        for number in range(args.rounds):
+            notify(f"round {number + 1} of {args.rounds}")
             plain = plain_seconds(connection, blocks)
-            seconds, load = our_seconds(made, workload)
+            seconds, load = our_seconds(target, workload)
             in_all.append(Pair(blocks / seconds, blocks / plain))
             alone.append(Pair(blocks / load, blocks / plain))
     print_pairs("restarts and checks included", in_all, RATE_BAR)

@@ -31,27 +31,27 @@ FIGURES = ("iops_per_db_cpu", "lio_per_db_cpu", "pio_read_per_s")
 
 def main() -> None:
     """Measure and print."""
-    made = parser(__doc__, seconds=20, rounds=5)
-    made.add_argument("--place", type=Path, default=Path("/dev/shm"), help="a file system in memory (%(default)s)")
-    made.add_argument("--sessions", type=int, default=4, help="sessions, and as many schemas (%(default)d)")
-    asked = parse(made)
-    scale_mb = CACHE_BYTES // MIB * (DATA_PER_CACHE // 4 if asked.quick else DATA_PER_CACHE) // asked.sessions
-    shape = {"schemas": asked.sessions, "sessions": asked.sessions, "scale": f"{scale_mb}M", "scan_table_sz": "64K"}
-    place = asked.place / f"slob-bench-{os.getpid()}"
+    options = parser(__doc__, seconds=20, rounds=5)
+    options.add_argument("--place", type=Path, default=Path("/dev/shm"), help="a file system in memory (%(default)s)")
+    options.add_argument("--sessions", type=int, default=4, help="sessions, and as many schemas (%(default)d)")
+    args = parse(options)
+    scale_mb = CACHE_BYTES // MIB * (DATA_PER_CACHE // 4 if args.quick else DATA_PER_CACHE) // args.sessions
+    shape = {"schemas": args.sessions, "sessions": args.sessions, "scale": f"{scale_mb}M", "scan_table_sz": "64K"}
+    place = args.place / f"slob-bench-{os.getpid()}"
     spec = {"data_dir": place, "io": "buffered", "cpus": "0", "cache_bytes": CACHE_BYTES}
     with bench("local-path", **spec) as server:
         server.load(Workload.model_validate(shape))
-        records = measure(server, {**shape, "run_time": asked.seconds, "warmup": 1}, asked.rounds)
-    show(records, f"{asked.sessions} sessions, {scale_mb} MB each, one CPU, data on {asked.place}")
+        records = measure(server, {**shape, "run_time": args.seconds, "warmup": 1}, args.rounds)
+    show(records, f"{args.sessions} sessions, {scale_mb} MB each, one CPU, data on {args.place}")
 
 
-def measure(made: Bench, shape: dict[str, object], rounds: int) -> dict[str, list[RunRecord]]:
+def measure(target: Bench, shape: dict[str, object], rounds: int) -> dict[str, list[RunRecord]]:
     """Runs of each path by round."""
     found: dict[str, list[RunRecord]] = {path: [] for path in PATHS}
     for number in range(rounds):
         notify(f"round {number + 1} of {rounds}")
         for path in random.Random(number).sample(PATHS, len(PATHS)):
-            record = made.run(**shape, block_path=path, seed=number + 1)
+            record = target.run(**shape, block_path=path, seed=number + 1)
             found[path].append(record)
             notify(f"{path}: {verdict(record, 'reads_reached_device')}")
     return found

@@ -42,17 +42,17 @@ NEVER_NS = 2**62
 
 def main() -> None:
     """Measure and print."""
-    asked = parse(parser(__doc__, seconds=8, rounds=5))
-    sizes = [64, 256] if asked.quick else [64, 1024]
-    with bench("loop", cache_bytes=2 * sizes[-1] * MIB) as made:
-        made.load(_workload(sizes[-1]))
+    args = parse(parser(__doc__, seconds=8, rounds=5))
+    sizes = [64, 256] if args.quick else [64, 1024]
+    with bench("loop", cache_bytes=2 * sizes[-1] * MIB) as target:
+        target.load(_workload(sizes[-1]))
         for huge_pages in (False, True) if os.geteuid() == 0 else (False,):
             if huge_pages:
-                made.restart(huge_pages=True)
+                target.restart(huge_pages=True)
             for size in sizes:
                 pages = "huge pages" if huge_pages else "4 KB pages"
                 print_heading(f"cached, {SESSIONS} sessions, {size} MB of data, {pages}", pairs=True)
-                measure(made, size, asked.seconds, asked.rounds)
+                measure(target, size, args.seconds, args.rounds)
 
 
 def _workload(size_mb: int, work_unit: int = 64, seconds: float = 60) -> Workload:
@@ -60,26 +60,26 @@ def _workload(size_mb: int, work_unit: int = 64, seconds: float = 60) -> Workloa
     return Workload.model_validate({**shape, "run_time": seconds, "warmup": 0.5, "mode": "lio"})
 
 
-def measure(made: Bench, size_mb: int, seconds: float, rounds: int) -> None:
+def measure(target: Bench, size_mb: int, seconds: float, rounds: int) -> None:
     """All comparisons on data of one size."""
     keys = size_mb * MIB // BLOCK
     visits: list[Pair] = []
     ops: list[Pair] = []
     for number in range(rounds):
         notify(f"round {number + 1} of {rounds}")
-        ours = made.run(**_workload(size_mb, 64, seconds).to_record())
-        visits.append(Pair(figure(ours, "block_visits_per_s"), dynamic_loop(made, keys, 64, SESSIONS, seconds)))
-        ours = made.run(**_workload(size_mb, 1, seconds).to_record())
-        ops.append(Pair(figure(ours, "ops_per_s"), pgbench(made, keys, SESSIONS, seconds).per_s))
+        ours = target.run(**_workload(size_mb, 64, seconds).to_record())
+        visits.append(Pair(figure(ours, "block_visits_per_s"), dynamic_loop(target, keys, 64, SESSIONS, seconds)))
+        ours = target.run(**_workload(size_mb, 1, seconds).to_record())
+        ops.append(Pair(figure(ours, "ops_per_s"), pgbench(target, keys, SESSIONS, seconds).per_s))
     print_pairs("WORK_UNIT=64, block visits/s, dynamic SQL", visits, VISITS_BAR)
     print_pairs("WORK_UNIT=1, operations/s, pgbench prepared", ops, PGBENCH_BAR)
-    turns = timing_cost(made, _workload(size_mb), max(FEWEST_TURNS, int(seconds * rounds / TURN_S / 2)))
+    turns = timing_cost(target, _workload(size_mb), max(FEWEST_TURNS, int(seconds * rounds / TURN_S / 2)))
     print_pairs("WORK_UNIT=64, ms a turn, without timing", turns, TIMING_BAR)
 
 
-def timing_cost(made: Bench, workload: Workload, turns: int) -> list[Pair]:
+def timing_cost(target: Bench, workload: Workload, turns: int) -> list[Pair]:
     """Milliseconds of equal turns of the real loop and of the one without timing, in turn; each session has both."""
-    with _both_loops(made, workload) as (timed, untimed):
+    with _both_loops(target, workload) as (timed, untimed):
         ops = _ops_a_turn(timed)
         pairs = []
         for turn in range(turns):
@@ -91,16 +91,16 @@ def timing_cost(made: Bench, workload: Workload, turns: int) -> list[Pair]:
 
 
 @contextmanager
-def _both_loops(made: Bench, workload: Workload) -> Iterator[tuple[list[Session], list[Session]]]:
+def _both_loops(target: Bench, workload: Workload) -> Iterator[tuple[list[Session], list[Session]]]:
     """Prepared sessions of the real loop, and as many of the one without timing."""
     names = UntimedNames()
-    made.engine.install(workload)
-    with psycopg.connect(made.url, autocommit=True) as connection:
+    target.engine.install(workload)
+    with psycopg.connect(target.url, autocommit=True) as connection:
         connection.execute(untimed_slice(names, 1, workload))
     plans = session_plans(workload, BLOCK, "timing")
-    timed: list[Session] = [made.engine.open_session(plan) for plan in plans]
+    timed: list[Session] = [target.engine.open_session(plan) for plan in plans]
     untimed: list[Session] = [
-        PostgresSession(PatientConnection.connect(made.url, autocommit=True), names, plan) for plan in plans
+        PostgresSession(PatientConnection.connect(target.url, autocommit=True), names, plan) for plan in plans
     ]
     try:
         for session in (*timed, *untimed):

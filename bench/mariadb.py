@@ -52,27 +52,27 @@ SYSBENCH_ROWS = 1_000_000
 
 def main() -> None:
     """Measure and print."""
-    made = parser(__doc__, seconds=8, rounds=5)
-    made.add_argument("--block-size-kb", type=int, default=16, help="blocks of the server in KB (%(default)d)")
-    asked = parse(made)
-    block_size = asked.block_size_kb * KIB
-    cached(block_size, asked.seconds, asked.rounds)
-    physical(block_size, asked.seconds, asked.rounds, 512 if asked.quick else 2048)
+    options = parser(__doc__, seconds=8, rounds=5)
+    options.add_argument("--block-size-kb", type=int, default=16, help="blocks of the server in KB (%(default)d)")
+    args = parse(options)
+    block_size = args.block_size_kb * KIB
+    cached(block_size, args.seconds, args.rounds)
+    physical(block_size, args.seconds, args.rounds, 512 if args.quick else 2048)
 
 
 def cached(block_size: int, seconds: float, rounds: int) -> None:
     """Everything in the cache."""
     shape = {"schemas": 1, "sessions": CACHED_SESSIONS, "scale": f"{CACHED_MB}M", "mode": "lio"}
     workload = Workload.model_validate({**shape, "run_time": seconds, "warmup": 1})
-    with bench("cached", "mariadb", cache_bytes=4 * CACHED_MB * MIB, block_size=block_size) as made:
-        made.load(workload)
+    with bench("cached", "mariadb", cache_bytes=4 * CACHED_MB * MIB, block_size=block_size) as target:
+        target.load(workload)
         visits: list[Pair] = []
         driver: list[float] = []
-        with _sysbench(made) as points_per_s:
+        with _sysbench(target) as points_per_s:
             print_heading(f"cached, {CACHED_SESSIONS} sessions, {CACHED_MB} MB of data", pairs=True)
             for number in range(rounds):
                 notify(f"round {number + 1} of {rounds}")
-                ours = made.run(**workload.to_record())
+                ours = target.run(**workload.to_record())
                 driver.append(figure(ours, "driver_cpu_pct_of_db"))
                 if points_per_s:
                     visits.append(Pair(figure(ours, "block_visits_per_s"), points_per_s(seconds)))
@@ -82,14 +82,14 @@ def cached(block_size: int, seconds: float, rounds: int) -> None:
 
 
 @contextmanager
-def _sysbench(made: Bench) -> Iterator[Callable[[float], float] | None]:
+def _sysbench(target: Bench) -> Iterator[Callable[[float], float] | None]:
     """A function from seconds to point selects per second on a table of sysbench's own; None where it is absent."""
     program = shutil.which("sysbench")
     if program is None:
         notify("sysbench is not installed: nothing is compared with it")
         yield None
         return
-    place = parse_target(made.url)
+    place = parse_target(target.url)
     options = [
         program, "oltp_point_select", f"--mysql-socket={place.arguments['unix_socket']}",
         f"--mysql-user={place.arguments['user']}", f"--mysql-db={place.database}", "--db-driver=mysql",
@@ -123,8 +123,8 @@ def physical(block_size: int, seconds: float, rounds: int, size_mb: int) -> None
     workload = Workload.model_validate({**shape, "run_time": seconds, "warmup": 1})
     cache_bytes = max(size_mb // DATA_PER_CACHE, 24) * MIB
     with ExitStack() as stack:
-        made = stack.enter_context(bench("physical", "mariadb", cache_bytes=cache_bytes, block_size=block_size))
-        made.load(workload)
+        target = stack.enter_context(bench("physical", "mariadb", cache_bytes=cache_bytes, block_size=block_size))
+        target.load(workload)
         program = fio_program()
         if program is None:
             notify("fio is not installed: nothing is compared with it")
@@ -136,7 +136,7 @@ def physical(block_size: int, seconds: float, rounds: int, size_mb: int) -> None
         reads: list[Pair] = []
         for number in range(rounds):
             notify(f"round {number + 1} of {rounds}")
-            ours = made.run(**workload.to_record())
+            ours = target.run(**workload.to_record())
             notify(verdict(ours, "reads_reached_device"))
             reads.append(Pair(figure(ours, "pio_read_per_s"), fio.iops(seconds)))
         print_pairs("reads/s, fio", reads, FIO_BAR)

@@ -38,39 +38,39 @@ DATA_PER_CACHE = 16
 
 def main() -> None:
     """Measure and print."""
-    asked = parse(parser(__doc__, seconds=10, rounds=5))
-    size_mb = 512 if asked.quick else 1024
+    args = parse(parser(__doc__, seconds=10, rounds=5))
+    size_mb = 512 if args.quick else 1024
     shape = {"schemas": 1, "sessions": SESSIONS, "scale": f"{size_mb}M", "mode": "pio"}
-    workload = Workload.model_validate({**shape, "run_time": asked.seconds, "warmup": 1})
+    workload = Workload.model_validate({**shape, "run_time": args.seconds, "warmup": 1})
     with ExitStack() as stack:
-        made = stack.enter_context(bench("physical", cache_bytes=size_mb // DATA_PER_CACHE * MIB))
-        made.load(workload)
-        fio = _fio(made, stack, size_mb)
+        target = stack.enter_context(bench("physical", cache_bytes=size_mb // DATA_PER_CACHE * MIB))
+        target.load(workload)
+        fio = _fio(target, stack, size_mb)
         print_heading(f"physical, {SESSIONS} sessions, {size_mb} MB of data", pairs=True)
-        measure(made, workload, fio, asked.rounds)
+        measure(target, workload, fio, args.rounds)
 
 
-def _fio(made: Bench, stack: ExitStack, size_mb: int) -> Fio | None:
+def _fio(target: Bench, stack: ExitStack, size_mb: int) -> Fio | None:
     program = fio_program()
     if program is None:
         notify("fio is not installed: nothing is compared with it")
         return None
-    block_size = made.engine.facts().block_size
+    block_size = target.engine.facts().block_size
     return Fio(program, stack.enter_context(scratch_folder()), size_mb * MIB, block_size, SESSIONS)
 
 
-def measure(made: Bench, workload: Workload, fio: Fio | None, rounds: int) -> None:
+def measure(target: Bench, workload: Workload, fio: Fio | None, rounds: int) -> None:
     """All of them in turn."""
-    keys = workload.scale.blocks(made.engine.facts().block_size)
+    keys = workload.scale.blocks(target.engine.facts().block_size)
     reads: list[Pair] = []
     by_cpu: list[Pair] = []
     for number in range(rounds):
         notify(f"round {number + 1} of {rounds}")
-        ours = made.run(**workload.to_record())
+        ours = target.run(**workload.to_record())
         notify(verdict(ours, "mode"))
         if fio:
             reads.append(Pair(figure(ours, "pio_read_per_s"), fio.iops(workload.run_time)))
-        theirs = pgbench(made, keys, SESSIONS, workload.run_time)
+        theirs = pgbench(target, keys, SESSIONS, workload.run_time)
         by_cpu.append(Pair(figure(ours, "iops_per_db_cpu"), theirs.reads_per_cpu_s))
     if reads:
         print_pairs("reads/s, fio", reads, FIO_BAR)

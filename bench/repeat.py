@@ -16,14 +16,14 @@ SPREAD_BAR = Bar(3, at_least=False)
 
 def main() -> None:
     """Measure and print."""
-    asked = parse(parser(__doc__, seconds=15, rounds=5))
-    shape = {"schemas": 2, "scale": "32M", "warmup": 2, "run_time": asked.seconds, "mode": "lio"}
-    with bench("repeat", cache_bytes=128 * MIB) as made:
-        made.load(Workload.model_validate(shape))
-        print_heading(f"{asked.rounds} equal runs of {asked.seconds:g} s, cached, 2 sessions")
+    args = parse(parser(__doc__, seconds=15, rounds=5))
+    shape = {"schemas": 2, "scale": "32M", "warmup": 2, "run_time": args.seconds, "mode": "lio"}
+    with bench("repeat", cache_bytes=128 * MIB) as target:
+        target.load(Workload.model_validate(shape))
+        print_heading(f"{args.rounds} equal runs of {args.seconds:g} s, cached, 2 sessions")
         values = []
-        for number in range(asked.rounds):
-            record = made.run(**shape)
+        for number in range(args.rounds):
+            record = target.run(**shape)
             values.append(figure(record, "ops_per_s"))
             print(f"  run {number + 1}: {values[-1]:,.0f} operations/s; {verdict(record, 'quiet_machine')}", flush=True)
     spread = 100 * (max(values) - min(values)) / statistics.mean(values)

@@ -47,29 +47,29 @@ def opened_s(page: Path) -> float:
 
 def main() -> None:
     """Measure and print."""
-    made = parser(__doc__, rounds=5)
-    made.add_argument("sweep", help="a sweep, or any runs, as `slob report` takes them")
-    made.add_argument("--results", default="results", help="the folder of its records (%(default)s)")
-    asked = parse(made)
+    options = parser(__doc__, rounds=5)
+    options.add_argument("sweep", help="a sweep, or any runs, as `slob report` takes them")
+    options.add_argument("--results", default="results", help="the folder of its records (%(default)s)")
+    args = parse(options)
     with tempfile.TemporaryDirectory(prefix="slob-bench-") as folder:
         page, empty = Path(folder) / "report.html", Path(folder) / "empty.html"
         empty.write_text(EMPTY, encoding="utf-8")
         command = [
             Path(sys.executable).with_name("slob"),
             "report",
-            asked.sweep,
+            args.sweep,
             "--results",
-            asked.results,
+            args.results,
             "-o",
             page,
         ]
         written, opened = [], []
-        for _ in range(asked.rounds):
+        for _ in range(args.rounds):
             begun = time.monotonic()
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             written.append(time.monotonic() - begun)
             opened.append(opened_s(page) - opened_s(empty))
-        print_heading(f"the report of {asked.sweep}")
+        print_heading(f"the report of {args.sweep}")
         print_figure("slob report", written, "s", WRITE_BAR)
         print_figure("the file", [page.stat().st_size / MIB], "MB", SIZE_BAR)
         print_figure("opening it, less an empty page", opened, "s", OPEN_BAR)

@@ -25,7 +25,7 @@ from openslob.storage.job import IoEngine
 from openslob.storage.orion.jobs import OrionSetup, jobs_of, volume
 from openslob.storage.orion.matrix import LoadPoint
 from openslob.storage.orion.options import LargeType, Options, OrionRun, SimulatedArray
-from openslob.storage.testfile import given
+from openslob.storage.testfile import existing_file
 from openslob.units import MIB
 
 # libaio is allowed where containers forbid io_uring.
@@ -108,7 +108,7 @@ def test_a_striped_stream_is_where_it_should_be(tmp_path):
     luns = []
     for name in ("a", "b"):
         (tmp_path / name).write_bytes(os.urandom(16 * MIB))
-        luns.append(given(tmp_path / name, MIB))
+        luns.append(existing_file(tmp_path / name, MIB))
     options = Options(
         OrionRun.SIMPLE,
         large_type=LargeType.SEQ,
@@ -130,7 +130,7 @@ def test_a_seed_leads_to_the_same_places_again_whatever_the_depth(tmp_path):
     luns = []
     for name in ("a", "b"):
         (tmp_path / name).write_bytes(os.urandom(4 * MIB))
-        luns.append(given(tmp_path / name, MIB))
+        luns.append(existing_file(tmp_path / name, MIB))
     options = Options(OrionRun.SIMPLE, duration_s=5)
     both = OrionSetup(options, volume(luns, options), IoEngine.LIBAIO)
     fio = Fio.find(Event())

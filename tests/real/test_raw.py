@@ -78,7 +78,7 @@ def fio_processes(monkeypatch):
 
 
 def test_the_test_file_has_no_name_is_whole_and_goes(fio, folder):
-    with testfile.made(fio, folder, SIZE - 5) as file:
+    with testfile.temporary_file(fio, folder, SIZE - 5) as file:
         assert list(folder.iterdir()) == []
         assert file.size == SIZE
         assert not testfile.has_holes(file.path, file.size)
@@ -89,7 +89,7 @@ def test_the_test_file_has_no_name_is_whole_and_goes(fio, folder):
 
 
 def test_a_job_measures_and_its_checksums_are_verified(fio, folder):
-    with testfile.made(fio, folder, SIZE) as file:
+    with testfile.temporary_file(fio, folder, SIZE) as file:
         plain, verified = fio.measure(job(file)), fio.measure(job(file, verify=True))
         assert plain.iops > 0
         assert plain.read.latency.mean_us() > 0
@@ -104,7 +104,7 @@ def test_a_job_measures_and_its_checksums_are_verified(fio, folder):
 
 
 def test_random_reads_cover_the_file_once_before_any_block_twice(fio, folder):
-    with testfile.made(fio, folder, SIZE) as file:
+    with testfile.temporary_file(fio, folder, SIZE) as file:
         blocks = SIZE // (8 * KIB)
         (offsets,) = fio.offsets(job(file, copies=1), blocks // 2).values()
         assert len(offsets) == blocks // 2
@@ -121,7 +121,7 @@ def test_random_reads_cover_the_file_once_before_any_block_twice(fio, folder):
 def test_a_stopped_job_leaves_no_process(fio, folder, engine, fio_processes):
     if engine is IoEngine.IO_URING and preflight.try_io_uring():
         pytest.skip("io_uring is not permitted here")
-    with testfile.made(fio, folder, SIZE) as file:
+    with testfile.temporary_file(fio, folder, SIZE) as file:
         Timer(0.5, fio.stop.set).start()
         begun = time.monotonic()
         with pytest.raises(MeasurementStoppedError):

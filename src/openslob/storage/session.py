@@ -83,7 +83,7 @@ def session(
             file = given
         else:
             notify(f"writing a test file of {format_bytes(target.size)} in {target.directory}")
-            file = stack.enter_context(testfile.made(fio, target.path, target.size, direct=target.direct))
+            file = stack.enter_context(testfile.temporary_file(fio, target.path, target.size, direct=target.direct))
         folder.update(place=_description(fio, target, location, file), notes=(*location.notes, *_hole_notes(file)))
         yield StepRunner(fio, monitor, folder, notify), file
 
@@ -95,7 +95,7 @@ def _check_target(fio: Fio, target: StorageTarget) -> tuple[StorageLocation, Tes
     if target.path.is_dir():
         testfile.require_room(target.path, target.size)
         return preflight.check(fio, target.path, target.engine, direct=target.direct), None
-    given = testfile.given(target.path, MIB)
+    given = testfile.existing_file(target.path, MIB)
     return preflight.check_file(fio, target.path, target.engine, direct=target.direct), given
 
 

@@ -44,7 +44,7 @@ def require_room(directory: Path, size: int) -> None:
 
 
 @contextmanager
-def made(fio: Fio, directory: Path, size: int, *, direct: bool = True) -> Iterator[TestFile]:
+def temporary_file(fio: Fio, directory: Path, size: int, *, direct: bool = True) -> Iterator[TestFile]:
     """Provide a written test file of ``size`` bytes, rounded up to whole MiB; it is removed at the end of the block.
 
     Raises SlobError if space is lacking, and MeasurementStoppedError if stopped while the file is written.
@@ -55,13 +55,13 @@ def made(fio: Fio, directory: Path, size: int, *, direct: bool = True) -> Iterat
         with tempfile.TemporaryFile(dir=directory) as file:
             os.posix_fallocate(file.fileno(), 0, size)
             path = Path(f"/proc/{os.getpid()}/fd/{file.fileno()}")
-            fio.measure(_filling(path, size, direct))
+            fio.measure(_fill_job(path, size, direct))
             yield TestFile(path, f"a test file in {directory}", size, ours=True)
     except OSError as error:
         raise SlobError(f"can't make a test file in {directory}: {error.strerror}", "give another directory") from error
 
 
-def given(path: Path, block_size: int) -> TestFile:
+def existing_file(path: Path, block_size: int) -> TestFile:
     """Return a file or block device of the user, to be read only.
 
     Raises UsageError if it can't be read or is shorter than one block.
@@ -86,7 +86,7 @@ def has_holes(path: Path, size: int) -> bool:
     return stat.S_ISREG(facts.st_mode) and facts.st_blocks * 512 < size  # POSIX counts st_blocks in 512 bytes
 
 
-def _filling(path: Path, size: int, direct: bool) -> Job:
+def _fill_job(path: Path, size: int, direct: bool) -> Job:
     """Return a job that writes the whole file once, synchronously because its speed does not matter."""
     return Job(
         files=(path,),

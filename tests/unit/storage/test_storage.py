@@ -201,7 +201,7 @@ def test_a_file_given_must_be_readable_and_long_enough(tmp_path):
     short.write_bytes(b"x" * 100)
     for path, told in ((tmp_path / "none", "can't be read"), (tmp_path, "can't be read"), (short, "shorter than one")):
         with pytest.raises(UsageError, match=told):
-            testfile.given(path, 8192)
+            testfile.existing_file(path, 8192)
 
 
 def test_holes_are_seen(tmp_path):

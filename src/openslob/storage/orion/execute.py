@@ -92,7 +92,7 @@ def run(fio: Fio, request: OrionRequest, notify: Notify) -> tuple[StorageRecord,
             notify(
                 f"writing a test file of {format_bytes(request.size)} in {request.directory}; it is removed at the end"
             )
-            file = testfile.made(fio, request.directory, request.size, direct=request.direct)
+            file = testfile.temporary_file(fio, request.directory, request.size, direct=request.direct)
             luns = (held.enter_context(file),)
         devices = held.enter_context(opened_devices(luns, request.directory))
         notify(announcement(request.options, matrix))
@@ -108,7 +108,7 @@ def _existing_luns(fio: Fio, request: OrionRequest) -> tuple[tuple[TestFile, ...
             raise UsageError(why, "--allow-destructive allows it")
         testfile.require_room(request.directory, request.size)
         return (), preflight.check(fio, request.directory, request.engine, direct=request.direct).notes
-    luns = tuple(testfile.given(request.directory / path, options.size_large) for path in paths_in(file))
+    luns = tuple(testfile.existing_file(request.directory / path, options.size_large) for path in paths_in(file))
     locations = [preflight.check_file(fio, lun.path, request.engine, direct=request.direct) for lun in luns]
     holes = [
         f"{lun.label} has holes; reads of them do not reach a device"
