@@ -14,7 +14,7 @@ from openslob.cli.options import Resolved, with_workload
 from openslob.engines.facts import DATA, Finding
 from openslob.engines.registry import resolve
 from openslob.metrics import METRICS
-from openslob.report.context import spoken
+from openslob.report.context import fact_label
 from openslob.report.format import MISSING, hanging, pairs, wrapped
 from openslob.run.preflight import Preflight, preflight
 from openslob.units import format_bytes
@@ -87,7 +87,7 @@ def _purposes(found: Preflight) -> list[tuple[str, str]]:
 def _unknown(found: Preflight) -> list[str]:
     names: dict[str, list[str]] = {}
     for name, why in {**found.unknown, **found.unproved}.items():
-        names.setdefault(why, []).append(METRICS[name].label if name in METRICS else spoken(name))
+        names.setdefault(why, []).append(METRICS[name].label if name in METRICS else fact_label(name))
     texts = (f"{why}: {', '.join(dict.fromkeys(those))}" for why, those in names.items())
     lines = [line for text in texts for line in hanging(f"{MISSING} ", text, COLUMNS)]
     return ["WILL NOT BE KNOWN", *lines] if lines else []

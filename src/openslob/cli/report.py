@@ -118,10 +118,12 @@ def default_file(folders: tuple[Path, ...]) -> Path:
 def notify(page: Page, written: list[Path], as_json: bool) -> None:
     """The answers and what was written."""
     if as_json:
-        told = {"answers": page.answers, "verdicts": page.tally, "written": [str(path) for path in written]}
+        told = {"answers": page.answers, "verdicts": page.verdict_counts, "written": [str(path) for path in written]}
         print(json.dumps(told, indent=1, ensure_ascii=False))
     else:
-        print("\n".join([*page.answers, f"Verdicts: {page.tally}.", *(f"Written: {path}" for path in written)]))
+        print(
+            "\n".join([*page.answers, f"Verdicts: {page.verdict_counts}.", *(f"Written: {path}" for path in written)])
+        )
 
 
 def register(app: typer.Typer) -> None:

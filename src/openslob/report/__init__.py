@@ -1,1 +1,1 @@
-"""Records as text for people."""
+"""Reports on records: text for terminals, pictures, and HTML pages that need no network."""

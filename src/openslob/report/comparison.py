@@ -1,4 +1,4 @@
-"""A comparison as text and as JSON: what came of it first, then what is not the same, then the figures."""
+"""Comparison of two sides as text and JSON: summary, differing conditions, then the figures."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from openslob.report.record_view import REACHED_DEVICE
 
 _MOST_POINTS_NAMED = 8
 _WIDEST_VALUE = 60
-# A wider interval says only that nothing is known.
+# A wider interval means that the change is unknown.
 _WIDEST_SHOWN = 100
 _CHANGE_HEAD = ("B against A", "difference", "runs*")
-_NEEDED = f"* How many runs a side would show a change of {DETECT_PCT:g} %, at the spread seen here."
+_NEEDED = f"* Runs per side that would show a change of {DETECT_PCT:g} % at this spread."
 _IN_TABLE = {Outcome.NOT_SHOWN: "not shown", Outcome.NOT_ENOUGH: "no data"}
 _SHOWN = (Outcome.BETTER, Outcome.WORSE, Outcome.DIFFERENT)
-# What a reader asks first; other figures are in the text when they differ, and in JSON always.
+# Main figures, always in the text. Other figures are in the text if they differ, and always in JSON.
 _MAIN = (
     "ops_per_s", "lio_per_s", "pio_read_per_s", "pio_read_mb_per_s", "engine_read_latency_us", "pio_write_per_s",
     "redo_mb_per_s", "commits_per_s", "db_cpu_per_s", "iops_per_db_cpu", "lio_per_db_cpu", "host_cpu_left_pct",
@@ -38,11 +38,11 @@ _SIDE_BY_SIDE = (
 
 
 def render_comparison(comparison: Comparison, checks: Sequence[GateCheck] = ()) -> str:
-    """The comparison in words and tables."""
-    found = answers(comparison)
+    """Return the comparison as text."""
+    found = main_differences(comparison)
     several = len(comparison.pairs) > 1
     physical = all(REACHED_DEVICE in point.held for pair in comparison.pairs for point in (pair.a, pair.b))
-    rows = {name: one for name, one in found.items() if _worth(name, one)}
+    rows = {name: one for name, one in found.items() if _is_listed(name, one)}
     lines = [
         *_sides(comparison),
         "",
@@ -58,7 +58,7 @@ def render_comparison(comparison: Comparison, checks: Sequence[GateCheck] = ()) 
 
 
 def comparison_json(comparison: Comparison, checks: Sequence[GateCheck] = ()) -> dict[str, Any]:
-    """The comparison in plain values: differences by figure of every point, and of the mean over the points."""
+    """Return the comparison as plain values: differences by figure at each point, and of the mean over the points."""
     return {
         "a": comparison.name_a,
         "b": comparison.name_b,
@@ -71,34 +71,34 @@ def comparison_json(comparison: Comparison, checks: Sequence[GateCheck] = ()) ->
     }
 
 
-def answers(comparison: Comparison) -> Mapping[str, Difference]:
-    """The difference in each figure: at the only point, or the mean over the points."""
+def main_differences(comparison: Comparison) -> Mapping[str, Difference]:
+    """Return the difference in each figure: at the only point, or in the mean over the points."""
     return comparison.overall if len(comparison.pairs) > 1 else comparison.pairs[0].differences
 
 
 def summary(comparison: Comparison) -> str:
-    """What came of it, in a sentence or two."""
-    counts = Counter(one.outcome for name, one in answers(comparison).items() if not _nothing(one))
-    told = sum(counts[outcome] for outcome in (*_SHOWN, Outcome.NOT_SHOWN))
-    if not told:
-        return "Not enough data to tell B from A: repeat the runs, at least three times a side."
+    """Return the result in one or two sentences."""
+    counts = Counter(one.outcome for name, one in main_differences(comparison).items() if not _is_empty(one))
+    judged = sum(counts[outcome] for outcome in (*_SHOWN, Outcome.NOT_SHOWN))
+    if not judged:
+        return "Not enough data to tell B from A: repeat the runs at least three times on each side."
     parts = [f"{outcome.value} in {counts[outcome]}" for outcome in _SHOWN if counts[outcome]]
-    words = f"{', '.join(parts)} of {told} figures" if parts else f"no difference is shown in any of {told} figures"
+    words = f"{', '.join(parts)} of {judged} figures" if parts else f"no difference is shown in any of {judged} figures"
     text = f"B against A: {words}"
     if counts[Outcome.NOT_ENOUGH]:
         text += f"; not enough data for {counts[Outcome.NOT_ENOUGH]} more"
-    chance = told * 0.05
+    chance = judged * 0.05
     by_chance = f"about {chance:.0f}" if chance >= 1 else "less than one"
-    return f"{text}. Each is told with 95 % confidence: {by_chance} would differ by chance." if parts else f"{text}."
+    return f"{text}. At 95 % confidence, {by_chance} would differ by chance." if parts else f"{text}."
 
 
 def mismatch_lines(mismatches: Sequence[Mismatch]) -> list[str]:
-    """A line for each parameter or fact that is not the same."""
+    """Return a line for each parameter or fact that differs between the sides."""
     return pairs([(each.name, f"{_values(each.a)}  against  {_values(each.b)}") for each in mismatches])
 
 
 def figure_label(name: str, physical: bool) -> str:
-    """How a figure is headed; reads are called physical only where every run's verdict says that they were."""
+    """Return a figure's label; it says "physical" only if ``physical``, and "engine" otherwise."""
     if name in METRICS:
         text = METRICS[name].label
         return text if physical else text.replace("Physical", "Engine").replace("IOPS", "Engine reads")
@@ -107,7 +107,7 @@ def figure_label(name: str, physical: bool) -> str:
 
 
 def figure_text(value: float | None, unit: str) -> str:
-    """A value with its unit, as everywhere."""
+    """Format a value with its unit."""
     if value is None or not unit.endswith("/s"):
         return quantity(value, unit)
     return f"{quantity(value, unit.removesuffix('/s').removeprefix('1'))}/s"
@@ -136,7 +136,11 @@ def _judged(checks: Sequence[GateCheck]) -> list[str]:
 def _mismatches(comparison: Comparison) -> list[str]:
     if not comparison.mismatches:
         return []
-    return ["", "Not the same in both, so that a difference may come from it:", *mismatch_lines(comparison.mismatches)]
+    return [
+        "",
+        "Conditions that are not the same on both sides, and may explain differences:",
+        *mismatch_lines(comparison.mismatches),
+    ]
 
 
 def _value_table(rows: Mapping[str, Difference], physical: bool) -> list[str]:
@@ -152,7 +156,7 @@ def _mean_table(rows: Mapping[str, Difference], physical: bool) -> list[str]:
 
 
 def _point_table(comparison: Comparison, physical: bool) -> list[str]:
-    """Throughput and latency of every point."""
+    """Return tables of throughput and latency at each point."""
     axes = axes_for([pair.a for pair in comparison.pairs])
     lines = []
     for figure in (axes.throughput, axes.latency):
@@ -168,7 +172,7 @@ def _of(pair: Pair, figure: str) -> Difference | None:
 
 
 def change_cells(one: Difference) -> tuple[str, str, str]:
-    """Change with its interval, whether a difference is shown, and how many runs a side would show a small one."""
+    """Return the change with its interval, the outcome, and the runs per side needed to show a small difference."""
     in_points = one.unit == "%" and one.change is not None
     unit = "pt" if in_points else "%"
     percent, plain = (one.pct, one.pct_low, one.pct_high), (one.change, one.change_low, one.change_high)
@@ -180,7 +184,7 @@ def change_cells(one: Difference) -> tuple[str, str, str]:
 
 
 def _interval(change: float | None, low: float | None, high: float | None, unit: str) -> str:
-    """``+5.1 ± 1.2 %``; a change in percentage points ends in pt, because half of 2 % is not half of everything."""
+    """Format a change with half of its interval, such as ``+5.1 ± 1.2 %``; percentage points have the unit ``pt``."""
     if change is None:
         return MISSING
     if low is None or high is None:
@@ -196,16 +200,16 @@ def _needed(one: Difference) -> str:
 
 
 def value_cells(one: Difference) -> tuple[str, str]:
-    """Both means with their unit."""
+    """Return both means with their unit."""
     return figure_text(one.a.mean, one.unit), figure_text(one.b.mean, one.unit)
 
 
-def _worth(name: str, one: Difference) -> bool:
-    return not _nothing(one) and (name in _MAIN or one.outcome in _SHOWN)
+def _is_listed(name: str, one: Difference) -> bool:
+    return not _is_empty(one) and (name in _MAIN or one.outcome in _SHOWN)
 
 
-def _nothing(one: Difference) -> bool:
-    """Neither side has any of it, or the figure is not known."""
+def _is_empty(one: Difference) -> bool:
+    """Return whether the figure is unknown, or 0 on both sides."""
     return one.outcome is Outcome.UNKNOWN or (one.a.mean == 0 and one.b.mean == 0)
 
 
@@ -219,8 +223,8 @@ def _remarks(comparison: Comparison) -> list[str]:
         *_fails(comparison),
         *([f"Only in A: {_named(comparison.only_a)}."] if comparison.only_a else []),
         *([f"Only in B: {_named(comparison.only_b)}."] if comparison.only_b else []),
-        *(["One run a side: how much runs differ from each other is not known."] if single else []),
-        *(["± of single runs is from the spread within them."] if within else []),
+        *(["There is one run per side: how much runs differ from each other is not known."] if single else []),
+        *(["± of a single run comes from the spread within it."] if within else []),
     ]
     return ["", *(line for text in remarks for line in wrapped(text))] if remarks else []
 
@@ -231,7 +235,7 @@ def _fails(comparison: Comparison) -> list[str]:
         for side in ("a", "b")
     }
     return [
-        f"! In {side.upper()} these verdicts fail: {', '.join(name.replace('_', ' ') for name in failed)}."
+        f"! Verdicts that fail in {side.upper()}: {', '.join(name.replace('_', ' ') for name in failed)}."
         for side, failed in names.items()
         if failed
     ]
@@ -258,11 +262,11 @@ def _pair_json(pair: Pair) -> dict[str, Any]:
 
 
 def side_by_side_lines(comparison: Comparison, more_figures: Sequence[str] = ()) -> list[str]:
-    """A table for each point that both sides have; ``more_figures`` stand before those that are always shown."""
-    head = f"{comparison.name_b} against {comparison.name_a}; differences are of means, with their 95 % intervals."
+    """Return a table for each point that both sides have; ``more_figures`` come before those that are always shown."""
+    head = f"{comparison.name_b} against {comparison.name_a}: differences of means, ± half of the 95 % interval."
     lines = wrapped(head[0].upper() + head[1:])
     if comparison.mismatches:
-        lines += ["Not the same in both, too:", *mismatch_lines(comparison.mismatches)]
+        lines += ["Conditions that are not the same on both sides, too:", *mismatch_lines(comparison.mismatches)]
     for pair in comparison.pairs:
         columns = (pair.label, comparison.name_a, comparison.name_b, "difference", "")
         lines += ["", *table(columns, side_by_side_rows(pair, more_figures), ends_in_text=True)]
@@ -270,7 +274,7 @@ def side_by_side_lines(comparison: Comparison, more_figures: Sequence[str] = ())
 
 
 def side_by_side_rows(pair: Pair, more_figures: Sequence[str] = ()) -> list[tuple[str, ...]]:
-    """The figure, both means, the difference with its interval and what it shows, for every figure that is there."""
+    """Return label, both means, difference with interval, and outcome of each figure that is not 0 on both sides."""
     physical = all(REACHED_DEVICE in point.held for point in (pair.a, pair.b))
     known = {name: pair.differences[name] for name in (*more_figures, *_SIDE_BY_SIDE) if name in pair.differences}
     return [

@@ -1,4 +1,4 @@
-"""What a text report says of the circumstances: the test, the host, the server, what is not known, the files."""
+"""Sections of the text report on circumstances: test, host, server, unknown figures, remarks and files."""
 
 from __future__ import annotations
 
@@ -36,27 +36,27 @@ _SHAPES: Mapping[str, Callable[[float], str]] = {
 
 
 def fact_rows(facts: Mapping[str, Any], known: Collection[str]) -> list[tuple[str, str]]:
-    """Label and text of each group of facts but the ``known`` ones; those without a group come together, first."""
-    told = {name: fact for name, fact in facts.items() if name not in known and _is_told(fact)}
-    single = {name: fact for name, fact in told.items() if not isinstance(fact, Mapping)}
-    groups = {"facts": single} | {spoken(name): fact for name, fact in told.items() if isinstance(fact, Mapping)}
+    """Return label and text of each group of facts except those in ``known``; single facts form the first group."""
+    given = {name: fact for name, fact in facts.items() if name not in known and _has_value(fact)}
+    single = {name: fact for name, fact in given.items() if not isinstance(fact, Mapping)}
+    groups = {"facts": single} | {fact_label(name): fact for name, fact in given.items() if isinstance(fact, Mapping)}
     return [(label, _joined(group)) for label, group in groups.items() if group]
 
 
-def spoken(name: str) -> str:
-    """A fact's name without its unit, in words."""
+def fact_label(name: str) -> str:
+    """Return the name of a fact in words, without its unit."""
     head, _, unit = name.rpartition("_")
     return (
         ("size" if name == "bytes" else head if unit in _SHAPES and head else name).replace("_", " ").replace(".", " ")
     )
 
 
-def _is_told(fact: object) -> bool:
-    return any(map(_is_told, fact.values())) if isinstance(fact, Mapping) else fact not in (None, "", [], ())
+def _has_value(fact: object) -> bool:
+    return any(map(_has_value, fact.values())) if isinstance(fact, Mapping) else fact not in (None, "", [], ())
 
 
 def _joined(facts: Mapping[str, Any]) -> str:
-    return ", ".join(f"{spoken(name)} {_shown(name, fact)}" for name, fact in facts.items() if _is_told(fact))
+    return ", ".join(f"{fact_label(name)} {_shown(name, fact)}" for name, fact in facts.items() if _has_value(fact))
 
 
 def _shown(name: str, fact: object) -> str:
@@ -73,7 +73,7 @@ def _shown(name: str, fact: object) -> str:
 
 DEVICE = ("dev_read_per_s", "dev_read_mb_per_s", "dev_write_per_s", "dev_write_mb_per_s")
 PLAN_LINES = 5
-# Facts that have a place of their own, so that they are not told twice.
+# Facts that are shown elsewhere in the report.
 _ENGINE_KNOWN = frozenset(
     {
         "name",
@@ -93,20 +93,20 @@ _HOST_KNOWN = frozenset({"local", "host", "host_cpu_s", "server_cpu_s", "openslo
 
 
 def test(record: RunRecord) -> list[str]:
-    """The workload: who did what on how much data, for how long, and what was set by hand."""
+    """Return the workload: sessions, data, operation, duration, and parameters that differ from their defaults."""
     rows = [("sessions", _sessions(record)), ("data", _data(record)), ("operation", _operation(record))]
     rows += [("duration", _duration(record))] if record.window else []
-    return ["TEST", *pairs([*rows, ("set", _changed(record) or "nothing: every parameter has its default")])]
+    return ["TEST", *pairs([*rows, ("set", _changed(record) or "nothing; every parameter has its default")])]
 
 
 def host(record: RunRecord) -> list[str]:
-    """The host, its CPU by kind and its device."""
+    """Return the facts on the host, its CPU time by kind and its device I/O."""
     environment = record.environment
     if not environment:
         return []
     local = environment.get("local")
     rows = [("driver's host" if local is False else "host", str(environment.get("host") or "unknown"))]
-    rows += [("server's host", "another one: nothing is known of its CPU, memory and device")] if local is False else []
+    rows += [("server's host", "another host; its CPU, memory and devices are unknown")] if local is False else []
     cpu = environment.get("host_cpu_s")
     rows += [("CPU time", _cpu_by_kind(cpu))] if isinstance(cpu, Mapping) and cpu else []
     server_cpu = environment.get("server_cpu_s")
@@ -116,7 +116,7 @@ def host(record: RunRecord) -> list[str]:
 
 
 def server(record: RunRecord) -> list[str]:
-    """The server, its settings and the plans of the work loop's statements."""
+    """Return the facts on the server, its settings and the plans of the work loop's statements."""
     engine = record.engine
     direct_io = engine.get("direct_io")
     direct = "unknown" if direct_io is None else "direct" if direct_io else "buffered by the operating system"
@@ -131,27 +131,27 @@ def server(record: RunRecord) -> list[str]:
 
 
 def unknown(record: RunRecord) -> list[str]:
-    """What is not known, by reason."""
+    """Return the unknown figures and facts, grouped by reason."""
     missing = [name for name in figures_of(record) if value(record, name) is None] if record.summary else []
     names: dict[str, list[str]] = {}
     for name in missing:
         names.setdefault(reason(record, name), []).append(_distinct(record, name))
     for facts in (record.environment, record.engine):
         for name, why in gaps(facts).items():
-            names.setdefault(why, []).append(spoken(name))
+            names.setdefault(why, []).append(fact_label(name))
     lines = [line for why, those in names.items() for line in hanging(f"{MISSING} ", f"{why}: {', '.join(those)}")]
     return ["NOT KNOWN", *lines] if lines else []
 
 
 def remarks(record: RunRecord) -> list[str]:
-    """Errors and notes."""
+    """Return errors and notes."""
     lines = [line for text in record.errors for line in hanging("! ", text)]
     lines += [line for text in record.notes for line in hanging("- ", text)]
     return ["ERRORS AND NOTES" if record.errors else "NOTES", *lines] if lines else []
 
 
 def files(record: RunRecord, folder: Path | None) -> list[str]:
-    """Where the record lies."""
+    """Return where the record's files are."""
     where = str(folder) if folder else f"the folder {record.id}"
     return wrapped(f"Files in {where}: run.json, *.csv (raw measurements)", "", INDENT)
 
@@ -169,7 +169,7 @@ def _data(record: RunRecord) -> str:
         f"{_plural(record.spec.get('schemas'), 'schema')} of {f'{int(scale):,} blocks' if scale.isdecimal() else scale}"
     )
     if not data or not cache:
-        return f"{text}; total against the buffer cache unknown"
+        return f"{text}; ratio to the buffer cache unknown"
     ratio = data / cache
     relation = f"{number(ratio)} × the buffer cache" if ratio > 1 else f"{percent(100 * ratio)} of the buffer cache"
     return f"{text}: {size(data)}, {relation} of {size(cache)}"
@@ -197,7 +197,7 @@ def _duration(record: RunRecord) -> str:
 def _changed(record: RunRecord) -> str:
     defaults = Workload.model_validate({}).to_record()
     fields = Workload.model_fields
-    # A parameter that this version no longer has is shown under the name it had.
+    # A parameter that this version no longer has is shown under its recorded name.
     names = {
         key: _slob_name(fields[key].json_schema_extra, key) if key in fields else key.upper() for key in record.spec
     }
@@ -221,11 +221,11 @@ def _cpu_by_kind(cpu: Mapping[str, float]) -> str:
 
 def _device_io(record: RunRecord) -> str:
     reads, read_mb, writes, write_mb = (shown(record, name) for name in DEVICE)
-    return f"reads {reads}, {read_mb}; writes {writes}, {write_mb}; everybody's"
+    return f"reads {reads}, {read_mb}; writes {writes}, {write_mb}; of all processes"
 
 
 def _distinct(record: RunRecord, name: str) -> str:
-    # Two figures may share a label (requests and bytes of the same thing); the unit tells them apart.
+    # Two figures may share a label (requests and bytes); then the unit distinguishes them.
     text, unit = label(record, name), METRICS[name].unit
     twins = [other for other in METRICS if label(record, other) == text]
     return f"{text} ({unit})" if len(twins) > 1 and unit else text
@@ -238,7 +238,7 @@ def _plans(plans: Mapping[str, str]) -> list[str]:
         lines.append(f"{INDENT}plan of {statement}")
         lines += [shortened(f"{INDENT * 2}{line}", WIDTH) for line in steps[:PLAN_LINES]]
         if len(steps) > PLAN_LINES:
-            lines.append(f"{INDENT * 2}… and {len(steps) - PLAN_LINES} more: run.json has all of it")
+            lines.append(f"{INDENT * 2}… and {len(steps) - PLAN_LINES} more lines; run.json has the whole plan")
     return lines
 
 

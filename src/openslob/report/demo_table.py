@@ -1,4 +1,4 @@
-"""Several runs in one table: the demonstration's result, the answer first."""
+"""Result of the demonstration: the best rates, a table with a row per run, and failed verdicts."""
 
 from __future__ import annotations
 
@@ -13,25 +13,31 @@ HEAD = (
     *("mode", "sessions", "upd %", "visits/s", "reads/s", "a read", "commits/s"),
     *("op p99", "DB CPU", "per DB CPU", "CPU left", "verdicts"),
 )
-# What "per DB CPU" counts: the requests a physical run is about, the blocks a cached one is about.
+# Figure of the column "per DB CPU" by mode: requests of a physical run, blocks (the default) of a cached one.
 PER_CPU = {"pio": "iops_per_db_cpu"}
-# Reads of less than this share of the blocks visited are stragglers; their figures would only distract.
+# Below this share of block visits, reads are not shown.
 READS_MATTER = 0.001
 
 
 def render_demo_table(records: Sequence[RunRecord]) -> str:
-    """What the platform did at its best, a row for each run, and every verdict that does not hold."""
-    lines = [*answers(records), "", *table(HEAD, [_row(record) for record in records]), "", *doubts(records)]
+    """Return the best rates, a row for each run, and the verdicts that fail."""
+    lines = [
+        *best_rates(records),
+        "",
+        *table(HEAD, [_row(record) for record in records]),
+        "",
+        *failed_verdicts(records),
+    ]
     return "\n".join(lines) + "\n"
 
 
 def demo_json(records: Sequence[RunRecord]) -> str:
-    """The records themselves, as a JSON array."""
+    """Return the records as a JSON array."""
     return json.dumps([record.model_dump(mode="json") for record in records], indent=1, ensure_ascii=False) + "\n"
 
 
-def answers(records: Sequence[RunRecord]) -> list[str]:
-    """The best trustworthy read rates, physical and logical, each with what it cost."""
+def best_rates(records: Sequence[RunRecord]) -> list[str]:
+    """Return the best read rates that can be trusted, physical and logical, with latency and CPU cost."""
     found = []
     physical = _best([record for record in records if _holds(record, "reads_reached_device")], "pio_read_per_s")
     if physical is not None:
@@ -51,15 +57,15 @@ def answers(records: Sequence[RunRecord]) -> list[str]:
     return [line for text in found or nothing for line in wrapped(text)]
 
 
-def doubts(records: Sequence[RunRecord]) -> list[str]:
-    """Each verdict that fails, in how many runs, and why in the first; a line that says so when none does."""
+def failed_verdicts(records: Sequence[RunRecord]) -> list[str]:
+    """Return a line for each failed verdict: the number of runs and the reason in the first."""
     failing: dict[str, list[tuple[RunRecord, str]]] = {}
     for record in records:
         for verdict in record.verdicts:
             if verdict.verdict is Holds.FAILS:
                 failing.setdefault(verdict.name, []).append((record, verdict.why))
     if not failing:
-        return ["No verdict fails; `slob show RECORD` has them all, with what could not be told."]
+        return ["No verdict fails; `slob show RECORD` shows all of them, including the unknown ones."]
     return [
         line
         for name, cases in failing.items()

@@ -1,4 +1,4 @@
-"""The figures of a text report: load profile, efficiency, timed events, latencies, I/O by object."""
+"""Sections of the text report with figures: load profile, efficiency, timed events, latencies, I/O by object."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LOG = (
 PACING = ("target_ops_per_s", "ops_per_s", "ops_not_begun_pct", "backlog_s", "wake_up_late_us")
 EVENTS_SHOWN = 6
 _EVENT_WIDTH = 40
-# The latency table's columns: heading and field.
+# Columns of the latency table: heading and field.
 _LATENCY = {
     "mean": "mean_us",
     **{_name: _name + "_us" for _name in ("p50", "p90", "p99")},
@@ -50,7 +50,7 @@ assert set(PERCENTILES) <= set(_LATENCY.values())
 
 
 def load_profile(record: RunRecord) -> list[str]:
-    """The rates per second, per operation and per commit."""
+    """Return the rates per second, per operation and per commit."""
     if not record.summary:
         return []
     if all(value(record, name) is None for name in LOAD_PROFILE):
@@ -62,7 +62,7 @@ def load_profile(record: RunRecord) -> list[str]:
 
 
 def instances(record: RunRecord) -> list[str]:
-    """What each instance of a cluster did, and all of them."""
+    """Return a row for each instance of a cluster, and their total."""
     rows = record.instances
     if not rows:
         return []
@@ -74,21 +74,21 @@ def instances(record: RunRecord) -> list[str]:
 
 
 def efficiency(record: RunRecord) -> list[str]:
-    """What the work cost, what was left, and what the measuring itself cost."""
+    """Return the cost of the work, the CPU left, and the overhead of measuring."""
     if not record.summary:
         return []
     return ["EFFICIENCY", *_figures(record, EFFICIENCY)]
 
 
 def pacing(record: RunRecord) -> list[str]:
-    """The rate that was asked for, and what came of it; nothing of a run that had none."""
+    """Return the target rate and how it was met; nothing for a run without a target."""
     if not record.summary or not is_paced(record):
         return []
     return [f"PACING, {record.spec.get('pacing')}", *_figures(record, PACING)]
 
 
 def log(record: RunRecord) -> list[str]:
-    """What the log did; nothing of a run that committed nothing."""
+    """Return the figures of the log; nothing for a run without commits."""
     return ["LOG", *_figures(record, LOG)] if value(record, "commits_per_s") else []
 
 
@@ -99,7 +99,7 @@ def _figures(record: RunRecord, names: Sequence[str]) -> list[str]:
 
 
 def timed_events(record: RunRecord) -> list[str]:
-    """Where the sessions' time went, the largest part first."""
+    """Return the events that sessions spent their time in, the largest share first."""
     if not record.waits:
         return []
     events = sorted(record.waits, key=lambda row: -row.share_pct)
@@ -110,20 +110,20 @@ def timed_events(record: RunRecord) -> list[str]:
     lines = ["TOP TIMED EVENTS", *table(("", "DB time", "% DB time", "mean wait"), rows)]
     untimed = any(row.mean_us is None for row in events)
     return (
-        [*lines, f"{INDENT}{MISSING}  the engine does not time this event; time and share are sampled"]
+        [*lines, f"{INDENT}{MISSING}  the engine does not time this event; its time and share come from samples"]
         if untimed
         else lines
     )
 
 
 def latencies(record: RunRecord) -> list[str]:
-    """Latency of each kind of operation, from its begin."""
+    """Return the latency of each kind of operation, measured from its begin."""
     since = ", from its begin (service time)" if is_paced(record) else ""
     return _latency_table(f"LATENCY of one operation{since}, µs", record.latency)
 
 
 def responses(record: RunRecord) -> list[str]:
-    """Latency of each kind of operation from when it was due; nothing of a run that had no rate."""
+    """Return the latency measured from when operations were due; nothing for a run without a target rate."""
     return _latency_table("LATENCY of one operation, from when it was due (response time), µs", record.response)
 
 
@@ -133,14 +133,14 @@ def _latency_table(head: str, latency: Mapping[str, Mapping[str, Any]]) -> list[
 
 
 def object_io(record: RunRecord) -> list[str]:
-    """I/O by kind of object, over the window."""
+    """Return I/O by kind of object, over the window."""
     rows = [_object_row(kind, io) for kind, io in record.io_by_object.items()]
     if not rows:
         return []
     head = ("", "cache hits", "% hits", "reads", "read", "mean read", "writes")
     lines = ["I/O BY OBJECT, over the window", *table(head, rows)]
     absent = any(MISSING in row for row in rows)
-    return [*lines, f"{INDENT}{MISSING}  nothing of the kind, or the engine does not count it"] if absent else lines
+    return [*lines, f"{INDENT}{MISSING}  none, or not counted by the engine"] if absent else lines
 
 
 def _profile_row(record: RunRecord, name: str, divisors: Iterable[float | None]) -> tuple[str, ...]:

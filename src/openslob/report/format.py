@@ -1,4 +1,4 @@
-"""How numbers and tables look in text: units shown, thousands separated, nothing tiny shown as 0, nothing too wide."""
+"""Formatting of numbers, units, tables and wrapped text."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Collection, Sequence
 
 from openslob.units import MIB, format_bytes
 
-# Of running text, as wide as the narrowest terminal in use; tables are as wide as they need to be.
+# Columns of running text: the narrowest terminal in use. Tables are as wide as they need to be.
 WIDTH = 80
 MISSING = "–"
 INDENT = "  "
-# Smaller numbers have too many zeros to count.
+# Smaller numbers are shown with an exponent.
 _SMALLEST_PLAIN = 1e-6
 _PLAIN_SIGNS = str.maketrans(
     {"✓": "+", "✗": "x", "–": "-", "—": "-", "µ": "u", "×": "x", "…": "~", "±": "+-", "≥": ">=", "≤": "<=", "→": "->"}
@@ -25,7 +25,7 @@ _SECOND_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 
 
 def number(value: float | None) -> str:
-    """Three significant digits or all whole ones; a dash for what is not known."""
+    """Format a number with three significant digits, or all digits of a whole part; None becomes a dash."""
     if value is None:
         return MISSING
     size = abs(value)
@@ -39,7 +39,7 @@ def number(value: float | None) -> str:
 
 
 def percent(value: float | None) -> str:
-    """A share in %; 99.997 is not shown as 100."""
+    """Format a percentage; 99.997 is not rounded to 100."""
     if value is None:
         return MISSING
     if 99.9 < value < 100:
@@ -49,12 +49,12 @@ def percent(value: float | None) -> str:
 
 
 def micros(us: float | None) -> str:
-    """A duration given in µs, in the unit that suits it."""
+    """Format a duration given in µs with the unit that suits it."""
     return seconds(None if us is None else us / 1e6)
 
 
 def seconds(value: float | None) -> str:
-    """A duration given in seconds, in the unit that suits it."""
+    """Format a duration given in seconds with the unit that suits it."""
     if not value:
         return MISSING if value is None else "0 s"
     scale, unit = next((each for each in _SECOND_UNITS if abs(value) >= each[0]), _SECOND_UNITS[-1])
@@ -62,14 +62,14 @@ def seconds(value: float | None) -> str:
 
 
 def size(count: float | None) -> str:
-    """An amount of bytes, in the unit that suits it; a fraction of a byte stays one."""
+    """Format a number of bytes with the unit that suits it."""
     if count is None:
         return MISSING
     return f"{number(count)} B" if abs(count) < 1024 else format_bytes(count)
 
 
 def quantity(value: float | None, unit: str) -> str:
-    """A value in a unit of the registry, ``/s`` left off where a column's head says it."""
+    """Format a value in a unit of the registry without ``/s``, which callers add or put into a heading."""
     if value is None:
         return MISSING
     if unit == "MB":
@@ -82,45 +82,48 @@ def quantity(value: float | None, unit: str) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], ends_in_text: bool = False) -> list[str]:
-    """Lines of a table, as wide as it needs to be: the first column to the left (the last too, if so), others right."""
+    """Return the lines of a table.
+
+    The first column is left-aligned, and with ``ends_in_text`` also the last; the others are right-aligned.
+    """
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     left = {0, len(widths) - 1} if ends_in_text else {0}
     return [INDENT + _aligned(row, widths, left) for row in (head, *rows)]
 
 
 def pairs(rows: Sequence[tuple[str, str]], columns: int = WIDTH) -> list[str]:
-    """Lines of ``label  text``; a long text goes on below its beginning."""
+    """Return lines of ``label  text`` with aligned texts; a long text is wrapped below its beginning."""
     width = max((len(label) for label, _ in rows), default=0)
     return [line for label, text in rows for line in hanging(f"{label:<{width}}{INDENT}", text, columns)]
 
 
 def hanging(head: str, text: str, columns: int = WIDTH) -> list[str]:
-    """``text`` after ``head``, wrapped under itself."""
+    """Wrap ``text`` after ``head`` with a hanging indent."""
     first = INDENT + head
     return wrapped(text, first, " " * len(first), columns) or [first.rstrip()]
 
 
 def wrapped(text: str, first: str = "", later: str = "", columns: int = WIDTH) -> list[str]:
-    """``text`` in lines of at most ``columns``; a number stays with its unit."""
+    """Wrap ``text`` to ``columns``; a number and its unit stay on one line."""
     kept = _NUMBER_AND_UNIT.sub(rf"\1{_NO_BREAK}\2", text)
     lines = textwrap.wrap(kept, columns, initial_indent=first, subsequent_indent=later, break_on_hyphens=False)
     return [line.replace(_NO_BREAK, " ") for line in lines]
 
 
 def shortened(text: str, width: int) -> str:
-    """``text`` in at most ``width`` columns."""
+    """Cut ``text`` to ``width`` columns, ending in an ellipsis."""
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def plain_signs(error: UnicodeError) -> tuple[str, int]:
-    """An error handler for `codecs.register_error`: the plain signs for what an encoding does not have."""
+    """Replace signs that an encoding lacks by ASCII ones; an error handler for `codecs.register_error`."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return error.object[error.start : error.end].translate(_PLAIN_SIGNS).encode("ascii", "replace").decode(), error.end
 
 
 def printable(text: str, encoding: str | None) -> str:
-    """``text`` as it is if ``encoding`` can hold it, else in plain ASCII."""
+    """Return ``text`` unchanged if ``encoding`` can represent it, else in ASCII."""
     try:
         text.encode(encoding or "ascii")
     except (UnicodeEncodeError, LookupError):

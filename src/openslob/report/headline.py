@@ -1,4 +1,4 @@
-"""The headline: the answer of a run in one sentence, and not a word more than its verdicts bear out."""
+"""Headline of a run: its result in one sentence, which claims no more than the verdicts support."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from openslob.report.format import micros, number, percent, seconds, size
 from openslob.report.record_view import RATE_REACHED, REACHED_DEVICE, is_paced, outcome, reason, value
 from openslob.units import MIB
 
-# From this share of block visits on, the run is about reading and not about the cache.
+# From this share of block visits on, physical reads lead the headline; below it, logical reads do.
 _READS_LEAD = 0.5
 WITHIN_CEILING = "within_ceiling"
-# Below this share reads are stragglers, and not worth a word in the headline.
+# Below this share of block visits, physical reads are not mentioned.
 _READS_MATTER = 0.001
-# Requests whose mean size is this near to a block are single-block reads.
+# Relative deviation of the mean request size from the block size up to which reads are single-block reads.
 _SINGLE_BLOCK = 0.02
 
 
 def headline(record: RunRecord) -> str:
-    """One sentence: what was run, what came of it, at which cost, and what of the CPU was left."""
+    """Return the workload, its throughput, latencies and CPU cost in one sentence."""
     if not record.summary:
         return "Nothing was measured."
     if value(record, "ops_per_s") is None:
@@ -25,7 +25,7 @@ def headline(record: RunRecord) -> str:
     work = ", ".join(filter(None, (_main(record), *_writes(record))))
     parts = [f"{_who(record)}{_rate(record)}: {work}", *_latencies(record), _cpu(record)]
     text = "; ".join(filter(None, parts)) + "."
-    return text if record.status is Status.COMPLETE else f"Up to where it ended: {text}"
+    return text if record.status is Status.COMPLETE else f"Until its early end: {text}"
 
 
 def _who(record: RunRecord) -> str:
@@ -36,7 +36,7 @@ def _who(record: RunRecord) -> str:
 
 
 def _rate(record: RunRecord) -> str:
-    """The rate that was asked for, and whether it was reached."""
+    """Return the target rate and whether it was reached; empty for a run without a target."""
     target, done = value(record, "target_ops_per_s"), value(record, "ops_per_s")
     if target is None:
         return ""
@@ -95,7 +95,7 @@ def _mean_read(record: RunRecord) -> str:
 
 
 def _of_ceiling(record: RunRecord) -> str:
-    """The share of what storage alone gives at this concurrency, where a raw measurement told."""
+    """Return the share of storage's own rate at this concurrency, if a raw measurement was given."""
     figures = next((each.figures for each in record.verdicts if each.name == WITHIN_CEILING), {})
     share = figures.get("share_pct")
     return f", {percent(float(share))} of what the storage gives at this concurrency" if share is not None else ""

@@ -1,4 +1,4 @@
-"""The list of records: one line each, those that can't be read too."""
+"""List of records, one line each, including those that cannot be read."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ UNREADABLE = "unreadable"
 
 
 def overview(found: RecordEntry[RunRecord] | RecordEntry[StorageRecord]) -> dict[str, Any]:
-    """One record in plain values; None is not known. ``p99_us`` is that of the most frequent kind of operation.
+    """Return one record as plain values; None means unknown.
 
-    Of a raw measurement, ``tool`` names its command and ``pio_read_per_s`` is the highest rate that it found.
+    ``p99_us`` is that of the most frequent kind of operation. For a raw measurement, ``tool`` names its command and
+    ``pio_read_per_s`` is the highest rate it found.
     """
     record = found.record
     row: dict[str, Any] = {"id": found.id, "path": str(found.path)}
@@ -55,7 +56,7 @@ def _of_run(record: RunRecord) -> dict[str, Any]:
 
 
 def render_list(runs: Sequence[RecordEntry[Any]]) -> str:
-    """The table of records, and below it what is wrong with those that can't be read."""
+    """Return the table of records, followed by the problems of those that cannot be read."""
     rows = [_row(overview(found)) for found in runs]
     head = ("id", "when (UTC)", "status", "sessions", "upd %", "ops/s", "reads/s", "p99", "fails")
     problems = [f"{INDENT}! {found.problem}" for found in runs if found.problem]
@@ -63,7 +64,7 @@ def render_list(runs: Sequence[RecordEntry[Any]]) -> str:
 
 
 def render_sweeps(sweeps: Sequence[tuple[str, SweepRecord | None]]) -> str:
-    """The sweeps that runs of the list belong to, a line each; empty when there are none."""
+    """Return a line for each sweep that listed runs belong to; empty if there is none."""
     rows = [(name, f"sweep, {each.status.value}: {_points(each)}" if each else UNREADABLE) for name, each in sweeps]
     return "\n".join(["", *pairs(rows), ""]) if rows else ""
 

@@ -1,4 +1,4 @@
-"""What every part of a report asks of a record: a figure, why it is missing, and how sure the word "physical" is."""
+"""Access to a record's figures for all reports: value, reason for a missing value, label and formatted text."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ NOT_RECORDED = "not recorded"
 
 
 def value(record: RunRecord, name: str) -> float | None:
-    """A figure of the summary; None when it is not known."""
+    """Return a figure of the summary; None if it is not known."""
     figure = record.summary.get(name)
     return figure.value if figure else None
 
 
 def is_paced(record: RunRecord) -> bool:
-    """The run had a rate."""
+    """Return whether the run was asked for a rate."""
     return any(record.spec.get(name) is not None for name in ("target_ops", "target_iops"))
 
 
 def figures_of(record: RunRecord) -> list[str]:
-    """Names of the figures of the registry that a run of its kind has, known or not."""
+    """Return the names of the registry's figures that apply to the run, known or not."""
     return [name for name in METRICS if name not in PACED or is_paced(record)]
 
 
 def reason(record: RunRecord, name: str) -> str:
-    """Why a figure of the summary is not known."""
+    """Return why a figure of the summary is not known."""
     figure = record.summary.get(name)
     return (figure.why if figure else None) or NOT_RECORDED
 
 
 def shown(record: RunRecord, name: str) -> str:
-    """A figure with its unit."""
+    """Return a figure as text with its unit."""
     metric = METRICS[name]
     unit = "" if metric.unit == "1/s" else metric.unit
     if metric.unit.endswith("/s"):
@@ -47,12 +47,12 @@ def shown(record: RunRecord, name: str) -> str:
 
 
 def outcome(record: RunRecord, name: str) -> Holds:
-    """Outcome of a verdict; unknown when it was not given."""
+    """Return the outcome of a verdict; unknown if the record does not have it."""
     return next((verdict.verdict for verdict in record.verdicts if verdict.name == name), Holds.UNKNOWN)
 
 
 def label(record: RunRecord, name: str) -> str:
-    """A figure's heading. "Physical" is said only where the verdict says that the reads reached a device."""
+    """Return a figure's label. It says "physical" only if the verdict that reads reached a device holds."""
     text = METRICS[name].label
     if outcome(record, REACHED_DEVICE) is Holds.HOLDS:
         return text
@@ -60,6 +60,6 @@ def label(record: RunRecord, name: str) -> str:
 
 
 def gaps(facts: Mapping[str, Any]) -> Mapping[str, str]:
-    """Facts that could not be told, and why."""
+    """Return the facts that are unknown, with reasons."""
     unknown = facts.get("unknown")
     return unknown if isinstance(unknown, Mapping) else {}

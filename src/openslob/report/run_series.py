@@ -1,6 +1,7 @@
-"""The raw measurements of a run, read back: times in seconds since the load began.
+"""Time series of a run, read from its raw CSV files. Times are seconds since the load began.
 
-What is not there (an older record, a server on another host) is empty, and a last line that a crash cut is left out.
+Series that were not recorded (by an older version, or for a server on another host) are empty. A last line that was
+cut off by a crash is ignored.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from openslob.units import NANOS
 
 
 @dataclass(frozen=True)
-class Interval:
-    """What the engine did from ``begin_s`` to ``end_s``: amounts by the fields of `EngineDelta`."""
+class EngineInterval:
+    """Engine counters from ``begin_s`` to ``end_s``: ``amounts`` by field of `EngineDelta`."""
 
     begin_s: float
     end_s: float
@@ -27,8 +28,8 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Look:
-    """One look at what the sessions wait for: how many by event."""
+class WaitSample:
+    """One sample of what sessions wait for: number of sessions by event."""
 
     at_s: float
     sessions: Mapping[str, int]
@@ -44,28 +45,29 @@ class HostReading:
 
 @dataclass(frozen=True)
 class RunSeries:
-    """A run over time. ``latency`` has a histogram for each second of the load and kind of operation in it.
+    """A run over time.
 
-    ``even_s`` is from when until when the engine's counts kept pace with the work (`counted_evenly`), if that is known,
-    ``slice_s`` the length of the longest slice, 0 if none is known: latencies are recorded at the end of their slice.
-    ``response`` has the same from when operations were due, if the run had a rate.
+    ``even_s`` is the period in which the engine's counts kept pace with the work (`counted_evenly`), if known.
+    ``slice_s`` is the length of the longest slice, 0 if unknown; latencies are recorded at the end of their slice.
+    ``latency`` maps kind of operation and second of the load to a histogram of service times; ``response`` does the
+    same for response times, measured from when operations were due, if the run had a target rate.
     """
 
-    engine: Sequence[Interval] = ()
+    engine: Sequence[EngineInterval] = ()
     even_s: tuple[float, float] | None = None
     slice_s: float = 0.0
-    waits: Sequence[Look] = ()
+    waits: Sequence[WaitSample] = ()
     host: Sequence[HostReading] = ()
     latency: Mapping[str, Mapping[int, Histogram]] = field(default_factory=dict)
     response: Mapping[str, Mapping[int, Histogram]] = field(default_factory=dict)
 
 
 def read(folder: Path, record: RunRecord) -> RunSeries:
-    """The series of the run in ``folder``; empty when the run has no window. SlobError for a file that is damaged."""
+    """Read the series of the run in ``folder``; empty if the run has no window. SlobError for a damaged file."""
     if record.window is None:
         return RunSeries()
     start = record.window.load_start_ns
-    # Host and wait events are stamped by the driver's clock, the rest by the server's.
+    # Host counters and wait samples have times of the driver's clock, everything else of the server's.
     slices = slice_spans(folder)
     offset = round(float(record.environment.get("server_clock_offset_s") or 0) * NANOS)
     return RunSeries(
@@ -79,7 +81,7 @@ def read(folder: Path, record: RunRecord) -> RunSeries:
     )
 
 
-def _engine(rows: Iterable[tuple[int, int, str, float]], start_ns: int) -> list[Interval]:
+def _engine(rows: Iterable[tuple[int, int, str, float]], start_ns: int) -> list[EngineInterval]:
     # A later interval with the same beginning replaces the earlier one: see `RawCsv.engine`.
     found: dict[int, tuple[int, dict[str, float]]] = {}
     for begin, end, figure, value in rows:
@@ -87,7 +89,7 @@ def _engine(rows: Iterable[tuple[int, int, str, float]], start_ns: int) -> list[
             found[begin] = (end, {})
         found[begin][1][figure] = value
     return [
-        Interval((begin - start_ns) / NANOS, (end - start_ns) / NANOS, amounts)
+        EngineInterval((begin - start_ns) / NANOS, (end - start_ns) / NANOS, amounts)
         for begin, (end, amounts) in sorted(found.items())
         if end > begin
     ]
@@ -98,13 +100,13 @@ def _even(slices: Sequence[tuple[int, int, int]], start_ns: int) -> tuple[float,
     return None if even is None else ((even[0] - start_ns) / NANOS, (even[1] - start_ns) / NANOS)
 
 
-def _waits(rows: Iterable[tuple[int, str, int]], start_ns: int) -> list[Look]:
+def _waits(rows: Iterable[tuple[int, str, int]], start_ns: int) -> list[WaitSample]:
     found: dict[int, dict[str, int]] = {}
     for at, event, sessions in rows:
         look = found.setdefault(at, {})
         if event:
             look[event] = sessions
-    return [Look((at - start_ns) / NANOS, sessions) for at, sessions in sorted(found.items())]
+    return [WaitSample((at - start_ns) / NANOS, sessions) for at, sessions in sorted(found.items())]
 
 
 def _host(rows: Iterable[tuple[int, str, float]], start_ns: int) -> list[HostReading]:
@@ -118,6 +120,6 @@ def _latency(rows: Iterable[tuple[int, str, int, int]]) -> dict[str, dict[int, H
     found: dict[str, dict[int, Histogram]] = {}
     for at, kind, edge, count in rows:
         second = found.setdefault(kind, {}).setdefault(at, Histogram())
-        # The file does not have the maximum: nothing bounds a percentile but its bucket.
+        # The file does not contain the maximum, so a percentile is bounded only by its bucket.
         second.add({bucket_of(edge): count}, 0.0, math.inf)
     return found

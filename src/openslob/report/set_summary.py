@@ -1,4 +1,4 @@
-"""What a set of runs says, in sentences: the best point of every line, what it cost, and what set its limit."""
+"""Summary of several runs in sentences: the best point of each series, its cost and its limit."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from openslob.report.format import micros, number, percent, shortened, size
 from openslob.report.record_view import REACHED_DEVICE, outcome, value
 
 _WIDEST_FACT = 40
-# Below this share of block visits a run's reads are stragglers, of which nothing is said.
+# Below this share of block visits, a run's physical reads are ignored.
 _READS_MATTER = 0.001
 
 
-def physical(records: Sequence[RunRecord]) -> bool:
-    """The reads are known to have reached a device in every run that read, so that they may be called physical."""
+def reads_are_physical(records: Sequence[RunRecord]) -> bool:
+    """Return whether the reads of every run reached a device, so that they may be called physical.
+
+    Runs with hardly any reads are ignored.
+    """
     return all(outcome(record, REACHED_DEVICE) is Holds.HOLDS for record in records if _reads_matter(record))
 
 
@@ -26,25 +29,25 @@ def _reads_matter(record: RunRecord) -> bool:
     return reads is None or not visits or reads >= _READS_MATTER * visits
 
 
-def set_answers(points: PointSet, is_physical: bool) -> list[str]:
-    """The line with the best throughput first, then a sentence for each of the others."""
+def set_summary_lines(points: PointSet, is_physical: bool) -> list[str]:
+    """Return a sentence for each series, the one with the best throughput first."""
     known = [series for series in points.series if _best(series) is not None]
     if not known:
         return ["No run gave a rate: see the verdicts."]
     best = max(known, key=lambda series: _throughput(series, _best(series)))
     rest = [series for series in known if series is not best]
-    first = f"This platform does {_does(best, is_physical)}{_with(best, points)}."
-    return [first, *(f"{_capital(series.label)}: {_does(series, is_physical)}." for series in rest)]
+    first = f"This platform does {_performance(best, is_physical)}{_series_suffix(best, points)}."
+    return [first, *(f"{_capitalized(series.label)}: {_performance(series, is_physical)}." for series in rest)]
 
 
 def figure_with_interval(estimate: Estimate) -> str:
-    """``54,300 ± 600``: a mean and half of its 95 % interval, where that is known."""
+    """Format a mean with half of its 95 % interval, if known, such as ``54,300 ± 600``."""
     half = f" ± {number(estimate.half_width)}" if estimate.half_width is not None else ""
     return f"{number(estimate.mean)}{half}"
 
 
 def _best(series: Series) -> Point | None:
-    """The knee, or the peak of a line that has none."""
+    """Return the knee of a series, or its peak if it has none."""
     return series.knee or series.peak
 
 
@@ -52,7 +55,7 @@ def _throughput(series: Series, point: Point | None) -> float:
     return (point.mean(series.axes.throughput) if point else None) or 0.0
 
 
-def _does(series: Series, is_physical: bool) -> str:
+def _performance(series: Series, is_physical: bool) -> str:
     point = _best(series)
     assert point is not None
     parts = [
@@ -104,7 +107,7 @@ def _limit(series: Series) -> str:
 
 
 def limited_by(exhausted: Exhausted) -> str:
-    """``limited by storage from 8 sessions on``: what is at its limit, and since when."""
+    """Name the exhausted resource and its onset, such as ``limited by storage from 8 sessions on``."""
     resource = exhausted.limit.resource
     article = "" if resource == "storage" else "the "
     return f"limited by {article}{resource} from {exhausted.at} on"
@@ -121,9 +124,9 @@ def _fact(value: ParameterValue) -> str:
     return "unknown" if value is None else shortened(str(value).replace("\n", " "), _WIDEST_FACT)
 
 
-def _with(series: Series, points: PointSet) -> str:
+def _series_suffix(series: Series, points: PointSet) -> str:
     return f" ({series.label})" if len(points.series) > 1 else ""
 
 
-def _capital(text: str) -> str:
+def _capitalized(text: str) -> str:
     return text[:1].upper() + text[1:]

@@ -1,4 +1,4 @@
-"""A sweep in text: its plan before it runs, and its lines, a row a point, when it has run."""
+"""Text report of a sweep: the plan before it runs, and afterwards each series with a row per point."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ _COLUMNS = (
     "limit",
     "verdicts",
 )
-# Long lists of points that failed for one reason are not worth their lines.
+# Long lists of points that failed for one reason are cut here.
 _MOST_ERRORS = 10
 
 
 def render_sweep(record: SweepRecord, runs: Sequence[Run]) -> str:
-    """What came of a sweep: the answer of a search, then each line with its knee and points, then what failed."""
-    lines = [*_answer(record)]
+    """Return the report: the result of a search, each series with its knee and points, then what failed."""
+    lines = [*_search_result(record)]
     if runs:
-        found = point_set(runs)
-        for series in found.series:
-            lines += ["", *_line(series, found), *_figures(series, record.figures), *_mismatches(series)]
-        lines += [*_compared(record, runs), "", *_doubts(found.points)]
-    lines += ["", *_ends(record)]
+        points = point_set(runs)
+        for series in points.series:
+            lines += ["", *_series_table(series, points), *_figures(series, record.figures), *_mismatches(series)]
+        lines += [*_compared(record, runs), "", *_failed_verdicts(points.points)]
+    lines += ["", *_point_states(record)]
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
-def _answer(record: SweepRecord) -> list[str]:
+def _search_result(record: SweepRecord) -> list[str]:
     search = record.search
     if search is None or search.why is None:
         return []
@@ -61,12 +61,12 @@ def _answer(record: SweepRecord) -> list[str]:
     return wrapped(text)
 
 
-def _line(series: Series, found: PointSet) -> list[str]:
-    rows = [_row(point, found.axes) for point in series.points]
-    paced = found.axes.latency == RESPONSE_LATENCY
-    heads = {"sessions": "asked/s" if found.along != SESSIONS else "sessions"}
+def _series_table(series: Series, points: PointSet) -> list[str]:
+    rows = [_row(point, points.axes) for point in series.points]
+    paced = points.axes.latency == RESPONSE_LATENCY
+    heads = {"sessions": "asked/s" if points.along != SESSIONS else "sessions"}
     heads |= {"op p50": "resp p50", "op p99": "resp p99", "latency": "response"} if paced else {}
-    head = f"{series.label}, {METRICS[found.axes.throughput].label.lower()}: {_shape(series, found.axes)}"
+    head = f"{series.label}, {METRICS[points.axes.throughput].label.lower()}: {_shape(series, points.axes)}"
     return [*wrapped(head), *table(tuple(heads.get(name, name) for name in _COLUMNS), rows, ends_in_text=True)]
 
 
@@ -75,7 +75,7 @@ def _mismatches(series: Series) -> list[str]:
 
 
 def _figures(series: Series, names: Sequence[str]) -> list[str]:
-    """A table of further figures, each with half of its interval where that is known."""
+    """Return a table of further figures with half of their 95 % intervals where known."""
     if not names:
         return []
     rows = [
@@ -86,14 +86,14 @@ def _figures(series: Series, names: Sequence[str]) -> list[str]:
 
 
 def _compared(record: SweepRecord, runs: Sequence[Run]) -> list[str]:
-    """The two values that the sweep holds against each other."""
+    """Return the comparison of the two values that the sweep was asked to compare, if any."""
     if not record.against:
         return []
     try:
-        found = compare_values(runs, ComparedValues(record.against, *record.values_against))
+        comparison = compare_values(runs, ComparedValues(record.against, *record.values_against))
     except UsageError as error:
-        return ["", *wrapped(f"! Nothing is compared: {error}", later="  ")]
-    return ["", *side_by_side_lines(found, record.figures)]
+        return ["", *wrapped(f"! The two values are not compared: {error}", later="  ")]
+    return ["", *side_by_side_lines(comparison, record.figures)]
 
 
 def _shape(series: Series, axes: Axes) -> str:
@@ -131,22 +131,22 @@ def _half_width(estimate: Estimate) -> str:
     return percent(round(100 * estimate.half_width / abs(estimate.mean), 1))
 
 
-def _doubts(found: Sequence[Point]) -> list[str]:
-    """Each verdict that fails: in how many points, and the first one's reason."""
+def _failed_verdicts(points: Sequence[Point]) -> list[str]:
+    """Return a line for each failed verdict: the number of points and the reason in the first."""
     reasons: dict[str, list[str]] = {}
-    for point in found:
+    for point in points:
         for name, why in point.failed.items():
             reasons.setdefault(name, []).append(why)
     return [
         line
         for name, why in reasons.items()
         for line in wrapped(
-            f"{name.replace('_', ' ')} fails in {len(why)} of {len(found)} points. First: {why[0]}", "! ", "  "
+            f"{name.replace('_', ' ')} fails in {len(why)} of {len(points)} points. First: {why[0]}", "! ", "  "
         )
     ]
 
 
-def _ends(record: SweepRecord) -> list[str]:
+def _point_states(record: SweepRecord) -> list[str]:
     counts = record.counts
     states = ", ".join(f"{count} {state.value}" for state, count in counts.items() if count)
     bad = [point for point in record.points if point.state in (PointState.FAILED, PointState.SKIPPED)]
@@ -162,14 +162,14 @@ def _varied(name: str, values: Sequence[Value]) -> tuple[str, str]:
 
 
 def render_plan(record: SweepRecord, rows: Sequence[tuple[str, ...]], free_bytes: int | None) -> str:
-    """A sweep before it runs. ``rows``: number, point, what happens before it, seconds; in the order to run them."""
+    """Return the plan of a sweep. ``rows``: number, point, what happens before it, seconds; in order of execution."""
     grid = {**record.server_grid, **record.grid}
     free = "" if free_bytes is None else f", {size(free_bytes)} free"
     facts = [
         ("target", record.target),
         *(_varied(name, values) for name, values in grid.items()),
         ("repeats", str(record.repeats)),
-        ("points", str(len(rows)) if rows else "as the search asks for them"),
+        ("points", str(len(rows)) if rows else "chosen by the search as it runs"),
         ("time", f"about {format_duration(record.estimated_s or 0)}" if rows else "depends on the search"),
         ("disk", f"about {size(record.estimated_bytes)}{free}" if rows else f"not known{free}"),
     ]

@@ -1,4 +1,4 @@
-"""The text report of one run: the answer first, then whether to believe it, then everything that explains it."""
+"""Text report of one run: the headline, the verdicts on it, then the figures and circumstances."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ _SIGNS = {Holds.FAILS: "✗ FAILS  ", Holds.UNKNOWN: "? unknown", Holds.HOLDS: "
 
 
 def render(record: RunRecord, folder: Path | None = None) -> str:
-    """The report, at most 100 columns wide; ``folder`` is where the record lies, if that is to be told."""
+    """Return the report. If ``folder`` is given, the last section names it as the place of the record's files.
+
+    Running text is wrapped at `WIDTH` columns; tables are as wide as they need to be.
+    """
     sections = (
         title(record),
         wrapped(headline(record)),
@@ -50,29 +53,29 @@ def render(record: RunRecord, folder: Path | None = None) -> str:
 
 
 def title(record: RunRecord) -> list[str]:
-    """What is reported, from when, and how it ended if not well."""
+    """Return the title: record, start, server and host, and the status of a run that is not complete."""
     started = record.started_at.replace("T", " ").removesuffix("Z")
     right = f"{started} UTC, openslob {record.openslob_version}"
     lines = [f"{record.id}{INDENT}{right:>{max(WIDTH - len(record.id) - len(INDENT), 0)}}"]
-    lines += wrapped(_on_what(record))
+    lines += wrapped(_server_and_host(record))
     if record.status is not Status.COMPLETE:
         lines += hanging(f"!! {record.status.upper()}: ", _why(record))
     return lines
 
 
-def verdicts(all_of_them: Sequence[Verdict]) -> list[str]:
-    """The verdicts, the failing ones on top."""
-    if not all_of_them:
+def verdicts(judged: Sequence[Verdict]) -> list[str]:
+    """Return the verdicts as lines, failed ones first."""
+    if not judged:
         return []
     order = list(_SIGNS)
-    width = max(len(_name(verdict)) for verdict in all_of_them)
-    lines = [_tally(all_of_them)]
-    for verdict in sorted(all_of_them, key=lambda verdict: order.index(verdict.verdict)):
+    width = max(len(_name(verdict)) for verdict in judged)
+    lines = [_verdict_counts(judged)]
+    for verdict in sorted(judged, key=lambda verdict: order.index(verdict.verdict)):
         lines += hanging(f"{_SIGNS[verdict.verdict]}  {_name(verdict):<{width}}  ", verdict.why)
     return lines
 
 
-def _on_what(record: RunRecord) -> str:
+def _server_and_host(record: RunRecord) -> str:
     engine, environment = record.engine, record.environment
     product = f"{engine.get('product', 'unknown server')} {engine.get('version', '')}".rstrip()
     where = "driven from" if environment.get("local") is False else "on"
@@ -87,11 +90,11 @@ def _why(record: RunRecord) -> str:
     return f"{first} (and {len(record.errors) - 1} more, below)" if len(record.errors) > 1 else first
 
 
-def _tally(all_of_them: Sequence[Verdict]) -> str:
-    counts = {outcome: sum(verdict.verdict is outcome for verdict in all_of_them) for outcome in _SIGNS}
-    if counts[Holds.HOLDS] == len(all_of_them):
-        return f"VERDICTS: all {len(all_of_them)} hold"
-    failing = [_name(verdict) for verdict in all_of_them if verdict.verdict is Holds.FAILS]
+def _verdict_counts(judged: Sequence[Verdict]) -> str:
+    counts = {outcome: sum(verdict.verdict is outcome for verdict in judged) for outcome in _SIGNS}
+    if counts[Holds.HOLDS] == len(judged):
+        return f"VERDICTS: all {len(judged)} hold"
+    failing = [_name(verdict) for verdict in judged if verdict.verdict is Holds.FAILS]
     banner = f"!! {len(failing)} FAIL{'S' if len(failing) == 1 else ''}" if failing else "none fails"
     return f"VERDICTS: {banner}, {counts[Holds.UNKNOWN]} unknown, {counts[Holds.HOLDS]} hold"
 

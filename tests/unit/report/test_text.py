@@ -144,7 +144,7 @@ def test_any_engine_and_old_parameter_can_be_shown() -> None:
     text = render(record)
     assert "\nunknown server, unknown target\n" in text
     assert "GONE_SINCE=5" in text
-    assert "30,000 blocks; total against the buffer cache unknown" in text
+    assert "30,000 blocks; ratio to the buffer cache unknown" in text
     assert "HOST" not in text
 
 

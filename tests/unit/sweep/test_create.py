@@ -205,7 +205,7 @@ def test_a_sweep_s_text_has_its_figures_and_its_comparison():
 
 def test_a_sweep_that_has_only_one_side_yet_says_so():
     text = render_sweep(asked("block_path"), runs()[:3])
-    assert "! Nothing is compared: there is no run with block path local" in text
+    assert "! The two values are not compared: there is no run with block path local" in text
 
 
 def test_the_report_of_such_a_sweep_holds_them_against_each_other(tmp_path):

@@ -1,1 +1,1 @@
-"""The pictures: each has one definition, drawn as interactive HTML that needs no network, as SVG and as PNG."""
+"""Pictures as Vega-Lite specifications, drawn in HTML pages and as SVG or PNG files from the same definition."""

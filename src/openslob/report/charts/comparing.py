@@ -15,7 +15,7 @@ from openslob.record.model import RunRecord
 from openslob.report.charts.over_time import exceeding
 from openslob.report.charts.picture import Picture
 from openslob.report.charts.theme import COLOURS, QUIET, FigureNames, coloured, dashed, faded, from_zero, picked
-from openslob.report.comparison import answers, summary
+from openslob.report.comparison import main_differences, summary
 
 Row = dict[str, Any]
 # Colour and shape of each outcome that has a place on the axis.
@@ -35,13 +35,13 @@ WIDEST_PCT = 100.0
 
 def changes(comparison: Comparison, names: FigureNames | None = None) -> Picture | None:
     """The change of B against A in % with its 95 % interval, a line a figure; None when nothing is known of any."""
-    rows = change_rows(answers(comparison), names or FigureNames())
+    rows = change_rows(main_differences(comparison), names or FigureNames())
     if not rows:
         return None
     shown = [outcome for outcome in OUTCOMES if any(row["outcome"] == outcome.value for row in rows)]
     scale = alt.Scale(domain=[each.value for each in shown], range=[OUTCOMES[each][0] for each in shown])
     shapes = alt.Scale(domain=[each.value for each in shown], range=[OUTCOMES[each][1] for each in shown])
-    x = alt.X("pct:Q", title="B against A (%)", scale=alt.Scale(domain=_reach(rows), nice=False))
+    x = alt.X("pct:Q", title="B against A (%)", scale=alt.Scale(domain=_axis_domain(rows), nice=False))
     legend = alt.Legend(title=None)
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         y=alt.Y("figure:N", title=None, sort=None, axis=alt.Axis(labelLimit=260, grid=True)),
@@ -51,7 +51,7 @@ def changes(comparison: Comparison, names: FigureNames | None = None) -> Picture
         alt.Tooltip("figure:N", title="figure"),
         alt.Tooltip("a:Q", title="A", format=",.4~r"),
         alt.Tooltip("b:Q", title="B", format=",.4~r"),
-        *(alt.Tooltip(f"{field}:Q", title=title, format="+.2f") for field, title in _TIPS.items()),
+        *(alt.Tooltip(f"{field}:Q", title=title, format="+.2f") for field, title in _TOOLTIPS.items()),
         alt.Tooltip("outcome:N", title="outcome"),
     ]
     panel = alt.layer(
@@ -76,7 +76,7 @@ def change_rows(differences: Mapping[str, Difference], names: FigureNames) -> li
     known = {
         name: each
         for name, each in differences.items()
-        if name not in _NOT_FIGURES and not name.endswith("_total") and each.pct is not None and _moves(each)
+        if name not in _NOT_FIGURES and not name.endswith("_total") and each.pct is not None and _is_shown(each)
     }
     ordered = sorted(known.items(), key=lambda item: item[0] in METRICS and METRICS[item[0]].better is Better.NEITHER)
     return [
@@ -118,15 +118,15 @@ def tails(records: Sequence[tuple[str, RunRecord]]) -> Picture | None:
     )
 
 
-_TIPS = {"pct": "change (%)", "low": "from (%)", "high": "to (%)"}
+_TOOLTIPS = {"pct": "change (%)", "low": "from (%)", "high": "to (%)"}
 
 
-def _moves(each: Difference) -> bool:
+def _is_shown(each: Difference) -> bool:
     return each.outcome in OUTCOMES and bool(each.a.mean or each.b.mean)
 
 
-def _reach(rows: Sequence[Row]) -> list[float]:
-    ends = [row[field] for row in rows for field in _TIPS if row[field] is not None]
+def _axis_domain(rows: Sequence[Row]) -> list[float]:
+    ends = [row[field] for row in rows for field in _TOOLTIPS if row[field] is not None]
     low, high = max(min(ends, default=-1.0), -WIDEST_PCT), min(max(ends, default=1.0), WIDEST_PCT)
     low, high = min([low, *(row["pct"] for row in rows)]), max([high, *(row["pct"] for row in rows)])
     return [min(low * 1.08, -1.0), max(high * 1.08, 1.0)]

@@ -9,7 +9,7 @@ import altair as alt
 
 from openslob.analyze.curves.series import RESPONSE_LATENCY, PointSet
 from openslob.analyze.statistics import Estimate
-from openslob.report.charts.petals import SOUND, doubt, over, stretches
+from openslob.report.charts.petals import SOUND, axis_text, doubt, stretches
 from openslob.report.charts.picture import DataTable, Panel, Picture
 from openslob.report.charts.theme import (
     FigureNames,
@@ -41,10 +41,10 @@ def latency_percentiles(points: PointSet) -> Picture:
     shown = ", ".join(PERCENTILES[name] for name in chosen)
     return Picture(
         name="latency-percentiles",
-        title=f"{'Latency' if op == 'op' else 'Response time'} percentiles over {over(points)}",
-        description=f"Latency of an operation ({shown}) over the number of {over(points)}. "
-        f"{_ends(points, f'{op}_p99_us', 'p99')}",
-        panels=(_percentile_panel(rows, over(points)),) if rows else (),
+        title=f"{'Latency' if op == 'op' else 'Response time'} percentiles over {axis_text(points)}",
+        description=f"Latency of an operation ({shown}) over the number of {axis_text(points)}. "
+        f"{_first_to_last(points, f'{op}_p99_us', 'p99')}",
+        panels=(_percentile_panel(rows, axis_text(points)),) if rows else (),
         notes=NOTES,
         table=_table(points, {f"{op}_{name}": PERCENTILES[name] + " (µs)" for name in PERCENTILES}),
     )
@@ -58,9 +58,9 @@ def cpu(points: PointSet, names: FigureNames | None = None) -> Picture:
     panels = {figure: rows for figure in figures if (rows := session_rows(points, figure))}
     return Picture(
         name="cpu",
-        title=f"CPU, and {names.label(per_cpu)}, over {over(points)}",
-        description=" ".join(_ends(points, figure, names.label(figure)) for figure in figures),
-        panels=tuple(_panel(rows, figure, names, over(points)) for figure, rows in panels.items()),
+        title=f"CPU, and {names.label(per_cpu)}, over {axis_text(points)}",
+        description=" ".join(_first_to_last(points, figure, names.label(figure)) for figure in figures),
+        panels=tuple(_panel(rows, figure, names, axis_text(points)) for figure, rows in panels.items()),
         notes=NOTES,
         table=_table(points, {figure: names.axis(figure) for figure in ("db_cpu_per_s", *figures)}),
         heights=dict.fromkeys(range(len(panels)), PANEL_HEIGHT),
@@ -83,7 +83,7 @@ def session_rows(points: PointSet, figure: str) -> list[Row]:
 def _percentile_panel(rows: list[Row], along: str) -> Panel:
     lines, names = (list(dict.fromkeys(row[field] for row in rows)) for field in ("line", "percentile"))
     picks = [picked("line", "picked_line"), picked("percentile", "picked_percentile")]
-    y = alt.Y("value:Q", title="latency of an operation (µs)", scale=_reach(rows))
+    y = alt.Y("value:Q", title="latency of an operation (µs)", scale=_axis_scale(rows))
     base = _base(rows, along).encode(y=y, color=coloured("line", lines), **faded(*picks))
     drawn = base.mark_line(strokeWidth=1.8).encode(
         strokeDash=dashed("percentile", names, outlined=True), detail=["line:N", "percentile:N", "stretch:N"]
@@ -95,7 +95,7 @@ def _percentile_panel(rows: list[Row], along: str) -> Panel:
 def _panel(rows: list[Row], figure: str, names: FigureNames, along: str) -> Panel:
     lines = list(dict.fromkeys(row["line"] for row in rows))
     pick = picked("line", f"picked_{figure}")
-    scale = alt.Scale(domain=[0, 100]) if unit_of(figure) == "%" else _reach(rows)
+    scale = alt.Scale(domain=[0, 100]) if unit_of(figure) == "%" else _axis_scale(rows)
     y = alt.Y("value:Q", title=names.axis(figure), scale=scale)
     base = _base(rows, along).encode(y=y, color=coloured("line", lines), **faded(pick))
     drawn = base.mark_line(strokeWidth=1.8).encode(strokeDash=dashed("line", lines), detail="stretch:N")
@@ -131,11 +131,11 @@ def _tips(title: str, along: str) -> list[alt.Tooltip]:
     ]
 
 
-def _reach(rows: Sequence[Row]) -> alt.Scale:
+def _axis_scale(rows: Sequence[Row]) -> alt.Scale:
     return from_zero([row["value"] for row in rows])
 
 
-def _ends(points: PointSet, figure: str, label: str) -> str:
+def _first_to_last(points: PointSet, figure: str, label: str) -> str:
     parts = []
     for series in points.series:
         known = [point for point in series.points if point.mean(figure) is not None]
@@ -152,7 +152,7 @@ def _table(points: PointSet, columns: dict[str, str]) -> DataTable:
         for series in points.series
         for point in series.points
     ]
-    return DataTable(("line", over(points), *columns.values()), tuple(rows))
+    return DataTable(("line", axis_text(points), *columns.values()), tuple(rows))
 
 
 def _with_interval(estimate: Estimate) -> str:

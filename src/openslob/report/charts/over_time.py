@@ -18,7 +18,7 @@ from openslob.metrics.computation import DeviceCounter, EngineCounter, Input
 from openslob.metrics.cpu import AT_REST
 from openslob.metrics.model import TimelinePanel
 from openslob.metrics.waits import CPU_EVENT, CPU_ROW
-from openslob.report.run_series import HostReading, Interval, Look
+from openslob.report.run_series import EngineInterval, HostReading, WaitSample
 
 Row = dict[str, Any]
 T = TypeVar("T")
@@ -47,7 +47,7 @@ def step_s(seconds: float) -> int:
     return next((step for step in STEPS_S if seconds / step <= MOST_STEPS), math.ceil(seconds / MOST_STEPS))
 
 
-def evenly_counted(intervals: Sequence[Interval], even_s: tuple[float, float] | None) -> Sequence[Interval]:
+def evenly_counted(intervals: Sequence[EngineInterval], even_s: tuple[float, float] | None) -> Sequence[EngineInterval]:
     """Return the intervals in which the engine's counters kept pace with the work.
 
     An engine may count the work of a slice only when the slice ends: the first intervals then show too little, and the
@@ -58,7 +58,7 @@ def evenly_counted(intervals: Sequence[Interval], even_s: tuple[float, float] | 
     return [each for each in intervals if even_s[0] <= each.begin_s and each.end_s <= even_s[1]]
 
 
-def engine_rates(intervals: Sequence[Interval], panel: TimelinePanel) -> list[Row]:
+def engine_rates(intervals: Sequence[EngineInterval], panel: TimelinePanel) -> list[Row]:
     """Return the rates of the engine's counters that this panel draws; none where a counter is not known."""
     metrics = _drawn(panel, EngineCounter)
     group = math.ceil(len(intervals) / MOST_STEPS) or 1
@@ -119,17 +119,17 @@ def cpu_shares(readings: Sequence[HostReading]) -> list[Row]:
     return rows
 
 
-def wait_rows(looks: Sequence[Look], length_s: float) -> list[Row]:
+def wait_rows(samples: Sequence[WaitSample], length_s: float) -> list[Row]:
     """Return the average number of sessions in each wait event (DB time per second) by step, stacked.
 
     The most frequent event is at the bottom. Events that are not among the `MOST_EVENTS` most frequent are merged.
     """
     total: Counter[str] = Counter()
-    for look in looks:
+    for look in samples:
         total.update(look.sessions)
     order = [event for event, _ in sorted(total.items(), key=lambda each: (-each[1], each[0]))][:MOST_EVENTS]
     rows = []
-    for span, part in _grouped_by_step(((look.at_s, look) for look in looks), length_s):
+    for span, part in _grouped_by_step(((look.at_s, look) for look in samples), length_s):
         counts: Counter[str] = Counter()
         for look in part:
             for event, sessions in look.sessions.items():

@@ -68,25 +68,25 @@ def petals(
     names = names or FigureNames()
     rows = petal_rows(points, throughput)
     latency = points.axes.latency
-    alone = ceiling_rows(ceilings) if (throughput, latency) == _CEILING_AXES else []
+    ceiling_points = ceiling_rows(ceilings) if (throughput, latency) == _CEILING_AXES else []
     unit = METRICS[throughput].unit
     return Picture(
         name=f"petals-{throughput.removesuffix('_per_s').replace('_', '-')}",
         title=f"Latency over {'MB/s' if unit == 'MB/s' else 'IOPS' if throughput in BY_RATE else unit}",
         description=_describe(points, throughput, names),
-        panels=(_panel(points, rows, throughput, names, alone),) if rows else (),
+        panels=(_panel(points, rows, throughput, names, ceiling_points),) if rows else (),
         notes=(
             _legend(points, rows),
-            *(_beside(ceilings) if alone else ()),
+            *(_ceiling_notes(ceilings) if ceiling_points else ()),
             *missing(points, (throughput, latency)),
         ),
-        table=_table(rows, throughput, latency, names, over(points)),
+        table=_table(rows, throughput, latency, names, axis_text(points)),
     )
 
 
 def _legend(points: PointSet, rows: Sequence[Row]) -> str:
     bars = " Bars: 95 % intervals." if any(row[end] is not None for row in rows for end in ("x_low", "y_low")) else ""
-    return f"Numbers at the points: {over(points)}.{bars}"
+    return f"Numbers at the points: {axis_text(points)}.{bars}"
 
 
 def petal_rows(points: PointSet, throughput: str) -> list[Row]:
@@ -115,7 +115,7 @@ def ceiling_rows(ceilings: Sequence[Ceiling]) -> list[Row]:
     ]
 
 
-def _beside(ceilings: Sequence[Ceiling]) -> list[str]:
+def _ceiling_notes(ceilings: Sequence[Ceiling]) -> list[str]:
     told = [
         f"{each.id}, {format_bytes(each.block_bytes)} blocks, {each.points[0].in_flight} to {each.points[-1].in_flight}"
         for each in ceilings
@@ -156,13 +156,13 @@ def arrow_rows(rows: Sequence[Row], logs: Mapping[str, bool]) -> list[Row]:
     pairs = [(a, b) for a, b in pairwise(rows) if (a["line"], a["stretch"]) == (b["line"], b["stretch"])]
     return [
         {name: a[name] for name in ("line", "colour", "dash")}
-        | {f"{axis}_mid": _middle(a[axis], b[axis], logs[axis]) for axis in "xy"}
+        | {f"{axis}_mid": _midpoint(a[axis], b[axis], logs[axis]) for axis in "xy"}
         | {f"{axis}_{end}": row[axis] for axis in "xy" for end, row in (("from", a), ("to", b))}
         for a, b in pairs
     ]
 
 
-def over(points: PointSet) -> str:
+def axis_text(points: PointSet) -> str:
     """What its lines run along, in words."""
     if points.along == SESSIONS:
         return "sessions"
@@ -178,7 +178,7 @@ def doubt(failed: Mapping[str, str]) -> str:
     return DOUBTED.name if failed.keys() - NO_DOUBT else SOUND
 
 
-def told_by(series: Series) -> tuple[str, str]:
+def colour_and_dash(series: Series) -> tuple[str, str]:
     """What a line's colour says and what its dash says: block sizes have colours of their own, where they differ."""
     rest = {name: value for name, value in series.key.items() if name != "block_size"}
     if "block_size" not in series.key or not rest:
@@ -192,7 +192,7 @@ def _row(series: Series, point: Point, order: int, throughput: str, latency: str
     x, y = point.figure(throughput), point.figure(latency)
     if x.mean is None or y.mean is None:
         return None
-    colour, dash = told_by(series)
+    colour, dash = colour_and_dash(series)
     return {
         "line": series.label, "colour": colour, "dash": dash, "order": order, "sessions": point.step,
         "x": x.mean, "x_low": x.low, "x_high": x.high, "y": y.mean, "y_low": y.low, "y_high": y.high,
@@ -203,8 +203,10 @@ def _row(series: Series, point: Point, order: int, throughput: str, latency: str
     }  # fmt: skip
 
 
-def _panel(points: PointSet, rows: list[Row], throughput: str, names: FigureNames, alone: Sequence[Row] = ()) -> Panel:
-    x_scale, y_scale = _reach([*rows, *_in_reach(alone, rows)], "x"), _reach(rows, "y")
+def _panel(
+    points: PointSet, rows: list[Row], throughput: str, names: FigureNames, ceiling_points: Sequence[Row] = ()
+) -> Panel:
+    x_scale, y_scale = _axis_scale([*rows, *_within_latency(ceiling_points, rows)], "x"), _axis_scale(rows, "y")
     x = alt.X("x:Q", title=names.axis(throughput), scale=x_scale)
     y = alt.Y("y:Q", title=names.axis(points.axes.latency), scale=y_scale)
     colours, dashes = (list(dict.fromkeys(row[name] for row in rows)) for name in ("colour", "dash"))
@@ -219,7 +221,7 @@ def _panel(points: PointSet, rows: list[Row], throughput: str, names: FigureName
     base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=y, **faded(*picks))
     between = alt.Chart(alt.InlineData(values=arrow_rows(rows, {"x": is_log(x_scale), "y": is_log(y_scale)})))
     return alt.layer(
-        *([_ceiling(alone, x, y)] if alone else []),
+        *([_ceiling(ceiling_points, x, y)] if ceiling_points else []),
         *_bars(base, colour),
         base.mark_line(strokeWidth=1.8).encode(
             color=colour, strokeDash=dash, order="order:Q", detail=["line:N", "stretch:N"]
@@ -231,14 +233,14 @@ def _panel(points: PointSet, rows: list[Row], throughput: str, names: FigureName
     ).add_params(*picks)
 
 
-def _in_reach(alone: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
+def _within_latency(ceiling_points: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
     """Points of the ceiling whose latency the lines reach too: those far above would shrink all else."""
     top = max(row["y"] for row in rows)
-    return [{**row, "x_high": None} for row in alone if row["y"] <= top]
+    return [{**row, "x_high": None} for row in ceiling_points if row["y"] <= top]
 
 
-def _ceiling(alone: Sequence[Row], x: alt.X, y: alt.Y) -> alt.Chart:
-    line = alt.Chart(alt.InlineData(values=list(alone))).mark_line(
+def _ceiling(ceiling_points: Sequence[Row], x: alt.X, y: alt.Y) -> alt.Chart:
+    line = alt.Chart(alt.InlineData(values=list(ceiling_points))).mark_line(
         clip=True,
         color=QUIET,
         strokeDash=[2, 3],
@@ -314,7 +316,7 @@ def _tooltips(throughput: str, points: PointSet, names: FigureNames) -> list[alt
     latency = points.axes.latency
     return [
         alt.Tooltip("line:N", title="line"),
-        alt.Tooltip("sessions:Q", title=over(points)),
+        alt.Tooltip("sessions:Q", title=axis_text(points)),
         alt.Tooltip("x:Q", title=names.axis(throughput), format=",.4~r"),
         alt.Tooltip("x_low:Q", title="from", format=",.4~r"),
         alt.Tooltip("x_high:Q", title="to", format=",.4~r"),
@@ -326,7 +328,7 @@ def _tooltips(throughput: str, points: PointSet, names: FigureNames) -> list[alt
     ]
 
 
-def _reach(rows: Sequence[Row], axis: str) -> alt.Scale:
+def _axis_scale(rows: Sequence[Row], axis: str) -> alt.Scale:
     """The scale of an axis: to the largest mean, and further for the intervals, but not without end."""
     means = [row[axis] for row in rows]
     ends = [row[f"{axis}_high"] for row in rows if row[f"{axis}_high"] is not None]
@@ -334,17 +336,17 @@ def _reach(rows: Sequence[Row], axis: str) -> alt.Scale:
     return from_zero(means, min(max([largest, *ends]), largest * (1 + LONGEST_BAR)))
 
 
-def _middle(a: float, b: float, log: bool) -> float:
+def _midpoint(a: float, b: float, log: bool) -> float:
     return math.sqrt(a * b) if log and a > 0 and b > 0 else (a + b) / 2
 
 
 def _describe(points: PointSet, throughput: str, names: FigureNames) -> str:
-    lines = [f"{series.label}: {_course(series, throughput)}" for series in points.series]
+    lines = [f"{series.label}: {_series_text(series, throughput)}" for series in points.series]
     axes = f"{names.label(points.axes.latency)} over {names.label(throughput).lower()}"
     return f"{axes}, a line for each set of parameters. {' '.join(lines)}"
 
 
-def _course(series: Series, throughput: str) -> str:
+def _series_text(series: Series, throughput: str) -> str:
     known = [(point.at, x) for point in series.points if (x := point.mean(throughput)) is not None]
     if not known:
         return "nothing known."

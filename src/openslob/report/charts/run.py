@@ -55,7 +55,7 @@ def timeline(record: RunRecord, raw: RunSeries, names: FigureNames | None = None
     return Picture(
         name="timeline",
         title="The run over time",
-        description=f"Over {seconds(length)} of load: {', '.join(shown)}. {_steadiness(requests)}",
+        description=f"Over {seconds(length)} of load: {', '.join(shown)}. {_read_range(requests)}",
         panels=tuple(shown.values()),
         notes=(
             f"Percentiles are drawn where at least {MIN_BEYOND} operations of the step lie beyond them.",
@@ -65,7 +65,7 @@ def timeline(record: RunRecord, raw: RunSeries, names: FigureNames | None = None
                 else ()
             ),
             *((f"Not recorded over time: {', '.join(missing)}.",) if missing else ()),
-            *_coarse(raw),
+            *_slice_notes(raw),
         ),
         heights=dict.fromkeys(range(len(shown)), PANEL_HEIGHT),
     )
@@ -120,19 +120,19 @@ def _heat_map(
         title=title,
         description=f"Map of the latencies of {' and '.join(f'{kind}s' for kind in latency)} over the run's duration.",
         panels=tuple(_map(kind, rows_of.heat_cells(of_kind, length), length) for kind, of_kind in latency.items()),
-        notes=_coarse(raw),
+        notes=_slice_notes(raw),
         heights=dict.fromkeys(range(len(latency)), MAP_HEIGHT),
     )
 
 
-def _coarse(raw: RunSeries) -> tuple[str, ...]:
+def _slice_notes(raw: RunSeries) -> tuple[str, ...]:
     """Where in time latencies may be drawn too late, when slices took longer than the second that they mostly take."""
     if raw.slice_s < _LONG_SLICE_S:
         return ()
     return (f"Latencies are drawn where the slice of their session ended; a slice took up to {seconds(raw.slice_s)}.",)
 
 
-def _time(field: str, length: float) -> alt.X:
+def _time_axis(field: str, length: float) -> alt.X:
     scale = alt.Scale(domain=[0, length], nice=False, clamp=True)
     axis = alt.Axis(format="~g", tickMinStep=1)
     return alt.X(f"{field}:Q", title="time since the load began (s)", scale=scale, axis=axis)
@@ -145,7 +145,7 @@ def _rates(pick_name: str, rows: list[Row], title: str, names: FigureNames, leng
     series = list(dict.fromkeys(row["series"] for row in drawn))
     pick = picked("series", pick_name)
     base = alt.Chart(alt.InlineData(values=drawn)).encode(
-        x=_time("middle_s", length),
+        x=_time_axis("middle_s", length),
         y=alt.Y("value:Q", title=title, scale=alt.Scale(zero=True), axis=_Y_AXIS),
         color=coloured("series", series),
         **faded(pick),
@@ -159,8 +159,8 @@ def _rates(pick_name: str, rows: list[Row], title: str, names: FigureNames, leng
 
 def _bands(kind: str, seconds_of: Mapping[int, Any], length: float) -> Panel:
     rows = rows_of.latency_bands(seconds_of, length)
-    known = [row[name] for row in rows for name in _BAND_ENDS if row[name] is not None]
-    reach = _spread(known)
+    values = [row[name] for row in rows for name in _BAND_ENDS if row[name] is not None]
+    reach = _log_scale(values)
     y = alt.Y("p50_us:Q", title=f"{kind} latency (µs)", scale=reach, axis=_Y_AXIS)
     drawn = {
         name: colour
@@ -169,7 +169,7 @@ def _bands(kind: str, seconds_of: Mapping[int, Any], length: float) -> Panel:
     }
     scale = alt.Scale(domain=list(drawn), range=list(drawn.values()))
     base = alt.Chart(alt.InlineData(values=rows)).encode(
-        x=_time("from_s", length),
+        x=_time_axis("from_s", length),
         x2="to_s:Q",
         tooltip=[
             _tip("from_s:Q", "from (s)"),
@@ -196,7 +196,7 @@ def _waits(rows: list[Row], length: float) -> Panel:
         alt.Chart(alt.InlineData(values=rows))
         .mark_rect()
         .encode(
-            x=_time("from_s", length),
+            x=_time_axis("from_s", length),
             x2="to_s:Q",
             y=alt.Y("low:Q", title="DB time (s/s)", scale=alt.Scale(zero=True), axis=_Y_AXIS),
             y2="high:Q",
@@ -214,7 +214,7 @@ def _cpu(rows: list[Row], length: float) -> Panel:
     pick = picked("kind", "picked_kind")
     y = alt.Y("low:Q", title="host CPU (%)", scale=alt.Scale(domain=[0, 100]), axis=_Y_AXIS)
     base = alt.Chart(alt.InlineData(values=rows)).encode(
-        x=_time("from_s", length),
+        x=_time_axis("from_s", length),
         x2="to_s:Q",
         color=coloured("kind", kinds),
         tooltip=[_tip("kind:N", "kind"), _tip("value:Q", "% of the host's CPU"), _tip("from_s:Q", "from (s)")],
@@ -266,7 +266,7 @@ def _map(kind: str, cells: list[Row], length: float) -> Panel:
         .mark_rect()
         .properties(view=alt.ViewBackground(fill=MAP_GROUND))
         .encode(
-            x=_time("from_s", length),
+            x=_time_axis("from_s", length),
             x2="to_s:Q",
             y=alt.Y("from_us:Q", title=f"{kind} latency (µs)", scale=axis, axis=_Y_AXIS),
             y2="to_us:Q",
@@ -284,11 +284,11 @@ def _tip(field: str, title: str) -> alt.Tooltip:
     return alt.Tooltip(field, title=title, format=",.4~r" if field.endswith(":Q") else alt.Undefined)
 
 
-def _spread(known: Sequence[float]) -> alt.Scale:
-    return alt.Scale(type="log", domain=[min(known) * 0.85, max(known) * 1.15], nice=False) if known else alt.Scale()
+def _log_scale(values: Sequence[float]) -> alt.Scale:
+    return alt.Scale(type="log", domain=[min(values) * 0.85, max(values) * 1.15], nice=False) if values else alt.Scale()
 
 
-def _steadiness(requests: Sequence[Row]) -> str:
+def _read_range(requests: Sequence[Row]) -> str:
     reads = [row["value"] for row in requests if row["figure"] == "pio_read_per_s"]
     if not reads:
         return ""

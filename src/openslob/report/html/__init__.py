@@ -1,1 +1,1 @@
-"""The report as one HTML file that contains all it needs."""
+"""Reports as single HTML files that contain their scripts, styles, pictures and data."""

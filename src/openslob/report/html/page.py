@@ -66,7 +66,7 @@ class Page:
     verdict_head: tuple[str, ...] = VERDICT_HEAD
 
     @property
-    def tally(self) -> str:
+    def verdict_counts(self) -> str:
         """How many verdicts came out how."""
         counts = {outcome: sum(row.outcome is outcome for row in self.verdicts) for outcome in SIGNS}
         if not self.verdicts:
@@ -79,7 +79,7 @@ class Page:
 
 def verdict_rows(verdicts: Sequence[Verdict]) -> tuple[VerdictRow, ...]:
     """The verdicts of one run, the failing ones on top."""
-    rows = [VerdictRow(each.verdict, SIGNS[each.verdict][1], spoken(each.name), each.why) for each in verdicts]
+    rows = [VerdictRow(each.verdict, SIGNS[each.verdict][1], in_words(each.name), each.why) for each in verdicts]
     return worst_first(rows)
 
 
@@ -91,13 +91,13 @@ def verdicts_of_all(given: Sequence[tuple[str, Sequence[Verdict]]]) -> tuple[Ver
 
 def _of_all(name: str, given: Sequence[tuple[str, Sequence[Verdict]]]) -> VerdictRow:
     """What the verdict of this name says of all: the worst outcome, in how many, and the first reason."""
-    said = [(called, each) for called, verdicts in given for each in verdicts if each.name == name]
-    outcome = next(each for each in SIGNS if any(verdict.verdict is each for _, verdict in said))
-    same = [(called, verdict) for called, verdict in said if verdict.verdict is outcome]
-    outcome_text = f"{SIGNS[outcome][1]} in {len(same)} of {len(said)}"
+    judged = [(called, each) for called, verdicts in given for each in verdicts if each.name == name]
+    outcome = next(each for each in SIGNS if any(verdict.verdict is each for _, verdict in judged))
+    same = [(called, verdict) for called, verdict in judged if verdict.verdict is outcome]
+    outcome_text = f"{SIGNS[outcome][1]} in {len(same)} of {len(judged)}"
     called, verdict = same[0]
     why = verdict.why if outcome is Holds.HOLDS else f"{called}: {verdict.why}"
-    return VerdictRow(outcome, outcome_text, spoken(name), why)
+    return VerdictRow(outcome, outcome_text, in_words(name), why)
 
 
 def worst_first(rows: Sequence[VerdictRow]) -> tuple[VerdictRow, ...]:
@@ -105,7 +105,7 @@ def worst_first(rows: Sequence[VerdictRow]) -> tuple[VerdictRow, ...]:
     return tuple(sorted(rows, key=lambda row: list(SIGNS).index(row.outcome)))
 
 
-def spoken(name: str) -> str:
+def in_words(name: str) -> str:
     """A name in words."""
     return name.replace("_", " ")
 

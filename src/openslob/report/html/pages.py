@@ -34,7 +34,7 @@ from openslob.report.html.page import (
 )
 from openslob.report.html.set_page import set_page
 from openslob.report.record_view import figures_of, label, reason, shown, value
-from openslob.report.set_summary import physical, set_answers
+from openslob.report.set_summary import reads_are_physical, set_summary_lines
 from openslob.report.storage import render_storage, storage_headline, what_it_is
 
 # Files that the points of AWR reports can be drawn into.
@@ -91,7 +91,7 @@ def run_page(record: RunRecord, folder: Path) -> Page:
     """Return the page of the run in ``folder``. If raw files are damaged, a banner says so and the rest is shown."""
     raw, problem = _run_series(record, folder)
     pictures = (
-        timeline(record, raw, FigureNames(physical([record]))),
+        timeline(record, raw, FigureNames(reads_are_physical([record]))),
         latency_histogram(record),
         response_histogram(record),
         heat_map(record, raw),
@@ -195,7 +195,7 @@ def _external_page(
         title=title,
         about=f"{len(points.points)} points on {len(points.series)} line{'s' if len(points.series) > 1 else ''}.",
         banners=tuple(notes),
-        answers=tuple(set_answers(points, is_physical=False)),
+        answers=tuple(set_summary_lines(points, is_physical=False)),
         verdicts=verdicts,
         pictures=tuple(picture for picture in pictures if picture.panels),
         sections=(),

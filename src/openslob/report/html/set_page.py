@@ -26,15 +26,15 @@ from openslob.record.storage import StorageRecord
 from openslob.report import context
 from openslob.report.charts.comparing import changes, tails
 from openslob.report.charts.over_sessions import cpu, latency_percentiles
-from openslob.report.charts.petals import over, petals
+from openslob.report.charts.petals import axis_text, petals
 from openslob.report.charts.picture import DataTable, Picture
 from openslob.report.charts.theme import FigureNames
 from openslob.report.comparison import side_by_side_rows, summary
 from openslob.report.format import MISSING, number, percent, size
 from openslob.report.headline import headline
-from openslob.report.html.page import Page, PageSection, definitions, spoken, text_section, verdicts_of_all
+from openslob.report.html.page import Page, PageSection, definitions, in_words, text_section, verdicts_of_all
 from openslob.report.record_view import shown
-from openslob.report.set_summary import figure_with_interval, mismatch_text, physical, set_answers
+from openslob.report.set_summary import figure_with_interval, mismatch_text, reads_are_physical, set_summary_lines
 
 # More runs than these are too many columns for a page and too many lines for a picture of tails.
 MOST_SIDE_BY_SIDE = 6
@@ -62,27 +62,27 @@ def set_page(
     # What failed before its window has no point, and its parameters would only lengthen the names of those that have.
     measured = [run for run in runs if run.record.summary] or runs
     records, sets = [run.record for run in runs], point_sets(measured)
-    is_physical = physical([record for record in records if record.status is Status.COMPLETE])
+    is_physical = reads_are_physical([record for record in records if record.status is Status.COMPLETE])
     names = FigureNames(is_physical)
     few = records if len(records) <= MOST_SIDE_BY_SIDE else []
     compared = [changes(comparison, names)] if comparison else []
     side_by_side = [tails([(record.id, record) for record in few])] if len(few) > 1 else []
     drawn = [picture for points in sets for picture in _pictures(points, names, len(sets) > 1, ceilings)]
     return Page(
-        title=f"{name}: {_on_what(records)}",
+        title=f"{name}: {_servers_and_hosts(records)}",
         about=_about(records, sets),
-        banners=(*_banners(records, problems), *_not_alike(runs, ceilings)),
+        banners=(*_banners(records, problems), *_mixed_conditions(runs, ceilings)),
         answers=(
             *([summary(comparison)] if comparison else []),
-            *(answer for points in sets for answer in set_answers(points, is_physical)),
+            *(answer for points in sets for answer in set_summary_lines(points, is_physical)),
         ),
-        verdicts=verdicts_of_all([(_which(record), record.verdicts) for record in records]),
+        verdicts=verdicts_of_all([(_run_text(record), record.verdicts) for record in records]),
         pictures=tuple(each for each in (*compared, *drawn, *side_by_side) if each and each.panels),
         sections=(
             *([_mismatches(comparison)] if comparison and comparison.mismatches else []),
-            *([_tape(comparison)] if comparison else []),
+            *([_comparison_table(comparison)] if comparison else []),
             *(section for points in sets for section in (_lines(points, names), _points(points, names))),
-            *([_side_by_side(few)] if few else []),
+            *([_runs_side_by_side(few)] if few else []),
             _configuration(point_set(measured)),
             _runs(records, sets),
             *(section for render in _LAST for section in text_section(render(records[-1]))),
@@ -100,7 +100,7 @@ def point_sets(runs: Sequence[Run]) -> list[PointSet]:
     return [point_set([run for run in runs if run.record.id in ids], axes) for axes, ids in by_axes.items() if ids]
 
 
-def _on_what(records: Sequence[RunRecord]) -> str:
+def _servers_and_hosts(records: Sequence[RunRecord]) -> str:
     engines = [record.engine for record in records]
     products = dict.fromkeys(
         f"{engine.get('product', 'unknown server')} {engine.get('version', '')}" for engine in engines
@@ -126,7 +126,7 @@ def _banners(records: Sequence[RunRecord], problems: Sequence[str]) -> list[str]
     return [*told, *more, *problems]
 
 
-def _not_alike(runs: Sequence[Run], ceilings: Sequence[StorageRecord]) -> list[str]:
+def _mixed_conditions(runs: Sequence[Run], ceilings: Sequence[StorageRecord]) -> list[str]:
     """What was not measured under the same conditions, or not on the same storage, and stands in one picture."""
     doubts = [_other_storage(run, ceilings) for run in runs]
     told = [mismatch_text(series) for series in point_set(runs).series if series.mismatches]
@@ -161,11 +161,11 @@ def _pictures(
     return [replace(each, name=f"{each.name}-{kind}", title=f"{each.title}: {kind} runs") for each in pictures]
 
 
-def _which(record: RunRecord) -> str:
+def _run_text(record: RunRecord) -> str:
     return f"{record.spec.get('sessions')} sessions, {record.spec.get('update_pct')} % updates"
 
 
-def _tape(comparison: Comparison) -> PageSection:
+def _comparison_table(comparison: Comparison) -> PageSection:
     rows = tuple((pair.label, *row) for pair in comparison.pairs for row in side_by_side_rows(pair))
     head = ("point", "figure", comparison.name_a, comparison.name_b, "difference", "shown")
     lines = ("Means over the runs; the difference is that of the second to the first, ± half of its 95 % interval.",)
@@ -174,7 +174,7 @@ def _tape(comparison: Comparison) -> PageSection:
 
 def _mismatches(comparison: Comparison) -> PageSection:
     rows = tuple(
-        (spoken(each.name), ", ".join(map(str, each.a)) or MISSING, ", ".join(map(str, each.b)) or MISSING)
+        (in_words(each.name), ", ".join(map(str, each.a)) or MISSING, ", ".join(map(str, each.b)) or MISSING)
         for each in comparison.mismatches
     )
     lines = ("What is not the same on both sides may be why the figures differ.",)
@@ -217,7 +217,7 @@ def _points(points: PointSet, names: FigureNames) -> PageSection:
     latencies = _RESPONSES if points.axes.latency == RESPONSE_LATENCY else _LATENCIES
     head = (
         "line",
-        over(points),
+        axis_text(points),
         "runs",
         *(names.axis(name) for name in (*_POINT_FIGURES, *latencies)),
         "verdicts that fail",
@@ -226,7 +226,7 @@ def _points(points: PointSet, names: FigureNames) -> PageSection:
         (
             series.label, f"{point.step:,g}", str(len(point.record_ids)),
             *(figure_with_interval(point.figure(name)) for name in (*_POINT_FIGURES, *latencies)),
-            ", ".join(map(spoken, point.failed)) or "none",
+            ", ".join(map(in_words, point.failed)) or "none",
         )
         for series in points.series
         for point in series.points
@@ -236,7 +236,7 @@ def _points(points: PointSet, names: FigureNames) -> PageSection:
     )
 
 
-def _side_by_side(records: Sequence[RunRecord]) -> PageSection:
+def _runs_side_by_side(records: Sequence[RunRecord]) -> PageSection:
     rows = tuple((METRICS[name].label, *(shown(record, name) for record in records)) for name in METRICS)
     lines = tuple(f"{record.id}: {headline(record)}" for record in records)
     return PageSection("Side by side", lines, DataTable(("figure", *(record.id for record in records)), rows))
@@ -244,13 +244,13 @@ def _side_by_side(records: Sequence[RunRecord]) -> PageSection:
 
 def _configuration(points: PointSet) -> PageSection:
     varied = tuple(
-        (spoken(name), ", ".join(dict.fromkeys(_value(name, series.key.get(name)) for series in points.series)))
+        (in_words(name), ", ".join(dict.fromkeys(_value(name, series.key.get(name)) for series in points.series)))
         for name in points.varying
     )
     sessions = ", ".join(str(count) for count in sorted({point.sessions for point in points.points}))
-    common = tuple((spoken(name), _value(name, value)) for name, value in points.common.items())
+    common = tuple((in_words(name), _value(name, value)) for name, value in points.common.items())
     asked = ", ".join(dict.fromkeys(point.at for point in points.points)) if points.along != SESSIONS else ""
-    rates = ((spoken(points.along), asked),) if asked else ()
+    rates = ((in_words(points.along), asked),) if asked else ()
     table = DataTable(("parameter", "value"), (("sessions", sessions), *rates, *varied, *common))
     return PageSection("Configuration", ("What was varied stands first; the rest is the same in all runs.",), table)
 

@@ -6,9 +6,9 @@ from factories.tables import table
 from openslob.analyze.curves.external_points import ExternalPoint, external_point_set
 from openslob.analyze.curves.points import ORDER
 from openslob.record.model import Holds, Verdict
-from openslob.report.charts.petals import over
+from openslob.report.charts.petals import axis_text
 from openslob.report.html.pages import draw_external_points
-from openslob.report.set_summary import set_answers
+from openslob.report.set_summary import set_summary_lines
 
 RATES = {1: (7_000, 107), 8: (41_000, 136), 16: (80_000, 170), 64: (99_000, 602)}
 
@@ -58,7 +58,7 @@ def test_points_whose_session_counts_are_unknown_are_told_by_their_order_and_hav
     ]
     points = external_point_set(given)
     (series,) = points.series
-    assert (series.knee, series.peak.at, over(points)) == (None, "report 4", "the order of the reports")
-    (answer,) = set_answers(points, is_physical=False)
+    assert (series.knee, series.peak.at, axis_text(points)) == (None, "report 4", "the order of the reports")
+    (answer,) = set_summary_lines(points, is_physical=False)
     assert "at report 4, its peak; a knee needs the session counts" in answer
     assert "session," not in answer

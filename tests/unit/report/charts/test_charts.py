@@ -38,7 +38,7 @@ from openslob.report.charts.petals import DOUBTED, SOUND, UNTRUE, arrow_rows, do
 from openslob.report.charts.picture import Picture, page_specs, png, save_all, svg, whole_spec
 from openslob.report.charts.run import heat_map, latency_histogram, timeline
 from openslob.report.charts.theme import COLOURS, LOG_RATIO, FigureNames, counted, from_zero, is_log
-from openslob.report.run_series import HostReading, Look
+from openslob.report.run_series import HostReading, WaitSample
 
 GOLDEN = GOLDEN / "charts"
 RUNS = sweep(counts=(2, 8, 32), update_pcts=(0, 20), repeats=3)
@@ -201,12 +201,12 @@ def test_sixteen_lines_are_told_apart_without_colour() -> None:
         for channel in ("color", "shape", "strokeDash")
         if channel in each["encoding"] and "scale" in each["encoding"][channel]
     }
-    looks = [
+    samples = [
         (scales["shape"]["range"][at], tuple(scales["strokeDash"]["range"][at]), scales["color"]["range"][at])
         for at in range(16)
     ]
-    assert len(set(looks)) == 16
-    assert len({(shape, dash) for shape, dash, _ in looks}) >= 14
+    assert len(set(samples)) == 16
+    assert len({(shape, dash) for shape, dash, _ in samples}) >= 14
 
 
 def test_the_palette_is_distinct_for_colour_blind_readers_and_on_both_grounds() -> None:
@@ -264,7 +264,7 @@ def test_rates_over_time_are_the_engine_s_amounts_per_second(raw: run_series.Run
 
 
 def test_a_long_run_is_merged_and_not_sampled() -> None:
-    intervals = [run_series.Interval(at, at + 1.0, {"read_requests": float(at)}) for at in range(1000)]
+    intervals = [run_series.EngineInterval(at, at + 1.0, {"read_requests": float(at)}) for at in range(1000)]
     rows = over_time.engine_rates(intervals, TimelinePanel.REQUESTS)
     assert len(rows) <= over_time.MOST_STEPS
     assert sum(row["value"] * (row["to_s"] - row["from_s"]) for row in rows) == pytest.approx(sum(range(1000)))
@@ -272,7 +272,7 @@ def test_a_long_run_is_merged_and_not_sampled() -> None:
 
 def test_only_intervals_in_which_counting_kept_pace_are_drawn() -> None:
     # Five sessions' slices of five seconds: in the first and the last of them the engine counts less than was done.
-    intervals = [run_series.Interval(at, at + 1.0, {"read_requests": 1.0}) for at in range(20)]
+    intervals = [run_series.EngineInterval(at, at + 1.0, {"read_requests": 1.0}) for at in range(20)]
     assert [each.begin_s for each in over_time.evenly_counted(intervals, (5.5, 18.5))] == list(range(6, 18))
     assert [each.begin_s for each in over_time.evenly_counted(intervals, None)] == list(range(1, 19))
 
@@ -318,8 +318,8 @@ def test_waits_add_up_to_the_sessions_and_the_cpu_has_its_name(raw: run_series.R
 
 
 def test_rare_events_are_taken_together() -> None:
-    looks = [Look(0.1 * at, {f"E{number}": 20 - number for number in range(12)}) for at in range(10)]
-    rows = over_time.wait_rows(looks, 1.0)
+    samples = [WaitSample(0.1 * at, {f"E{number}": 20 - number for number in range(12)}) for at in range(10)]
+    rows = over_time.wait_rows(samples, 1.0)
     assert len(rows) == over_time.MOST_EVENTS + 1
     assert next(row["value"] for row in rows if row["event"] == over_time.OTHERS) == sum(20 - at for at in range(7, 12))
 

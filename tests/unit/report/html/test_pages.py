@@ -23,7 +23,7 @@ from openslob.report.headline import headline
 from openslob.report.html.page import Page, render_page
 from openslob.report.html.pages import page_for, run_page
 from openslob.report.html.set_page import set_page
-from openslob.report.set_summary import physical as reads_are_physical
+from openslob.report.set_summary import reads_are_physical
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\"&"
 # The issue allows 5 MB for a sweep of 100 points; what draws the pictures is the most of it.
@@ -116,7 +116,7 @@ def test_a_failing_verdict_is_counted_and_explained() -> None:
     first = page.verdicts[0]
     assert (first.name, first.outcome_text, first.sign) == ("quiet machine", "fails in 1 of 12", "✗")
     assert first.why == "2 sessions, 0 % updates: Made to."
-    assert page.tally.startswith("1 fails, 0 unknown")
+    assert page.verdict_counts.startswith("1 fails, 0 unknown")
 
 
 def test_cached_and_reading_runs_have_pictures_of_their_own() -> None:
