@@ -1,7 +1,7 @@
-"""The realism table: what storage gives alone beside what databases get out of it, per second and per CPU.
+"""The realism table: the reads of storage alone beside those of databases on it, per second and per CPU.
 
-Reads that nobody looks at cost less CPU than reads of a database, which keeps a cache and touches the data: so the
-order expected per CPU is mindless ≥ local path ≥ shared cache ≥ shared cache with updates.
+Reads that nobody looks at cost less CPU than reads of a database, which manages a cache and touches the data. The
+expected order of reads per CPU is therefore mindless ≥ local path ≥ shared cache ≥ shared cache with updates.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TABLE = "contenders"
 
 
 class ContenderKind(StrEnum):
-    """What a contender does with the blocks it reads; the first four in the order expected per CPU."""
+    """What a contender does with the blocks that it reads; the first four are in the expected order per CPU."""
 
     RAW = "raw"
     LOCAL = "local"
@@ -35,7 +35,7 @@ ORDER = (ContenderKind.RAW, ContenderKind.LOCAL, ContenderKind.SHARED, Contender
 
 @dataclass(frozen=True)
 class RoundRange:
-    """Median of the rounds with the lowest and the highest of them; all None when no round gave the figure."""
+    """The median, lowest and highest value of a figure over the rounds; all None when no round has the figure."""
 
     median: float | None = None
     low: float | None = None
@@ -43,16 +43,17 @@ class RoundRange:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> RoundRange:
-        """Of the rounds' values."""
+        """Return the range of the rounds' values."""
         return cls(median(values), min(values), max(values)) if values else cls()
 
 
 @dataclass(frozen=True)
 class ContenderRow:
-    """One contender over all rounds. Latencies are µs, of what ``timed`` names; ``why`` it has no figures, if so.
+    """One contender over all rounds.
 
-    ``iops`` are reads per second, ``cpus`` the CPUs that fio's processes or the server's were busy with them,
-    ``iops_per_cpu`` the reads for a second of that CPU. ``ceiling_pct`` is the share of the best raw median.
+    ``iops`` are reads per second, ``cpus`` the number of CPUs that the processes of fio or of the server used for them,
+    ``iops_per_cpu`` the reads per second of that CPU time. Latencies are in µs, of what ``timed`` names.
+    ``ceiling_pct`` is the share of the best raw median in %. ``why`` gives the reason for missing figures.
     """
 
     name: str
@@ -73,27 +74,28 @@ class ContenderRow:
 
     @property
     def lacks_order(self) -> bool:
-        """It belongs into the order and was measured, but its reads per CPU are unknown."""
+        """Whether the contender has a position in the order and was measured, but its reads per CPU are unknown."""
         return self.kind in ORDER and self.rounds > 0 and self.iops_per_cpu.median is None
 
 
 def rows(record: StorageRecord) -> tuple[ContenderRow, ...]:
-    """The table of a comparison, its contenders in the order of the record."""
+    """Return the rows of a comparison's table, in the order of the record."""
     listed = record.tables.get(TABLE, ())
-    taken = {each["name"]: [step for step in record.steps if step.name == each["name"]] for each in listed}
-    raw = [_spread(taken[each["name"]], _iops).median for each in listed if each["kind"] == ContenderKind.RAW]
+    steps = {each["name"]: [step for step in record.steps if step.name == each["name"]] for each in listed}
+    raw = [_range(steps[each["name"]], _iops).median for each in listed if each["kind"] == ContenderKind.RAW]
     ceiling = max((rate for rate in raw if rate), default=None)
-    host = (record.environment.get("cpu") or {}).get("online")
+    host_cpus = (record.environment.get("cpu") or {}).get("online")
     return tuple(
-        _row(taken[each["name"]], ceiling, host, **{name: str(text) for name, text in each.items()}) for each in listed
+        _row(steps[each["name"]], ceiling, host_cpus, **{name: str(text) for name, text in each.items()})
+        for each in listed
     )
 
 
 def _row(
-    steps: Sequence[StorageStep], ceiling: float | None, host: int | None, *, name: str, kind: str, engine: str,
+    steps: Sequence[StorageStep], ceiling: float | None, host_cpus: int | None, *, name: str, kind: str, engine: str,
     does: str, timed: str, why: str,
 ) -> ContenderRow:  # fmt: skip
-    iops, busy = _spread(steps, _iops), _middle(steps, "host_cpus_busy")
+    iops, busy = _range(steps, _iops), _median_of(steps, "host_cpus_busy")
     return ContenderRow(
         name=name,
         kind=ContenderKind(kind),
@@ -102,21 +104,21 @@ def _row(
         timed=timed,
         rounds=len(steps),
         iops=iops,
-        iops_per_cpu=_spread(steps, _iops_per_cpu),
-        cpus=_spread(steps, _cpus).median,
-        host_pct=100 * busy / host if busy is not None and host else None,
-        mean_us=_middle(steps, "mean_us"),
-        p50_us=_middle(steps, "p50_us"),
-        p99_us=_middle(steps, "p99_us"),
+        iops_per_cpu=_range(steps, _iops_per_cpu),
+        cpus=_range(steps, _cpus).median,
+        host_pct=100 * busy / host_cpus if busy is not None and host_cpus else None,
+        mean_us=_median_of(steps, "mean_us"),
+        p50_us=_median_of(steps, "p50_us"),
+        p99_us=_median_of(steps, "p99_us"),
         ceiling_pct=100 * iops.median / ceiling if iops.median is not None and ceiling else None,
         why=why or _why_unknown(steps),
     )
 
 
 def _why_unknown(steps: Sequence[StorageStep]) -> str:
-    """Why the rate, or its cost in CPU, is known of no round; empty if it is."""
+    """Return why no round has the rate, or its CPU cost; empty if one has both."""
     for name in ("iops", "cpu_us_per_io"):
-        if _middle(steps, name) is None:
+        if _median_of(steps, name) is None:
             reasons = [step.figures[name].why for step in steps if name in step.figures]
             return next((why for why in reasons if why), "not measured")
     return ""
@@ -136,30 +138,31 @@ def _cpus(step: StorageStep) -> float | None:
     return None if rate is None or cost is None else rate * cost / MICROS
 
 
-def _spread(steps: Sequence[StorageStep], figure: Callable[[StorageStep], float | None]) -> RoundRange:
+def _range(steps: Sequence[StorageStep], figure: Callable[[StorageStep], float | None]) -> RoundRange:
     return RoundRange.of([value for step in steps if (value := figure(step)) is not None])
 
 
-def _middle(steps: Sequence[StorageStep], figure: str) -> float | None:
-    return _spread(steps, lambda step: step.value(figure)).median
+def _median_of(steps: Sequence[StorageStep], figure: str) -> float | None:
+    return _range(steps, lambda step: step.value(figure)).median
 
 
 def best_raw(table: Sequence[ContenderRow], figure: Callable[[ContenderRow], RoundRange]) -> ContenderRow | None:
-    """The raw contender with the highest median of a figure."""
+    """Return the raw contender with the highest median of a figure; None when none has the figure."""
     known = [row for row in table if row.kind is ContenderKind.RAW and figure(row).median is not None]
     return max(known, key=lambda row: figure(row).median or 0.0, default=None)
 
 
 def verdicts(table: Sequence[ContenderRow]) -> tuple[Verdict, ...]:
-    """For each engine in the table, whether the order expected per CPU holds: ``order_<engine>``."""
+    """Return the verdict ``order_<engine>`` for each engine: whether the expected order per CPU holds."""
     engines = dict.fromkeys(row.engine for row in table if row.engine)
     return tuple(order_verdict(table, engine) for engine in engines)
 
 
 def order_verdict(table: Sequence[ContenderRow], engine: str) -> Verdict:
-    """Whether no contender gets more reads out of a CPU than one that does less with them.
+    """Judge whether no contender makes more reads per CPU than one that does less with them.
 
-    A pair the wrong way round breaks the order when the ranges of its rounds lie apart; else it can't be told.
+    A pair in the wrong order fails the verdict when the ranges of its rounds do not overlap; otherwise it makes the
+    verdict unknown.
     """
     name = f"order_{engine}"
     chain = _chain(table, engine)
@@ -169,19 +172,20 @@ def order_verdict(table: Sequence[ContenderRow], engine: str) -> Verdict:
     if lacking:
         return unknown(name, f"Can't be told: reads per CPU of some are unknown ({'; '.join(lacking)}).")
     figures = {row.kind.value: row.iops_per_cpu.median for row in chain}
-    told = ", ".join(f"{row.name} {_told(row)}" for row in chain)
+    all_rates = ", ".join(f"{row.name} {_rate_text(row)}" for row in chain)
     wrong = [(more, less) for more, less in pairwise(chain) if _median(more) < _median(less)]
     broken = [pair for pair in wrong if _high(pair[0]) < _low(pair[1])]
     if broken:
-        return fails(name, f"Reads per CPU second break the order: {_pairs(broken)}. All: {told}.", **figures)
+        why = f"Reads per CPU second are not in the expected order: {_pairs(broken)}. All: {all_rates}."
+        return fails(name, why, **figures)
     if wrong:
-        why = f"Can't be told: {_pairs(wrong)}, but the ranges of the rounds overlap. All: {told}."
+        why = f"Can't be told: {_pairs(wrong)}, but the ranges of the rounds overlap. All: {all_rates}."
         return unknown(name, why, **figures)
-    return holds(name, f"Reads per CPU second fall with what is done with them: {told}.", **figures)
+    return holds(name, f"Reads per CPU second fall with what is done with them: {all_rates}.", **figures)
 
 
 def _chain(table: Sequence[ContenderRow], engine: str) -> list[ContenderRow]:
-    """The contenders whose order is judged, those that are expected to be ahead first."""
+    """Return the contenders whose order is judged, in the expected order."""
     raw = best_raw(table, lambda row: row.iops_per_cpu)
     own = [row for kind in ORDER for row in table if row.engine == engine and row.kind is kind]
     known = [row for row in own if row.iops_per_cpu.median is not None]
@@ -200,12 +204,12 @@ def _high(row: ContenderRow) -> float:
     return row.iops_per_cpu.high or 0.0
 
 
-def _told(row: ContenderRow) -> str:
+def _rate_text(row: ContenderRow) -> str:
     between = f" ({count(_low(row))} to {count(_high(row))})" if row.rounds > 1 else ""
     return count(_median(row)) + between
 
 
-def _pairs(found: Sequence[tuple[ContenderRow, ContenderRow]]) -> str:
+def _pairs(pairs: Sequence[tuple[ContenderRow, ContenderRow]]) -> str:
     return "; ".join(
-        f"{less.name} ({count(_median(less))}) is ahead of {more.name} ({count(_median(more))})" for more, less in found
+        f"{less.name} ({count(_median(less))}) is ahead of {more.name} ({count(_median(more))})" for more, less in pairs
     )

@@ -1,4 +1,4 @@
-"""The verdicts on a run: one small function each, those about the truth of the figures first."""
+"""The verdicts on a run: one small function each, beginning with those about the validity of the figures."""
 
 from __future__ import annotations
 
@@ -47,5 +47,5 @@ VERDICTS: tuple[Callable[[Measurement], Verdict | None], ...] = (
 
 
 def judge(measurement: Measurement) -> tuple[Verdict, ...]:
-    """Every verdict on the run, in order; one that gives None has nothing to judge in such a run."""
-    return tuple(found for verdict in VERDICTS if (found := verdict(measurement)))
+    """Return every verdict that applies to the run, in order."""
+    return tuple(verdict for function in VERDICTS if (verdict := function(measurement)))

@@ -9,9 +9,9 @@ from openslob.metrics.quantity import Quantity, device, host, host_cpu_left_pct,
 from openslob.metrics.waits import db_time_shares
 from openslob.record.model import Verdict
 
-# The last 5 % of a host's CPU are what schedulers and short idle gaps leave: more is not to be had.
+# Scheduling and short idle gaps take the last 5 % of a host's CPU: no load can use more.
 SATURATED_PCT = 95.0
-# Where sessions spend more than half of their time is what a faster part would shorten most.
+# A faster resource shortens the time most when sessions spend more than half of their time on it.
 MAIN_SHARE_PCT = 50.0
 STORAGE = "storage"
 CPU = "server's CPU"
@@ -21,14 +21,13 @@ THINK_TIME = "think time"
 
 
 def limit_found(measurement: Measurement) -> Verdict:
-    """Something set the pace, so that the figures are this platform's and not the test's. ``why`` names it.
+    """Judge whether a resource limited the run, so that the figures are the platform's; ``why`` names the resource.
 
-    Of a run that reached the rate it was given that is the rate, whatever the rest. Else looked for in this order: the
-    server's CPU saturated (more storage would have brought nothing); else sessions more than half of the load outside
-    of operations because they were to think; else more than half of their time in data I/O, or in writing the log,
-    which is storage as well; else in locks. Fails when nothing was at its limit. Unknown when what is known names
-    nothing and something is not known. Whether it was storage's throughput or its latency is told by how busy the
-    device was.
+    For a run that reached its given rate, the limit is that rate. Otherwise the limit is the first of: the server's
+    CPU, if saturated (faster storage would not help); think time, if sessions spent more than half of the load outside
+    of operations; storage, if they spent more than half of their time in data I/O or in writing the log; locks, if they
+    spent it there. The verdict fails when nothing was at its limit, and is unknown when nothing known is the limit and
+    a figure is missing. The device's busy time tells whether storage's throughput or its latency was the limit.
     """
     name, shares = "limit_found", db_time_shares(measurement)
     cpu, server = _cpu_pct(measurement), _server_cpu_pct(measurement)
@@ -58,7 +57,7 @@ def limit_found(measurement: Measurement) -> Verdict:
 
 
 def _mostly_thinks(measurement: Measurement) -> bool:
-    """Sessions that sleep at times were in operations for less than half of the load."""
+    """Return whether sessions with think time were in operations for less than half of the load."""
     if not measurement.workload.think_tm_frequency or measurement.window.load_seconds <= 0:
         return False
     working_s = total(measurement, "busy_us") / 1e6
@@ -77,9 +76,9 @@ def _limit(cpu: Quantity, server: Quantity, shares: dict[WaitClass, Quantity], t
 
 
 def _cpu_pct(measurement: Measurement) -> Quantity:
-    """How busy the CPUs were that the server may run on, in %: the host's, or those it is held to.
+    """Return how busy the CPUs were that the server may run on, in %: all of the host, or those it is restricted to.
 
-    Where CPUs can't be told apart, a server that is held to some is known by its own use of them alone.
+    When single CPUs are not measured, a restricted server is judged by its own CPU time alone.
     """
     if _cores(measurement) == measurement.host.cores:
         return host_cpu_left_pct(measurement).times(-1).plus(Quantity(100.0))

@@ -1,4 +1,4 @@
-"""Verdicts on the conditions: driver, machine, steadiness, data, and how far the percentiles can be trusted."""
+"""Verdicts on the conditions of a run: driver, machine, steady state, data, and operations behind the percentiles."""
 
 from __future__ import annotations
 
@@ -21,39 +21,39 @@ from openslob.metrics import METRICS
 from openslob.metrics.quantity import Quantity, engine, host, host_cpu_pct
 from openslob.record.model import Verdict
 
-# METHOD section 8: what the driver takes on the server's host is missing in the figures; 2 % is within the spread.
+# CPU that the driver takes on the server's host is missing in the figures; 2 % is within the spread between runs.
 MAX_DRIVER_PCT = 2.0
-# Stolen time is taken from the figures directly; 1 % is what the window's edges may cost as well.
+# Stolen time lowers the figures directly; 1 % is also the tolerance of the window.
 MAX_STEAL_PCT = 1.0
 # The steady part must be most of the window, since the published means are over all of it.
 MIN_STEADY_SHARE = 0.8
-# One in a hundred updates that leave their block, or blocks that come on top, do not change what is measured.
+# One update in a hundred that leaves its block, or one additional block in a hundred, does not affect the figures.
 MIN_IN_PLACE_PCT = 99.0
 MAX_GROWTH_PCT = 1.0
-# With fewer operations than this beyond a percentile, it is the value of a handful of outliers.
+# With fewer operations beyond a percentile, its value is that of a few outliers.
 MIN_BEYOND = 10
-# What headlines and comparisons quote; p99.9 is shown beside it for those runs that are long enough.
+# The percentile in headlines and comparisons; p99.9 is shown as well, for runs that are long enough.
 REQUIRED_PERCENTILE = 0.99
-# Kernel threads that serve the run's own I/O take a few %; beyond this somebody else is at work on the host.
+# Kernel threads that serve the run's own I/O take a few %; a larger share means that other programs use the host.
 MAX_OTHERS_PCT = 10.0
 
 
 def driver_quiet(measurement: Measurement) -> Verdict:
-    """The load driver's CPU was small beside the server's; what sampling cost inside the server stands beside it.
+    """Judge whether the load driver's CPU was small compared with the server's. The cost of sampling is reported too.
 
-    At a rate that leaves the server idle its CPU is no measure: there the driver is held against the host's.
+    At a given rate the server may be nearly idle, so that the driver's CPU is compared with the host's as well.
     """
     share, of_host = METRICS["driver_cpu_pct_of_db"].of(measurement), _driver_pct_of_host(measurement)
     if share.value is None:
         return unknown_because("driver_quiet", share)
     sampling = host(measurement, "sampler_cpu_s").times(100).per(host(measurement, "server_cpu_s"), "no CPU")
     figures = {"driver_cpu_pct_of_db": share.value, "sampler_cpu_pct_of_db": sampling.value}
-    told = f"The driver used {share.value:.2f} % of the server's CPU"
+    used = f"The driver used {share.value:.2f} % of the server's CPU"
     if measurement.schedule is not None and of_host.value is not None and share.value >= MAX_DRIVER_PCT:
         return holds_or_fails(
             "driver_quiet",
             of_host.value < MAX_DRIVER_PCT,
-            f"{told}, {of_host.value:.2f} % of the host's; at a given rate less than {MAX_DRIVER_PCT:g} % of "
+            f"{used}, {of_host.value:.2f} % of the host's; at a given rate less than {MAX_DRIVER_PCT:g} % of "
             "either is asked.",
             **figures,
             driver_cpu_pct_of_host=of_host.value,
@@ -61,7 +61,7 @@ def driver_quiet(measurement: Measurement) -> Verdict:
     return holds_or_fails(
         "driver_quiet",
         share.value < MAX_DRIVER_PCT,
-        f"{told}; less than {MAX_DRIVER_PCT:g} % is asked.",
+        f"{used}; less than {MAX_DRIVER_PCT:g} % is asked.",
         **figures,
     )
 
@@ -72,14 +72,14 @@ def _driver_pct_of_host(measurement: Measurement) -> Quantity:
 
 
 def quiet_machine(measurement: Measurement) -> Verdict:
-    """Nothing disturbed the run: no CPU stolen or used by others, and ops/s hardly differ between equal windows.
+    """Judge whether nothing disturbed the run: stolen CPU, CPU used by others, and the spread of ops/s between windows.
 
-    The windows' spread is judged with their trend removed; a trend is the matter of `steady`.
+    The trend is removed from the spread, because `steady` judges it.
     """
     steal, others = host_cpu_pct(measurement, "steal"), _others_cpu_pct(measurement)
     between = spread(rate_points(measurement.timeline))
     figures = {"steal_pct": steal.value, "others_cpu_pct": others.value, "spread_pct": between}
-    told = "; ".join(
+    facts = "; ".join(
         (
             _share_of_cpu(steal, "was stolen", "stolen CPU"),
             _share_of_cpu(others, "was used by others", "others' CPU"),
@@ -89,18 +89,18 @@ def quiet_machine(measurement: Measurement) -> Verdict:
     limits = f"({MAX_STEAL_PCT:g} %, {MAX_OTHERS_PCT:g} % and {MAX_SPREAD_PCT:g} % are allowed)"
     over = ((steal.value, MAX_STEAL_PCT), (others.value, MAX_OTHERS_PCT), (between, MAX_SPREAD_PCT))
     if any((value or 0) > allowed for value, allowed in over):
-        return fails("quiet_machine", f"The machine is noisy: {told} {limits}.", **figures)
+        return fails("quiet_machine", f"The machine is noisy: {facts} {limits}.", **figures)
     if between is None:
-        return unknown("quiet_machine", f"Can't be told: {told}.", **figures)
-    return holds("quiet_machine", f"The machine was quiet: {told} {limits}.", **figures)
+        return unknown("quiet_machine", f"Can't be told: {facts}.", **figures)
+    return holds("quiet_machine", f"The machine was quiet: {facts} {limits}.", **figures)
 
 
-def _share_of_cpu(share: Quantity, went: str, name: str) -> str:
-    return f"{name} is unknown ({share.why})" if share.value is None else f"{share.value:.2f} % of the CPU {went}"
+def _share_of_cpu(share: Quantity, use: str, name: str) -> str:
+    return f"{name} is unknown ({share.why})" if share.value is None else f"{share.value:.2f} % of the CPU {use}"
 
 
 def _others_cpu_pct(measurement: Measurement) -> Quantity:
-    """Host CPU of user and system time that neither the server nor the driver used; interrupts are left out."""
+    """Return the share of user and system time that neither server nor driver used, in %; without interrupts."""
     capacity = Quantity(measurement.host.seconds * measurement.host.cores)
     ours = host(measurement, "server_cpu_s").plus(host(measurement, "driver_cpu_s")).times(100).per(capacity, "no time")
     others = host_cpu_pct(measurement, "user", "system").plus(ours.times(-1))
@@ -108,7 +108,7 @@ def _others_cpu_pct(measurement: Measurement) -> Quantity:
 
 
 def steady(measurement: Measurement) -> Verdict:
-    """Ops/s were steady over most of the window; tells since when."""
+    """Judge whether ops/s were steady over most of the window, and since when."""
     points = rate_points(measurement.timeline)
     if len(points) < MIN_STEADY_POINTS:
         return unknown("steady", f"Not enough data: {_too_short(MIN_STEADY_POINTS)}.")
@@ -130,14 +130,14 @@ def _steady(points: list[RatePoint], end_s: float) -> Verdict:
         return fails(
             "steady",
             f"Steady only since second {since:.0f} of {end_s:.0f}, and the figures are over all of it: "
-            "a longer WARMUP leaves the rest out.",
+            "a longer WARMUP leaves the beginning out.",
             **figures,
         )
     return holds("steady", f"Steady since second {since:.0f} of {end_s:.0f}.", **figures)
 
 
 def data_in_place(measurement: Measurement) -> Verdict:
-    """The data stayed as they were loaded: the tables did not grow, and updates stayed in their block."""
+    """Judge whether the data stayed as loaded: the tables did not grow, and updated rows stayed in their block."""
     grown = _growth_pct(measurement)
     updated, in_place = engine(measurement, "rows_updated"), engine(measurement, "rows_updated_in_place")
     stayed = Quantity(100.0) if updated.value == 0 else in_place.times(100).per(updated, "no row updated")

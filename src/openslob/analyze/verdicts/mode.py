@@ -1,4 +1,4 @@
-"""The verdict on the mode: whether the run was what it was meant to be."""
+"""The verdicts on the purpose of a run: whether it had the stated mode, and whether it reached the given rate."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from openslob.metrics.quantity import NO_LOAD, Quantity, block_visits, engine, t
 from openslob.record.model import Holds, Verdict
 from openslob.workload import Mode
 
-# What a rate may be off by: less than the spread between two runs of a quiet machine.
+# The tolerance of a given rate: less than the spread between two runs on a quiet machine.
 MAX_SHORT_PCT = 1.0
 
 
 def is_reached(measurement: Measurement) -> bool:
-    """A rate was given, and hardly an operation that was due in the window had not begun at its end."""
+    """Return whether a rate was given and nearly all operations that were due in the window began in it."""
     share = begun_pct(measurement).value
     return share is not None and share >= 100 - MAX_SHORT_PCT
 
 
 def rate_reached(measurement: Measurement) -> Verdict | None:
-    """The operations that were due in the window began in it; None when no rate was given.
+    """Judge whether the operations that were due in the window began in it; None when no rate was given.
 
-    Judged by what was due, not by the mean rate: of a Poisson process that is due to chance.
+    The measure is the operations that were due and not the mean rate, which is random in a Poisson process.
     """
     schedule, begun = measurement.schedule, begun_pct(measurement)
     if schedule is None:
@@ -56,9 +56,9 @@ def rate_reached(measurement: Measurement) -> Verdict | None:
     )
 
 
-# A miss costs a hundred times a hit and more, so that with a tenth of the visits cached, I/O is still all that counts.
+# A miss costs at least a hundred times as much as a hit: with a tenth of the visits cached, I/O still dominates.
 MIN_PIO_PCT = 90.0
-# With hits at 0.5 µs and misses at 100 µs, one miss in a thousand is already a sixth of the time.
+# With hits of 0.5 µs and misses of 100 µs, one miss in a thousand already takes a sixth of the time.
 MIN_HIT_PCT = 99.9
 # The main writer writes more than all others together.
 MIN_LOG_SHARE_PCT = 50.0
@@ -66,7 +66,7 @@ MIN_LOG_SHARE_PCT = 50.0
 
 @dataclass(frozen=True)
 class ModeEvidence:
-    """Whether a run was of a mode (None: can't be told), what speaks for it, and the figures."""
+    """Whether a run had a mode (None: unknown), with the reason and the figures."""
 
     so: bool | None
     why: str
@@ -74,24 +74,24 @@ class ModeEvidence:
 
 
 def mode(measurement: Measurement) -> Verdict:
-    """The run was of the mode it stated; without one, the figures tell which it looks like."""
+    """Judge whether the run had its stated mode; without one, name the mode that the figures look like."""
     stated = measurement.workload.mode
     if total(measurement, "ops") <= 0:
         return unknown("mode", f"Can't be told: {NO_LOAD}.")
     if stated is None:
         looks = looks_like(measurement)
         return unknown("mode", f"No mode was stated; the run looks like {looks or 'none of them'}.", looks_like=looks)
-    proof = EVIDENCE[stated](measurement)
-    if proof.so is None:
+    evidence = EVIDENCE[stated](measurement)
+    if evidence.so is None:
         return unknown(
-            "mode", f"Whether it was {stated} can't be told: {proof.why}.", stated=stated.value, **proof.figures
+            "mode", f"Whether it was {stated} can't be told: {evidence.why}.", stated=stated.value, **evidence.figures
         )
-    sentence = f"It {'was' if proof.so else 'was not'} {stated}: {proof.why}."
-    return holds_or_fails("mode", proof.so, sentence, stated=stated.value, **proof.figures)
+    sentence = f"It {'was' if evidence.so else 'was not'} {stated}: {evidence.why}."
+    return holds_or_fails("mode", evidence.so, sentence, stated=stated.value, **evidence.figures)
 
 
 def looks_like(measurement: Measurement) -> str | None:
-    """The first mode whose proof holds, those that ask for most first."""
+    """Return the first mode that the evidence supports, beginning with the most demanding one."""
     return next(
         (name.value for name in (Mode.SCAN, Mode.REDO, Mode.PIO, Mode.LIO) if EVIDENCE[name](measurement).so), None
     )

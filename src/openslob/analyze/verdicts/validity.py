@@ -1,4 +1,4 @@
-"""The verdict on a run beside what its storage gives without a database."""
+"""Verdicts on the validity of the figures: errors, window, counts, mix, and whether reads and commits were real."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ from openslob.record.model import Verdict
 from openslob.units import format_bytes
 from openslob.workload import BlockPath, CommitMode
 
-# A share of n operations is a whole number of operations only by rounding, and a window may begin anywhere in the
-# cycle of 100: exact interleaving leaves less than one operation.
+# A share of n operations is rounded to a whole number, and a window may begin anywhere in the cycle of 100: with exact
+# interleaving the deviation is less than one operation.
 MIX_TOLERANCE_OPS = 1.0
-# Below it a checkpoint's or a catalogue's few reads weigh as much as the test's own.
+# With fewer requests, the few reads of a checkpoint or of the catalogue count as much as the test's own.
 MIN_READ_REQUESTS = 1000
-# The window's edges cut reads off and other processes read a little; the cache of a buffered server serves far more.
+# The window's ends cut off some reads, and other processes read a little; an OS cache would serve a far larger share.
 DEVICE_TOLERANCE = 0.02
-# Nobody but the test reads its shared tables; what monitoring may do now and then changes no figure.
+# Only the test reads its shared tables; the occasional access of monitoring does not affect the figures.
 MAX_SHARED_PCT = 0.1
-# File systems that are nothing but memory: there is no device, and direct I/O is not possible.
+# File systems in memory: there is no device, and direct I/O is not possible.
 MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs"})
 
 
 def errors(measurement: Measurement) -> Verdict:
-    """No session was lost and none was missing."""
+    """Judge whether all sessions ran to the end without an error."""
     asked, ran, lost = measurement.workload.total_sessions, len(measurement.sessions), len(measurement.errors)
     figures: dict[str, Shown] = {"sessions_asked": asked, "sessions": ran, "errors": lost}
     if lost:
@@ -57,7 +57,7 @@ def errors(measurement: Measurement) -> Verdict:
 
 
 def window(measurement: Measurement) -> Verdict:
-    """The counters span the same seconds as the load; no rate is published if they do not."""
+    """Judge whether the counters span the same seconds as the load; otherwise no rate is published."""
     load = measurement.window.load_seconds
     if load <= 0:
         return unknown("window", f"Can't be told: {NO_LOAD}.")
@@ -77,10 +77,10 @@ def window(measurement: Measurement) -> Verdict:
 
 
 def counts_agree(measurement: Measurement) -> Verdict:
-    """The rows the work loop counted are those that the engine counted, to the row.
+    """Judge whether the work loop and the engine counted exactly the same rows.
 
-    The engine's rows read hold the updates' look-ups, and no rows of short scans, which use no index. It also counts
-    what a refused attempt of an update did before it was undone: none to all of the operation's rows.
+    The engine's rows read include the look-ups of updates, but not the rows of short scans, which use no index. The
+    engine also counts what a refused attempt of an update did before it was rolled back: none to all of its rows.
     """
     read, updated = engine(measurement, "rows_read"), engine(measurement, "rows_updated")
     if read.value is None or updated.value is None:
@@ -89,12 +89,12 @@ def counts_agree(measurement: Measurement) -> Verdict:
     loop_read = total(measurement, "rows_read") + loop_updated
     refused = total(measurement, "conflicts")
     undone = refused * measurement.workload.rows_per_update
-    in_vain = f"; {counted(refused, 'refused attempt')} may have touched {count(undone)} more" if refused else ""
+    rolled_back = f"; {counted(refused, 'refused attempt')} may have touched {count(undone)} more" if refused else ""
     return holds_or_fails(
         "counts_agree",
         0 <= read.value - loop_read <= undone and 0 <= updated.value - loop_updated <= undone,
         f"The engine counted {count(read.value)} rows read and {count(updated.value)} updated, "
-        f"the work loop {count(loop_read)} and {count(loop_updated)}{in_vain}.",
+        f"the work loop {count(loop_read)} and {count(loop_updated)}{rolled_back}.",
         engine_rows_read=read.value,
         loop_rows_read=loop_read,
         engine_rows_updated=updated.value,
@@ -104,7 +104,7 @@ def counts_agree(measurement: Measurement) -> Verdict:
 
 
 def exact_mix(measurement: Measurement) -> Verdict:
-    """In every session the updates, and the scans among the rest, are their share to one operation."""
+    """Judge whether in every session the shares of updates, and of scans among the rest, are exact to one operation."""
     worked = [session.counts for session in measurement.sessions if session.counts.ops > 0]
     if not worked:
         return unknown("exact_mix", f"Can't be told: {NO_LOAD}.")
@@ -131,11 +131,11 @@ def _off_share(counts: SliceCounts, update_pct: int, scan_pct: int) -> float:
 
 
 def reads_reached_device(measurement: Measurement) -> Verdict:
-    """The bytes that the engine read came from storage, not from the operating system's page cache.
+    """Judge whether the bytes that the engine read came from storage and not from the operating system's page cache.
 
-    The server's own processes are asked what they had read from storage; where that is not known, the device is,
-    which counts everybody's reads. More than the engine read proves nothing on a buffered server: read-ahead, or
-    others, may stand in for what the page cache served.
+    They are compared with what the server's processes read from storage, or if that is not known with the reads of the
+    device, which include those of other processes. On a buffered server a larger number proves nothing: read-ahead or
+    other processes may hide what the page cache served.
     """
     name = "reads_reached_device"
     asked, requests = engine(measurement, "read_bytes"), engine(measurement, "read_requests")
@@ -180,10 +180,11 @@ def _came_from_storage(name: str, asked_bytes: float, measurement: Measurement) 
 
 
 def commits_waited(measurement: Measurement) -> Verdict | None:
-    """With COMMIT_MODE=wait no more commits shared a log sync than there were sessions to wait for it.
+    """Judge, with COMMIT_MODE=wait, whether no log sync served more commits than there were sessions waiting for it.
 
-    A session that waits until its commit is durable has one commit at most in a sync. One sync is added for the one
-    under way when the window ends. That every commit waited is not proven by it, only that not all of them did.
+    A session that waits until its commit is durable has at most one commit in a sync. One sync is added for the one in
+    progress when the window ends. A verdict that fails proves that commits did not wait; one that holds does not prove
+    that every commit did.
     """
     load = measurement.workload
     if load.commit_mode is not CommitMode.WAIT or not load.update_pct:
@@ -208,7 +209,7 @@ def commits_waited(measurement: Measurement) -> Verdict | None:
 
 
 def block_path(measurement: Measurement) -> Verdict | None:
-    """Blocks went through memory private to the session and not through the shared cache; only where that was asked."""
+    """Judge, with BLOCK_PATH=local, whether blocks went through the sessions' private memory, not the shared cache."""
     if measurement.workload.block_path is not BlockPath.LOCAL:
         return None
     name, private, shared = "block_path", engine(measurement, "private_visits"), engine(measurement, "shared_visits")
@@ -233,16 +234,17 @@ def _storage_bytes(measurement: Measurement) -> tuple[Quantity, str]:
     return device(measurement, "read_bytes"), "The device, for everybody,"
 
 
-# Two measurements of good storage differ by a few %; more than this above it was not the same storage, or not storage.
+# Two measurements of good storage differ by a few %. More reads than this above the ceiling came from other storage, or
+# from a cache.
 MAX_ABOVE_PCT = 10.0
-# A checkpoint's or a log's few writes cost less than what two measurements differ by.
+# The few writes of a checkpoint or of the log cost less than the difference between two measurements.
 MAX_WRITES_PCT = 5.0
 
 
 def within_ceiling(measurement: Measurement) -> Verdict | None:
-    """The engine's reads are within what the raw measurement says of storage; ``why`` tells their share of it.
+    """Judge whether the engine's reads are within the storage ceiling of a raw measurement; ``why`` gives their share.
 
-    Only of runs that almost only read: the ceiling is one of reads, and writes take from it. None without one.
+    None without a raw measurement. It applies only to runs that hardly write: the ceiling is one of reads alone.
     """
     name = "within_ceiling"
     if measurement.ceiling is None:
