@@ -167,10 +167,10 @@ def order_verdict(table: Sequence[ContenderRow], engine: str) -> Verdict:
     name = f"order_{engine}"
     chain = _chain(table, engine)
     if len(chain) < 2 or not any(row.kind is ContenderKind.RAW for row in chain):
-        return unknown(name, "Can't be told: too little was measured for an order of reads per CPU.")
+        return unknown(name, "Can't be determined: too little was measured for an order of reads per CPU.")
     lacking = [f"{row.name}: {row.why}" for row in table if row.engine == engine and row.lacks_order]
     if lacking:
-        return unknown(name, f"Can't be told: reads per CPU of some are unknown ({'; '.join(lacking)}).")
+        return unknown(name, f"Can't be determined: reads per CPU of some are unknown ({'; '.join(lacking)}).")
     figures = {row.kind.value: row.iops_per_cpu.median for row in chain}
     all_rates = ", ".join(f"{row.name} {_rate_text(row)}" for row in chain)
     wrong = [(more, less) for more, less in pairwise(chain) if _median(more) < _median(less)]
@@ -179,7 +179,7 @@ def order_verdict(table: Sequence[ContenderRow], engine: str) -> Verdict:
         why = f"Reads per CPU second are not in the expected order: {_pairs(broken)}. All: {all_rates}."
         return fails(name, why, **figures)
     if wrong:
-        why = f"Can't be told: {_pairs(wrong)}, but the ranges of the rounds overlap. All: {all_rates}."
+        why = f"Can't be determined: {_pairs(wrong)}, but the ranges of the rounds overlap. All: {all_rates}."
         return unknown(name, why, **figures)
     return holds(name, f"Reads per CPU second fall with what is done with them: {all_rates}.", **figures)
 

@@ -227,7 +227,7 @@ def repeatable(repeats: _Repeats) -> Verdict:
         name: spread for name, figure in _REPEATED.items() if (spread := repeats.spread_pct(name, figure)) is not None
     }
     if not spreads:
-        return unknown("repeatable", "Can't be told: everything was measured only once.")
+        return unknown("repeatable", "Can't be determined: everything was measured only once.")
     ranges = ", ".join(f"{name} {spread:.1f} %" for name, spread in spreads.items())
     count = max(len(steps) for steps in repeats.steps.values())
     agree = max(spreads.values()) <= MAX_SPREAD_PCT
@@ -246,7 +246,7 @@ def limit_kept(repeats: _Repeats, plan: CalibrationPlan) -> Verdict:
     which = IOPS if IOPS in repeats.steps else LATENCY
     latency = repeats.median(which, f"{plan.at}_us")
     if latency is None:
-        return unknown(name, "Can't be told: nothing was measured again.")
+        return unknown(name, "Can't be determined: nothing was measured again.")
     why = f"{which}: {plan.at} {latency:,.0f} µs, of {plan.limit_us:,.0f} µs allowed."
     return holds_or_fails(name, latency <= plan.limit_us, why, latency_us=latency, limit_us=plan.limit_us)
 
@@ -259,7 +259,7 @@ def reached_device(repeats: _Repeats, direct: bool) -> Verdict:
     if asked is None or read is None:
         steps = [step for repeated in repeats.steps.values() for step in repeated]
         why = next((f.why for s in steps if (f := s.figures.get("device_mb_per_s")) and f.why), "nothing was measured")
-        return unknown(name, f"Can't be told: {why}.")
+        return unknown(name, f"Can't be determined: {why}.")
     share = read / asked
     how = "direct" if direct else "buffered"
     why = f"The device read {100 * share:.0f} % of the bytes that these {how} reads requested."

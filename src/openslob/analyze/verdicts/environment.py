@@ -91,7 +91,7 @@ def quiet_machine(measurement: Measurement) -> Verdict:
     if any((value or 0) > allowed for value, allowed in over):
         return fails("quiet_machine", f"The machine is noisy: {facts} {limits}.", **figures)
     if between is None:
-        return unknown("quiet_machine", f"Can't be told: {facts}.", **figures)
+        return unknown("quiet_machine", f"Can't be determined: {facts}.", **figures)
     return holds("quiet_machine", f"The machine was quiet: {facts} {limits}.", **figures)
 
 
@@ -158,7 +158,7 @@ def percentiles_supported(measurement: Measurement) -> Verdict:
     """Percentiles up to p99 have operations enough beyond them; tells how far each kind can be trusted."""
     ran = {kind: histogram for kind, histogram in measurement.latency.items() if histogram.count}
     if not ran:
-        return unknown("percentiles_supported", "Can't be told: no operation was timed.")
+        return unknown("percentiles_supported", "Can't be determined: no operation was timed.")
     told = [
         f"{kind.value} {_trusted(histogram) or 'none'} ({counted(histogram.count, 'op')})"
         for kind, histogram in ran.items()

@@ -77,14 +77,17 @@ def mode(measurement: Measurement) -> Verdict:
     """Judge whether the run had its stated mode; without one, name the mode that the figures look like."""
     stated = measurement.workload.mode
     if total(measurement, "ops") <= 0:
-        return unknown("mode", f"Can't be told: {NO_LOAD}.")
+        return unknown("mode", f"Can't be determined: {NO_LOAD}.")
     if stated is None:
         looks = looks_like(measurement)
         return unknown("mode", f"No mode was stated; the run looks like {looks or 'none of them'}.", looks_like=looks)
     evidence = EVIDENCE[stated](measurement)
     if evidence.so is None:
         return unknown(
-            "mode", f"Whether it was {stated} can't be told: {evidence.why}.", stated=stated.value, **evidence.figures
+            "mode",
+            f"Whether it was {stated} can't be determined: {evidence.why}.",
+            stated=stated.value,
+            **evidence.figures,
         )
     sentence = f"It {'was' if evidence.so else 'was not'} {stated}: {evidence.why}."
     return holds_or_fails("mode", evidence.so, sentence, stated=stated.value, **evidence.figures)

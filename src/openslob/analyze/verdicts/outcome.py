@@ -31,7 +31,7 @@ def holds_or_fails(name: str, so: bool, why: str, **figures: Shown) -> Verdict:
 def unknown_because(name: str, *quantities: Quantity, **figures: Shown) -> Verdict:
     """Return an unknown verdict with the reasons of those quantities that are unknown."""
     reasons = dict.fromkeys(quantity.why for quantity in quantities if quantity.value is None)
-    return unknown(name, f"Can't be told: {'; '.join(reasons)}.", **figures)
+    return unknown(name, f"Can't be determined: {'; '.join(reasons)}.", **figures)
 
 
 def count(value: float) -> str:

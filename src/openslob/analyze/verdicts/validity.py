@@ -60,7 +60,7 @@ def window(measurement: Measurement) -> Verdict:
     """Judge whether the counters span the same seconds as the load; otherwise no rate is published."""
     load = measurement.window.load_seconds
     if load <= 0:
-        return unknown("window", f"Can't be told: {NO_LOAD}.")
+        return unknown("window", f"Can't be determined: {NO_LOAD}.")
     differences = window_differences_pct(measurement)
     name, worst = max(differences.items(), key=lambda item: abs(item[1]))
     more = "more" if worst > 0 else "less"
@@ -107,7 +107,7 @@ def exact_mix(measurement: Measurement) -> Verdict:
     """Judge whether in every session the shares of updates, and of scans among the rest, are exact to one operation."""
     worked = [session.counts for session in measurement.sessions if session.counts.ops > 0]
     if not worked:
-        return unknown("exact_mix", f"Can't be told: {NO_LOAD}.")
+        return unknown("exact_mix", f"Can't be determined: {NO_LOAD}.")
     spec = measurement.workload
     worst = max(_off_share(counts, spec.update_pct, spec.scan_pct) for counts in worked)
     ops, updates = total(measurement, "ops"), total(measurement, "updates")
@@ -191,11 +191,13 @@ def commits_waited(measurement: Measurement) -> Verdict | None:
         return None
     name, commits, syncs = "commits_waited", total(measurement, "updates"), engine(measurement, "log_syncs")
     if not commits:
-        return unknown(name, "Can't be told: nothing was committed.")
+        return unknown(name, "Can't be determined: nothing was committed.")
     if syncs.value is None:
         return unknown_because(name, syncs)
     if not syncs.value:
-        return unknown(name, "Can't be told: no log sync was counted. Either none was made, or writes are synced ones.")
+        return unknown(
+            name, "Can't be determined: no log sync was counted. Either none was made, or writes are synced ones."
+        )
     sessions = len(measurement.sessions)
     return holds_or_fails(
         name,
@@ -253,7 +255,7 @@ def within_ceiling(measurement: Measurement) -> Verdict | None:
     if reads.value is not None and writes.value is not None and writes.value > reads.value * MAX_WRITES_PCT / 100:
         return unknown(name, "The run wrote, and the raw measurement only read: they can't be compared.")
     if measurement.other_storage:
-        return unknown(name, f"Can't be told: {measurement.other_storage}.")
+        return unknown(name, f"Can't be determined: {measurement.other_storage}.")
     mean = engine(measurement, "read_bytes").per(reads, "").value
     if mean is not None and mean > measurement.block_size * (1 + MAX_ABOVE_PCT / 100):
         return unknown(

@@ -114,7 +114,7 @@ def _reached(points: Sequence[PointResult], direct: bool) -> Verdict:
     name = "reached_device"
     missing = [each.device.why for each in points if each.device.read is None]
     if missing or not points:
-        return unknown(name, f"Can't be told: {missing[0] if missing else 'no point was measured'}.")
+        return unknown(name, f"Can't be determined: {missing[0] if missing else 'no point was measured'}.")
     shares = [(share, each) for each in points if (share := _device_share(each)) is not None]
     worst, where = min(shares, key=lambda pair: pair[0])
     why = f"The devices moved at least {100 * worst:.1f} % of the bytes that fio moved, at each of {len(points)} points"

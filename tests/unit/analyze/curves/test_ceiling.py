@@ -114,7 +114,7 @@ def test_a_ceiling_of_other_storage_is_none():
     assert other_storage(record(environment=place("db1", None)), place("db1", "sda")) == ""
     assert "page cache" in other_storage(record(place={"direct": False}), place("db1", "sda"))
     found = verdict(raw, other_storage="it is another")
-    assert (found.verdict, found.why) == (Holds.UNKNOWN, "Can't be told: it is another.")
+    assert (found.verdict, found.why) == (Holds.UNKNOWN, "Can't be determined: it is another.")
     assert "share_pct" not in found.figures
 
 

@@ -177,7 +177,7 @@ def test_reads_that_no_device_saw_fail_the_verdict():
     unseen = PointResult(good.point, good.started_at, good.small, None, DeviceBytes(None, None, "no block device"))
     assert verdict_of("reached_device", OrionResult(cells, (good, unseen))) == (
         Holds.UNKNOWN,
-        "Can't be told: no block device.",
+        "Can't be determined: no block device.",
     )
 
 
