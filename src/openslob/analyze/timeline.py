@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from openslob.histogram import bucket_of, middle_us
 from openslob.metrics import METRICS
-from openslob.metrics.computation import EngineCounter, Rate, SessionSum
+from openslob.metrics.computation import EngineCounter, PerSecond, SessionSum
 from openslob.units import NANOS
 
 # Values of a figure in consecutive parts of a run, by `Point.figure` name.
@@ -30,7 +30,7 @@ MIN_PART_S = 0.5
 _OF_SESSIONS = {
     name: rate
     for name, metric in METRICS.items()
-    if isinstance(rate := metric.computation, Rate) and isinstance(rate.input, SessionSum)
+    if isinstance(rate := metric.computation, PerSecond) and isinstance(rate.input, SessionSum)
 }
 _OF_ENGINE = {
     name: metric.computation.of_amounts

@@ -72,7 +72,7 @@ class HostCounter(Input):
         return quantity.host(counted, self.field).why
 
 
-class HostCpu(HostCounter):
+class HostCpuTime(HostCounter):
     """The host's CPU time by kind, a mapping; as a number the share of it that was not busy."""
 
     def read(self, measurement: Measurement) -> Quantity:
@@ -178,7 +178,7 @@ class Amount(Computation):
 
 
 @dataclass(frozen=True)
-class Rate(Amount):
+class PerSecond(Amount):
     """A raw number times a factor, per second of load."""
 
     def of(self, measurement: Measurement) -> Quantity:

@@ -302,3 +302,8 @@ def test_a_figure_of_the_engine_s_counters_is_the_same_of_parts_that_make_up_the
     computation = METRICS[name].computation
     assert computation.of_amounts(amounts, measurements.SECONDS) == pytest.approx(EXPECTED[name])
     assert computation.of_amounts({}, measurements.SECONDS) is None
+
+
+def test_before_a_run_at_a_given_rate_its_figures_are_not_said_to_be_missing():
+    before = measurements.measurement(schedule=None)
+    assert {METRICS[name].why_unknown(before) for name in PACED} == {""}
