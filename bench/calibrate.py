@@ -1,4 +1,4 @@
-"""Storage: `slob raw calibrate` against itself and against a plain fio job at the depth that it chose, in turn.
+"""Storage: `slob raw calibrate` compared with itself and with a plain fio job at the depth that it chose, in turn.
 
 .venv/bin/python bench/calibrate.py [--quick] [--seconds 2] [--rounds 3] [--engine io_uring] [DIRECTORY]
 """
@@ -25,48 +25,50 @@ from openslob.units import MIB
 
 BLOCK = 8192
 SPREAD_BAR = Bar(3, at_least=False)
-# Within 3 %, either way.
+# The ratio must be within 3 % of 1.
 RATIO_BARS = (Bar(0.97), Bar(1.03, at_least=False))
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark and print the results."""
     options = parser(__doc__, seconds=2, rounds=3)
     options.add_argument("directory", nargs="?", type=Path, default=Path("/var/tmp"))
     options.add_argument("--engine", type=IoEngine, default=IoEngine.IO_URING)
     args = parse(options)
     size = (128 if args.quick else 1024) * MIB
-    fio, where = Fio.find(Event()), StorageTarget(args.directory, size, args.engine)
+    fio, target = Fio.find(Event()), StorageTarget(args.directory, size, args.engine)
     plan = CalibrationPlan(args.engine, BLOCK, args.seconds, len(os.sched_getaffinity(0)), limit_us=None)
     pairs = []
     with tempfile.TemporaryDirectory(prefix="slob-bench-") as results:
         for number in range(args.rounds):
             notify(f"round {number + 1} of {args.rounds}")
-            record = calibrated(fio, where, plan, Path(results))
+            record = calibrated(fio, target, plan, Path(results))
             notify(next(each.why for each in record.verdicts if each.name == "repeatable"))
-            pairs.append(Pair(record.summary["max_iops"].value or 0.0, plain(fio, where, chosen(record), args.seconds)))
+            pairs.append(
+                Pair(record.summary["max_iops"].value or 0.0, plain(fio, target, chosen(record), args.seconds))
+            )
     rates = [pair.ours for pair in pairs]
-    print_heading(f"max IOPS, {where.path}", pairs=True)
+    print_heading(f"max IOPS, {target.path}", pairs=True)
     for bar in RATIO_BARS:
         print_pairs("plain fio at the same depth", pairs, bar)
     spread = 100 * (max(rates) - min(rates)) / statistics.median(rates)
     print_figure(f"spread of {len(rates)} calibrations", [spread], "%", SPREAD_BAR)
 
 
-def calibrated(fio: Fio, where: StorageTarget, plan: CalibrationPlan, results: Path) -> StorageRecord:
-    """One calibration from its file to its record."""
-    with session(fio, StorageRequest("calibrate", "bench", results, {}), where, lambda _: None) as (step_runner, file):
+def calibrated(fio: Fio, target: StorageTarget, plan: CalibrationPlan, results: Path) -> StorageRecord:
+    """Run one calibration, including its test file, and return the record."""
+    with session(fio, StorageRequest("calibrate", "bench", results, {}), target, lambda _: None) as (step_runner, file):
         return calibrate(step_runner, file, plan)
 
 
 def chosen(record: StorageRecord) -> StorageLoad:
-    """The load of the steps that gave the published rate."""
+    """Return the load of the steps that gave the reported rate."""
     return next(step.load for step in reversed(record.steps) if step.load and step.name.startswith(f"{IOPS}:"))
 
 
-def plain(fio: Fio, where: StorageTarget, load: StorageLoad, seconds: float) -> float:
-    """Reads per second of a fio job as anybody would write it, on a file of the same size."""
-    with temporary_file(fio, where.path, where.size) as file:
+def plain(fio: Fio, target: StorageTarget, load: StorageLoad, seconds: float) -> float:
+    """Return reads per second of a plain fio job on a file of the same size."""
+    with temporary_file(fio, target.path, target.size) as file:
         options = {
             "name": "plain", "filename": file.path, "size": file.size, "bs": load.block_bytes, "rw": "randread",
             "ioengine": load.engine, "iodepth": load.in_flight // load.processes, "numjobs": load.processes,

@@ -1,7 +1,7 @@
-"""What the benchmarks share: a server of their own, runs through the product, and ratios of things measured in turn.
+"""Shared parts of the benchmarks: a temporary server, runs of openslob, and ratios of alternating measurements.
 
-Machines are noisy, so two things are never compared across runs: each round measures all of them one after the other,
-and what counts is the median of the rounds' own ratios, with the lowest and the highest beside it.
+Machines are noisy. Therefore each round measures all alternatives one after the other, and the result is the median of
+the ratios of the rounds, with the lowest and the highest ratio.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from openslob.run.interrupt import Interrupt
 from openslob.units import MIB
 from openslob.workload import Workload
 
-# A short run beside others may lose its window a few times; every time, and the host is too busy to measure on.
+# Other load on the host may spoil a few short runs. If it spoils so many, the host is too busy for measurements.
 ATTEMPTS = 5
 QUICK_S = 3.0
 QUICK_ROUNDS = 2
 
 
 def parser(description: str | None, rounds: int, seconds: float | None = None) -> argparse.ArgumentParser:
-    """The options of every benchmark, with its defaults for measuring in earnest; without ``seconds`` no length."""
+    """Return a parser for the common options. Without ``seconds`` there is no option for the length."""
     options = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     if seconds:
         options.add_argument("--seconds", type=float, default=seconds, help="length of each measurement (%(default)g)")
@@ -45,18 +45,18 @@ def parser(description: str | None, rounds: int, seconds: float | None = None) -
 
 
 def parse(options: argparse.ArgumentParser) -> argparse.Namespace:
-    """The options given, with what ``--quick`` stands for."""
+    """Parse the command line, and apply ``--quick``."""
     args = options.parse_args()
     if args.quick:
         args.rounds = min(args.rounds, QUICK_ROUNDS)
         args.seconds = min(getattr(args, "seconds", QUICK_S), QUICK_S)
-    # Being told to end is an exception like any other, so that servers are destroyed on the way out.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("bench: told to end"))
+    # SIGTERM raises SystemExit, so that servers are destroyed.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("bench: terminated"))
     return args
 
 
 def start(main: Callable[[], None]) -> None:
-    """Run a benchmark; what a user can meet is one line."""
+    """Run a benchmark. Errors that a user can cause are reported in one line."""
     try:
         main()
     except SlobError as error:
@@ -64,12 +64,12 @@ def start(main: Callable[[], None]) -> None:
 
 
 def notify(text: str) -> None:
-    """One line of progress."""
+    """Print one line of progress."""
     print(f"bench: {text}", file=sys.stderr, flush=True)
 
 
 class Bench:
-    """A managed server of this benchmark's own, and what is done with it. Records of its runs are not kept."""
+    """A temporary managed server, with methods to load data and run workloads. The records of runs are not kept."""
 
     def __init__(self, server: ManagedServer, results: Path) -> None:
         self.server = server
@@ -78,20 +78,20 @@ class Bench:
         self.engine: Engine = registry.engine_for(self.url)
 
     def restart(self, **changed: Any) -> None:  # noqa: ANN401
-        """Run the server with other settings, its data as they are."""
+        """Restart the server with changed settings and the same data."""
         spec = replace(self.server.status().spec, **changed)
         self.server = registry.managed(spec)
         self.server.start()
 
     def load(self, workload: Workload) -> None:
-        """Load what a workload needs."""
+        """Load the data of a workload."""
         result = loading.load(self.engine, self.server, workload, lambda _: None, lambda: False, lambda _: None)
         notify(f"loaded {result.bytes / MIB:,.0f} MB in {result.seconds:.0f} s")
 
     def run(self, **parameters: object) -> RunRecord:
-        """One run of the product with these parameters. SlobError when it fails.
+        """Run openslob once with these parameters and return the record. Raises SlobError if it fails.
 
-        A run whose counters were held up by something else on the host, so that it has no rates, is made again.
+        A run without rates, because other load on the host delayed the reading of its counters, is repeated.
         """
         workload = Workload.model_validate(parameters)
         for _ in range(ATTEMPTS - 1):
@@ -99,7 +99,7 @@ class Bench:
                 record = self._run(workload)
                 figure(record, "ops_per_s")
             except SlobError as error:
-                notify(f"once more: {error.what}")
+                notify(f"repeating the run: {error.what}")
             else:
                 return record
         return self._run(workload)
@@ -115,9 +115,9 @@ def bench(
     engine: str = registry.default_engine(),
     **spec: Any,  # noqa: ANN401
 ) -> Iterator[Bench]:
-    """A new server, made as ``spec`` says, for the block; destroyed with its data however the block ends."""
-    wanted = replace(registry.default_spec(f"bench-{purpose}-{os.getpid()}", engine), log_bytes=1024 * MIB, **spec)
-    server = registry.managed(wanted)
+    """Create a server with these settings for the block, and destroy it with its data at the end."""
+    server_spec = replace(registry.default_spec(f"bench-{purpose}-{os.getpid()}", engine), log_bytes=1024 * MIB, **spec)
+    server = registry.managed(server_spec)
     with tempfile.TemporaryDirectory(prefix="slob-bench-") as results:
         try:
             yield Bench(server, Path(results))
@@ -127,16 +127,16 @@ def bench(
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """A new folder on the file system that managed servers lie on, for what is measured beside them."""
+    """Create a temporary folder on the file system of managed servers, for alternatives to measure."""
     place = registry.servers_place()
     place.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="bench-", dir=place) as folder:
-        Path(folder).chmod(0o755)  # the servers' user must get in
+        Path(folder).chmod(0o755)  # the servers' user needs access
         yield Path(folder)
 
 
 def figure(record: RunRecord, name: str) -> float:
-    """A figure of the summary. SlobError with the reason when it is not known: nothing can be compared then."""
+    """Return a figure of the summary. Raises SlobError with the reason if it is unknown."""
     found = record.summary[name]
     if found.value is None:
         raise SlobError(f"{name} is unknown: {found.why}")
@@ -144,20 +144,20 @@ def figure(record: RunRecord, name: str) -> float:
 
 
 def verdict(record: RunRecord, name: str) -> str:
-    """``outcome: reason`` of a verdict."""
+    """Return a verdict as ``outcome: reason``."""
     found = next(each for each in record.verdicts if each.name == name)
     return f"{found.verdict}: {found.why}"
 
 
 @dataclass(frozen=True)
 class Bar:
-    """What a figure shall reach: at least, or at most, ``limit``."""
+    """The required lowest, or highest, value of a figure."""
 
     limit: float
     at_least: bool = True
 
     def judge(self, value: float) -> str:
-        """The bar, and whether ``value`` reaches it."""
+        """Return the text of the bar, and whether ``value`` reaches it."""
         reached = value >= self.limit if self.at_least else value <= self.limit
         sign = "≥" if self.at_least else "≤"
         return f"bar {sign} {self.limit:g}: {'reached' if reached else 'MISSED'}"
@@ -165,14 +165,14 @@ class Bar:
 
 @dataclass(frozen=True)
 class Pair:
-    """The same thing done our way and theirs, in turn."""
+    """The results of openslob and of an alternative, measured one after the other."""
 
     ours: float
     theirs: float
 
 
 def print_pairs(what: str, pairs: Sequence[Pair], bar: Bar | None = None) -> None:
-    """Medians of ours and theirs, and the median, lowest and highest of the rounds' ratios beside the bar."""
+    """Print both medians, the median, lowest and highest ratio, and the bar."""
     ours, theirs = [pair.ours for pair in pairs], [pair.theirs for pair in pairs]
     ratios = [pair.ours / pair.theirs for pair in pairs]
     middle = statistics.median(ratios)
@@ -185,12 +185,12 @@ def print_pairs(what: str, pairs: Sequence[Pair], bar: Bar | None = None) -> Non
 
 
 def print_figure(what: str, values: Sequence[float], unit: str, bar: Bar | None = None) -> None:
-    """Median, lowest and highest of a figure beside its bar, which the median is judged by."""
+    """Print the median, lowest and highest value of a figure, and the bar for the median."""
     middle = statistics.median(values)
     judged = f"   {bar.judge(middle)}" if bar else ""
     print(f"  {what:<44} {middle:>12.4g} {unit} ({min(values):.4g} to {max(values):.4g}){judged}", flush=True)
 
 
 def print_heading(title: str, pairs: bool = False) -> None:
-    """A heading; ``pairs``: over the columns of `print_pairs`."""
+    """Print a heading, with the columns of `print_pairs` if ``pairs``."""
     print(f"\n{title:<46} {'ours':>12} {'theirs':>12}" if pairs else f"\n{title}", flush=True)

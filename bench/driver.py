@@ -1,4 +1,4 @@
-"""What the load driver itself costs: CPU at 1, 4 and 16 sessions, start skew at 100, memory and CPU at 300.
+"""Cost of the load driver: CPU with 1, 4 and 16 sessions, start skew with 100, memory and CPU with 300.
 
 .venv/bin/python bench/driver.py [--quick] [--seconds 10] [--rounds 3]
 """
@@ -14,13 +14,13 @@ CPU_BAR = Bar(2, at_least=False)
 SKEW_BAR = Bar(20, at_least=False)
 MEMORY_BAR = Bar(300, at_least=False)
 MANY = 300
-# Counters are read ahead of the load by a share of the window; with so many processes that takes some 20 ms.
+# Reading the counters of so many processes takes about 20 ms, which must be a small share of the window.
 MANY_S = 10.0
 CACHE_MB = 64
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark and print the results."""
     args = parse(parser(__doc__, seconds=10, rounds=3))
     data_mb = (8 if args.quick else 16) * CACHE_MB
     with bench("driver", cache_bytes=CACHE_MB * MIB, max_sessions=MANY + 20) as target:
@@ -37,7 +37,7 @@ def main() -> None:
         skew(target, {**physical, "sessions": 100}, min(args.seconds, 3.0), args.rounds + 2)
         long_enough = max(args.seconds, MANY_S)
         cpu(target, f"driver CPU, {MANY} sessions, physical", {**physical, "sessions": MANY}, long_enough, 1)
-        # The peak of all that this process did, the load included: what the driver alone takes is less.
+        # This is the peak of the whole process, including the load of the data: the driver alone needs less.
         print_figure(f"driver memory, {MANY} sessions", [peak_rss_bytes() / MIB], "MB", MEMORY_BAR)
 
 
@@ -46,7 +46,7 @@ def _workload(data_mb: int, **parameters: object) -> Workload:
 
 
 def cpu(target: Bench, what: str, parameters: dict[str, object], seconds: float, rounds: int) -> None:
-    """The driver's CPU in % of the server's."""
+    """Measure the driver's CPU in % of the server's, and print it."""
     values = []
     for number in range(rounds):
         notify(f"{what}: round {number + 1} of {rounds}")
@@ -56,7 +56,7 @@ def cpu(target: Bench, what: str, parameters: dict[str, object], seconds: float,
 
 
 def skew(target: Bench, parameters: dict[str, object], seconds: float, rounds: int) -> None:
-    """Time between the first session's first operation and the last's."""
+    """Measure the time between the first operations of the first and of the last session, and print it."""
     notify(f"start skew: {rounds} rounds")
     runs = [target.run(schemas=1, run_time=seconds, warmup=0.5, **parameters) for _ in range(rounds)]
     print_figure("start skew, 100 sessions", [figure(run, "start_skew_ms") for run in runs], "ms", SKEW_BAR)

@@ -1,7 +1,7 @@
-"""Whether physical reads are what they are called: the same run on a server with direct I/O and on a buffered one.
+"""Whether physical reads reach the device: the same run on a server with direct I/O and on a buffered one.
 
-With direct I/O the block device must have completed what the engine says it read, and the verdict on it holds; on the
-buffered server, whose data the page cache holds, it must fail. The device's reads are everybody's: others' show here.
+With direct I/O, the block device must have completed as many reads as the engine counted, and the verdict must hold. On
+the buffered server, whose data are in the page cache, it must fail. The device's counters include all its users.
 
     .venv/bin/python bench/honesty.py [--quick] [--seconds 10] [--rounds 3]
 """
@@ -19,7 +19,7 @@ NAME = "reads_reached_device"
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark and print the results."""
     args = parse(parser(__doc__, seconds=10, rounds=3))
     shape = {"schemas": 4, "scale": "64M" if args.quick else "128M", "sessions": 8, "warmup": 1}
     workload = Workload.model_validate({**shape, "run_time": args.seconds, "mode": "pio"})
@@ -36,12 +36,12 @@ def main() -> None:
 
 
 def apart_pct(record: RunRecord) -> float:
-    """By how much the device's reads differ from the engine's, in %."""
+    """Return the difference between the device's and the engine's reads in %."""
     return 100 * abs(figure(record, "dev_read_per_s") / figure(record, "pio_read_per_s") - 1)
 
 
 def measure(target: Bench, workload: Workload, rounds: int) -> list[RunRecord]:
-    """Reads of engine and device side by side, and the verdict of each run."""
+    """Run several times; print the reads of engine and device, and the verdict, of each run."""
     records = []
     for _ in range(rounds):
         record = target.run(**workload.to_record())

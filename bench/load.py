@@ -1,8 +1,8 @@
-"""Our load against the plain way, in turn, on the same disk: prints the rates and their ratio.
+"""`slob load` compared with plain SQL, in turn, on the same disk: rates and their ratio.
 
-The plain way is one INSERT … SELECT … ORDER BY random() into one table with the same rows and fillfactor, then
-CREATE UNIQUE INDEX and VACUUM ANALYZE, on a server with PostgreSQL's default settings. Ours is `slob load` of as many
-blocks in several schemas on a managed server with direct I/O, its restarts and its verification included.
+The plain SQL is one INSERT … SELECT … ORDER BY random() into one table with the same rows and fillfactor, then CREATE
+UNIQUE INDEX and VACUUM ANALYZE, on a server with PostgreSQL's default settings. `slob load` loads as many blocks in
+several schemas on a managed server with direct I/O, including restarts and verification.
 
     .venv/bin/python bench/load.py [--quick] [--blocks 262144] [--schemas 8] [--rounds 3]
 """
@@ -24,7 +24,7 @@ from openslob.run import loading
 from openslob.workload import Workload
 
 QUICK_BLOCKS = 65_536
-# At least twice the rate of the plain way.
+# At least twice the rate of plain SQL.
 RATE_BAR = Bar(2)
 COLUMNS = [f"c{number}" for number in range(2, 21)]
 PLAIN = f"""
@@ -37,7 +37,7 @@ CREATE UNIQUE INDEX ON plain (custid);
 
 @contextmanager
 def default_server(place: Path) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
-    """A server exactly as initdb makes it, but for its socket."""
+    """Run a server with the settings of initdb, except for its socket."""
     account = server_account()
     account.make_private(place)
     programs = readable_installation(find_installation(registry.default_spec("plain")), account)
@@ -56,7 +56,7 @@ def default_server(place: Path) -> Iterator[psycopg.Connection[tuple[object, ...
 
 
 def plain_seconds(connection: psycopg.Connection[tuple[object, ...]], rows: int) -> float:
-    """Load the plain way; the table is dropped afterwards, outside the clock."""
+    """Return the seconds of a load by plain SQL. The table is dropped afterwards, which is not measured."""
     begun = time.monotonic()
     for text in (*filter(str.strip, PLAIN.format(rows=rows).split(";")), "VACUUM ANALYZE plain"):
         connection.execute(text)
@@ -67,7 +67,7 @@ def plain_seconds(connection: psycopg.Connection[tuple[object, ...]], rows: int)
 
 
 def our_seconds(target: Bench, workload: Workload) -> tuple[float, float]:
-    """Load our way: in all, and without the restarts; the data are dropped afterwards, outside the clock."""
+    """Return the seconds of `slob load` with and without restarts. The data are dropped afterwards, not measured."""
     begun = time.monotonic()
     result = loading.load(target.engine, target.server, workload, lambda _: None, lambda: False, lambda _: None)
     seconds = time.monotonic() - begun
@@ -76,7 +76,7 @@ def our_seconds(target: Bench, workload: Workload) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark and print the results."""
     options = parser(__doc__, rounds=3)
     options.add_argument("--blocks", type=int, default=262_144, help="blocks to load in all (%(default)d)")
     options.add_argument("--schemas", type=int, default=8, help="our schemas (%(default)d)")

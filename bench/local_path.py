@@ -1,9 +1,9 @@
-"""The local path against the shared one on one CPU and memory-speed storage: what sharing a buffer cache costs.
+"""The local path compared with the shared one, on one CPU and storage in memory: the cost of a shared buffer cache.
 
-The server is held to one CPU and its data lie on a file system in memory, buffered, so that a read is a copy and CPU is
-all there is. Both paths are run in turn, in an order that is drawn anew for each round. The data are many times the
-cache: with one CPU the session that runs has the whole shared cache to itself for a moment, and with less data would
-find there what its own share of private memory does not hold.
+The server is limited to one CPU, and its data lie buffered on a file system in memory, so that a read is a copy and CPU
+is the only limit. Both paths are run in turn, in random order in each round. The data are many times the cache: with
+one CPU, the running session briefly has the whole shared cache to itself, and with less data it would find blocks there
+that its share of private memory does not hold.
 
     .venv/bin/python bench/local_path.py [--quick] [--seconds 20] [--rounds 5] [--place /dev/shm] [--sessions 4]
 """
@@ -24,13 +24,13 @@ from openslob.workload import Workload
 
 PATHS = ("shared", "local")
 DATA_PER_CACHE = 64
-# What the server takes at the least for a session's private memory is 800 KB; a quarter of this is above it.
+# The server's minimum of a session's private memory is 800 KB; a quarter of this is above it.
 CACHE_BYTES = 4 * MIB
 FIGURES = ("iops_per_db_cpu", "lio_per_db_cpu", "pio_read_per_s")
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark and print the results."""
     options = parser(__doc__, seconds=20, rounds=5)
     options.add_argument("--place", type=Path, default=Path("/dev/shm"), help="a file system in memory (%(default)s)")
     options.add_argument("--sessions", type=int, default=4, help="sessions, and as many schemas (%(default)d)")
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def measure(target: Bench, shape: dict[str, object], rounds: int) -> dict[str, list[RunRecord]]:
-    """Runs of each path by round."""
+    """Run both paths in every round; return the records by path."""
     found: dict[str, list[RunRecord]] = {path: [] for path in PATHS}
     for number in range(rounds):
         notify(f"round {number + 1} of {rounds}")
@@ -58,7 +58,7 @@ def measure(target: Bench, shape: dict[str, object], rounds: int) -> dict[str, l
 
 
 def show(records: dict[str, list[RunRecord]], what: str) -> None:
-    """The tale of the tape with intervals, then the rounds' own ratios."""
+    """Print the comparison with intervals, then the ratios of the rounds."""
     runs = [Run.of(record) for each in records.values() for record in each]
     print("\n".join(side_by_side_lines(compare_values(runs, ComparedValues("block_path", *PATHS)))))
     print_heading(f"{what}: local and shared", pairs=True)

@@ -1,7 +1,7 @@
-"""The work loop on cached data against two other ways to do the same, and what its timing costs.
+"""The work loop on cached data compared with two alternatives, and the cost of its timing.
 
-With 2 sessions on one table, for data of several sizes (memory latency decides how fast blocks can be visited) and,
-for root, with huge pages too:
+With 2 sessions on one table, for several sizes of data (memory latency determines how fast blocks can be visited) and,
+for root, also with huge pages:
   WORK_UNIT=64   block visits/s against a loop of dynamic SQL in PL/pgSQL (sql/dynamic_loop.sql)
   WORK_UNIT=1    operations/s against one-row selects by `pgbench -M prepared`
   timing         time of the work loop against the time of the same text without clocks and histograms
@@ -34,14 +34,14 @@ BLOCK = 8192
 VISITS_BAR = Bar(1.8)
 PGBENCH_BAR = Bar(2)
 TIMING_BAR = Bar(1.05, at_least=False)
-# The loops with and without timing take turns this often, so that a disturbance meets both.
+# The loops with and without timing alternate at this interval, so that disturbances affect both.
 TURN_S = 0.25
 FEWEST_TURNS = 20
 NEVER_NS = 2**62
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark and print the results."""
     args = parse(parser(__doc__, seconds=8, rounds=5))
     sizes = [64, 256] if args.quick else [64, 1024]
     with bench("loop", cache_bytes=2 * sizes[-1] * MIB) as target:
@@ -61,7 +61,7 @@ def _workload(size_mb: int, work_unit: int = 64, seconds: float = 60) -> Workloa
 
 
 def measure(target: Bench, size_mb: int, seconds: float, rounds: int) -> None:
-    """All comparisons on data of one size."""
+    """Make and print all comparisons on data of one size."""
     keys = size_mb * MIB // BLOCK
     visits: list[Pair] = []
     ops: list[Pair] = []
@@ -78,12 +78,12 @@ def measure(target: Bench, size_mb: int, seconds: float, rounds: int) -> None:
 
 
 def timing_cost(target: Bench, workload: Workload, turns: int) -> list[Pair]:
-    """Milliseconds of equal turns of the real loop and of the one without timing, in turn; each session has both."""
+    """Return the milliseconds of equal turns of the loops with and without timing, executed alternately."""
     with _both_loops(target, workload) as (timed, untimed):
         ops = _ops_a_turn(timed)
         pairs = []
         for turn in range(turns):
-            # Whoever comes second finds the caches as the other left them: each is second every other time.
+            # The second loop finds the caches as the first left them, so the order alternates.
             order = (timed, untimed) if turn % 2 else (untimed, timed)
             took = {id(sessions): _turn_ms(sessions, turn * ops, ops) for sessions in order}
             pairs.append(Pair(took[id(timed)], took[id(untimed)]))
@@ -92,7 +92,7 @@ def timing_cost(target: Bench, workload: Workload, turns: int) -> list[Pair]:
 
 @contextmanager
 def _both_loops(target: Bench, workload: Workload) -> Iterator[tuple[list[Session], list[Session]]]:
-    """Prepared sessions of the real loop, and as many of the one without timing."""
+    """Provide prepared sessions of the real loop, and as many of the loop without timing."""
     names = UntimedNames()
     target.engine.install(workload)
     with psycopg.connect(target.url, autocommit=True) as connection:
@@ -112,18 +112,18 @@ def _both_loops(target: Bench, workload: Workload) -> Iterator[tuple[list[Sessio
 
 
 def _ops_a_turn(sessions: Sequence[Session]) -> int:
-    """How many operations fill a turn."""
+    """Return the number of operations that fill a turn."""
     until_ns = time.time_ns() + int(TURN_S * 1e9)
 
     def one(session: Session) -> int:
-        return session.run_slice(SliceRequest(0, 0, until_ns, 0)).ops
+        return session.run_slice(SliceRequest(0, 0, until_ns, 0)).counts.ops
 
     with ThreadPoolExecutor(len(sessions)) as pool:
         return min(pool.map(one, sessions))
 
 
 def _turn_ms(sessions: Sequence[Session], first_op: int, ops: int) -> float:
-    """Mean time of one slice of ``ops`` operations in all sessions at the same time, by this process's clock."""
+    """Return the mean time of a slice of ``ops`` operations in all sessions at once, by this process's clock."""
 
     def one(session: Session) -> float:
         begun = time.perf_counter()

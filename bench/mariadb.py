@@ -1,4 +1,4 @@
-"""MariaDB's work loop against sysbench on cached data, and its physical reads against fio.
+"""MariaDB's work loop compared with sysbench on cached data, and its physical reads compared with fio.
 
   cached    block visits/s (WORK_UNIT=64) against `sysbench oltp_point_select`, prepared, on the same server
   physical  8 sessions: reads/s against fio (psync, direct, 8 jobs, the same block size) on the same file system
@@ -44,14 +44,14 @@ SYSBENCH_BAR = Bar(3)
 FIO_BAR = Bar(0.85)
 DRIVER_BAR = Bar(2, at_least=False)
 CACHED_MB = 256
-# One block visit in sixteen is a hit.
+# One block visit in sixteen is a cache hit.
 DATA_PER_CACHE = 16
 # sysbench's rows take about 220 bytes each: as much data as ours.
 SYSBENCH_ROWS = 1_000_000
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark and print the results."""
     options = parser(__doc__, seconds=8, rounds=5)
     options.add_argument("--block-size-kb", type=int, default=16, help="blocks of the server in KB (%(default)d)")
     args = parse(options)
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def cached(block_size: int, seconds: float, rounds: int) -> None:
-    """Everything in the cache."""
+    """Compare reads of cached data with sysbench."""
     shape = {"schemas": 1, "sessions": CACHED_SESSIONS, "scale": f"{CACHED_MB}M", "mode": "lio"}
     workload = Workload.model_validate({**shape, "run_time": seconds, "warmup": 1})
     with bench("cached", "mariadb", cache_bytes=4 * CACHED_MB * MIB, block_size=block_size) as target:
@@ -83,25 +83,25 @@ def cached(block_size: int, seconds: float, rounds: int) -> None:
 
 @contextmanager
 def _sysbench(target: Bench) -> Iterator[Callable[[float], float] | None]:
-    """A function from seconds to point selects per second on a table of sysbench's own; None where it is absent."""
+    """Provide a function from seconds to sysbench's point selects per second; None if sysbench is not installed."""
     program = shutil.which("sysbench")
     if program is None:
         notify("sysbench is not installed: nothing is compared with it")
         yield None
         return
-    place = parse_target(target.url)
+    dsn = parse_target(target.url)
     options = [
-        program, "oltp_point_select", f"--mysql-socket={place.arguments['unix_socket']}",
-        f"--mysql-user={place.arguments['user']}", f"--mysql-db={place.database}", "--db-driver=mysql",
+        program, "oltp_point_select", f"--mysql-socket={dsn.arguments['unix_socket']}",
+        f"--mysql-user={dsn.arguments['user']}", f"--mysql-db={dsn.database}", "--db-driver=mysql",
         "--db-ps-mode=auto", f"--table-size={SYSBENCH_ROWS}", f"--threads={CACHED_SESSIONS}",
     ]  # fmt: skip
     _call(*options, "prepare")
 
     def points_per_s(seconds: float) -> float:
-        said = _call(*options, f"--time={max(1, round(seconds))}", "run")
-        found = re.search(r"transactions:\s+\d+\s+\(([\d.]+) per sec", said)
+        output = _call(*options, f"--time={max(1, round(seconds))}", "run")
+        found = re.search(r"transactions:\s+\d+\s+\(([\d.]+) per sec", output)
         if found is None:
-            raise SlobError(f"sysbench said {said!r}")
+            raise SlobError(f"sysbench's output can't be read: {output!r}")
         return float(found[1])
 
     try:
@@ -118,7 +118,7 @@ def _call(*command: str) -> str:
 
 
 def physical(block_size: int, seconds: float, rounds: int, size_mb: int) -> None:
-    """Everything from the device."""
+    """Compare physical reads with fio."""
     shape = {"schemas": 1, "sessions": PHYSICAL_SESSIONS, "scale": f"{size_mb}M", "mode": "pio"}
     workload = Workload.model_validate({**shape, "run_time": seconds, "warmup": 1})
     cache_bytes = max(size_mb // DATA_PER_CACHE, 24) * MIB

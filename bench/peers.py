@@ -1,4 +1,4 @@
-"""What we are measured against, on the same server and data: pgbench, a loop of dynamic SQL, and fio."""
+"""The alternatives that openslob is compared with: pgbench, a loop of dynamic SQL, and fio."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ DYNAMIC_LOOP = Path(__file__).parent / "sql" / "dynamic_loop.sql"
 
 
 def pgbench(bench: Bench, keys: int, clients: int, seconds: float) -> ClientMeasurement:
-    """One-row selects by prepared statements on our table: transactions per second, with the server's cost."""
+    """Run pgbench with prepared one-row selects on openslob's table; return its rate and the server's cost."""
     load = ClientLoad(1, keys, clients, min(clients, os.cpu_count() or 1), seconds)
     return measure_client(bench.engine, registry.client_program(bench.server), load, Event())
 
 
 def dynamic_loop(bench: Bench, keys: int, work_unit: int, sessions: int, seconds: float) -> float:
-    """Block visits per second of so many sessions that run the loop of dynamic SQL at the same time."""
+    """Return block visits per second of sessions that run the loop of dynamic SQL at the same time."""
     with psycopg.connect(bench.url, autocommit=True) as connection:
         connection.execute(DYNAMIC_LOOP.read_text())
 
@@ -46,12 +46,12 @@ def dynamic_loop(bench: Bench, keys: int, work_unit: int, sessions: int, seconds
 
 
 def fio_program() -> str | None:
-    """Path of fio, or None when it is not installed."""
+    """Return the path of fio, or None if it is not installed."""
     return shutil.which("fio")
 
 
 class Fio:
-    """Random single-block reads by fio on a file of its own: synchronous, direct, another order every time."""
+    """Random single-block reads by fio on its own file: synchronous, direct, in a different order every time."""
 
     def __init__(self, program: str, folder: Path, size: int, block_size: int, jobs: int) -> None:
         self._command = [
@@ -62,7 +62,7 @@ class Fio:
         self._call("--create_only=1")
 
     def iops(self, seconds: float) -> float:
-        """Reads per second of all jobs together."""
+        """Return reads per second of all jobs together."""
         jobs = self._call("--time_based", f"--runtime={seconds:g}s")["jobs"]
         return float(sum(job["read"]["iops"] for job in jobs))
 
@@ -70,6 +70,6 @@ class Fio:
         done = subprocess.run([*self._command, *options], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise SlobError(f"fio failed: {done.stderr.strip()}")
-        # fio may say something before its JSON.
+        # fio may print messages before its JSON.
         parsed: dict[str, list[dict[str, dict[str, float]]]] = json.loads(done.stdout[done.stdout.index("{") :])
         return parsed

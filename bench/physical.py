@@ -1,4 +1,4 @@
-"""Physical reads, 8 sessions: against fio on the same file system, and their CPU against pgbench's on the same data.
+"""Physical reads of 8 sessions compared with fio on the same file system, and their CPU with pgbench's.
 
 fio reads a file as large as the data: 8 jobs, synchronous, direct, blocks of the same size, at random. pgbench runs
 one-row selects with 8 clients; its physical reads are those that the server counts, its CPU is the server's.
@@ -32,12 +32,12 @@ from peers import Fio, fio_program, pgbench
 SESSIONS = 8
 FIO_BAR = Bar(0.9)
 CPU_BAR = Bar(3)
-# One block visit in sixteen is a hit.
+# One block visit in sixteen is a cache hit.
 DATA_PER_CACHE = 16
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark and print the results."""
     args = parse(parser(__doc__, seconds=10, rounds=5))
     size_mb = 512 if args.quick else 1024
     shape = {"schemas": 1, "sessions": SESSIONS, "scale": f"{size_mb}M", "mode": "pio"}
@@ -60,7 +60,7 @@ def _fio(target: Bench, stack: ExitStack, size_mb: int) -> Fio | None:
 
 
 def measure(target: Bench, workload: Workload, fio: Fio | None, rounds: int) -> None:
-    """All of them in turn."""
+    """Measure all alternatives in turn, and print the ratios."""
     keys = workload.scale.blocks(target.engine.facts().block_size)
     reads: list[Pair] = []
     by_cpu: list[Pair] = []

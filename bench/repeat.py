@@ -1,4 +1,4 @@
-"""How far equal runs differ: cached, 2 sessions, five times, with the noise verdict of each.
+"""Repeatability: five equal cached runs with 2 sessions, and the noise verdict of each.
 
 .venv/bin/python bench/repeat.py [--quick] [--seconds 15] [--rounds 5]
 """
@@ -15,7 +15,7 @@ SPREAD_BAR = Bar(3, at_least=False)
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark and print the results."""
     args = parse(parser(__doc__, seconds=15, rounds=5))
     shape = {"schemas": 2, "scale": "32M", "warmup": 2, "run_time": args.seconds, "mode": "lio"}
     with bench("repeat", cache_bytes=128 * MIB) as target:

@@ -1,8 +1,8 @@
-"""The HTML report of a sweep: how long `slob report` takes, how large the file is, how long a browser takes to open it.
+"""The HTML report of a sweep: time of `slob report`, size of the file, and time of a browser to open it.
 
 .venv/bin/python bench/report.py SWEEP [--results results] [--rounds 5]
 
-The browser is headless Chromium, and what it takes to start is taken off: it opens an empty page in turn.
+The browser is headless Chromium. Its start time is subtracted: it also opens an empty page in every round.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--dis
 
 
 def browser() -> str:
-    """Chromium's program. SlobError when there is none."""
+    """Return Chromium's program. Raises SlobError if it is not installed."""
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if found is None:
-        raise SlobError("no Chromium here", "apt-get install chromium")
+        raise SlobError("Chromium is not installed", "apt-get install chromium")
     return found
 
 
 def opened_s(page: Path) -> float:
-    """Seconds until the page is loaded and its charts are drawn. SlobError when it is not what was written."""
+    """Return the seconds until the page is loaded and its charts are drawn. Raises SlobError if no chart is drawn."""
     with tempfile.TemporaryDirectory(prefix="slob-bench-") as profile:
         command = [browser(), *FLAGS, f"--user-data-dir={profile}", "--virtual-time-budget=10000", "--dump-dom"]
         begun = time.monotonic()
@@ -46,7 +46,7 @@ def opened_s(page: Path) -> float:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark and print the results."""
     options = parser(__doc__, rounds=5)
     options.add_argument("sweep", help="a sweep, or any runs, as `slob report` takes them")
     options.add_argument("--results", default="results", help="the folder of its records (%(default)s)")

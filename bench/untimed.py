@@ -1,8 +1,8 @@
-"""The work loop with its timing taken out: the same text less the lines that read clocks and fill histograms.
+"""The work loop without its timing: the same text without the lines that read clocks and fill histograms.
 
-It is derived from the real `slice.sql`, so that it can't fall behind it: each piece to be removed must stand in the
-text exactly as often as it is known to, and no clock may be left in the loop. What is left ends by its operation limit
-only; without a clock it no longer looks for a request to stop, some microseconds in 20 ms that count as timing's.
+It is derived from the real `slice.sql`, so that both stay in step. Each piece to remove must occur exactly the expected
+number of times, and no clock may remain in the loop. The remaining loop ends at its operation limit only. Without a
+clock it does not check for a request to stop; those few microseconds in 20 ms count as cost of timing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from openslob.engines.postgresql.slice_procedure import compose_slice
 from openslob.histogram import bucket_expression
 from openslob.workload import Workload
 
-# piece of the loop -> how often it stands there: select, update and scan, and the end of a think time.
+# Pieces of the loop and their number of occurrences: in select, update and scan, and at the end of a think time.
 TIMING = {
     "t0 := clock_timestamp();": 3,
     "ended_at := clock_timestamp();": 4,
@@ -30,39 +30,39 @@ TIMING = {
 
 
 class DriftError(Exception):
-    """slice.sql is no longer what this module knows: `TIMING` must be brought up to date."""
+    """slice.sql has changed, and `TIMING` must be updated."""
 
 
 @dataclass(frozen=True)
 class UntimedNames(Names):
-    """The same tables, with a procedure of another name."""
+    """The same tables, with another name for the procedure."""
 
     def procedure(self, number: int) -> sql.Identifier:
-        """The work loop without timing."""
+        """Return the name of the work loop without timing."""
         return sql.Identifier(self.schema, f"slice_{number}_untimed")
 
 
 def without_timing(text: str) -> str:
-    """The procedure's text less its timing. DriftError when a piece of it is not where it should be."""
+    """Return the procedure's text without timing. Raises DriftError if a piece is missing or unexpected."""
     head, loop, tail = _parts(text)
     for piece, times in TIMING.items():
         if loop.count(piece) != times:
-            raise DriftError(f"{piece!r} stands {loop.count(piece)} times in the loop of slice.sql, not {times}")
+            raise DriftError(f"{piece!r} occurs {loop.count(piece)} times in the loop of slice.sql, not {times}")
         loop = loop.replace(piece, "")
     if "clock_timestamp" in loop:
-        raise DriftError("the loop of slice.sql reads a clock that is not known here")
+        raise DriftError("the loop of slice.sql reads an unexpected clock")
     if unknown := re.search(r"\b(us|t0|place|counts|sum_us|max_us)\b", loop):
-        raise DriftError(f"the loop of slice.sql uses {unknown[0]!r} in a way that is not known here")
+        raise DriftError(f"the loop of slice.sql uses {unknown[0]!r} in an unexpected way")
     return head + loop + tail
 
 
 def untimed_slice(names: UntimedNames, schema: int, workload: Workload) -> bytes:
-    """The statement that creates the procedure without timing, for one schema and workload."""
+    """Return the statement that creates the procedure without timing, for one schema and workload."""
     return without_timing(compose_slice(names, schema, workload).as_string()).encode()
 
 
 def _parts(text: str) -> tuple[str, str, str]:
     begin, end = text.find("    WHILE ended_at < until"), text.find("    END LOOP;")
     if not 0 < begin < end:
-        raise DriftError("the loop of slice.sql is not where it was")
+        raise DriftError("the loop of slice.sql was not found")
     return text[:begin], text[begin:end], text[end:]
