@@ -72,6 +72,18 @@ class HostCounter(Input):
         return quantity.host(counted, self.field).why
 
 
+class ServerCpu(HostCounter):
+    """The server's CPU seconds: by the host's count, or by the engine's own where the host does not know them."""
+
+    def read(self, measurement: Measurement) -> Quantity:
+        """Return the seconds of the window."""
+        return quantity.server_cpu_s(measurement)
+
+    def why_unknown(self, counted: Counted) -> str:
+        """Return the host's reason, unless the engine counts them."""
+        return quantity.server_cpu_s(counted).why
+
+
 class HostCpuTime(HostCounter):
     """The host's CPU time by kind, a mapping; as a number the share of it that was not busy."""
 

@@ -84,6 +84,16 @@ def host(counted: Counted, field: str) -> Quantity:
     return _quantity(getattr(counted.host, field), counted.host.unknown, field)
 
 
+def server_cpu_s(counted: Counted) -> Quantity:
+    """Return the server's CPU seconds: the host's figure, else ``db_cpu_us`` of an engine that counts it.
+
+    The host's comes first: it has every process in it. A server on another host is known by its own count alone.
+    """
+    by_host = host(counted, "server_cpu_s")
+    own = counted.engine.db_cpu_us
+    return by_host if by_host.value is not None or own is None else Quantity(own * 1e-6)
+
+
 def device(counted: Counted, field: str) -> Quantity:
     """Return a number of the block device under the data, by the name of its field in `DeviceIo`."""
     if not counted.local:

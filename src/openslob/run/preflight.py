@@ -23,7 +23,7 @@ from openslob.workload import BlockPath, Mode, Workload
 CACHEABLE = 0.8
 # The proof of PIO asks for nine visits of ten to be engine reads; hits of a uniform choice are cache over data.
 _PIO_FACTOR = 10
-# Counters that neither a figure nor a verdict uses yet.
+# Counters that no verdict rests on: they stand in for the host's CPU, and for sessions' time, where those are unknown.
 _UNUSED = ("db_cpu_us", "db_time_us")
 # A run that ends by WORK_LOOP has no length beforehand: assume one.
 _ANY_LENGTH_S = 60.0

@@ -307,3 +307,17 @@ def test_a_figure_of_the_engine_s_counters_is_the_same_of_parts_that_make_up_the
 def test_before_a_run_at_a_given_rate_its_figures_are_not_said_to_be_missing():
     before = measurements.measurement(schedule=None)
     assert {METRICS[name].why_unknown(before) for name in PACED} == {""}
+
+
+def test_a_remote_server_s_cpu_is_what_its_engine_counts():
+    own_us = 30e6
+    remote = measurements.measurement(local=False, engine=measurements.engine(db_cpu_us=own_us))
+    figures = summary(remote)
+    assert figures["db_cpu_per_s"].value == pytest.approx(own_us / 1e6 / remote.window.load_seconds)
+    reads = remote.engine.read_requests
+    assert figures["iops_per_db_cpu"].value == pytest.approx(reads / (own_us / 1e6))
+    assert figures["lio_per_db_cpu"].value == pytest.approx(remote.engine.logical_reads / (own_us / 1e6))
+    assert summary(measurements.measurement(local=False))["db_cpu_per_s"].why == NOT_LOCAL
+    # On this host the operating system sees every process of the server: its figure comes first.
+    here = measurements.measurement(engine=measurements.engine(db_cpu_us=own_us))
+    assert summary(here)["db_cpu_per_s"] == summary(measurements.measurement())["db_cpu_per_s"]
