@@ -39,11 +39,11 @@ class MariaSubject(Subject):
     objects = frozenset({"table and index", "log"})
 
     def __init__(self, url):
-        self.place = parse(url)
+        self.params = parse(url)
         self.engine = connect(url)
 
     def ask(self, statement, *values):
-        with pymysql.connect(**self.place.arguments, autocommit=True) as connection:
+        with pymysql.connect(**self.params.arguments, autocommit=True) as connection:
             cursor = connection.cursor()
             cursor.execute(statement, values or None)
             return cursor.fetchall()
@@ -102,9 +102,9 @@ class _Watch:
 
 
 def _update(rows):
-    place, _, at_us, before, after = rows[0]
+    table, _, at_us, before, after = rows[0]
     return Update(
-        schema=TABLES[place],
+        schema=TABLES[table],
         keys=tuple(row[1] for row in rows),
         at_us=at_us,
         before=dict(zip(COLUMNS, before, strict=True)),

@@ -16,7 +16,7 @@ from factories.running import DATA, LONG_S, Target, eventually, judged, load, sl
 from openslob.engines.base import SliceRequest
 from openslob.engines.mysql import connection, connection_registry
 from openslob.engines.mysql.adapter import connect
-from openslob.engines.mysql.connection import ask
+from openslob.engines.mysql.connection import query
 from openslob.engines.mysql.dsn import parse
 from openslob.engines.mysql.page_layout import layout_of
 from openslob.engines.mysql.slice_procedure import compose_slice
@@ -202,11 +202,11 @@ def test_a_session_that_waits_for_a_row_lock_is_not_on_the_cpu(target, server):
     work = Thread(target=session.run_slice, args=(SliceRequest(0, 0, 2**61, 1),))
     try:
         with engine.open("blocker") as blocker:
-            ask(blocker, "START TRANSACTION")
-            ask(blocker, "UPDATE slob.cf1_1 SET c3 = 'held' WHERE custid BETWEEN 1 AND 4")
+            query(blocker, "START TRANSACTION")
+            query(blocker, "UPDATE slob.cf1_1 SET c3 = 'held' WHERE custid BETWEEN 1 AND 4")
             work.start()
             assert eventually(lambda: waits.sample() == {"Lock:row": 1})
-            ask(blocker, "ROLLBACK")
+            query(blocker, "ROLLBACK")
         work.join(LONG_S)
     finally:
         waits.close()
@@ -229,8 +229,8 @@ def breaking(server, workload, every, pause=0, resumable=True):
     engine: Any = connect(server.start().url)
     text = compose_slice(engine.names, 1, workload, layout_of(16 * KIB).value_bytes, resumable)
     with engine.open("test") as connection:
-        ask(connection, f"DROP PROCEDURE IF EXISTS {engine.names.procedure(1)}")
-        ask(connection, text.replace("                BEGIN\n", BREAK.format(every=every, pause=pause)))
+        query(connection, f"DROP PROCEDURE IF EXISTS {engine.names.procedure(1)}")
+        query(connection, text.replace("                BEGIN\n", BREAK.format(every=every, pause=pause)))
         connection_registry.make(connection, engine.names)
     session = engine.open_session(session_plans(workload, 16 * KIB, "broken")[0])
     try:

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.server
 NOWAIT = {"sessions": 2, "update_pct": 20, "work_unit": 8, "commit_mode": "nowait"}
 DIRTY_SETTING = "innodb_max_dirty_pages_pct"
 LEFT = f"{SETTING} was left at 0 by a run that was killed"
-RIGHTED = f"{LEFT}; it was put back to 1"
+RIGHTED = f"{LEFT}; it was restored to 1"
 
 
 @pytest.fixture(scope="module")
@@ -173,7 +173,7 @@ def test_a_drop_puts_back_what_a_driver_killed_while_dirty_pages_were_written_le
     try:
         done = slob("drop", "--target", target.url)
         assert done.returncode == 0
-        told = f"{DIRTY_SETTING} was left at 0 by a run that was killed; it was put back to {before:g}"
+        told = f"{DIRTY_SETTING} was left at 0 by a run that was killed; it was restored to {before:g}"
         assert told in done.stderr
         assert "slob.borrowed" in done.stdout
         assert setting(target, DIRTY_SETTING) == before

@@ -1,14 +1,15 @@
-"""Pre-flight checks that are the same for every engine: connections, and whether the loaded data fit the workload."""
+"""Pre-flight checks that are the same for every engine: connections, loaded data, settings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 from openslob.engines.facts import DATA, DataState, Finding, ServerFacts
 from openslob.errors import SlobError
 from openslob.workload import DataSpec, Workload
 
-# Beside the work loop's sessions: counters, waits, the lock, the stop signal, and one for questions.
+# Beside the work loop's sessions: counters, waits, the lock, the stop signal, and one for other queries.
 OWN_CONNECTIONS = 5
 MORE_CONNECTIONS = "raise max_connections or use fewer sessions"
 
@@ -21,12 +22,33 @@ def require_own_storage(data: DataSpec, target: str) -> None:
         raise SlobError(why, "leave the tablespace out, or make it the database's default")
 
 
+@dataclass(frozen=True)
+class BadSetting:
+    """A value of a setting that a run should not have: what it does and what to do.
+
+    ``spoils``: the run measures something else because of it.
+    """
+
+    name: str
+    value: str
+    why: str
+    remedy: str
+    spoils: bool = True
+
+
+def bad_settings(bad: Iterable[BadSetting], facts: ServerFacts) -> Iterator[Finding]:
+    """Yield a finding for each of the ``bad`` settings that the server has."""
+    for one in bad:
+        if facts.settings.get(one.name) == one.value:
+            yield Finding(one.name, f"{one.name} is {one.value}: {one.why}", one.remedy, False, one.spoils)
+
+
 def _more_connections(_needed: int) -> str:
     return MORE_CONNECTIONS
 
 
 def connections(workload: Workload, free: int, remedy: Callable[[int], str] = _more_connections) -> Iterator[Finding]:
-    """Whether ``free`` connections are enough; ``remedy`` tells how to get as many as are needed."""
+    """Yield a finding when ``free`` connections are too few; ``remedy`` returns what to do for a number of them."""
     needed = workload.total_sessions + OWN_CONNECTIONS
     if needed > free:
         why = f"{workload.total_sessions} sessions need {needed} connections and {free} are free"
@@ -34,7 +56,7 @@ def connections(workload: Workload, free: int, remedy: Callable[[int], str] = _m
 
 
 def data(workload: Workload, facts: ServerFacts, state: DataState | None) -> Iterator[Finding]:
-    """Whether what is loaded fits what is asked for."""
+    """Yield what about the loaded data does not fit the workload."""
     if state is None:
         yield Finding(DATA, "nothing is loaded", "run `slob load` first", True)
         return
@@ -46,23 +68,23 @@ def data(workload: Workload, facts: ServerFacts, state: DataState | None) -> Ite
             True,
         )
         return
-    wanted = workload.data(facts.block_size, facts.tablespace)
-    for what, asked, there in (
-        ("SCHEMAS", wanted.schemas, state.spec.schemas),
-        ("SCALE", wanted.scale_blocks, state.spec.scale_blocks),
-        ("SCAN_TABLE_SZ", wanted.scan_blocks if workload.scan_pct else 0, state.spec.scan_blocks),
+    asked = workload.data(facts.block_size, facts.tablespace)
+    for parameter, needed, loaded in (
+        ("SCHEMAS", asked.schemas, state.spec.schemas),
+        ("SCALE", asked.scale_blocks, state.spec.scale_blocks),
+        ("SCAN_TABLE_SZ", asked.scan_blocks if workload.scan_pct else 0, state.spec.scan_blocks),
     ):
-        if asked > there:
-            why = f"{what} asks for {asked:,} and {there:,} are loaded"
+        if needed > loaded:
+            why = f"{parameter} asks for {needed:,} and {loaded:,} are loaded"
             yield Finding(DATA, why, "run `slob load` with the same parameters, or ask for less", True)
-    if wanted.tablespace != state.spec.tablespace:
-        why = f"the data are in tablespace {state.spec.tablespace}, and the target names {wanted.tablespace}"
+    if asked.tablespace != state.spec.tablespace:
+        why = f"the data are in tablespace {state.spec.tablespace}, and the target names {asked.tablespace}"
         yield Finding(DATA, why, "run `slob load` again, or name the tablespace that holds the data", True)
-    if wanted.obfuscate != state.spec.obfuscate:
+    if asked.obfuscate != state.spec.obfuscate:
         fill = "incompressible" if state.spec.obfuscate else "constant"
         why = f"the loaded data are {fill}, OBFUSCATE_COLUMNS asks otherwise"
         yield Finding("fill", why, "load again", False, spoils=True)
-    yield from _range(workload, wanted.scale_blocks, facts.block_size)
+    yield from _range(workload, asked.scale_blocks, facts.block_size)
 
 
 def _range(workload: Workload, scale: int, block_size: int) -> Iterator[Finding]:

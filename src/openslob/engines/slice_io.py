@@ -83,6 +83,16 @@ def shares_by_kind(workload: Workload) -> list[dict[str, int]]:
     return [shares | {"think_every": 0} for shares in used]
 
 
+def schemas_at_work(workload: Workload) -> range:
+    """Return the numbers of the schemas that sessions of this workload use."""
+    return range(1, min(workload.schemas, workload.total_sessions) + 1)
+
+
+def cache_warmed(blocks: int, schemas: range) -> str:
+    """Return the note of a run whose active data, ``blocks`` of each schema, were read once before it."""
+    return f"read {blocks:,} blocks of {len(schemas)} tables into the cache"
+
+
 def explained_kinds(workload: Workload) -> Iterator[OpKind]:
     """Yield the kinds of operation whose plans are recorded."""
     if workload.update_pct < 100:

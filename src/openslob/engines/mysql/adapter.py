@@ -15,7 +15,7 @@ from openslob.engines.capabilities import Capability
 from openslob.engines.common_checks import require_own_storage
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
 from openslob.engines.mysql import checks, connection_registry, loader, manifest
-from openslob.engines.mysql.connection import Connection, Row, ask, is_on, open_connection, statement
+from openslob.engines.mysql.connection import Connection, Row, is_on, open_connection, query, statement
 from openslob.engines.mysql.counters import MysqlCounters
 from openslob.engines.mysql.dsn import parse
 from openslob.engines.mysql.errors import code_of, reported
@@ -28,6 +28,7 @@ from openslob.engines.mysql.session import MysqlSession
 from openslob.engines.mysql.slice_procedure import compose_slice
 from openslob.engines.mysql.stop import MysqlStop
 from openslob.engines.mysql.waits import MysqlWaits
+from openslob.engines.slice_io import schemas_at_work
 from openslob.errors import SlobError
 from openslob.workload import DataSpec, Workload
 
@@ -46,14 +47,14 @@ class MysqlEngine:
     name = "mysql"
 
     def __init__(self, url: str) -> None:
-        self.place = parse(url)
-        self.names = Names(self.place.database)
-        self.target = self.place.shown
+        self.params = parse(url)
+        self.names = Names(self.params.database)
+        self.target = self.params.shown
         self._borrowed = GlobalSettingsOverride(lambda: self.open("settings"), self.names)
 
     def open(self, purpose: str) -> Connection:
         """One more connection, in autocommit mode."""
-        return open_connection(self.place, purpose)
+        return open_connection(self.params, purpose)
 
     @contextmanager
     def querying(self, failure: str) -> Iterator[Connection]:
@@ -74,10 +75,10 @@ class MysqlEngine:
     def facts(self) -> ServerFacts:
         """Return version, sizes, settings and free connections."""
         with self.querying(f"{self.target} does not answer") as connection:
-            identity = ask(connection, statement("facts", "identity"))[0]
-            settings = ask(connection, statement("facts", "settings"))
-            replication = _named(ask(connection, statement("facts", "replication")))
-            connected = int(ask(connection, statement("facts", "connected"))[0]["Value"])
+            identity = query(connection, statement("facts", "identity"))[0]
+            settings = query(connection, statement("facts", "settings"))
+            replication = _named(query(connection, statement("facts", "replication")))
+            connected = int(query(connection, statement("facts", "connected"))[0]["Value"])
             way = {"transport": transport(connection)} | ({"pooler": PROXY} if is_proxied(connection) else {})
         # The question itself holds one connection that will be free again.
         free = identity["max_connections"] - connected + 1
@@ -128,9 +129,9 @@ class MysqlEngine:
 
     def _lock(self, connection: Connection) -> None:
         values = {"lock": self.names.lock("use"), "patience": LOCK_PATIENCE_S}
-        if ask(connection, statement("facts", "lock"), values)[0]["held"] == 1:
+        if query(connection, statement("facts", "lock"), values)[0]["held"] == 1:
             return
-        number = ask(connection, statement("facts", "lock_holder"), values)[0]["connection"]
+        number = query(connection, statement("facts", "lock_holder"), values)[0]["connection"]
         holder = connection_registry.purpose_of(connection, self.names, number) if number else None
         raise SlobError(
             f"{self.target} is in use: {holder or 'somebody holds the lock'} (connection {number})",
@@ -149,20 +150,20 @@ class MysqlEngine:
     def install(self, workload: Workload) -> None:
         """Create the slice procedure of each schema that sessions will work on."""
         checks.require_shared(workload)
-        numbers = range(1, min(workload.schemas, workload.total_sessions) + 1)
+        numbers = schemas_at_work(workload)
         with self.open("install") as connection, reported("can't install the work loop"):
-            identity = ask(connection, statement("facts", "identity"))[0]
+            identity = query(connection, statement("facts", "identity"))[0]
             value_bytes = layout_of(identity["block_size"]).value_bytes
             in_cluster = is_on(connection, "wsrep_on")
             connection_registry.make(connection, self.names)
             for number in numbers:
-                ask(connection, statement("schema", "drop_routine", routine=self.names.procedure(number)))
-                ask(connection, compose_slice(self.names, number, workload, value_bytes, in_cluster))
+                query(connection, statement("schema", "drop_routine", routine=self.names.procedure(number)))
+                query(connection, compose_slice(self.names, number, workload, value_bytes, in_cluster))
 
     def quiesce(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
         """Write dirty pages out, if the user may, so that they are not written in the window; set how commits wait."""
         with self.querying("the server can't be brought to rest") as connection:
-            block_size = ask(connection, statement("facts", "identity"))[0]["block_size"]
+            block_size = query(connection, statement("facts", "identity"))[0]["block_size"]
             return quiesce(connection, self.names, self._borrowed, workload, warm_cache, block_size)
 
     def open_session(self, plan: SessionPlan) -> MysqlSession:
@@ -170,7 +171,7 @@ class MysqlEngine:
         connection = self.open(f"run/{plan.tag}")
         with reported(f"session {plan.number} can't be opened"):
             connection_registry.enter(connection, self.names, f"run/{plan.tag}")
-        return MysqlSession(connection, self.place, self.names, plan)
+        return MysqlSession(connection, self.params, self.names, plan)
 
     def open_counters(self) -> MysqlCounters:
         """Connect the counter sampler."""
@@ -199,7 +200,7 @@ class MysqlEngine:
             for number in left:
                 # One that has ended by itself meanwhile is what is wanted.
                 with suppress(pymysql.err.OperationalError, pymysql.err.InternalError):
-                    ask(connection, "KILL CONNECTION %(number)s", {"number": number})
+                    query(connection, "KILL CONNECTION %(number)s", {"number": number})
         return len(left)
 
 
@@ -218,7 +219,7 @@ class MysqlData:
     def load(self, spec: DataSpec, degree: int, progress: ProgressSink, cancelled: Callable[[], bool]) -> LoadResult:
         """Load and verify."""
         require_own_storage(spec, self._engine.target)
-        return loader.load(self._engine.place, self._engine.names, spec, degree, progress, cancelled)
+        return loader.load(self._engine.params, self._engine.names, spec, degree, progress, cancelled)
 
     def drop(self) -> list[str]:
         """Remove everything a load made."""
@@ -230,7 +231,7 @@ class MysqlData:
         names = self._engine.names
         with self._engine.querying("the tables can't be measured") as connection:
             for name in manifest.blocks_now(connection, names).by_table:
-                ask(connection, statement("load", "analyze", table=f"{names.schema()}.`{name}`"))
+                query(connection, statement("load", "analyze", table=f"{names.schema()}.`{name}`"))
             return sum(manifest.blocks_now(connection, names).by_table.values())
 
 
@@ -244,7 +245,7 @@ class MysqlReplication:
         """Return the last transaction of the cluster that is committed here."""
         target = self._engine.target
         with self._engine.querying(f"{target} does not answer") as connection:
-            status = _named(ask(connection, statement("facts", "replication")))
+            status = _named(query(connection, statement("facts", "replication")))
         if "wsrep_last_committed" not in status:
             raise SlobError(
                 f"{target} does not say how far its data have come", "several instances must be those of Galera"

@@ -1,17 +1,21 @@
-"""Pre-flight checks: what about this server, user and data would make the run fail, or its figures mean little."""
+"""Pre-flight checks: what about this server, user and data would make the run fail, or its figures misleading."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+import pymysql
 
 from openslob.engines import common_checks
 from openslob.engines.capabilities import Capability, lacking
+from openslob.engines.common_checks import BadSetting
 from openslob.engines.facts import READ_ONLY_FINDING, DataState, Finding, ServerFacts
-from openslob.engines.mysql import global_settings, rights
-from openslob.engines.mysql.connection import Connection, Row, ask, statement
+from openslob.engines.mysql import global_settings
+from openslob.engines.mysql.connection import Connection, Row, query, statement
 from openslob.engines.mysql.location import PROXY_REMEDY, why_not
 from openslob.engines.mysql.names import Names
-from openslob.engines.mysql.quiesce import SETTING, wanted_setting
+from openslob.engines.mysql.quiesce import SETTING, required_setting
 from openslob.engines.mysql.waits import are_observed
 from openslob.errors import UsageError
 from openslob.workload import BlockPath, CommitMode, Workload
@@ -23,6 +27,44 @@ _NO_LOCAL_PATH = Finding(
     "use BLOCK_PATH=shared, or PostgreSQL",
     blocking=True,
 )
+# Privileges for tables, their removal and their index; and for the work loop, which is created, replaced and called.
+_NEEDED = (
+    *("SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "INDEX"),
+    *("CREATE ROUTINE", "ALTER ROUTINE", "EXECUTE"),
+)
+# The privilege to grant, by product, so that a user may change settings of the whole server.
+_SETTING_RIGHTS = {"MariaDB": "SUPER", "MySQL": "SYSTEM_VARIABLES_ADMIN"}
+# Statement that fails without the privilege, what is not known then, what to grant.
+_READS = (
+    (
+        "reads_statistics",
+        "blocks of the tables are counted with those that are reserved for rows to come",
+        "SELECT ON mysql.innodb_index_stats",
+    ),
+    (
+        "reads_performance_schema",
+        "file reads are not timed, log syncs not told from others, waits known by stage only, and rows not counted "
+        "unless userstat is ON",
+        "SELECT ON performance_schema.*",
+    ),
+    (
+        "reads_metrics",
+        "checkpoints, page splits and waits for row locks are not known",
+        "PROCESS ON *.*",
+    ),
+)
+_BAD_SETTINGS = (
+    BadSetting("innodb_doublewrite", "OFF", "pages are written less safely, and once instead of twice", "set it to ON"),
+    BadSetting("innodb_doublewrite", "DETECT_ONLY", "pages are written once instead of twice", "set it to ON"),
+    BadSetting("innodb_random_read_ahead", "ON", "blocks are read that no statement asked for", "set it to OFF"),
+    BadSetting("innodb_adaptive_hash_index", "ON", "visits may skip the index", "set it to OFF", spoils=False),
+    BadSetting("query_cache_type", "ON", "results may come from a cache of results", "set it to OFF"),
+    BadSetting("query_cache_type", "DEMAND", "results may come from a cache of results", "set it to OFF", spoils=False),
+    BadSetting(
+        *("log_bin", "ON", "updates write a second log, the binary log"),
+        *("take it into account, or start with skip-log-bin", False),
+    ),
+)
 
 
 def findings(
@@ -32,18 +74,19 @@ def findings(
     facts: ServerFacts,
     data_state: Callable[[], DataState | None],
 ) -> Iterator[Finding]:
-    """All findings; the data are asked about once the server is known to be one that can be worked with."""
-    identity = ask(connection, statement("facts", "identity"))[0]
+    """Yield all findings; ``data_state`` is called only after the checks of server and rights."""
+    identity = query(connection, statement("facts", "identity"))[0]
+    grants = _grants(connection)
     yield from _path(workload)
     yield from _server(connection, facts, identity)
-    yield from rights.findings(connection, names, facts, identity["user"])
+    yield from _rights(connection, names, facts, identity["user"], grants)
     yield from common_checks.connections(workload, facts.free_connections, _raise_limit(identity))
     yield from common_checks.data(workload, facts, data_state())
-    yield from _commit_mode(workload, facts, rights.may_set(connection), rights.account(identity["user"]))
+    yield from _commit_mode(workload, facts, may_set(grants), _account(identity["user"]))
     yield from binary_log(workload, facts)
     yield from late_commits(workload, facts)
     yield from lacking(capabilities(connection, facts))
-    yield from _settings(facts)
+    yield from common_checks.bad_settings(_BAD_SETTINGS, facts)
     yield from _left_behind(connection, names)
 
 
@@ -52,52 +95,52 @@ def _path(workload: Workload) -> Iterator[Finding]:
         yield _NO_LOCAL_PATH
 
 
+def require_shared(workload: Workload) -> None:
+    """Raise UsageError for a path of blocks that this engine does not have."""
+    for finding in _path(workload):
+        raise UsageError(finding.why, finding.remedy)
+
+
 def _raise_limit(identity: Row) -> Callable[[int], str]:
-    """How to make room for so many connections, by what limits them."""
+    """Return a function that names the remedy for a number of connections, by what limits them."""
 
     def remedy(needed: int) -> str:
         if identity["max_user_connections"]:
-            return f"ALTER USER {rights.account(identity['user'])} WITH MAX_USER_CONNECTIONS {needed}"
+            return f"ALTER USER {_account(identity['user'])} WITH MAX_USER_CONNECTIONS {needed}"
         return common_checks.MORE_CONNECTIONS
 
     return remedy
 
 
-def require_shared(workload: Workload) -> None:
-    """UsageError for a path of blocks that this engine does not have."""
-    for finding in _path(workload):
-        raise UsageError(finding.why, finding.remedy)
-
-
 def _server(connection: Connection, facts: ServerFacts, identity: Row) -> Iterator[Finding]:
     oldest = OLDEST[facts.product]
     if tuple(int(part) for part in facts.version.split(".")[:2]) < oldest:
-        named = f"{facts.product} {oldest[0]}.{oldest[1]}"
-        yield Finding("version", f"the server is older than {named}", f"use {named} or later", True)
+        name = f"{facts.product} {oldest[0]}.{oldest[1]}"
+        yield Finding("version", f"the server is older than {name}", f"use {name} or later", True)
     if identity["read_only"]:
         yield Finding(READ_ONLY_FINDING, "the server takes no writes (read_only)", "use the primary", True)
     if "pooler" in facts.connection:
         yield Finding("pooler", why_not("the target"), PROXY_REMEDY, True)
-    if not ask(connection, statement("facts", "clock_is_now"))[0]["moved"]:
+    if not query(connection, statement("facts", "clock_is_now"))[0]["moved"]:
         why = "the server's clock stands still within a statement (sysdate-is-now), so nothing can be timed"
         yield Finding("clock", why, "start the server without sysdate-is-now", True)
 
 
-def _commit_mode(workload: Workload, facts: ServerFacts, may_set: bool, account: str) -> Iterator[Finding]:
-    wanted, there = wanted_setting(workload), facts.settings.get(SETTING)
-    if wanted is None or there == str(wanted):
+def _commit_mode(workload: Workload, facts: ServerFacts, may_change: bool, account: str) -> Iterator[Finding]:
+    required, present = required_setting(workload), facts.settings.get(SETTING)
+    if required is None or present == str(required):
         return
-    if may_set:
-        why = f"{SETTING} is {there}; it is set to {wanted} for this run and back again"
-        yield Finding("commit mode", why, "say COMMIT_MODE=engine to leave it", False)
+    if may_change:
+        why = f"{SETTING} is {present}; it is set to {required} for this run and restored after it"
+        yield Finding("commit mode", why, "use COMMIT_MODE=engine to leave it unchanged", False)
     else:
-        why = f"COMMIT_MODE={workload.commit_mode} needs {SETTING} = {wanted}: it is {there}"
-        grant = f"GRANT {rights.SETTING_RIGHTS[facts.product]} ON *.* TO {account}"
-        yield Finding("commit mode", f"{why}; COMMIT_MODE=engine leaves it", grant, True)
+        why = f"COMMIT_MODE={workload.commit_mode} needs {SETTING} = {required}: it is {present}"
+        grant = f"GRANT {_SETTING_RIGHTS[facts.product]} ON *.* TO {account}"
+        yield Finding("commit mode", f"{why}; COMMIT_MODE=engine leaves it unchanged", grant, True)
 
 
 def binary_log(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
-    """What a second log, beside the engine's own, does to updates."""
+    """Yield what the binary log, a second log beside the engine's own, does to updates."""
     settings = facts.settings
     if settings.get("log_bin") != "ON" or not workload.update_pct:
         return
@@ -110,17 +153,18 @@ def binary_log(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
 
 
 def late_commits(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
-    """MariaDB 10.6 and later have a client wait until its commits are on disk, not a procedure (MDEV-24341).
+    """Yield a finding where a commit in the work loop may return before it is on disk.
 
-    The session that writes the log waits for it; others, who find it being written, don't: with 6 sessions 50 commits
-    shared one sync in 10.11. With a binary log they do: 3 commits a sync.
+    MariaDB 10.6 and later make a client wait until its commits are on disk, but not a procedure (MDEV-24341). Only the
+    session that writes the log waits for it; sessions that find it being written do not: with 6 sessions 50 commits
+    shared one sync in 10.11. With a binary log they wait: 3 commits a sync.
     """
     by_engine = workload.commit_mode is CommitMode.ENGINE and facts.settings.get(SETTING) == "1"
     waits = workload.commit_mode is CommitMode.WAIT or by_engine
     alone = facts.settings.get("log_bin") != "ON"
     if facts.product == "MariaDB" and workload.update_pct and workload.total_sessions > 1 and waits and alone:
-        why = "MariaDB lets a procedure go on before its commits are on disk: updates don't all wait for the log"
-        yield Finding("late commits", why, "look at log syncs beside commits; MySQL waits", False, True)
+        why = "MariaDB lets a procedure continue before its commits are on disk: not all updates wait for the log"
+        yield Finding("late commits", why, "compare log syncs with commits; MySQL waits", False, True)
 
 
 def capabilities(connection: Connection, facts: ServerFacts) -> list[Capability]:
@@ -130,7 +174,7 @@ def capabilities(connection: Connection, facts: ServerFacts) -> list[Capability]
         Capability(
             "waits",
             not (observed and are_observed(connection) is False),
-            "what sessions wait for is not observed",
+            "the server does not observe what sessions wait for",
             "waits will be known by stage only",
             "UPDATE performance_schema.setup_consumers SET enabled = 'YES' WHERE name = 'events_waits_current'",
         ),
@@ -144,25 +188,76 @@ def capabilities(connection: Connection, facts: ServerFacts) -> list[Capability]
     ]
 
 
-# Setting, value, what it does, what to do, whether it makes another thing of what is measured.
-_BAD_SETTINGS = (
-    ("innodb_doublewrite", "OFF", "pages are written less safely, and once instead of twice", "set it to ON", True),
-    ("innodb_doublewrite", "DETECT_ONLY", "pages are written once instead of twice", "set it to ON", True),
-    ("innodb_random_read_ahead", "ON", "blocks are read that nobody asked for", "set it to OFF", True),
-    ("innodb_adaptive_hash_index", "ON", "visits may skip the way down the index", "set it to OFF", False),
-    ("query_cache_type", "ON", "results may come from a cache of results", "set it to OFF", True),
-    ("query_cache_type", "DEMAND", "results may come from a cache of results", "set it to OFF", False),
-    ("log_bin", "ON", "updates write a second log, the binary log", "know it, or start with skip-log-bin", False),
-)
-
-
-def _settings(facts: ServerFacts) -> Iterator[Finding]:
-    for name, bad, why, remedy, spoils in _BAD_SETTINGS:
-        if facts.settings.get(name) == bad:
-            yield Finding(name, f"{name} is {bad}: {why}", remedy, False, spoils)
-
-
 def _left_behind(connection: Connection, names: Names) -> Iterator[Finding]:
-    for left in global_settings.left_behind(connection, names):
-        why = f"{left.told}; the next run, load or drop puts it back"
-        yield Finding("left behind", why, left.remedy, False)
+    for leftover in global_settings.left_behind(connection, names):
+        why = f"{leftover.description}; the next run, load or drop restores it"
+        yield Finding("left behind", why, leftover.remedy, False)
+
+
+# --- rights
+
+# A line of SHOW GRANTS about everything or about whole databases; the names of databases may be patterns.
+_GRANT = re.compile(r"""(GRANT|REVOKE) (.+?) ON ([`"]?)(.+?)\3\.\* (?:TO|FROM) """)
+_EVERYTHING, _ALL = "*", "ALL PRIVILEGES"
+_WILDCARDS = {"%": ".*", "_": "."}
+
+
+def missing_privileges(needed: Iterable[str], grants: Iterable[str], database: str | None) -> list[str]:
+    """Return those of the ``needed`` privileges that the statements ``grants`` do not give.
+
+    ``database``: on this database; None: on everything. MySQL can revoke for some databases what was granted on
+    everything.
+    """
+    granted: set[str] = set()
+    revoked: set[str] = set()
+    for match in filter(None, map(_GRANT.match, grants)):
+        verb, privileges, _, scope = match.groups()
+        if scope == _EVERYTHING or (database is not None and _database_pattern(scope).fullmatch(database)):
+            (granted if verb == "GRANT" else revoked).update(name.strip() for name in privileges.split(","))
+    return [name for name in needed if name in revoked or not granted & {name, _ALL}]
+
+
+def _database_pattern(text: str) -> re.Pattern[str]:
+    r"""Return the pattern of a database's name in a grant: % and _ are wildcards unless a \ is before them."""
+    pieces = re.findall(r"\\?.", text, re.DOTALL)
+    return re.compile("".join(_WILDCARDS.get(piece, re.escape(piece[-1])) for piece in pieces), re.DOTALL)
+
+
+def _grants(connection: Connection) -> list[str]:
+    return [str(text) for row in query(connection, statement("facts", "grants")) for text in row.values()]
+
+
+def may_set(grants: Iterable[str]) -> bool:
+    """Return whether a user with these grants may change settings of the whole server."""
+    rights = list(_SETTING_RIGHTS.values())
+    return len(missing_privileges(rights, grants, None)) < len(rights)
+
+
+def _account(user: str) -> str:
+    """Return the server's name of an account (CURRENT_USER) as GRANT takes it."""
+    name, _, host = user.rpartition("@")
+    return f"'{name}'@'{host}'"
+
+
+def _rights(
+    connection: Connection, names: Names, facts: ServerFacts, user: str, grants: list[str]
+) -> Iterator[Finding]:
+    """Yield the missing privileges: those that a run needs, and those that would make more figures known."""
+    account = _account(user)
+    if missing := ", ".join(missing_privileges(_NEEDED, grants, names.database)):
+        why = f"user {user} lacks privileges that a run needs in database {names.database}"
+        yield Finding("rights", why, f"GRANT {missing} ON {names.schema()}.* TO {account}", True)
+    if not may_set(grants):
+        why = "this user may not have dirty pages written before the window: old writes may fall into it"
+        yield Finding("checkpoint", why, f"GRANT {_SETTING_RIGHTS[facts.product]} ON *.* TO {account}", False)
+    for name, why, privilege in _READS:
+        if not _is_allowed(connection, name):
+            yield Finding("monitor", why, f"GRANT {privilege} TO {account}", False)
+
+
+def _is_allowed(connection: Connection, name: str) -> bool:
+    try:
+        query(connection, statement("facts", name))
+    except pymysql.Error:
+        return False
+    return True

@@ -1,4 +1,4 @@
-"""The table that says which connections are ours, and what for."""
+"""The table of our connections and their purposes."""
 
 from __future__ import annotations
 
@@ -7,41 +7,45 @@ from collections.abc import Sequence
 import pymysql
 from pymysql.constants import ER
 
-from openslob.engines.mysql.connection import Connection, ask, statement
+from openslob.engines.mysql.connection import Connection, Row, query, statement
 from openslob.engines.mysql.errors import code_of
 from openslob.engines.mysql.names import Names
 
-_NOT_THERE = (ER.NO_SUCH_TABLE, ER.BAD_DB_ERROR)
+_MISSING = (ER.NO_SUCH_TABLE, ER.BAD_DB_ERROR)
 
 
 def make(connection: Connection, names: Names) -> None:
-    """Make the table if it is not there, and take out connections that are gone."""
-    ask(connection, statement("roster", "create", roster=names.roster()))
-    ask(connection, statement("roster", "forget", roster=names.roster()))
+    """Create the table if it does not exist, and delete connections that have ended."""
+    _query(connection, names, "create")
+    _query(connection, names, "forget")
 
 
 def enter(connection: Connection, names: Names, purpose: str) -> None:
-    """Note down what a connection is for."""
-    ask(connection, statement("roster", "enter", roster=names.roster()), {"purpose": purpose})
+    """Record the purpose of a connection."""
+    _query(connection, names, "enter", purpose=purpose)
 
 
 def sessions(connection: Connection, names: Names, pattern: str) -> Sequence[int]:
-    """Numbers of connections that are still there and whose purpose is like ``pattern``."""
+    """Return the numbers of open connections whose purpose matches the LIKE pattern ``pattern``."""
     try:
-        rows = ask(connection, statement("roster", "sessions", roster=names.roster()), {"purpose": pattern})
+        rows = _query(connection, names, "sessions", purpose=pattern)
     except pymysql.Error as error:
-        if code_of(error) in _NOT_THERE:
+        if code_of(error) in _MISSING:
             return []
         raise
     return [row["connection"] for row in rows]
 
 
 def purpose_of(connection: Connection, names: Names, number: int) -> str | None:
-    """What another connection is for; None when it is not ours, or nothing was loaded yet."""
+    """Return the purpose of another connection; None when it is not ours, or nothing was loaded yet."""
     try:
-        rows = ask(connection, statement("roster", "purpose", roster=names.roster()), {"connection": number})
+        rows = _query(connection, names, "purpose", connection=number)
     except pymysql.Error as error:
-        if code_of(error) in _NOT_THERE:
+        if code_of(error) in _MISSING:
             return None
         raise
     return rows[0]["purpose"] if rows else None
+
+
+def _query(connection: Connection, names: Names, name: str, /, **values: object) -> Sequence[Row]:
+    return query(connection, statement("connection_registry", name, roster=names.roster()), values)

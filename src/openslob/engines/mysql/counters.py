@@ -9,7 +9,7 @@ from dataclasses import replace
 import pymysql
 
 from openslob.engines.base import CounterReading
-from openslob.engines.mysql.connection import PACKAGE, Connection, ask, is_on, thread_id
+from openslob.engines.mysql.connection import PACKAGE, Connection, is_on, query, thread_id
 from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.names import Names
 from openslob.engines.sql import read_statements
@@ -38,7 +38,7 @@ class MysqlCounters:
         self._connection = connection
         self._values = {"database": names.database}
         with reported("the counters can't be read"):
-            ask(connection, read_statements(PACKAGE, "session")["clock"])
+            query(connection, read_statements(PACKAGE, "session")["clock"])
             self._statement = self._compose()
         self._resets = 0
         self._highest: Values = {}
@@ -60,17 +60,17 @@ class MysqlCounters:
                 return [parts[name].format(status=view) for name in names]
         return []
 
-    def _answers(self, query: str) -> int | None:
-        """Rows of the query's result, at most one; None when this server or user can't ask it."""
+    def _answers(self, text: str) -> int | None:
+        """Return the number of rows of a query's result, at most one; None when the server or its rights refuse it."""
         try:
-            return len(ask(self._connection, f"SELECT * FROM ({query} LIMIT 1) AS tried", self._values))
+            return len(query(self._connection, f"SELECT * FROM ({text} LIMIT 1) AS tried", self._values))
         except pymysql.Error:
             return None
 
     def read(self) -> CounterReading:
         """All counters now; SlobError when the server is gone."""
         with reported("the counters can't be read"):
-            rows = ask(self._connection, self._statement, self._values)
+            rows = query(self._connection, self._statement, self._values)
             values = {f"{row['source']}.{row['name']}": float(row["value"]) for row in rows}
             if _COMMITS not in values:
                 values[_COMMITS] = self._commits()
@@ -82,7 +82,7 @@ class MysqlCounters:
         return CounterReading(server_ns, values, f"reset {self._resets} times while watched")
 
     def _commits(self) -> float:
-        return float(ask(self._connection, read_statements(PACKAGE, "counters")["commits"])[0]["Value"])
+        return float(query(self._connection, read_statements(PACKAGE, "counters")["commits"])[0]["Value"])
 
     def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
         """The interval in the product's terms."""
@@ -95,7 +95,7 @@ class MysqlCounters:
     def task_kinds(self) -> dict[int, str]:
         """Threads as performance_schema names them; none when it is off, or this user may not read it."""
         try:
-            rows = ask(self._connection, read_statements(PACKAGE, "facts")["threads"])
+            rows = query(self._connection, read_statements(PACKAGE, "facts")["threads"])
         except pymysql.Error:
             return {}
         return {row["number"]: row["kind"] for row in rows}

@@ -1,4 +1,4 @@
-"""A target URL in the terms of the driver library: where, who, which database, and whether the way is encrypted."""
+"""A target URL as the parameters of a connection: address, user, database and encryption."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from openslob.errors import UsageError
 from openslob.secrets import redact_url
 
 DEFAULT_PORT = 3306
-# The same variable and file that the server's own clients read.
+# The variable and the file that the server's own clients read.
 PASSWORD_VARIABLE = "MYSQL_PWD"
 _OPTION_FILE = Path("~/.my.cnf")
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
@@ -39,16 +39,20 @@ _PARAMETERS: Mapping[str, Callable[[str], object]] = {
 
 
 @dataclass(frozen=True)
-class Place:
-    """``arguments`` are for the driver library, password included, so they are never shown; ``shown`` is."""
+class ConnectionParams:
+    """Parameters of a connection.
+
+    ``arguments`` are those of PyMySQL, with the password, so they are never shown; ``shown`` is the target's name for
+    messages and records.
+    """
 
     shown: str
     database: str
     arguments: Mapping[str, Any] = field(repr=False)
 
 
-def parse(url: str) -> Place:
-    """The place that a ``mysql://`` or ``mariadb://`` URL names. UsageError when parts of it mean nothing here."""
+def parse(url: str) -> ConnectionParams:
+    """Return the parameters in a ``mysql://`` or ``mariadb://`` URL. UsageError for a part that is not known."""
     try:
         parts = urlsplit(url)
         port = parts.port or DEFAULT_PORT
@@ -64,7 +68,7 @@ def parse(url: str) -> Place:
         arguments["read_default_file"] = str(_OPTION_FILE.expanduser())
     database = unquote(parts.path.lstrip("/")) or DEFAULT_DATABASE
     shown = f"{socket or f'{host}:{port}'}/{database}"
-    return Place(shown, database, {k: v for k, v in arguments.items() if v})
+    return ConnectionParams(shown, database, {k: v for k, v in arguments.items() if v})
 
 
 def _parameter(name: str, text: str) -> tuple[str, object]:

@@ -1,8 +1,8 @@
-"""Settings of the whole server that are changed for the time of a run, and put back whatever becomes of the driver.
+"""Settings of the whole server that are changed during a run, and restored even if the driver is killed.
 
-Each is noted down in the database before it is changed. Whoever takes the target's lock next finds what a driver that
-was killed left, and puts it back. While one run has settings changed, no other run on the server may change or rely on
-any: its own would be measured with them, or put back at the wrong time.
+Each change is recorded in the database before it is made. The next holder of the target's lock finds what a killed
+driver left changed, and restores it. While a run has settings changed, no other run on the server may change settings:
+it would be measured with the wrong ones, or they would be restored at the wrong time.
 """
 
 from __future__ import annotations
@@ -14,39 +14,39 @@ from dataclasses import dataclass
 import pymysql
 from pymysql.constants import ER
 
-from openslob.engines.mysql.connection import Connection, Row, ask, statement
+from openslob.engines.mysql.connection import Connection, Row, query, statement
 from openslob.engines.mysql.errors import code_of, explain_error
 from openslob.engines.mysql.names import Names
 from openslob.errors import SlobError
 
-# One for the whole server, whichever database a run is in.
+# One lock for the whole server, whichever database a run uses.
 _LOCK = "openslob/settings"
 # The server frees the lock of a process that was killed when it notices, which is soon, not at once.
 LOCK_PATIENCE_S = 1.0
-_NOT_THERE = (ER.NO_SUCH_TABLE, ER.BAD_DB_ERROR, ER.TABLEACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR)
+_MISSING = (ER.NO_SUCH_TABLE, ER.BAD_DB_ERROR, ER.TABLEACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR)
 
 
 @dataclass(frozen=True)
-class Left:
-    """A setting that is still as a driver changed it: its name, the server's ``own`` value, and ``ours``."""
+class LeftoverSetting:
+    """A setting that a killed driver left changed: its name, the server's ``own`` value, and ``ours``."""
 
     setting: str
     own: float
     ours: float
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """What happened, for the user."""
         return f"{self.setting} was left at {self.ours:g} by a run that was killed"
 
     @property
     def remedy(self) -> str:
-        """The statement that puts it back."""
+        """The statement that restores it."""
         return f"SET GLOBAL {self.setting} = {self.own:g}"
 
 
 class GlobalSettingsOverride:
-    """What one engine object has changed. A connection of its own holds the lock of all settings as long as it has."""
+    """The settings that one engine object has changed. While there are any, its own connection holds their lock."""
 
     def __init__(self, connect: Callable[[], Connection], names: Names) -> None:
         self._connect = connect
@@ -54,9 +54,9 @@ class GlobalSettingsOverride:
         self._connection: Connection | None = None
 
     def change(self, setting: str, value: float) -> str:
-        """Change it until `restore`; returns what was done, nothing when it is so already.
+        """Change a setting until `restore`; return what was done, empty when the setting has that value already.
 
-        SlobError while another run has settings changed, pymysql.Error when this user may not change it.
+        SlobError while another run has settings changed; pymysql.Error when this user may not change the setting.
         """
         connection = self._connection or self._connect()
         try:
@@ -64,7 +64,7 @@ class GlobalSettingsOverride:
             own = _value(connection, setting)
             if own == value:
                 return ""
-            _borrow(connection, self._names, setting, own, value)
+            _record_and_change(connection, self._names, setting, own, value)
             self._connection = connection
         finally:
             if connection is not self._connection:
@@ -72,62 +72,62 @@ class GlobalSettingsOverride:
         return f"{setting} was set to {value:g} for the run; it was {own:g}"
 
     def restore(self) -> None:
-        """Put everything back. What can't be, because the server is gone, it has in its configuration."""
+        """Restore everything. A server that is gone starts again with the settings of its configuration."""
         if self._connection is None:
             return
         with suppress(pymysql.Error, SlobError), self._connect() as connection:
-            for each in _noted(connection, self._names):
-                _put_back(connection, self._names, each)
+            for leftover in _recorded(connection, self._names):
+                _restore(connection, self._names, leftover)
         with suppress(pymysql.Error):
             self._connection.close()
         self._connection = None
 
 
-def left_behind(connection: Connection, names: Names) -> Sequence[Left]:
-    """What is still as a driver changed it that is no more; nothing while any run has settings changed."""
+def left_behind(connection: Connection, names: Names) -> Sequence[LeftoverSetting]:
+    """Return the settings that a killed driver left changed; none while a run has settings changed."""
     if _holders(connection)["holder"]:
         return []
-    return [left for left in _noted(connection, names) if _value(connection, left.setting) == left.ours]
+    return [each for each in _recorded(connection, names) if _value(connection, each.setting) == each.ours]
 
 
 def restore_leftovers(connection: Connection, names: Names) -> Sequence[str]:
-    """Put back what a driver that was killed left changed; returns a line each. The target's lock must be held.
+    """Restore the settings that a killed driver left changed; return a line for each. Requires the target's lock.
 
-    While a run in another database has settings changed it is left to a later command.
+    While a run in another database has settings changed, nothing is done: a later command restores them.
     """
     if not _lock(connection, LOCK_PATIENCE_S):
         return []
     try:
-        told = (_restore_leftovers(connection, names, left) for left in _noted(connection, names))
-        return [line for line in told if line]
+        lines = [_restore_leftover(connection, names, leftover) for leftover in _recorded(connection, names)]
+        return [line for line in lines if line]
     finally:
-        ask(connection, statement("facts", "unlock"), {"lock": _LOCK})
+        query(connection, statement("facts", "unlock"), {"lock": _LOCK})
 
 
-def _restore_leftovers(connection: Connection, names: Names, left: Left) -> str:
+def _restore_leftover(connection: Connection, names: Names, leftover: LeftoverSetting) -> str:
     try:
-        changed = _put_back(connection, names, left)
+        was_restored = _restore(connection, names, leftover)
     except pymysql.Error as error:
-        return f"{left.told} and could not be put back ({explain_error(error)}): {left.remedy}"
-    return f"{left.told}; it was put back to {left.own:g}" if changed else ""
+        return f"{leftover.description} and could not be restored ({explain_error(error)}): {leftover.remedy}"
+    return f"{leftover.description}; it was restored to {leftover.own:g}" if was_restored else ""
 
 
-def _put_back(connection: Connection, names: Names, left: Left) -> bool:
-    """Put a setting back unless somebody has changed it since; returns whether it was."""
-    ours = _value(connection, left.setting) == left.ours
-    if ours:
-        _set(connection, left.setting, left.own)
-    _forget(connection, names, left.setting)
-    return ours
+def _restore(connection: Connection, names: Names, leftover: LeftoverSetting) -> bool:
+    """Restore a setting unless somebody has changed it since; return whether it was restored."""
+    is_ours = _value(connection, leftover.setting) == leftover.ours
+    if is_ours:
+        _set(connection, leftover.setting, leftover.own)
+    _forget(connection, names, leftover.setting)
+    return is_ours
 
 
-def _borrow(connection: Connection, names: Names, setting: str, own: float, ours: float) -> None:
-    """Note first, then change: a driver killed in between leaves a note of a change that was not made."""
+def _record_and_change(connection: Connection, names: Names, setting: str, own: float, ours: float) -> None:
+    """Record a change, then make it: a driver killed in between leaves the record of a change that was not made."""
     if not _lock(connection, 0):
-        raise _taken(_holders(connection)["holder"])
+        raise _locked(_holders(connection)["holder"])
     values = {"setting": setting, "own": own, "ours": ours}
-    ask(connection, statement("borrowed", "create", borrowed=names.borrowed()))
-    ask(connection, statement("borrowed", "note", borrowed=names.borrowed()), values)
+    query(connection, statement("global_settings", "create", borrowed=names.borrowed()))
+    query(connection, statement("global_settings", "record", borrowed=names.borrowed()), values)
     try:
         _set(connection, setting, ours)
     except pymysql.Error:
@@ -136,43 +136,43 @@ def _borrow(connection: Connection, names: Names, setting: str, own: float, ours
 
 
 def _lock(connection: Connection, patience_s: float) -> bool:
-    return bool(ask(connection, statement("facts", "lock"), {"lock": _LOCK, "patience": patience_s})[0]["held"])
+    return bool(query(connection, statement("facts", "lock"), {"lock": _LOCK, "patience": patience_s})[0]["held"])
 
 
 def _require_free(connection: Connection) -> None:
-    found = _holders(connection)
-    if found["holder"] not in (None, found["own"]):
-        raise _taken(found["holder"])
+    holders = _holders(connection)
+    if holders["holder"] not in (None, holders["own"]):
+        raise _locked(holders["holder"])
 
 
-def _taken(holder: object) -> SlobError:
-    why = f"another run has changed settings of the whole server for its time (connection {holder})"
+def _locked(holder: object) -> SlobError:
+    why = f"another run has changed settings of the whole server (connection {holder})"
     return SlobError(why, "wait for it to end")
 
 
 def _holders(connection: Connection) -> Row:
-    return ask(connection, statement("borrowed", "holder"), {"lock": _LOCK})[0]
+    return query(connection, statement("global_settings", "holder"), {"lock": _LOCK})[0]
 
 
-def _noted(connection: Connection, names: Names) -> list[Left]:
+def _recorded(connection: Connection, names: Names) -> list[LeftoverSetting]:
     try:
-        rows = ask(connection, statement("borrowed", "noted", borrowed=names.borrowed()))
+        rows = query(connection, statement("global_settings", "recorded", borrowed=names.borrowed()))
     except pymysql.Error as error:
-        if code_of(error) in _NOT_THERE:
+        if code_of(error) in _MISSING:
             return []
         raise
-    return [Left(row["setting"], row["own"], row["ours"]) for row in rows]
+    return [LeftoverSetting(row["setting"], row["own"], row["ours"]) for row in rows]
 
 
 def _forget(connection: Connection, names: Names, setting: str) -> None:
-    ask(connection, statement("borrowed", "forget", borrowed=names.borrowed()), {"setting": setting})
+    query(connection, statement("global_settings", "forget", borrowed=names.borrowed()), {"setting": setting})
 
 
 def _value(connection: Connection, setting: str) -> float:
-    return float(ask(connection, statement("borrowed", "value", setting=setting))[0]["value"])
+    return float(query(connection, statement("global_settings", "value", setting=setting))[0]["value"])
 
 
 def _set(connection: Connection, setting: str, value: float) -> None:
-    # A setting of whole numbers takes no others, not even 1.0.
+    # An integer setting refuses even 1.0.
     number = int(value) if value == int(value) else value
-    ask(connection, statement("borrowed", "change", setting=setting), {"value": number})
+    query(connection, statement("global_settings", "change", setting=setting), {"value": number})

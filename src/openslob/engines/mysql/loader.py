@@ -11,8 +11,8 @@ import pymysql
 from openslob.engines.facts import LoadResult, ProgressSink
 from openslob.engines.load import check_space, load_tables, require_a_block
 from openslob.engines.mysql import manifest
-from openslob.engines.mysql.connection import Connection, ask, cancel, open_connection, statement, thread_id
-from openslob.engines.mysql.dsn import Place
+from openslob.engines.mysql.connection import Connection, cancel, open_connection, query, statement, thread_id
+from openslob.engines.mysql.dsn import ConnectionParams
 from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.location import locate
 from openslob.engines.mysql.names import Names
@@ -34,7 +34,7 @@ _PACKET_BYTES = 4 * MIB
 
 
 def load(
-    place: Place,
+    params: ConnectionParams,
     names: Names,
     spec: DataSpec,
     degree: int,
@@ -48,8 +48,8 @@ def load(
     """
     began_s = time.monotonic()
     require_a_block(spec)
-    with open_connection(place, "load") as connection, reported("the load failed"):
-        loader = _MysqlLoader(place, names, spec, connection)
+    with open_connection(params, "load") as connection, reported("the load failed"):
+        loader = _MysqlLoader(params, names, spec, connection)
         loaded = manifest.read(connection, names)
         if loaded and loaded.is_whole and loaded.spec == spec:
             return loaded.reused(time.monotonic() - began_s, loader.block_size)
@@ -60,9 +60,9 @@ def load(
 class _MysqlLoader:
     """Implements `openslob.engines.load.Loader`."""
 
-    def __init__(self, place: Place, names: Names, spec: DataSpec, connection: Connection) -> None:
-        self._place, self._names, self._spec = place, names, spec
-        server = ask(connection, statement("load", "server"))[0]
+    def __init__(self, params: ConnectionParams, names: Names, spec: DataSpec, connection: Connection) -> None:
+        self._params, self._names, self._spec = params, names, spec
+        server = query(connection, statement("load", "server"))[0]
         self.block_size: int = server["block_size"]
         self._directory = locate(connection).data_directory
         if server["packet_bytes"] < _PACKET_BYTES:
@@ -72,18 +72,18 @@ class _MysqlLoader:
 
     def check_space(self, connection: Connection) -> str:
         """Raise SlobError when the data do not fit; what is loaded now counts as free. Return what was found."""
-        held = ask(connection, statement("load", "held"), {"database": self._names.database})[0]["held_bytes"]
+        held = query(connection, statement("load", "held"), {"database": self._names.database})[0]["held_bytes"]
         blocks = sum(table.blocks for table in self.tables)
         index = blocks * self._layout.rows_per_page * _INDEX_ENTRY_BYTES
         needed = blocks * self.block_size + index + len(self.tables) * _TABLE_BYTES
         return check_space(needed, held, self._directory, "the server's disk can't be seen from here")
 
     def connect(self) -> Connection:
-        return open_connection(self._place, "load")
+        return open_connection(self._params, "load")
 
     def cancel(self, connection: Connection) -> None:
         with suppress(pymysql.Error):
-            cancel(self._place, thread_id(connection))
+            cancel(self._params, thread_id(connection))
 
     def begin(self) -> None:
         with self.connect() as connection, reported("the load failed"):

@@ -1,4 +1,4 @@
-"""How a connection gets to its server, and where that is on this host: proved by the connection, not by an address."""
+"""How a connection reaches its server, and where the server is on this host: proved by the connection itself."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from openslob.engines.facts import ServerLocation
-from openslob.engines.mysql.connection import Connection, ask, handle, own_socket, statement, thread_id
+from openslob.engines.mysql.connection import Connection, file_descriptor, own_socket, query, statement, thread_id
 from openslob.engines.peer_process import UnprovedError, holder, is_unix, listener, serves
 from openslob.errors import SlobError
 from openslob.process_selector import ProcessTree
@@ -15,52 +15,52 @@ from openslob.process_selector import ProcessTree
 PROXY = "a proxy"
 PROXY_REMEDY = "connect to the server itself"
 _PROGRAMS = ("mariadbd", "mysqld")
-# A server tells the number of a connection in so many bits when it is opened.
+# The handshake has this many bits of a connection's number.
 _NUMBER_BITS = 32
 
 
 def transport(connection: Connection) -> str:
-    """Unix socket, plain TCP, or TLS with what our own end agreed on, which is true behind a proxy too."""
-    ours = own_socket(connection)
-    by = "unix socket" if is_unix(ours.fileno()) else ""
-    if not isinstance(ours, ssl.SSLSocket):
+    """Return unix socket, TCP, or TLS with version and cipher as our own end negotiated them, with a proxy too."""
+    own = own_socket(connection)
+    by = "unix socket" if is_unix(own.fileno()) else ""
+    if not isinstance(own, ssl.SSLSocket):
         return by or "TCP, not encrypted"
-    cipher = ours.cipher()
-    return ", ".join(part for part in (by, ours.version(), cipher and cipher[0]) if part)
+    cipher = own.cipher()
+    return ", ".join(part for part in (by, own.version(), cipher and cipher[0]) if part)
 
 
 def is_proxied(connection: Connection) -> bool:
-    """Whether the server numbers this connection otherwise than whoever answered when it was opened."""
-    number = int(ask(connection, statement("facts", "own_number"))[0]["number"])
+    """Return whether a proxy is between: the server's number of the connection is not that of the handshake."""
+    number = int(query(connection, statement("facts", "own_number"))[0]["number"])
     return number % (1 << _NUMBER_BITS) != thread_id(connection)
 
 
 def why_not(target: str) -> str:
-    """Why nothing is measured through a proxy."""
-    return f"{target} is a proxy: sessions, locks and what ends them would be those of connections that it chooses"
+    """Return why nothing is measured through a proxy."""
+    return f"{target} is a proxy: it chooses the connections whose sessions, locks and cancels would be used"
 
 
 def require_direct(connection: Connection, target: str) -> None:
-    """SlobError when a proxy stands between."""
+    """Raise SlobError when a proxy is between."""
     if is_proxied(connection):
         raise SlobError(why_not(target), PROXY_REMEDY)
 
 
 def locate(connection: Connection) -> ServerLocation:
-    """The server's process behind ``connection`` and its data directory, as far as this user may see them."""
+    """Return the server's process behind ``connection`` and its data directory, as far as this user may see them."""
     try:
-        main_pid = _server(handle(connection))
+        main_pid = _server(file_descriptor(connection))
     except UnprovedError as error:
         return ServerLocation.unknown(str(error))
     try:
-        # A server works in its data directory.
+        # The server's working directory is its data directory.
         return ServerLocation(ProcessTree(main_pid), (serves(main_pid),))
     except UnprovedError as error:
         return ServerLocation(ProcessTree(main_pid), (), str(error))
 
 
 def _server(ours: int) -> int:
-    """The process at the other end, if it is a server's: nobody else would be called so and answer as one."""
+    """Return the process at the other end, if it is a server by its program's name."""
     servers = tuple(_servers())
     if not is_unix(ours):
         return holder(ours, servers)

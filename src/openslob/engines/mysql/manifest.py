@@ -9,7 +9,7 @@ import pymysql
 from pymysql.constants import ER
 
 from openslob.engines.manifest import Manifest, manifest_row, require_all_tables
-from openslob.engines.mysql.connection import Connection, ask, statement
+from openslob.engines.mysql.connection import Connection, query, statement
 from openslob.engines.mysql.errors import code_of
 from openslob.engines.mysql.names import Names, quoted
 from openslob.engines.mysql.tables import tables_of
@@ -30,7 +30,7 @@ _SLACK_BLOCKS = 1
 def read(connection: Connection, names: Names) -> Manifest | None:
     """Return the manifest, or None when nothing was loaded."""
     try:
-        rows = ask(connection, statement("manifest", "read", manifest=names.manifest()))
+        rows = query(connection, statement("manifest", "read", manifest=names.manifest()))
     except pymysql.Error as error:
         if code_of(error) in _MISSING:
             return None
@@ -60,30 +60,30 @@ def blocks_now(connection: Connection, names: Names) -> TableBlocks:
     """Return the blocks of each of our tables by name, as last analysed."""
     values = {"database": names.database}
     try:
-        rows = ask(connection, statement("manifest", "leaf_pages"), values)
+        rows = query(connection, statement("manifest", "leaf_pages"), values)
     except pymysql.Error as error:
         if code_of(error) not in _DENIED:
             raise
-        rows = ask(connection, statement("manifest", "table_pages"), values)
+        rows = query(connection, statement("manifest", "table_pages"), values)
         return TableBlocks({row["name"]: row["blocks"] for row in rows}, leaves_only=False)
     return TableBlocks({row["name"]: row["blocks"] for row in rows}, leaves_only=True)
 
 
 def begin(connection: Connection, names: Names, spec: DataSpec) -> None:
     """Write the manifest of a load that begins; create the database if it does not exist."""
-    exists = ask(connection, statement("schema", "database_exists"), {"database": names.database})
+    exists = query(connection, statement("schema", "database_exists"), {"database": names.database})
     if not exists:
-        ask(connection, statement("schema", "create_database", database=names.schema()))
-    ask(connection, statement("manifest", "create", manifest=names.manifest()))
+        query(connection, statement("schema", "create_database", database=names.schema()))
+    query(connection, statement("manifest", "create", manifest=names.manifest()))
     values = manifest_row(spec) | {"made_database": not exists}
-    ask(connection, statement("manifest", "begin", manifest=names.manifest()), values)
+    query(connection, statement("manifest", "begin", manifest=names.manifest()), values)
 
 
 def finish(connection: Connection, names: Names, spec: DataSpec) -> Mapping[str, int]:
     """Mark the load as verified; return the blocks of each table."""
     blocks = blocks_now(connection, names).by_table
     require_all_tables(blocks, tables_of(spec, names))
-    ask(connection, statement("manifest", "verified", manifest=names.manifest()), {"blocks": json.dumps(blocks)})
+    query(connection, statement("manifest", "verified", manifest=names.manifest()), {"blocks": json.dumps(blocks)})
     return blocks
 
 
@@ -96,11 +96,11 @@ def remove(connection: Connection, names: Names) -> list[str]:
     values = {"database": names.database}
     removed = []
     for kind in ("table", "routine"):
-        for row in ask(connection, statement("schema", f"{kind}s"), values):
+        for row in query(connection, statement("schema", f"{kind}s"), values):
             relation = f"{names.schema()}.{quoted(row['name'])}"
-            ask(connection, statement("schema", f"drop_{kind}", **{kind: relation}))
+            query(connection, statement("schema", f"drop_{kind}", **{kind: relation}))
             removed.append(f"{names.database}.{row['name']}")
-    if manifest and manifest.made_container and not ask(connection, statement("schema", "others"), values):
-        ask(connection, statement("schema", "drop_database", database=names.schema()))
+    if manifest and manifest.made_container and not query(connection, statement("schema", "others"), values):
+        query(connection, statement("schema", "drop_database", database=names.schema()))
         removed.append(names.database)
     return removed

@@ -13,8 +13,8 @@ from pymysql.constants import ER
 
 from openslob.engines.base import SessionPlan, SliceRequest, SliceResult
 from openslob.engines.mysql.checks import require_shared
-from openslob.engines.mysql.connection import PACKAGE, Connection, Row, ask, cancel, handle, thread_id
-from openslob.engines.mysql.dsn import Place
+from openslob.engines.mysql.connection import PACKAGE, Connection, Row, cancel, file_descriptor, query, thread_id
+from openslob.engines.mysql.dsn import ConnectionParams
 from openslob.engines.mysql.errors import code_of, reported
 from openslob.engines.mysql.names import Names
 from openslob.engines.mysql.slice_procedure import (
@@ -42,9 +42,9 @@ def seeds(session_seed: int) -> dict[str, int]:
 class MysqlSession:
     """A session of the work loop. Its connection is in autocommit mode: the procedure opens its transactions itself."""
 
-    def __init__(self, connection: Connection, place: Place, names: Names, plan: SessionPlan) -> None:
+    def __init__(self, connection: Connection, params: ConnectionParams, names: Names, plan: SessionPlan) -> None:
         self._connection = connection
-        self._place = place
+        self._params = params
         self._names = names
         self._plan = plan
         self._parameters = slice_parameters(plan, names)
@@ -69,16 +69,16 @@ class MysqlSession:
         with reported(f"session {self._plan.number} was lost"):
             statements = read_statements(PACKAGE, "session")
             for name in ("clock", "isolation", "plan", "mode", "patience"):
-                ask(self._connection, statements[name])
+                query(self._connection, statements[name])
             self._run_calls_once()
             for shares in shares_by_kind(self._plan.workload):
                 self._execute(self._compose_call({**shares, "interval_us": 0}), ONE_BEFORE_ALL, paced=False)
             self._resume_us = 0
-            ask(self._connection, statements["seed"], seeds(session_seed(self._plan)))
+            query(self._connection, statements["seed"], seeds(session_seed(self._plan)))
 
     def _run_calls_once(self) -> None:
         try:
-            ask(self._connection, read_statements(PACKAGE, "session")["once"])
+            query(self._connection, read_statements(PACKAGE, "session")["once"])
         except pymysql.Error as error:
             if code_of(error) != ER.UNKNOWN_SYSTEM_VARIABLE:
                 raise
@@ -114,7 +114,7 @@ class MysqlSession:
             raise
 
     def _can_resume(self) -> bool:
-        return bool(ask(self._connection, read_statements(PACKAGE, "resume")["kept"])[0]["kept"])
+        return bool(query(self._connection, read_statements(PACKAGE, "resume")["kept"])[0]["kept"])
 
     def _rows(self, call: str, values: Sequence[object], histograms: SliceHistograms) -> Row:
         last = None
@@ -142,7 +142,7 @@ class MysqlSession:
     def cancel(self) -> None:
         """Cancel the running slice, or cut the connection of a server that no longer answers."""
         try:
-            cancel(self._place, self.backend_id())
+            cancel(self._params, self.backend_id())
         except pymysql.Error:
             self._cut()
 
@@ -152,7 +152,10 @@ class MysqlSession:
         The thread that runs the slice uses the connection, so only the socket is shut down, which that thread sees as a
         lost connection.
         """
-        with suppress(OSError, AttributeError), socket.socket(fileno=os.dup(handle(self._connection))) as shared:
+        with (
+            suppress(OSError, AttributeError),
+            socket.socket(fileno=os.dup(file_descriptor(self._connection))) as shared,
+        ):
             shared.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:

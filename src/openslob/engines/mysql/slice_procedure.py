@@ -10,7 +10,7 @@ import pymysql
 from numpy.typing import NDArray
 
 from openslob.engines.base import SessionPlan, SliceResult
-from openslob.engines.mysql.connection import PACKAGE, Connection, Row, ask, statement
+from openslob.engines.mysql.connection import PACKAGE, Connection, Row, query, statement
 from openslob.engines.mysql.errors import explain_error
 from openslob.engines.mysql.names import Names
 from openslob.engines.mysql.page_layout import layout_of
@@ -96,7 +96,7 @@ def explain(connection: Connection, names: Names, schema: int, workload: Workloa
 
 def _plan_of(connection: Connection, kind: OpKind, text: str) -> Row:
     try:
-        return ask(connection, statement("slice", "explain", statement=text))[0]
+        return query(connection, statement("slice", "explain", statement=text))[0]
     except pymysql.Error as error:
         raise _refused(kind, explain_error(error)) from error
 

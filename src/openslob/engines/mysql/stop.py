@@ -1,4 +1,4 @@
-"""The stop signal of a run: a named lock that nobody may hold while sessions work."""
+"""The stop signal of a run: a named lock that is held when the sessions must stop."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pymysql
 
-from openslob.engines.mysql.connection import Connection, ask, statement
+from openslob.engines.mysql.connection import Connection, query, statement
 from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.names import Names
 
@@ -15,18 +15,18 @@ _PATIENCE_S = 5
 
 
 class MysqlStop:
-    """Holds the lock from `request` on, until it is closed. A session that sees it held ends its slice."""
+    """Holds the lock from `request` until it is closed. A session that finds it held ends its slice."""
 
     def __init__(self, connection: Connection, names: Names) -> None:
         self._connection = connection
         self._values = {"lock": names.lock(STOP), "patience": _PATIENCE_S}
 
     def request(self) -> None:
-        """Let every session stop within a fraction of a second."""
-        with reported("the sessions can't be told to stop"):
-            ask(self._connection, statement("facts", "lock"), self._values)
+        """Make every session stop within a fraction of a second."""
+        with reported("the sessions can't be stopped"):
+            query(self._connection, statement("facts", "lock"), self._values)
 
     def close(self) -> None:
-        """Let go of the lock."""
+        """Release the lock."""
         with suppress(pymysql.Error):
             self._connection.close()

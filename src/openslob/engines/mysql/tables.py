@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from openslob.engines import tables
-from openslob.engines.mysql.connection import Connection, ask, statement
+from openslob.engines.mysql.connection import Connection, query, statement
 from openslob.engines.mysql.names import Names
 from openslob.engines.mysql.page_layout import PageLayout
 from openslob.engines.tables import Table
@@ -38,8 +38,8 @@ def fill(
     ``wrote_blocks`` is called after every batch of rows; an exception in it ends the load of the table.
     """
     columns = ", ".join(f"{name} CHAR({layout.value_bytes})" for name in COLUMNS)
-    ask(connection, statement("schema", "create_table", table=table.relation, columns=columns))
-    ask(connection, statement("load", "constants"), vars(layout))
+    query(connection, statement("schema", "create_table", table=table.relation, columns=columns))
+    query(connection, statement("load", "constants"), vars(layout))
     pages = min(_MOST_PAGES, max(1, _BATCH_BYTES // _page_bytes(layout)))
     for first in range(0, table.blocks, pages):
         keys = table.keys.chunk(first, first + pages).tolist()
@@ -49,8 +49,8 @@ def fill(
             cursor.execute(insert, values or None)
         wrote_blocks(len(keys))
     if table.indexed:
-        ask(connection, statement("schema", "create_index", table=table.relation))
-    ask(connection, statement("load", "analyze", table=table.relation))
+        query(connection, statement("schema", "create_index", table=table.relation))
+    query(connection, statement("load", "analyze", table=table.relation))
 
 
 def _page_bytes(layout: PageLayout) -> int:

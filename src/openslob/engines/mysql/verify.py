@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from openslob.engines.mysql.connection import Connection, Row, ask, statement
+from openslob.engines.mysql.connection import Connection, Row, query, statement
 from openslob.engines.mysql.page_layout import PageLayout
 from openslob.engines.table_checks import (
     BLOCK_TOLERANCE,
@@ -63,7 +63,7 @@ def _placement(connection: Connection, table: Table, layout: PageLayout) -> dict
 
 
 def _figures(connection: Connection, table: Table, name: str, values: Mapping[str, object]) -> Row:
-    rows = ask(connection, statement("verify", name, table=table.relation), values)
+    rows = query(connection, statement("verify", name, table=table.relation), values)
     if not rows:
         raise missing_table(table)
     return rows[0]

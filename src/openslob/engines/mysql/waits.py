@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pymysql
 
-from openslob.engines.mysql.connection import Connection, ask, statement, thread_id
+from openslob.engines.mysql.connection import Connection, query, statement, thread_id
 from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.names import Names
 
@@ -17,7 +17,7 @@ _RUNNING, _STAGE = "'CPU'", "CONCAT('Stage:', COALESCE(NULLIF(t.processlist_stat
 def are_observed(connection: Connection) -> bool | None:
     """Whether the server observes what sessions wait for; None when this user may not know."""
     try:
-        return bool(ask(connection, statement("waits", "ready")))
+        return bool(query(connection, statement("waits", "ready")))
     except pymysql.Error:
         return None
 
@@ -36,7 +36,7 @@ class MysqlWaits:
 
     def _may_ask(self, name: str) -> bool:
         try:
-            ask(self._connection, statement("waits", name))
+            query(self._connection, statement("waits", name))
         except pymysql.Error:
             return False
         return True
@@ -44,7 +44,7 @@ class MysqlWaits:
     def sample(self) -> dict[str, int]:
         """Sessions by event; SlobError when the server is gone."""
         with reported("the wait events can't be sampled"):
-            return {row["event"]: row["sessions"] for row in ask(self._connection, self._statement, self._values)}
+            return {row["event"]: row["sessions"] for row in query(self._connection, self._statement, self._values)}
 
     def backend_ids(self) -> list[int]:
         """The server's number of the sampler's connection."""

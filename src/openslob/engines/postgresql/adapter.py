@@ -29,6 +29,7 @@ from openslob.engines.postgresql.session import PostgresSession
 from openslob.engines.postgresql.slice_procedure import compose_slice
 from openslob.engines.postgresql.stop import PostgresStop
 from openslob.engines.postgresql.waits import PostgresWaits
+from openslob.engines.slice_io import schemas_at_work
 from openslob.engines.sql import read_sql, read_statements
 from openslob.errors import SlobError
 from openslob.workload import DataSpec, Workload
@@ -173,7 +174,7 @@ class PostgresEngine:
 
     def install(self, workload: Workload) -> None:
         """Create the slice procedure of each schema that sessions will work on, and what it calls."""
-        numbers = range(1, min(workload.schemas, workload.total_sessions) + 1)
+        numbers = schemas_at_work(workload)
         routines = [
             (self.names.nap(), sql.SQL(read_sql(PACKAGE, "nap")).format(nap=self.names.nap())),
             *((self.names.procedure(number), compose_slice(self.names, number, workload)) for number in numbers),

@@ -1,4 +1,4 @@
-"""Tells all sessions of a run to stop, long slices notwithstanding: an advisory lock that each looks at at times."""
+"""The stop signal of a run: an advisory lock that is held exclusively when the sessions must stop."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ STOP_KEY = int.from_bytes(b"slobstop", "big", signed=True)
 
 
 class PostgresStop:
-    """Holds the lock from `request` on, until it is closed. A session that can't share it ends its slice."""
+    """Holds the lock from `request` until it is closed. A session that can't share it ends its slice."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection
 
     def request(self) -> None:
-        """Let every session stop within about half a second."""
-        with reported("the sessions can't be told to stop"):
+        """Make every session stop within about half a second."""
+        with reported("the sessions can't be stopped"):
             self._connection.execute("SELECT pg_advisory_lock(%s)", (STOP_KEY,))
 
     def close(self) -> None:
-        """Let go of the lock."""
+        """Release the lock."""
         self._connection.close()

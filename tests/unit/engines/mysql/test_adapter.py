@@ -9,12 +9,12 @@ import pytest
 
 from factories.tables import table
 from openslob.engines.facts import ServerFacts
-from openslob.engines.mysql import checks, counters, rights
+from openslob.engines.mysql import checks, counters
 from openslob.engines.mysql.connection import open_connection
 from openslob.engines.mysql.dsn import parse
 from openslob.engines.mysql.names import Names, quoted
 from openslob.engines.mysql.page_layout import layout_of
-from openslob.engines.mysql.quiesce import wanted_setting
+from openslob.engines.mysql.quiesce import required_setting
 from openslob.engines.mysql.session import seeds
 from openslob.engines.mysql.slice_procedure import SliceHistograms, buckets_of
 from openslob.engines.slice_io import session_seed
@@ -113,7 +113,7 @@ def test_a_url_with_parts_that_mean_nothing_is_refused(url):
     [
         (FileNotFoundError(2, "No such file or directory"), "TLS can't be used: No such file", "ssl_ca"),
         (ssl.SSLError(136, "no certificate or crl found"), "TLS can't be used: no certificate", "ssl_ca"),
-        (RuntimeError("'cryptography' package is required"), "the server wants the password", "unix_socket"),
+        (RuntimeError("'cryptography' package is required"), "the server asks for the password", "unix_socket"),
         (pymysql.OperationalError(2003, "Can't connect ([SSL: CERTIFICATE_VERIFY_FAILED] …)"), "VERIFY", "ssl_verify"),
         (pymysql.OperationalError(2003, "Can't connect (refused)"), "refused", "the server is running"),
     ],
@@ -177,7 +177,7 @@ DYNAMIC = [
     ],
 )
 def test_rights_are_those_of_show_grants(grants, database, wanted, found):
-    assert rights.missing(wanted, grants, database) == found
+    assert checks.missing_privileges(wanted, grants, database) == found
 
 
 @table(
@@ -205,9 +205,11 @@ def test_names_are_quoted_and_locks_are_short():
 
 
 def test_the_server_s_commits_are_set_only_for_a_run_that_commits_and_says_how():
-    settings = {mode: wanted_setting(Workload(update_pct=1, commit_mode=mode)) for mode in ("wait", "nowait", "engine")}
+    settings = {
+        mode: required_setting(Workload(update_pct=1, commit_mode=mode)) for mode in ("wait", "nowait", "engine")
+    }
     assert settings == {"wait": 1, "nowait": 0, "engine": None}
-    assert wanted_setting(Workload(update_pct=0, commit_mode="nowait")) is None
+    assert required_setting(Workload(update_pct=0, commit_mode="nowait")) is None
 
 
 def test_seeds_differ_and_are_in_range():

@@ -1,25 +1,25 @@
--- Purpose:  settings of the whole server that a run changes for its time, noted down before they are changed: a driver that
---           was killed could not put them back, and whoever comes next can. The table is kept in memory: after a restart it
---           is empty, and the settings are again those of the server's configuration.
+-- Purpose:  settings of the whole server that a run changes, recorded before they are changed: a driver that was killed
+--           could not restore them, and the next command can. The table is kept in memory: after a restart it is empty,
+--           and the settings are those of the server's configuration.
 -- Versions: MariaDB 10.6 and later, MySQL 8.0 and later.
 -- Placeholders (quoted by names.py): borrowed. setting, a name from our code.
 
 -- name: create
 CREATE TABLE IF NOT EXISTS {borrowed} (
-    server  VARCHAR(200) NOT NULL,    -- that it was noted on: a replica gets the row too, but not the setting
+    server  VARCHAR(200) NOT NULL,    -- where it was recorded: a replica gets the row too, but not the setting
     setting VARCHAR(64) NOT NULL,
     own     DOUBLE NOT NULL,          -- the server's own value
     ours    DOUBLE NOT NULL,          -- what we changed it to
     PRIMARY KEY (server, setting)
 ) ENGINE = MEMORY CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 
--- name: note
--- The first value noted stays: that is the server's own.
+-- name: record
+-- The first value recorded stays: it is the server's own.
 INSERT INTO {borrowed} (server, setting, own, ours)
 VALUES (LEFT(CONCAT_WS(' ', @@hostname, @@port, @@datadir), 200), %(setting)s, %(own)s, %(ours)s)
 ON DUPLICATE KEY UPDATE ours = %(ours)s
 
--- name: noted
+-- name: recorded
 -- Result: setting, own, ours, of this server.
 SELECT setting, own, ours FROM {borrowed} WHERE server = LEFT(CONCAT_WS(' ', @@hostname, @@port, @@datadir), 200)
 

@@ -1,5 +1,5 @@
--- Purpose:  which connections are ours. The server shows others only user and host of a connection, so each of ours
---           notes down what it is for. The table is kept in memory: it is empty after a restart, as connections are.
+-- Purpose:  which connections are ours. The server shows only user and host of a connection to others, so each of our
+--           connections records its purpose. The table is kept in memory: a restart empties it, as it ends connections.
 -- Versions: MariaDB 10.6 and later, MySQL 8.0 and later.
 -- Placeholders (quoted by names.py): roster.
 
@@ -13,7 +13,7 @@ CREATE TABLE IF NOT EXISTS {roster} (
 REPLACE INTO {roster} (connection, purpose) VALUES (CONNECTION_ID(), %(purpose)s)
 
 -- name: forget
--- Those of connections that are gone.
+-- Deletes the rows of connections that have ended.
 DELETE FROM {roster} WHERE connection NOT IN (SELECT id FROM information_schema.processlist)
 
 -- name: sessions
