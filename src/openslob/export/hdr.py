@@ -2,6 +2,9 @@
 
 Log format 1.3 and histogram encoding V2 (https://github.com/HdrHistogram/HdrHistogram): values in ns with three
 significant digits, maxima in ms, as its tools expect. Our buckets are 1.4 % wide; a value is its bucket's middle.
+
+The library hdrhistogram reads this log in a test but does not write it: its writer has no tags and fails on the start
+time, and it needs a C extension, pbr and setuptools at run time.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from openslob.histogram import bucket_of, middle_us
 _COOKIE = 0x1C849313
 _COMPRESSED_COOKIE = 0x1C849314
 _DIGITS = 3
-# With three digits every bucket holds 2,048 values, the upper half of which are its own.
+# With three digits a bucket has 2,048 values; the lower half of them belongs to the buckets before it.
 _SUB_BITS = 11
 _LOWEST_NS = 1
 _HIGHEST_NS = 3600 * 10**9
@@ -27,7 +30,7 @@ _NS_PER_MS = 1e6
 
 @dataclass(frozen=True)
 class HdrRun:
-    """One run: its id, start in seconds since the epoch, and rows of `latency.csv`."""
+    """A run to export: id, start in seconds since the epoch, and rows of `latency.csv`."""
 
     id: str
     start_s: float
@@ -35,7 +38,7 @@ class HdrRun:
 
 
 def hdr_log(runs: Sequence[HdrRun]) -> str:
-    """The log; a line's tag is its kind of operation, before which the run's id stands when there are several runs."""
+    """Return the log. A line's tag is its kind of operation; with several runs the run's id and a slash precede it."""
     base = min((run.start_s for run in runs), default=0.0)
     head = [
         "#[Latencies of openslob runs, in ns]",
@@ -52,7 +55,7 @@ def hdr_log(runs: Sequence[HdrRun]) -> str:
 
 
 def encoded(counts: Mapping[int, int]) -> bytes:
-    """A histogram of value in ns to count, in compressed V2 form."""
+    """Return a histogram (value in ns to count) in the compressed V2 encoding."""
     payload = b"".join(map(_zigzag, _runs(counts)))
     head = struct.pack(">iiiiqqd", _COOKIE, len(payload), 0, _DIGITS, _LOWEST_NS, _HIGHEST_NS, 1.0)
     squeezed = zlib.compress(head + payload)
@@ -60,12 +63,12 @@ def encoded(counts: Mapping[int, int]) -> bytes:
 
 
 def _intervals(run: HdrRun) -> list[tuple[tuple[int, str], dict[int, int]]]:
-    found: dict[tuple[int, str], dict[int, int]] = {}
+    intervals: dict[tuple[int, str], dict[int, int]] = {}
     for second, kind, edge_us, count in run.latency:
-        counts = found.setdefault((second, kind), {})
+        counts = intervals.setdefault((second, kind), {})
         value = min(round(middle_us(bucket_of(edge_us)) * _NS_PER_US), _HIGHEST_NS)
         counts[value] = counts.get(value, 0) + count
-    return sorted(found.items())
+    return sorted(intervals.items())
 
 
 def _line(tag: str, start_s: float, counts: Mapping[int, int]) -> str:
@@ -74,7 +77,7 @@ def _line(tag: str, start_s: float, counts: Mapping[int, int]) -> str:
 
 
 def _runs(counts: Mapping[int, int]) -> Iterator[int]:
-    """Counts in the order of their index; a gap between them as its negative length."""
+    """Yield the counts by ascending index, and each gap between them as its negative length."""
     by_index: dict[int, int] = {}
     for value, count in counts.items():
         by_index[_index(value)] = by_index.get(_index(value), 0) + count
@@ -92,7 +95,7 @@ def _index(value: int) -> int:
 
 
 def _zigzag(value: int) -> bytes:
-    """Signed to unsigned by ZigZag, then 7 bits a byte, the lowest first."""
+    """Encode a signed number by ZigZag, then as 7 bits a byte, the lowest first."""
     rest, text = (value << 1) ^ (value >> 63), bytearray()
     while rest > 0x7F:
         text.append(rest & 0x7F | 0x80)

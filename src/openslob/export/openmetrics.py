@@ -1,13 +1,17 @@
-"""Results as OpenMetrics text, for Prometheus and Grafana: a sample of each figure for each run, at the run's start.
+"""Results as OpenMetrics text, for Prometheus and Grafana: one sample for each figure and run, at the run's start.
 
-https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md; `promtool tsdb
-create-blocks-from openmetrics` takes it in with its times.
+``promtool tsdb create-blocks-from openmetrics`` imports it with its times.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.openmetrics.exposition import generate_latest
+from prometheus_client.registry import Collector
 
 from openslob.analyze.curves.points import LATENCIES, SESSIONS, Run, latency_of, varying
 from openslob.metrics import METRICS
@@ -19,28 +23,39 @@ Sample = tuple[Labels, float]
 
 
 def openmetrics(runs: Sequence[Run]) -> str:
-    """The text; a sample's labels are the run's id and name, its sessions, and the parameters that vary."""
-    names = (SESSIONS, *varying(runs))
-    labelled = [(run, _labels(run, names)) for run in runs]
-    lines = [line for family in _families(labelled) for line in family]
-    return "\n".join([*lines, "# EOF"]) + "\n"
+    """Return the text; the labels of a sample are the run's id and name, its sessions, and the parameters that vary."""
+    registry = CollectorRegistry()
+    registry.register(_Runs(runs))
+    text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
+    return text.decode()
 
 
-def _families(labelled: Sequence[tuple[Run, Labels]]) -> Iterator[list[str]]:
-    for metric in METRICS.values():
-        figures = [(run, _figure(run, metric.name, labels)) for run, labels in labelled]
-        yield _family(metric.name, f"{metric.definition} Unit: {metric.unit or 'none'}.", figures)
-    latency = [(run, _latencies(run, labels)) for run, labels in labelled]
-    yield _family("operation_latency_us", "Latency of operations, by kind and statistic. Unit: µs.", latency)
-    verdicts = [(run, _verdicts(run, labels)) for run, labels in labelled]
-    yield _family("verdict_holds", "1: the verdict holds; 0: it fails. No sample where it can't be told.", verdicts)
+class _Runs(Collector):
+    """The metric families of runs; those without a sample are left out."""
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        names = (SESSIONS, *varying(runs))
+        self._labelled = [(run, _labels(run, names)) for run in runs]
+
+    def collect(self) -> Iterator[Metric]:
+        return (family for family in self._families() if family.samples)
+
+    def _families(self) -> Iterator[Metric]:
+        for metric in METRICS.values():
+            figures = [(run, _figure(run, metric.name, labels)) for run, labels in self._labelled]
+            yield _family(metric.name, f"{metric.definition} Unit: {metric.unit or 'none'}.", figures)
+        latency = [(run, _latencies(run, labels)) for run, labels in self._labelled]
+        yield _family("operation_latency_us", "Latency of operations, by kind and statistic. Unit: µs.", latency)
+        verdicts = [(run, _verdicts(run, labels)) for run, labels in self._labelled]
+        yield _family("verdict_holds", "1: the verdict holds; 0: it fails. No sample where it is not known.", verdicts)
 
 
-def _family(name: str, meaning: str, samples: Sequence[tuple[Run, Sequence[Sample]]]) -> list[str]:
-    lines = [
-        f"{_PREFIX}{name}{_braced(labels)} {value!r} {_epoch_s(run)}" for run, each in samples for labels, value in each
-    ]
-    return [f"# TYPE {_PREFIX}{name} gauge", f"# HELP {_PREFIX}{name} {_escaped(meaning)}", *lines] if lines else []
+def _family(name: str, definition: str, samples: Sequence[tuple[Run, Sequence[Sample]]]) -> Metric:
+    family = GaugeMetricFamily(_PREFIX + name, definition)
+    for run, of_run in samples:
+        for labels, value in of_run:
+            family.add_sample(family.name, dict(labels), value, timestamp=_epoch_s(run))
+    return family
 
 
 def _figure(run: Run, name: str, labels: Labels) -> list[Sample]:
@@ -66,17 +81,9 @@ def _verdicts(run: Run, labels: Labels) -> list[Sample]:
 
 
 def _labels(run: Run, names: Sequence[str]) -> Labels:
-    known = {name: run.parameters.get(name) for name in names}
-    told = {name: str(value) for name, value in known.items() if value is not None}
-    return {"id": run.record.id, "name": run.record.name, **told}
-
-
-def _braced(labels: Labels) -> str:
-    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items()) + "}"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    values = {name: run.parameters.get(name) for name in names}
+    known = {name: str(value) for name, value in values.items() if value is not None}
+    return {"id": run.record.id, "name": run.record.name, **known}
 
 
 def _epoch_s(run: Run) -> int:

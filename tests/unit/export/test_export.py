@@ -1,4 +1,4 @@
-"""What is exported is read back by other programs: openpyxl, prometheus-client, hdrhistogram, the csv module."""
+"""What is exported is read back by other programs: openpyxl, prometheus_client, hdrhistogram, the csv module."""
 
 from __future__ import annotations
 

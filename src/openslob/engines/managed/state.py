@@ -6,7 +6,6 @@ A data directory elsewhere carries a marker, so that nothing is ever removed tha
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -17,6 +16,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock, Timeout
+from platformdirs.unix import Unix
 
 from openslob.clock import iso
 from openslob.disk import write_atomically
@@ -31,6 +33,7 @@ _STATE_VERSION = 1
 _READABLE = 0o644
 # Long enough for another process to make and start a server, or to recover one after a crash.
 _LOCK_WAIT_S = 330.0
+_LOCK_POLL_S = 0.05
 LOADING = "loading"
 
 
@@ -40,8 +43,7 @@ def home() -> Path:
         return Path(given).absolute()
     if os.geteuid() == 0:
         return Path("/var/lib/openslob")
-    data_home = os.environ.get("XDG_DATA_HOME")
-    return (Path(data_home) if data_home else Path.home() / ".local/share") / "openslob"
+    return Unix("openslob").user_data_path
 
 
 def check_name(name: str) -> None:
@@ -94,79 +96,73 @@ class ServerState:
 
     @contextmanager
     def locked(self, purpose: str) -> Iterator[None]:
-        """Keep every other process off this server; it lapses with the process. SlobError names who holds it.
+        """Keep other processes from working on this server. The lock ends with the process, however it ends.
 
-        A directory that holds no server at its end, since none could be made, goes.
+        A directory without a server at the end of the block, since none could be made, is removed.
+
+        Raises:
+            SlobError: Another process works on it; the text names the process and its purpose.
+
         """
-        handle = self._lock(purpose)
+        lock = self._lock(purpose)
         try:
             yield
         finally:
             if self.path.exists() and not (self.path / _STATE).exists():
                 self.remove()
-            os.close(handle)
+            lock.release()
 
-    def _lock(self, purpose: str) -> int:
-        give_up = time.monotonic() + _LOCK_WAIT_S
-        while True:
-            handle = self._open_lock()
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if self._is_current(handle):
-                    os.truncate(handle, 0)
-                    os.pwrite(handle, f"{purpose} by process {os.getpid()}".encode(), 0)
-                    return handle
-            except BlockingIOError:
-                holder = os.pread(handle, 200, 0).decode(errors="replace")
-                # a load may take hours, anything else is a matter of seconds
-                if holder.startswith(LOADING) or time.monotonic() > give_up:
-                    os.close(handle)
-                    raise SlobError(f"the server {self.name} is busy: {holder}", "try again when it is done") from None
-            os.close(handle)
-            time.sleep(0.05)
-
-    def _open_lock(self) -> int:
-        while True:
-            try:
-                self.path.mkdir(mode=0o755, parents=True, exist_ok=True)
-                return os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            except FileNotFoundError:  # destroyed between the two calls
-                continue
-            except OSError as error:
-                raise SlobError(
-                    f"{self.path} can't be written ({error.strerror})", "set OPENSLOB_HOME to a directory of yours"
-                ) from error
-
-    def _is_current(self, handle: int) -> bool:
-        """Whether the file that we locked is still the one there, not one of a server destroyed meanwhile."""
+    def _lock(self, purpose: str) -> FileLock:
+        path = self.path / _LOCK
         try:
-            return os.path.samestat(os.fstat(handle), (self.path / _LOCK).stat())
-        except FileNotFoundError:
-            return False
+            self.path.mkdir(mode=0o755, parents=True, exist_ok=True)
+            lock = FileLock(path, mode=0o600, timeout=_LOCK_WAIT_S, poll_interval=_LOCK_POLL_S)
+            # A load may take hours, anything else is a matter of seconds.
+            lock.acquire(cancel_check=lambda: _holder(path).startswith(LOADING))
+            path.write_text(f"{purpose} by process {os.getpid()}", encoding="utf-8")
+        except Timeout:
+            raise SlobError(f"the server {self.name} is busy: {_holder(path)}", "try again when it is done") from None
+        except FileNotFoundError:  # another process destroyed the server meanwhile
+            return self._lock(purpose)
+        except OSError as error:
+            raise SlobError(
+                f"{self.path} can't be written ({error.strerror})", "set OPENSLOB_HOME to a directory of yours"
+            ) from error
+        return lock
 
 
 @contextmanager
 def claimed(name: str) -> Iterator[None]:
-    """Keep a server to oneself over several starts, loads and runs; SlobError names the process that has it.
+    """Reserve a server for several starts, loads and runs. The reservation ends with the process.
 
-    The claim is not the server's lock, which each of those takes and gives back; it lapses with the process.
+    It is not the server's lock, which each of those operations takes and releases.
+
+    Raises:
+        SlobError: Another process has reserved it; the text names the process.
+
     """
     path = home() / "servers" / f".{name}.claim"
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    with path.open("a+", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
-            raise SlobError(f"the server {name} is in use by process {file.read()}", "wait until it is done") from None
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
-            _remove_shared()
+    lock = FileLock(path)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise SlobError(f"the server {name} is in use by process {_holder(path)}", "wait until it is done") from None
+    try:
+        path.write_text(str(os.getpid()), encoding="utf-8")
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        lock.release()
+        _remove_shared()
+
+
+def _holder(lock: Path) -> str:
+    """Return what the process that holds a lock wrote into its file."""
+    try:
+        return lock.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""
 
 
 def _remove_shared() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -230,6 +232,9 @@ def test_home_by_environment_and_user(monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.setenv("XDG_DATA_HOME", "/x")
     monkeypatch.setattr(state.os, "geteuid", lambda: 1000)
     assert state.home() == Path("/x/openslob")
+    monkeypatch.delenv("XDG_DATA_HOME")
+    monkeypatch.setenv("HOME", "/home/x")
+    assert state.home() == Path("/home/x/.local/share/openslob")
     monkeypatch.setattr(state.os, "geteuid", lambda: 0)
     assert state.home() == Path("/var/lib/openslob")
 
@@ -262,6 +267,32 @@ def test_state_survives_writing_and_reading(monkeypatch: pytest.MonkeyPatch, tmp
     assert (state.spec_from(entry), entry["extra"]) == (spec, 7)
     assert entry["made_at"] == first["made_at"]
     assert state.names() == ["x"]
+
+
+def test_a_locked_server_is_busy_and_the_error_names_the_holder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("OPENSLOB_HOME", str(tmp_path))
+    hold = """
+import sys, time
+from openslob.engines.managed import state
+with state.ServerState("x").locked(state.LOADING), state.claimed("x"):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+    with subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout and holder.stdin
+        holder.stdout.readline()
+        with (
+            pytest.raises(SlobError, match=f"x is busy: loading by process {holder.pid}; try again"),
+            state.ServerState("x").locked("testing"),
+        ):
+            pass
+        with pytest.raises(SlobError, match=f"x is in use by process {holder.pid}; wait"), state.claimed("x"):
+            pass
+        holder.stdin.close()
+    with state.ServerState("x").locked("testing"), state.claimed("x"):
+        assert (tmp_path / "servers" / "x" / "lock").stat().st_mode & 0o777 == 0o600
+    # No server was made, so nothing is left of it.
+    assert not (tmp_path / "servers").exists()
 
 
 def test_state_that_can_not_be_read_is_an_error_not_a_new_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
