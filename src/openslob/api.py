@@ -27,9 +27,9 @@ from openslob.record.sweep import SWEEP_FILE, find_sweeps, load_sweep, resolve_s
 
 @dataclass(frozen=True)
 class Results:
-    """Runs, in the order in which they began. ``folders`` are theirs; ``problems`` tell what could not be read.
+    """Runs in the order in which they began, with their folders, and the problems of records that can't be read.
 
-    ``against`` are the two values that a sweep holds against each other, where it does.
+    ``against`` is the parameter whose two values a sweep compares, None if it compares none.
     """
 
     name: str
@@ -40,55 +40,55 @@ class Results:
 
     @property
     def records(self) -> tuple[RunRecord, ...]:
-        """The records themselves."""
+        """The records of the runs."""
         return tuple(run.record for run in self.runs)
 
     def points(self) -> PointSet:
-        """Repeats taken together to points with 95 % intervals, and points to lines with knee, peak and limit."""
+        """Return the runs as points (repeats with 95 % intervals) in series with knee, peak and limiting resource."""
         return point_set(self.runs)
 
     def rows(self) -> list[Row]:
-        """A tidy table, one row a run: parameters and figures by name, the unit at the end of the name."""
+        """Return a tidy table, one row for each run: parameters and figures by name, the unit at the end of a name."""
         return run_rows(self.runs)
 
     def point_rows(self) -> list[Row]:
-        """A tidy table, one row a point: each figure's mean, and half the width of its interval as ``…_ci95``."""
+        """Return a tidy table, one row for each point: mean figures, and half the widths of intervals as ``…_ci95``."""
         return point_rows(self.points().points)
 
 
 def load(path: str | Path) -> Results:
-    """Everything in the folder of a run, of a sweep, or of many of both. SlobError when there is nothing to read."""
-    place = Path(path)
-    if not place.exists():
-        raise SlobError(f"{place} is not there")
-    return _loaded(place)
+    """Read all runs in the folder of a run, of a sweep, or of several of both. SlobError when there are none."""
+    folder = Path(path)
+    if not folder.exists():
+        raise SlobError(f"{folder} does not exist")
+    return _load_folder(folder)
 
 
 def find(wanted: str, results: Path) -> Results:
-    """What the user of a command means: a path, the name of runs or sweeps, or an id or its beginning.
+    """Read the runs that a command's argument names: a path, the name of runs or sweeps, an id, or its beginning.
 
-    All runs of a name count, so that repeats need no more than the same name.
+    A name means all runs with that name: runs with the same name are repeats.
     """
-    place = Path(wanted)
-    if place.exists():
-        return _loaded(place)
+    path = Path(wanted)
+    if path.exists():
+        return _load_folder(path)
     named = _named(wanted, results)
     if named:
-        return replace(joined([_loaded(each) for each in named]), name=wanted)
+        return replace(joined([_load_folder(each) for each in named]), name=wanted)
     if any(folder.name.startswith(wanted) for folder in find_sweeps(results)):
-        return _loaded(resolve_sweep(wanted, results))
-    return _loaded(store.resolve(wanted, results))
+        return _load_folder(resolve_sweep(wanted, results))
+    return _load_folder(store.resolve(wanted, results))
 
 
-def joined(found: Sequence[Results]) -> Results:
-    """Several as one; a run that is in two of them counts once."""
-    every = ((run, folder) for each in found for run, folder in zip(each.runs, each.folders, strict=True))
+def joined(several: Sequence[Results]) -> Results:
+    """Return several results as one; a run that is in two of them counts once."""
+    every = ((run, folder) for each in several for run, folder in zip(each.runs, each.folders, strict=True))
     runs = {folder.resolve(): (run, folder) for run, folder in every}
-    kept = sorted(runs.values(), key=lambda pair: (pair[0].record.started_at, pair[0].record.id))
-    problems = tuple(problem for each in found for problem in each.problems)
-    name = ", ".join(each.name for each in found)
-    against = found[0].against if len(found) == 1 else None
-    return Results(name, tuple(run for run, _ in kept), tuple(folder for _, folder in kept), problems, against)
+    ordered = sorted(runs.values(), key=lambda pair: (pair[0].record.started_at, pair[0].record.id))
+    problems = tuple(problem for each in several for problem in each.problems)
+    name = ", ".join(each.name for each in several)
+    against = several[0].against if len(several) == 1 else None
+    return Results(name, tuple(run for run, _ in ordered), tuple(folder for _, folder in ordered), problems, against)
 
 
 def _named(name: str, results: Path) -> list[Path]:
@@ -97,30 +97,30 @@ def _named(name: str, results: Path) -> list[Path]:
     return sweeps or [each.path for each in alone if each.record and each.record.name == name and each.pid is None]
 
 
-def _loaded(place: Path) -> Results:
-    if place.is_file() or (place / store.RECORD_FILE).is_file():
-        folder = place if place.is_dir() else place.parent
-        return Results(folder.name, (_run(folder, store.load(place), {}),), (folder,))
-    given = _given(place)
-    found = [each for each in store.find(place) if each.pid is None]
-    read = [(each.path, each.record) for each in found if each.record is not None and _wanted(each.path, given)]
+def _load_folder(path: Path) -> Results:
+    if path.is_file() or (path / store.RECORD_FILE).is_file():
+        folder = path if path.is_dir() else path.parent
+        return Results(folder.name, (_run(folder, store.load(path), {}),), (folder,))
+    given = _server_parameters(path)
+    entries = [each for each in store.find(path) if each.pid is None]
+    read = [(each.path, each.record) for each in entries if each.record is not None and _counts(each.path, given)]
     if not read:
-        problem = next((each.problem for each in found if each.problem), "")
-        raise UsageError(f"there are no records in {place}", problem or "`slob run` and `slob sweep` make them")
-    runs = tuple(_run(path, record, given.get(path, {})) for path, record in read)
-    problems = tuple(each.problem for each in found if each.record is None)
-    return Results(place.name or str(place), runs, tuple(path for path, _ in read), problems, _against(place))
+        problem = next((each.problem for each in entries if each.problem), "")
+        raise UsageError(f"there are no records in {path}", problem or "`slob run` and `slob sweep` make them")
+    runs = tuple(_run(folder, record, given.get(folder, {})) for folder, record in read)
+    problems = tuple(each.problem for each in entries if each.record is None)
+    return Results(path.name or str(path), runs, tuple(folder for folder, _ in read), problems, _against(path))
 
 
-def _against(place: Path) -> ComparedValues | None:
-    """What the sweep in this folder holds against each other."""
-    record = load_sweep(place) if (place / SWEEP_FILE).is_file() else None
+def _against(path: Path) -> ComparedValues | None:
+    """Return the two values that the sweep in this folder compares, if it does."""
+    record = load_sweep(path) if (path / SWEEP_FILE).is_file() else None
     return ComparedValues(record.against, *record.values_against) if record and record.against else None
 
 
-def _given(place: Path) -> dict[Path, dict[str, ParameterValue]]:
-    """What sweeps set for each of their runs, by folder."""
-    sweeps = [place] if (place / SWEEP_FILE).is_file() else find_sweeps(place)
+def _server_parameters(path: Path) -> dict[Path, dict[str, ParameterValue]]:
+    """Return the server parameters that sweeps set for each of their runs, by the folder of the run."""
+    sweeps = [path] if (path / SWEEP_FILE).is_file() else find_sweeps(path)
     return {
         folder / point.run: dict(point.server)
         for folder in sweeps
@@ -129,8 +129,8 @@ def _given(place: Path) -> dict[Path, dict[str, ParameterValue]]:
     }
 
 
-def _wanted(path: Path, given: dict[Path, dict[str, ParameterValue]]) -> bool:
-    """Runs of a sweep that it has given up, because they were broken off and repeated, are not wanted."""
+def _counts(path: Path, given: dict[Path, dict[str, ParameterValue]]) -> bool:
+    """Return whether a run counts: runs in a sweep's folder that were interrupted and repeated do not."""
     return path in given or not (path.parent / SWEEP_FILE).is_file()
 
 

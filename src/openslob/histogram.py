@@ -17,14 +17,14 @@ STEEPNESS = 72
 LINEAR_US = 50
 # Values above 100 s share the last bucket: a single operation that long is an outage, not a latency.
 BUCKETS = 1 + math.floor(STEEPNESS * math.asinh(100_000_000 / LINEAR_US))
-# An operation that took less than one tick of the server's microsecond clock is shown as half a tick, never as 0.
+# An operation that took less than one tick of the server's microsecond clock counts as half a tick, never as 0.
 BELOW_RESOLUTION_US = 0.5
 
 PERCENTILES = {"p50_us": 0.50, "p90_us": 0.90, "p99_us": 0.99, "p999_us": 0.999}
 
 
 def bucket_of(us: float) -> int:
-    """Bucket number (from 0) of a latency in whole microseconds."""
+    """Return the bucket number (from 0) of a latency in whole microseconds."""
     return min(math.floor(STEEPNESS * math.asinh(us / LINEAR_US)), BUCKETS - 1)
 
 
@@ -42,12 +42,12 @@ def bucket_expression(us: str) -> str:
 
 @cache
 def lower_edge_us(bucket: int) -> int:
-    """Smallest whole number of microseconds that can fall into ``bucket``."""
+    """Return the smallest whole number of microseconds that falls into ``bucket``."""
     return math.ceil(LINEAR_US * math.sinh(bucket / STEEPNESS) - 1e-9)
 
 
 def middle_us(bucket: int) -> float:
-    """The value that stands for a bucket: the mean of the whole microseconds it covers."""
+    """Return the representative value of a bucket: the mean of the whole microseconds that it covers."""
     if bucket == 0:
         return BELOW_RESOLUTION_US
     return (lower_edge_us(bucket) + max(lower_edge_us(bucket + 1) - 1, lower_edge_us(bucket))) / 2
@@ -55,9 +55,9 @@ def middle_us(bucket: int) -> float:
 
 @dataclass
 class Histogram:
-    """Counts by bucket with the exact sum and maximum beside them; merging adds.
+    """Counts by bucket, with the exact sum and maximum.
 
-    ``counts`` maps bucket number to count; ``sum_us`` and ``max_us`` are exact, not read off the buckets.
+    ``counts`` maps bucket numbers to counts; ``sum_us`` and ``max_us`` are exact and not derived from the buckets.
     """
 
     counts: dict[int, int] = field(default_factory=dict)
@@ -66,11 +66,11 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """Number of latencies recorded."""
+        """The number of recorded latencies."""
         return sum(self.counts.values())
 
     def add(self, buckets: Mapping[int, int] | Iterable[tuple[int, int]], sum_us: float, max_us: float) -> None:
-        """Fold in what one slice returned."""
+        """Add the counts, sum and maximum of one slice."""
         pairs = buckets.items() if isinstance(buckets, Mapping) else buckets
         counts = self.counts
         for bucket, count in pairs:
@@ -79,7 +79,7 @@ class Histogram:
         self.max_us = max(self.max_us, max_us)
 
     def merge(self, other: Histogram) -> None:
-        """Fold in another histogram."""
+        """Add another histogram."""
         if self.counts:
             self.add(other.counts, other.sum_us, other.max_us)
         else:
@@ -87,27 +87,27 @@ class Histogram:
             self.add({}, other.sum_us, other.max_us)
 
     def mean_us(self) -> float | None:
-        """Exact mean latency in µs, at the least half a clock tick; None when nothing was recorded."""
+        """Return the exact mean latency in µs, at least half a clock tick; None when nothing was recorded."""
         count = self.count
         return max(self.sum_us / count, BELOW_RESOLUTION_US) if count else None
 
     def quantile_us(self, share: float) -> float | None:
-        """Latency in µs that ``share`` of the operations did not exceed, within 1 %; None when empty.
+        """Return the latency in µs that ``share`` of the operations did not exceed, within 1 %; None when empty.
 
-        In the last bucket, which has no upper edge, it is the maximum, where that is known (not infinite).
+        In the last bucket, which has no upper edge, it is the maximum if that is finite.
         """
         rank = math.ceil(share * self.count)
-        seen = 0
+        cumulative = 0
         for bucket in sorted(self.counts):
-            seen += self.counts[bucket]
-            if seen >= max(rank, 1):
+            cumulative += self.counts[bucket]
+            if cumulative >= max(rank, 1):
                 most = max(self.max_us, BELOW_RESOLUTION_US)
-                endless = bucket == BUCKETS - 1 and math.isfinite(most)
-                return most if endless else min(middle_us(bucket), most)
+                unbounded = bucket == BUCKETS - 1 and math.isfinite(most)
+                return most if unbounded else min(middle_us(bucket), most)
         return None
 
     def summary(self) -> dict[str, object]:
-        """The record's form: count, mean, percentiles, maximum and ``[lower edge µs, count]`` buckets."""
+        """Return the form of the record: count, mean, percentiles, maximum and ``[lower edge µs, count]`` buckets."""
         percentiles = {name: self.quantile_us(share) for name, share in PERCENTILES.items()}
         return {
             "count": self.count,

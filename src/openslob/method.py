@@ -1,7 +1,7 @@
-"""The order of operations, in plain arithmetic on the operation number: the reference for every engine's work loop.
+"""The order of operations as arithmetic on the operation number: the reference for every engine's work loop.
 
-Update share, scan share, hot spot, hot schema and think time are separate decisions. Each has a phase of its own in
-each session, so that neither sessions nor decisions coincide. Nothing here depends on the key or on chance.
+Update share, scan share, hot spot, hot schema and think time are separate decisions. Each has its own phase in each
+session, so that neither sessions nor decisions coincide. Nothing here depends on the key or on randomness.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from enum import StrEnum
 
 
 class OpKind(StrEnum):
-    """What one operation does; each kind has a latency histogram of its own."""
+    """The kind of an operation; each kind has its own latency histogram."""
 
     SELECT = "select"
     UPDATE = "update"
@@ -21,7 +21,7 @@ class OpKind(StrEnum):
 
 @dataclass(frozen=True)
 class Phases:
-    """Where in its cycle each decision of a session begins: shares in 0…99, the others from 0 below their period."""
+    """The position in its cycle at which each decision of a session begins: 0…99 for shares, else below the period."""
 
     update: int
     scan: int
@@ -31,7 +31,7 @@ class Phases:
 
 
 def phases_of(seed: int, session: int, hotspot: int, hot_schema: int, think: int) -> Phases:
-    """Phases of session number ``session`` (from 0); the last three arguments are the periods, 0 for never."""
+    """Return the phases of session ``session`` (from 0); the last three arguments are the periods, 0 for never."""
 
     def phase(decision: str, period: int) -> int:
         digest = hashlib.sha256(f"{seed}/{session}/{decision}".encode()).digest()
@@ -47,25 +47,25 @@ def phases_of(seed: int, session: int, hotspot: int, hot_schema: int, think: int
 
 
 def share_done(number: int, percent: int, phase: int) -> int:
-    """How many of the first ``number`` decisions come out true at ``percent``, with exact interleaving.
+    """Return how many of the first ``number`` decisions are true at ``percent``, with exact interleaving.
 
-    ``floor((phase + number) * p / 100) - floor(phase * p / 100)``: in any 100 consecutive decisions exactly p.
+    It is ``floor((phase + number) * p / 100) - floor(phase * p / 100)``: of any 100 consecutive decisions exactly p.
     """
     return (phase + number) * percent // 100 - phase * percent // 100
 
 
 def takes_share(number: int, percent: int, phase: int) -> bool:
-    """Whether decision ``number`` (from 0) comes out true."""
+    """Return whether decision ``number`` (from 0) is true."""
     return share_done(number + 1, percent, phase) > share_done(number, percent, phase)
 
 
 def is_due(number: int, period: int, phase: int) -> bool:
-    """Whether operation ``number`` (from 0) is one in ``period``; never when the period is 0."""
+    """Return whether operation ``number`` (from 0) is the one of its ``period``; never when the period is 0."""
     return period > 0 and (number + phase) % period == 0
 
 
 def kind_of(number: int, update_pct: int, scan_pct: int, phases: Phases) -> OpKind:
-    """Kind of operation ``number`` (from 0) of a session."""
+    """Return the kind of operation ``number`` (from 0) of a session."""
     if takes_share(number, update_pct, phases.update):
         return OpKind.UPDATE
     selects_before = number - share_done(number, update_pct, phases.update)

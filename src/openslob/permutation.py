@@ -1,8 +1,8 @@
-"""A keyed pseudo-random permutation of 1…n, any stretch of it at a time, without ever holding all of it.
+"""A keyed pseudo-random permutation of 1…n that computes any range of positions without holding the others.
 
-A Feistel network permutes the numbers of just enough bits for n; a result of n or above goes through it again until
-it falls below n (cycle walking), which keeps the whole one-to-one. The domain is less than 2n, so two passes are the
-mean at worst, and each number costs the same few operations wherever in 1…n it stands.
+A Feistel network permutes the numbers of just enough bits for n; a result of n or above passes through it again until
+it is below n (cycle walking), which keeps the permutation one-to-one. The domain is smaller than 2n, so that the mean
+is at most two passes.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-# Four rounds make a Feistel network a pseudo-random permutation (Luby and Rackoff); two more because the halves are
-# only a few bits wide when n is small.
+# Four rounds make a Feistel network a pseudo-random permutation (Luby and Rackoff); two more are used because the
+# halves have only a few bits when n is small.
 _ROUNDS = 6
 _MASK64 = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -22,24 +22,24 @@ _GOLDEN = 0x9E3779B97F4A7C15
 
 @dataclass(frozen=True)
 class Permutation:
-    """The permutation of 1…``size`` that belongs to ``key``; equal arguments give equal permutations, everywhere."""
+    """The permutation of 1…``size`` for ``key``; equal arguments give equal permutations on every platform."""
 
     size: int
     key: int
 
     def chunk(self, start: int, stop: int) -> NDArray[np.int64]:
-        """Its values at positions ``start`` up to, not including, ``stop``; positions count from 0."""
+        """Return the values at positions ``start`` to ``stop``, without ``stop`` itself; positions count from 0."""
         values = self._pass_through(np.arange(start, min(stop, self.size), dtype=np.uint64))
         while (outside := np.flatnonzero(values >= self.size)).size:
             values[outside] = self._pass_through(values[outside])
         return values.astype(np.int64) + 1
 
     def chunks(self, length: int) -> Iterator[NDArray[np.int64]]:
-        """All its values in order, ``length`` at a time."""
+        """Return all values in order, in arrays of ``length``."""
         return (self.chunk(start, start + length) for start in range(0, self.size, length))
 
     def _pass_through(self, values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """One pass of the network over the whole domain of bits."""
+        """Return the values after one pass through the network, over the whole domain of bits."""
         bits = max(2, (self.size - 1).bit_length())
         low_bits = np.uint64(bits // 2)
         low_mask = np.uint64((1 << (bits // 2)) - 1)
@@ -55,7 +55,7 @@ class Permutation:
 
 
 def _mix(values: NDArray[np.uint64], key: np.uint64) -> NDArray[np.uint64]:
-    """Every bit of the result depends on every bit of value and key (the finaliser of splitmix64)."""
+    """Mix values and key so that every bit of the result depends on every bit of both (finaliser of splitmix64)."""
     mixed = values + key
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -1,6 +1,6 @@
-"""The frozen specification of a test: every parameter once, with its SLOB name, unit, range, default and meaning.
+"""The immutable specification of a test: every parameter with its SLOB name, unit, range, default and meaning.
 
-Configuration files, flags, the environment and the documentation are all derived from the fields of `Workload`.
+Configuration files, flags, environment variables and the documentation are all derived from the fields of `Workload`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from openslob.units import KIB, MIB, Extent
 
 
 class _Choice(StrEnum):
-    """Words from a fixed list; upper and lower case are the same word."""
+    """An enumeration whose values are matched without regard to case."""
 
     @classmethod
     def _missing_(cls, value: object) -> Self | None:
@@ -26,14 +26,14 @@ class _Choice(StrEnum):
 
 
 class RedoStress(_Choice):
-    """How much of a row an update writes."""
+    """The number of columns that an update writes."""
 
     LITE = "LITE"
     HEAVY = "HEAVY"
 
 
 class CommitMode(_Choice):
-    """What a commit waits for."""
+    """Whether a commit waits until it is durable."""
 
     WAIT = "wait"
     NOWAIT = "nowait"
@@ -41,21 +41,21 @@ class CommitMode(_Choice):
 
 
 class Pacing(_Choice):
-    """How the due times of operations lie when a rate is given."""
+    """The distribution of the due times of operations at a given rate."""
 
     UNIFORM = "uniform"
     POISSON = "poisson"
 
 
 class BlockPath(_Choice):
-    """Through which memory blocks go: the shared buffer cache, or memory private to the session."""
+    """The memory that blocks go through: the shared buffer cache, or memory private to the session."""
 
     SHARED = "shared"
     LOCAL = "local"
 
 
 class Mode(_Choice):
-    """What the test is for; the record says whether it was so."""
+    """The purpose of a test. The verdict ``mode`` says whether the figures agree with it."""
 
     PIO = "pio"
     LIO = "lio"
@@ -63,7 +63,7 @@ class Mode(_Choice):
     SCAN = "scan"
 
 
-# The largest block any engine has, so that a size in bytes is at least one block; and more than any table holds.
+# The largest block size of any engine, so that a size in bytes is at least one block; and limits beyond any table.
 SMALLEST_BYTES = 64 * KIB
 LARGEST_BYTES = 32 * 1024**4
 LARGEST_BLOCKS = 2**32 - 2
@@ -106,10 +106,10 @@ class DataSpec:
 
 
 class Workload(BaseModel):
-    """Everything a load and a run depend on but the server itself.
+    """All parameters of a load and of a run, apart from the server.
 
-    Field metadata (``json_schema_extra``): ``slob``, the parameter's name in slob.conf; ``unit``; ``group``, the
-    heading it stands under in help and documentation.
+    Field metadata (``json_schema_extra``): ``slob`` is the parameter's name in slob.conf, ``unit`` its unit, ``group``
+    its heading in help and documentation.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
@@ -269,27 +269,27 @@ class Workload(BaseModel):
             )
         if self.block_path is BlockPath.LOCAL and self.hot_schema_frequency:
             raise ValueError(
-                "BLOCK_PATH=local gives every session tables of its own, and HOT_SCHEMA_FREQUENCY sends operations to "
-                "one that all share: only one of them can be"
+                "BLOCK_PATH=local gives every session its own tables, and HOT_SCHEMA_FREQUENCY sends operations to a "
+                "table that all share: use only one of them"
             )
         if self.target_ops and self.target_iops:
-            raise ValueError("TARGET_OPS and TARGET_IOPS are both given: one rate is enough")
+            raise ValueError("TARGET_OPS and TARGET_IOPS are both given: give only one rate")
         return self
 
     @property
     def total_sessions(self) -> int:
-        """Sessions in all."""
+        """The total number of sessions."""
         return self.sessions or self.schemas * self.threads_per_schema
 
     @property
     def active_tables(self) -> int:
-        """Tables of SCALE blocks that are visited: each session's own on the local path, else the schemas worked on."""
+        """The number of tables of SCALE blocks that are visited: one a session on the local path, else one a schema."""
         if self.block_path is BlockPath.LOCAL:
             return self.total_sessions
         return min(self.schemas, self.total_sessions)
 
     def private_blocks(self, block_size: int) -> int:
-        """Blocks that all sessions together load for themselves before a run; 0 on the shared path."""
+        """Return the blocks that all sessions together load for themselves before a run; 0 on the shared path."""
         if self.block_path is not BlockPath.LOCAL:
             return 0
         scanned = self.scan_table_sz.blocks(block_size) if self.scan_pct else 0
@@ -297,18 +297,18 @@ class Workload(BaseModel):
 
     @property
     def rows_per_update(self) -> int:
-        """Rows one UPDATE changes."""
+        """The number of rows that one UPDATE changes."""
         return self.update_work_unit or self.work_unit
 
     @property
     def is_paced(self) -> bool:
-        """A rate is given: operations have due times."""
+        """Whether a rate is given, so that operations have due times."""
         return self.target_ops is not None or self.target_iops is not None
 
     def ops_per_s_wanted(self, block_size: int) -> float | None:
-        """The rate asked for, in operations per second over all sessions; None when there is none.
+        """Return the given rate in operations per second over all sessions; None when there is none.
 
-        A rate of block visits is one of operations by the blocks that the mix visits in an operation on average.
+        A rate of block visits is divided by the mean number of blocks that an operation of the mix visits.
         """
         if self.target_iops is None:
             return self.target_ops
@@ -332,10 +332,10 @@ class Workload(BaseModel):
         )
 
     def fingerprint(self) -> str:
-        """Digest over every parameter: equal for runs that ask for the same work."""
+        """Return a digest over every parameter: it is equal for runs that request the same work."""
         text = json.dumps(self.model_dump(mode="json"), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def to_record(self) -> dict[str, Any]:
-        """Plain values, for the record."""
+        """Return plain values for the record."""
         return self.model_dump(mode="json")

@@ -1,4 +1,4 @@
-"""From a measurement to the record of the run: the identity comes from the runner, everything else is derived."""
+"""The construction of a run's record from its measurement."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def build_record(
     sources: Mapping[str, str] | None = None,
     notes: tuple[str, ...] = (),
 ) -> RunRecord:
-    """The record of a run: its identity as given, and every figure and verdict derived from the measurement."""
+    """Return the record of a run: its identity as given, and every figure and verdict derived from the measurement."""
     return RunRecord(
         id=id,
         name=name,
@@ -56,7 +56,7 @@ def build_record(
 
 
 def window_record(measurement: Measurement) -> WindowRecord | None:
-    """The measured window; None when nothing ran in it."""
+    """Return the measured window; None when nothing ran in it."""
     window = measurement.window
     if window.load_seconds <= 0:
         return None
@@ -71,17 +71,17 @@ def window_record(measurement: Measurement) -> WindowRecord | None:
 
 
 def latency(histograms: Mapping[OpKind, Histogram]) -> Mapping[str, Mapping[str, Any]]:
-    """Count, exact mean, percentiles, maximum and buckets of each kind of operation that ran."""
+    """Return count, exact mean, percentiles, maximum and buckets of each kind of operation that ran."""
     return {kind.value: histogram.summary() for kind, histogram in histograms.items() if histogram.count}
 
 
 def io_by_object(measurement: Measurement) -> Mapping[str, Mapping[str, float | None]]:
-    """The engine's I/O by kind of object, with the mean read latency in µs and the share of cache hits in %."""
+    """Return the engine's I/O by kind of object, with the mean read latency in µs and the share of cache hits in %."""
     return {name: _object_io(io, measurement.block_size) for name, io in measurement.engine.by_object.items()}
 
 
 def instance_row(measurement: Measurement, instance: Instance) -> InstanceRow:
-    """What one instance's sessions did, and its own counters."""
+    """Return the totals of one instance's sessions, and the instance's own counters."""
     own = [session.counts for session in measurement.sessions if session.number in instance.sessions]
     counts = sum(own, SliceCounts())
     return InstanceRow(

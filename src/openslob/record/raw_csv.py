@@ -1,7 +1,7 @@
 """The raw measurements of a run: CSV files, written while it runs and read back as rows.
 
-A file that a record does not have, as older ones, has no rows. A last row that a crash cut short is left out. SlobError
-for a file that is damaged elsewhere.
+A missing file, as in older records, has no rows. An incomplete last row, as after a crash, is left out. Readers raise
+SlobError for any other damage.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from openslob.units import NANOS
 
 Cell = str | int | float | None
 
-# Readers know columns by their position: counters that came after the first version follow all other columns.
+# Readers know columns by their position: counters that were added after the first version follow all other columns.
 _LATER = COUNTERS.index("conflicts")
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "slices.csv": (
@@ -38,17 +38,17 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "response.csv": ("second", "kind", "lower_edge_us", "count"),
 }  # fmt: skip
 
-# The most that a crash of the driver can lose: what is not flushed is only in this process's memory.
+# A crash of the driver loses at most the rows of this time: rows that are not flushed are only in its memory.
 FLUSH_EVERY_NS = NANOS
-# More than one file gets in a second of any usual run; beyond this they would only take memory.
+# More rows than a usual run writes to one file in a second; keeping more would only take memory.
 MOST_ROWS_KEPT = 2000
 
 
 class RawCsv:
-    """The CSV files of one run. Not thread-safe: one collector thread alone calls it.
+    """The CSV files of one run. It is not thread-safe: only the recorder's thread calls it.
 
-    Rows are written together once a second, and the first method that can't write them (disk full) raises SlobError;
-    what was written before stays.
+    Rows are written together once a second. When they can't be written, for example because the disk is full, the
+    method that tries raises SlobError; earlier rows stay on disk.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -88,33 +88,33 @@ class RawCsv:
         self._append("slices.csv", [row])
 
     def sample(self, server_ns: int, epoch: str, values: Mapping[str, float | None]) -> None:
-        """One reading of the engine's cumulative counters; ``epoch`` changes when they were reset."""
+        """Write one reading of the engine's cumulative counters; ``epoch`` changes when they were reset."""
         self._append("samples.csv", [(server_ns, epoch, name, _cell(value)) for name, value in values.items()])
 
     def engine(self, begin_ns: int, end_ns: int, values: Mapping[str, float | None]) -> None:
-        """What the engine did between two readings, by the fields of `EngineDelta`; times by the server's clock.
+        """Write what the engine did between two readings, by the fields of `EngineDelta`; times by the server's clock.
 
-        The names are the same for every engine, so that reports need not know one. An interval that begins where an
-        earlier one began replaces it: the closing reading may come too soon after the last tick.
+        The names are the same for every engine, so that reports need not know the engine. An interval replaces an
+        earlier one with the same begin: the closing reading may come too soon after the last regular one.
         """
         rows = [(begin_ns, end_ns, name, _cell(value)) for name, value in values.items() if value is not None]
         self._append("engine.csv", rows)
 
     def os(self, wall_ns: int, values: Mapping[str, float | None]) -> None:
-        """One reading of the operating system's cumulative counters."""
+        """Write one reading of the operating system's cumulative counters."""
         self._append("os.csv", [(wall_ns, name, _cell(value)) for name, value in values.items()])
 
     def waits(self, wall_ns: int, sessions_by_event: Mapping[str, int]) -> None:
-        """One look at what the sessions wait for. A look that found none counts too: its row has no event."""
+        """Write one sample of what the sessions wait for. A sample without waits is a row without an event."""
         rows = sessions_by_event.items() or [("", 0)]
         self._append("waits.csv", [(wall_ns, event, sessions) for event, sessions in rows])
 
     def latency(self, second: int, kind: OpKind, histogram: Histogram) -> None:
-        """Latencies of one kind of operation in one second of the load (from 0)."""
+        """Write the service times of one kind of operation in one second of the load (from 0)."""
         self._histogram("latency.csv", second, kind, histogram)
 
     def response(self, second: int, kind: OpKind, histogram: Histogram) -> None:
-        """The same of its times from when operations were due."""
+        """Write the response times, measured from the due time, of one kind of operation in one second of the load."""
         self._histogram("response.csv", second, kind, histogram)
 
     def _histogram(self, name: str, second: int, kind: OpKind, histogram: Histogram) -> None:
@@ -122,7 +122,7 @@ class RawCsv:
         self._append(name, [(second, named, lower_edge_us(bucket), count) for bucket, count in buckets])
 
     def flush(self) -> None:
-        """Hand everything to the operating system; done by itself once a second while rows come in."""
+        """Write all rows to the operating system. While rows are added, this happens once a second without a call."""
         for name, rows in self._rows.items():
             if rows:
                 self._write(name, rows)
@@ -138,20 +138,20 @@ class RawCsv:
             raise self._failed(name, error) from error
 
     def close(self) -> None:
-        """Flush and close; closing twice does nothing. A failure to write that was told before is not told again."""
-        told = self._reported
+        """Flush and close. Closing twice is harmless. A write error that was raised before is not raised again."""
+        already_reported = self._reported
         try:
-            if not told:
+            if not already_reported:
                 self.flush()
         finally:
-            self._close(told)
+            self._close(already_reported)
 
-    def _close(self, told: bool) -> None:
+    def _close(self, already_reported: bool) -> None:
         self._rows = {}
         try:
             self._stack.close()
         except OSError as error:
-            if not told:
+            if not already_reported:
                 raise self._failed("*.csv", error) from error
 
     def __enter__(self) -> RawCsv:
@@ -170,10 +170,10 @@ class RawCsv:
         self._rows[name] = [columns]
 
     def _append(self, name: str, rows: Iterable[Iterable[Cell]]) -> None:
-        # Kept for a while: to write a hundred rows at once costs the driver a fraction of doing it one by one.
-        kept = self._rows[name]
-        kept.extend(rows)
-        if len(kept) >= MOST_ROWS_KEPT or time.monotonic_ns() - self._flushed_ns >= FLUSH_EVERY_NS:
+        # Writing a hundred rows at once costs the driver a fraction of writing them one by one.
+        pending = self._rows[name]
+        pending.extend(rows)
+        if len(pending) >= MOST_ROWS_KEPT or time.monotonic_ns() - self._flushed_ns >= FLUSH_EVERY_NS:
             self.flush()
 
     def _failed(self, name: str, error: OSError) -> SlobError:
@@ -185,7 +185,7 @@ class RawCsv:
 
 
 def _cell(value: Cell) -> Cell:
-    """Whole numbers without the ``.0``: counters are floats only because some have fractions."""
+    """Return a whole number as an int: counters are floats only because some have fractions."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -193,32 +193,32 @@ _Row = TypeVar("_Row")
 
 
 def slice_rows(folder: Path) -> list[tuple[int, int, int, int]]:
-    """(start, end in ns of the server's clock, operations, updates) of every slice in `slices.csv`."""
+    """Read `slices.csv`: (start, end in ns of the server's clock, operations, updates) of every slice."""
     return _read(folder / "slices.csv", lambda row: (int(row[2]), int(row[3]), int(row[5]), int(row[7])))
 
 
 def slice_spans(folder: Path) -> list[tuple[int, int, int]]:
-    """(session, start, end in ns of the server's clock) of every slice in `slices.csv`."""
+    """Read `slices.csv`: (session, start, end in ns of the server's clock) of every slice."""
     return _read(folder / "slices.csv", lambda row: (int(row[0]), int(row[2]), int(row[3])))
 
 
 def latency_rows(folder: Path, file: str = "latency.csv") -> list[tuple[int, str, int, int]]:
-    """(second of the load, kind of operation, lower edge of the bucket in µs, count) of a file of latencies."""
+    """Read `latency.csv` or `response.csv`: (second of the load, kind, lower edge of the bucket in µs, count)."""
     return _read(folder / file, lambda row: (int(row[0]), row[1], int(row[2]), int(row[3])))
 
 
 def engine_rows(folder: Path) -> list[tuple[int, int, str, float]]:
-    """(begin, end in ns of the server's clock, field of `EngineDelta`, value) of `engine.csv`."""
+    """Read `engine.csv`: (begin, end in ns of the server's clock, field of `EngineDelta`, value)."""
     return _read(folder / "engine.csv", lambda row: (int(row[0]), int(row[1]), row[2], float(row[3])))
 
 
 def wait_rows(folder: Path) -> list[tuple[int, str, int]]:
-    """(moment in ns of the driver's clock, event, sessions) of `waits.csv`; no event when no session was at work."""
+    """Read `waits.csv`: (time in ns of the driver's clock, event, sessions); an empty event: no session was active."""
     return _read(folder / "waits.csv", lambda row: (int(row[0]), row[1], int(row[2] or 0)))
 
 
 def host_rows(folder: Path) -> list[tuple[int, str, float]]:
-    """(moment in ns of the driver's clock, counter, value) of `os.csv`; what was not known then has no row."""
+    """Read `os.csv`: (time in ns of the driver's clock, counter, value), without unknown values."""
     rows = _read(folder / "os.csv", lambda row: (int(row[0]), row[1], float(row[2]) if row[2] else None))
     return [(at, counter, value) for at, counter, value in rows if value is not None]
 
@@ -231,15 +231,15 @@ def _read(path: Path, parse: Callable[[list[str]], _Row]) -> list[_Row]:
 
 
 def _rows(path: Path) -> Iterator[list[str]]:
-    """The rows below the header."""
+    """Yield the rows below the header."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     except FileNotFoundError:
         return
     except (OSError, UnicodeDecodeError) as error:
         raise SlobError(f"{path} can't be read: {error}") from error
-    whole = lines if not lines or lines[-1].endswith("\n") else lines[:-1]
-    reader = csv.reader(whole)
+    complete = lines if not lines or lines[-1].endswith("\n") else lines[:-1]
+    reader = csv.reader(complete)
     columns = len(next(reader, []))
     for row in reader:
         if len(row) != columns:

@@ -229,7 +229,7 @@ def test_load_reads_a_run_and_a_folder_of_runs(tmp_path: Path) -> None:
     both = openslob.load(tmp_path)
     assert [point.sessions for point in both.points().points] == [8, 16]
     assert [row["sessions"] for row in both.rows()] == [8, 16]
-    with pytest.raises(SlobError, match="not there"):
+    with pytest.raises(SlobError, match="does not exist"):
         openslob.load(tmp_path / "nothing")
 
 

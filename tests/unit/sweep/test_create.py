@@ -254,5 +254,5 @@ def test_own_tables_are_active_data_whatever_the_schemas():
     assert (local.active_tables, local.private_blocks(8192)) == (8, 8 * 107)
     shared = local.model_copy(update={"block_path": BlockPath.SHARED})
     assert (shared.active_tables, shared.private_blocks(8192)) == (2, 0)
-    with pytest.raises(ValueError, match="only one of them can be"):
+    with pytest.raises(ValueError, match="use only one of them"):
         Workload(block_path="local", hot_schema_frequency=3)
