@@ -1,4 +1,4 @@
-"""Two runs or sweeps held against each other: the change in each figure, and the tails of their latencies."""
+"""Pictures that compare runs: the change in each figure, and the tails of latencies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from openslob.report.charts.theme import COLOURS, QUIET, FigureNames, coloured, 
 from openslob.report.comparison import main_differences, summary
 
 Row = dict[str, Any]
-# Colour and shape of each outcome that has a place on the axis.
+# Colour and shape of each outcome that is drawn.
 OUTCOMES = {
     Outcome.BETTER: (COLOURS[2], "triangle-up"),
     Outcome.WORSE: (COLOURS[1], "triangle-down"),
@@ -27,14 +27,14 @@ OUTCOMES = {
     Outcome.NOT_ENOUGH: (QUIET, "cross"),
 }
 ROW_HEIGHT = 22
-# What only describes how the run was made is the same on both sides by intention.
+# Figures that describe how a run was made, which are the same on both sides by intention.
 _NOT_FIGURES = ("sessions", "elapsed_s", "start_skew_ms")
-# An interval that reaches further says only that nothing is known, and would press the others flat.
+# Longer intervals are cut off: they mean that the change is unknown, and would shrink the others.
 WIDEST_PCT = 100.0
 
 
 def changes(comparison: Comparison, names: FigureNames | None = None) -> Picture | None:
-    """The change of B against A in % with its 95 % interval, a line a figure; None when nothing is known of any."""
+    """Return the change of B against A in % with 95 % intervals, a row per figure; None if no change is known."""
     rows = change_rows(main_differences(comparison), names or FigureNames())
     if not rows:
         return None
@@ -72,7 +72,7 @@ def changes(comparison: Comparison, names: FigureNames | None = None) -> Picture
 
 
 def change_rows(differences: Mapping[str, Difference], names: FigureNames) -> list[Row]:
-    """A row for each figure whose change in % is known, those with a direction first."""
+    """Return a row for each figure with a known change in %, figures with a better direction first."""
     known = {
         name: each
         for name, each in differences.items()
@@ -89,7 +89,7 @@ def change_rows(differences: Mapping[str, Difference], names: FigureNames) -> li
 
 
 def tails(records: Sequence[tuple[str, RunRecord]]) -> Picture | None:
-    """The share of operations that took longer than so many µs, a line a run: records by the name to show."""
+    """Return the share of operations that took at least a given time, a line for each named record."""
     rows = [{"run": name, **row} for name, record in records for row in exceeding(_buckets(record))]
     if not rows:
         return None
@@ -102,7 +102,7 @@ def tails(records: Sequence[tuple[str, RunRecord]]) -> Picture | None:
         .mark_line(interpolate="step-before", strokeWidth=1.8)
         .encode(
             x=alt.X("us:Q", title="latency of an operation (µs)", scale=from_zero([row["us"] for row in rows])),
-            y=alt.Y("share_pct:Q", title="operations that took so long or longer (%)", scale=y_scale),
+            y=alt.Y("share_pct:Q", title="operations that took at least this long (%)", scale=y_scale),
             color=coloured("run", runs, outlined=True),
             strokeDash=dashed("run", runs, outlined=True),
             tooltip=[alt.Tooltip("run:N", title="run")],
@@ -113,7 +113,7 @@ def tails(records: Sequence[tuple[str, RunRecord]]) -> Picture | None:
     return Picture(
         name="tails",
         title="Latency of operations, side by side",
-        description=f"The share of operations that took longer than a given time, for {', '.join(runs)}.",
+        description=f"The share of operations that took at least a given time, for {', '.join(runs)}.",
         panels=(panel,),
     )
 
@@ -133,6 +133,6 @@ def _axis_domain(rows: Sequence[Row]) -> list[float]:
 
 
 def _buckets(record: RunRecord) -> dict[int, int]:
-    """Counts by bucket of the most frequent kind of operation."""
+    """Return counts by bucket of the most frequent kind of operation."""
     most = max(record.latency.values(), key=lambda figures: figures.get("count") or 0, default={})
     return {bucket_of(edge): count for edge, count in most.get("buckets", ())}

@@ -1,4 +1,4 @@
-"""Figures over the session count, a line for each set of parameters: latency percentiles, CPU, scaling."""
+"""Pictures over the session count, a line for each series: latency percentiles and CPU."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import altair as alt
 
 from openslob.analyze.curves.series import RESPONSE_LATENCY, PointSet
 from openslob.analyze.statistics import Estimate
-from openslob.report.charts.petals import SOUND, axis_text, doubt, stretches
+from openslob.report.charts.petals import SOUND, axis_text, stretches, verdict_sign
 from openslob.report.charts.picture import DataTable, Panel, Picture
 from openslob.report.charts.theme import (
     FigureNames,
@@ -26,7 +26,7 @@ from openslob.report.format import MISSING, number
 
 Row = dict[str, Any]
 PERCENTILES = {"p50_us": "p50", "p90_us": "p90", "p99_us": "p99", "p999_us": "p99.9"}
-# With more lines than this four percentiles of each would be a tangle: the middle and the tail are enough.
+# With more lines than this, only p50 and p99 are drawn, because four percentiles of each are unreadable.
 FULL_LINES = 2
 FEW = ("p50_us", "p99_us")
 PANEL_HEIGHT = 260
@@ -34,7 +34,7 @@ NOTES = ("Hollow points: a verdict fails. Bars: 95 % intervals.",)
 
 
 def latency_percentiles(points: PointSet) -> Picture:
-    """Percentiles of the most frequent operation's latency over sessions."""
+    """Return the latency percentiles of the most frequent kind of operation over sessions."""
     chosen = tuple(PERCENTILES) if len(points.series) <= FULL_LINES else FEW
     op = "op_response" if points.axes.latency == RESPONSE_LATENCY else "op"
     rows = [row | {"percentile": PERCENTILES[name]} for name in chosen for row in session_rows(points, f"{op}_{name}")]
@@ -51,7 +51,7 @@ def latency_percentiles(points: PointSet) -> Picture:
 
 
 def cpu(points: PointSet, names: FigureNames | None = None) -> Picture:
-    """Host CPU, and what a CPU second of the server bought, over sessions."""
+    """Return host CPU, and reads per CPU second of the server, over sessions."""
     names = names or FigureNames()
     per_cpu = "iops_per_db_cpu" if points.axes.throughput.startswith("pio") else "lio_per_db_cpu"
     figures = ("host_cpu_busy_pct", per_cpu)
@@ -68,11 +68,11 @@ def cpu(points: PointSet, names: FigureNames | None = None) -> Picture:
 
 
 def session_rows(points: PointSet, figure: str) -> list[Row]:
-    """A row for each point that has ``figure``: session count, mean, ends of the interval, whether it is in doubt."""
+    """Return a row for each point that has ``figure``: session count, mean, interval, and whether verdicts fail."""
     return [
         {
             "line": series.label, "sessions": point.step, "value": estimate.mean, "low": estimate.low,
-            "high": estimate.high, "doubt": doubt(point.failed), "stretch": stretch,
+            "high": estimate.high, "doubt": verdict_sign(point.failed), "stretch": stretch,
         }
         for series in points.series
         for stretch, _, point in stretches(series, (figure,))
@@ -116,7 +116,7 @@ def _bars(base: alt.Chart) -> alt.Chart:
 
 
 def _dots(base: alt.Chart, shape: alt.Shape, tips: list[alt.Tooltip]) -> list[alt.Chart]:
-    """The points: filled where every verdict holds, hollow where one fails."""
+    """Return the points: filled if every verdict holds, hollow if one fails."""
     sound = base.transform_filter(alt.datum.doubt == SOUND).mark_point(filled=True, size=55)
     doubted = base.transform_filter(alt.datum.doubt != SOUND).mark_point(filled=False, size=55, strokeWidth=1.8)
     return [dots.encode(shape=shape, tooltip=tips) for dots in (sound, doubted)]

@@ -1,8 +1,8 @@
-"""The petals: latency over throughput, a line for each set of parameters, a point for each session count.
+"""Petal pictures: latency over throughput, a line for each series, a point for each session count.
 
-A line is drawn in the order of its session counts, so that it runs out, bends where a resource is exhausted, and
-comes back. Arrow heads tell its direction, crosses through a point its 95 % intervals, a ring the knee. A point with a
-verdict that fails is hollow; where the verdict is about the truth of the figures it is crossed out.
+Each line connects its points in the order of session counts: it rises, bends where a resource is exhausted, and may
+turn back. Arrow heads show the direction, crosses through a point its 95 % intervals, a ring the knee. A point is
+hollow if a verdict on it fails, and crossed out if that verdict says that its figures are not what they claim to be.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from openslob.units import format_bytes
 Row = dict[str, Any]
 _CEILING_AXES = (PHYSICAL.throughput, PHYSICAL.latency)
 BY_RATE = ("pio_read_per_s", "lio_per_s")
-# What a figure claims to be is wrong when one of these fails; the other verdicts are about how far it can be trusted.
-TRUTH = frozenset({"errors", "window", "counts_agree", "exact_mix", "reads_reached_device", "mode", "data_in_place"})
-# That nothing was at its limit yet is the beginning of every line, and no doubt about its points.
-NO_DOUBT = frozenset({"limit_found"})
-# With more lines than this, every point's label would cover its neighbours: only the ends and the knee have one.
+# If one of these fails, figures are not what they claim to be. The other verdicts are about their precision.
+VALIDITY = frozenset({"errors", "window", "counts_agree", "exact_mix", "reads_reached_device", "mode", "data_in_place"})
+# Points below every limit are the normal beginning of a line: this verdict does not mark them.
+UNMARKED = frozenset({"limit_found"})
+# With more lines than this, only ends and knees are labelled, because labels would overlap.
 LABELLED_LINES = 6
-# An interval longer than this share of the largest mean is cut off at the picture's edge rather than shrink all else.
+# Longer intervals, as a share of the largest mean, are cut off at the edge so that they do not shrink the picture.
 LONGEST_BAR = 0.25
 SOUND = "every verdict holds"
 _RING = "M-1,0A1,1,0,1,1,1,0A1,1,0,1,1,-1,0M-{0},0A{0},{0},0,1,0,{0},0A{0},{0},0,1,0,-{0},0Z"
@@ -61,9 +61,9 @@ SIGNS = (KNEE, DOUBTED, UNTRUE)
 def petals(
     points: PointSet, throughput: str, names: FigureNames | None = None, ceilings: Sequence[Ceiling] = ()
 ) -> Picture:
-    """The picture over ``throughput``, a figure of the registry, with the latency that the set is judged by.
+    """Return the picture over ``throughput``, a figure of the registry, with the latency of the set's axes.
 
-    ``ceilings`` are drawn where the axes are physical reads per second and their latency: they tell no others.
+    ``ceilings`` are drawn only if the axes are physical reads per second and their latency.
     """
     names = names or FigureNames()
     rows = petal_rows(points, throughput)
@@ -90,7 +90,7 @@ def _legend(points: PointSet, rows: Sequence[Row]) -> str:
 
 
 def petal_rows(points: PointSet, throughput: str) -> list[Row]:
-    """A row for each point whose throughput and latency are known: means, ends of intervals, doubts, place in line."""
+    """Return a row for each point with known throughput and latency: means, intervals, verdicts, place in its line."""
     return [
         row | {"stretch": stretch}
         for series in points.series
@@ -100,7 +100,7 @@ def petal_rows(points: PointSet, throughput: str) -> list[Row]:
 
 
 def ceiling_rows(ceilings: Sequence[Ceiling]) -> list[Row]:
-    """A row for each point of what storage gives alone."""
+    """Return a row for each point of the raw measurements."""
     return [
         {
             "ceiling": each.id,
@@ -116,18 +116,18 @@ def ceiling_rows(ceilings: Sequence[Ceiling]) -> list[Row]:
 
 
 def _ceiling_notes(ceilings: Sequence[Ceiling]) -> list[str]:
-    told = [
+    texts = [
         f"{each.id}, {format_bytes(each.block_bytes)} blocks, {each.points[0].in_flight} to {each.points[-1].in_flight}"
         for each in ceilings
         if each.points
     ]
-    return [f"Grey, dotted: storage alone ({'; '.join(told)} in flight), as far as the picture reaches."]
+    return [f"Grey, dotted: storage alone ({'; '.join(texts)} in flight), as far as the latency axis reaches."]
 
 
 def stretches(series: Series, figures: Sequence[str]) -> Iterator[tuple[int, int, Point]]:
-    """The points of a line that have all these figures, with their place in it and the number of their stretch.
+    """Yield stretch number, place in the series and point, for the points that have all these figures.
 
-    A stretch ends where a point is missing: a line drawn across it would claim what nobody measured.
+    A stretch ends where a point is missing, because a line across the gap would show values that were not measured.
     """
     stretch, before = 0, -1
     for order, point in enumerate(series.points):
@@ -138,20 +138,20 @@ def stretches(series: Series, figures: Sequence[str]) -> Iterator[tuple[int, int
 
 
 def missing(points: PointSet, figures: Sequence[str]) -> list[str]:
-    """A sentence for each line of which points are missing."""
-    told = []
+    """Return a sentence for each series in which points are missing."""
+    texts = []
     for series in points.series:
         known = {order for _, order, _ in stretches(series, figures)}
         counts = [f"{point.step:,g}" for order, point in enumerate(series.points) if order not in known]
         what = "asked per second" if points.along != SESSIONS else "sessions"
-        told += [f"No result: {series.label} with {', '.join(counts)} {what}."] if counts else []
-    return told
+        texts += [f"No result: {series.label} with {', '.join(counts)} {what}."] if counts else []
+    return texts
 
 
 def arrow_rows(rows: Sequence[Row], logs: Mapping[str, bool]) -> list[Row]:
-    """The middle of each stretch between two points of a line, and the points it lies between.
+    """Return the midpoint of each pair of neighbouring points of a line, with both points.
 
-    ``logs`` tells for ``x`` and ``y`` whether the axis is logarithmic: there the middle is the geometric one.
+    ``logs`` says whether the ``x`` and ``y`` axes are logarithmic; if so, the midpoint is the geometric mean.
     """
     pairs = [(a, b) for a, b in pairwise(rows) if (a["line"], a["stretch"]) == (b["line"], b["stretch"])]
     return [
@@ -163,7 +163,7 @@ def arrow_rows(rows: Sequence[Row], logs: Mapping[str, bool]) -> list[Row]:
 
 
 def axis_text(points: PointSet) -> str:
-    """What its lines run along, in words."""
+    """Return what the points of a line are ordered by, in words."""
     if points.along == SESSIONS:
         return "sessions"
     if points.along == ORDER:
@@ -171,15 +171,15 @@ def axis_text(points: PointSet) -> str:
     return "operations/s asked" if points.along == "target_ops" else "block visits/s asked"
 
 
-def doubt(failed: Mapping[str, str]) -> str:
-    """Which sign a point with these failed verdicts bears."""
-    if TRUTH & failed.keys():
+def verdict_sign(failed: Mapping[str, str]) -> str:
+    """Return the name of the sign for a point with these failed verdicts."""
+    if VALIDITY & failed.keys():
         return UNTRUE.name
-    return DOUBTED.name if failed.keys() - NO_DOUBT else SOUND
+    return DOUBTED.name if failed.keys() - UNMARKED else SOUND
 
 
 def colour_and_dash(series: Series) -> tuple[str, str]:
-    """What a line's colour says and what its dash says: block sizes have colours of their own, where they differ."""
+    """Return what a line's colour and its dash stand for: if block sizes differ, colour is the block size."""
     rest = {name: value for name, value in series.key.items() if name != "block_size"}
     if "block_size" not in series.key or not rest:
         return series.label, series.label
@@ -196,7 +196,7 @@ def _row(series: Series, point: Point, order: int, throughput: str, latency: str
     return {
         "line": series.label, "colour": colour, "dash": dash, "order": order, "sessions": point.step,
         "x": x.mean, "x_low": x.low, "x_high": x.high, "y": y.mean, "y_low": y.low, "y_high": y.high,
-        "runs": len(point.record_ids), "doubt": doubt(point.failed),
+        "runs": len(point.record_ids), "doubt": verdict_sign(point.failed),
         "fails": ", ".join(name.replace("_", " ") for name in point.failed) or "none",
         "knee": series.knee_result.knee == point.step,
         "end": order in (0, len(series.points) - 1),
@@ -234,7 +234,7 @@ def _panel(
 
 
 def _within_latency(ceiling_points: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
-    """Points of the ceiling whose latency the lines reach too: those far above would shrink all else."""
+    """Return the ceiling's points up to the highest latency of the lines; higher ones would shrink the picture."""
     top = max(row["y"] for row in rows)
     return [{**row, "x_high": None} for row in ceiling_points if row["y"] <= top]
 
@@ -264,7 +264,7 @@ def _ceiling(ceiling_points: Sequence[Row], x: alt.X, y: alt.Y) -> alt.Chart:
 
 
 def _bars(base: alt.Chart, colour: alt.Color) -> list[alt.Chart]:
-    """The 95 % interval of the throughput and that of the latency."""
+    """Return the 95 % intervals of throughput and latency as bars."""
     across = base.mark_rule(clip=True, strokeWidth=1).encode(x="x_low:Q", x2="x_high:Q", color=colour)
     along = base.mark_rule(clip=True, strokeWidth=1).encode(y="y_low:Q", y2="y_high:Q", color=colour)
     return [
@@ -274,7 +274,7 @@ def _bars(base: alt.Chart, colour: alt.Color) -> list[alt.Chart]:
 
 
 def _arrows(between: alt.Chart, x: alt.Scale, y: alt.Scale, colour: alt.Color) -> alt.Chart:
-    # The slope on the page depends on how wide the page is, so it is worked out there, from the scales.
+    # The slope depends on the page's width, so it is computed there, from the scales.
     slope = (
         "atan2(scale('y', datum.y_to) - scale('y', datum.y_from), scale('x', datum.x_to) - scale('x', datum.x_from))"
     )
@@ -284,14 +284,14 @@ def _arrows(between: alt.Chart, x: alt.Scale, y: alt.Scale, colour: alt.Color) -
 
 
 def _dots(base: alt.Chart, colour: alt.Color, shape: alt.Shape, tooltip: list[alt.Tooltip]) -> list[alt.Chart]:
-    """The points: filled where every verdict holds, hollow where one fails."""
+    """Return the points: filled if every verdict holds, hollow if one fails."""
     sound = base.transform_filter(alt.datum.doubt == SOUND).mark_point(filled=True, size=70)
     doubted = base.transform_filter(alt.datum.doubt != SOUND).mark_point(filled=False, size=70, strokeWidth=1.8)
     return [dots.encode(color=colour, shape=shape, tooltip=tooltip) for dots in (sound, doubted)]
 
 
 def _labels(base: alt.Chart, colour: alt.Color, rows: Sequence[Row]) -> alt.Chart:
-    """The session counts beside the points; with many lines only those at the ends and the knee."""
+    """Return the labels of the points; with many lines only those of ends and knees."""
     many = len({row["line"] for row in rows}) > LABELLED_LINES
     shown = base.transform_filter("datum.end || datum.knee") if many else base
     text: alt.Chart = shown.mark_text(align="left", dx=7, dy=-7, fontSize=11).encode(text="sessions:Q", color=colour)
@@ -299,12 +299,12 @@ def _labels(base: alt.Chart, colour: alt.Color, rows: Sequence[Row]) -> alt.Char
 
 
 def _signs_among(rows: Sequence[Row]) -> list[Sign]:
-    """Those signs that some point bears."""
+    """Return the signs of which at least one point has one."""
     return [sign for sign in SIGNS if any(row["knee"] if sign is KNEE else row["doubt"] == sign.name for row in rows)]
 
 
 def _signed(base: alt.Chart, shape: alt.Shape, sign: Sign) -> alt.Chart:
-    """A sign over the points that bear it. A doubted point is hollow already: its sign is only in the legend."""
+    """Return the marks of a sign over its points. Hollow points need no mark: their sign is only in the legend."""
     test = "datum.knee" if sign is KNEE else f"datum.doubt == '{sign.name}'"
     marks = base.transform_filter(test).transform_calculate(sign=f"'{sign.name}'")
     size = {KNEE.name: 240, UNTRUE.name: 150}.get(sign.name, 0)
@@ -329,7 +329,7 @@ def _tooltips(throughput: str, points: PointSet, names: FigureNames) -> list[alt
 
 
 def _axis_scale(rows: Sequence[Row], axis: str) -> alt.Scale:
-    """The scale of an axis: to the largest mean, and further for the intervals, but not without end."""
+    """Return the scale of an axis: up to the largest mean, and further for intervals up to `LONGEST_BAR`."""
     means = [row[axis] for row in rows]
     ends = [row[f"{axis}_high"] for row in rows if row[f"{axis}_high"] is not None]
     largest = max(means, default=1.0)
@@ -349,7 +349,7 @@ def _describe(points: PointSet, throughput: str, names: FigureNames) -> str:
 def _series_text(series: Series, throughput: str) -> str:
     known = [(point.at, x) for point in series.points if (x := point.mean(throughput)) is not None]
     if not known:
-        return "nothing known."
+        return "not known."
     best = max(known, key=lambda each: each[1])
     unit = METRICS[throughput].unit
     knee = f", knee at {series.knee.at}" if series.knee else ""

@@ -1,4 +1,4 @@
-"""A picture: its panels, its words, its table; and how it becomes SVG, PNG or the specifications of a page."""
+"""A picture with its texts and table, and its rendering as SVG, PNG or specifications for a page."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from openslob.report.charts.theme import CONFIG, HEIGHT, WIDTH
 
 Spec = dict[str, Any]
 Panel = alt.LayerChart | alt.Chart | alt.FacetChart
-# Pixels of a PNG per unit of the drawing: sharp when printed over the width of a page.
+# Pixels of a PNG per unit of the drawing: enough for print at page width.
 PNG_SCALE = 2.0
-# The Vega-Lite that the specifications are written for, as major and minor number.
+# Version of Vega-Lite that the specifications are written for: major and minor number.
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
 @dataclass(frozen=True)
 class DataTable:
-    """The figures of a picture as text: a heading for each column, and rows of as many cells."""
+    """A table of text cells with column headings, such as the figures of a picture."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -31,9 +31,10 @@ class DataTable:
 
 @dataclass(frozen=True)
 class Picture:
-    """One picture. ``name`` is that of its files; ``description`` tells someone who can't see it what there is to see.
+    """One picture.
 
-    ``panels`` stand one above the other. ``notes`` are read below the picture.
+    ``name`` is the stem of its file names. ``description`` is its text alternative. ``panels`` are stacked vertically;
+    ``heights`` has the heights of panels that differ from `HEIGHT`. ``notes`` are shown with the picture.
     """
 
     name: str
@@ -46,7 +47,7 @@ class Picture:
 
 
 def page_specs(picture: Picture) -> list[Spec]:
-    """A Vega-Lite specification for each panel, as wide as the element that it is put into."""
+    """Return a Vega-Lite specification for each panel, as wide as its element in the page."""
     return [
         _spec(panel.properties(width="container", height=_height(picture, at)), picture)
         | {"autosize": {"type": "fit-x", "contains": "padding"}}
@@ -55,12 +56,12 @@ def page_specs(picture: Picture) -> list[Spec]:
 
 
 def whole_spec(picture: Picture) -> Spec:
-    """The Vega-Lite specification of the whole picture, with its title and a size of its own."""
+    """Return the Vega-Lite specification of the whole picture, with its title and a fixed size."""
     sized = [panel.properties(width=WIDTH, height=_height(picture, at)) for at, panel in enumerate(picture.panels)]
     title = alt.TitleParams(picture.title, anchor="start", subtitle=list(picture.notes), offset=12)
     if len(sized) == 1:
         return _spec(sized[0].properties(title=title), picture)
-    # Each panel has its own legends: without this all of them would gather at the foot of the picture.
+    # Keeps the legends with their panels; by default Vega-Lite collects them below the picture.
     stacked = alt.vconcat(*sized, spacing=14, title=title).resolve_scale(
         color="independent", shape="independent", strokeDash="independent"
     )
@@ -68,17 +69,17 @@ def whole_spec(picture: Picture) -> Spec:
 
 
 def svg(picture: Picture) -> str:
-    """The picture as SVG."""
+    """Render the picture as SVG."""
     return vl_convert.vegalite_to_svg(whole_spec(picture), vl_version=VEGA_LITE)
 
 
 def png(picture: Picture) -> bytes:
-    """The picture as PNG."""
+    """Render the picture as PNG."""
     return vl_convert.vegalite_to_png(whole_spec(picture), vl_version=VEGA_LITE, scale=PNG_SCALE)
 
 
 def save_all(pictures: Sequence[Picture], folder: Path, ending: str) -> list[Path]:
-    """Draw every picture into ``folder``, which is made; ``ending`` is ``svg`` or ``png``. SlobError if it can't be."""
+    """Write every picture into ``folder``, creating it; ``ending`` is ``svg`` or ``png``. SlobError on failure."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return [_save(picture, folder / f"{picture.name}.{ending}") for picture in pictures]
@@ -87,7 +88,7 @@ def save_all(pictures: Sequence[Picture], folder: Path, ending: str) -> list[Pat
 
 
 def draw(picture: Picture, ending: str) -> bytes:
-    """The picture as a file: ``ending`` is ``.svg`` or ``.png``."""
+    """Return the content of the picture's file; ``ending`` is ``.svg`` or ``.png``."""
     return png(picture) if ending == ".png" else svg(picture).encode()
 
 
@@ -101,6 +102,6 @@ def _height(picture: Picture, at: int) -> int:
 
 
 def _spec(chart: Panel | alt.VConcatChart, picture: Picture) -> Spec:
-    # Not validated here, which would take longer than drawing: tests validate every picture.
+    # Validation would take longer than drawing; tests validate every picture.
     spec: Spec = chart.properties(description=picture.description).to_dict(validate=False)
     return spec | {"config": CONFIG}

@@ -1,4 +1,4 @@
-"""The pictures of one run: its time line, the distribution of its latencies, and that over time."""
+"""Pictures of one run: its timeline, the distribution of its latencies, and that distribution over time."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from openslob.report.format import micros, number, seconds
 from openslob.report.run_series import RunSeries
 
 Row = dict[str, Any]
-# A slice of a second that took in the remainder of one before, and not more.
+# Longest normal slice: one second plus the remainder of the previous one.
 _LONG_SLICE_S = 1.5
-# Rare is light and frequent dark on it, on a dark page too.
+# Background of maps, light on dark pages too, so that dark cells are the frequent ones.
 MAP_GROUND = "#f6f6f4"
 PANEL_HEIGHT, MAP_HEIGHT = 190, 300
 MARKED = {"p50_us": "p50", "p90_us": "p90", "p99_us": "p99", "p999_us": "p99.9"}
-# From the median's dark blue to a light one: the further from the middle, the fewer operations.
+# From dark at the median to light: the further from the median, the fewer operations.
 _BAND_COLOURS = {"p50": "#0B4F79", "p50 to p90": "#4A9CC9", "p90 to p99": "#A9D0E6"}
 _BAND_ENDS = ("p50_us", "p90_us", "p99_us")
-# Room for the widest label, so that the time axes of the panels lie one below the other.
+# Room for the widest label, so that the time axes of all panels are aligned.
 _Y_AXIS = alt.Axis(minExtent=58, maxExtent=58)
 
 
 def timeline(record: RunRecord, raw: RunSeries, names: FigureNames | None = None) -> Picture:
-    """Requests, MB/s, latency percentiles, wait events and CPU over the time of the load."""
+    """Return requests, MB/s, latency percentiles, wait events and CPU over the time of the load."""
     names, length = names or FigureNames(), record.window.load_seconds if record.window else 0.0
     engine = rows_of.evenly_counted(raw.engine, raw.even_s)
     requests, sizes = (
@@ -48,7 +48,7 @@ def timeline(record: RunRecord, raw: RunSeries, names: FigureNames | None = None
         "CPU": _cpu(rows_of.cpu_shares(raw.host), length) if raw.host else None,
     }
     shown = {name: panel for name, panel in panels.items() if panel is not None}
-    # What an engine counted while slices were the first or the last was recorded, and only not drawn.
+    # A panel can be empty although the engine's counters were recorded: they are not drawn at both ends of the load.
     missing = [
         name for name, panel in panels.items() if panel is None and not (raw.engine and name in tuple(TimelinePanel))
     ]
@@ -60,7 +60,7 @@ def timeline(record: RunRecord, raw: RunSeries, names: FigureNames | None = None
         notes=(
             f"Percentiles are drawn where at least {MIN_BEYOND} operations of the step lie beyond them.",
             *(
-                ("Not drawn: the engine's counts at both ends, since it counts a session's slice when that ends.",)
+                ("Not drawn: the engine's counters at both ends, because a slice is counted when it ends.",)
                 if raw.engine
                 else ()
             ),
@@ -72,12 +72,12 @@ def timeline(record: RunRecord, raw: RunSeries, names: FigureNames | None = None
 
 
 def latency_histogram(record: RunRecord) -> Picture | None:
-    """How long the operations took, by kind, with the percentiles marked; None when there were none."""
+    """Return histograms of service times by kind of operation, with percentiles marked; None without operations."""
     return _histograms("latency", "Latency of operations", record.latency)
 
 
 def response_histogram(record: RunRecord) -> Picture | None:
-    """The same from when they were due; None when the run had no rate."""
+    """Return histograms of response times, measured from when operations were due; None without a target rate."""
     return _histograms("response", "Response time of operations, from when they were due", record.response)
 
 
@@ -100,12 +100,12 @@ def _histograms(name: str, title: str, latency: Mapping[str, Mapping[str, Any]])
 
 
 def heat_map(record: RunRecord, raw: RunSeries) -> Picture | None:
-    """Latency over time as a map: a stall is a column that reaches up; None when nothing was recorded."""
+    """Return a map of latency over time, in which a stall is a tall column; None if nothing was recorded."""
     return _heat_map("latency-over-time", "Latency over time", record, raw, raw.latency)
 
 
 def response_map(record: RunRecord, raw: RunSeries) -> Picture | None:
-    """The same from when operations were due; None when the run had no rate."""
+    """Return a map of response times over time; None without a target rate."""
     return _heat_map("response-over-time", "Response time over time", record, raw, raw.response)
 
 
@@ -129,7 +129,7 @@ def _slice_notes(raw: RunSeries) -> tuple[str, ...]:
     """Where in time latencies may be drawn too late, when slices took longer than the second that they mostly take."""
     if raw.slice_s < _LONG_SLICE_S:
         return ()
-    return (f"Latencies are drawn where the slice of their session ended; a slice took up to {seconds(raw.slice_s)}.",)
+    return (f"Latencies are drawn at the end of their session's slice; slices took up to {seconds(raw.slice_s)}.",)
 
 
 def _time_axis(field: str, length: float) -> alt.X:
@@ -160,8 +160,8 @@ def _rates(pick_name: str, rows: list[Row], title: str, names: FigureNames, leng
 def _bands(kind: str, seconds_of: Mapping[int, Any], length: float) -> Panel:
     rows = rows_of.latency_bands(seconds_of, length)
     values = [row[name] for row in rows for name in _BAND_ENDS if row[name] is not None]
-    reach = _log_scale(values)
-    y = alt.Y("p50_us:Q", title=f"{kind} latency (µs)", scale=reach, axis=_Y_AXIS)
+    scale_y = _log_scale(values)
+    y = alt.Y("p50_us:Q", title=f"{kind} latency (µs)", scale=scale_y, axis=_Y_AXIS)
     drawn = {
         name: colour
         for (name, colour), end in zip(_BAND_COLOURS.items(), _BAND_ENDS, strict=True)
@@ -180,7 +180,7 @@ def _bands(kind: str, seconds_of: Mapping[int, Any], length: float) -> Panel:
     layers = [
         base.transform_filter(f"isValid(datum.{high})")
         .mark_rect()
-        .encode(y=alt.Y(f"{low}:Q", scale=reach), y2=f"{high}:Q", color=alt.datum(name))
+        .encode(y=alt.Y(f"{low}:Q", scale=scale_y), y2=f"{high}:Q", color=alt.datum(name))
         for low, high, name in (("p90_us", "p99_us", "p90 to p99"), ("p50_us", "p90_us", "p50 to p90"))
         if name in drawn
     ]

@@ -18,19 +18,19 @@ from openslob.report.storage import comparison_headline, range_text
 Row = dict[str, Any]
 SMALL, LARGE = "small", "large"
 PERCENTILES = {"p50_us": "p50", "p90_us": "p90", "p99_us": "p99", "p999_us": "p99.9", "max_us": "longest"}
-# More lines than this can't be told apart; the others are in the matrix and the table.
+# With more lines than this they cannot be distinguished; the others are in the matrix and the table.
 MOST_LINES = 6
 _MATRIX_HEIGHT = 240
 _TITLES = {SMALL: "small requests in flight", LARGE: "large requests in flight, or streams"}
 _ROW_HEIGHT, _FRAME = 30, 10
 _MEANINGS = {
-    ContenderKind.RAW: "storage alone: nobody looks",
+    ContenderKind.RAW: "storage alone: data not examined",
     ContenderKind.LOCAL: "private memory",
     ContenderKind.SHARED: "shared cache",
     ContenderKind.UPDATES: "shared cache, with updates",
     ContenderKind.CLIENT: "client outside the server",
 }
-# The page makes it light where the page is dark.
+# The page's style sheet replaces it on a dark page.
 _INK = "#404040"
 
 
@@ -47,30 +47,30 @@ def _orion(record: StorageRecord) -> tuple[Picture, ...]:
 
 
 def load_of(step: StorageStep, kind: str) -> int:
-    """The load of one kind that the step ran under."""
+    """Return the load of one kind in a step, in requests in flight or streams."""
     return round(step.value(kind) or 0)
 
 
 def steps_of(record: StorageRecord, kind: str) -> list[StorageStep]:
-    """The steps that measured requests of one kind."""
+    """Return the steps that measured requests of one kind."""
     return [step for step in record.steps if step.name == kind]
 
 
 def rate_rows(record: StorageRecord, kind: str) -> list[Row]:
-    """IOPS of small requests, MB/s of large ones: a row for each point, its line the load of the other kind."""
+    """Return rows of IOPS (small requests) or MB/s (large ones); a line for each load of the other kind."""
     other, figure = _other(kind), "iops" if kind == SMALL else "mb_per_s"
     steps = steps_of(record, kind)
-    chosen = _few(sorted({load_of(step, other) for step in steps}))
+    chosen = _evenly_spaced(sorted({load_of(step, other) for step in steps}))
     return [
-        {"load": load_of(step, kind), "line": _beside(load_of(step, other), other), "value": step.value(figure)}
+        {"load": load_of(step, kind), "line": _load_text(load_of(step, other), other), "value": step.value(figure)}
         for step in steps
         if load_of(step, other) in chosen
     ]
 
 
 def latency_rows(record: StorageRecord) -> list[Row]:
-    """Latency percentiles of small requests at the least large load they were measured with."""
-    _, steps = _with_least(steps_of(record, SMALL))
+    """Return rows of latency percentiles of small requests at the lowest load of large requests."""
+    _, steps = _with_lowest(steps_of(record, SMALL))
     return [
         {"load": load_of(step, SMALL), "line": name, "value": step.value(field)}
         for step in steps
@@ -78,8 +78,8 @@ def latency_rows(record: StorageRecord) -> list[Row]:
     ]
 
 
-def _with_least(steps: Sequence[StorageStep]) -> tuple[int, list[StorageStep]]:
-    """The least large load of ``steps``, and those with it."""
+def _with_lowest(steps: Sequence[StorageStep]) -> tuple[int, list[StorageStep]]:
+    """Return the lowest load of large requests among ``steps``, and the steps with that load."""
     least = min((load_of(step, LARGE) for step in steps), default=0)
     return least, [step for step in steps if load_of(step, LARGE) == least]
 
@@ -103,20 +103,20 @@ def _latencies(record: StorageRecord) -> Picture | None:
     rows = latency_rows(record)
     if not rows:
         return None
-    least, steps = _with_least(steps_of(record, SMALL))
+    lowest, steps = _with_lowest(steps_of(record, SMALL))
     ends = " to ".join(micros(step.value("p99_us")) for step in (steps[0], steps[-1]))
     return Picture(
         name="orion-latency",
         title="Latency of small requests over the load",
-        description=f"Percentiles of the latency of small requests, {_beside(least, LARGE)}; p99 from {ends}.",
+        description=f"Percentiles of the latency of small requests, {_load_text(lowest, LARGE)}; p99 from {ends}.",
         panels=(_lines(rows, _TITLES[SMALL], "latency (µs)"),),
-        notes=(f"Small requests {_beside(least, LARGE)}.",),
+        notes=(f"Small requests {_load_text(lowest, LARGE)}.",),
         table=_orion_table(steps),
     )
 
 
 def _matrix(record: StorageRecord) -> Picture | None:
-    """A heat map of each figure, where small and large requests were measured together."""
+    """Return a heat map of each figure, if small and large requests were measured together."""
     if not any(load_of(step, _other(step.name)) for step in record.steps):
         return None
     figures = ((SMALL, "iops", "small: IOPS"), (LARGE, "mb_per_s", "large: MB/s"), (SMALL, "p99_us", "small: p99 (µs)"))
@@ -142,7 +142,7 @@ def _lines(rows: Sequence[Row], x_title: str, y_title: str) -> Panel:
     lines = list(dict.fromkeys(row["line"] for row in rows))
     loads = sorted({row["load"] for row in rows})
     pick = picked("line", "picked_line")
-    # Each doubling as wide as the last: what a queue adds goes by its length's ratio.
+    # Logarithmic, because the effect of a queue depends on the ratio of its lengths.
     scale = alt.Scale(type="log", base=2, domain=[loads[0] / 1.15, loads[-1] * 1.15])
     base = alt.Chart(alt.InlineData(values=list(rows))).encode(
         x=alt.X("load:Q", title=x_title, scale=scale, axis=alt.Axis(values=loads, format="d")),
@@ -160,7 +160,7 @@ def _lines(rows: Sequence[Row], x_title: str, y_title: str) -> Panel:
 
 
 def _heat(rows: Sequence[Row], title: str) -> Panel:
-    # Dark text on the light half of the scale, light on the dark one.
+    # Dark text on the light half of the scale, light text on the dark half.
     middle = (min(row["value"] for row in rows) + max(row["value"] for row in rows)) / 2
     base = alt.Chart(alt.InlineData(values=list(rows))).encode(
         x=alt.X("small:O", title=_TITLES[SMALL], axis=alt.Axis(labelAngle=0)), y=alt.Y("large:O", title="large")
@@ -181,12 +181,12 @@ def _other(kind: str) -> str:
     return LARGE if kind == SMALL else SMALL
 
 
-def _beside(load: int, kind: str) -> str:
+def _load_text(load: int, kind: str) -> str:
     return f"with {load} {kind}" if load else "alone"
 
 
-def _few(loads: Sequence[int]) -> set[int]:
-    """At most `MOST_LINES` of the loads, evenly apart, the first and the last among them."""
+def _evenly_spaced(loads: Sequence[int]) -> set[int]:
+    """Return at most `MOST_LINES` of the loads, evenly spaced, including the first and the last."""
     if len(loads) <= MOST_LINES:
         return set(loads)
     return {loads[round(at * (len(loads) - 1) / (MOST_LINES - 1))] for at in range(MOST_LINES)}
@@ -228,7 +228,7 @@ def _comparison(record: StorageRecord) -> tuple[Picture, ...]:
 
 
 def bar_rows(found: Sequence[ContenderRow], figure: Callable[[ContenderRow], RoundRange]) -> list[Row]:
-    """A bar for each contender with its range, and the number that stands beside it."""
+    """Return a row for each contender: median, range over the rounds, and the label of its bar."""
     return [
         {
             "name": row.name, "what": _MEANINGS[row.kind], "value": spread.median, "low": spread.low,
@@ -243,7 +243,7 @@ def _bars(cells: list[Row], title: str) -> Panel:
     kinds = [meaning for meaning in _MEANINGS.values() if any(cell["what"] == meaning for cell in cells)]
     most = max((cell["high"] for cell in cells), default=1.0)
     names = alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=220, minExtent=150, maxExtent=150))
-    # Room for the number behind the longest line.
+    # Room for the label of the longest bar.
     x = alt.X("value:Q", title=title, scale=alt.Scale(domain=[0, most * 1.15], nice=False))
     tips = [alt.Tooltip("name:N", title=" "), alt.Tooltip("what:N", title="data")]
     tips += [alt.Tooltip(f"{name}:Q", title=name, format=",.0f") for name in ("value", "low", "high")]

@@ -1,4 +1,4 @@
-"""How every picture looks: colours that colour-blind people tell apart, and shapes and dashes that need no colour."""
+"""Look of the pictures: colours that colour-blind people can distinguish, shapes and dashes, scales and legends."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import altair as alt
 from openslob.analyze.curves.points import RESPONSE_PREFIX
 from openslob.metrics import METRICS
 
-# Okabe and Ito (2008), without black and yellow, which are lost on a dark and on a white page; grey and violet instead.
+# Okabe and Ito (2008). Black and yellow, invisible on dark and on white pages, are replaced by grey and violet.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A63B8", "#808080")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "triangle-right", "triangle-left")
 DASHES = ((1, 0), (6, 3), (2, 2), (9, 3, 2, 3))
-# A mark that says "beware", and one that is quiet; both can be seen on white and on dark.
+# Colours for warnings and for secondary marks, visible on white and on dark pages.
 WARNING, QUIET = "#C62828", "#8C8C8C"
-# A light colour to a dark one of even steps, readable in grey and by the colour-blind.
+# Colour scheme from light to dark in even steps, readable in grey and by colour-blind people.
 HEAT: Literal["cividis"] = "cividis"
 WIDTH, HEIGHT = 640, 380
-# From this ratio of largest to smallest on, a linear axis presses the small values flat.
+# Above this ratio of largest to smallest value, the axis is logarithmic.
 LOG_RATIO = 100.0
 CONFIG: dict[str, Any] = {
     "background": "transparent",
@@ -32,7 +32,7 @@ CONFIG: dict[str, Any] = {
                "layout": {"bottom": {"direction": "vertical", "anchor": "start", "center": False, "margin": 4}}},
     "title": {"fontSize": 16, "subtitleFontSize": 12, "subtitleColor": "#606060"},
 }  # fmt: skip
-# Width of a letter and of a symbol with its spaces, in dots: the columns of a legend are as wide as its longest name.
+# Width in pixels of a letter, and of a symbol with its spaces. Columns of a legend are as wide as the longest name.
 LETTER, SYMBOL = 7, 40
 _LATENCIES = {
     "mean_us": "mean latency",
@@ -48,16 +48,17 @@ _KINDS = {"op": "operation", "select": "select", "update": "update", "scan": "sc
 
 @dataclass(frozen=True)
 class FigureNames:
-    """What figures are called. ``physical``: every read is known to have reached a device, so that one may say so.
+    """Names of figures in pictures.
 
-    ``instead`` has names for figures that are not quite those of the registry, as in reports of others.
+    ``physical`` is True if every read is known to have reached a device; otherwise reads are called "engine reads".
+    ``instead`` has names that replace those of the registry, for figures from other tools' reports.
     """
 
     physical: bool = True
     instead: Mapping[str, str] = field(default_factory=dict)
 
     def label(self, figure: str) -> str:
-        """A figure of the registry, or a latency such as ``select_p99_us``, in words."""
+        """Return the name of a figure of the registry, or of a latency such as ``select_p99_us``."""
         if figure in self.instead:
             return self.instead[figure]
         if figure not in METRICS:
@@ -67,19 +68,19 @@ class FigureNames:
         return text if self.physical else text.replace("Physical", "Engine").replace("IOPS", "Engine reads")
 
     def axis(self, figure: str) -> str:
-        """The same with its unit."""
+        """Return the name of a figure with its unit."""
         unit = unit_of(figure)
         return f"{self.label(figure)} ({unit})" if unit else self.label(figure)
 
 
 def unit_of(figure: str) -> str:
-    """Unit of a figure or latency."""
+    """Return the unit of a figure or latency."""
     return METRICS[figure].unit if figure in METRICS else "µs"
 
 
 @dataclass(frozen=True)
 class Sign:
-    """A mark over a point that says something about it: its shape (an SVG path, to be filled) and colour."""
+    """A mark over a point. ``shape`` is an SVG path, drawn filled."""
 
     name: str
     shape: str
@@ -87,24 +88,24 @@ class Sign:
 
 
 def coloured(field: str, names: Sequence[str], signs: Sequence[Sign] = (), outlined: bool = False) -> alt.Color:
-    """The colour of each name, with a legend; ``signs`` stand in the same legend.
+    """Return the encoding of names as colours, with a legend that also contains ``signs``.
 
-    ``outlined``: what the legend shows are strokes and outlines, as those of lines without points, and not solid.
+    ``outlined`` draws the legend's symbols as strokes, for lines without points.
     """
     scale = _scale(names, COLOURS, signs, [sign.colour for sign in signs])
     return alt.Color(f"{field}:N", scale=scale, legend=_legend(names, signs, outlined))
 
 
 def shaped(field: str, names: Sequence[str], signs: Sequence[Sign] = (), outlined: bool = False) -> alt.Shape:
-    """The shape of each name's points."""
+    """Return the encoding of names as shapes of points."""
     scale = _scale(names, SHAPES, signs, [sign.shape for sign in signs])
     return alt.Shape(f"{field}:N", scale=scale, legend=_legend(names, signs, outlined))
 
 
 def dashed(field: str, names: Sequence[str], signs: Sequence[Sign] = (), outlined: bool = False) -> alt.StrokeDash:
-    """The dash of each name's line: one of its own where it is all that tells them apart (``outlined``).
+    """Return the encoding of names as dashes of lines.
 
-    Else the colours' first round is solid, the next dashed, and so on.
+    With ``outlined`` each name has its own dash. Otherwise the dash changes when the colours repeat.
     """
     round_of = 1 if outlined else len(COLOURS)
     dashes = [list(DASHES[at // round_of % len(DASHES)]) for at in range(len(names))]
@@ -114,12 +115,12 @@ def dashed(field: str, names: Sequence[str], signs: Sequence[Sign] = (), outline
 
 
 def picked(field: str, name: str) -> alt.Parameter:
-    """A selection by clicks on the legend of ``field``: what is not picked fades; none picked is all."""
+    """Return a selection by clicks on the legend of ``field``; without clicks everything is selected."""
     return alt.selection_point(name=name, fields=[field], bind="legend", toggle="true")
 
 
 def faded(*picks: alt.Parameter, shown: float = 1.0) -> dict[str, Any]:
-    """The opacity of marks: ``shown`` for what every selection holds."""
+    """Return the opacity of marks: ``shown`` for what all selections contain, faint for the rest."""
     test: Any = picks[0]
     for pick in picks[1:]:
         test = test & pick
@@ -127,7 +128,7 @@ def faded(*picks: alt.Parameter, shown: float = 1.0) -> dict[str, Any]:
 
 
 def from_zero(values: Sequence[float], most: float | None = None) -> alt.Scale:
-    """A linear scale from 0, or a logarithmic one where the values lie far apart; ``most`` is the upper end to show."""
+    """Return a linear scale from 0, or a logarithmic one above `LOG_RATIO`; ``most`` is the upper end to show."""
     positive = [value for value in values if value > 0]
     top = most or max(values, default=1.0) or 1.0
     if positive and max(positive) / min(positive) > LOG_RATIO:
@@ -136,12 +137,12 @@ def from_zero(values: Sequence[float], most: float | None = None) -> alt.Scale:
 
 
 def is_log(scale: alt.Scale) -> bool:
-    """The scale is logarithmic."""
+    """Return whether the scale is logarithmic."""
     return scale.to_dict().get("type") == "log"
 
 
 def counted(counts: Sequence[float], title: str = METRICS["sessions"].label) -> alt.X:
-    """The axis of session counts, or of rates: each doubling as wide as the last, a tick at every one measured."""
+    """Return a logarithmic x axis of session counts or rates, with a tick at each measured value."""
     ticks = sorted(set(counts))
     axis = alt.Axis(values=ticks, format="d" if all(tick == int(tick) for tick in ticks) else "~g", grid=True)
     scale = alt.Scale(type="log", base=2, domain=[ticks[0] / 1.15, ticks[-1] * 1.15]) if ticks else alt.Scale()
@@ -154,7 +155,7 @@ def _scale(names: Sequence[str], values: Sequence[Any], signs: Sequence[Sign], o
 
 
 def _legend(names: Sequence[str], signs: Sequence[Sign], outlined: bool) -> alt.Legend:
-    # Legends of equal domains become one, and so must be equal in everything.
+    # Vega-Lite merges legends with equal domains only if all their properties are equal.
     widest = max((len(name) for name in (*names, *(sign.name for sign in signs))), default=0)
     columns = alt.expr(f"max(1, floor(width / {LETTER * widest + SYMBOL}))")
     return alt.Legend(title=None, columns=columns, symbolStrokeWidth=2 if outlined else 0)

@@ -1,4 +1,4 @@
-"""What stands on a page, in the order in which it stands there: the answer and the verdicts come first."""
+"""Content of an HTML page in its order, headlines and verdicts first, and its rendering into one file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ VERDICT_HEAD = ("outcome", "verdict", "why")
 
 @dataclass(frozen=True)
 class VerdictRow:
-    """One line of the verdicts: outcome, its sign and words, name, reason."""
+    """One row of the verdicts table."""
 
     outcome: Holds
     outcome_text: str
@@ -37,13 +37,13 @@ class VerdictRow:
 
     @property
     def sign(self) -> str:
-        """The outcome without words."""
+        """Sign of the outcome."""
         return SIGNS[self.outcome][0]
 
 
 @dataclass(frozen=True)
 class PageSection:
-    """A section with lines, a table, or text that keeps its columns."""
+    """A section with paragraphs, a table, or preformatted text."""
 
     title: str
     lines: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class PageSection:
 
 @dataclass(frozen=True)
 class Page:
-    """All that the template shows. ``banners`` are what must not be overlooked."""
+    """Content of the template. ``banners`` are shown prominently at the top."""
 
     title: str
     about: str
@@ -67,7 +67,7 @@ class Page:
 
     @property
     def verdict_counts(self) -> str:
-        """How many verdicts came out how."""
+        """Number of verdicts by outcome, in words."""
         counts = {outcome: sum(row.outcome is outcome for row in self.verdicts) for outcome in SIGNS}
         if not self.verdicts:
             return "none"
@@ -78,19 +78,19 @@ class Page:
 
 
 def verdict_rows(verdicts: Sequence[Verdict]) -> tuple[VerdictRow, ...]:
-    """The verdicts of one run, the failing ones on top."""
+    """Return the verdicts of one record, failed ones first."""
     rows = [VerdictRow(each.verdict, SIGNS[each.verdict][1], in_words(each.name), each.why) for each in verdicts]
     return worst_first(rows)
 
 
 def verdicts_of_all(given: Sequence[tuple[str, Sequence[Verdict]]]) -> tuple[VerdictRow, ...]:
-    """The verdicts of several, each with what it is called in a sentence: a row for each name, the worst on top."""
+    """Return a row for each verdict's name over several records, given with their names, the worst first."""
     names = dict.fromkeys(verdict.name for _, verdicts in given for verdict in verdicts)
     return worst_first([_of_all(name, given) for name in names])
 
 
 def _of_all(name: str, given: Sequence[tuple[str, Sequence[Verdict]]]) -> VerdictRow:
-    """What the verdict of this name says of all: the worst outcome, in how many, and the first reason."""
+    """Summarize the verdicts of one name: the worst outcome, its number, and the first reason."""
     judged = [(called, each) for called, verdicts in given for each in verdicts if each.name == name]
     outcome = next(each for each in SIGNS if any(verdict.verdict is each for _, verdict in judged))
     same = [(called, verdict) for called, verdict in judged if verdict.verdict is outcome]
@@ -101,17 +101,17 @@ def _of_all(name: str, given: Sequence[tuple[str, Sequence[Verdict]]]) -> Verdic
 
 
 def worst_first(rows: Sequence[VerdictRow]) -> tuple[VerdictRow, ...]:
-    """The rows in the order of `SIGNS`."""
+    """Return the rows in the order of `SIGNS`."""
     return tuple(sorted(rows, key=lambda row: list(SIGNS).index(row.outcome)))
 
 
 def in_words(name: str) -> str:
-    """A name in words."""
+    """Return an identifier with blanks in place of underscores."""
     return name.replace("_", " ")
 
 
 def text_section(lines: Sequence[str]) -> list[PageSection]:
-    """A section of the text report as one of the page, with the heading that it has there; none for no lines."""
+    """Return a section of the text report as a section of the page; none for no lines."""
     if not lines:
         return []
     heading, *rest = lines
@@ -120,7 +120,7 @@ def text_section(lines: Sequence[str]) -> list[PageSection]:
 
 
 def definitions() -> PageSection:
-    """What every figure is."""
+    """Return the section that defines every figure."""
     rows = tuple(
         (metric.label, metric.unit or "count", "" if metric.better == "neither" else metric.better, metric.definition)
         for metric in METRICS.values()
@@ -129,7 +129,7 @@ def definitions() -> PageSection:
 
 
 def render_page(page: Page) -> str:
-    """The whole file. Every text of the page is escaped; nothing in it refers to anything outside of it."""
+    """Return the HTML file. All texts are escaped, and the file refers to no other file or address."""
     specs: list[dict[str, Any]] = []
     pictures = []
     for picture in page.pictures:
@@ -150,14 +150,14 @@ def render_page(page: Page) -> str:
 
 
 def _json(data: object) -> Markup:
-    """JSON that can stand in a script element: without "<" nothing in it can end that element."""
+    """Return JSON for a script element; without "<" it cannot end the element."""
     return Markup(json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"))
 
 
 @cache
 def _library() -> Markup:
-    """Vega, Vega-Lite and vega-embed as one script."""
-    # A string or pattern of the library with "</script" in it would end the element; "<\/script" is the same text.
+    """Return Vega, Vega-Lite and vega-embed as one script."""
+    # A "</script" in a string of the library would end the element; "<\/script" means the same.
     return Markup(
         re.sub("</(script)", r"<\\/\1", vl_convert.javascript_bundle(_GLOBALS, VEGA_LITE), flags=re.IGNORECASE)
     )

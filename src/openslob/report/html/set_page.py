@@ -1,4 +1,4 @@
-"""The page of a sweep, or of any several runs: lines of points, side by side where they are few."""
+"""Page of a sweep or of any several runs: series of points, and the runs side by side if they are few."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from openslob.report.html.page import Page, PageSection, definitions, in_words, 
 from openslob.report.record_view import shown
 from openslob.report.set_summary import figure_with_interval, mismatch_text, reads_are_physical, set_summary_lines
 
-# More runs than these are too many columns for a page and too many lines for a picture of tails.
+# More runs would be too many columns of a table and too many lines of a picture.
 MOST_SIDE_BY_SIDE = 6
 MOST_REASONS = 3
 _POINT_FIGURES = (
@@ -55,11 +55,11 @@ def set_page(
     comparison: Comparison | None = None,
     ceilings: Sequence[StorageRecord] = (),
 ) -> Page:
-    """The page of ``runs``, called ``name``; with a ``comparison`` of two sides, what changed stands first.
+    """Return the page of ``runs``, titled ``name``. With a ``comparison`` of two sides, its result comes first.
 
-    ``ceilings`` are drawn beside physical reads, for each block size that one of them and the runs have.
+    ``ceilings`` are drawn beside physical reads, for each block size that they have in common with the runs.
     """
-    # What failed before its window has no point, and its parameters would only lengthen the names of those that have.
+    # Runs that failed before their window have no points, and would add parameters to the names of the others.
     measured = [run for run in runs if run.record.summary] or runs
     records, sets = [run.record for run in runs], point_sets(measured)
     is_physical = reads_are_physical([record for record in records if record.status is Status.COMPLETE])
@@ -92,7 +92,7 @@ def set_page(
 
 
 def point_sets(runs: Sequence[Run]) -> list[PointSet]:
-    """The runs that read first, then those that find their blocks in the cache: their figures share no axes."""
+    """Return a set for physical reads and one for cached runs, as their figures have different axes."""
     by_axes: dict[Axes, set[str]] = {PHYSICAL: set(), CACHED: set()}
     for series in point_set(runs).series:
         ids = by_axes.setdefault(axes_for(series.points), set())
@@ -121,20 +121,22 @@ def _about(records: Sequence[RunRecord], sets: Sequence[PointSet]) -> str:
 
 def _banners(records: Sequence[RunRecord], problems: Sequence[str]) -> list[str]:
     bad = [record for record in records if record.status is not Status.COMPLETE]
-    told = [f"{record.id} is {record.status.value}: {'; '.join(record.errors[:1])}" for record in bad[:MOST_REASONS]]
-    more = [f"and {len(bad) - MOST_REASONS} more runs that are not complete"] if len(bad) > MOST_REASONS else []
-    return [*told, *more, *problems]
+    incomplete = [
+        f"{record.id} is {record.status.value}: {'; '.join(record.errors[:1])}" for record in bad[:MOST_REASONS]
+    ]
+    more = [f"and {len(bad) - MOST_REASONS} more runs are not complete"] if len(bad) > MOST_REASONS else []
+    return [*incomplete, *more, *problems]
 
 
 def _mixed_conditions(runs: Sequence[Run], ceilings: Sequence[StorageRecord]) -> list[str]:
-    """What was not measured under the same conditions, or not on the same storage, and stands in one picture."""
+    """Return banners for series with mixed conditions, and for raw measurements of other storage than the runs'."""
     doubts = [_other_storage(run, ceilings) for run in runs]
     told = [mismatch_text(series) for series in point_set(runs).series if series.mismatches]
-    return [*told, *(f"Storage alone is not that of the runs: {why}" for why in dict.fromkeys(doubts) if why)]
+    return [*told, *(f"The raw measurement is not of the runs' storage: {why}" for why in dict.fromkeys(doubts) if why)]
 
 
 def _other_storage(run: Run, ceilings: Sequence[StorageRecord]) -> str:
-    """Why none of the raw measurements is of this run's storage; empty when one may be."""
+    """Return why no raw measurement is of this run's storage; empty if one may be."""
     whys = [other_storage(ceiling, run.record.environment) for ceiling in ceilings]
     return whys[0] if whys and all(whys) else ""
 
@@ -147,7 +149,7 @@ def _ceilings(points: PointSet, records: Sequence[StorageRecord]) -> list[Ceilin
 def _pictures(
     points: PointSet, names: FigureNames, is_one_of_two: bool, ceilings: Sequence[StorageRecord]
 ) -> list[Picture]:
-    """The pictures of a set of points; those of one of two sets say by their names and titles of which."""
+    """Return the pictures of a set of points; of two sets, names and titles say which one."""
     reads = points.axes.throughput == PHYSICAL.throughput
     pictures = [
         petals(points, points.axes.throughput, names, _ceilings(points, ceilings)),
@@ -168,7 +170,7 @@ def _run_text(record: RunRecord) -> str:
 def _comparison_table(comparison: Comparison) -> PageSection:
     rows = tuple((pair.label, *row) for pair in comparison.pairs for row in side_by_side_rows(pair))
     head = ("point", "figure", comparison.name_a, comparison.name_b, "difference", "shown")
-    lines = ("Means over the runs; the difference is that of the second to the first, ± half of its 95 % interval.",)
+    lines = ("Means over the runs. Differences are of the second side to the first, ± half of the 95 % interval.",)
     return PageSection("Both sides", lines, DataTable(head, rows))
 
 
@@ -177,7 +179,7 @@ def _mismatches(comparison: Comparison) -> PageSection:
         (in_words(each.name), ", ".join(map(str, each.a)) or MISSING, ", ".join(map(str, each.b)) or MISSING)
         for each in comparison.mismatches
     )
-    lines = ("What is not the same on both sides may be why the figures differ.",)
+    lines = ("Conditions that are not the same on both sides may explain differences between the figures.",)
     return PageSection(
         "What makes the two sides hard to compare", lines, DataTable(("parameter or fact", "A", "B"), rows)
     )
@@ -252,7 +254,7 @@ def _configuration(points: PointSet) -> PageSection:
     asked = ", ".join(dict.fromkeys(point.at for point in points.points)) if points.along != SESSIONS else ""
     rates = ((in_words(points.along), asked),) if asked else ()
     table = DataTable(("parameter", "value"), (("sessions", sessions), *rates, *varied, *common))
-    return PageSection("Configuration", ("What was varied stands first; the rest is the same in all runs.",), table)
+    return PageSection("Configuration", ("Varied parameters first; the others are the same in all runs.",), table)
 
 
 def _value(name: str, value: object) -> str:

@@ -126,7 +126,7 @@ def test_the_page_says_when_storage_alone_is_other_storage():
     told = [set_page("x", runs, (), ceilings=[record(environment={"host": each})]).banners for each in (host, "other")]
     assert told[0] == ()
     assert len(told[1]) == 1
-    assert told[1][0].startswith("Storage alone is not that of the runs")
+    assert told[1][0].startswith("The raw measurement is not of the runs' storage")
 
 
 def test_reads_of_several_blocks_are_not_held_against_single_ones():

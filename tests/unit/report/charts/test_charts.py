@@ -34,7 +34,7 @@ from openslob.report import run_series
 from openslob.report.charts import over_time
 from openslob.report.charts.comparing import changes, tails
 from openslob.report.charts.over_sessions import cpu, latency_percentiles, session_rows
-from openslob.report.charts.petals import DOUBTED, SOUND, UNTRUE, arrow_rows, doubt, petal_rows, petals
+from openslob.report.charts.petals import DOUBTED, SOUND, UNTRUE, arrow_rows, petal_rows, petals, verdict_sign
 from openslob.report.charts.picture import Picture, page_specs, png, save_all, svg, whole_spec
 from openslob.report.charts.run import heat_map, latency_histogram, timeline
 from openslob.report.charts.theme import COLOURS, LOG_RATIO, FigureNames, counted, from_zero, is_log
@@ -172,7 +172,7 @@ def test_arrows_lie_between_neighbours_of_one_line_only() -> None:
     ],
 )
 def test_a_verdict_that_fails_is_in_the_picture(failed: dict[str, str], sign: str) -> None:
-    assert doubt(failed) == sign
+    assert verdict_sign(failed) == sign
 
 
 def test_only_signs_that_some_point_bears_are_in_the_legend() -> None:
@@ -281,7 +281,7 @@ def test_counts_that_never_kept_pace_are_not_drawn_but_were_recorded(raw: run_se
     drawn = timeline(record_files.record(), dataclasses.replace(raw, even_s=(5.0, 0.0), host=()))
     assert drawn.description.startswith("Over 6 s of load: latency of selects")
     assert [note for note in drawn.notes if note.startswith("Not")] == [
-        "Not drawn: the engine's counts at both ends, since it counts a session's slice when that ends.",
+        "Not drawn: the engine's counters at both ends, because a slice is counted when it ends.",
         "Not recorded over time: CPU.",
     ]
 

@@ -121,7 +121,7 @@ def test_the_matrix_shows_every_cell():
 def test_the_page_has_answer_verdicts_and_pictures():
     page = storage_page(record_of(whole(1)))
     assert len(page.pictures) == 4
-    assert page.tally == "all 1 hold"
+    assert page.verdict_counts == "all 1 hold"
     assert "orion-matrix" in render_page(page)
     stopped = record_of(simple()).model_copy(update={"status": Status.INTERRUPTED, "errors": ("stopped",)})
     assert storage_page(stopped).banners == ("This measurement is interrupted: stopped",)
