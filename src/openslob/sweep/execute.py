@@ -29,7 +29,7 @@ from openslob.sweep.servers import SweepServers
 from openslob.units import format_duration
 
 
-class SweepView(Protocol):
+class SweepDisplay(Protocol):
     """The display of a sweep's progress."""
 
     def notify(self, text: str) -> None:
@@ -68,7 +68,7 @@ class Execution:
         folder: SweepFolder,
         target: str,
         interrupt: Interrupt,
-        view: SweepView,
+        view: SweepDisplay,
         render: Callable[[RunRecord], str],
         ceiling: Callable[[Engine], StorageRecord | None] = no_ceiling,
     ) -> None:

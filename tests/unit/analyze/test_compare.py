@@ -1,4 +1,4 @@
-"""Comparisons: right about equal runs and unequal ones, outspoken about what makes runs incomparable.
+"""Comparisons: right about equal and different runs, and clear about what makes runs hard to compare.
 
 After a wanted change of the text: UPDATE_GOLDEN=1 pytest tests/unit/test_compare.py, then read the difference.
 """

@@ -1,4 +1,4 @@
-"""Intervals hold the truth as often as they say, and independent programs' numbers come out."""
+"""Intervals contain the true mean as often as they claim, and agree with the numbers of independent programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The store: nothing half-made, nothing secret, nothing lost, and every record found again."""
+"""The store: no partial records, no secrets, no lost measurements, and every record is found again."""
 
 from __future__ import annotations
 

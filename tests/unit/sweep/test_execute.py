@@ -1,4 +1,4 @@
-"""A sweep carried out, with runs that are made up: what fails, what is stopped, and what goes on afterwards."""
+"""The execution of a sweep with simulated runs: failures, stops, and resumption."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from openslob.sweep.plan import sessions_at_most
 from openslob.workload import Workload
 
 
-class SweepView:
+class SweepDisplay:
     def __init__(self):
         self.told = []
 
@@ -47,7 +47,7 @@ class SweepView:
 
 @dataclass
 class World:
-    """A made-up server: what was loaded and run on it, and what shall go wrong."""
+    """A simulated server: what was loaded and run on it, and what is to fail."""
 
     loaded: list = field(default_factory=list)
     ran: list = field(default_factory=list)
@@ -109,7 +109,7 @@ def asked(grid=None, repeats=1, search=None, **overrides):
 def go(folder, world):
     with folder:
         world.interrupt = Interrupt()
-        view = SweepView()
+        view = SweepDisplay()
         execute.Execution(folder, "embedded", world.interrupt, view, lambda _: "").execute()
     return view
 
@@ -119,7 +119,7 @@ def states(record):
 
 
 def done_as(record):
-    """What a finished sweep says, but for times and folders."""
+    """Return the contents of a finished sweep without times and folders."""
     return [(p.number, p.values, p.repeat, p.state, p.error) for p in record.points], record.status
 
 
@@ -342,7 +342,7 @@ def test_every_run_gets_the_ceiling_of_its_server(tmp_path, world):
     beside: Any = object()
     with folder:
         execute.Execution(
-            folder, "embedded", Interrupt(), SweepView(), lambda _: "", lambda engine: beside if engine else None
+            folder, "embedded", Interrupt(), SweepDisplay(), lambda _: "", lambda engine: beside if engine else None
         ).execute()
     assert [request.ceiling for request in world.ran] == [beside, beside]
 
@@ -353,7 +353,7 @@ def test_points_whose_ceiling_cannot_be_measured_are_skipped_with_the_reason(tmp
 
     folder = SweepFolder.begin(tmp_path, asked())
     with folder:
-        execute.Execution(folder, "embedded", Interrupt(), SweepView(), lambda _: "", unmeasured).execute()
+        execute.Execution(folder, "embedded", Interrupt(), SweepDisplay(), lambda _: "", unmeasured).execute()
     record = load_sweep(folder.path)
     assert (record.status, states(record), world.ran) == (Status.FAILED, ["skipped"] * 6, [])
     assert "not known to be on this host" in record.points[0].error

@@ -1,4 +1,4 @@
-"""The order of a sweep: everything once, as few restarts and loads as can be, and no drift taken for an effect."""
+"""The order of a sweep: every point once, few restarts and loads, and no drift that looks like an effect."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SERVERS = {
 
 
 def some_of(values):
-    """A grid: for some of the names some of the values."""
+    """Draw a grid with some of the names and some of their values."""
     return st.fixed_dictionaries(
         {},
         optional={
@@ -93,7 +93,7 @@ def test_repeats_are_whole_rounds_within_a_block(grid, servers, repeats, seed):
 
 
 def test_rounds_have_orders_of_their_own_so_that_drift_falls_on_all_points():
-    """A drift that grows with time: averaged over repeats, no session count gets more of it than another."""
+    """A drift that grows with time affects all session counts equally when averaged over repeats."""
     grid, repeats = {"sessions": list(range(1, 9))}, 40
     points = plan.points(grid, {}, repeats, 7)
     drift = {n: sum(p.number for p in points if p.values["sessions"] == n) / repeats for n in grid["sessions"]}

@@ -1,4 +1,4 @@
-"""The search for the most under a latency limit, on platforms that are formulas."""
+"""The search for the highest throughput within a latency limit, on platforms given by formulas."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LARGEST = 7
 
 
 def answered(platform, limit_us, most):
-    """The answer and the counts that were tried, in order."""
+    """Return the answer and the session counts that were probed, in order."""
     strategy, tried = search_sessions(limit_us, most), []
     sessions = next(strategy)
     while True:

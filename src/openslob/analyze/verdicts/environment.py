@@ -155,18 +155,18 @@ def data_in_place(measurement: Measurement) -> Verdict:
 
 
 def percentiles_supported(measurement: Measurement) -> Verdict:
-    """Percentiles up to p99 have operations enough beyond them; tells how far each kind can be trusted."""
+    """Judge whether p99 has enough operations beyond it; name the highest such percentile of each kind."""
     ran = {kind: histogram for kind, histogram in measurement.latency.items() if histogram.count}
     if not ran:
         return unknown("percentiles_supported", "Can't be determined: no operation was timed.")
-    told = [
+    limits = [
         f"{kind.value} {_trusted(histogram) or 'none'} ({counted(histogram.count, 'op')})"
         for kind, histogram in ran.items()
     ]
     return holds_or_fails(
         "percentiles_supported",
         all(_supports(histogram, REQUIRED_PERCENTILE) for histogram in ran.values()),
-        f"Percentiles with at least {MIN_BEYOND} operations beyond them go up to: {', '.join(told)}.",
+        f"Percentiles with at least {MIN_BEYOND} operations beyond them go up to: {', '.join(limits)}.",
         **_counts(ran),
         **{f"{kind.value}_up_to": _trusted(histogram) for kind, histogram in ran.items()},
     )

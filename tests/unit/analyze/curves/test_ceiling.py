@@ -1,4 +1,4 @@
-"""The storage ceiling: read off raw steps, interpolated, never drawn on; its verdict, its words, its line."""
+"""The storage ceiling: from raw steps, interpolated, never extrapolated; its verdict, its text, its line in charts."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_ceilings_of_two_block_sizes_are_two_lines():
 
 
 class Server:
-    """An engine as far as its storage is asked for."""
+    """An engine that only knows its storage."""
 
     def __init__(self, directory, block_size):
         self.directory, self.block_size = directory, block_size

@@ -1,4 +1,4 @@
-"""Points that others measured become lines like a sweep's."""
+"""Points from other sources become series like those of a sweep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Knee, peak, turn, scaling and latency limits on made-up curves with known answers, noise included."""
+"""Knee, peak, trend, scaling and latency limits on synthetic curves with known answers, with and without noise."""
 
 from __future__ import annotations
 

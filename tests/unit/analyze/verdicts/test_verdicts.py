@@ -1,4 +1,4 @@
-"""Every verdict on made-up figures: holds, fails, unknown, and what its sentence says."""
+"""Every verdict on synthetic figures: holds, fails, unknown, and its sentence."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ BUSY_CPU = {"user": 190.0, "steal": 2.0, "idle": 6.0, "iowait": 2.0}
 
 
 def refused(read, updated):
-    """Two refused attempts, and so many rows that the engine counted more than the loop."""
+    """Return a run with two refused attempts in which the engine counted this many rows more than the loop."""
     counted = made.engine(rows_read=960_000.0 + read, rows_updated=96_000.0 + updated)
     return {"sessions": sessions(conflicts=2), "engine": counted}
 
