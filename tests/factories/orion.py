@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from openslob.histogram import Histogram, bucket_of
-from openslob.storage.orion.matrix import LoadPoint, load_matrix
-from openslob.storage.orion.options import Options, OrionRun
+from openslob.storage.orion.options import LoadPoint, Options, OrionRun, load_matrix
 from openslob.storage.orion.points import DeviceBytes, OrionResult, PointResult, split
 from openslob.storage.results import JobResult, Transfers
 from openslob.units import MIB

@@ -23,8 +23,7 @@ from openslob.record.storage import StorageRecord, load
 from openslob.storage.fio import Fio
 from openslob.storage.job import IoEngine
 from openslob.storage.orion.jobs import OrionSetup, jobs_of, volume
-from openslob.storage.orion.matrix import LoadPoint
-from openslob.storage.orion.options import LargeType, Options, OrionRun, SimulatedArray
+from openslob.storage.orion.options import LargeType, LoadPoint, Options, OrionRun, SimulatedArray
 from openslob.storage.testfile import existing_file
 from openslob.units import MIB
 

@@ -31,8 +31,7 @@ from openslob.storage.orion.jobs import (
     paths_in,
     volume,
 )
-from openslob.storage.orion.matrix import LoadMatrix, LoadPoint, load_matrix
-from openslob.storage.orion.options import Options
+from openslob.storage.orion.options import LoadMatrix, LoadPoint, Options, load_matrix
 from openslob.storage.orion.points import (
     CoverageCheck,
     LunDevices,

@@ -13,8 +13,7 @@ from openslob._version import __version__
 from openslob.histogram import LINEAR_US, PERCENTILES, Histogram, bucket_of, lower_edge_us
 from openslob.record.model import Verdict
 from openslob.storage.orion.jobs import Volume
-from openslob.storage.orion.matrix import LoadMatrix, LoadPoint
-from openslob.storage.orion.options import ORION_DURATION_S, LargeType, Options
+from openslob.storage.orion.options import ORION_DURATION_S, LargeType, LoadMatrix, LoadPoint, Options
 from openslob.storage.orion.points import OrionResult, PointResult
 from openslob.storage.results import JobResult, Transfers
 from openslob.units import KIB, MIB, format_bytes, format_duration

@@ -21,8 +21,7 @@ from pathlib import Path
 
 from openslob.errors import UsageError
 from openslob.storage.job import IoEngine, Job, Pattern
-from openslob.storage.orion.matrix import LoadPoint
-from openslob.storage.orion.options import LargeType, Options, SimulatedArray
+from openslob.storage.orion.options import LargeType, LoadPoint, Options, SimulatedArray
 from openslob.storage.testfile import TestFile
 from openslob.units import format_bytes
 

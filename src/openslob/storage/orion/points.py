@@ -17,8 +17,7 @@ from openslob.host.model import FigureUnknownError
 from openslob.storage.fio import Fio
 from openslob.storage.job import Job
 from openslob.storage.orion.jobs import LARGE, SMALL, OrionSetup, jobs_of
-from openslob.storage.orion.matrix import LoadMatrix, LoadPoint
-from openslob.storage.orion.options import LargeType
+from openslob.storage.orion.options import LargeType, LoadMatrix, LoadPoint
 from openslob.storage.results import Coverage, JobResult, Transfers, coverage
 from openslob.storage.testfile import TestFile
 

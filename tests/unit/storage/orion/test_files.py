@@ -16,8 +16,7 @@ from openslob.storage.job import IoEngine, Job
 from openslob.storage.orion.execute import file_prefix
 from openslob.storage.orion.files import buckets, files_of, histogram, matrix_csv, plan_text, small_iops, summary_text
 from openslob.storage.orion.jobs import volume
-from openslob.storage.orion.matrix import LoadPoint, load_matrix
-from openslob.storage.orion.options import Options, OrionRun
+from openslob.storage.orion.options import LoadPoint, Options, OrionRun, load_matrix
 from openslob.storage.orion.points import CoverageCheck, DeviceBytes, OrionResult, PointResult, coverage_check
 from openslob.storage.orion.record import summary_of, verdicts
 from openslob.storage.results import Coverage

@@ -20,8 +20,7 @@ from openslob.storage.orion.jobs import (
     stream_extents,
     volume,
 )
-from openslob.storage.orion.matrix import LoadPoint
-from openslob.storage.orion.options import LargeType, Options, OrionRun, SimulatedArray
+from openslob.storage.orion.options import LargeType, LoadPoint, Options, OrionRun, SimulatedArray
 from openslob.storage.testfile import TestFile
 from openslob.units import MIB
 

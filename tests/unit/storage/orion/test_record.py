@@ -21,8 +21,7 @@ from openslob.report.charts.storage import MOST_LINES, latency_rows, rate_rows, 
 from openslob.report.html.page import render_page
 from openslob.report.html.pages import storage_page
 from openslob.storage.job import IoEngine, Job
-from openslob.storage.orion.matrix import load_matrix
-from openslob.storage.orion.options import Options, OrionRun
+from openslob.storage.orion.options import Options, OrionRun, load_matrix
 from openslob.storage.orion.points import OrionResult
 from openslob.storage.orion.record import steps_of, summary_of, verdicts
 from openslob.units import MIB

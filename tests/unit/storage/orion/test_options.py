@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from factories.tables import table
 from openslob.errors import UsageError
-from openslob.storage.orion.matrix import LoadMatrix, LoadPoint, levels, load_matrix
-from openslob.storage.orion.options import MatrixKind, Options, OrionRun
+from openslob.storage.orion.options import LoadMatrix, LoadPoint, MatrixKind, Options, OrionRun, levels, load_matrix
 
 DISKS = st.integers(1, 200)
 LOADS = st.integers(0, 300)
