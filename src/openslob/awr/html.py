@@ -23,8 +23,8 @@ _CELL = re.compile(r"<(t[hd])\b[^>]*>", re.IGNORECASE)
 _WRAPPED_LINES = 5  # if so many lines have exactly the maximum length, a program wrapped them there
 
 
-def tables(text: str, wanted: Callable[[str, str], bool]) -> Iterator[ReportTable]:
-    """Yield the tables of ``text`` in order for which ``wanted(title, summary)`` is true."""
+def tables(text: str, is_parsed: Callable[[str, str], bool]) -> Iterator[ReportTable]:
+    """Yield the tables of ``text`` in order for which ``is_parsed(title, summary)`` is true."""
     lower = text.lower()
     title, end = "", 0
     start = lower.find("<table")
@@ -37,7 +37,7 @@ def tables(text: str, wanted: Callable[[str, str], bool]) -> Iterator[ReportTabl
         if 0 <= inside < end:
             attribute = _SUMMARY.search(text, start, inside)
             summary = squeeze(html.unescape(attribute[1])) if attribute else ""
-            if wanted(title, summary):
+            if is_parsed(title, summary):
                 yield _table(title, summary, text[inside + 1 : end])
         start = following
 

@@ -39,12 +39,12 @@ _MORE_HEADINGS = 4  # a second ruler within so many lines belongs to two-level h
 Span = tuple[int, int]
 
 
-def tables(text: str, wanted: Callable[[str], bool], titles: Callable[[str], bool]) -> Iterator[ReportTable]:
+def tables(text: str, is_parsed: Callable[[str], bool], is_title: Callable[[str], bool]) -> Iterator[ReportTable]:
     """Yield the tables of ``text`` in order.
 
-    ``wanted`` selects sections by title; ``titles`` recognizes a bare title line.
+    ``is_parsed`` selects sections by title; ``is_title`` recognizes a bare title line.
     """
-    lexer = _Lexer(wanted, titles)
+    lexer = _Lexer(is_parsed, is_title)
     for line in text.split("\n"):
         yield from lexer.line(line.replace("\f", "").rstrip().expandtabs())
     yield from lexer.end()
@@ -53,9 +53,9 @@ def tables(text: str, wanted: Callable[[str], bool], titles: Callable[[str], boo
 class _Lexer:
     """State of the lexer, fed line by line; holds the lines of the current table until the table ends."""
 
-    def __init__(self, wanted: Callable[[str], bool], titles: Callable[[str], bool]) -> None:
-        self.wanted = wanted
-        self.titles = titles
+    def __init__(self, is_parsed: Callable[[str], bool], is_title: Callable[[str], bool]) -> None:
+        self.is_parsed = is_parsed
+        self.is_title = is_title
         self.section = ""
         self.in_note = False
         self.after_note: list[str] = []  # headings that touch a note
@@ -94,7 +94,7 @@ class _Lexer:
             self.pending.append(line)
 
     def is_bare_title(self, line: str) -> bool:
-        return line[0] != " " and "  " not in line and self.titles(line)
+        return line[0] != " " and "  " not in line and self.is_title(line)
 
     def blank(self) -> Iterator[ReportTable]:
         """End the current table, unless it continues over pages."""
@@ -165,13 +165,13 @@ class _Lexer:
     def close(self) -> Iterator[ReportTable]:
         spans, headings, body = self.ruled or [], self.headings, self.body
         self.ruled, self.headings, self.body, self.resumed = None, [], [], 0
-        if body and self.wanted(self.section):
+        if body and self.is_parsed(self.section):
             yield _cut(self.section, spans, headings, body)
 
     def values(self) -> Iterator[ReportTable]:
         """Yield a table of labelled values without a ruler, such as ``Redo NoWait %: 100.00``."""
         lines, self.pending = self.pending, []
-        if not self.wanted(self.section):
+        if not self.is_parsed(self.section):
             return
         rows: list[tuple[str, ...]] = []
         misfits: list[str] = []

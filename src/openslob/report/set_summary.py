@@ -102,7 +102,7 @@ def _where(series: Series, point: Point) -> str:
 
 def _limit(series: Series) -> str:
     if series.exhausted is None:
-        return series.knee_result.why or "what limits it is not known"
+        return series.knee_result.why or "its limit is not known"
     return f"it is {limited_by(series.exhausted)}"
 
 
@@ -114,10 +114,10 @@ def limited_by(exhausted: Exhausted) -> str:
 
 
 def mismatch_text(series: Series) -> str:
-    """What the runs of a line were not alike in, so that it may bend, or its repeats differ, by that."""
-    each = "; ".join(f"{one.name} is {' or '.join(map(_fact, one.values))}" for one in series.mismatches)
+    """Return a sentence on the conditions that differ between the runs of a series."""
+    conditions = "; ".join(f"{one.name} is {' or '.join(map(_fact, one.values))}" for one in series.mismatches)
     runs = "The runs" if series.label == ONE_LINE else f"The runs with {series.label}"
-    return f"{runs} were not all made under the same conditions: {each}."
+    return f"{runs} were not all made under the same conditions: {conditions}."
 
 
 def _fact(value: ParameterValue) -> str:

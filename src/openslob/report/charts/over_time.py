@@ -22,15 +22,15 @@ from openslob.report.run_series import EngineInterval, HostReading, WaitSample
 
 Row = dict[str, Any]
 T = TypeVar("T")
-# More steps than this are finer than the picture's dots.
+# More steps would be narrower than the picture's pixels.
 MOST_STEPS = 120
 STEPS_S = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
-# Events beyond the first few are so rare that they only make the legend long.
+# Rarer events are drawn as one, because they would only lengthen the legend.
 MOST_EVENTS = 7
 OTHERS = "all others"
-# A part shorter than this share of a step is not a step of its own: its rate would be noise.
+# A last part shorter than this share of a step belongs to the step before it: its own rate would be noise.
 SLIVER = 0.5
-# Four buckets of the histogram, 5.7 % of the latency, are as wide as a bar can be drawn; eight as a cell of a map.
+# Buckets of the histogram per bar (5.7 % of the latency) and per cell of a map.
 BAR_BUCKETS, CELL_BUCKETS = 4, 8
 CPU_KINDS = {
     "user": ("host.cpu_user_s", "host.cpu_nice_s"),
@@ -248,7 +248,7 @@ def _grouped(counts: Mapping[int, int], size: int) -> dict[int, int]:
 
 
 def _edges(group: int, size: int) -> Row:
-    # A logarithmic axis has no 0: what took less than a tick of the clock is drawn from half a tick on.
+    # A logarithmic axis has no 0: the first bucket is drawn from 0.5 µs on.
     return {"from_us": max(lower_edge_us(group * size), 0.5), "to_us": lower_edge_us((group + 1) * size)}
 
 

@@ -126,7 +126,7 @@ def _heat_map(
 
 
 def _slice_notes(raw: RunSeries) -> tuple[str, ...]:
-    """Where in time latencies may be drawn too late, when slices took longer than the second that they mostly take."""
+    """Return a note that latencies may be drawn too late, if slices took longer than about a second."""
     if raw.slice_s < _LONG_SLICE_S:
         return ()
     return (f"Latencies are drawn at the end of their session's slice; slices took up to {seconds(raw.slice_s)}.",)

@@ -130,9 +130,9 @@ def _banners(records: Sequence[RunRecord], problems: Sequence[str]) -> list[str]
 
 def _mixed_conditions(runs: Sequence[Run], ceilings: Sequence[StorageRecord]) -> list[str]:
     """Return banners for series with mixed conditions, and for raw measurements of other storage than the runs'."""
-    doubts = [_other_storage(run, ceilings) for run in runs]
-    told = [mismatch_text(series) for series in point_set(runs).series if series.mismatches]
-    return [*told, *(f"The raw measurement is not of the runs' storage: {why}" for why in dict.fromkeys(doubts) if why)]
+    mismatches = [mismatch_text(series) for series in point_set(runs).series if series.mismatches]
+    reasons = dict.fromkeys(_other_storage(run, ceilings) for run in runs)
+    return [*mismatches, *(f"The raw measurement is not of the runs' storage: {why}" for why in reasons if why)]
 
 
 def _other_storage(run: Run, ceilings: Sequence[StorageRecord]) -> str:
