@@ -137,7 +137,7 @@ def test_a_session_killed_while_it_loads_ends_the_run_and_leaves_nothing(pg_serv
         target.ask("SELECT pg_terminate_backend(%s)", pid)
         code, _, stderr = run.end()
     assert code == 1
-    assert "sessions could not be brought up: session" in stderr
+    assert "sessions could not be connected: session" in stderr
     assert "could not load its own tables" in stderr
     assert target.record().status is Status.FAILED
     assert nothing_left(pg_server)

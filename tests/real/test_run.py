@@ -27,7 +27,7 @@ from openslob.metrics import METRICS, PACED
 from openslob.metrics.quantity import WINDOW_TOLERANCE_PCT
 from openslob.record import store
 from openslob.record.model import Holds, Status
-from openslob.run.samplers import CLOCK_QUESTIONS
+from openslob.run.samplers import CLOCK_QUERIES
 from openslob.units import MIB
 
 pytestmark = pytest.mark.server
@@ -237,7 +237,7 @@ class LateEngine(PostgresEngine):
 @pytest.mark.parametrize("edge", ["opening", "closing"])
 def test_counters_of_another_window_publish_no_rate(small_cache, results, edge):
     engine = LateEngine(small_cache._url)
-    engine.quick = CLOCK_QUESTIONS + (edge == "closing")
+    engine.quick = CLOCK_QUERIES + (edge == "closing")
     record = measured(engine, results, sessions=2).record
     verdict = verdicts_of(record)["window"]
     assert verdict.verdict is Holds.FAILS

@@ -1,7 +1,7 @@
-"""What an engine must offer. A new engine is a folder that implements these protocols and passes the contract tests.
+"""What an engine must offer: a new engine implements these protocols and passes the contract tests.
 
 An engine object is cheap: it holds a target and opens connections when asked. Nothing in here is specific to one
-product, and nothing outside `engines/` may be.
+product, and nothing outside an engine's own package may be.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class SessionPlan:
 
 @dataclass(frozen=True)
 class SliceRequest:
-    """What the next slice shall do, on the server's clock (ns since the epoch): start not before, end not after.
+    """What the next slice has to do, on the server's clock (ns since the epoch): start not before, end not after.
 
     ``first_op`` is the number of the session's next operation; ``max_ops`` ends the slice early, 0 for no limit.
     ``due_ns`` is when that operation is due; None when the session is not paced.
@@ -60,10 +60,10 @@ class SliceResult:
     """What one slice did: times by the server's clock, counts, and a latency histogram for each kind of operation.
 
     ``first_op_ns`` is when the first operation began (None if none did); ``busy_us`` is the time inside operations.
-    ``latency`` is service time, from an operation's begin. Of a paced session ``response`` is the same from the due
-    time, so that waiting for a late predecessor counts, and ``due_ns`` is when its next operation is due; a slice
-    begins no operation before it is due, and leaves one that is overdue at its end to the next slice. ``wake_ups`` is
-    how late the session woke up for the operations that it had been waiting for, where the engine measures that.
+    ``latency`` is service time, from an operation's begin. Of a paced session ``response`` is the time from when an
+    operation was due, so that waiting for a late predecessor counts, and ``due_ns`` is when the next one is due: a
+    slice begins no operation before it is due, and leaves one that is overdue at its end to the next slice.
+    ``wake_ups`` is how late the session woke up for operations that it had waited for, where the engine measures that.
     An operation that was refused and run again (``counts.conflicts``) counts once, with all its attempts in its
     latency. A loop that does not run such an operation again loses the session, so that no operation is skipped.
     """
@@ -87,22 +87,23 @@ class Session(Protocol):
     """One connection that runs the work loop. Used by one thread, but `cancel` may come from another."""
 
     def load_private_tables(self, wrote_blocks: Callable[[int], None]) -> None:
-        """Make and verify the session's own copy of its tables; before `prepare`, on the local path only.
+        """Create and verify the session's own copy of its tables; before `prepare`, on the local path only.
 
-        ``wrote_blocks`` hears of every batch and step (0: no block, but a step done); what it raises ends the load.
+        ``wrote_blocks`` is called with the blocks of every batch, and with 0 after a step without blocks; what it
+        raises ends the load.
         """
 
     def prepare(self) -> None:
         """Set the session up (settings, plans, caches, seed), so that the first operation costs what the others do."""
 
     def plans(self) -> Mapping[str, str]:
-        """The plan text of each statement of the work loop; SlobError when one is not single-block index access."""
+        """Return the plan of each statement of the work loop; SlobError when one is not single-block index access."""
 
     def run_slice(self, order: SliceRequest) -> SliceResult:
         """Run the loop inside the server until the order's end. SlobError when the session is lost."""
 
     def backend_id(self) -> int:
-        """The server's number for this session (its process or thread)."""
+        """Return the server's number for this session (its process or thread)."""
 
     def instance(self) -> str | None:
         """Return the instance that the session landed on; None when the target is one server, or it does not say.
@@ -133,18 +134,18 @@ class Counters(Protocol):
     """Reads the engine's counters over one connection kept open for the whole run."""
 
     def read(self) -> CounterReading:
-        """All counters now."""
+        """Return all counters as they are now."""
 
     def backend_ids(self) -> Sequence[int]:
-        """The sampler's own session (one on each instance of a cluster), so that its cost can be measured."""
+        """Return the sampler's own session (one on each instance of a cluster), so that its cost can be measured."""
 
     def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
-        """What happened between two readings; every figure unknown if the counters were reset in between."""
+        """Return what happened between two readings; all figures are unknown if a counter was reset in between."""
 
     def task_kinds(self) -> Mapping[int, str]:
-        """What each process or thread of the server is for, by the operating system's number for it.
+        """Return what each process or thread of the server is for, by the operating system's number for it.
 
-        What the server does not tell is left out; nothing is told of a cluster, whose numbers may mean several hosts'.
+        What the server does not report is left out. It is empty for a cluster, whose numbers may be of several hosts.
         """
 
     def close(self) -> None:
@@ -155,14 +156,14 @@ class Waits(Protocol):
     """Samples what the test's sessions are doing at this moment, over one connection kept open."""
 
     def sample(self) -> Mapping[str, int]:
-        """Sessions by event (``Class:Event``, or ``CPU`` for no wait); those outside operations are left out.
+        """Return sessions by event (``Class:Event``, or ``CPU`` for no wait); those outside operations are left out.
 
-        Class ``Stage``: the server tells where a session is in its statement, not what it waits for, but for commits,
-        which are a wait for the log.
+        Class ``Stage`` is for a server that reports where a session is in its statement instead of what it waits for.
+        Its stage of committing is a wait for the log.
         """
 
     def backend_ids(self) -> Sequence[int]:
-        """The sampler's own session (one on each instance of a cluster), so that its cost can be measured."""
+        """Return the sampler's own session (one on each instance of a cluster), so that its cost can be measured."""
 
     def close(self) -> None:
         """Close the connection; never raises."""
@@ -185,10 +186,10 @@ class StopSignal(Protocol):
     """Makes the sessions of a run end their slices before their time."""
 
     def request(self) -> None:
-        """Let every session stop soon. SlobError when the server can't be told."""
+        """Make every session stop soon. SlobError when the server can't be reached."""
 
     def close(self) -> None:
-        """Take the signal back; never raises."""
+        """Withdraw the signal; never raises."""
 
 
 class DataStore(Protocol):

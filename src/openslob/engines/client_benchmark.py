@@ -1,4 +1,4 @@
-"""What a product's own benchmark program must offer, where it has one: it drives the server from outside."""
+"""The contract of a product's own benchmark program, which drives the server from outside."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from openslob.histogram import Histogram
 
 @dataclass(frozen=True)
 class ClientLoad:
-    """What a product's own benchmark program shall do: one-row selects of keys 1 to ``keys`` in each schema's table.
+    """The load that a benchmark program runs: one-row selects of keys 1 to ``keys`` in each schema's table.
 
     ``clients`` connections are driven by ``threads`` threads for ``seconds``.
     """
@@ -26,7 +26,7 @@ class ClientLoad:
 
 @dataclass(frozen=True)
 class ClientResult:
-    """What such a program did: transactions, their rate per second, and their latency as the client sees it."""
+    """What a benchmark program did: transactions, their rate per second, and their latency as the client sees it."""
 
     transactions: int
     per_s: float
@@ -34,12 +34,12 @@ class ClientResult:
 
 
 class ClientProgram(Protocol):
-    """The benchmark program that comes with a product, which drives its server from outside, a query at a time."""
+    """The benchmark program that comes with a product. It drives the server from outside, a query at a time."""
 
     name: str
 
     def command(self, load: ClientLoad, folder: Path) -> Sequence[str]:
-        """Program and arguments; what it needs, and what it leaves behind, lies in ``folder``."""
+        """Return the program and its arguments; its input and output files are in ``folder``."""
 
     def result(self, output: str, folder: Path) -> ClientResult:
-        """What it did, from its output and ``folder``. SlobError when that can't be read."""
+        """Return what it did, from its output and ``folder``. SlobError when that can't be read."""

@@ -9,18 +9,18 @@ from pathlib import Path
 from openslob.process_selector import ProcessSelector, ProcessTree
 from openslob.workload import DataSpec
 
-# The name of findings about the data, which `DataStore.load` puts right.
+# The name of findings about the data, which a load repairs.
 DATA = "data"
-# The finding of a server that takes no writes. A cluster has others that do, and a rule of its own.
+# The finding about a server that takes no writes. A cluster has others that do, and a check of its own.
 READ_ONLY_FINDING = "read only"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One result of a pre-flight check. ``blocking``: the run would fail or lie; else it is told and recorded.
+    """One result of a pre-flight check.
 
-    ``spoils``: it runs, but measures something else than what was meant. A ``remedy`` that is a statement for the
-    server can be used as it stands.
+    ``blocking``: the run would fail or be wrong; any other finding is shown and recorded. ``spoils``: the run works,
+    but measures something else than it should. A ``remedy`` may be a statement for the server, to be used as it stands.
     """
 
     name: str
@@ -40,13 +40,13 @@ class InstanceFacts:
 
 @dataclass(frozen=True)
 class ServerFacts:
-    """What the server says of itself before a run; all of it goes into the record.
+    """What the server reports about itself before a run; all of it goes into the record.
 
-    ``settings`` holds every setting that bears on the result, as text. ``free_connections`` counts what is left for
-    sessions and samplers. ``connection`` says how it is reached, as text by fact: ``transport`` (unix socket, TCP, TLS
-    with version and cipher), ``pooler`` if one stands between. ``read_only``: it takes no writes, being a standby or
-    so. ``cluster_id`` is the same for servers that hold copies of the same data, and for no others; empty when the
-    server does not say. ``tablespace`` is what ``block_size`` and ``cache_bytes`` are of; None when all tables of the
+    ``settings`` holds every setting that affects the result, as text. ``free_connections`` is how many are left for
+    sessions and samplers. ``connection`` says how the server is reached, as text by fact: ``transport`` (unix socket,
+    TCP, TLS with version and cipher), ``pooler`` if there is one. ``read_only``: it takes no writes, as a standby.
+    ``cluster_id`` is the same for servers that hold copies of the same data, and for no others; empty when the server
+    does not report one. ``block_size`` and ``cache_bytes`` are those of ``tablespace``, None when all tables of the
     server have the same. ``instances`` are those of a cluster, in the order in which sessions go round-robin over them;
     empty for a single server.
     """
@@ -102,7 +102,7 @@ class ServerLocation:
 
 @dataclass(frozen=True)
 class DataState:
-    """What is loaded: its specification and whether it was verified; ``tables`` maps schema number to blocks."""
+    """What is loaded: its specification and whether it was verified; ``blocks`` maps schema number to blocks."""
 
     spec: DataSpec
     verified: bool
@@ -112,7 +112,7 @@ class DataState:
 
 @dataclass(frozen=True)
 class LoadProgress:
-    """Blocks written so far of how many, in which phase; sent every so often while loading."""
+    """Progress of a load: its phase, and how many blocks of how many are written; sent several times a second."""
 
     phase: str
     blocks_done: int
@@ -121,7 +121,7 @@ class LoadProgress:
 
 @dataclass(frozen=True)
 class LoadResult:
-    """A finished, verified load; ``checks`` names each check with the figure it saw. ``reused``: it was there."""
+    """A finished, verified load; ``checks`` has the figure of each check. ``reused``: the data were already there."""
 
     spec: DataSpec
     seconds: float

@@ -1,8 +1,8 @@
-"""Which process on this host is at the other end of a connection: the proof that a server runs here.
+"""Finds the process of this host at the other end of a connection, which proves that a server runs here.
 
-An address proves nothing: 127.0.0.1 may be a tunnel, a proxy or a container's port. The kernel knows better:
+An address proves nothing: 127.0.0.1 may be a tunnel, a proxy or a container's port. The kernel knows the process:
 
-- A unix socket tells who listens on it (SO_PEERCRED: the process that called ``listen``).
+- Of a unix socket it reports the process that called ``listen`` (SO_PEERCRED).
 - A TCP connection between two processes of this host is in the kernel's table twice, once from either end. psutil
   finds the far end among the open files of the process that has it; reading those takes root or the same user.
 """
@@ -26,13 +26,13 @@ _End = tuple[str, int]
 
 
 class UnprovedError(Exception):
-    """Nothing proves that the other end is on this host; the text is the reason."""
+    """It is not proved that the other end is on this host; the text is the reason."""
 
 
 def listener(handle: int) -> int:
-    """The process that listens on the unix socket ``handle`` is connected to. UnprovedError: none of this host."""
+    """Return the process that listens on the other end of a unix socket. UnprovedError: it can't be seen."""
     if not hasattr(socket, "SO_PEERCRED"):
-        raise UnprovedError("this system does not tell who listens on a socket")
+        raise UnprovedError("this system does not report who listens on a socket")
     with socket.socket(fileno=os.dup(handle)) as shared:
         text = shared.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     pid = int(_CREDENTIALS.unpack(text)[0])
@@ -63,7 +63,7 @@ def holder(handle: int, candidates: Iterable[int]) -> int:
     try:
         on_this_host = far_end in _connections(psutil)
     except (OSError, psutil.Error):
-        raise UnprovedError("this system does not tell where connections end") from None
+        raise UnprovedError("this system does not report where connections end") from None
     if not on_this_host:
         raise UnprovedError("the server is not on this host")
     if hidden:
@@ -72,7 +72,7 @@ def holder(handle: int, candidates: Iterable[int]) -> int:
 
 
 def serves(pid: int) -> Path:
-    """The directory that a process works in. UnprovedError: this user may not know, or sees another there."""
+    """Return the working directory of a process. UnprovedError: this user may not read it, or sees another."""
     link = Path(f"/proc/{pid}/cwd")
     try:
         place = link.readlink()
@@ -82,12 +82,12 @@ def serves(pid: int) -> Path:
     except OSError:
         ours = False
     if not ours:
-        raise UnprovedError("the server's process sees other files than we do: it runs in a container of its own")
+        raise UnprovedError("the server's process sees other files than this one: it runs in a container of its own")
     return place
 
 
 def is_unix(handle: int) -> bool:
-    """Whether the connection is by a unix socket."""
+    """Return whether the connection is by a unix socket."""
     with socket.socket(fileno=os.dup(handle)) as shared:
         return shared.family == socket.AF_UNIX
 

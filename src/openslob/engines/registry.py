@@ -78,7 +78,7 @@ def engine_for(url: str) -> Engine:
 
 
 def managed(spec: ServerSpec) -> ManagedServer:
-    """The managed server of this name, to be run as specified; nothing is touched yet."""
+    """Return the managed server of this name, to be run as specified; nothing is changed yet."""
     return _servers_of(spec.engine).managed(spec)
 
 
@@ -88,13 +88,13 @@ def default_spec(name: str, engine: str | None = None) -> ServerSpec:
 
 
 def client_program(server: ManagedServer) -> ClientProgram:
-    """The benchmark program that comes with a managed server's product. SlobError when there is none here."""
+    """Return the benchmark program that comes with a managed server's product. SlobError when there is none."""
     status = server.status()
     return _servers_of(status.spec.engine).client_program(status.spec, status.url)
 
 
 def find(name: str) -> ManagedServer | None:
-    """The managed server of this name as it was last asked for, whatever its engine; None if there is none."""
+    """Return the managed server of this name as it was last specified, whatever its engine; None if there is none."""
     state = ServerState(name).read()
     if state is None:
         return None
@@ -103,7 +103,7 @@ def find(name: str) -> ManagedServer | None:
 
 
 def claim(name: str) -> AbstractContextManager[None]:
-    """Keep a managed server to this process for the block. SlobError when another has it."""
+    """Reserve a managed server for this process during the block. SlobError when another process has it."""
     return claimed(name)
 
 
@@ -133,20 +133,21 @@ def engine_on_demand(name: str) -> str | None:
 
 
 def servers_place() -> Path:
-    """The directory below which managed servers keep their data; it need not exist yet."""
+    """Return the directory below which managed servers keep their data; it need not exist yet."""
     return home()
 
 
 def known() -> list[str]:
-    """Names of all managed servers, sorted."""
+    """Return the names of all managed servers, sorted."""
     return names()
 
 
 def resolve(target: str) -> tuple[Engine, ManagedServer | None]:
-    """The engine for a target: a URL, or the name of a managed server, which is started if need be.
+    """Return the engine for a target, and its managed server if it is one, which is started when it is down.
 
-    Those made on demand are made with defaults when they are not there. Several, separated by commas, are the instances
-    of one cluster; none of them is then treated as a managed server. UsageError when nothing has that name.
+    A target is a URL or the name of a managed server. A server that is made on demand is made with defaults. Several
+    targets, separated by commas, are the instances of one cluster; none of them is then treated as a managed server.
+    UsageError when there is no such server.
     """
     instances = _instances(target)
     if len(instances) > 1:
@@ -158,23 +159,23 @@ def resolve(target: str) -> tuple[Engine, ManagedServer | None]:
 
 
 def _instances(target: str) -> list[str]:
-    """The parts of a comma-separated target.
+    """Return the parts of a comma-separated target.
 
-    A URL may hold commas itself: only another URL or the name of a managed server behind it is another instance.
+    A URL may contain commas: after one, only another URL or the name of a managed server begins another instance.
     """
-    found: list[str] = []
+    parts: list[str] = []
     for part in target.split(","):
-        if found and "://" in found[-1] and "://" not in part and part not in known():
-            found[-1] += f",{part}"
+        if parts and "://" in parts[-1] and "://" not in part and part not in known():
+            parts[-1] += f",{part}"
         else:
-            found.append(part)
-    return found
+            parts.append(part)
+    return parts
 
 
 def find_or_new(name: str) -> ManagedServer:
-    """The managed server of this name, or one made on demand, still to be made. UsageError when there is no such name.
+    """Return the managed server of this name, or one that is made on demand. UsageError when there is no such name.
 
-    Nothing is touched yet.
+    Nothing is changed yet.
     """
     if server := find(name):
         return server

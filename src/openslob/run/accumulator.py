@@ -42,18 +42,18 @@ class _SessionAccumulator:
 
     @property
     def load_begin_ns(self) -> int | None:
-        """When its load began: with its first operation, or, when that had to wait until it was due, before."""
+        """When its load began: with its first operation, or before it, when a paced session had to wait."""
         return self.first_op_ns if self.plan.interval_us is None else self.begin_ns
 
     def overdue_us(self, end_ns: int) -> float:
-        """For how long its next operation had been due when the window ended; 0 when it was not, or had not to come."""
+        """Return how long its next operation was overdue when the window ended; 0 when none was due."""
         limit = self.plan.workload.work_loop
         if self.due_ns is None or (limit and self.counts.ops >= limit):
             return 0.0
         return max(0.0, (min(end_ns, self.end_ns) - self.due_ns) / 1000)
 
     def not_begun(self, end_ns: int) -> float:
-        """Operations due before the end that had not begun."""
+        """Return how many operations were due before the end and had not begun."""
         overdue_us, interval_us = self.overdue_us(end_ns), self.plan.interval_us
         if not overdue_us or not interval_us:
             return 0.0
@@ -72,7 +72,7 @@ class _SessionAccumulator:
 
 
 class _Latencies:
-    """Latency by kind, and by second and kind."""
+    """Latencies by kind, and by second and kind."""
 
     def __init__(self) -> None:
         self.totals = {kind: Histogram() for kind in OpKind}
@@ -109,30 +109,30 @@ class WindowAccumulator:
 
     @property
     def latency(self) -> Mapping[OpKind, Histogram]:
-        """Service time by kind."""
+        """Service times by kind."""
         return self._service.totals
 
     @property
     def response(self) -> Mapping[OpKind, Histogram]:
-        """Time from when operations were due, by kind; nothing in it when no rate is given."""
+        """Times from when operations were due, by kind; empty when no rate is given."""
         return self._response.totals
 
     def add(self, session: int, result: SliceResult) -> None:
-        """Fold in one slice."""
+        """Add one slice."""
         self._sessions[session].add(result)
         self._spans.append((result.start_ns, result.end_ns, result.counts.ops))
-        # A slice belongs to the second in which it ended; -1 because a slice that ends on the edge lies before it.
+        # A slice belongs to the second in which it ended; -1 because one that ends on a full second lies before it.
         second = (result.end_ns - 1 - self.begin_ns) // NANOS
         self._service.add(second, result.latency)
         self._response.add(second, result.response)
         self._wake_ups.merge(result.wake_ups)
 
     def seconds_before(self, second: int) -> Iterator[tuple[int, OpKind, Histogram]]:
-        """Take out the latency of the seconds before ``second``, in order: no slice will end in them any more."""
+        """Take out the latencies of the seconds before ``second``, in order: no slice will end in them any more."""
         return self._service.before(second)
 
     def responses_before(self, second: int) -> Iterator[tuple[int, OpKind, Histogram]]:
-        """The same of the response time."""
+        """Take out the response times of those seconds."""
         return self._response.before(second)
 
     @property
@@ -142,7 +142,7 @@ class WindowAccumulator:
         return sum(1e6 / interval_us for interval_us in intervals_us) if intervals_us else None
 
     def schedule(self, end_ns: int) -> Schedule | None:
-        """What came of the due times up to the window's planned end; None when no rate is given."""
+        """Return what became of the due times up to the window's planned end; None when no rate is given."""
         if self.wanted_per_s is None:
             return None
         return Schedule(
@@ -153,16 +153,16 @@ class WindowAccumulator:
         )
 
     def totals(self) -> list[SessionTotals]:
-        """Totals by session."""
+        """Return the totals by session."""
         return [session.totals() for session in self._sessions]
 
     def ops_between(self, begin_ns: int, end_ns: int) -> float:
-        """Operations in an interval; a slice that reaches over an edge counts by its share of time."""
+        """Return the operations in an interval; a slice that reaches beyond it counts by its share of time."""
         return sum(_overlap(span, begin_ns, end_ns) for span in self._spans)
 
     @property
     def load_begin_ns(self) -> int | None:
-        """When the first session's first operation began, or could begin once it was due; None when there was none."""
+        """When the first session's first operation began, or could have begun; None when there was none."""
         return min(self._starts(), default=None)
 
     @property
@@ -172,7 +172,7 @@ class WindowAccumulator:
 
     @property
     def start_skew_ms(self) -> float:
-        """From the begin of the first session's load to that of the last session's."""
+        """Time from the begin of the first session's load to that of the last session's, in ms."""
         starts = self._starts()
         return (max(starts) - min(starts)) / 1e6 if starts else 0.0
 

@@ -1,4 +1,4 @@
-"""How a run is stopped from outside: once to end within a slice and keep the record, twice to leave at once."""
+"""Stopping a run from outside: the first request ends it within a slice and keeps the record, the second at once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from threading import Event
 
 
 class Interrupt:
-    """Set by a signal handler, watched by everything that runs long. ``stop``: end soon; ``now``: leave at once."""
+    """Set by a signal handler, checked by everything that runs long. ``stop``: end soon; ``now``: end at once."""
 
     def __init__(self) -> None:
         self.stop = Event()
@@ -14,7 +14,7 @@ class Interrupt:
         self.requested = False
 
     def request(self) -> None:
-        """Somebody wants the run to end: the first time soon, the second time now."""
+        """Ask the run to end: the first time soon, the second time at once."""
         if self.requested:
             self.now.set()
         self.requested = True

@@ -1,4 +1,4 @@
-"""Loading as a whole: the target's lock, and a managed server's best way of running for the time of it."""
+"""A whole load: takes the target's lock, and runs a managed server in its bulk-loading configuration meanwhile."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def load(
     cancelled: Callable[[], bool],
     notify: Callable[[str], None],
 ) -> LoadResult:
-    """Load what ``workload`` needs; ``server`` is the target's own, if it is a managed one.
+    """Load what ``workload`` needs; ``server`` is the target's managed server, if it is one.
 
-    ``notify`` hears what is done to the server. Nothing is, when the data are there already.
+    ``notify`` gets a line for each change to the server. There is none when the data are already loaded.
     """
     facts = engine.facts()
     spec = workload.data(facts.block_size, facts.tablespace)
@@ -28,10 +28,10 @@ def load(
         for line in restored:
             notify(line)
         state = engine.data.state()
-        there = state is not None and state.verified and state.spec == spec
-        if there or server is None:
+        loaded = state is not None and state.verified and state.spec == spec
+        if loaded or server is None:
             return engine.data.load(spec, workload.load_parallel_degree, progress, cancelled)
-    # The restart ends every connection, the one that holds the lock too: so it is taken again.
-    notify(f"restarting {server.name} for the load, and as it was after it")
+    # The restart ends every connection, also the one that holds the lock, so the lock is taken again.
+    notify(f"restarting {server.name} in its configuration for loads; afterwards it is restarted as it was")
     with server.bulk_loading(), engine.exclusive("load"):
         return engine.data.load(spec, workload.load_parallel_degree, progress, cancelled)

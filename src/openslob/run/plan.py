@@ -1,4 +1,4 @@
-"""From a workload to sessions and slices: who works on which schema, from where to where, in which steps."""
+"""From a workload to sessions and slices: each session's schema and key range, and the ends of its slices."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from openslob.units import MIB, NANOS
 from openslob.workload import Pacing, Workload
 
 SLICE_S = 1.0
-# The driver's work is per slice, about half a millisecond of CPU. So many slices a second keep it below 1 % of a CPU.
+# The driver spends about half a millisecond of CPU on each slice. So many slices a second keep it below 1 % of a CPU.
 SLICES_PER_S = 8
 # A remainder shorter than this is added to the slice before it.
 SHORTEST_SLICE = 0.3
 
 
 def session_plans(workload: Workload, block_size: int, run_tag: str) -> list[SessionPlan]:
-    """One plan a session; sessions go round-robin over the schemas. ``run_tag`` is unique to the run."""
+    """Return the plan of each session; sessions go round-robin over the schemas. ``run_tag`` is unique to the run."""
     scale = workload.scale.blocks(block_size)
     wanted = workload.ops_per_s_wanted(block_size)
     return [
@@ -52,10 +52,10 @@ def _hotspot(workload: Workload, block_size: int) -> tuple[int, int] | None:
 
 
 def first_due_ns(plan: SessionPlan, phase: Phase) -> int | None:
-    """When a session's first operation of a phase is due; None when no rate is given.
+    """Return when a session's first operation of a phase is due; None when no rate is given.
 
-    At even intervals sessions follow each other, so that due times are even over all of them. Otherwise each begins
-    after an interval of chance, as at any moment of a Poisson process, so that all together are one as well.
+    With uniform pacing the sessions' first due times are spread evenly over one interval. With Poisson pacing each
+    session begins after an exponentially distributed interval, so that all of them together are a Poisson process too.
     """
     if plan.interval_us is None:
         return None
@@ -68,14 +68,14 @@ def first_due_ns(plan: SessionPlan, phase: Phase) -> int | None:
 
 
 def slice_seconds(sessions: int) -> float:
-    """Length of a slice: a second, longer when very many sessions would keep the driver busy."""
+    """Return the length of a slice: a second, or more when very many sessions would keep the driver busy."""
     return max(SLICE_S, sessions / SLICES_PER_S)
 
 
 def between_slices_s(sessions: int) -> float:
-    """How long before a full second readings lie in the middle between ends of slices, which are staggered.
+    """Return how long before a full second a reading lies halfway between two ends of slices, which are staggered.
 
-    Beside one, a reading would hold what that slice did or not, by chance.
+    At the end of a slice it would be chance whether a reading includes that slice.
     """
     return slice_seconds(sessions) / sessions / 2
 
@@ -84,7 +84,7 @@ def between_slices_s(sessions: int) -> float:
 class Phase:
     """A stretch of load common to all sessions, on the server's clock. ``max_ops`` is per session, 0 for no limit.
 
-    Its end can be moved forward while it runs: a session looks at it each time it begins a slice.
+    Its end can be moved to an earlier time while it runs: a session reads it each time it begins a slice.
     """
 
     name: str
@@ -93,7 +93,7 @@ class Phase:
     max_ops: int = 0
 
     def boundaries(self, session: int, sessions: int) -> Iterator[int]:
-        """Ends of one session's slices. They are staggered, so that sessions do not pause all at the same moment."""
+        """Yield the ends of one session's slices, staggered so that not all sessions pause at the same moment."""
         length = int(slice_seconds(sessions) * NANOS)
         offset = length * (session + 1) // sessions
         at = self.begin_ns + offset
@@ -104,7 +104,7 @@ class Phase:
         yield self.end_ns
 
     def end_soon(self, last_end_ns: int, sessions: int) -> None:
-        """End as soon as all sessions can end together; ``last_end_ns`` is the latest end of a slice so far."""
-        # A slice under way ends one length after the one before, or one and a shortest when it took in a remainder.
+        """End the phase as soon as all sessions can end together; ``last_end_ns`` is the latest end of a slice."""
+        # A slice lasts one length, or up to SHORTEST_SLICE more when a remainder was added to it.
         longest = int((1 + SHORTEST_SLICE) * slice_seconds(sessions) * NANOS)
         self.end_ns = min(self.end_ns, last_end_ns + longest)

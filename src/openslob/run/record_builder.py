@@ -1,6 +1,6 @@
-"""What a run's record says of the run besides its figures: what was asked for, of which server, where, with what notes.
+"""Collects what a run's record holds besides its figures: workload, server, environment and notes.
 
-It grows while the run goes on, and every record of the run, of one that failed too, is written from it.
+It grows while the run goes on. Every record of the run is built from it, also that of a run that failed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from openslob.workload import Workload
 
 
 class RecordBuilder:
-    """``notes``, ``engine`` and ``environment`` are added to by the run; what is not known yet is not in them."""
+    """Builds the records of one run, which adds to ``notes``, ``engine`` and ``environment`` as facts become known."""
 
     def __init__(
         self,
@@ -60,11 +60,11 @@ class RecordBuilder:
             self.environment.setdefault("unknown", {})[fact] = why_unknown
 
     def without_figures(self, status: Status, errors: tuple[str, ...] = ()) -> RunRecord:
-        """The record of a run that measured nothing, or not yet."""
+        """Return the record of a run that measured nothing, or nothing yet."""
         return RunRecord(**self._identity(status), errors=errors)
 
     def with_figures(self, measurement: Measurement) -> RunRecord:
-        """The record of what was measured."""
+        """Return the record of what was measured."""
         status = Status.COMPLETE
         if measurement.errors:
             status = Status.FAILED

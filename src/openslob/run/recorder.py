@@ -1,4 +1,4 @@
-"""Receives everything that sessions and samplers report in the window: adds it up, writes it down, shows it."""
+"""Receives all messages of sessions and samplers in the window: adds them up, writes the raw files, shows progress."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from openslob.run.session_pool import Message
 from openslob.run.worker import SliceDone
 from openslob.units import NANOS
 
-# The closing edge may follow a tick at once; rates over less than this would be noise.
+# The closing reading may follow a periodic one at once; rates over less than this would be noise.
 SHORTEST_INTERVAL_S = 0.5
 
 
@@ -27,8 +27,8 @@ SHORTEST_INTERVAL_S = 0.5
 class Progress:
     """What the live line shows: phase, seconds done of how many, and rates over the last interval (None: unknown).
 
-    ``wanted_per_s`` is the rate that was given, if one was.
-    ``blocks_done`` of ``blocks_total``: how far sessions are that load data of their own.
+    ``wanted_per_s`` is the rate that was given, if one was. ``blocks_done`` of ``blocks_total`` is how far sessions are
+    that load data of their own.
     """
 
     phase: str
@@ -57,7 +57,7 @@ class _Interval:
 
 
 class Recorder:
-    """One window's observer. Its methods are called by the runner's thread only."""
+    """Records one window. Its methods are called by the runner's thread only."""
 
     def __init__(
         self,
@@ -81,18 +81,18 @@ class Recorder:
         self._readings: list[SystemReading] = []
         self._raw_seen: dict[str, float] = {}
         self._intervals: list[_Interval] = []
-        # Operations and their time when progress was last shown, and before that.
+        # Operations and their time when progress was last shown, and the time before that.
         self._shown = self._shown_before = (0, 0.0)
 
     def handle(self, message: Message) -> None:
-        """One message from the crew's queue."""
+        """Handle one message from the queue."""
         if isinstance(message, SliceDone):
             self._slice(message)
         elif isinstance(message, SystemReading):
             self.reading(message)
 
     def waited(self, sessions_by_event: Mapping[str, int]) -> None:
-        """What the sessions were doing when they were looked at just now."""
+        """Record a sample of what the sessions are doing."""
         for event, sessions in sessions_by_event.items():
             self.waits[event] += sessions
         self.wait_samples += 1
@@ -120,8 +120,8 @@ class Recorder:
             self._raw.response(second, kind, histogram)
 
     def reading(self, reading: SystemReading) -> None:
-        """Counters and operating system at one moment: the window's edges and each tick between."""
-        # A counter that is not there at a time has not moved since it was last: a run has thousands of still ones.
+        """Record a reading: the one before the window, the one after it, or one between."""
+        # Only counters that moved are written: a run has thousands that never do.
         moved = {name: v for name, v in reading.counters.values.items() if self._raw_seen.get(name) != v}
         self._raw_seen.update(moved)
         self._raw.sample(reading.counters.server_ns, reading.counters.epoch, moved)
@@ -133,11 +133,11 @@ class Recorder:
 
     @property
     def last_reading(self) -> SystemReading | None:
-        """The last reading that came."""
+        """The last reading that was recorded."""
         return self._readings[-1] if self._readings else None
 
     def _interval_begin(self, reading: SystemReading) -> SystemReading:
-        """The reading before; the one before that if the interval would be too short to say anything."""
+        """Return the previous reading, or the one before it if the interval would be too short."""
         before = self._readings[-1]
         seconds = (reading.counters.server_ns - before.counters.server_ns) / NANOS
         if seconds >= SHORTEST_INTERVAL_S or not self._intervals:
@@ -166,14 +166,14 @@ class Recorder:
         new_ops, new_busy = ops - self._shown[0], busy_us - self._shown[1]
         self._shown_before, self._shown = self._shown, (ops, busy_us)
         seconds = (interval.end_ns - interval.begin_ns) / NANOS
-        told = self._keeps_pace(interval)
+        has_rates = self._keeps_pace(interval)
         self._show(
             Progress(
                 phase="window",
                 elapsed_s=max(0.0, (interval.end_ns - self.accumulator.begin_ns) / NANOS),
                 total_s=self._total_s,
-                ops_per_s=new_ops / seconds if told else None,
-                reads_per_s=interval.reads / seconds if told and interval.reads is not None else None,
+                ops_per_s=new_ops / seconds if has_rates else None,
+                reads_per_s=interval.reads / seconds if has_rates and interval.reads is not None else None,
                 mean_us=new_busy / new_ops if new_ops else None,
                 server_cpu=None if host.server_cpu_s is None else host.server_cpu_s / host.seconds,
                 wanted_per_s=self.accumulator.wanted_per_s,
@@ -181,10 +181,10 @@ class Recorder:
         )
 
     def _keeps_pace(self, interval: _Interval) -> bool:
-        """What is counted in the interval, when slices end, is about what was done in it.
+        """Return whether the slices that ended in the interval did about what was done in it.
 
-        It is not where the first slices are yet to end, nor where all of the last ones do; nor, while slices are longer
-        than the interval, where such of odd lengths end.
+        They did not while the first slices are still running, or when all the last ones end. Nor did they, while
+        slices are longer than the interval, where slices of odd lengths end.
         """
         begin_s, end_s = ((at - self.accumulator.begin_ns) / NANOS for at in (interval.begin_ns, interval.end_ns))
         long_s = self._slice_s if self._slice_s > SLICE_S else 0.0
@@ -192,13 +192,13 @@ class Recorder:
         return begin_s >= long_s + odd_s and (not self._total_s or end_s < self._total_s - odd_s)
 
     def finish(self) -> None:
-        """Write what was kept back until no more slices could belong to it."""
+        """Write the latencies that were kept until no more slices could belong to their seconds."""
         self._write_latency(before=2**62)
 
     def timeline(self) -> list[TimelinePoint]:
-        """The window by sampling interval, or by slice where slices are longer.
+        """Return the window by sampling interval, or by slice length where slices are longer.
 
-        What a slice did is known for all of it only: finer points would be means over slices, smooth whatever happened.
+        A slice reports its total only: finer points would be means over slices, which hide what happened.
         """
         points: list[TimelinePoint] = []
         begun: list[_Interval] = []
@@ -222,6 +222,6 @@ class Recorder:
 
 
 def _sum(amounts: Iterable[float | None]) -> float | None:
-    """The sum; None unless all are known."""
+    """Return the sum; None unless all are known."""
     known = list(amounts)
     return None if None in known else sum(amount for amount in known if amount is not None)

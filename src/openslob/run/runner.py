@@ -1,4 +1,4 @@
-"""A run from first check to finished record. Reads as the run's story; each phase is one method."""
+"""A run from the first check to the finished record; each phase is one method."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ from openslob.run.window import WindowReadings, counted_between, snapshots_aroun
 from openslob.units import NANOS
 from openslob.workload import Mode, Workload
 
-# From the order to begin until the begin: every session must have its order and wait in the server by then.
+# From the order to begin until the window begins: by then every session must have its order and wait in the server.
 LEAD_S = 0.06
 LEAD_PER_SESSION_S = 0.003
-# The counters are read ahead of the begin by this share of the window, at the most so long, which keeps the two windows
-# alike; but not later than a reading takes on a busy host, and it takes longer with more sessions to look at.
+# The counters are read before the window begins, by this share of its length and by READ_AHEAD_MOST_S at most: the
+# counters' window is then about as long as the load's. READ_AHEAD_LEAST_S is what a reading takes on a busy host; it
+# takes longer with more sessions and instances.
 READ_AHEAD_SHARE = 0.004
 READ_AHEAD_MOST_S = 0.04
 READ_AHEAD_LEAST_S = 0.012
@@ -43,12 +44,12 @@ READ_AHEAD_PER_SESSION_S = 0.0001
 READ_AHEAD_PER_INSTANCE_S = 0.004
 # A run by WORK_LOOP alone has no end time; this one is never reached.
 NO_END_S = 100 * 86_400
-# A session whose connection was closed is gone from the server soon after, not at once.
+# The server ends a session soon after its connection was closed, not at once.
 GOODBYE_S = 2.0
 
 
 def read_ahead_s(run_time: float, sessions: int, instances: int = 1) -> float:
-    """How long before the begin the counters are read, in seconds."""
+    """Return how many seconds before the window begins the counters are read."""
     more = READ_AHEAD_PER_SESSION_S * sessions + READ_AHEAD_PER_INSTANCE_S * (instances - 1)
     least = READ_AHEAD_LEAST_S + more
     return max(least, min(READ_AHEAD_MOST_S, READ_AHEAD_SHARE * run_time))
@@ -75,7 +76,7 @@ class RunRequest:
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A run's record and the folder it lies in."""
+    """A finished run: its record and the folder that holds it."""
 
     record: RunRecord
     folder: Path
@@ -88,7 +89,7 @@ def run(
     show: ProgressSink,
     render: Callable[[RunRecord], str],
 ) -> FinishedRun:
-    """Run a workload and write its record, whatever happens once the server has answered.
+    """Run a workload and write its record; once the server has answered, there is a record whatever happens.
 
     SlobError, with the record written as failed, when the run could not be made or lost a session.
     """
@@ -117,7 +118,7 @@ class _Run:
         self._warmup_s = 0.0
 
     def execute(self) -> FinishedRun:
-        """The whole run."""
+        """Run everything and return the finished run."""
         with RunFolder.begin(self._request.results, self._builder.without_figures(Status.FAILED)) as folder:
             try:
                 with self._engine.exclusive("run") as restored:
@@ -272,7 +273,7 @@ class _Run:
     ) -> Measurement:
         errors = [*session_pool.errors, *readings.errors]
         if session_pool.cut_short:
-            cut = f"{session_pool.cut_short} sessions were cancelled in mid-slice: what they did in it is not counted"
+            cut = f"{session_pool.cut_short} sessions were cancelled within a slice, which is not counted"
             self._builder.notes.append(cut)
         accumulator = readings.recorder.accumulator
         before, after = readings.before, readings.after
@@ -280,7 +281,7 @@ class _Run:
             raise SlobError(errors[0] if errors else "the window ended before any operation was done")
         counted, counter_seconds = counted_between(samplers, before, after, accumulator.load_begin_ns)
         if unframed := counted.unknown.get(EVERY_FIGURE):
-            self._builder.notes.append(f"no rate can be told: {unframed}")
+            self._builder.notes.append(f"no rate is known: {unframed}")
         host = difference(before.os, (after or readings.last(before)).os)
         self._builder.environment["host_cpu_s"] = dict(host.cpu or {})
         self._builder.set_fact(
@@ -340,7 +341,7 @@ class _Run:
         ]
 
     def _cleanup_sessions(self) -> None:
-        """Leave no session behind; a server that is gone has none."""
+        """End all sessions that are still in the server; a server that is gone has none."""
         try:
             deadline = time.monotonic() + GOODBYE_S
             while self._engine.sessions_left() and time.monotonic() < deadline:

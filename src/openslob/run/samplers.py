@@ -1,6 +1,6 @@
-"""What is watched while sessions run: counters and the operating system once a second, on a thread of their own.
+"""Samples counters and the operating system while sessions run, once a second on a thread of its own.
 
-Readings go into the runner's queue, so that one thread alone writes the record. That thread itself looks at the waits.
+Readings go into the runner's queue, so that one thread alone writes the record. That thread also samples the waits.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from openslob.measurement import EngineDelta
 from openslob.units import NANOS
 
 COUNTER_INTERVAL_S = 1.0
-# Reading counters and every backend's CPU costs more the more sessions there are; this many are read once a second.
+# Reading counters and every backend's CPU costs more with more sessions. Up to this many are read once a second.
 SESSIONS_A_SECOND = 100
-CLOCK_QUESTIONS = 5
+CLOCK_QUERIES = 5
 SAME_HOST = "the server is not known to be on this host"
 
 
 @dataclass(frozen=True)
 class SystemReading:
-    """Engine counters and the operating system's at one moment."""
+    """The engine's counters and the operating system's at one moment."""
 
     counters: CounterReading
     os: OsReading
 
 
 class Samplers:
-    """Owns the sampling connections; reads at the window's edges; `start` and `stop` frame what is between."""
+    """Owns the sampling connections; reads before and after the window, and between `start` and `stop`."""
 
     def __init__(self, engine: Engine, sessions: int, post: Callable[[SystemReading], None]) -> None:
         location = engine.location()
@@ -44,10 +44,10 @@ class Samplers:
         self._counters = engine.open_counters()
         self._waits = engine.open_waits()
         own = [*self._counters.backend_ids(), *self._waits.backend_ids()]
-        places = [location, *location.others]
+        locations = [location, *location.others]
         self._os = OsReader(
-            [place.processes for place in places if place.processes is not None],
-            [directory for place in places for directory in place.data_directories],
+            [each.processes for each in locations if each.processes is not None],
+            [directory for each in locations for directory in each.data_directories],
             lambda: own,
             location.why_unknown or SAME_HOST,
         )
@@ -57,23 +57,23 @@ class Samplers:
         self._ticker = Ticker(self._interval_s, self._tick, "counters")
 
     def get_ready(self) -> None:
-        """Do beforehand what would make the opening edge take long: look at all processes of the host once."""
+        """Look at all processes of the host once, so that the opening reading does not take long."""
         self._os.read()
         self._tasks = self._os.tasks()
 
     def opening_reading(self) -> SystemReading:
-        """Both readings now, just before the window; `get_ready` came shortly before."""
+        """Read both just before the window; call `get_ready` shortly before."""
         return self._read()
 
     def closing_reading(self) -> SystemReading:
-        """Both readings now, just after the window: the counters first, since the load's end is their end."""
+        """Read both just after the window: the counters first, since they must end with the load."""
         counters = self._counters.read()
         host = self._os.read()
         self._tasks_at_end = self._os.tasks()
         return SystemReading(counters, host)
 
     def cpu_by_kind(self, server_cpu_s: float | None) -> Mapping[str, float] | None:
-        """The server's CPU seconds of the window by kind of process or thread, as soon as both edges were read."""
+        """Return the server's CPU seconds of the window by kind of process or thread, once both readings were taken."""
         if server_cpu_s is None or not self._tasks_at_end:
             return None
         return cpu_by_kind(self._tasks, self._tasks_at_end, self._counters.task_kinds(), server_cpu_s)
@@ -86,25 +86,25 @@ class Samplers:
         self._post(self._read())
 
     def start(self, in_s: float) -> None:
-        """Begin to sample: the first counters come an interval after ``in_s`` seconds from now."""
+        """Begin to sample: the first reading is one interval after ``in_s`` seconds from now."""
         self._ticker.start(time.monotonic_ns() + int((in_s + self._interval_s) * NANOS))
 
     def stop(self) -> list[str]:
-        """End sampling and wait for a reading under way; returns what went wrong, if anything did."""
+        """End sampling and wait for a reading under way; return the errors."""
         error = self._ticker.stop()
         return [] if error is None else [str(error)]
 
     def sample(self) -> Mapping[str, int]:
-        """What the sessions are doing at this moment: sessions by event."""
+        """Return what the sessions are doing at this moment: sessions by event."""
         return self._waits.sample()
 
     def engine_delta(self, before: SystemReading, after: SystemReading) -> EngineDelta:
-        """What the engine's counters say of the time between two readings."""
+        """Return what the engine counted between two readings."""
         return self._counters.difference(before.counters, after.counters)
 
     def server_clock_offset_ns(self) -> int:
-        """The server's clock less this host's, from the quickest of a few questions."""
-        return min(self._ask_clock() for _ in range(CLOCK_QUESTIONS))[1]
+        """Return the server's clock minus this host's, from the quickest of a few queries."""
+        return min(self._ask_clock() for _ in range(CLOCK_QUERIES))[1]
 
     def _ask_clock(self) -> tuple[int, int]:
         before = time.time_ns()

@@ -1,4 +1,4 @@
-"""All sessions of a run: brought up together, sent through phases together, and seen off together."""
+"""All sessions of a run: connected together, sent through phases together, and ended together."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from openslob.run.samplers import SystemReading
 from openslob.run.worker import Loading, Lost, PhaseDone, Ready, Report, Worker
 from openslob.units import MIB
 
-# How often the runner's thread looks up: for what has come, and at what the sessions wait for.
+# How often the runner's thread takes messages and samples the waits.
 PULSE_S = 0.1
-# So long before a phase's end messages are taken as they come.
+# Within this time before a phase's end messages are taken as soon as they come.
 END_NEAR_NS = 300_000_000
 # How long a session may take to end after a stop (an operation may wait for a lock), before its statement is cancelled.
 PATIENCE_S = 10.0
 CONNECT_PATIENCE_S = 60.0
-# Steps of a session's own load that report nothing on their way (index, statistics, checks) go through all its blocks,
-# with all sessions at it on one disk; no storage that a test is made on is slower than this.
+# Some steps of a session's own load report no progress (index, statistics, checks) and read all of its blocks, with all
+# sessions on one disk. Storage that is slower than this is not tested.
 SLOWEST_LOAD_BYTES_PER_S = 10 * MIB
 
 Message = Report | SystemReading
@@ -34,13 +34,13 @@ def ignore(_message: Message) -> None:
 
 
 def _nothing() -> None:
-    """Do nothing at a time when something may be done."""
+    """Do nothing."""
 
 
 class SessionPool:
     """The session threads and the one queue through which everything is reported to the runner's thread.
 
-    ``clock_offset_ns``, the server's clock less this host's, is to be set before a phase is run.
+    Set ``clock_offset_ns``, the server's clock minus this host's, before a phase is run.
     """
 
     def __init__(self, engine: Engine, plans: Sequence[SessionPlan], interrupt: Interrupt) -> None:
@@ -53,9 +53,9 @@ class SessionPool:
         self._cancelled = False
         self.errors: list[str] = []
         self.lost: set[int] = set()
-        # Where each session landed, as far as it says so.
+        # The instance that each session landed on, for sessions that report it.
         self.instances: dict[int, str] = {}
-        # Sessions whose last slice was cancelled at a stop: not an error, but what it did is not counted.
+        # Sessions whose last slice was cancelled at a stop: not an error, but what they did in it is not counted.
         self.cut_short = 0
         self.clock_offset_ns = 0
 
@@ -63,13 +63,13 @@ class SessionPool:
         return self._ending.is_set() or self._interrupt.stop.is_set()
 
     def post(self, message: Message) -> None:
-        """Put a message into the runner's queue; for samplers."""
+        """Put a message of a sampler into the runner's queue."""
         self._queue.put(message)
 
     def connect_all(self, loaded: Callable[[int], None], private_bytes: int = 0) -> Mapping[str, str]:
-        """Connect and prepare every session; returns the plans. SlobError when one can't be had: then none stays.
+        """Connect and prepare every session; return the plans. SlobError when one fails: then none stays.
 
-        Sessions that load data of their own load ``private_bytes`` together; ``loaded`` hears of every part, in blocks.
+        Sessions with data of their own load ``private_bytes`` together; ``loaded`` gets the blocks of every part.
         """
         for worker in self._workers:
             worker.start()
@@ -100,7 +100,7 @@ class SessionPool:
         why = self.errors[0] if self.errors else "they were not ready in time"
         if self._interrupt.requested:
             why = "stopped before the start"
-        raise SlobError(f"{missing} of {len(self._workers)} sessions could not be brought up: {why}")
+        raise SlobError(f"{missing} of {len(self._workers)} sessions could not be connected: {why}")
 
     def run_phase(
         self,
@@ -111,7 +111,7 @@ class SessionPool:
     ) -> None:
         """Send all sessions through ``phase``, handing every message to ``handle``.
 
-        ``before`` is called once they wait for its begin, ``pulse`` every `PULSE_S` until its end.
+        ``before`` is called once all sessions wait for its begin, ``pulse`` every `PULSE_S` until its end.
         """
         running = set(self._present)
         for worker in self._workers:
@@ -133,14 +133,14 @@ class SessionPool:
             stopped_at = self._enforce_stop(stopped_at)
 
     def _may_dawdle(self, phase: Phase) -> bool:
-        """Whether messages may wait for the next pulse: not near a phase's end, which must be seen at once."""
+        """Return whether messages may wait for the next pulse: not near a phase's end, which matters at once."""
         server_ns = time.time_ns() + self.clock_offset_ns
         return not (phase.max_ops or self._stopping()) and server_ns < phase.end_ns - END_NEAR_NS
 
     def _collect(self, timeout_s: float, dawdle: bool) -> Iterator[Message]:
-        """What is in the queue: within ``timeout_s`` as soon as there is something, or only after all of it.
+        """Yield the messages in the queue: as soon as there is one, or with ``dawdle`` only after ``timeout_s``.
 
-        Waking up for each message would be a good part of the driver's CPU.
+        Waking up for each message would be a large part of the driver's CPU.
         """
         if dawdle:
             time.sleep(max(0.0, timeout_s))
@@ -162,7 +162,7 @@ class SessionPool:
         self._ending.set()
 
     def _enforce_stop(self, stopped_at: float | None) -> float | None:
-        """Cancel what runs on after a stop: at once if so asked, else when patience is over."""
+        """Cancel slices that go on after a stop: at once if asked to, else after `PATIENCE_S`."""
         if not self._stopping():
             return None
         if stopped_at is None:
@@ -176,7 +176,7 @@ class SessionPool:
         try:
             self._signal.request()
         except SlobError as error:
-            # The server is going, or gone: the sessions will say so themselves.
+            # The server is shutting down or gone: the sessions will report it themselves.
             self.errors.append(str(error))
 
     def _cancel(self) -> None:

@@ -1,4 +1,4 @@
-"""A warm-up that lasts until the throughput is steady: watched second by second while it runs."""
+"""A warm-up that lasts until the throughput is steady, judged second by second while it runs."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ class WarmupMonitor:
         self._phase = phase
         self._limit_s = (phase.end_ns - phase.begin_ns) / NANOS
         self._least_s = least_s
-        self._tally = WindowAccumulator(plans, phase.begin_ns)
+        self._accumulator = WindowAccumulator(plans, phase.begin_ns)
         self._ends = dict.fromkeys(range(len(plans)), phase.begin_ns)
         self._timeline: list[TimelinePoint] = []
         self._since: float | None = None
 
     def handle(self, message: Message) -> None:
-        """One message from the crew's queue."""
+        """Handle one message from the queue."""
         if not isinstance(message, SliceDone) or self._since is not None:
             return
-        self._tally.add(message.session, message.result)
+        self._accumulator.add(message.session, message.result)
         self._ends[message.session] = message.result.end_ns
         if self._complete_seconds() and len(self._timeline) >= self._least_s:
             self._since = steady_since(rate_points(self._timeline))
@@ -41,17 +41,17 @@ class WarmupMonitor:
                 self._phase.end_soon(max(self._ends.values()), len(self._ends))
 
     def _complete_seconds(self) -> bool:
-        """Add each second that all sessions have left behind; whether there was one."""
+        """Add each second that all sessions have completed; return whether there was one."""
         before = len(self._timeline)
         complete = (min(self._ends.values()) - self._phase.begin_ns) // NANOS
         for second in range(before, complete):
             begin_ns = self._phase.begin_ns + second * NANOS
-            ops = self._tally.ops_between(begin_ns, begin_ns + NANOS)
+            ops = self._accumulator.ops_between(begin_ns, begin_ns + NANOS)
             self._timeline.append(TimelinePoint(second + 1, 1, ops, reads=None, server_cpu_s=None, steal_s=None))
         return complete > before
 
     def finding(self) -> str:
-        """What was discarded, and by which figures it was known to be enough; for the record."""
+        """Return what was discarded, and the figures by which it was long enough, for the record."""
         if self._since is None:
             return f"a warm-up of {self._limit_s:.0f} s, the limit, was discarded: its throughput did not become steady"
         points = [point for point in rate_points(self._timeline) if point[0] >= self._since]

@@ -1,4 +1,4 @@
-"""The edges of the window: the counters' readings there, and what the engine counted between them."""
+"""The readings at both ends of the window, and what the engine counted between them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from openslob.run.recorder import Recorder
 from openslob.run.samplers import Samplers, SystemReading
 from openslob.units import NANOS
 
-# Both clocks are read within this of each other on a busy host; a clock that is slewed gains less than a thousandth.
+# A busy host reads both clocks within this time of each other; a clock that is slewed gains less than a thousandth.
 CLOCK_SET_S = 0.25
 CLOCK_SET_SHARE = 0.01
 
@@ -20,7 +20,10 @@ CLOCK_SET_SHARE = 0.01
 def counted_between(
     samplers: Samplers, before: SystemReading, after: SystemReading | None, load_begin_ns: int
 ) -> tuple[EngineDelta, float]:
-    """What the engine counted of the load, and in how many seconds; nothing in none if its counters don't frame it."""
+    """Return what the engine counted during the load, and in how many seconds.
+
+    Every figure is unknown, in 0 seconds, when its counters were not read on both sides of the load.
+    """
     if after is None:
         return EngineDelta(unknown={"*": "the server's counters could not be read at the end of the window"}), 0.0
     if before.counters.server_ns > load_begin_ns:
@@ -63,7 +66,7 @@ def snapshots_around(
 
 
 class WindowReadings:
-    """Readings at the window's edges, and what went wrong on the way between them."""
+    """The readings before and after the window, and the errors between them."""
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
@@ -72,10 +75,10 @@ class WindowReadings:
         self.errors: list[str] = []
 
     def read_end(self, samplers: Samplers, drain: Callable[[], None]) -> None:
-        """The closing edge, as soon as the last session is done and the connections are free.
+        """Take the closing reading as soon as the last session is done and the connections are free.
 
-        ``drain`` hands over what the samplers had posted before: a tick's reading that came after the edge's own would
-        end the time line in its place, without the slices that ended between the two.
+        ``drain`` handles what the samplers posted before. A periodic reading that was handled after the closing one
+        would end the time line in its place, without the slices that ended between the two.
         """
         self.errors.extend(samplers.stop())
         try:
@@ -87,10 +90,10 @@ class WindowReadings:
             self.recorder.reading(self.after)
 
     def lose(self, why: str) -> None:
-        """Remember what went wrong, once."""
+        """Note an error, once."""
         if why not in self.errors:
             self.errors.append(why)
 
     def last(self, default: SystemReading) -> SystemReading:
-        """The last reading that came through, when the closing edge did not."""
+        """Return the last periodic reading, for a window without a closing one."""
         return self.recorder.last_reading or default

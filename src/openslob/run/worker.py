@@ -15,7 +15,7 @@ from openslob.workload import BlockPath
 
 @dataclass(frozen=True)
 class Loading:
-    """The session has written so many more blocks of its own copy of the data."""
+    """The session has written more ``blocks`` of its own copy of the data."""
 
     session: int
     blocks: int
@@ -25,7 +25,7 @@ class Loading:
 class Ready:
     """The session is connected and prepared. ``plans`` is filled in by session 0 only.
 
-    ``instance`` is where it landed, as far as it says so.
+    ``instance`` is the one that it landed on, if it reports that.
     """
 
     session: int
@@ -46,7 +46,7 @@ class SliceDone:
 
 @dataclass(frozen=True)
 class PhaseDone:
-    """The session has reached the end of a phase, or was told to stop."""
+    """The session has reached the end of a phase, or was stopped."""
 
     session: int
 
@@ -63,7 +63,7 @@ Report = Loading | Ready | SliceDone | PhaseDone | Lost
 
 
 class Worker(Thread):
-    """Runs one session. Talks to the runner through two queues; ``stopping`` tells it to end."""
+    """Runs one session. It exchanges messages with the runner through two queues; ``stopping`` says when to end."""
 
     def __init__(
         self, engine: Engine, plan: SessionPlan, report: Callable[[Report], None], stopping: Callable[[], bool]
@@ -83,23 +83,23 @@ class Worker(Thread):
         return self._plan.number
 
     def give(self, phase: Phase | None) -> None:
-        """The next phase to run; None ends the session."""
+        """Queue the next phase to run; None ends the session."""
         self._phases.put(phase)
 
     def cancel(self) -> None:
-        """Stop the slice that is running at once."""
+        """Cancel the slice that is running."""
         if self._session is not None:
             self._session.cancel()
 
     def run(self) -> None:
-        """The thread's body."""
+        """Connect, run the phases that are given, and close."""
         try:
             self._session = self._engine.open_session(self._plan)
             self._serve(self._session)
         except SlobError as error:
             self._report(Lost(self.number, str(error)))
         except BaseException as error:
-            # A defect: the run must not wait for a thread that is no more, and the cause must be seen.
+            # A defect: the run must not wait for a thread that has ended, and the traceback must be shown.
             self._report(Lost(self.number, f"session {self.number} was lost: {error!r}"))
             raise
         finally:

@@ -80,7 +80,7 @@ def test_a_connection_that_leaves_the_host_has_no_far_end_here(tmp_path, monkeyp
 
 def test_a_system_without_the_tables_proves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr("psutil.PROCFS_PATH", str(tmp_path))
-    with connected(socket.AF_INET, ("127.0.0.1", 0)) as client, pytest.raises(UnprovedError, match="does not tell"):
+    with connected(socket.AF_INET, ("127.0.0.1", 0)) as client, pytest.raises(UnprovedError, match="does not report"):
         holder(client.fileno(), (os.getpid(),))
 
 

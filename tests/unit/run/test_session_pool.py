@@ -117,7 +117,7 @@ def test_sessions_say_where_they_landed():
 
 def test_a_load_that_stands_still_is_given_up_and_cancelled():
     engine = Engine([[0.01, None]])
-    with pytest.raises(SlobError, match="1 of 1 sessions could not be brought up: they were not ready in time"):
+    with pytest.raises(SlobError, match="1 of 1 sessions could not be connected: they were not ready in time"):
         brought_up(engine)
     assert engine.closed == [0]
 
@@ -135,7 +135,7 @@ def test_patience_grows_with_what_is_to_be_loaded():
 def test_one_that_fails_ends_the_others_at_once():
     engine = Engine([[0.01], [0.05] * 200], failing=(0,))
     begun = time.monotonic()
-    with pytest.raises(SlobError, match="could not be brought up: session 0: no space left"):
+    with pytest.raises(SlobError, match="could not be connected: session 0: no space left"):
         brought_up(engine)
     assert time.monotonic() - begun < 5
     assert sorted(engine.closed) == [0, 1]

@@ -1,7 +1,7 @@
-"""Several instances of one database as one target: sessions go round-robin over them, what they count is added up.
+"""Several instances of one database as one target: sessions go round-robin over them, and their counters add up.
 
-The first instance that takes writes is the one where data are loaded and the work loop is put in place; the others get
-them by the database's own replication, which is waited for.
+Data are loaded and the work loop is created on the first instance that takes writes. The others get both by the
+database's own replication, which is waited for.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from openslob.engines.facts import (
 from openslob.errors import SlobError, UsageError
 from openslob.workload import DataSpec, Workload
 
-# An instance that has not come any further for so long does not follow.
+# An instance that made no progress for so long does not replicate.
 STALLED_S = 30.0
 LOOK_AGAIN_S = 0.02
 _Answer = TypeVar("_Answer")
@@ -57,7 +57,7 @@ class ClusterEngine:
         self._clocks = Clocks(len(instances))
 
     def ask(self, question: Callable[[Engine], _Answer]) -> list[_Answer]:
-        """The same question to all instances; errors say which they are of."""
+        """Ask all instances the same; errors name the instance."""
 
         def asked(instance: Engine) -> _Answer:
             with named(instance.target):
@@ -70,7 +70,7 @@ class ClusterEngine:
             team.close()
 
     def _open(self, connect: Callable[[Engine], _Answer], close: Callable[[_Answer], None]) -> list[_Answer]:
-        """Something opened on every instance; when one refuses, nothing stays open."""
+        """Open something on every instance; when one refuses, nothing stays open."""
         with ExitStack() as stack:
             opened = []
             for instance in self.instances:
@@ -82,19 +82,19 @@ class ClusterEngine:
 
     @property
     def data(self) -> ClusterData:
-        """The data of the instance that takes writes, which the others have copies of."""
+        """The data of the instance that takes writes; the others have copies."""
         return ClusterData(self)
 
     @property
     def replication(self) -> Replicated | None:
-        """That of the instance that takes writes."""
+        """The log position of the instance that takes writes."""
         return self.writer().replication
 
     def facts(self) -> ServerFacts:
         """Return what all instances have in common. SlobError when they differ in what makes results comparable.
 
-        The cache is the smallest instance's, since each has to hold what its own sessions visit; settings that differ
-        are given one after the other.
+        The cache is the smallest instance's, since each has to hold what its own sessions visit. Values of settings
+        that differ are joined in the order of the instances.
         """
         every = self.ask(lambda instance: instance.facts())
         for name in ("product", "version", "block_size", "tablespace", "cluster_id"):
@@ -121,18 +121,21 @@ class ClusterEngine:
             why = f"{self._targets[other]} has no copy of the data of {self._targets[0]}"
             raise SlobError(f"{why}: they are not instances of one cluster", "run them one by one")
         ours, theirs = f"{values[0]} on {self._targets[0]}", f"{values[other]} on {self._targets[other]}"
-        raise SlobError(f"the instances differ in {what.replace('_', ' ')}: {ours}, {theirs}", "give instances alike")
+        raise SlobError(
+            f"the instances differ in {what.replace('_', ' ')}: {ours}, {theirs}",
+            "configure them alike",
+        )
 
     def location(self) -> ServerLocation:
-        """Every instance's processes and data, if all are on this host."""
-        places = self.ask(lambda instance: instance.location())
-        for target, place in zip(self._targets, places, strict=True):
-            if not place.is_here:
-                return ServerLocation.unknown(f"{target}: {place.why_unknown}")
-        return replace(places[0], others=tuple(places[1:]))
+        """Return every instance's processes and data, if all are on this host."""
+        locations = self.ask(lambda instance: instance.location())
+        for target, location in zip(self._targets, locations, strict=True):
+            if not location.is_here:
+                return ServerLocation.unknown(f"{target}: {location.why_unknown}")
+        return replace(locations[0], others=tuple(locations[1:]))
 
     def writer(self) -> Engine:
-        """The first instance that takes writes."""
+        """Return the first instance that takes writes."""
         roles = self.ask(lambda instance: instance.facts().read_only)
         writers = [instance for instance, read_only in zip(self.instances, roles, strict=True) if not read_only]
         if not writers:
@@ -140,16 +143,16 @@ class ClusterEngine:
         return writers[0]
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
-        """What spoils the run on the cluster as a whole, then on each instance with its share of the sessions."""
+        """Return what spoils the run on the whole cluster, then on each instance with its share of the sessions."""
         read_only = [instance.target for instance in self.facts().instances if instance.read_only]
         if len(read_only) == len(self.instances):
-            why = "no instance of the target takes writes, so the work loop can't be put in place"
+            why = "no instance of the target takes writes, so the work loop can't be created"
             yield Finding("cluster", why, "name the one that does too", True)
             return
         if read_only and workload.update_pct:
             why = f"UPDATE_PCT is {workload.update_pct} and {', '.join(read_only)} takes reads only"
             yield Finding("cluster", why, "use UPDATE_PCT=0, or leave it out of the target", True)
-        yield from self._place_findings()
+        yield from self._location_findings()
         self.await_copies()
         for number, instance in enumerate(self.instances):
             share = workload.model_copy(update={"sessions": self._share(workload, number)})
@@ -157,14 +160,14 @@ class ClusterEngine:
                 if finding.name != READ_ONLY_FINDING:
                     yield replace(finding, why=f"{instance.target}: {finding.why}")
 
-    def _place_findings(self) -> Iterator[Finding]:
+    def _location_findings(self) -> Iterator[Finding]:
         why = self.location().why_unknown
         if why:
-            remedy = "run the driver where all instances are, or leave it at that"
+            remedy = "run slob on the host of all instances, or do without these figures"
             yield Finding("place", f"CPU and device are not known of the cluster ({why})", remedy, False)
 
     def _share(self, workload: Workload, instance: int) -> int:
-        """Sessions that come to an instance; checks are made for one at the least."""
+        """Return how many sessions an instance gets; checks are made for at least one."""
         return max(1, len(range(instance, workload.total_sessions, len(self.instances))))
 
     def await_copies(self) -> None:
@@ -183,12 +186,12 @@ class ClusterEngine:
 
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Sequence[str]]:
-        """Hold the locks of all instances, taken in an order that is the same for all who want them."""
+        """Hold the locks of all instances, taken in the same order by every process."""
         restored: list[str] = []
         with ExitStack() as stack:
             for instance in sorted(self.instances, key=lambda each: each.target):
-                found = stack.enter_context(instance.exclusive(purpose))
-                restored += [f"{instance.target}: {line}" for line in found]
+                lines = stack.enter_context(instance.exclusive(purpose))
+                restored += [f"{instance.target}: {line}" for line in lines]
             yield restored
 
     def capabilities(self) -> list[Capability]:
@@ -196,12 +199,12 @@ class ClusterEngine:
         return common(self.ask(lambda instance: instance.capabilities()))
 
     def install(self, workload: Workload) -> None:
-        """Put the work loop in place where writes go, and wait until all instances have it."""
+        """Create the work loop where writes go, and wait until all instances have it."""
         self.writer().install(workload)
         self.await_copies()
 
     def quiesce(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
-        """Bring the instance that takes writes to rest, then the others, which follow what that wrote."""
+        """Bring the instance that takes writes to rest, then the others, once they have what it wrote."""
         writer = self.writer()
         done = {writer.target: writer.quiesce(workload, warm_cache)}
         self.await_copies()
@@ -212,14 +215,14 @@ class ClusterEngine:
         return [f"{target}: {what}" for target, each in done.items() for what in each]
 
     def open_session(self, plan: SessionPlan) -> ClusterSession:
-        """Connect a session to the instance whose turn it is by its number."""
+        """Connect a session to the instance that its number gives, round-robin."""
         number = plan.number % len(self.instances)
         instance = self.instances[number]
         with named(instance.target):
             return ClusterSession(instance.open_session(plan), number, instance.target, self._clocks)
 
     def open_counters(self) -> ClusterCounters:
-        """Connect the counter samplers; the instances' clocks are compared meanwhile."""
+        """Connect the counter samplers and compare the instances' clocks."""
         counters = self._open(lambda instance: instance.open_counters(), lambda each: each.close())
         return ClusterCounters(counters, self._targets, self._clocks)
 
@@ -240,11 +243,11 @@ class ClusterEngine:
         return ClusterStop(self._open(lambda instance: instance.open_stop(), lambda each: each.close()))
 
     def sessions_left(self) -> int:
-        """Sessions left on all instances."""
+        """Return how many sessions are left on all instances."""
         return sum(self.ask(lambda instance: instance.sessions_left()))
 
     def release_sessions(self) -> int:
-        """End those left on all instances."""
+        """End the sessions that are left on all instances."""
         return sum(self.ask(lambda instance: instance.release_sessions()))
 
 
@@ -281,7 +284,7 @@ class ClusterData:
 
 
 def _await(copy: Replicated, goal: int, source: str) -> None:
-    """Wait until ``copy`` has come to ``goal``; however long that takes, as long as it comes closer."""
+    """Wait until ``copy`` has reached ``goal``, for as long as it makes progress."""
     position, moved_at = copy.log_position(), time.monotonic()
     while position < goal:
         time.sleep(LOOK_AGAIN_S)

@@ -1,4 +1,4 @@
-"""The same question to every instance, all at the same moment."""
+"""Asks every instance the same at the same moment."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _Answer = TypeVar("_Answer")
 
 
 class Team:
-    """A thread for each instance, kept: starting one would take longer than many a question."""
+    """One thread for each instance, kept because starting one takes longer than many a query."""
 
     def __init__(self, size: int) -> None:
         self._threads = ThreadPoolExecutor(max_workers=size, thread_name_prefix="instance")
 
     def ask(self, question: Callable[[_Asked], _Answer], asked: Sequence[_Asked]) -> list[_Answer]:
-        """Answers in the order of ``asked``; the first error is raised, once all have answered."""
+        """Return the answers in the order of ``asked``; raise the first error once all have answered."""
         pending = [self._threads.submit(question, each) for each in asked]
         errors = [error for each in pending if (error := each.exception())]
         if errors:

@@ -1,6 +1,6 @@
 """Counters and waits of all instances, read at the same moment and added up.
 
-A difference is a sum, so what one instance does not tell is not known of the cluster, and the reason names it.
+A figure of the cluster is a sum, so it is unknown when one instance does not count it; the reason names the instance.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from openslob.measurement import EVERY_FIGURE, EngineDelta, ObjectIo, TimedWait
 class ClusterReading(CounterReading):
     """All counters by ``instance number.name``; the time is when the last instance had been read.
 
-    ``spread_ns`` among them is how far apart in time the readings are, ``ahead_ns`` how far an instance's clock is
-    ahead of the first one's.
+    Two more: ``spread_ns`` is how far apart in time the readings are, ``ahead_ns`` how far an instance's clock is ahead
+    of the first one's.
     """
 
     parts: Sequence[CounterReading] = ()
 
     @classmethod
     def of(cls, parts: Sequence[CounterReading], clocks: Clocks) -> ClusterReading:
-        """The readings of all instances as one."""
+        """Combine the readings of all instances."""
         values = {f"{number}.{name}": value for number, part in enumerate(parts) for name, value in part.values.items()}
         values |= {f"{number}.ahead_ns": ahead for number, ahead in enumerate(clocks.ahead_ns)}
         moments = [clocks.common(number, part.server_ns) for number, part in enumerate(parts)]
         values["spread_ns"] = max(moments) - min(moments)
         epoch = " ".join(f"{number}:{part.epoch}" for number, part in enumerate(parts))
-        # What is read before the load must all be read before it: the latest tells whether it was.
+        # Every instance must be read before the load begins, so the latest reading counts.
         return cls(max(moments), values, epoch, parts)
 
 
@@ -49,22 +49,22 @@ class ClusterCounters:
         clocks.compare([each.read for each in counters])
 
     def read(self) -> ClusterReading:
-        """All counters of all instances now."""
+        """Return all counters of all instances as they are now."""
         return ClusterReading.of(self._team.ask(lambda each: each.read(), self._counters), self._clocks)
 
     def backend_ids(self) -> list[int]:
-        """The sampler's sessions on all instances."""
+        """Return the sampler's sessions on all instances."""
         return [backend for each in self._counters for backend in each.backend_ids()]
 
     def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
-        """What happened on all instances together."""
+        """Return what happened on all instances together."""
         assert isinstance(before, ClusterReading)
         assert isinstance(after, ClusterReading)
         parts = zip(self._counters, before.parts, after.parts, strict=True)
         return added([each.difference(first, last) for each, first, last in parts], self._targets)
 
     def task_kinds(self) -> Mapping[int, str]:
-        """Nothing: the numbers may be of processes on several hosts."""
+        """Return nothing: the numbers may be of processes on several hosts."""
         return {}
 
     def close(self) -> None:
@@ -75,18 +75,18 @@ class ClusterCounters:
 
 
 class ClusterWaits:
-    """Looks at the sessions of every instance over a connection of its own."""
+    """Samples the sessions of every instance over a connection of its own."""
 
     def __init__(self, waits: Sequence[Waits]) -> None:
         self._waits = waits
         self._team = Team(len(waits))
 
     def sample(self) -> Mapping[str, int]:
-        """Sessions of all instances by event."""
+        """Return the sessions of all instances by event."""
         return sum((Counter(each) for each in self._team.ask(lambda each: each.sample(), self._waits)), Counter[str]())
 
     def backend_ids(self) -> list[int]:
-        """The sampler's sessions on all instances."""
+        """Return the sampler's sessions on all instances."""
         return [backend for each in self._waits for backend in each.backend_ids()]
 
     def close(self) -> None:
@@ -139,7 +139,7 @@ def _reason(name: str, deltas: Sequence[EngineDelta], targets: Sequence[str]) ->
 
 
 def _objects(parts: Sequence[ObjectIo | None]) -> ObjectIo:
-    """The sum for a kind of object; an instance that does not name the kind is not known to have done nothing."""
+    """Return the sum for a kind of object; unknown when an instance does not report that kind."""
 
     def of(name: str) -> Callable[[ObjectIo | None], float | None]:
         return lambda part: getattr(part, name) if part else None

@@ -1,4 +1,4 @@
-"""A session of one instance, spoken to in the cluster's common time; and the stop signal of all instances."""
+"""A session of one instance in the cluster's common time; stop signals and snapshots of all instances."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from openslob.errors import SlobError
 
 @contextmanager
 def named(target: str) -> Iterator[None]:
-    """Errors inside the block say which instance they are of."""
+    """Name the instance in errors of the block."""
     try:
         yield
     except SlobError as error:
@@ -23,7 +23,7 @@ def named(target: str) -> Iterator[None]:
 
 
 class ClusterSession:
-    """Hands on to ``session``; moments are translated to and from its server's clock."""
+    """Delegates to ``session``; times are translated to and from its server's clock."""
 
     def __init__(self, session: Session, instance: int, target: str, clocks: Clocks) -> None:
         self._session = session
@@ -42,7 +42,7 @@ class ClusterSession:
             self._session.prepare()
 
     def plans(self) -> Mapping[str, str]:
-        """The plans of its instance."""
+        """Return the plans of its instance."""
         with named(self._target):
             return self._session.plans()
 
@@ -54,7 +54,7 @@ class ClusterSession:
     def _ordered(self, order: SliceRequest) -> SliceRequest:
         return replace(
             order,
-            # Without a moment to wait for there is nothing to translate: before all time is 0 everywhere.
+            # 0 is before any time on every clock: there is nothing to wait for.
             not_before_ns=order.not_before_ns and self._clocks.own(self._instance, order.not_before_ns),
             until_ns=self._clocks.own(self._instance, order.until_ns),
             due_ns=None if order.due_ns is None else self._clocks.own(self._instance, order.due_ns),
@@ -73,7 +73,7 @@ class ClusterSession:
         return None if own_ns is None else self._clocks.common(self._instance, own_ns)
 
     def backend_id(self) -> int:
-        """The instance's number for this session."""
+        """Return the instance's number for this session."""
         return self._session.backend_id()
 
     def instance(self) -> str:
@@ -96,13 +96,13 @@ class ClusterStop:
         self._signals = signals
 
     def request(self) -> None:
-        """Let every session stop soon. SlobError, after all were told, when an instance can't be."""
-        errors = [error for signal in self._signals if (error := _told(signal))]
+        """Make every session stop soon. SlobError, after all were asked, when an instance can't be reached."""
+        errors = [error for signal in self._signals if (error := _error_of(signal))]
         if errors:
             raise errors[0]
 
     def close(self) -> None:
-        """Take all signals back."""
+        """Withdraw all signals."""
         for signal in self._signals:
             signal.close()
 
@@ -129,7 +129,7 @@ class ClusterSnapshots:
             each.close()
 
 
-def _told(signal: StopSignal) -> SlobError | None:
+def _error_of(signal: StopSignal) -> SlobError | None:
     try:
         signal.request()
     except SlobError as error:

@@ -1,7 +1,7 @@
 """The operating-system account that managed servers run under.
 
-Database servers refuse to run as root, so root serves them through an unprivileged system user of our own. Anybody
-else runs them as themselves.
+Database servers refuse to run as root, so root runs them as an unprivileged system user that is made for them. Any
+other user runs them as themselves.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SYSTEM_USER = "openslob"
 
 @dataclass(frozen=True)
 class Account:
-    """Who runs the servers. ``switched``: it is not the user we run as, so files must be given to it."""
+    """The user that runs the servers. ``switched``: it is another user than this process's."""
 
     name: str
     uid: int
@@ -37,10 +37,10 @@ class Account:
         return self._run(argv, text, timeout, detached=False)
 
     def launch(self, argv: Sequence[str | Path], log: Path) -> int:
-        """Start a program that outlives us, all it says appended to ``log``; returns its process id.
+        """Start a program that outlives this process, with its output appended to ``log``; return its process id.
 
-        It gets a session of its own, so that no Ctrl-C at our terminal reaches it, and a shell starts it and ends, so
-        that it never becomes a zombie of ours.
+        It gets a session of its own, so that no Ctrl-C at this terminal reaches it, and a shell starts it and ends, so
+        that it never becomes a zombie of this process.
         """
         background = '"$@" </dev/null >>"$0" 2>&1 & echo $!'
         done = self._run(["sh", "-c", background, log, *argv], "", None, detached=True)
@@ -72,23 +72,23 @@ class Account:
             os.chown(directory, self.uid, self.gid)
 
     def share(self, path: Path, mode: int) -> None:
-        """Let this account read something that stays ours."""
+        """Let this account read a file that this process's user keeps owning."""
         if self.switched:
             os.chown(path, 0, self.gid)
         path.chmod(mode)
 
     def can(self, what: str, path: Path) -> bool:
-        """Whether the account may ``r``, ``w`` or ``x`` a path, asked of the kernel as that account."""
+        """Return whether the account may ``r``, ``w`` or ``x`` a path, by asking the kernel as that account."""
         return self.run(["test", f"-{what}", path]).returncode == 0
 
 
 def current_user() -> str:
-    """Login name of the user we run as."""
+    """Return the login name of this process's user."""
     return pwd.getpwuid(os.geteuid()).pw_name
 
 
 def server_account() -> Account:
-    """The account for servers that we start; made when we are root and it is missing. SlobError when impossible."""
+    """Return the account for servers; root makes it when it is missing. SlobError when that fails."""
     if os.geteuid() != 0:
         return Account(current_user(), os.geteuid(), os.getegid(), switched=False)
     entry = _entry() or _create()
@@ -111,7 +111,7 @@ def _create() -> pwd.struct_passwd:
         reason = done.stderr.strip()
     except OSError as error:
         reason = str(error)
-    # somebody else may have made it at the same moment, so the result counts, not the exit code
+    # another process may have made it at the same moment, so the result counts, not the exit code
     if entry := _entry():
         return entry
     raise SlobError(

@@ -1,4 +1,4 @@
-"""What an engine must offer for the servers that the product itself makes; an engine may leave that out."""
+"""The contract of managed servers, which slob itself makes; an engine need not have any."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class ServerSpec:
-    """A managed server as asked for. ``version`` is a major version; ``bin_dir`` overrides it. Sizes in bytes.
+    """The specification of a managed server. ``version`` is a major version; ``bin_dir`` overrides it. Sizes in bytes.
 
-    ``engine`` is the registry's name of the product that serves; an empty ``version`` is that of the programs found.
+    ``engine`` is the name of its `EngineEntry`; an empty ``version`` is that of the programs found.
     ``io`` is ``direct`` or ``buffered``; ``cpus`` is an affinity list such as ``0`` or ``0-3``, or None for all.
-    ``standby_of`` names the managed server that this one is a read-only copy of, following it all the time.
+    ``standby_of`` names the managed server that this one is a read-only copy of, by replication.
     """
 
     engine: str
@@ -45,7 +45,7 @@ class ServerStatus:
 
 
 class ManagedServer(Protocol):
-    """A server that the product itself makes, starts, stops and destroys; found again by name after a crash."""
+    """A server that slob makes, starts, stops and destroys; it is found again by name after a crash."""
 
     name: str
 
@@ -59,7 +59,7 @@ class ManagedServer(Protocol):
         """Stop it and remove its data."""
 
     def status(self) -> ServerStatus:
-        """How it is now."""
+        """Return how it is now."""
 
     def bulk_loading(self) -> AbstractContextManager[None]:
-        """Run the server as is best for a load, and as asked for again afterwards."""
+        """Run the server in its configuration for loads during the block, and as specified afterwards."""

@@ -1,4 +1,4 @@
-"""Huge pages for a server's cache: taken from the kernel before it starts, given back when it stops (Linux, root)."""
+"""Huge pages for a server's cache: reserved before it starts, released when it stops (Linux, root)."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def parse_available(text: str) -> int:
-    """Pages that nobody has taken or reserved, by the text of /proc/meminfo."""
+    """Return the pages that are neither used nor reserved, by the text of /proc/meminfo."""
     figures = {line.split(":")[0]: int(line.split()[1]) for line in text.splitlines() if line.startswith("HugePages_")}
     return figures["HugePages_Free"] - figures["HugePages_Rsvd"]
 
 
 def page_bytes() -> int:
-    """Size of a huge page."""
+    """Return the size of a huge page in bytes."""
     return parse_page_bytes(Path("/proc/meminfo").read_text(encoding="ascii"))
 
 
 def parse_page_bytes(text: str) -> int:
-    """Size of a huge page by the text of /proc/meminfo, which gives it in kB."""
+    """Return the size of a huge page in bytes, by the text of /proc/meminfo, which gives it in kB."""
     return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("Hugepagesize:")) * KIB
 
 
@@ -34,13 +34,13 @@ def boot_id() -> str:
 
 
 def check_allowed() -> None:
-    """UsageError unless we may change the pool."""
+    """Raise UsageError unless this process may change the pool."""
     if os.geteuid() != 0 or not _POOL.exists():
         raise UsageError("--huge-pages needs Linux and root, to reserve the pages", "leave it out")
 
 
 def reserve(needed: int) -> int:
-    """Raise the pool until ``needed`` pages are available; returns how many were added. SlobError if it can't be."""
+    """Grow the pool until ``needed`` pages are available; return how many were added. SlobError if that fails."""
     missing = needed - _available()
     if missing <= 0:
         return 0
@@ -57,7 +57,7 @@ def reserve(needed: int) -> int:
 
 
 def restore(added: int) -> None:
-    """Shrink the pool by the pages we added; what is still in use of them goes when it is let go."""
+    """Shrink the pool by the pages that were added; those still in use leave it when they are freed."""
     _resize(max(0, _size() - added))
 
 
@@ -66,7 +66,7 @@ def _available() -> int:
 
 
 def _size() -> int:
-    """How many pages the pool shall have; there are more as long as some that it gave up are in use."""
+    """Return the pool's wanted size in pages; it has more while pages that it gave up are in use."""
     return int(_POOL.read_text(encoding="ascii"))
 
 

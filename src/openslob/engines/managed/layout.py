@@ -1,4 +1,4 @@
-"""Where the files of one managed server are, one setting of it, and what every product's specification must satisfy."""
+"""The files of a managed server, the lines of its configuration, and checks of every specification."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DATA = "data"
 
 @dataclass(frozen=True)
 class ServerFiles:
-    """Where the parts of one server are; ``place`` holds the data directory and may be on another disk."""
+    """Paths of one server's files; ``place`` holds the data directory and may be on another disk."""
 
     base: Path
     place: Path
@@ -31,12 +31,12 @@ class ServerFiles:
 
     @property
     def run(self) -> Path:
-        """Directory of the socket."""
+        """The directory of the socket."""
         return self.base / "run"
 
     @property
     def socket(self) -> Path:
-        """The socket itself."""
+        """The socket."""
         return self.run / self.socket_name
 
     @property
@@ -46,13 +46,13 @@ class ServerFiles:
 
     @property
     def config(self) -> Path:
-        """Our settings."""
+        """The configuration file that slob writes."""
         return self.base / "slob.conf"
 
 
 @dataclass(frozen=True)
 class ConfigLine:
-    """One line of a configuration and why it is there."""
+    """One line of a configuration file and the reason for it."""
 
     name: str
     value: str
@@ -60,9 +60,9 @@ class ConfigLine:
 
 
 def header(spec: ServerSpec, bin_dir: Path, bulk: bool) -> Iterable[str]:
-    """The head of a configuration file: all that decides how a server runs and is none of its settings.
+    """Return the head of a configuration file: all that decides how a server runs and is not a setting.
 
-    With it two servers are run alike exactly if their files are the same.
+    So two servers run alike exactly if their files are equal.
     """
     return (
         f"# Written by slob for the managed server {spec.name}; changes are overwritten at the next start.",
@@ -73,7 +73,7 @@ def header(spec: ServerSpec, bin_dir: Path, bulk: bool) -> Iterable[str]:
 
 
 def check_layout(spec: ServerSpec) -> None:
-    """UsageError naming the first value that no server can be run with on this host."""
+    """Raise UsageError for the first value that no server can be run with on this host."""
     if spec.io not in ("direct", "buffered"):
         raise UsageError(f"--io {spec.io} is not known", "use direct or buffered")
     if spec.max_sessions < 1:
@@ -84,7 +84,7 @@ def check_layout(spec: ServerSpec) -> None:
 
 
 def check_socket_path(layout: ServerFiles) -> None:
-    """UsageError when the operating system can't bind a socket with so long a path."""
+    """Raise UsageError when the operating system can't bind a socket with so long a path."""
     length = len(str(layout.socket).encode())
     if length > _SOCKET_PATH_MAX:
         raise UsageError(

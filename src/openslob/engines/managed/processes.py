@@ -1,4 +1,4 @@
-"""The processes of a managed server, told by its data directory: each of them has it as its working directory.
+"""The processes of a managed server, known by its data directory: each has it as its working directory.
 
 A process id alone proves nothing: after a crash it may belong to any other program.
 """
@@ -35,22 +35,22 @@ class ServerProcesses:
     immediate: signal.Signals
 
     def main_pid(self) -> int | None:
-        """Process id of the main process, or None when it does not run (whatever the pid file says)."""
+        """Return the id of the main process; None when it does not run, whatever the pid file says."""
         process = self._main()
         return process.pid if process else None
 
     def pid_lines(self) -> list[str]:
-        """The lines of the pid file; none when it is not there."""
+        """Return the lines of the pid file; empty when there is none."""
         try:
             return (self.data / self.pid_file).read_text(encoding="utf-8").splitlines()
         except OSError:
             return []
 
     def stop(self, at_once: bool) -> bool:
-        """Stop the server and wait for it; False if it would not.
+        """Stop the server and wait for it; return False if it does not stop.
 
-        A clean stop ends sessions and writes a checkpoint; ``at_once``, or when that takes too long, it just ends and
-        recovers at the next start.
+        A clean stop ends sessions and writes a checkpoint. With ``at_once``, or when a clean stop takes too long, the
+        server ends without one and recovers at the next start.
         """
         process = self._main()
         if process is None:
@@ -61,10 +61,10 @@ class ServerProcesses:
         return any(self._signal_and_wait([process], number, seconds) for number, seconds in steps)
 
     def clear_remains(self, remains: Collection[Path]) -> None:
-        """After the main process ended by itself or by force: end its orphans, remove its pid file and ``remains``.
+        """End orphans of a main process that ended, and remove its pid file and ``remains``.
 
-        Orphans still use the data files, so a server started beside them would destroy them. One whose start was
-        broken off has no pid file yet, so they are looked for in any case.
+        Orphans still use the data files, so a server started beside them would destroy the data. A server whose start
+        was interrupted has no pid file yet, so orphans are looked for in any case.
         """
         orphans = [process for process in psutil.process_iter() if self._is_ours(process)]
         steps = (self.immediate, signal.SIGKILL)
@@ -98,7 +98,7 @@ class ServerProcesses:
 
 
 def _has_ended(process: psutil.Process) -> bool:
-    """Whether nothing of it is left: while its last threads end, a killed process still has its memory and files."""
+    """Return whether it is gone: while its last threads end, a killed process still has its memory and files."""
     try:
         if not process.is_running():
             return True
@@ -108,7 +108,7 @@ def _has_ended(process: psutil.Process) -> bool:
 
 
 def wait(done: Callable[[], bool], seconds: float) -> bool:
-    """Wait until ``done``; False if it was not within so many seconds."""
+    """Wait until ``done`` is true; return False if it is not within so many seconds."""
     give_up = time.monotonic() + seconds
     while not done():
         if time.monotonic() > give_up:

@@ -1,8 +1,8 @@
-"""A database server that the product makes, starts, stops and destroys by itself, on this host, for its user only.
+"""A database server that slob makes, starts, stops and destroys on this host, for its user only.
 
-Everything about it is found again from its files, so any process can carry on after another one died: ``server.json``
-says what was asked for, ``slob.conf`` how it was last started, the pid file whether it runs. What differs from product
-to product is in the methods that a subclass gives; the life cycle is the same for all.
+All of its state is in files, so any process can continue after another one died: ``server.json`` has its specification,
+``slob.conf`` how it was last started, the pid file whether it runs. A subclass has what differs from product to
+product; the life cycle is the same for all.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from openslob.engines.managed.processes import ServerProcesses
 from openslob.errors import SlobError, UsageError
 
 _UNFINISHED = "data.new-"
-# What a restart can't change about data that are there.
+# What a restart can't change once there are data.
 _FIXED = ("version", "bin_dir", "block_size", "data_dir", "standby_of")
 
 
 class Programs(Protocol):
-    """The programs of a server on disk."""
+    """The installed programs of a server."""
 
     @property
     def bin(self) -> Path:
@@ -45,7 +45,7 @@ P = TypeVar("P", bound=Programs)
 
 
 class LocalServer(ABC, Generic[P]):
-    """One managed server; see `engines.base.ManagedServer`. ``P`` is how the product's programs are described."""
+    """One managed server. Implements `engines.managed.base.ManagedServer`; ``P`` describes the product's programs."""
 
     def __init__(self, spec: ServerSpec, socket_name: str) -> None:
         self.spec = spec
@@ -54,12 +54,12 @@ class LocalServer(ABC, Generic[P]):
         self._home = server_state.ServerState(spec.name)
         self.layout = ServerFiles(self._home.path, self._place_of(spec), socket_name)
 
-    # What a product gives.
+    # What a product's subclass provides.
 
     @property
     @abstractmethod
     def url(self) -> str:
-        """Target URL of its database."""
+        """The target URL of its database."""
 
     @property
     @abstractmethod
@@ -68,47 +68,47 @@ class LocalServer(ABC, Generic[P]):
 
     @abstractmethod
     def check_spec(self) -> None:
-        """UsageError naming the first value that the product can't be run with on this host."""
+        """Raise UsageError for the first value that the product can't be run with on this host."""
 
     @abstractmethod
     def is_ready(self) -> bool:
-        """Whether it runs and accepts connections."""
+        """Return whether it runs and accepts connections."""
 
     @abstractmethod
     def find_programs(self, account: Account) -> P:
-        """The programs that are asked for, where the account can run them. SlobError when they are not there."""
+        """Return the specified programs, where the account can run them. SlobError when there are none."""
 
     @abstractmethod
     def bytes_at_first(self) -> int:
-        """Bytes that its data take before anything is loaded, log included."""
+        """Return the bytes that its data take before anything is loaded, log included."""
 
     @abstractmethod
     def initialise(self, data: Path, programs: P, account: Account) -> None:
-        """Make an empty database in an empty directory that is the account's own."""
+        """Make an empty database in an empty directory that the account owns."""
 
     @abstractmethod
     def config_text(self, programs: P, bulk: bool) -> str:
-        """The whole configuration file, with everything that decides how the server runs."""
+        """Return the whole configuration file, with everything that decides how the server runs."""
 
     @abstractmethod
     def other_files(self, account: Account) -> Mapping[Path, str]:
-        """Files beside the configuration and their text."""
+        """Return the files beside the configuration, with their text."""
 
     @abstractmethod
     def launch(self, programs: P, account: Account) -> str | None:
-        """Start the stopped server and wait until it is ready; what its program said if it did not start."""
+        """Start the stopped server and wait until it is ready; return its program's output if it did not start."""
 
     @abstractmethod
     def huge_pages_needed(self, programs: P, account: Account) -> int:
-        """Huge pages that it will ask the kernel for."""
+        """Return how many huge pages it will request."""
 
     @abstractmethod
     def last_complaint(self, said: str) -> str:
-        """The last line of a log or a program's errors that says what went wrong."""
+        """Return the last line of a log or of a program's errors that says what went wrong."""
 
     @property
     def remains(self) -> Collection[Path]:
-        """Files that a running server has and a stopped one must not have, its pid file left out."""
+        """The files, besides the pid file, that a running server has and a stopped one must not have."""
         return [self.layout.socket]
 
     # The life cycle.
@@ -137,7 +137,7 @@ class LocalServer(ABC, Generic[P]):
             self._remove()
 
     def status(self) -> ServerStatus:
-        """How it is now, by its files and processes."""
+        """Return how it is now, by its files and processes."""
         state = self._home.read()
         pid = self.processes.main_pid()
         stopped = "stopped" if self.layout.data.exists() else "gone"
@@ -151,7 +151,7 @@ class LocalServer(ABC, Generic[P]):
         )
 
     def bulk_loading(self) -> AbstractContextManager[None]:
-        """Run the server as is best for a load, and as asked for again afterwards, its files out of the page cache."""
+        """Run the server in its configuration for loads; afterwards as specified, its files out of the page cache."""
         return self._bulk_loading()
 
     @contextmanager
@@ -161,8 +161,8 @@ class LocalServer(ABC, Generic[P]):
             try:
                 yield
             except BaseException:
-                # The failure of the load is the one to tell; should this one fail too, the next start() sees
-                # settings that differ and puts them right.
+                # The failure of the load is the one to report; should this one fail too, the next start() sees
+                # settings that differ and restores them.
                 with suppress(SlobError):
                     self._serve(bulk=False)
                 raise
@@ -187,13 +187,13 @@ class LocalServer(ABC, Generic[P]):
         self._home.write(self.spec)
 
     def _programs(self, account: Account) -> P:
-        """Found once: asking what the account may run starts processes."""
+        """Find the programs once: checking what the account may run starts processes."""
         if self._found is None:
             self._found = self.find_programs(account)
         return self._found
 
     def _refuse_other_data(self) -> None:
-        """A database can't change its product, version, block size or place by a restart."""
+        """Raise UsageError for a change of product, version, block size or place, which no restart can make."""
         state = self._home.read()
         if not state:
             return
@@ -228,7 +228,7 @@ class LocalServer(ABC, Generic[P]):
             raise
 
     def _prepare_place(self, account: Account) -> None:
-        """Check everything that could stop us before anything is filled."""
+        """Check everything that could stop this before the disk is filled."""
         place = self.layout.place
         account.share(self.layout.base, 0o750)
         if self.spec.data_dir:
@@ -270,7 +270,7 @@ class LocalServer(ABC, Generic[P]):
             raise SlobError(f"the server {self.name} did not start: {reason}", f"its log is {log}")
 
     def _halt(self, at_once: bool = False) -> None:
-        """Bring it down and clear away what a crash left; ``at_once`` without a checkpoint."""
+        """Stop it and clear away what a crash left; ``at_once``: without a checkpoint."""
         if not self.processes.stop(at_once):
             raise SlobError(f"the server {self.name} does not stop", f"its log is {self.layout.log}")
         self.processes.clear_remains(self.remains)
@@ -291,14 +291,14 @@ class LocalServer(ABC, Generic[P]):
         self._home.write(server_state.spec_from(state), huge_pages=None)
 
     def _remove_unfinished(self) -> None:
-        """What an interrupted start left, away from programs of it that still run, and without those at work in it."""
+        """Remove what an interrupted start left, after ending the programs of it that still run."""
         for path in list(self.layout.place.glob(f"{_UNFINISHED}*")):
             doomed = path.rename(f"{path}-")
             replace(self.processes, data=doomed).clear_remains(())
             shutil.rmtree(doomed, ignore_errors=True)
 
     def _remove(self) -> None:
-        """The data first, so that an interrupted removal is found again; never a directory that is not ours."""
+        """Remove the data first, so that an interrupted removal is found again; a directory only if it is marked."""
         if not self.spec.data_dir or server_state.is_ours(self.layout.place, self.name):
             self._remove_unfinished()
             if self.layout.data.exists():
@@ -308,7 +308,7 @@ class LocalServer(ABC, Generic[P]):
         self._home.remove()
 
     def check_done(self, done: CompletedProcess[str], what: str) -> None:
-        """SlobError with what a program complained of unless it succeeded."""
+        """Raise SlobError with a program's complaint unless it succeeded."""
         if done.returncode != 0:
             reason = self.last_complaint(done.stderr) or f"exit code {done.returncode}"
             raise SlobError(f"{what} failed: {reason}", f"its log is {self.layout.log}")

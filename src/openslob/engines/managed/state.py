@@ -1,7 +1,7 @@
-"""Where managed servers live, who may work on one at a time, and what we remember of each.
+"""The state of managed servers on disk: directory, lock and specification of each.
 
-``<home>/servers/<name>/`` holds ``server.json`` (what was asked for), a lock file and whatever the engine puts there.
-A data directory elsewhere carries a marker, so that nothing is ever removed that we did not make.
+``<home>/servers/<name>/`` holds ``server.json`` (the specification), a lock file and the engine's own files. A data
+directory elsewhere has a marker, so that nothing is ever removed that slob did not make.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MARKER = "openslob-server"
 _STATE = "server.json"
 _LOCK = "lock"
 _STATE_VERSION = 1
-# The server's own account, which may not be ours, reads these files whatever our umask is.
+# The server's account, which may be another user, reads these files whatever this process's umask is.
 _READABLE = 0o644
 # Long enough for another process to make and start a server, or to recover one after a crash.
 _LOCK_WAIT_S = 330.0
@@ -38,7 +38,7 @@ LOADING = "loading"
 
 
 def home() -> Path:
-    """Base directory of everything managed: $OPENSLOB_HOME, or the system's place for root, or the user's own."""
+    """Return the base directory of all managed servers: $OPENSLOB_HOME, else the system's for root, else the user's."""
     if given := os.environ.get("OPENSLOB_HOME"):
         return Path(given).absolute()
     if os.geteuid() == 0:
@@ -47,18 +47,18 @@ def home() -> Path:
 
 
 def check_name(name: str) -> None:
-    """UsageError unless ``name`` can be a server's name (it becomes a directory's)."""
+    """Raise UsageError unless ``name`` can be a server's name (and a directory's)."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,39}", name):
         raise UsageError(f"{name!r} can't be a server's name", "use up to 40 of a-z, 0-9, - and _")
 
 
 def names() -> list[str]:
-    """Names of all managed servers, sorted."""
+    """Return the names of all managed servers, sorted."""
     return sorted(path.parent.name for path in (home() / "servers").glob(f"[a-z0-9]*/{_STATE}"))
 
 
 class ServerState:
-    """The directory of one managed server."""
+    """The directory of one managed server, with its specification and lock."""
 
     def __init__(self, name: str) -> None:
         check_name(name)
@@ -66,7 +66,7 @@ class ServerState:
         self.path = home() / "servers" / name
 
     def read(self) -> dict[str, Any] | None:
-        """What `write` stored, or None for a server that is not there."""
+        """Return what `write` stored; None when there is no such server."""
         try:
             state = json.loads((self.path / _STATE).read_text(encoding="utf-8"))
             if state["version"] != _STATE_VERSION:
@@ -80,7 +80,7 @@ class ServerState:
             ) from error
 
     def write(self, spec: ServerSpec, **more: object) -> None:
-        """Remember a server's specification, the moment it was made, and ``more`` of the engine's own facts."""
+        """Store a server's specification, when it was made, and ``more`` facts of the engine's own."""
         before = self.read() or {"made_at": iso(time.time_ns())}
         described = {key: str(value) if isinstance(value, Path) else value for key, value in asdict(spec).items()}
         engine = described.pop("engine")
@@ -88,7 +88,7 @@ class ServerState:
         write_atomically(self.path / _STATE, json.dumps(state, indent=1) + "\n", _READABLE)
 
     def remove(self) -> None:
-        """Remove the directory in one step as others see it; what servers share goes with the last of them."""
+        """Remove the directory, in one step as others see it; what servers share is removed with the last of them."""
         doomed = self.path.with_name(f".{self.name}-{os.getpid()}")
         self.path.rename(doomed)
         shutil.rmtree(doomed)
@@ -179,7 +179,7 @@ def _remove_shared() -> None:
 
 
 def spec_from(state: dict[str, Any]) -> ServerSpec:
-    """The specification in a server's state."""
+    """Return the specification in a server's state."""
     known = {field.name for field in fields(ServerSpec)}
     values = {"engine": state["engine"], **{key: value for key, value in state["spec"].items() if key in known}}
     for key in ("bin_dir", "data_dir"):
@@ -188,7 +188,7 @@ def spec_from(state: dict[str, Any]) -> ServerSpec:
 
 
 def claim(directory: Path, name: str) -> None:
-    """Make an empty or new directory ours by a marker; nothing to do if it is. SlobError if it is anybody else's."""
+    """Mark an empty or new directory as this server's, unless it is already. SlobError if it belongs to another."""
     marker = directory / MARKER
     try:
         owner = json.loads(marker.read_text(encoding="utf-8")) if marker.exists() else None
@@ -205,7 +205,7 @@ def claim(directory: Path, name: str) -> None:
 
 
 def is_ours(directory: Path, name: str) -> bool:
-    """Whether `claim` took this directory for this server."""
+    """Return whether `claim` marked this directory for this server."""
     try:
         return bool(json.loads((directory / MARKER).read_text(encoding="utf-8"))["server"] == name)
     except (OSError, ValueError, KeyError):
@@ -213,7 +213,7 @@ def is_ours(directory: Path, name: str) -> bool:
 
 
 def unclaim(directory: Path) -> None:
-    """Give a claimed directory back: the marker goes, and the directory itself if we made it and it is empty."""
+    """Remove the marker of a claimed directory, and the directory if `claim` made it and it is empty."""
     marker = directory / MARKER
     made = json.loads(marker.read_text(encoding="utf-8"))["made"]
     marker.unlink()
