@@ -281,7 +281,7 @@ class _Run:
             raise SlobError(errors[0] if errors else "the window ended before any operation was done")
         counted, counter_seconds = counted_between(samplers, before, after, accumulator.load_begin_ns)
         if unframed := counted.unknown.get(EVERY_FIGURE):
-            self._builder.notes.append(f"no rate is known: {unframed}")
+            self._builder.notes.append(f"no rate can be given: {unframed}")
         host = difference(before.os, (after or readings.last(before)).os)
         self._builder.environment["host_cpu_s"] = dict(host.cpu or {})
         self._builder.set_fact(
