@@ -66,7 +66,7 @@ def _directory(engine: Engine) -> Path:
 
 
 def _best(steps: Sequence[StorageStep]) -> Mapping[str, Figure]:
-    """The step with the highest rate."""
+    """Return the figures of the step with the highest rate."""
     best = max(steps, key=lambda step: step.value("iops") or 0.0)
     in_flight = best.load.in_flight if best.load else None
     return {
@@ -77,6 +77,6 @@ def _best(steps: Sequence[StorageStep]) -> Mapping[str, Figure]:
 
 
 def concurrencies(sessions: int) -> list[int]:
-    """1, 2, 4 … and ``sessions`` itself."""
+    """Return 1, 2, 4 … and ``sessions`` itself."""
     doublings = [1 << power for power in range(sessions.bit_length()) if 1 << power < sessions]
     return [*doublings, sessions]
