@@ -116,7 +116,7 @@ class Workload(BaseModel):
 
     # data
     schemas: int = Field(
-        default=4, ge=1, le=8192, description="Sets of tables; sessions spread over them; 1: the single-schema model.",
+        default=4, ge=1, le=8192, description="Sets of tables; sessions are spread over them. 1: single-schema model.",
         json_schema_extra={"slob": "SCHEMAS", "unit": "schemas", "group": "data"},
     )  # fmt: skip
     scale: ExtentField = Field(
@@ -159,7 +159,7 @@ class Workload(BaseModel):
         json_schema_extra={"slob": "WORK_LOOP", "unit": "operations", "group": "duration"},
     )  # fmt: skip
     warmup: float = Field(
-        default=2, ge=0, le=86_400, description="Load that is run before the window and not counted.",
+        default=2, ge=0, le=86_400, description="Load before the measured window, which is not counted.",
         json_schema_extra={"slob": "WARMUP", "unit": "s", "group": "duration"},
     )  # fmt: skip
 
@@ -173,7 +173,7 @@ class Workload(BaseModel):
         json_schema_extra={"slob": "SCAN_PCT", "unit": "%", "group": "operations"},
     )  # fmt: skip
     work_unit: int = Field(
-        default=64, ge=1, le=65_536, description="Rows, and so blocks, that one SELECT visits.",
+        default=64, ge=1, le=65_536, description="Rows, each in its own block, that one SELECT visits.",
         json_schema_extra={"slob": "WORK_UNIT", "unit": "blocks", "group": "operations"},
     )  # fmt: skip
     update_work_unit: int | None = Field(
@@ -204,17 +204,17 @@ class Workload(BaseModel):
         json_schema_extra={"slob": "HOTSPOT_OFFSET_MB", "unit": "MB", "group": "contention"},
     )  # fmt: skip
     hotspot_frequency: int = Field(
-        default=3, ge=0, le=10**9, description="Every how many operations one goes to the hot spot; 0: never.",
+        default=3, ge=0, le=10**9, description="One in this many operations goes to the hot spot; 0: none.",
         json_schema_extra={"slob": "HOTSPOT_FREQUENCY", "unit": "operations", "group": "contention"},
     )  # fmt: skip
     hot_schema_frequency: int = Field(
-        default=0, ge=0, le=10**9, description="Every how many operations one goes to schema 1; 0: never.",
+        default=0, ge=0, le=10**9, description="One in this many operations goes to schema 1; 0: none.",
         json_schema_extra={"slob": "HOT_SCHEMA_FREQUENCY", "unit": "operations", "group": "contention"},
     )  # fmt: skip
 
     # think time
     think_tm_frequency: int = Field(
-        default=0, ge=0, le=10**9, description="Every how many operations a session sleeps; 0: never.",
+        default=0, ge=0, le=10**9, description="A session sleeps once in this many operations; 0: never.",
         json_schema_extra={"slob": "THINK_TM_FREQUENCY", "unit": "operations", "group": "think time"},
     )  # fmt: skip
     think_tm_min: float = Field(
@@ -229,16 +229,16 @@ class Workload(BaseModel):
     # pacing
     target_ops: float | None = Field(
         default=None, ge=0.001, le=10**9,
-        description="Operations per second over all sessions; default: as many as they can.",
+        description="Operations per second over all sessions; default: no limit.",
         json_schema_extra={"slob": "TARGET_OPS", "unit": "1/s", "group": "pacing"},
     )  # fmt: skip
     target_iops: float | None = Field(
-        default=None, ge=0.001, le=10**9, description="The same, given as block visits per second.",
+        default=None, ge=0.001, le=10**9, description="The rate in block visits instead of operations per second.",
         json_schema_extra={"slob": "TARGET_IOPS", "unit": "blocks/s", "group": "pacing"},
     )  # fmt: skip
     pacing: Pacing = Field(
         default=Pacing.UNIFORM,
-        description="Due times of a given rate: uniform, at even intervals; poisson, as independent users would come.",
+        description="Due times at a given rate. uniform: at even intervals; poisson: random, as of independent users.",
         json_schema_extra={"slob": "PACING", "unit": "", "group": "pacing"},
     )
 
@@ -253,7 +253,7 @@ class Workload(BaseModel):
         json_schema_extra={"slob": "SEED", "unit": "", "group": "purpose"},
     )  # fmt: skip
     mode: Mode | None = Field(
-        default=None, description="What the run is for: pio, lio, redo or scan; the record says whether it was so.",
+        default=None, description="Purpose of the run: pio, lio, redo or scan; a verdict says if the figures agree.",
         json_schema_extra={"slob": "MODE", "unit": "", "group": "purpose"},
     )  # fmt: skip
 

@@ -54,14 +54,14 @@ def driver_quiet(measurement: Measurement) -> Verdict:
             "driver_quiet",
             of_host.value < MAX_DRIVER_PCT,
             f"{used}, {of_host.value:.2f} % of the host's; at a given rate less than {MAX_DRIVER_PCT:g} % of "
-            "either is asked.",
+            "either is required.",
             **figures,
             driver_cpu_pct_of_host=of_host.value,
         )
     return holds_or_fails(
         "driver_quiet",
         share.value < MAX_DRIVER_PCT,
-        f"{used}; less than {MAX_DRIVER_PCT:g} % is asked.",
+        f"{used}; less than {MAX_DRIVER_PCT:g} % is required.",
         **figures,
     )
 

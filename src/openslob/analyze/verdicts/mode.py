@@ -47,7 +47,7 @@ def rate_reached(measurement: Measurement) -> Verdict | None:
         "rate_reached",
         is_reached(measurement),
         f"{count(ops)} operations, {share:.2f} % of those due, began{done}; {left}; "
-        f"{100 - MAX_SHORT_PCT:g} % is asked.",
+        f"{100 - MAX_SHORT_PCT:g} % is required.",
         begun_pct=share,
         target_ops_per_s=schedule.wanted_per_s,
         achieved_ops_per_s=achieved,
@@ -106,7 +106,7 @@ def _pio(measurement: Measurement) -> ModeEvidence:
         return ModeEvidence(None, share.why, {})
     device = reads_reached_device(measurement)
     figures: dict[str, Shown] = {"physical_pct": share.value, "reads_reached_device": device.verdict.value}
-    why = f"{share.value:.1f} % of the block visits were engine reads, {MIN_PIO_PCT:g} % is asked"
+    why = f"{share.value:.1f} % of the block visits were engine reads, {MIN_PIO_PCT:g} % is required"
     if share.value < MIN_PIO_PCT:
         return ModeEvidence(False, why, figures)
     if device.verdict is Holds.UNKNOWN:
@@ -119,7 +119,7 @@ def _lio(measurement: Measurement) -> ModeEvidence:
     hits = _hit_pct(measurement)
     if hits.value is None:
         return ModeEvidence(None, hits.why, {})
-    why = f"{hits.value:.3f} % of the logical reads were cache hits, {MIN_HIT_PCT:g} % is asked"
+    why = f"{hits.value:.3f} % of the logical reads were cache hits, {MIN_HIT_PCT:g} % is required"
     return ModeEvidence(hits.value >= MIN_HIT_PCT, why, {"hit_pct": hits.value})
 
 

@@ -115,7 +115,7 @@ def exact_mix(measurement: Measurement) -> Verdict:
         "exact_mix",
         worst <= MIX_TOLERANCE_OPS,
         f"{count(updates)} of {count(ops)} operations updated, {100 * updates / ops:.2f} % where {spec.update_pct} % "
-        f"was asked; the session furthest off is {worst:.2f} operations off its share.",
+        f"was requested; the session furthest off is {worst:.2f} operations off its share.",
         updates=updates,
         ops=ops,
         worst_session_ops=worst,
