@@ -14,7 +14,16 @@ from openslob.metrics import METRICS, Better
 from openslob.record.model import RunRecord
 from openslob.report.charts.over_time import exceeding
 from openslob.report.charts.picture import Picture
-from openslob.report.charts.theme import COLOURS, QUIET, FigureNames, coloured, dashed, faded, from_zero, picked
+from openslob.report.charts.theme import (
+    COLOURS,
+    QUIET,
+    FigureNames,
+    coloured,
+    dashed,
+    from_zero,
+    legend_selection,
+    selection_opacity,
+)
 from openslob.report.comparison import main_differences, summary
 
 Row = dict[str, Any]
@@ -94,7 +103,7 @@ def tails(records: Sequence[tuple[str, RunRecord]]) -> Picture | None:
     if not rows:
         return None
     runs = list(dict.fromkeys(row["run"] for row in rows))
-    pick = picked("run", "picked_run")
+    pick = legend_selection("run", "picked_run")
     least = min(row["share_pct"] for row in rows)
     y_scale = alt.Scale(type="log", domain=[least * 0.85, 100])
     panel = (
@@ -106,7 +115,7 @@ def tails(records: Sequence[tuple[str, RunRecord]]) -> Picture | None:
             color=coloured("run", runs, outlined=True),
             strokeDash=dashed("run", runs, outlined=True),
             tooltip=[alt.Tooltip("run:N", title="run")],
-            **faded(pick),
+            **selection_opacity(pick),
         )
         .add_params(pick)
     )

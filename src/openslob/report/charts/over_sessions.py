@@ -14,11 +14,11 @@ from openslob.report.charts.picture import DataTable, Panel, Picture
 from openslob.report.charts.theme import (
     FigureNames,
     coloured,
-    counted,
+    count_axis,
     dashed,
-    faded,
     from_zero,
-    picked,
+    legend_selection,
+    selection_opacity,
     shaped,
     unit_of,
 )
@@ -82,9 +82,9 @@ def session_rows(points: PointSet, figure: str) -> list[Row]:
 
 def _percentile_panel(rows: list[Row], along: str) -> Panel:
     lines, names = (list(dict.fromkeys(row[field] for row in rows)) for field in ("line", "percentile"))
-    picks = [picked("line", "picked_line"), picked("percentile", "picked_percentile")]
+    picks = [legend_selection("line", "picked_line"), legend_selection("percentile", "picked_percentile")]
     y = alt.Y("value:Q", title="latency of an operation (µs)", scale=_axis_scale(rows))
-    base = _base(rows, along).encode(y=y, color=coloured("line", lines), **faded(*picks))
+    base = _base(rows, along).encode(y=y, color=coloured("line", lines), **selection_opacity(*picks))
     drawn = base.mark_line(strokeWidth=1.8).encode(
         strokeDash=dashed("percentile", names, outlined=True), detail=["line:N", "percentile:N", "stretch:N"]
     )
@@ -94,17 +94,17 @@ def _percentile_panel(rows: list[Row], along: str) -> Panel:
 
 def _panel(rows: list[Row], figure: str, names: FigureNames, along: str) -> Panel:
     lines = list(dict.fromkeys(row["line"] for row in rows))
-    pick = picked("line", f"picked_{figure}")
+    pick = legend_selection("line", f"picked_{figure}")
     scale = alt.Scale(domain=[0, 100]) if unit_of(figure) == "%" else _axis_scale(rows)
     y = alt.Y("value:Q", title=names.axis(figure), scale=scale)
-    base = _base(rows, along).encode(y=y, color=coloured("line", lines), **faded(pick))
+    base = _base(rows, along).encode(y=y, color=coloured("line", lines), **selection_opacity(pick))
     drawn = base.mark_line(strokeWidth=1.8).encode(strokeDash=dashed("line", lines), detail="stretch:N")
     dots = _dots(base, shaped("line", lines), _tips(names.axis(figure), along))
     return alt.layer(_bars(base), drawn, *dots).add_params(pick)
 
 
 def _base(rows: list[Row], along: str) -> alt.Chart:
-    x = counted([row["sessions"] for row in rows], along[:1].upper() + along[1:])
+    x = count_axis([row["sessions"] for row in rows], along[:1].upper() + along[1:])
     base: alt.Chart = alt.Chart(alt.InlineData(values=rows)).encode(x=x)
     return base
 

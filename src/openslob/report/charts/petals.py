@@ -26,10 +26,10 @@ from openslob.report.charts.theme import (
     Sign,
     coloured,
     dashed,
-    faded,
     from_zero,
     is_log,
-    picked,
+    legend_selection,
+    selection_opacity,
     shaped,
 )
 from openslob.report.format import number, quantity
@@ -212,13 +212,13 @@ def _panel(
     colours, dashes = (list(dict.fromkeys(row[name] for row in rows)) for name in ("colour", "dash"))
     two = colours != dashes
     picks = [
-        picked("colour", f"picked_colour_{throughput}"),
-        *([picked("dash", f"picked_dash_{throughput}")] if two else []),
+        legend_selection("colour", f"picked_colour_{throughput}"),
+        *([legend_selection("dash", f"picked_dash_{throughput}")] if two else []),
     ]
     signs = _signs_among(rows)
     colour = coloured("colour", colours, () if two else signs)
     shape, dash = shaped("dash", dashes, signs, two), dashed("dash", dashes, signs, two)
-    base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=y, **faded(*picks))
+    base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=y, **selection_opacity(*picks))
     between = alt.Chart(alt.InlineData(values=arrow_rows(rows, {"x": is_log(x_scale), "y": is_log(y_scale)})))
     return alt.layer(
         *([_ceiling(ceiling_points, x, y)] if ceiling_points else []),
@@ -226,7 +226,7 @@ def _panel(
         base.mark_line(strokeWidth=1.8).encode(
             color=colour, strokeDash=dash, order="order:Q", detail=["line:N", "stretch:N"]
         ),
-        _arrows(between, x_scale, y_scale, colour).encode(**faded(*picks)),
+        _arrows(between, x_scale, y_scale, colour).encode(**selection_opacity(*picks)),
         *_dots(base, colour, shape, _tooltips(throughput, points, names)),
         _labels(base, colour, rows),
         *(_signed(base, shaped("sign", dashes, signs, two), sign) for sign in signs),

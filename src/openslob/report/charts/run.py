@@ -12,9 +12,18 @@ from openslob.histogram import Histogram, bucket_of
 from openslob.metrics import METRICS
 from openslob.metrics.model import TimelinePanel
 from openslob.record.model import RunRecord
-from openslob.report.charts import over_time as rows_of
+from openslob.report.charts import over_time
 from openslob.report.charts.picture import DataTable, Panel, Picture
-from openslob.report.charts.theme import HEAT, WARNING, FigureNames, coloured, dashed, faded, picked, shaped
+from openslob.report.charts.theme import (
+    HEAT,
+    WARNING,
+    FigureNames,
+    coloured,
+    dashed,
+    legend_selection,
+    selection_opacity,
+    shaped,
+)
 from openslob.report.format import micros, number, seconds
 from openslob.report.run_series import RunSeries
 
@@ -35,17 +44,17 @@ _Y_AXIS = alt.Axis(minExtent=58, maxExtent=58)
 def timeline(record: RunRecord, raw: RunSeries, names: FigureNames | None = None) -> Picture:
     """Return requests, MB/s, latency percentiles, wait events and CPU over the time of the load."""
     names, length = names or FigureNames(), record.window.load_seconds if record.window else 0.0
-    engine = rows_of.evenly_counted(raw.engine, raw.even_s)
+    engine = over_time.evenly_counted(raw.engine, raw.even_s)
     requests, sizes = (
-        [*rows_of.engine_rates(engine, panel), *rows_of.device_rates(raw.host, panel)]
+        [*over_time.engine_rates(engine, panel), *over_time.device_rates(raw.host, panel)]
         for panel in (TimelinePanel.REQUESTS, TimelinePanel.SIZES)
     )
     panels = {
         TimelinePanel.REQUESTS: _rates("picked_rate", requests, "per second", names, length) if requests else None,
         TimelinePanel.SIZES: _rates("picked_size", sizes, "MB/s", names, length) if sizes else None,
         **{f"latency of {kind}s": _bands(kind, of_kind, length) for kind, of_kind in raw.latency.items()},
-        "sessions waiting": _waits(rows_of.wait_rows(raw.waits, length), length) if raw.waits else None,
-        "CPU": _cpu(rows_of.cpu_shares(raw.host), length) if raw.host else None,
+        "sessions waiting": _waits(over_time.wait_rows(raw.waits, length), length) if raw.waits else None,
+        "CPU": _cpu(over_time.cpu_shares(raw.host), length) if raw.host else None,
     }
     shown = {name: panel for name, panel in panels.items() if panel is not None}
     # A panel can be empty although the engine's counters were recorded: they are not drawn at both ends of the load.
@@ -119,7 +128,7 @@ def _heat_map(
         name=name,
         title=title,
         description=f"Map of the latencies of {' and '.join(f'{kind}s' for kind in latency)} over the run's duration.",
-        panels=tuple(_map(kind, rows_of.heat_cells(of_kind, length), length) for kind, of_kind in latency.items()),
+        panels=tuple(_map(kind, over_time.heat_cells(of_kind, length), length) for kind, of_kind in latency.items()),
         notes=_slice_notes(raw),
         heights=dict.fromkeys(range(len(latency)), MAP_HEIGHT),
     )
@@ -143,12 +152,12 @@ def _rates(pick_name: str, rows: list[Row], title: str, names: FigureNames, leng
         row | {"series": names.label(row["figure"]), "middle_s": (row["from_s"] + row["to_s"]) / 2} for row in rows
     ]
     series = list(dict.fromkeys(row["series"] for row in drawn))
-    pick = picked("series", pick_name)
+    pick = legend_selection("series", pick_name)
     base = alt.Chart(alt.InlineData(values=drawn)).encode(
         x=_time_axis("middle_s", length),
         y=alt.Y("value:Q", title=title, scale=alt.Scale(zero=True), axis=_Y_AXIS),
         color=coloured("series", series),
-        **faded(pick),
+        **selection_opacity(pick),
     )
     lines = base.mark_line(strokeWidth=1.8).encode(strokeDash=dashed("series", series))
     tips = [_tip("series:N", "figure"), _tip("middle_s:Q", "at (s)"), _tip("value:Q", title)]
@@ -158,7 +167,7 @@ def _rates(pick_name: str, rows: list[Row], title: str, names: FigureNames, leng
 
 
 def _bands(kind: str, seconds_of: Mapping[int, Any], length: float) -> Panel:
-    rows = rows_of.latency_bands(seconds_of, length)
+    rows = over_time.latency_bands(seconds_of, length)
     values = [row[name] for row in rows for name in _BAND_ENDS if row[name] is not None]
     scale_y = _log_scale(values)
     y = alt.Y("p50_us:Q", title=f"{kind} latency (µs)", scale=scale_y, axis=_Y_AXIS)
@@ -190,8 +199,8 @@ def _bands(kind: str, seconds_of: Mapping[int, Any], length: float) -> Panel:
 
 def _waits(rows: list[Row], length: float) -> Panel:
     events = list(dict.fromkeys(row["event"] for row in rows))
-    events.sort(key=lambda event: event == rows_of.OTHERS)
-    pick = picked("event", "picked_event")
+    events.sort(key=lambda event: event == over_time.OTHERS)
+    pick = legend_selection("event", "picked_event")
     drawn: alt.Chart = (
         alt.Chart(alt.InlineData(values=rows))
         .mark_rect()
@@ -202,7 +211,7 @@ def _waits(rows: list[Row], length: float) -> Panel:
             y2="high:Q",
             color=coloured("event", events),
             tooltip=[_tip("event:N", "event"), _tip("value:Q", "sessions in it"), _tip("from_s:Q", "from (s)")],
-            **faded(pick),
+            **selection_opacity(pick),
         )
         .add_params(pick)
     )
@@ -210,23 +219,23 @@ def _waits(rows: list[Row], length: float) -> Panel:
 
 
 def _cpu(rows: list[Row], length: float) -> Panel:
-    kinds = [kind for kind in (*rows_of.CPU_KINDS, rows_of.SERVER) if any(row["kind"] == kind for row in rows)]
-    pick = picked("kind", "picked_kind")
+    kinds = [kind for kind in (*over_time.CPU_KINDS, over_time.SERVER) if any(row["kind"] == kind for row in rows)]
+    pick = legend_selection("kind", "picked_kind")
     y = alt.Y("low:Q", title="host CPU (%)", scale=alt.Scale(domain=[0, 100]), axis=_Y_AXIS)
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         x=_time_axis("from_s", length),
         x2="to_s:Q",
         color=coloured("kind", kinds),
         tooltip=[_tip("kind:N", "kind"), _tip("value:Q", "% of the host's CPU"), _tip("from_s:Q", "from (s)")],
-        **faded(pick),
+        **selection_opacity(pick),
     )
-    host, server = (base.transform_filter(f'datum.kind {sign} "{rows_of.SERVER}"') for sign in ("!=", "=="))
+    host, server = (base.transform_filter(f'datum.kind {sign} "{over_time.SERVER}"') for sign in ("!=", "=="))
     line = server.mark_rule(strokeWidth=3).encode(y="high:Q")
     return alt.layer(host.mark_rect().encode(y=y, y2="high:Q"), line).add_params(pick)
 
 
 def _histogram(kind: str, figures: Mapping[str, Any]) -> Panel:
-    bars = rows_of.histogram_bars({bucket_of(edge): count for edge, count in figures["buckets"]})
+    bars = over_time.histogram_bars({bucket_of(edge): count for edge, count in figures["buckets"]})
     axis = alt.Scale(type="log", domain=[bars[0]["from_us"], bars[-1]["to_us"]], nice=False)
     x = alt.X("from_us:Q", title=f"{kind} latency (µs)", scale=axis)
     drawn = (

@@ -11,7 +11,7 @@ from openslob.analyze.realism import ContenderKind, ContenderRow, RoundRange
 from openslob.analyze.realism import rows as contender_rows
 from openslob.record.storage import StorageRecord, StorageStep
 from openslob.report.charts.picture import DataTable, Panel, Picture
-from openslob.report.charts.theme import HEAT, coloured, dashed, faded, from_zero, picked, shaped
+from openslob.report.charts.theme import HEAT, coloured, dashed, from_zero, legend_selection, selection_opacity, shaped
 from openslob.report.format import micros, number, percent
 from openslob.report.storage import comparison_headline, range_text
 
@@ -141,7 +141,7 @@ def _cells(record: StorageRecord, kind: str, field: str) -> list[Row]:
 def _lines(rows: Sequence[Row], x_title: str, y_title: str) -> Panel:
     lines = list(dict.fromkeys(row["line"] for row in rows))
     loads = sorted({row["load"] for row in rows})
-    pick = picked("line", "picked_line")
+    pick = legend_selection("line", "picked_line")
     # Logarithmic, because the effect of a queue depends on the ratio of its lengths.
     scale = alt.Scale(type="log", base=2, domain=[loads[0] / 1.15, loads[-1] * 1.15])
     base = alt.Chart(alt.InlineData(values=list(rows))).encode(
@@ -153,7 +153,7 @@ def _lines(rows: Sequence[Row], x_title: str, y_title: str) -> Panel:
             alt.Tooltip("load:Q", title=x_title),
             alt.Tooltip("value:Q", title=y_title, format=",.4~r"),
         ],
-        **faded(pick),
+        **selection_opacity(pick),
     )
     drawn = base.mark_line(strokeWidth=1.8).encode(strokeDash=dashed("line", lines))
     return alt.layer(drawn, base.mark_point(filled=True, size=55).encode(shape=shaped("line", lines))).add_params(pick)

@@ -114,12 +114,12 @@ def dashed(field: str, names: Sequence[str], signs: Sequence[Sign] = (), outline
     return alt.StrokeDash(f"{field}:N", scale=scale, legend=_legend(names, signs, outlined))
 
 
-def picked(field: str, name: str) -> alt.Parameter:
+def legend_selection(field: str, name: str) -> alt.Parameter:
     """Return a selection by clicks on the legend of ``field``; without clicks everything is selected."""
     return alt.selection_point(name=name, fields=[field], bind="legend", toggle="true")
 
 
-def faded(*picks: alt.Parameter, shown: float = 1.0) -> dict[str, Any]:
+def selection_opacity(*picks: alt.Parameter, shown: float = 1.0) -> dict[str, Any]:
     """Return the opacity of marks: ``shown`` for what all selections contain, faint for the rest."""
     test: Any = picks[0]
     for pick in picks[1:]:
@@ -141,7 +141,7 @@ def is_log(scale: alt.Scale) -> bool:
     return scale.to_dict().get("type") == "log"
 
 
-def counted(counts: Sequence[float], title: str = METRICS["sessions"].label) -> alt.X:
+def count_axis(counts: Sequence[float], title: str = METRICS["sessions"].label) -> alt.X:
     """Return a logarithmic x axis of session counts or rates, with a tick at each measured value."""
     ticks = sorted(set(counts))
     axis = alt.Axis(values=ticks, format="d" if all(tick == int(tick) for tick in ticks) else "~g", grid=True)

@@ -37,7 +37,7 @@ from openslob.report.charts.over_sessions import cpu, latency_percentiles, sessi
 from openslob.report.charts.petals import DOUBTED, SOUND, UNTRUE, arrow_rows, petal_rows, petals, verdict_sign
 from openslob.report.charts.picture import Picture, page_specs, png, save_all, svg, whole_spec
 from openslob.report.charts.run import heat_map, latency_histogram, timeline
-from openslob.report.charts.theme import COLOURS, LOG_RATIO, FigureNames, counted, from_zero, is_log
+from openslob.report.charts.theme import COLOURS, LOG_RATIO, FigureNames, count_axis, from_zero, is_log
 from openslob.report.run_series import HostReading, WaitSample
 
 GOLDEN = GOLDEN / "charts"
@@ -233,7 +233,7 @@ def test_a_logarithmic_axis_only_where_the_values_lie_far_apart() -> None:
 
 
 def test_every_session_count_has_its_tick() -> None:
-    assert counted([8, 1, 8, 3]).to_dict()["axis"]["values"] == [1, 3, 8]
+    assert count_axis([8, 1, 8, 3]).to_dict()["axis"]["values"] == [1, 3, 8]
 
 
 def test_figures_over_sessions_are_those_of_the_record() -> None:
