@@ -1,7 +1,8 @@
-"""Pictures: what is drawn are the figures of the record, and every definition is the reviewed one.
+"""Pictures: what is drawn are the figures of the record, by the reviewed marks, axes and colours.
 
-After a wanted change: UPDATE_GOLDEN=1 pytest tests/unit/test_charts.py, then read the difference and look at the
-picture: slob report RECORD --png-dir DIR.
+One definition, `WHOLE`, is kept in full; of all of them the data and the encoding are compared. After a wanted change:
+UPDATE_GOLDEN=1 pytest tests/unit/report/charts, then read the difference and look at the picture:
+slob report RECORD --png-dir DIR.
 """
 
 from __future__ import annotations
@@ -79,17 +80,79 @@ NAMES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_definition_is_the_reviewed_one(name: str, pictures: dict[str, Picture]) -> None:
-    specs = page_specs(pictures[name])
-    for spec in specs:
+WHOLE = "petals"
+
+
+def test_data_and_encoding_are_the_reviewed_ones(pictures: dict[str, Picture]) -> None:
+    specs = {name: page_specs(pictures[name]) for name in NAMES}
+    for spec in (spec for panels in specs.values() for spec in panels):
         alt.Chart.from_dict(_known_to_vega_lite(spec))  # raises for what is no Vega-Lite
-    text = json.dumps(_rounded(specs), indent=1, ensure_ascii=False) + "\n"
+    outlines = {name: [outline(spec) for spec in panels] for name, panels in specs.items()}
+    assert _rounded(outlines) == reviewed("outlines", outlines)
+
+
+def test_a_whole_definition_is_the_reviewed_one(pictures: dict[str, Picture]) -> None:
+    specs = page_specs(pictures[WHOLE])
+    assert _rounded(specs) == reviewed(WHOLE, specs)
+
+
+def reviewed(name: str, found: object) -> Any:
     file = GOLDEN / f"{name}.json"
     if os.environ.get("UPDATE_GOLDEN"):
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    assert text == file.read_text(encoding="utf-8")
+        file.write_text(json.dumps(_rounded(found), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+def outline(spec: dict[str, Any]) -> dict[str, Any]:
+    """Return what a panel shows: its data summed up, and of each layer the mark and what each channel stands for."""
+    sources = {name: summary(rows) for name, rows in spec.get("datasets", {}).items()}
+    named = {name: f"data {number}" for number, name in enumerate(sources, 1)}
+    return {
+        "description": spec["description"],
+        "data": {named[name]: columns for name, columns in sources.items()},
+        "layers": [_layer(layer, spec, named) for layer in spec.get("layer", [spec])],
+    }
+
+
+def _layer(layer: dict[str, Any], spec: dict[str, Any], named: dict[str, str]) -> dict[str, Any]:
+    data = layer.get("data", spec.get("data", {}))
+    return {
+        "mark": layer["mark"]["type"],
+        "data": named.get(data.get("name", "")),
+        **{channel: _channel(encoding) for channel, encoding in layer["encoding"].items() if channel != "tooltip"},
+        "tooltip": [each["field"] for each in layer["encoding"].get("tooltip", ())],
+    }
+
+
+def _channel(encoding: Any) -> Any:
+    if isinstance(encoding, list):  # of `detail`
+        return [each["field"] for each in encoding]
+    scale = encoding.get("scale") or {}
+    shown = {
+        "field": encoding.get("field"),
+        "type": encoding.get("type"),
+        "title": encoding.get("title") or (encoding.get("axis") or {}).get("title"),
+        "scale": scale.get("type"),
+        "domain": scale.get("domain"),
+    }
+    return {name: value for name, value in shown.items() if value is not None} or encoding
+
+
+def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return each column of a data set: the sum of its numbers, or its different texts."""
+    columns: dict[str, list[Any]] = {}
+    for row in rows:
+        for name, value in row.items():
+            columns.setdefault(name, []).append(value)
+    return {"rows": len(rows), **{name: _summed(values) for name, values in columns.items()}}
+
+
+def _summed(values: list[Any]) -> Any:
+    numbers = [value for value in values if isinstance(value, int | float)]
+    texts = sorted({str(value) for value in values if not isinstance(value, int | float)})
+    return (
+        {"sum": math.fsum(numbers)} if numbers and not texts else texts if not numbers else [math.fsum(numbers), *texts]
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
