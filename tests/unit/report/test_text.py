@@ -1,6 +1,6 @@
-"""The text report: whole reports against reviewed ones, and what must never be said.
+"""The text report: two whole reports against reviewed ones, the sections of all, and what must never be said.
 
-After a wanted change: UPDATE_GOLDEN=1 pytest tests/unit/test_report_text.py, then read the difference.
+After a wanted change: UPDATE_GOLDEN=1 pytest tests/unit/report/test_text.py, then read the difference.
 """
 
 from __future__ import annotations
@@ -30,13 +30,42 @@ from openslob.report.text import render
 NAMES = ("physical", "cached", "buffered", "interrupted", "unpublished", "remote", "failed")
 
 
-@pytest.mark.parametrize("name", NAMES)
+WHOLE = ("physical", "failed")
+
+
+@pytest.mark.parametrize("name", WHOLE)
 def test_report_is_the_reviewed_one(name: str) -> None:
-    text = render(getattr(records, name)())
-    file = GOLDEN / f"report-{name}.txt"
+    assert render(getattr(records, name)()) == reviewed(f"report-{name}.txt", render(getattr(records, name)()))
+
+
+def test_each_report_has_its_sections_verdicts_and_figures() -> None:
+    found = {name: outline(render(getattr(records, name)())) for name in NAMES}
+    assert found == json.loads(reviewed("report-outlines.json", json.dumps(found, indent=1, ensure_ascii=False) + "\n"))
+
+
+def reviewed(name: str, text: str) -> str:
+    file = GOLDEN / name
     if os.environ.get("UPDATE_GOLDEN"):
         file.write_text(text, encoding="utf-8")
-    assert text == file.read_text(encoding="utf-8")
+    return file.read_text(encoding="utf-8")
+
+
+def outline(text: str) -> dict[str, list[str]]:
+    """Return what a report tells by section, without its sentences: verdicts, and the figures of its tables."""
+    sections: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        heading = re.match(r"([A-Z][A-Z/ ]{3,})", line)
+        if heading:
+            rows = sections.setdefault(heading[1].strip(), [])
+        elif sections and (row := re.match(r"  [✗?✓] (\w+) +(\S.*?)  ", line) or re.match(r"  (\S.*?)  +(\S.*)", line)):
+            rows.append(f"{row[1]}: {row[2]}" if row.re.pattern.startswith("  [") else shown(row))
+    return sections
+
+
+def shown(row: re.Match[str]) -> str:
+    """Return the label of a row, and its figures if it is one of figures."""
+    cells = re.split(r"  +", row[2])
+    return " | ".join([row[1], *cells]) if re.match(r"[\d–]", cells[0]) else row[1]
 
 
 @table("name", NAMES)
