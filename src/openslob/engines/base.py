@@ -108,7 +108,7 @@ class Session(Protocol):
     def instance(self) -> str | None:
         """Return the instance that the session landed on; None when the target is one server, or it does not say.
 
-        Of a cluster it is the instance's target. Behind a service or a load balancer only the session can tell.
+        Of a cluster it is the instance's target. Behind a service or a load balancer only the session knows it.
         """
 
     def cancel(self) -> None:

@@ -69,6 +69,14 @@ def test_no_engine_is_named_outside_engines():
     assert found == []
 
 
+def test_what_engines_share_names_no_engine():
+    """An engine is found by its entry points: neither the registry nor the contract knows which there are."""
+    folders = {path.parent for path in FILES if name_of(path).endswith("/adapter.py")}
+    shared = [path for path in FILES if name_of(path).startswith("engines/") and path.parent not in folders]
+    assert any(name_of(path) == "engines/registry.py" for path in shared)
+    assert [name_of(path) for path in shared if ENGINE_NAMES.search(path.read_text())] == []
+
+
 def test_only_the_command_line_prints_or_exits():
     found = [
         f"{name_of(path)}:{node.lineno}: {called(node)}"

@@ -32,7 +32,7 @@ class Account:
     ) -> subprocess.CompletedProcess[str]:
         """Run a program as this account with ``text`` as its input and a bare environment; output is captured.
 
-        The bare environment keeps the caller's own PG…, MYSQL… or locale variables from changing the server.
+        The bare environment keeps the caller's own variables, of database clients and locale, from changing the server.
         """
         return self._run(argv, text, timeout, detached=False)
 
