@@ -1,4 +1,4 @@
-"""Clocks: monotonic nanoseconds for intervals, the wall clock once as an anchor, the server's clock for the load."""
+"""Clocks: monotonic nanoseconds for intervals, and one reading of the wall clock that anchors them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 @dataclass(frozen=True)
 class Anchor:
-    """Ties this process's monotonic clock to the wall clock at one moment."""
+    """A reading of this process's monotonic clock and of the wall clock at the same moment."""
 
     monotonic_ns: int
     wall_ns: int
@@ -20,10 +20,10 @@ class Anchor:
         return cls(time.monotonic_ns(), time.time_ns())
 
     def wall_of(self, monotonic_ns: int) -> int:
-        """Wall-clock nanoseconds since the epoch at a monotonic reading."""
+        """Convert a monotonic reading to wall-clock nanoseconds since the epoch."""
         return self.wall_ns + monotonic_ns - self.monotonic_ns
 
 
 def iso(wall_ns: int) -> str:
-    """UTC time in ISO 8601, to the second."""
+    """Format nanoseconds since the epoch as UTC time in ISO 8601, to the second."""
     return datetime.fromtimestamp(wall_ns / 1e9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,4 +1,4 @@
-"""Disk space, atomic files, direct I/O and the page cache: what loads, servers and records ask of a file system."""
+"""File systems: free space, atomic replacement of files, direct I/O, and the page cache."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from openslob.errors import SlobError
 from openslob.units import format_bytes
 
-# A full disk under a running database stops it and can cost its data, so some is always left alone.
+# A full disk stops a running database and can damage its data, so this much is always left free.
 RESERVE_BYTES = 1024**3
 RESERVE_SHARE = 0.05
 # The largest logical sector in use: a transfer of this size and alignment is valid for O_DIRECT everywhere.
@@ -21,12 +21,12 @@ _DIRECT_UNIT = 4096
 
 
 def existing_parent(path: Path) -> Path:
-    """``path`` itself, or the nearest directory above it that exists."""
+    """Return ``path``, or the nearest directory above it that exists."""
     return path if path.exists() else existing_parent(path.parent)
 
 
 def require_space(path: Path, needed_bytes: int, purpose: str) -> None:
-    """SlobError with the figures unless ``needed_bytes`` fit on the file system of ``path`` and a reserve stays free.
+    """Raise SlobError unless ``needed_bytes`` fit on the file system of ``path`` and a reserve stays free.
 
     ``path`` need not exist yet.
     """
@@ -72,7 +72,7 @@ def _sync_directory(directory: Path) -> None:
 
 
 def supports_direct_io(directory: Path) -> bool:
-    """Whether files in ``directory`` can be written past the page cache; tried out, as no file system says so."""
+    """Whether files in ``directory`` can be written with O_DIRECT, found by writing one."""
     flag = getattr(os, "O_DIRECT", 0)
     if not flag:
         return False
@@ -92,7 +92,7 @@ def supports_direct_io(directory: Path) -> bool:
 
 
 def bytes_on_disk(directory: Path) -> int:
-    """Bytes allocated to all files below ``directory``; files that vanish meanwhile count as nothing."""
+    """Return the bytes allocated to all files below ``directory``; files removed meanwhile are skipped."""
     total = 0
     for folder, _, names in os.walk(directory):
         for name in names:
@@ -104,9 +104,9 @@ def bytes_on_disk(directory: Path) -> int:
 
 
 def forget_cached(directory: Path) -> None:
-    """Ask the kernel to drop the page cache of all files below ``directory``; only clean pages go.
+    """Ask the kernel to drop the clean pages of all files below ``directory`` from the page cache.
 
-    Gigabytes take seconds of CPU, so they are shared out over the CPUs.
+    Gigabytes take seconds of CPU time, so the files are divided among the CPUs.
     """
     if not hasattr(os, "posix_fadvise"):
         return
@@ -120,7 +120,7 @@ def _forget_each(files: Sequence[str]) -> None:
     for file in files:
         try:
             handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW)
-        except OSError:  # gone meanwhile, or a link: nothing of ours is cached there
+        except OSError:  # removed meanwhile, or a link, whose target is not ours
             continue
         try:
             os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)

@@ -1,13 +1,10 @@
-"""The errors a user can meet: one clear line each (what, why, what to do) and the exit code that goes with it."""
+"""Errors for the user: each is one line (what, why, what to do) with an exit code."""
 
 from __future__ import annotations
 
 
 class SlobError(Exception):
-    """Something failed; its text is the one line the user reads.
-
-    ``remedy`` says what to do and is printed after the reason.
-    """
+    """A failure. Its text is the line that the user reads: ``what``, and after it ``remedy``, what to do."""
 
     exit_code = 1
 
@@ -18,12 +15,12 @@ class SlobError(Exception):
 
 
 class UsageError(SlobError):
-    """A wrong flag, key or value: nothing was started."""
+    """A wrong flag, key or value; nothing was started."""
 
     exit_code = 2
 
 
 class VerdictError(SlobError):
-    """Measured, but a verdict that was asked for does not hold."""
+    """A required verdict does not hold; the measurement itself succeeded."""
 
     exit_code = 3

@@ -1,4 +1,4 @@
-"""Sizes, durations and shares: how they are read from users and shown to them."""
+"""Sizes and durations: parsed from text and formatted as text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgtp]?)(i?b)?", re.IGNORECASE)
 
 
 def parse_bytes(text: str) -> int:
-    """Bytes meant by ``512M``, ``1.5 GiB`` or ``8192``; suffixes are powers of 1024. ValueError otherwise."""
+    """Return the bytes of ``512M``, ``1.5 GiB`` or ``8192``; suffixes are powers of 1024. ValueError otherwise."""
     match = _SIZE.fullmatch(text.strip())
     if not match:
         raise ValueError(f"{text!r} is not a size such as 512M or 2G")
@@ -25,7 +25,7 @@ def parse_bytes(text: str) -> int:
 
 
 def format_bytes(count: float) -> str:
-    """``count`` bytes with the largest binary unit that keeps it at 1 or above."""
+    """Format ``count`` bytes in the largest binary unit in which it is at least 1."""
     for unit in ("B", "KB", "MB", "GB", "TB"):
         if abs(count) < 1024 or unit == "TB":
             break
@@ -34,7 +34,7 @@ def format_bytes(count: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """``45 s``, ``3 min 20 s`` or ``2 h 5 min``: two units at the most."""
+    """Format seconds as ``45 s``, ``3 min 20 s`` or ``2 h 5 min``."""
     whole = round(seconds)
     minutes, hours = whole // 60, whole // 3600
     if hours:
@@ -44,9 +44,9 @@ def format_duration(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class Extent:
-    """An amount of data given either in database blocks (a bare number) or in bytes (a number with a suffix).
+    """An amount of data, either in database blocks (a plain number) or in bytes (a number with a suffix).
 
-    SLOB's SCALE has both forms; which number of blocks a size means is known only with the engine's block size.
+    SLOB's SCALE has both forms; the engine's block size is needed to convert bytes to blocks.
     """
 
     amount: int
@@ -54,7 +54,7 @@ class Extent:
 
     @classmethod
     def parse(cls, text: str) -> Extent:
-        """``10000`` is blocks, ``80M`` is bytes. ValueError says what is allowed."""
+        """Read ``10000`` as blocks and ``80M`` as bytes. ValueError for other texts."""
         if text.strip().isdecimal():
             return cls(int(text))
         if not text.strip()[-1:].isalpha():
@@ -62,11 +62,11 @@ class Extent:
         return cls(parse_bytes(text), in_bytes=True)
 
     def blocks(self, block_size: int) -> int:
-        """Whole blocks of ``block_size`` bytes in this extent."""
+        """Return the whole blocks of ``block_size`` bytes in this extent."""
         return self.amount // block_size if self.in_bytes else self.amount
 
     def __str__(self) -> str:
-        """Exact: `parse` reads the same extent back, since records and fingerprints hold this text."""
+        """Return the exact amount, which `parse` reads back: records and fingerprints contain this text."""
         if not self.in_bytes:
             return str(self.amount)
         power = max(power for power in range(6) if self.amount % 1024**power == 0) if self.amount else 0

@@ -192,7 +192,7 @@ def test_the_commands_print_results_on_stdout_and_progress_on_stderr(target):
     assert "removed slob.cf1_2" in slob("drop", "--target", target.url).stdout
     nothing = slob("drop", "--target", target.url)
     assert (nothing.returncode, nothing.stderr) == (0, "")
-    assert nothing.stdout.startswith("nothing of ours")
+    assert nothing.stdout.startswith("there is nothing to remove")
 
 
 def test_the_place_of_the_data_is_the_tables_own_tablespace(target, pg_buffered):

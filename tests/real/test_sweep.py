@@ -83,7 +83,7 @@ def test_a_killed_sweep_goes_on_by_the_same_command_and_ends_like_one_that_was_n
     assert len(killed) == 1
 
     told = sweep(tmp_path / "broken", *asked).stderr
-    assert "going on with" in told
+    assert "resuming" in told
     path, record = only_sweep(tmp_path / "broken")
     done = [point for point in before if point.state is PointState.DONE]
     assert all(point in record.points for point in done)
@@ -119,7 +119,7 @@ def test_a_stopped_sweep_says_how_to_go_on(server, tmp_path):
     said = running.communicate(timeout=PATIENCE_S)[1]
     path, record = only_sweep(tmp_path)
     assert running.returncode == 1
-    assert f"slob sweep --resume {path} goes on with it" in said
+    assert f"slob sweep --resume {path} resumes it" in said
     assert [point.state for point in record.points] == [PointState.PENDING] * 2
 
 

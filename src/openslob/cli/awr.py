@@ -31,15 +31,15 @@ NO_COUNTS = "No session counts in file names: the numbers at the points are the 
 
 
 def check_picture(path: Path) -> None:
-    """UsageError when the file's ending is of no picture."""
-    # What draws takes a second to import, and pictures are seldom asked for.
+    """Raise UsageError unless the ending of the file is that of a picture format."""
+    # The drawing library takes a second to import, and pictures are the exception.
     from openslob.report.html.pages import check_format  # noqa: PLC0415
 
     check_format(path)
 
 
 def draw(path: Path, results: Sequence[Result], events: Sequence[str]) -> None:
-    """Draw the reports that have a point; say which have none. SlobError when none has."""
+    """Draw the reports that have a point and name those that have none. SlobError if no report has one."""
     from openslob.report.html.pages import draw_external_points  # noqa: PLC0415
 
     for result in results:
@@ -81,7 +81,7 @@ _SETS = ", ".join((*SETS, *ROW_SETS))
 
 
 class AwrFormat(StrEnum):
-    """How the figures are written."""
+    """Output formats."""
 
     TABLE = "table"
     CSV = "csv"
@@ -90,7 +90,7 @@ class AwrFormat(StrEnum):
 
 
 class Grouping(StrEnum):
-    """What makes a line of the picture."""
+    """What the points of one line of the picture have in common."""
 
     NAME = "name"
     DIR = "dir"
@@ -121,7 +121,7 @@ def awr(
         Path | None,
         typer.Option(metavar="FILE", help="Draw latency over IOPS and MB/s: .html (offline), .svg or .png."),
     ] = None,
-    group_by: Annotated[Grouping, typer.Option(help="What makes a line of the picture.")] = Grouping.NAME,
+    group_by: Annotated[Grouping, typer.Option(help="What the points of a line have in common.")] = Grouping.NAME,
     pattern: Annotated[
         str | None,
         typer.Option(
@@ -143,7 +143,7 @@ def awr(
         check_picture(petals)
     details = form is AwrFormat.JSON or petals is not None
     selection = Selection(columns, tuple(event or ()), pattern, group_by.value, details)
-    results = list(_told(extract_all([str(file) for file in files], selection, jobs)))
+    results = list(_with_messages(extract_all([str(file) for file in files], selection, jobs)))
     _write(form, output, selection, results)
     if petals is not None:
         draw(petals, results, selection.events)
@@ -151,7 +151,7 @@ def awr(
 
 
 def _check_target(path: Path) -> None:
-    """A file that cannot be written is told before thousands of reports are read, not after."""
+    """Raise UsageError for a file that can't be written, before thousands of reports are read."""
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         raise UsageError(f"{path} can't be written", "give a file in a directory that you may write to")
 
@@ -166,8 +166,8 @@ def _format(form: AwrFormat | None, json: bool, output: Path | None) -> AwrForma
     return chosen
 
 
-def _told(results: Iterator[Result]) -> Iterator[Result]:
-    """Pass ``results`` on, saying on stderr what is wrong with each as it comes."""
+def _with_messages(results: Iterator[Result]) -> Iterator[Result]:
+    """Yield ``results`` and print the error and the warnings of each on stderr as it comes."""
     for result in results:
         if result.error:
             notify(result.error)
@@ -182,38 +182,38 @@ def _write(form: AwrFormat, output: Path | None, selection: Selection, results: 
     if form is AwrFormat.XLSX and output is not None:
         tables.write_xlsx(output, headings, rows, _notes(headings, results))
     elif form is AwrFormat.TABLE:
-        _show(headings, rows, output)
+        _table(headings, rows, output)
     else:
         text = (
             tables.as_csv(headings, [map(tables.rounded, row) for row in rows])
             if form is AwrFormat.CSV
             else tables.as_json(_document(headings, results))
         )
-        _put(text, output)
+        _output(text, output)
 
 
-def _put(text: str, output: Path | None) -> None:
+def _output(text: str, output: Path | None) -> None:
     if output is None:
         write(text, end="")
     else:
         output.write_text(text, encoding="utf-8")
 
 
-def _show(headings: Sequence[str], rows: Sequence[Sequence[tables.Cell]], output: Path | None) -> None:
-    """A table on the screen, as wide as it is where the screen does not end it."""
+def _table(headings: Sequence[str], rows: Sequence[Sequence[tables.Cell]], output: Path | None) -> None:
+    """Print a table, in a file or a pipe as wide as its columns need."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     for at, heading in enumerate(headings):
         figures = all(isinstance(row[at], int | float | None) for row in rows)
         table.add_column(heading, justify="right" if figures else "left", no_wrap=not figures, overflow="fold")
     for row in rows:
-        table.add_row(*(escape(_screen(cell)) for cell in row))
+        table.add_row(*(escape(_cell_text(cell)) for cell in row))
     with StringIO() as text:
         Console(file=text, width=None if sys.stdout.isatty() and output is None else 500).print(table)
-        _put("".join(line.rstrip() + "\n" for line in text.getvalue().splitlines()), output)
+        _output("".join(line.rstrip() + "\n" for line in text.getvalue().splitlines()), output)
 
 
-def _screen(cell: tables.Cell) -> str:
-    """A figure for people: as many digits as are read; what is missing is a dash, never 0."""
+def _cell_text(cell: tables.Cell) -> str:
+    """Return a cell as text: four significant digits, a dash for a missing value."""
     if cell is None:
         return "-"
     if isinstance(cell, float):
@@ -222,7 +222,7 @@ def _screen(cell: tables.Cell) -> str:
 
 
 def _notes(headings: Sequence[str], results: Sequence[Result]) -> Iterator[Sequence[str]]:
-    """What is missing and why, what is doubtful, and which files failed."""
+    """Yield a line of headings, then missing figures with the reason, warnings, and files that failed."""
     yield ("file", "column", "note")
     for result in results:
         for row in result.rows:
@@ -254,7 +254,7 @@ def _entry(headings: Sequence[str], result: Result) -> dict[str, object]:
 
 
 def _exit_code(results: Sequence[Result]) -> int:
-    """0: all whole, 1: some, 2: none."""
+    """Return 0 if all reports were read completely, 1 if some were, 2 if none was."""
     if all(result.status == "whole" for result in results):
         return 0
     return 2 if all(result.status == "failed" for result in results) else 1

@@ -1,4 +1,4 @@
-"""`slob check`: what this server, user and host allow to be measured, before anything is."""
+"""`slob check`: what can be measured with this server, user and host."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from openslob.report.format import MISSING, hanging, pairs, wrapped
 from openslob.run.preflight import Preflight, preflight
 from openslob.units import format_bytes
 
-# A terminal as it opens.
+# Width of a terminal by default.
 COLUMNS = 80
-# Head, sign and which findings stand under it, the gravest first.
+# Heading and sign of each level of findings, the most severe first.
 _LEVELS = (
     ("STOPS A RUN", "✗"),
     ("TO DO FIRST", "→"),
@@ -31,7 +31,7 @@ _LEVELS = (
 
 
 def result_text(target: str, found: Preflight) -> str:
-    """All of it in 80 columns."""
+    """Return the result as text in 80 columns."""
     sections = (
         wrapped(f"{found.facts.product} {found.facts.version}, {target}", columns=COLUMNS),
         wrapped(_answer(found), columns=COLUMNS),
@@ -44,7 +44,7 @@ def result_text(target: str, found: Preflight) -> str:
 
 
 def result_json(target: str, found: Preflight) -> str:
-    """The same for programs; sizes in bytes."""
+    """Return the result as JSON; sizes in bytes."""
     values = asdict(found)
     del values["location"]
     location = found.location
@@ -60,7 +60,7 @@ def result_json(target: str, found: Preflight) -> str:
 def _answer(found: Preflight) -> str:
     unknown = f"{len(METRICS) - len(found.unknown)} of {len(METRICS)} figures will be known"
     if found.blocked:
-        return "A run would not work here as asked for; see what stops it."
+        return "A run would not work here with these options; see what stops it."
     if any(one.blocking for one in found.findings):
         return f"A run would work once the data are loaded: {unknown}."
     return f"A run would work: {unknown}."
@@ -111,7 +111,7 @@ JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the result
 
 @with_workload
 def check(resolved: Resolved, as_json: JSON = False) -> None:
-    """Tell what can be measured here, what will be unknown and why, what spoils a test, and what to grant.
+    """Show what can be measured here, what will be unknown and why, what spoils a test, and what to grant.
 
     Nothing is changed. Exits with 1 when something blocks a run. Example: slob check --target embedded --mode pio
     """

@@ -1,4 +1,4 @@
-"""`slob compare`: two runs, or two sweeps, held against each other."""
+"""`slob compare`: the difference between two runs or two sweeps."""
 
 from __future__ import annotations
 
@@ -22,10 +22,12 @@ _SIDE = "Name or id of runs or a sweep, or a path; several: a,b,c."
 A = Annotated[str, typer.Argument(metavar="A", help=_SIDE)]
 B = Annotated[str, typer.Argument(metavar="B", help=_SIDE)]
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the comparison as JSON.")]
-ANYWAY = Annotated[bool, typer.Option("--anyway", metavar="", help="Compare, and name what is not the same.")]
+ANYWAY = Annotated[
+    bool, typer.Option("--anyway", metavar="", help="Compare although conditions differ, and name the differences.")
+]
 FAIL_IF = Annotated[
     list[str] | None,
-    typer.Option(metavar="CONDITION", help="Exit with 3 if the change is so, such as 'iops_per_db_cpu < -5%'."),
+    typer.Option(metavar="CONDITION", help="Exit with 3 if this holds of the change, such as 'iops_per_db_cpu < -5%'."),
 ]
 
 
@@ -37,7 +39,7 @@ def compare(
     results: RESULTS = Path("results"),
     as_json: JSON = False,
 ) -> None:
-    """Tell how B differs from A in every figure, with a 95 % interval, or why that can't be told.
+    """Show how B differs from A in every figure, with a 95 % interval, or why that is unknown.
 
     Example: slob compare before after --fail-if 'iops_per_db_cpu < -5%'
     """
@@ -53,7 +55,7 @@ def compare(
         write(render_comparison(comparison, checks), end="")
     failed = [each.condition.text for each in checks if each.result is not ci_gate.GateResult.OK]
     if failed:
-        raise VerdictError(f"so, or can't be told not to be: {'; '.join(failed)}")
+        raise VerdictError(f"the change meets, or may meet, --fail-if: {'; '.join(failed)}")
 
 
 def _side(wanted: str, results: Path) -> api.Results:
@@ -64,7 +66,7 @@ def _side(wanted: str, results: Path) -> api.Results:
 
 
 def _refuse_shared(a: api.Results, b: api.Results) -> None:
-    """A run on both sides would make the sides look more alike than they are."""
+    """Raise UsageError for a run on both sides: it would make them look more alike than they are."""
     shared = {folder.resolve() for folder in a.folders} & {folder.resolve() for folder in b.folders}
     if shared:
         raise UsageError(f"the run {min(shared).name} is on both sides")

@@ -1,4 +1,4 @@
-"""`slob demo`: the main job on a server of our own, from nothing to a result."""
+"""`slob demo`: server, load, runs and result, without any preparation."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ def demo(
         size = plan.sizes(
             shutil.disk_usage(existing_parent(registry.servers_place())).free, psutil.virtual_memory().total
         )
-        with served(engine, size, keep) as (target, server):
+        with demo_server(engine, size, keep) as (target, server):
             load(target, server, size, interrupt)
             records = [measure(target, each, results, interrupt) for each in plan.runs(size, os.cpu_count() or 1)]
     print(demo_json(records) if json else render_demo_table(records) + next_steps(results, keep), end="")
 
 
 @contextmanager
-def served(engine: str, size: plan.Sizes, keep: bool) -> Iterator[tuple[Engine, ManagedServer]]:
-    """The demonstration's server for the block: made or found, and stopped and removed afterwards."""
+def demo_server(engine: str, size: plan.Sizes, keep: bool) -> Iterator[tuple[Engine, ManagedServer]]:
+    """Start the server of the demonstration and destroy it at the end of the block, unless ``keep``."""
     notify(f"starting a server with {size.cache // 2**20} MB of cache and direct I/O")
     spec = replace(registry.default_spec(plan.SERVER, engine), cache_bytes=size.cache)
     server = registry.managed(spec)
@@ -75,7 +75,7 @@ def load(engine: Engine, server: ManagedServer, size: plan.Sizes, interrupt: Int
 
 
 def measure(engine: Engine, each: plan.DemoRun, results: Path, interrupt: Interrupt) -> RunRecord:
-    """One run."""
+    """Make one of the runs."""
     live = LiveLine(each.name)
     try:
         return runner.run(engine, runner.RunRequest(each.workload, each.name, results), interrupt, live, render).record
@@ -84,11 +84,11 @@ def measure(engine: Engine, each: plan.DemoRun, results: Path, interrupt: Interr
 
 
 def next_steps(results: Path, keep: bool) -> str:
-    """Where the records lie, and what to try next."""
+    """Return where the records are, and commands to try next."""
     kept = f"The server {plan.SERVER!r} still runs: slob server stop {plan.SERVER}\n" if keep else ""
     return f"""
 Records: {results.absolute()}   (slob list; slob show RECORD has each run's whole report)
-{kept}Next, on a server of your own making:
+{kept}Next, on a server that you create:
   slob server start big --cache 1G        slob load --target big --schemas 8 --scale 2G
   slob run --target big --sessions 16 --update-pct 10 --mode pio
 """

@@ -1,4 +1,4 @@
-"""`slob drop`: take away everything a load made."""
+"""`slob drop`: remove everything that a load made."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the names 
 
 @with_target
 def drop(target: Target, as_json: JSON = False) -> None:
-    """Remove the test tables and everything else a load or run made in the database.
+    """Remove the test tables and everything else that a load or a run made in the database.
 
     Example: slob drop --target embedded
     """
@@ -29,7 +29,7 @@ def drop(target: Target, as_json: JSON = False) -> None:
     if as_json:
         print(json.dumps({"removed": removed}, indent=1))
     else:
-        print("\n".join(f"removed {name}" for name in removed) or f"nothing of ours is in {engine.target}")
+        print("\n".join(f"removed {name}" for name in removed) or f"there is nothing to remove in {engine.target}")
 
 
 def register(app: typer.Typer) -> None:

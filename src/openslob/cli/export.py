@@ -21,7 +21,7 @@ from openslob.units import NANOS
 
 
 class ExportFormat(StrEnum):
-    """What can be written."""
+    """Output formats."""
 
     CSV = "csv"
     JSON = "json"
@@ -32,7 +32,7 @@ class ExportFormat(StrEnum):
 
 
 class Per(StrEnum):
-    """What a row of a table is."""
+    """What a row of a table describes."""
 
     POINT = "point"
     RUN = "run"
@@ -44,7 +44,7 @@ FORMAT = Annotated[
     ExportFormat | None, typer.Option("--format", "-f", help="Default: by the ending of FILE, else csv.")
 ]
 OUTPUT = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: standard output.")]
-PER = Annotated[Per, typer.Option(help="A row of a table: a point, its repeats taken together, or a run.")]
+PER = Annotated[Per, typer.Option(help="What a row of a table describes: a point (all its repeats) or a run.")]
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="The same as --format json.")]
 
 
@@ -74,14 +74,14 @@ def _by_ending(output: Path | None) -> ExportFormat:
     if ending.removeprefix(".") in {each.value for each in ExportFormat}:
         return ExportFormat(ending.removeprefix("."))
     if ending not in _ENDINGS:
-        raise UsageError(f"{output}: what to write does not follow from its ending", "say it with --format")
+        raise UsageError(f"{output} has an ending of no known format", "give --format")
     return _ENDINGS[ending]
 
 
 def _rendered(found: api.Results, form: ExportFormat, per: Per) -> str | bytes:
     match form:
         case ExportFormat.XLSX:
-            # Takes a moment to import, and only this needs it.
+            # Takes a moment to import, and only this format needs it.
             from openslob.export.xlsx import workbook  # noqa: PLC0415
 
             return workbook(found.points(), found.point_rows(), found.rows())
@@ -110,7 +110,7 @@ def _hdr_runs(found: api.Results) -> list[HdrRun]:
 
 
 def _latencies(folder: Path) -> list[tuple[int, str, int, int]]:
-    """Service times by kind, and the response times of a run at a given rate as kinds of their own."""
+    """Return service times by kind; response times, which a run at a given rate has, are kinds of their own."""
     responses = latency_rows(folder, "response.csv")
     return [
         *latency_rows(folder),
@@ -122,7 +122,7 @@ def _write(content: str | bytes, output: Path | None) -> None:
     raw = content.encode("utf-8") if isinstance(content, str) else content
     if output is None:
         if isinstance(content, bytes) and sys.stdout.isatty():
-            raise UsageError("this is no text, and standard output is a terminal", "name a file with -o")
+            raise UsageError("this format is binary, and standard output is a terminal", "give a file with -o")
         sys.stdout.buffer.write(raw)
         return
     try:

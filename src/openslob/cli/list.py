@@ -1,4 +1,4 @@
-"""`slob list`: the records there are."""
+"""`slob list`: the records in the results folder."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def list_records(results: RESULTS = Path("results"), as_json: JSON = False) -> N
 
 
 def _sweeps(results: Path) -> list[tuple[str, SweepRecord | None]]:
-    """Each sweep by its folder's name; None for one that can't be read."""
+    """Return the sweeps with the names of their folders; None for one that can't be read."""
     found: list[tuple[str, SweepRecord | None]] = []
     for path in find_sweeps(results):
         try:

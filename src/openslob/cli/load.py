@@ -1,4 +1,4 @@
-"""`slob load`: make the data a workload needs."""
+"""`slob load`: create the data that a workload needs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the result
 
 @with_workload
 def load(resolved: Resolved, as_json: JSON = False) -> None:
-    """Load the test tables in parallel and verify them; at once if they are there already.
+    """Load the test tables in parallel and verify them; tables that match are only verified.
 
     Example: slob load --schemas 8 --scale 256M
     """

@@ -1,4 +1,4 @@
-"""The options every measuring command shares: a flag for each parameter, made from the fields of `Workload`.
+"""Options of a workload and its target: a flag for each parameter, generated from the fields of `Workload`.
 
 Example — a command file::
 
@@ -12,7 +12,7 @@ Example — a command file::
         app.command()(run)
 
 A command that needs only a server uses ``@with_target`` and has a parameter ``target: Target``. Typer makes the flags
-from the signature, so the decorators give the command one in which ``resolved`` or ``target`` is replaced by them.
+from the signature, so the decorators replace ``resolved`` or ``target`` in it by the options.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ CONFIG = Annotated[
 
 @dataclass(frozen=True)
 class Resolved:
-    """What a command was asked to do. ``sources`` and ``notices`` belong in the record; neither holds a password."""
+    """Workload and target of a command. ``sources`` and ``notices`` are for the record and contain no password."""
 
     workload: Workload
     sources: Mapping[str, str]
@@ -77,22 +77,22 @@ class Resolved:
 
 
 def with_workload(command: Command) -> Command:
-    """Give ``command`` all flags of a workload and its target; it receives them as ``resolved: Resolved``."""
+    """Add the flags of a workload and its target to ``command``, which receives them as ``resolved: Resolved``."""
 
     def called(config: Path | None, **given: Any) -> None:  # noqa: ANN401
         target = _target(given)
-        flags, own = _parted(given)
+        flags, own = _split_options(given)
         found = resolve(flags, config, os.environ)
         for notice in found.notices:
             typer.echo(f"slob: {notice}", err=True)
         command(resolved=Resolved(found.workload, found.sources, found.notices, target), **own)
 
-    return _presented(called, command, "resolved", _workload_options())
+    return _with_signature(called, command, "resolved", _workload_options())
 
 
 @dataclass(frozen=True)
 class Several:
-    """The flags of a command that takes several values of a parameter: texts as given, by field and by server flag."""
+    """Parameters with several values each, as texts by field name and by server flag, not yet resolved."""
 
     texts: Mapping[str, str]
     servers: Mapping[str, str]
@@ -101,29 +101,29 @@ class Several:
 
 
 def with_several(command: Command) -> Command:
-    """Like `with_workload`, but nothing is resolved yet: the command receives ``several: Several``."""
+    """Add the flags like `with_workload`; the command receives them unresolved as ``several: Several``."""
 
     def called(config: Path | None, **given: Any) -> None:  # noqa: ANN401
         target = _target(given)
-        texts, rest = _parted(given)
+        texts, rest = _split_options(given)
         servers = {name: text for name in SERVER_PARAMETERS if (text := rest.pop(name))}
         command(several=Several(texts, servers, config, target), **rest)
 
     servers = [_option(one.name, _server_flag(one), None) for one in SERVER_PARAMETERS.values()]
-    return _presented(called, command, "several", [*servers, *_workload_options()])
+    return _with_signature(called, command, "several", [*servers, *_workload_options()])
 
 
 def with_target(command: Command) -> Command:
-    """Give ``command`` the flags of a target; it receives it as ``target: Target``."""
+    """Add the flags of a target to ``command``, which receives it as ``target: Target``."""
 
     def called(**own: Any) -> None:  # noqa: ANN401
         command(target=_target(own), **own)
 
-    return _presented(called, command, "target", [])
+    return _with_signature(called, command, "target", [])
 
 
-def _parted(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
-    """Texts of the parameters that were given, and the command's own options."""
+def _split_options(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
+    """Split options into the texts of the given parameters and the command's own options."""
     texts = {name: shown(given[name]) for name in parameters() if given[name] is not None}
     return texts, {name: value for name, value in given.items() if name not in parameters()}
 
@@ -133,24 +133,24 @@ def _workload_options() -> list[inspect.Parameter]:
 
 
 def _target(given: dict[str, Any]) -> Target:
-    """The target by its options, which are taken out of ``given``."""
+    """Return the target, and remove its options from ``given``."""
     text, engine, ask_password = (given.pop(name) for name in ("target", "engine", "ask_password"))
     target = Target.parse(_embedded(text, engine) if engine else text)
     if target.has_password and os.environ.get("SLOB_TARGET") != text:
-        typer.echo("slob: the password in --target can be seen in the list of processes; see --ask-password", err=True)
+        typer.echo("slob: the password in --target is visible in the list of processes; see --ask-password", err=True)
     return target.with_password(typer.prompt("Password", hide_input=True, err=True)) if ask_password else target
 
 
 def _embedded(target: str, engine: str) -> str:
-    """The name of the engine's own embedded server. UsageError when another target is named as well."""
+    """Return the name of the engine's embedded server. UsageError if another target is given too."""
     name = registry.embedded(engine)
     if target not in (registry.EMBEDDED, name):
         raise UsageError(f"--engine {engine} means the server {name}, but the target is {target}", "give one of them")
     return name
 
 
-def _presented(called: Command, command: Command, replaced: str, options: list[inspect.Parameter]) -> Command:
-    """``called`` with ``command``'s name and help, and its signature with ``replaced`` expanded into the options."""
+def _with_signature(called: Command, command: Command, replaced: str, options: list[inspect.Parameter]) -> Command:
+    """Return ``called`` with name, help and signature of ``command``, in which options replace ``replaced``."""
     own = [one for one in inspect.signature(command, eval_str=True).parameters.values() if one.name != replaced]
     target = [
         _option("target", TARGET, registry.EMBEDDED),
@@ -171,10 +171,10 @@ def _option(name: str, annotation: object, default: object) -> inspect.Parameter
 
 
 def _flag(parameter: Parameter) -> object:
-    """All flags but switches take text: `resolve` judges values from flags, environment and files alike."""
+    """Return the flag of a parameter. It takes text, which `resolve` validates like texts from other sources."""
     kind: type = bool if parameter.is_switch else str
     name = f"{parameter.flag}/--no-{parameter.flag[2:]}" if parameter.is_switch else parameter.flag
-    # Next to switches with their two names, or to long ranges, 80 columns would leave no room for words.
+    # Beside the two names of a switch, or a long range, 80 columns leave no room for the help text.
     metavar = "" if parameter.is_switch else "N" if parameter.is_number else parameter.placeholder
     panel = "Workload: on or off" if parameter.is_switch else f"Workload: {parameter.group}"
     option = typer.Option(name, help=_help(parameter), rich_help_panel=panel, metavar=metavar, show_default=False)
@@ -187,9 +187,9 @@ def _server_flag(parameter: ServerParameter) -> object:
 
 
 def _help(parameter: Parameter) -> str:
-    told = [
+    facts = [
         *([f"Range: {parameter.placeholder}."] if parameter.is_number else []),
         *([f"Unit: {parameter.unit}."] if parameter.unit else []),
         *([f"Default: {parameter.default}."] if parameter.default else []),
     ]
-    return " ".join([parameter.meaning, *told])
+    return " ".join([parameter.meaning, *facts])

@@ -54,7 +54,7 @@ LIMIT = Annotated[
 ]
 AT = Annotated[str, typer.Option(metavar="p99|mean", help="Which latency the limit applies to.")]
 BUFFERED = Annotated[
-    bool, typer.Option("--buffered", metavar="", help="Read through the page cache, which is then measured too.")
+    bool, typer.Option("--buffered", metavar="", help="Read through the page cache and measure it too.")
 ]
 VERIFY = Annotated[
     bool, typer.Option("--verify", metavar="", help="Measure also with the checksum of every block verified.")

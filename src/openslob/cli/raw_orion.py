@@ -1,4 +1,4 @@
-"""`slob raw orion`: Orion's workloads and words on fio."""
+"""`slob raw orion`: the workloads and options of Orion, run by fio."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from openslob.storage.orion import execute
 from openslob.storage.orion.options import DURATION_S, LargeType, MatrixKind, Options, OrionRun, SimulatedArray
 from openslob.units import KIB, MIB, parse_bytes
 
-# What people type by habit: one dash, underscores, capitals, and the long dash of a web page.
+# Options in Orion's spelling: one dash, underscores, capitals; also the long dash of a web page.
 _TYPED = re.compile(r"[-–—]{1,2}([A-Za-z][\w-]+)(=.*)?")
-# Nothing here needs huge pages, and every point is told anyway.
-NEEDLESS = frozenset({"--hugenotneeded", "--verbose"})
+# Options of Orion without effect here: huge pages are not used, and every point is reported.
+WITHOUT_EFFECT = frozenset({"--hugenotneeded", "--verbose"})
 PAGE = "orion.html"
 
 
 def spelled(argument: str) -> str:
-    """An option in Orion's spelling (``-num_disks``) as ours (``--num-disks``); anything else as it is."""
+    """Translate an option in Orion's spelling (``-num_disks``) to ours (``--num-disks``); return others unchanged."""
     match = _TYPED.fullmatch(argument)
     return f"--{match[1].lower().replace('_', '-')}{match[2] or ''}" if match else argument
 
 
 class OrionCommand(TyperCommand):
-    """A command that takes options in Orion's spelling too."""
+    """A command that also accepts options in Orion's spelling."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - a class of Typer's insides
-        """Read the arguments."""
-        return super().parse_args(ctx, [each for each in map(spelled, args) if each not in NEEDLESS])
+        """Translate and parse the arguments."""
+        return super().parse_args(ctx, [each for each in map(spelled, args) if each not in WITHOUT_EFFECT])
 
 
 _POINTS, _STORAGE = "Loads", "Storage"
@@ -61,10 +61,10 @@ DISKS = Annotated[
     int | None,
     typer.Option(metavar="N", min=1, help="Scales the loads (default: the number of LUNs).", rich_help_panel=_POINTS),
 ]
-SIZE_SMALL = Annotated[int, typer.Option(min=1, metavar="KB", help="Of small requests.", rich_help_panel=_POINTS)]
-SIZE_LARGE = Annotated[int, typer.Option(min=1, metavar="KB", help="Of large requests.", rich_help_panel=_POINTS)]
+SIZE_SMALL = Annotated[int, typer.Option(min=1, metavar="KB", help="Size of small requests.", rich_help_panel=_POINTS)]
+SIZE_LARGE = Annotated[int, typer.Option(min=1, metavar="KB", help="Size of large requests.", rich_help_panel=_POINTS)]
 TYPE = Annotated[
-    LargeType, typer.Option("--type", case_sensitive=False, help="Of large requests.", rich_help_panel=_POINTS)
+    LargeType, typer.Option("--type", case_sensitive=False, help="Size of large requests.", rich_help_panel=_POINTS)
 ]
 NUM_SMALL = Annotated[
     int | None,
@@ -85,12 +85,14 @@ MATRIX = Annotated[
     ),
 ]  # fmt: skip
 DURATION = Annotated[
-    float, typer.Option(min=0.5, metavar="S", help="Of each point; Orion takes 60.", rich_help_panel=_POINTS)
+    float, typer.Option(min=0.5, metavar="S", help="Duration of each point; Orion's is 60.", rich_help_panel=_POINTS)
 ]
 SIMULATE = Annotated[
-    SimulatedArray, typer.Option(case_sensitive=False, help="What several LUNs are to be.", rich_help_panel=_STORAGE)
+    SimulatedArray, typer.Option(case_sensitive=False, help="How several LUNs are combined.", rich_help_panel=_STORAGE)
 ]
-STRIPE = Annotated[int, typer.Option(min=1, metavar="MB", help="Of --simulate raid0.", rich_help_panel=_STORAGE)]
+STRIPE = Annotated[
+    int, typer.Option(min=1, metavar="MB", help="Stripe size of --simulate raid0.", rich_help_panel=_STORAGE)
+]
 WRITE = Annotated[
     int,
     typer.Option(min=0, max=100, metavar="PCT", help="Share of requests that write.", rich_help_panel=_STORAGE),
@@ -98,27 +100,31 @@ WRITE = Annotated[
 CACHE = Annotated[
     int,
     typer.Option(
-        min=0, metavar="MB", help="Of the array: random data fill it before sequential points.",
+        min=0, metavar="MB", help="Cache of the array, filled with random data before sequential points.",
         rich_help_panel=_STORAGE,
     ),
 ]  # fmt: skip
 SIZE = Annotated[
-    str, typer.Option(metavar="SIZE", help="Of the test file, made if there is no NAME.lun.", rich_help_panel=_STORAGE)
+    str,
+    typer.Option(metavar="SIZE", help="Size of the test file, if there is no NAME.lun.", rich_help_panel=_STORAGE),
 ]
 ENGINE = Annotated[IoEngine, typer.Option(help="How requests reach the kernel.", rich_help_panel=_STORAGE)]
 BUFFERED = Annotated[
-    bool, typer.Option("--buffered", help="Through the page cache, which is measured then.", rich_help_panel=_STORAGE)
+    bool,
+    typer.Option("--buffered", help="Read through the page cache and measure it too.", rich_help_panel=_STORAGE),
 ]
 DESTRUCTIVE = Annotated[
     bool,
     typer.Option(
         "--allow-destructive",
         metavar="",
-        help="Let --write overwrite devices that nobody uses.",
+        help="Allow --write to overwrite devices that are not in use.",
         rich_help_panel=_STORAGE,
     ),
 ]
-SEED = Annotated[int, typer.Option(metavar="N", min=1, help="Of the places that are read.", rich_help_panel=_POINTS)]
+SEED = Annotated[
+    int, typer.Option(metavar="N", min=1, help="Seed of the positions that are read.", rich_help_panel=_POINTS)
+]
 PICTURES = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Draw pictures into this folder: HTML, PNG and SVG.")
 ]
@@ -182,7 +188,7 @@ def _bytes(text: str) -> int:
 
 
 def _draw(record: StorageRecord, folder: Path) -> None:
-    # What draws takes a second to import.
+    # The drawing library takes a second to import.
     from openslob.report.charts.picture import save_all  # noqa: PLC0415
     from openslob.report.html.page import render_page  # noqa: PLC0415
     from openslob.report.html.pages import storage_page  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""`slob report`: runs, sweeps, or a raw measurement as one HTML file, with pictures as files on demand."""
+"""`slob report`: runs, sweeps or a raw measurement as one HTML file, optionally with pictures as files."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def report(
 
     Example: slob report 20260301-petals -o petals.html --png-dir pictures
     """
-    # What draws takes a second to import, and only this command needs it.
+    # The drawing library takes a second to import, and only this command needs it.
     with default_interrupt():
         from openslob.report.charts.picture import save_all  # noqa: PLC0415
         from openslob.report.html.page import render_page  # noqa: PLC0415
@@ -57,30 +57,30 @@ def report(
     save_text(file, render_page(page), "name another file by --output")
     pngs = save_all(page.pictures, png_dir, "png") if png_dir else []
     svgs = save_all(page.pictures, svg_dir, "svg") if svg_dir else []
-    notify(page, [file, *pngs, *svgs], as_json)
+    write_summary(page, [file, *pngs, *svgs], as_json)
 
 
 def raw_measurement(records: list[str], results: Path) -> Path | None:
-    """The folder of the raw measurement that alone is meant; None if runs or sweeps are, or nothing there is."""
+    """Return the folder of the raw measurement if ``records`` names exactly one, else None."""
     if len(records) > 1:
         return None
     try:
         path = storage.resolve_any(records[0], results)
     except SlobError:
-        # A sweep, or several: what looks for those says what is wrong.
+        # A sweep, or several records: the search for those reports the error.
         return None
     return path if path.is_dir() and storage.is_storage(path) else None
 
 
 def page_of_raw(folder: Path) -> tuple[Page, tuple[Path, ...]]:
-    """The page of a raw measurement, and its folder."""
+    """Return the page of a raw measurement and its folder."""
     from openslob.report.html.pages import storage_page  # noqa: PLC0415
 
     return storage_page(storage.load(folder)), (folder,)
 
 
 def page_of_runs(records: list[str], results: Path, ceiling: str | None) -> tuple[Page, tuple[Path, ...]]:
-    """The page of runs and sweeps, and the folders of the runs."""
+    """Return the page of runs and sweeps and the folders of the runs."""
     from openslob.report.html.pages import page_for  # noqa: PLC0415
 
     sides = [(wanted, api.joined([api.find(each, results) for each in wanted.split(",")])) for wanted in records]
@@ -96,18 +96,18 @@ def page_of_runs(records: list[str], results: Path, ceiling: str | None) -> tupl
 def ceilings(
     wanted: str | None, runs: Sequence[RunRecord], results: Path
 ) -> tuple[Sequence[StorageRecord], Sequence[str]]:
-    """The raw measurements to draw, and which of them are lost: the one that is meant, else those runs were held to."""
+    """Return the raw measurements to draw, given or those that the runs refer to, and notes on missing ones."""
     if wanted:
         return [load_ceiling(wanted, results)], ()
     verdicts = [verdict for run in runs for verdict in run.verdicts if verdict.name == WITHIN_CEILING]
     ids = dict.fromkeys(str(verdict.figures["record"]) for verdict in verdicts if "record" in verdict.figures)
-    there = {each.record.id: each.record for each in storage.find(results) if each.record} if ids else {}
-    lost = [f"What storage gives alone is not drawn: {each} is not in {results}." for each in ids if each not in there]
-    return [there[each] for each in ids if each in there], lost
+    present = {each.record.id: each.record for each in storage.find(results) if each.record} if ids else {}
+    lost = [f"The storage's own curve is not drawn: {each} is not in {results}." for each in ids if each not in present]
+    return [present[each] for each in ids if each in present], lost
 
 
 def default_file(folders: tuple[Path, ...]) -> Path:
-    """``report.html`` in the folder of the only run or sweep; of several, where the command was called."""
+    """Return ``report.html`` in the folder of the only run or sweep, or in the working directory for several."""
     if len(folders) == 1:
         return folders[0] / REPORT
     parents = {folder.parent for folder in folders}
@@ -115,11 +115,11 @@ def default_file(folders: tuple[Path, ...]) -> Path:
     return place / REPORT if not parents and (place / SWEEP_FILE).is_file() else Path(REPORT)
 
 
-def notify(page: Page, written: list[Path], as_json: bool) -> None:
-    """The answers and what was written."""
+def write_summary(page: Page, written: list[Path], as_json: bool) -> None:
+    """Print the answers and the files that were written."""
     if as_json:
-        told = {"answers": page.answers, "verdicts": page.verdict_counts, "written": [str(path) for path in written]}
-        print(json.dumps(told, indent=1, ensure_ascii=False))
+        summary = {"answers": page.answers, "verdicts": page.verdict_counts, "written": [str(path) for path in written]}
+        print(json.dumps(summary, indent=1, ensure_ascii=False))
     else:
         print(
             "\n".join([*page.answers, f"Verdicts: {page.verdict_counts}.", *(f"Written: {path}" for path in written)])

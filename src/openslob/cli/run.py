@@ -28,7 +28,7 @@ from openslob.report.text import render
 from openslob.run import runner
 from openslob.workload import BlockPath
 
-NAME = Annotated[str, typer.Option(metavar="NAME", help="What to call the run.")]
+NAME = Annotated[str, typer.Option(metavar="NAME", help="Name of the run.")]
 
 
 @with_workload
@@ -50,8 +50,8 @@ def run(
     live = LiveLine()
     with stoppable() as interrupt:
         try:
-            beside = ceiling_source(ceiling, results, resolved.workload.total_sessions, interrupt)(engine)
-            finished = runner.run(engine, replace(request, ceiling=beside), interrupt, live, render)
+            raw = ceiling_source(ceiling, results, resolved.workload.total_sessions, interrupt)(engine)
+            finished = runner.run(engine, replace(request, ceiling=raw), interrupt, live, render)
         finally:
             live.clear()
     report = finished.record.model_dump_json(indent=1) if json else render(finished.record, finished.folder)
@@ -60,13 +60,13 @@ def run(
 
 
 def required_of(resolved: Resolved, require: list[str] | None) -> list[str]:
-    """Names of the verdicts that were asked for; stating a mode or a path of its own asks for its proof."""
-    private = resolved.workload.block_path is BlockPath.LOCAL
-    return [*(require or ()), *(["mode"] if resolved.workload.mode else ()), *(["block_path"] if private else ())]
+    """Return the verdicts that must hold: those of --require, and the proof of a stated mode or local block path."""
+    local = resolved.workload.block_path is BlockPath.LOCAL
+    return [*(require or ()), *(["mode"] if resolved.workload.mode else ()), *(["block_path"] if local else ())]
 
 
 def judge(record: RunRecord, required: list[str]) -> None:
-    """The exit code: 1 for a run that was stopped, 3 for a verdict that was asked for and does not hold."""
+    """Raise the error with the exit code: 1 for a run that was stopped, 3 for a required verdict that does not hold."""
     if record.status is not Status.COMPLETE:
         raise SlobError("the run was stopped before its end; its record says interrupted")
     require_verdicts(record.verdicts, required)

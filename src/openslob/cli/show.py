@@ -24,7 +24,7 @@ RECORD = Annotated[
 
 
 def show(record: RECORD = "latest", results: RESULTS = Path("results"), as_json: RECORD_JSON = False) -> None:
-    """Show the report of a record; without an argument that of the latest one.
+    """Show the report of a record, by default of the latest one.
 
     Example: slob show 20260301-12
     """
@@ -40,7 +40,7 @@ def show(record: RECORD = "latest", results: RESULTS = Path("results"), as_json:
 
 
 def _resolved(record: str, results: Path) -> Path:
-    """Where the record lies. UsageError, which tells what to do with a sweep."""
+    """Return the path of the record. The UsageError for a sweep names the commands for sweeps."""
     try:
         return storage.resolve_any(record, results)
     except UsageError:
@@ -56,7 +56,7 @@ def _resolved(record: str, results: Path) -> Path:
 
 
 def _read(path: Path, folder: Path) -> tuple[RunRecord | StorageRecord, str]:
-    """The record with its report."""
+    """Read the record and render its report."""
     if storage.is_storage(path):
         measured = storage.load(path)
         return measured, render_storage(measured, folder)

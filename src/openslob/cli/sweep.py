@@ -1,4 +1,4 @@
-"""`slob sweep`: a grid of runs, or a search for the most under a latency limit; stopped and taken up at any moment."""
+"""`slob sweep`: a grid of runs, or a search for the most IOPS under a latency limit. It can be stopped and resumed."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from openslob.sweep.plan import Step, sessions_at_most, steps
 from openslob.sweep.servers import server_grid
 
 NAME = Annotated[
-    str | None, typer.Option(metavar="NAME", help="What to call the sweep; default: sweep, or that of --ready.")
+    str | None, typer.Option(metavar="NAME", help="Name of the sweep; default: sweep, or that of --ready.")
 ]
 READY = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="A ready-made sweep; flags are stronger than it. list: which there are."),
+    typer.Option(metavar="NAME", help="A ready-made sweep; flags override it. list: show them all."),
 ]
 AGAINST = Annotated[
     str | None,
@@ -52,27 +52,31 @@ REPEATS = Annotated[
 ]
 STEADY = Annotated[
     float | None,
-    typer.Option("--until-steady", min=1, metavar="S", help="Warm up until throughput is steady, so long at the most."),
+    typer.Option("--until-steady", min=1, metavar="S", help="Warm up until throughput is steady, at most so long."),
 ]
 UNDER = Annotated[
     str | None,
-    typer.Option("--find-max-iops-under", metavar="LATENCY", help="Search the session count for the most under it."),
+    typer.Option(
+        "--find-max-iops-under",
+        metavar="LATENCY",
+        help="Search for the session count with the most IOPS.",
+    ),
 ]
 AT = Annotated[
     str, typer.Option("--at", metavar="WHICH", help="Which latency of operations: mean, p50, p90, p99 or p999.")
 ]
-MOST = Annotated[int, typer.Option("--most-sessions", metavar="N", min=1, help="Where a search ends.")]
+MOST = Annotated[int, typer.Option("--most-sessions", metavar="N", min=1, help="Highest session count of a search.")]
 DRY = Annotated[
     bool, typer.Option("--dry-run", metavar="", help="Print the plan with its time and disk needs; run nothing.")
 ]
 RESUME = Annotated[
     str | None,
-    typer.Option(metavar="SWEEP", help="Go on with this sweep (a folder, an id, latest); what failed is run again."),
+    typer.Option(metavar="SWEEP", help="Resume this sweep (a folder, an id, latest); failed points are run again."),
 ]
-NEW = Annotated[bool, typer.Option("--new", metavar="", help="Begin anew, even if the same sweep was left unfinished.")]
+NEW = Annotated[bool, typer.Option("--new", metavar="", help="Begin a new sweep even if the same one is unfinished.")]
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the sweep's record as JSON.")]
 
-# What --ready takes beside names.
+# Value of --ready that is not a name.
 LIST = "list"
 
 
@@ -95,7 +99,7 @@ def sweep(
     ceiling: CEILING_OR_MEASURE = None,
     json: JSON = False,
 ) -> None:
-    """Run a grid of points: any parameter takes several values. Stopped or killed, the same command goes on.
+    """Run a grid of points; any parameter takes several values. After a stop the same command resumes it.
 
     Example: slob sweep --sessions 1,2,4,8,16,32 --update-pct 0,10,20 --run-time 10 --repeats 3
     """
@@ -104,17 +108,17 @@ def sweep(
         return
     search = _search(find_max_iops_under, at, most_sessions) if find_max_iops_under else None
     path = _resumed(resume, results, several) if resume else None
-    asked = _Asked(name or ready or "sweep", _file(grid, ready), against, repeats, until_steady, search)
-    record = load_sweep(path) if path else _record(several, asked)
+    options = _SweepOptions(name or ready or "sweep", _file(grid, ready), against, repeats, until_steady, search)
+    record = load_sweep(path) if path else _record(several, options)
     if not path and not new:
         path = unfinished_like(record, results)
     with stoppable() as interrupt:
-        beside = ceiling_source(ceiling, results, sessions_at_most(record), interrupt)
+        ceilings = ceiling_source(ceiling, results, sessions_at_most(record), interrupt)
         if dry_run:
             print(_plan(load_sweep(path) if path else record), end="")
             return
-        with _taken_up(path, bool(resume)) if path else SweepFolder.begin(results, record) as folder:
-            Execution(folder, _target(folder.record, several), interrupt, SweepView(), render, beside).execute()
+        with _resume_folder(path, bool(resume)) if path else SweepFolder.begin(results, record) as folder:
+            Execution(folder, _target(folder.record, several), interrupt, SweepView(), render, ceilings).execute()
             print(_result(folder, json), end="")
             judge(folder)
 
@@ -141,8 +145,8 @@ def _file(grid: Path | None, ready: str | None) -> SweepFile:
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """What the flags of this command alone say, and the sweep file."""
+class _SweepOptions:
+    """The command's own flags and the sweep file."""
 
     name: str
     file: SweepFile
@@ -152,27 +156,27 @@ class _Asked:
     search: SearchRecord | None
 
     def compared(self, varied: Mapping[str, tuple[Value, ...]]) -> str | None:
-        """The parameter whose two values are compared; a flag may have left the file's with more or fewer."""
+        """Return the parameter whose two values are compared; none if a flag gives the file's more or fewer values."""
         if self.against:
             return self.against.replace("-", "_")
         return self.file.against if len(varied.get(self.file.against or "", ())) == 2 else None
 
 
-def _record(several: Several, asked: _Asked) -> SweepRecord:
-    """The sweep that the flags and files ask for, yet to be run; a flag is stronger than the sweep file."""
-    file = asked.file
+def _record(several: Several, options: _SweepOptions) -> SweepRecord:
+    """Return a new sweep as flags and files describe it; flags take precedence over the sweep file."""
+    file = options.file
     texts = {**file.grid, **{name: split(text) for name, text in several.texts.items()}}
     servers = server_grid({**file.server, **{name: split(text) for name, text in several.servers.items()}})
     found = resolve_grid(texts, several.config, os.environ)
     record = new_sweep(
-        asked.name,
+        options.name,
         several.target.shown,
         found,
         servers,
-        asked.repeats or file.repeats or 1,
-        asked.until_steady,
-        asked.search,
-        asked.compared({**servers, **found.values}),
+        options.repeats or file.repeats or 1,
+        options.until_steady,
+        options.search,
+        options.compared({**servers, **found.values}),
         file.figures,
     )
     for note in record.notes:
@@ -181,24 +185,24 @@ def _record(several: Several, asked: _Asked) -> SweepRecord:
 
 
 def _resumed(wanted: str, results: Path, several: Several) -> Path:
-    """The folder of the sweep to go on with; it asks for nothing new."""
+    """Return the folder of the sweep to resume. UsageError if parameters are given too."""
     if several.texts or several.servers:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in [*several.texts, *several.servers])
-        raise UsageError(f"--resume goes on as the sweep was asked for, without {flags}", "leave them out")
+        raise UsageError(f"--resume takes the parameters of the sweep, not {flags}", "leave them out")
     return resolve_sweep(wanted, results)
 
 
-def _taken_up(path: Path, failures_too: bool) -> SweepFolder:
+def _resume_folder(path: Path, failures_too: bool) -> SweepFolder:
     folder = SweepFolder.resume(path)
     if failures_too:
         folder.save(folder.record.with_failures_pending())
     counts = folder.record.counts
-    notify(f"going on with {path}: " + ", ".join(f"{count} {state}" for state, count in counts.items() if count))
+    notify(f"resuming {path}: " + ", ".join(f"{count} {state}" for state, count in counts.items() if count))
     return folder
 
 
 def _target(record: SweepRecord, several: Several) -> str:
-    """What to connect with: the sweep's target, with the password from today's flags where it had one."""
+    """Return the sweep's target, with the password from the flags of this command if it needs one."""
     if several.target.shown == record.target:
         return several.target.reveal()
     if STARS in record.target:
@@ -231,10 +235,10 @@ def _result(folder: SweepFolder, json: bool) -> str:
 
 
 def judge(folder: SweepFolder) -> None:
-    """The exit code: 1 for a sweep that was stopped or has points that failed, 3 for a search without an answer."""
+    """Raise the error with the exit code: 1 for a stopped sweep or failed points, 3 for a search without an answer."""
     record = folder.record
     if record.status is Status.INTERRUPTED:
-        raise SlobError("the sweep was stopped before its end", f"slob sweep --resume {folder.path} goes on with it")
+        raise SlobError("the sweep was stopped before its end", f"slob sweep --resume {folder.path} resumes it")
     if record.status is Status.FAILED:
         raise SlobError("some points failed", f"slob sweep --resume {folder.path} runs them again")
     if record.search and record.search.sessions is None:
@@ -242,15 +246,15 @@ def judge(folder: SweepFolder) -> None:
 
 
 class SweepView:
-    """Shows a sweep on stderr."""
+    """The progress of a sweep on stderr."""
 
     def notify(self, text: str) -> None:
-        """One line."""
+        """Print a message."""
         notify(text)
 
     @contextmanager
     def running(self, label: str) -> Iterator[ProgressSink]:
-        """The live line of a run."""
+        """Show the live line of a run in this block."""
         live = LiveLine(label)
         try:
             yield live
@@ -258,7 +262,7 @@ class SweepView:
             live.clear()
 
     def loading(self, block_size: int) -> LoadView:
-        """The bar of a load."""
+        """Return the progress bar of a load."""
         return LoadView(block_size)
 
 

@@ -1,4 +1,4 @@
-"""Parameters with several values each: from flags such as ``--sessions 1,2,4``, or from the tables of a sweep file."""
+"""Parameters with several values: from flags such as ``--sessions 1,2,4``, or from the tables of a sweep file."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ SWEEP, GRID, SERVER = "sweep", "grid", "server"
 
 @dataclass(frozen=True)
 class Grid:
-    """A workload, whose varied parameters have the first of their values, and those values by field name.
+    """A workload, in which each varied parameter has its first value, and all values of those by field name.
 
-    The values are as records hold them, without doubles, in the order given. ``notices`` are for user and record.
+    The values are in the form of records, without duplicates, in the order given. ``notices`` are printed and recorded.
     """
 
     workload: Workload
@@ -33,10 +33,10 @@ class Grid:
 
 @dataclass(frozen=True)
 class SweepFile:
-    """A sweep file's tables: texts of each parameter's values. ``server`` is by the names of the server's flags.
+    """The tables of a sweep file: the values of each parameter as text; those of ``server`` by the server's flags.
 
-    ``about`` says what the sweep is for; ``repeats`` is None when the file does not say; ``against`` is the parameter
-    whose two values are to be compared; ``figures`` are names of the registry to be shown with every point.
+    ``about`` describes the sweep. ``repeats`` is None if the file does not give it. ``against`` is the parameter whose
+    two values are compared. ``figures`` are the metrics to show with every point.
     """
 
     grid: Texts = field(default_factory=dict)
@@ -48,14 +48,14 @@ class SweepFile:
 
 
 def split(text: str) -> list[str]:
-    """The values in a flag's text."""
+    """Return the values in the text of a flag."""
     return [part.strip() for part in text.split(",")]
 
 
 def resolve_grid(texts: Texts, config: Path | None, environment: Mapping[str, str]) -> Grid:
-    """The grid that results; ``texts`` holds the values of each parameter given, by field name.
+    """Return the grid of ``texts``, the values of each given parameter by field name.
 
-    What is not given comes from environment, file and defaults. UsageError for whatever `resolve` refuses.
+    Other parameters come from environment, file and defaults. Raises UsageError as `resolve` does.
     """
     first = {name: values[0] for name, values in texts.items()}
     base = resolve(first, config, environment)
@@ -72,9 +72,13 @@ def resolve_grid(texts: Texts, config: Path | None, environment: Mapping[str, st
 
 
 def read_sweep_file(path: Path) -> SweepFile:
-    """A TOML file with a ``[grid]`` of workload parameters and a ``[server]`` of server parameters, lists or single.
+    """Read a TOML file with tables ``[grid]`` of workload and ``[server]`` of server parameters, values or lists.
 
-    A table ``[sweep]`` may hold the other fields of `SweepFile`. UsageError for anything else in it.
+    A table ``[sweep]`` may have the other fields of `SweepFile`.
+
+    Raises:
+        UsageError: The file can't be read, or has anything else in it.
+
     """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -83,9 +87,9 @@ def read_sweep_file(path: Path) -> SweepFile:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: {error}") from None
     tables = (SWEEP, GRID, SERVER)
-    strange = next((key for key in content if key not in tables or not isinstance(content[key], dict)), None)
-    if strange:
-        raise UsageError(f"{path}: {strange} is not known here", f"a sweep file has [{'], ['.join(tables)}]")
+    unknown = next((key for key in content if key not in tables or not isinstance(content[key], dict)), None)
+    if unknown:
+        raise UsageError(f"{path}: {unknown} is not a table of sweep files", f"they have [{'], ['.join(tables)}]")
     grid = {_field(key, path): values for key, values in _texts(content.get(GRID, {}), path).items()}
     server = {key.replace("-", "_"): v for key, v in _texts(content.get(SERVER, {}), path).items()}
     return replace(_about(content.get(SWEEP, {}), path), grid=grid, server=server)
@@ -96,13 +100,13 @@ def _about(table: Mapping[str, Any], path: Path) -> SweepFile:
     for key, value in table.items():
         if not isinstance(value, kinds.get(key, ())):
             known = ", ".join(kinds)
-            raise UsageError(f"{path}: {key} in [{SWEEP}] is not known, or not of its kind", f"known are {known}")
+            raise UsageError(f"{path}: {key} in [{SWEEP}] is unknown or has the wrong type", f"known are {known}")
     if table.get("repeats", 1) < 1:
         raise UsageError(f"{path}: repeats in [{SWEEP}] is below 1")
     figures = tuple(map(str, table.get("figures", ())))
     unknown = next((name for name in figures if name not in METRICS), None)
     if unknown:
-        raise UsageError(f"{path}: {unknown} is no figure", "docs/figures.md lists them")
+        raise UsageError(f"{path}: {unknown} is not a figure", "docs/figures.md lists them")
     return replace(SweepFile(), **{**table, "figures": figures})
 
 
@@ -110,15 +114,15 @@ def _field(key: str, path: Path) -> str:
     slob = by_slob_name().get(key.upper())
     name = slob.name if slob else key.lower().replace("-", "_")
     if name not in parameters():
-        raise UsageError(f"{path}: {key} is no parameter", "`slob run --help` lists them")
+        raise UsageError(f"{path}: {key} is not a parameter", "`slob run --help` lists them")
     return name
 
 
 def _texts(table: Mapping[str, Any], path: Path) -> dict[str, list[str]]:
-    found = {}
+    texts = {}
     for key, value in table.items():
         values = value if isinstance(value, list) else [value]
         if not values or not all(isinstance(each, (str, int, float)) for each in values):
             raise UsageError(f"{path}: {key} is neither a value nor a list of values", "such as [1, 2, 4]")
-        found[key] = [shown(each) for each in values]
-    return found
+        texts[key] = [shown(each) for each in values]
+    return texts

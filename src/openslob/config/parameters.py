@@ -1,4 +1,4 @@
-"""What users are told of each parameter, derived from the fields of `Workload`: flags, errors, documentation."""
+"""The parameters of a workload as flags, errors and documentation show them, derived from the fields of `Workload`."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ ENVIRONMENT_PREFIX = "SLOB_"
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter as users meet it.
+    """One parameter as users see it.
 
-    ``name`` is the field's name, ``slob`` the name in configuration files; ``allowed`` says in words what it takes,
-    ``placeholder`` in short; ``default`` is what holds if it is not given, empty for nothing.
+    ``name`` is the name of the field, ``slob`` the name in configuration files. ``allowed`` describes the allowed
+    values in words, ``placeholder`` in short. ``default`` is empty if there is none.
     """
 
     name: str
@@ -37,24 +37,36 @@ class Parameter:
 
     @property
     def flag(self) -> str:
-        """Its flag on the command line."""
+        """Flag on the command line."""
         return "--" + self.name.replace("_", "-")
 
     @property
     def variable(self) -> str:
-        """Its environment variable."""
+        """Environment variable."""
         return ENVIRONMENT_PREFIX + self.slob
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A value as the user gave it, not yet validated.
+
+    ``key`` and ``value`` are as written; ``where`` names the file and line, the environment variable or the flag.
+    """
+
+    key: str
+    value: str
+    where: str
 
 
 @cache
 def parameters() -> dict[str, Parameter]:
-    """Every parameter by its field's name, in the order of `Workload`."""
+    """Return every parameter by the name of its field, in the order of `Workload`."""
     return {name: _parameter(name, field) for name, field in Workload.model_fields.items()}
 
 
 @cache
 def by_slob_name() -> dict[str, Parameter]:
-    """Every parameter by its name in configuration files."""
+    """Return every parameter by its name in configuration files."""
     return {parameter.slob: parameter for parameter in parameters().values()}
 
 
@@ -76,7 +88,7 @@ def _parameter(name: str, field: FieldInfo) -> Parameter:
 
 
 def shown(value: object) -> str:
-    """A parameter's value as configuration files write it; empty for None."""
+    """Return a parameter's value as configuration files write it; empty for None."""
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, float):
@@ -94,7 +106,7 @@ def _choices(kind: type) -> list[str]:
 
 
 def _range(field: FieldInfo) -> tuple[object, object]:
-    """Lowest and highest value; every number has both, so that an error can say what is allowed."""
+    """Return the lowest and the highest value; every number has both, so that an error can name them."""
     (low,) = (bound.ge for bound in field.metadata if isinstance(bound, Ge))
     (high,) = (bound.le for bound in field.metadata if isinstance(bound, Le))
     return low, high

@@ -1,4 +1,4 @@
-"""Brings flags, environment, file and defaults together; the stronger wins, and each value's origin is kept."""
+"""Combine flags, environment, file and defaults, in this order of precedence, and keep the origin of each value."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from openslob.config.parameters import ENVIRONMENT_PREFIX, Parameter, by_slob_name, parameters
-from openslob.config.setting import Setting
+from openslob.config.parameters import ENVIRONMENT_PREFIX, Parameter, Setting, by_slob_name, parameters
 from openslob.config.shell import read_shell
 from openslob.config.slob_conf import ALIASES, translate
 from openslob.config.toml import read_toml
@@ -19,7 +18,7 @@ from openslob.workload import Workload
 
 DEFAULT_FILE = Path("slob.toml")
 DEFAULT = "default"
-# Variables with our prefix that are no parameters but are read elsewhere.
+# Variables with our prefix that are not parameters and are read elsewhere.
 OTHER_VARIABLES = frozenset({"SLOB_TARGET", "SLOB_CONFIG"})
 
 Layer = Mapping[str, Setting]
@@ -39,16 +38,20 @@ class Resolution:
 
 
 def resolve(flags: Mapping[str, str], config: Path | None, environment: Mapping[str, str]) -> Resolution:
-    """The workload that results. ``flags`` holds the given ones by field name; without ``config``, ./slob.toml counts.
+    """Return the workload of ``flags`` (by field name), environment and file.
 
-    UsageError, one line, for whatever is unknown or not allowed.
+    Without ``config``, ./slob.toml is read if it exists.
+
+    Raises:
+        UsageError: A parameter is unknown, or a value is not allowed.
+
     """
     from_file, notices = _file_layer(config, environment)
     layers = [from_file, _environment_layer(environment, notices), _flag_layer(flags)]
     given = _merge(layers, notices)
     sources = {name: given[name].where if name in given else DEFAULT for name in parameters()}
     if config and not _is_toml(config) and sources["schemas"] == DEFAULT:
-        notices.append(f"{config} gives no number of schemas: --schemas {parameters()['schemas'].default} counts")
+        notices.append(f"{config} gives no number of schemas: --schemas {parameters()['schemas'].default} is used")
     return Resolution(_validated(given), sources, tuple(notices))
 
 
@@ -66,8 +69,8 @@ def _environment_layer(environment: Mapping[str, str], notices: list[str]) -> La
             layer[parameter.name] = Setting(parameter.slob, value, "environment")
         elif not parameter:
             if near := _nearest(variable, [one.variable for one in parameters().values()]):
-                raise UsageError(f"the environment variable {variable} is no parameter", f"did you mean {near}?")
-            notices.append(f"the environment variable {variable} is no parameter and is not used")
+                raise UsageError(f"the environment variable {variable} is not a parameter", f"did you mean {near}?")
+            notices.append(f"the environment variable {variable} is not a parameter and is not used")
     return layer
 
 
@@ -94,7 +97,7 @@ def _is_toml(path: Path) -> bool:
 
 
 def _known(settings: Iterable[Setting], notices: list[str]) -> Layer:
-    """The file's settings by field name. A later one replaces an earlier one of the same spelling, as in a shell."""
+    """Return a file's settings by field name. A later one replaces an earlier one with the same key, as in a shell."""
     layer: dict[str, Setting] = {}
     for setting in settings:
         key = setting.key.upper()
@@ -102,18 +105,19 @@ def _known(settings: Iterable[Setting], notices: list[str]) -> Layer:
         if not parameter:
             near = _nearest(key, by_slob_name())
             raise UsageError(
-                f"{setting.where}: {setting.key} is no parameter", f"did you mean {near}?" if near else _REMEDY
+                f"{setting.where}: {setting.key} is not a parameter", f"did you mean {near}?" if near else _REMEDY
             )
         before = layer.get(parameter.name)
         if before and before.key != setting.key:
             raise UsageError(
-                f"{setting.where}: {setting.key} is what {before.key} ({before.where}) is", "keep one of them"
+                f"{setting.where}: {setting.key} sets the same parameter as {before.key} ({before.where})",
+                "keep one of them",
             )
         layer[parameter.name] = setting
     for name in [name for name, setting in layer.items() if not setting.value]:
         empty = layer.pop(name)
         notices.append(
-            f"{empty.where}: {empty.key} is empty: its default counts, {parameters()[name].default or 'none'}"
+            f"{empty.where}: {empty.key} is empty: its default is used, {parameters()[name].default or 'none'}"
         )
     return layer
 
@@ -126,7 +130,7 @@ def _nearest(word: str, known: Iterable[str]) -> str:
 
 
 def _merge(layers: Sequence[Layer], notices: list[str]) -> Layer:
-    """The strongest setting of each. SESSIONS and THREADS_PER_SCHEMA say the same thing, so the stronger is kept."""
+    """Return the setting of highest precedence of each; SESSIONS and THREADS_PER_SCHEMA count as one parameter."""
     merged: dict[str, Setting] = {}
     for layer in layers:
         if "threads_per_schema" in layer and "sessions" not in layer and "sessions" in merged:
@@ -136,7 +140,7 @@ def _merge(layers: Sequence[Layer], notices: list[str]) -> Layer:
             )
         merged.update(layer)
     if "threads_per_schema" in merged and "sessions" in merged:
-        notices.append(f"SESSIONS ({merged['sessions'].where}) counts, THREADS_PER_SCHEMA does not")
+        notices.append(f"SESSIONS ({merged['sessions'].where}) is used, THREADS_PER_SCHEMA is not")
     return merged
 
 
@@ -164,7 +168,7 @@ def _not_allowed(parameter: Parameter, setting: Setting) -> str:
 
 
 def _across(message: str, given: Layer) -> str:
-    """A message about several parameters, with where each of them was set."""
+    """Return a message about several parameters with the origin of each."""
     named = [one for one in parameters().values() if one.slob in message.replace("=", " ").split()]
     origins = ", ".join(f"{one.slob}: {given[one.name].where if one.name in given else DEFAULT}" for one in named)
     return f"{message} ({origins})"

@@ -1,4 +1,4 @@
-r"""Reads files of shell assignments, as slob.conf and pgio.conf are, without a shell: nothing is ever executed.
+r"""Read files of shell assignments, such as slob.conf and pgio.conf, without a shell: nothing is executed.
 
 Understood: ``KEY=value`` (also with ``export``), several on a line, both kinds of quotes, ``\``, comments, and
 ``$KEY``, ``${KEY}``, ``${KEY:-default}``. Whatever only a shell could do is an error that names the line.
@@ -11,7 +11,7 @@ from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from openslob.config.setting import Setting
+from openslob.config.parameters import Setting
 from openslob.errors import UsageError
 
 # The standard library's shlex forgets which quotes stood around a `$` and ends a word at any `#`, so that it would
@@ -44,9 +44,11 @@ class _Word:
 
 
 def read_shell(text: str, origin: str, environment: Mapping[str, str]) -> list[Setting]:
-    """The assignments of a file in its order. ``environment`` is what ``$KEY`` falls back to, as in a shell.
+    """Return the assignments of a file in order. ``$KEY`` falls back to ``environment``, as in a shell.
 
-    UsageError for anything but assignments; it names ``origin`` and the line, never a value.
+    Raises:
+        UsageError: The file has something other than assignments. The text names ``origin`` and the line, no value.
+
     """
     values: dict[str, str] = {}
     scope = ChainMap(values, dict(environment))
@@ -60,7 +62,7 @@ def read_shell(text: str, origin: str, environment: Mapping[str, str]) -> list[S
 
 
 def _commands(text: str, origin: str) -> Iterator[list[_Word]]:
-    """The words of each command; lines, ``;`` and comments end one."""
+    """Yield the words of each command; a command ends at a line end, a ``;`` or a comment."""
     position, line, command = 0, 1, list[_Word]()
     while position < len(text):
         if between := _BETWEEN.match(text, position):

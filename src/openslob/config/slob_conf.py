@@ -1,16 +1,16 @@
-"""Keys of slob.conf and pgio.conf that are no parameters here, and words that mean something else there: all named."""
+"""Translate slob.conf and pgio.conf: keys that are not parameters here, and keys with another meaning there."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 
-from openslob.config.setting import Setting
+from openslob.config.parameters import Setting
 from openslob.errors import UsageError
 
 PGIO_KEYS = frozenset({"NUM_SCHEMAS", "NUM_THREADS", "DBNAME", "CONNECT_STRING", "CREATE_BASE_TABLE"})
 
-# Another name for the same thing.
+# Key -> the parameter with the same meaning.
 ALIASES = {"NUM_SCHEMAS": "SCHEMAS", "NUM_THREADS": "THREADS_PER_SCHEMA", "THINK_TM_MODULUS": "THINK_TM_FREQUENCY"}
 
 _TARGET = "the server is given by --target"
@@ -29,7 +29,7 @@ IGNORED = {
     "HOTSPOT_PCT": "it belongs to DO_UPDATE_HOTSPOT, which is off",
 }
 
-# Keys that are no parameters here, but would change the work if they were on: value that is off, and what to use.
+# Keys that are not parameters here but change the workload if they are on: the value for off, and what to use.
 UNSUPPORTED = {
     "DO_UPDATE_HOTSPOT": ("FALSE", "use DO_HOTSPOT, HOTSPOT_MB, HOTSPOT_OFFSET_MB and HOTSPOT_FREQUENCY"),
     "SHARED_DATA_MODULUS": ("0", "use HOT_SCHEMA_FREQUENCY"),
@@ -39,9 +39,11 @@ _PASSWORD = re.compile(r"PASSW|PWD|SECRET|TOKEN", re.IGNORECASE)
 
 
 def translate(settings: Sequence[Setting]) -> tuple[list[Setting], list[str]]:
-    """The settings that can be parameters here, and a notice for each that cannot or that differs.
+    """Return the settings of parameters, and a notice for each other key and each difference in meaning.
 
-    UsageError for a key that would change the work in a way the product does not know.
+    Raises:
+        UsageError: A key would change the workload in a way that is not supported.
+
     """
     kept: list[Setting] = []
     notices: list[str] = []
@@ -67,7 +69,7 @@ def _ignored_because(key: str, setting: Setting) -> str:
 
 
 def _differences(given: dict[str, Setting]) -> Iterator[str]:
-    """What the same words do here and did there."""
+    """Yield the differences between what a key does here and what it does there."""
     is_pgio = not PGIO_KEYS.isdisjoint(given)
     tool, more = ("pgio", 1) if is_pgio else ("SLOB", -1)
     for key in ("WORK_UNIT", "UPDATE_WORK_UNIT"):

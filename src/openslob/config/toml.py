@@ -1,4 +1,4 @@
-"""Reads slob.toml: parameters at the top or in a ``[workload]`` table, by either of their names."""
+"""Read slob.toml: parameters at the top or in a table ``[workload]``, by either of their names."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from openslob.config.parameters import shown
-from openslob.config.setting import Setting
+from openslob.config.parameters import Setting, shown
 from openslob.errors import UsageError
 
 TABLE = "workload"
 
 
 def read_toml(text: str, origin: str) -> list[Setting]:
-    """The settings of a file. UsageError names ``origin`` and the line or key."""
+    """Return the settings of a file. UsageError names ``origin`` and the line or key."""
     try:
         content = tomllib.loads(text.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as error:
@@ -30,11 +29,11 @@ def _settings(table: Mapping[str, Any], text: str, origin: str) -> Iterator[Sett
     for key, value in table.items():
         where = f"{origin}:{_line_of(key, text)}"
         if not isinstance(value, (str, int, float)):
-            raise UsageError(f"{where}: {key} is neither a number, nor a text, nor true or false")
+            raise UsageError(f"{where}: {key} is not a number, a string, true or false")
         yield Setting(key, shown(value) if isinstance(value, bool) else str(value), where)
 
 
 def _line_of(key: str, text: str) -> int:
-    """The line a key or table begins on; the standard library's reader does not keep it."""
+    """Return the line on which a key or table begins; tomllib does not keep it."""
     found = re.search(rf"""^[ \t]*(\[[ \t]*)?["']?{re.escape(key)}["']?[ \t]*[=.\]]""", text, re.MULTILINE)
     return text.count("\n", 0, found.start(0)) + 1 if found else 1

@@ -1,1 +1,1 @@
-"""Results for other programs: tidy tables, spreadsheets, metrics and histograms."""
+"""Results for other programs: tables, workbooks, metrics and histograms."""

@@ -1,4 +1,4 @@
-"""Tidy tables: one row a run or a point, one column a variable, the unit at the end of a column's name."""
+"""Tidy tables: a row for each run or point, a column for each variable, the unit at the end of the column's name."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from openslob.record.model import Holds
 
 Row = dict[str, ParameterValue]
 
-# Half the width of the 95 % interval of the column before it; empty where it is not known.
+# Ending of the column with half the width of the 95 % interval of the column before it; empty if unknown.
 INTERVAL = "_ci95"
 _SESSIONS = "sessions"
 
 
 def run_rows(runs: Sequence[Run]) -> list[Row]:
-    """One row a run, those that failed too; the columns are the same in every row."""
+    """Return a row for each run, including failed ones; every row has the same columns."""
     names = _names([run.parameters for run in runs])
     return [_run_row(run, names) for run in runs]
 
 
 def point_rows(points: Sequence[Point]) -> list[Row]:
-    """One row a point: parameters, number of repeats, and of each figure its mean and half its interval's width."""
+    """Return a row for each point: parameters, number of repeats, and mean and half interval width of each figure."""
     names = _names([point.parameters for point in points])
     return [_point_row(point, names) for point in points]
 

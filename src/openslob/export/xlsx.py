@@ -1,4 +1,4 @@
-"""A workbook with native charts: the petals over IOPS and over MB/s, lines' knees and peaks, and all the data."""
+"""Workbook with native charts: latency over IOPS and over MB/s, knees and peaks, and all the data."""
 
 from __future__ import annotations
 
@@ -14,72 +14,72 @@ from openslob.export.tidy import INTERVAL, Row, series_rows
 from openslob.metrics import METRICS
 
 _CHARTS, _LINES, _POINTS, _RUNS, _FIGURES = "Petals", "Lines", "Points", "Runs", "Figures"
-# From this ratio of the highest latency to the lowest on, the lower points can't be told apart on a plain axis.
+# At a higher ratio of highest to lowest latency the axis is logarithmic, or the low points would coincide.
 _WIDE = 10
-# Okabe and Ito: colours that colour-blind people tell apart; olive for their yellow, which is faint on white.
+# Okabe and Ito: colours that colour-blind people can distinguish; olive for yellow, which is faint on white.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#999933")
-_DASHES = ("solid", "dash")  # with the second, sixteen lines can be told apart
+_DASHES = ("solid", "dash")  # sixteen distinct lines with eight colours
 _SIZE = {"width": 760, "height": 520}
-_CHART_ROWS = 27  # as many rows as a chart is high
+_CHART_ROWS = 27  # height of a chart in rows
 _WIDEST_COLUMN = 28
 Range = list[str | int]
 
 
-def workbook(found: PointSet, points: Sequence[Row], runs: Sequence[Row]) -> bytes:
-    """The file. ``points`` are the tidy rows of ``found.points``, in their order."""
+def workbook(data: PointSet, points: Sequence[Row], runs: Sequence[Row]) -> bytes:
+    """Return the file. ``points`` are the tidy rows of ``data.points``, in the same order."""
     target = BytesIO()
     book = xlsxwriter.Workbook(target, {"in_memory": True, "nan_inf_to_errors": True})
     charts = book.add_worksheet(_CHARTS)
     charts.fit_to_pages(1, 1)
     head = book.add_format({"bold": True, "bottom": 1})
-    lines = series_rows(found)
+    lines = series_rows(data)
     _sheet(book, _LINES, lines, head)
     _sheet(book, _POINTS, points, head)
     _sheet(book, _RUNS, runs, head)
     _sheet(book, _FIGURES, _definitions(), head)
     columns = list(points[0]) if points else []
-    for at, (figure, heading) in enumerate(_throughputs(found, columns)):
-        chart = _petals(book, found, columns, figure, heading)
+    for at, (figure, heading) in enumerate(_throughputs(data, columns)):
+        chart = _petals(book, data, columns, figure, heading)
         charts.insert_chart(1 + at * _CHART_ROWS, 0, chart)
     book.close()
     return target.getvalue()
 
 
-def _throughputs(found: PointSet, columns: Sequence[str]) -> list[tuple[str, str]]:
-    """Figures that the petals are drawn over, and what their axis is called; none without points."""
-    chosen = [(found.axes.throughput, f"{METRICS[found.axes.throughput].label} per second")]
-    if found.axes == PHYSICAL:
+def _throughputs(data: PointSet, columns: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the figures of the x axes with their headings, one for each chart; none without points."""
+    chosen = [(data.axes.throughput, f"{METRICS[data.axes.throughput].label} per second")]
+    if data.axes == PHYSICAL:
         chosen = [("pio_read_per_s", "IOPS (read requests per second)"), ("pio_read_mb_per_s", "MB/s (2^20 bytes)")]
     return chosen if columns else []
 
 
-def _petals(book: Any, found: PointSet, columns: Sequence[str], figure: str, heading: str) -> Any:  # noqa: ANN401
+def _petals(book: Any, data: PointSet, columns: Sequence[str], figure: str, heading: str) -> Any:  # noqa: ANN401
     chart = book.add_chart({"type": "scatter", "subtype": "straight_with_markers"})
-    if any(series.knee for series in found.series):
-        chart.add_series(_knees(found, figure))
+    if any(series.knee for series in data.series):
+        chart.add_series(_knees(data, figure))
     first = 1
-    for number, series in enumerate(found.series):
+    for number, series in enumerate(data.series):
         chart.add_series(_series(series, first, columns, figure, _latency(series), number))
         first += len(series.points)
     grid = {"visible": True, "line": {"color": "#E6E6E6"}}
     chart.set_x_axis({"name": heading, "min": 0, "num_format": "#,##0", "major_gridlines": grid})
-    chart.set_y_axis({"name": _axis_name(found), "num_format": "#,##0", "major_gridlines": grid, **_scale(found)})
+    chart.set_y_axis({"name": _axis_name(data), "num_format": "#,##0", "major_gridlines": grid, **_scale(data)})
     chart.set_title({"name": f"Latency over {heading}; numbers are sessions", "name_font": {"size": 13}})
     chart.set_legend({"position": "bottom"})
     chart.set_size(_SIZE)
     return chart
 
 
-def _scale(found: PointSet) -> dict[str, float]:
-    known = [y for series in found.series for point in series.points if (y := point.mean(_latency(series)))]
+def _scale(data: PointSet) -> dict[str, float]:
+    known = [y for series in data.series for point in series.points if (y := point.mean(_latency(series)))]
     if not known or max(known) <= _WIDE * min(known):
         return {"min": 0}
     return {"log_base": 10, "min": 10 ** math.floor(math.log10(min(known)))}
 
 
-def _knees(found: PointSet, figure: str) -> dict[str, Any]:
-    """A diamond behind each knee, from the sheet of lines."""
-    columns, rows = list(series_rows(found)[0]), range(1, 1 + len(found.series))
+def _knees(data: PointSet, figure: str) -> dict[str, Any]:
+    """Return a series with a diamond behind each knee, from the sheet of lines."""
+    columns, rows = list(series_rows(data)[0]), range(1, 1 + len(data.series))
     return {
         "name": "knee",
         "categories": _range(rows, columns, f"knee_{figure}", _LINES),
@@ -116,15 +116,15 @@ def _error_bars(rows: range, columns: Sequence[str], figure: str, colour: str) -
 
 
 def _latency(series: Series) -> str:
-    """The column of the latency axis: that of the most frequent kind where the axis is of operations."""
+    """Return the latency column of a line; for operations that of the most frequent kind."""
     kind, _, rest = series.axes.latency.partition("_")
     return f"{series.points[0].main_kind}_{rest}" if kind == "op" else series.axes.latency
 
 
-def _axis_name(found: PointSet) -> str:
-    if found.axes == PHYSICAL:
+def _axis_name(data: PointSet) -> str:
+    if data.axes == PHYSICAL:
         return "Engine read latency (µs)"
-    return f"Operation {'response time' if found.axes.latency == RESPONSE_LATENCY else 'latency'}, mean (µs)"
+    return f"Operation {'response time' if data.axes.latency == RESPONSE_LATENCY else 'latency'}, mean (µs)"
 
 
 def _range(rows: range, columns: Sequence[str], name: str, sheet: str = _POINTS) -> Range:
@@ -151,7 +151,7 @@ def _sheet(book: Any, name: str, rows: Sequence[Row], head: Any) -> None:  # noq
 
 
 def _write(sheet: Any, row: int, column: int, value: object) -> None:  # noqa: ANN401
-    """Text stays text: what looks like a formula is none. What is not known stays an empty cell."""
+    """Write a cell. Text is never read as a formula; an unknown value is an empty cell."""
     if isinstance(value, bool):
         sheet.write_boolean(row, column, value)
     elif isinstance(value, (int, float)) and math.isfinite(value):

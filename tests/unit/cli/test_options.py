@@ -95,7 +95,7 @@ def test_a_password_in_the_target_is_hidden_and_told_of():
     (target,) = SEEN
     assert target.reveal() == url
     assert str(target) == "postgresql://bench:***@db1/bench"
-    assert "can be seen in the list of processes" in result.stderr
+    assert "is visible in the list of processes" in result.stderr
     assert "hunter2" not in result.output + repr(target)
     assert call("drop", env={"SLOB_TARGET": url}).output == ""
 

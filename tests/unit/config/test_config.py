@@ -174,7 +174,7 @@ def test_slob_conf():
     unused = ("DATABASE_STATISTICS_TYPE", "SQLNET_SERVICE_BASE", "SQLNET_SERVICE_MAX", "DBA_PRIV_USER", "SYSDBA_PASSWD")
     assert all(f"{key} is not used" in told for key in unused)
     assert "WORK_UNIT=64 visits 64 rows here; SLOB visits 63" in told
-    assert "gives no number of schemas: --schemas 4 counts" in told
+    assert "gives no number of schemas: --schemas 4 is used" in told
     assert "Tiger" not in json.dumps([told, resolution.sources, resolution.workload.to_record()])
 
 
@@ -199,7 +199,7 @@ def test_odd_but_right_shell_syntax():
         "update_pct": 11, "scan_pct": 5, "run_time": 45, "scale": Extent.parse("48M"), "warmup": 3, "work_unit": 16,
         "update_work_unit": 16, "seed": 12, "threads_per_schema": 2, "hot_schema_frequency": 5,
     }  # fmt: skip
-    assert any("WORK_LOOP is empty: its default counts, 0" in notice for notice in resolution.notices)
+    assert any("WORK_LOOP is empty: its default is used, 0" in notice for notice in resolution.notices)
 
 
 def test_byte_order_mark_and_carriage_returns():
@@ -264,7 +264,7 @@ def test_the_stronger_of_sessions_and_threads_per_schema_counts():
     assert "THREADS_PER_SCHEMA (flag) overrides SESSIONS (slob.conf:1)" in found.notices
     both = resolved("SESSIONS=3\nTHREADS_PER_SCHEMA=5\n")
     assert both.workload.total_sessions == 3
-    assert any("THREADS_PER_SCHEMA does not" in notice for notice in both.notices)
+    assert any("THREADS_PER_SCHEMA is not" in notice for notice in both.notices)
 
 
 def test_empty_environment_variable_is_no_value():
@@ -275,11 +275,11 @@ def test_empty_environment_variable_is_no_value():
 
 
 def test_unknown_key_names_file_line_key_and_the_nearest():
-    assert error_of("\nUPDATE_PTC=5\n") == "slob.conf:2: UPDATE_PTC is no parameter; did you mean UPDATE_PCT?"
+    assert error_of("\nUPDATE_PTC=5\n") == "slob.conf:2: UPDATE_PTC is not a parameter; did you mean UPDATE_PCT?"
     assert error_of("[workload]\nwork_unti = 5\n", name="slob.toml") == (
-        "slob.toml:2: work_unti is no parameter; did you mean WORK_UNIT?"
+        "slob.toml:2: work_unti is not a parameter; did you mean WORK_UNIT?"
     )
-    assert "colour is no parameter; `slob run --help` lists them" in error_of("colour=red\n")
+    assert "colour is not a parameter; `slob run --help` lists them" in error_of("colour=red\n")
 
 
 def test_value_of_an_unknown_key_is_not_repeated():
@@ -288,10 +288,10 @@ def test_value_of_an_unknown_key_is_not_repeated():
 
 def test_unknown_environment_variable_is_refused_when_it_is_a_slip_and_told_when_not():
     assert error_of(environment={"SLOB_UPDATE_PTC": "5"}) == (
-        "the environment variable SLOB_UPDATE_PTC is no parameter; did you mean SLOB_UPDATE_PCT?"
+        "the environment variable SLOB_UPDATE_PTC is not a parameter; did you mean SLOB_UPDATE_PCT?"
     )
     assert resolved(environment={"SLOB_XYZZY": "5", "SLOB_TARGET": "a"}).notices == (
-        "the environment variable SLOB_XYZZY is no parameter and is not used",
+        "the environment variable SLOB_XYZZY is not a parameter and is not used",
     )
 
 

@@ -55,8 +55,8 @@ def test_a_file_has_tables_of_parameters_by_either_name_and_of_server_settings(t
     ("text", "why"),
     [
         ("[grid\n", "s.toml: "),
-        ("sessions = [1]\n", "sessions is not known here"),
-        ("[grid]\nsesions = [1]\n", "sesions is no parameter"),
+        ("sessions = [1]\n", "sessions is not a table of sweep files"),
+        ("[grid]\nsesions = [1]\n", "sesions is not a parameter"),
         ("[grid]\nsessions = []\n", "neither a value nor a list"),
         ("[grid]\nsessions = [[1]]\n", "neither a value nor a list"),
     ],

@@ -109,10 +109,10 @@ def test_a_sweep_file_may_say_how_the_sweep_is_run(tmp_path):
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("colour = 'red'", "colour in .sweep. is not known"),
-        ("repeats = 'many'", "repeats in .sweep. is not known, or not of its kind"),
+        ("colour = 'red'", "colour in .sweep. is unknown"),
+        ("repeats = 'many'", "repeats in .sweep. is unknown or has the wrong type"),
         ("repeats = 0", "is below 1"),
-        ("figures = ['beauty']", "beauty is no figure"),
+        ("figures = ['beauty']", "beauty is not a figure"),
     ],
 )
 def test_what_a_file_must_not_say_of_its_sweep(tmp_path, line, why):
