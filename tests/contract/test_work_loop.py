@@ -313,6 +313,14 @@ def test_each_update_commits_by_itself(subject):
     assert 200 <= delta.commits <= 200 + OTHERS_COMMITS
 
 
+def test_the_latency_of_an_update_includes_its_commit(subject):
+    workload = subject.workload(update_pct=100, sessions=1)
+    with subject.session(workload) as worked, subject.slow_commits(seconds=0.1):
+        result = worked.run(max_ops=1)
+    assert result.latency[OpKind.UPDATE].sum_us >= 100_000
+    assert result.end_ns - result.start_ns >= 100_000_000
+
+
 def test_commit_mode_wait_forces_the_log_and_nowait_does_not(subject):
     syncs = {}
     for mode in ("wait", "nowait"):

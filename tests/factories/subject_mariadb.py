@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 from contextlib import contextmanager
 from itertools import groupby
+from threading import Thread
 
 import numpy as np
 import pymysql
@@ -78,6 +80,30 @@ class MariaSubject(Subject):
             yield
         finally:
             self.ask("ALTER TABLE slob.cf1_1 DROP INDEX custid, ADD UNIQUE INDEX custid (custid)")
+
+    @contextmanager
+    def slow_commits(self, seconds):
+        with pymysql.connect(**self.params.arguments, autocommit=True) as connection:
+            cursor = connection.cursor()
+            for stage in ("START", "FLUSH", "BLOCK_DDL", "BLOCK_COMMIT"):
+                cursor.execute(f"BACKUP STAGE {stage}")
+            releasing = Thread(target=self._release_commits, args=(cursor, seconds))
+            releasing.start()
+            try:
+                yield
+            finally:
+                releasing.join()
+
+    def _release_commits(self, cursor, seconds):
+        """End the stage ``seconds`` after a session began to wait for it, or when none does."""
+        waiting = "SELECT count(*) FROM information_schema.processlist WHERE state LIKE 'Waiting for backup lock'"
+        for _ in range(1000):
+            cursor.execute(waiting)
+            if cursor.fetchone()[0]:
+                break
+            time.sleep(0.01)
+        time.sleep(seconds)
+        cursor.execute("BACKUP STAGE END")
 
     def reset_counters(self):
         self.ask("FLUSH STATUS")

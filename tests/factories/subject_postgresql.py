@@ -30,6 +30,16 @@ BEGIN
     RETURN NULL;
 END $$;
 """
+# A deferred trigger runs at COMMIT.
+_SLOW_COMMIT = """
+CREATE FUNCTION slob.slow_commit() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_sleep({seconds});
+    RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER slow_commit AFTER UPDATE ON slob.cf1_1 DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW EXECUTE FUNCTION slob.slow_commit();
+"""
 
 
 class PostgresSubject(Subject):
@@ -76,6 +86,15 @@ class PostgresSubject(Subject):
             yield
         finally:
             self.ask(mark.format("true"))
+
+    @contextmanager
+    def slow_commits(self, seconds):
+        self.ask(_SLOW_COMMIT.format(seconds=seconds))
+        try:
+            yield
+        finally:
+            self.ask("DROP TRIGGER slow_commit ON slob.cf1_1")
+            self.ask("DROP FUNCTION slob.slow_commit")
 
     def reset_counters(self):
         self.ask("SELECT pg_stat_reset()")

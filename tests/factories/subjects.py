@@ -124,6 +124,10 @@ class Subject(ABC):
         """Context in which schema 1's table has no usable index."""
 
     @abstractmethod
+    def slow_commits(self, seconds: float) -> object:
+        """Context in which an update of schema 1's table is quick, but the first COMMIT takes ``seconds``."""
+
+    @abstractmethod
     def reset_counters(self) -> None:
         """Set the server's statistics back to 0, as its administrator may at any time."""
 

@@ -213,6 +213,34 @@ def test_a_session_that_waits_for_a_row_lock_is_not_on_the_cpu(target, server):
         session.close()
 
 
+def test_a_deadlock_is_one_conflict_and_the_refused_attempt_is_part_of_the_latency(target, server):
+    workload = Workload(**{**DATA, "scale": "4", "sessions": 1, "update_pct": 100, "work_unit": 4})
+    engine: Any = connect(server.status().url)
+    engine.install(workload)
+    session = engine.open_session(session_plans(workload, 16 * KIB, "deadlock")[0])
+    session.prepare()
+    waits = engine.open_waits()
+    results = []
+    work = Thread(target=lambda: results.append(session.run_slice(SliceRequest(0, 0, 2**61, 1))))
+    try:
+        with engine.open("blocker") as blocker:
+            query(blocker, "START TRANSACTION")
+            # InnoDB rolls back the transaction that changed fewer rows: the session's.
+            query(blocker, "UPDATE slob.cf1_1 SET c3 = 'held' WHERE custid BETWEEN 4 AND 100")
+            work.start()
+            assert eventually(lambda: waits.sample() == {"Lock:row": 1})
+            time.sleep(0.5)
+            query(blocker, "UPDATE slob.cf1_1 SET c3 = 'held' WHERE custid = 1")
+            query(blocker, "ROLLBACK")
+        work.join(LONG_S)
+    finally:
+        waits.close()
+        session.close()
+    (result,) = results
+    assert (result.counts.ops, result.counts.rows_updated, result.counts.conflicts) == (1, 4, 1)
+    assert result.latency[OpKind.UPDATE].sum_us >= 500_000
+
+
 # Breaks the first attempt of an update off, as Galera does: past the handler, with the update undone.
 BREAK = """                IF op % {every} = 0 AND NOT (@broken <=> op) THEN
                     SET @broken = op;

@@ -28,6 +28,12 @@ def test_any_100_operations_in_a_row_hold_exactly_the_share(percent):
         assert taken[100:] == taken[:200]
 
 
+@table(("phase", "taken"), [(0, [3, 7, 11]), (1, [2, 6, 10]), (3, [0, 4, 8]), (99, [0, 4, 8])])
+def test_the_phase_says_where_in_its_cycle_a_session_begins(phase, taken):
+    assert [number for number in range(12) if takes_share(number, 25, phase)] == taken
+    assert [share_done(number, 25, phase) for number in (0, taken[0], taken[0] + 1)] == [0, 0, 1]
+
+
 @given(st.integers(0, 100), PHASES, NUMBERS, st.integers(0, 300))
 def test_any_number_of_operations_holds_the_share_to_less_than_one(percent, phase, first, count):
     done = share_done(first + count, percent, phase) - share_done(first, percent, phase)

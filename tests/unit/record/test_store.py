@@ -22,7 +22,7 @@ from openslob.measurement import EngineDelta
 from openslob.method import OpKind
 from openslob.record import store, versions
 from openslob.record.model import RECORD_VERSION, RunRecord, Status
-from openslob.record.raw_csv import COLUMNS, RawCsv
+from openslob.record.raw_csv import COLUMNS, RawCsv, slice_rows, slice_spans
 from openslob.record.store import RunFolder
 
 PASSWORD = "tr0ub4dor/&3"
@@ -222,6 +222,14 @@ def test_raw_files_in_long_format(tmp_path: Path) -> None:
         ("IO:Read", "2"), ("CPU", "1"), ("", "0"),
     ]  # fmt: skip
     assert _rows(tmp_path / "latency.csv") == [{"second": "0", "kind": "select", "lower_edge_us": "40", "count": "10"}]
+
+
+def test_slices_are_read_back_as_they_were_written(tmp_path: Path) -> None:
+    counts = SliceCounts(ops=12, selects=7, updates=2, scans=3, rows_read=640, rows_updated=5, rows_scanned=30)
+    with RawCsv(tmp_path) as raw:
+        raw.slice(4, 1, start_ns=100, end_ns=900, first_op_ns=101, counts=counts, latency={}, due_ns=950)
+    assert slice_rows(tmp_path) == [(100, 900, counts.ops, counts.updates)]
+    assert slice_spans(tmp_path) == [(4, 100, 900)]
 
 
 def test_columns_of_slices_csv_stay_as_they_are(tmp_path: Path) -> None:

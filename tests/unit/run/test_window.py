@@ -128,6 +128,15 @@ def test_no_rate_by_a_clock_that_was_set_meanwhile(went_s, framed):
     assert ("clock was set" in counted.unknown.get("*", "")) != framed
 
 
+@table(("late_ns", "framed"), [(-NANOS, True), (0, True), (1, False), (NANOS // 2, False)])
+def test_no_rate_of_counters_that_were_first_read_after_the_load_had_begun(late_ns, framed):
+    before, after = reading(0, 0), reading(20, 500)
+    after = replace(after, os=replace(after.os, time_ns=before.os.time_ns + 20 * NANOS))
+    counted, seconds = counted_between(Differing(), before, after, BEGIN - late_ns)
+    assert (counted.read_requests, seconds) == ((500, 20) if framed else (None, 0))
+    assert ("after the load had begun" in counted.unknown.get("*", "")) != framed
+
+
 class Differing:
     engine_delta = staticmethod(between)
 
