@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""Put faults into a copy of the source, one at a time, and check that the tests find each of them.
+
+Usage: tools/mutation_check.py [--only N]...
+
+Each fault is a slip that would change a published number, anywhere from the work loop to the comparison of two runs.
+Prints a table of the faults with the first test that failed. Exits with 1 if a fault is not found, or if the same
+tests fail without a fault. ``--only`` runs one fault by its number. A fault whose text is no longer in the source
+exactly once is an error: change the table with the code. Some faults need a database server; all take several minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SOURCE = Path("src/openslob")
+# A fault may make a loop endless: that is found, too.
+LIMIT_S = 600
+PG, MARIA = "postgresql-18", "mariadb"
+_FAILED = re.compile(r"^(?:FAILED|ERROR|SUBFAILED.*?) (tests/\S+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A slip in ``file``, what it would do to a published number, and the tests that should find it.
+
+    ``engine`` selects the tests of one server; without it no server is needed.
+    """
+
+    file: str
+    old: str
+    new: str
+    effect: str
+    tests: tuple[str, ...]
+    engine: str = ""
+
+
+def _unit(*names: str) -> tuple[str, ...]:
+    return tuple(f"tests/unit/{name}.py" for name in names)
+
+
+def _loop(*names: str) -> tuple[str, ...]:
+    return tuple(f"tests/contract/test_work_loop.py::{name}" for name in names)
+
+
+_MIX = "test_every_slice_has_the_operations_of_the_reference"
+_ROWS = "test_rows_are_operations_times_work_unit_by_the_server_s_own_counters"
+_PG_LOOP, _MYSQL_LOOP = "engines/postgresql/sql/slice.sql", "engines/mysql/sql/slice.sql"
+_WINDOW, _VALIDITY, _VERDICTS = "run/window.py", "analyze/verdicts/validity.py", _unit("analyze/verdicts/test_verdicts")
+
+FAULTS = (
+    # --- the work loop
+    Fault("method.py", "return (phase + number) * percent // 100", "return (phase + number + 1) * percent // 100",
+          "the shares of updates and scans begin one operation early", _unit("test_method")),
+    Fault("histogram.py", 'f"floor({STEEPNESS}', 'f"round({STEEPNESS}',
+          "half of the latencies fall into the next bucket: percentiles 0.7 % high",
+          _loop("test_buckets_are_those_of_the_histogram"), PG),
+    Fault(_PG_LOOP, "update_quota >= 100", "update_quota > 100",
+          "the share of updates is too small by up to one operation in 100", _loop(_MIX), PG),
+    Fault(_PG_LOOP, "COMMIT;\n            ended_at := clock_timestamp();",
+          "ended_at := clock_timestamp();\n            COMMIT;",
+          "the latency of updates is without the wait for the commit",
+          _loop("test_the_latency_of_an_update_includes_its_commit"), PG),
+    Fault(_PG_LOOP, "rows_read := rows_read + found_rows;", "rows_read := rows_read + work_unit;",
+          "rows that were asked for count as read: the cross-check of counts compares nothing",
+          _loop("test_keys_of_selects_are_uniform_replayed_by_the_seed_and_the_same_in_long_slices"), PG),
+    Fault(_MYSQL_LOOP, "(scan_phase + op - updates_before)", "(scan_phase + op)",
+          "each slice begins its scans anew: their share depends on the length of slices", _loop(_MIX), MARIA),
+    Fault(_MYSQL_LOOP, "SET last_key = first_key + work_unit - 1;", "SET last_key = first_key + work_unit;",
+          "a SELECT visits one block more than it says", _loop(_ROWS), MARIA),
+    Fault(_MYSQL_LOOP, "attempts: LOOP\n", "attempts: LOOP\nSET t0 = TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));\n",
+          "the latency of an update is that of its last attempt: conflicts seem to cost nothing",
+          ("tests/real/test_mariadb.py::test_a_deadlock_is_one_conflict_and_the_refused_attempt_is_part_of_the_latency",),
+          MARIA),
+    # --- adding up
+    Fault("counts.py", "for name in COUNTERS))", "for name in COUNTERS[:-1]))",
+          "conflicts of all sessions but the last are lost", _unit("run/test_accumulator")),
+    Fault("run/accumulator.py", "self.idle_us += (result.start_ns", "self.idle_us += (result.end_ns",
+          "idle time of sessions includes the time in operations", _unit("run/test_accumulator")),
+    Fault("run/accumulator.py", "max(self.end_ns, result.end_ns)", "result.start_ns",
+          "the load ends one slice early: all rates are too high", _unit("run/test_accumulator")),
+    Fault(_WINDOW, "before.counters.server_ns > load_begin_ns:", "before.counters.server_ns > load_begin_ns + NANOS:",
+          "counters that miss the first second of the load give rates that are too low", _unit("run/test_window")),
+    Fault(_WINDOW, "drain()\n        if self.after is not None:\n            self.recorder.reading(self.after)",
+          "if self.after is not None:\n            self.recorder.reading(self.after)\n        drain()",
+          "the last tick takes the place of the window's closing edge", _unit("run/test_window")),
+    # --- the server's counters
+    Fault("engines/postgresql/counters.py", 'else io.data.get("reads")', 'else _added(io.data.get("reads"), hits)',
+          "blocks found in the cache count as physical reads", _unit("run/test_preflight")),
+    Fault("engines/postgresql/counters.py", "}={counters[_RESET]}", "}",
+          "a reset during a run is not noticed: amounts are too small",
+          ("tests/contract/test_sessions.py::test_a_reset_of_the_counters_makes_every_figure_unknown",), PG),
+    Fault("engines/mysql/counters.py", "max(0.0, every - of_data)", "every",
+          "syncs of data files count as log syncs: commits seem to have waited", _unit("engines/mysql/test_adapter")),
+    # --- the host
+    Fault("host/processes.py", "ticks=own + number(16) + number(17)", "ticks=own",
+          "the CPU of processes that ended is lost: IOPS per DB CPU too high", _unit("host/test_processes")),
+    Fault("host/device.py", 'KeptFile(folder / "stat")', 'KeptFile(whole_disk(folder) / "stat")',
+          "I/O of other partitions counts as that of the data's device", _unit("host/test_device")),
+    Fault("metrics/cpu.py", '("idle", "iowait")', '("idle", "iowait", "steal")',
+          "stolen CPU time counts as idle", _unit("metrics/test_cpu")),
+    # --- figures and verdicts
+    Fault("metrics/quantity.py", "and abs(difference) > WINDOW_TOLERANCE_PCT", "and difference > WINDOW_TOLERANCE_PCT",
+          "rates are published of counters that span less than the load", _unit("metrics/test_metrics")),
+    Fault("metrics/quantity.py", "by_host if by_host.value is not None or own is None", "by_host if own is None",
+          "figures per CPU are by the engine's count, not by the operating system's", _unit("metrics/test_metrics")),
+    Fault(_VALIDITY, "if ratio < 1 - DEVICE_TOLERANCE", "if ratio < DEVICE_TOLERANCE",
+          "reads from the page cache are called physical", _VERDICTS),
+    Fault(_VALIDITY, "(syncs.value + 1) * sessions", "(syncs.value + sessions) * sessions",
+          "commits that did not wait are said to have waited", _VERDICTS),
+    Fault("record/raw_csv.py", "int(row[5]), int(row[7])", "int(row[5]), int(row[6])",
+          "charts show SELECTs as updates", _unit("record/test_store")),
+    Fault("analyze/statistics.py", "sd = float(np.std(values, ddof=1))", "sd = float(np.std(values))",
+          "intervals of repeats are too narrow: differences are shown that are none", _unit("analyze/test_statistics")),
+    Fault("analyze/statistics.py", "(change > 0) == (better", "(change < 0) == (better",
+          "better and worse are exchanged in comparisons", _unit("analyze/test_compare")),
+)  # fmt: skip
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the table; return the exit code."""
+    parser = argparse.ArgumentParser(description="Check that the tests find faults in the source.")
+    parser.add_argument("--only", type=int, action="append", choices=range(1, len(FAULTS) + 1), metavar="N")
+    only = parser.parse_args(arguments).only or range(1, len(FAULTS) + 1)
+    chosen = [(number, FAULTS[number - 1]) for number in only]
+    misfits = [f"{number}: {fault.file}: {fault.old!r}" for number, fault in chosen if not fits(ROOT, fault)]
+    if misfits:
+        sys.exit("mutation_check: not in the source exactly once:\n  " + "\n  ".join(misfits))
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        copy = _copied(Path(folder) / "tree")
+        failed = list(_failures_without_fault(copy, [fault for _, fault in chosen]))
+        if failed:
+            sys.exit("mutation_check: tests fail without a fault:\n  " + "\n  ".join(failed))
+        found = [_found(copy, number, fault) for number, fault in chosen]
+    print(f"{sum(found)} of {len(found)} faults found")
+    return 0 if all(found) else 1
+
+
+def fits(root: Path, fault: Fault) -> bool:
+    """Return whether the fault's text is in the source exactly once."""
+    return (root / SOURCE / fault.file).read_text(encoding="utf-8").count(fault.old) == 1
+
+
+def _copied(tree: Path) -> Path:
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    for name in filter(None, names.split("\0")):
+        if (ROOT / name).exists():
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, tree / name)
+    return tree
+
+
+def _failures_without_fault(copy: Path, faults: Sequence[Fault]) -> Iterator[str]:
+    for engine in sorted({fault.engine for fault in faults}):
+        tests = dict.fromkeys(test for fault in faults if fault.engine == engine for test in fault.tests)
+        yield from _failures(copy, list(tests), engine)
+
+
+def _found(copy: Path, number: int, fault: Fault) -> bool:
+    """Print the fault's row."""
+    path = copy / SOURCE / fault.file
+    whole = path.read_text(encoding="utf-8")
+    path.write_text(whole.replace(fault.old, fault.new), encoding="utf-8")
+    try:
+        failures = _failures(copy, fault.tests, fault.engine)
+    finally:
+        path.write_text(whole, encoding="utf-8")
+    print(f"{number:2}  {fault.file}: {fault.effect}")
+    print(f"    found by {failures[0]}" if failures else "    NOT FOUND", flush=True)
+    return bool(failures)
+
+
+def _failures(copy: Path, tests: Sequence[str], engine: str) -> list[str]:
+    """Return the first test that fails, if one does, as a list; all errors of a run that could not begin."""
+    command = [sys.executable, "-m", "pytest", "-xq", "-p", "no:cacheprovider", "-k", engine or "test", *tests]
+    # A compiled file could outlive a change of the source within the same second.
+    env = {**os.environ, "PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        done = subprocess.run(command, cwd=copy, env=env, timeout=LIMIT_S, check=False, capture_output=True, text=True)
+    except subprocess.TimeoutExpired:
+        return [f"no end within {LIMIT_S} s"]
+    if done.returncode == 0 and " passed" not in done.stdout:
+        return [f"no test ran: {' '.join(tests)}"]
+    return _FAILED.findall(done.stdout) or ([done.stdout[-2000:] + done.stderr[-2000:]] if done.returncode else [])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
