@@ -1,4 +1,4 @@
-"""MariaDB and MySQL as an engine: connects, and hands each job to the module that does it."""
+"""MariaDB and MySQL as an engine: connections, and the calls of the modules that do each job."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _DIRECT = ("O_DIRECT", "O_DIRECT_NO_FSYNC", "ALL_O_DIRECT")
 
 
 def connect(url: str) -> Engine:
-    """The engine for a ``mysql://`` or ``mariadb://`` URL; nothing is connected yet."""
+    """Return the engine for a ``mysql://`` or ``mariadb://`` URL; nothing is connected yet."""
     return MysqlEngine(url)
 
 
@@ -50,16 +50,16 @@ class MysqlEngine:
         self.params = parse(url)
         self.names = Names(self.params.database)
         self.target = self.params.shown
-        self._borrowed = GlobalSettingsOverride(lambda: self.open("settings"), self.names)
+        self._override = GlobalSettingsOverride(lambda: self.open("settings"), self.names)
 
     def open(self, purpose: str) -> Connection:
-        """One more connection, in autocommit mode."""
+        """Open a connection in autocommit mode."""
         return open_connection(self.params, purpose)
 
     @contextmanager
     def querying(self, failure: str) -> Iterator[Connection]:
-        """Connect for one question; errors begin with ``failure``."""
-        with self.open("ask") as connection, reported(failure):
+        """Open a connection for a few queries; errors begin with ``failure``."""
+        with self.open("query") as connection, reported(failure):
             yield connection
 
     @property
@@ -79,8 +79,8 @@ class MysqlEngine:
             settings = query(connection, statement("facts", "settings"))
             replication = _named(query(connection, statement("facts", "replication")))
             connected = int(query(connection, statement("facts", "connected"))[0]["Value"])
-            way = {"transport": transport(connection)} | ({"pooler": PROXY} if is_proxied(connection) else {})
-        # The question itself holds one connection that will be free again.
+            reached_by = {"transport": transport(connection)} | ({"pooler": PROXY} if is_proxied(connection) else {})
+        # This query itself holds a connection that will be free again.
         free = identity["max_connections"] - connected + 1
         named = _named(settings)
         return ServerFacts(
@@ -91,19 +91,19 @@ class MysqlEngine:
             free_connections=min(free, identity["max_user_connections"] or free),
             settings=named,
             direct_io=named["innodb_flush_method"] in _DIRECT if "innodb_flush_method" in named else None,
-            connection=way,
+            connection=reached_by,
             read_only=bool(identity["read_only"]),
-            # Without Galera only a server itself is known to hold its data.
+            # Without Galera no other server is known to hold the same data.
             cluster_id=replication.get("wsrep_cluster_state_uuid", "") or self.target,
         )
 
     def location(self) -> ServerLocation:
-        """The server's process and its data directory, if it is proved that they are on this host."""
+        """Return the server's process and its data directory, if it is proved that they are on this host."""
         with self.querying(f"{self.target} does not answer") as connection:
             return locate(connection)
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
-        """Everything that would spoil this run."""
+        """Yield everything that would spoil this run."""
         with self.querying(f"{self.target} can't be checked") as connection:
             yield from checks.findings(connection, self.names, workload, self.facts(), self.data.state)
 
@@ -115,17 +115,17 @@ class MysqlEngine:
 
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Sequence[str]]:
-        """Hold the named lock on a connection of its own; the server frees it when this process dies."""
+        """Hold the named lock on a connection of its own; the server releases it when this process ends."""
         with self.open(purpose) as connection:
             with reported(f"{self.target} can't be locked"):
                 require_direct(connection, self.target)
                 self._lock(connection)
-                self._sign(connection, f"{purpose} by pid {os.getpid()} on {socket.gethostname()}")
+                self._record_holder(connection, f"{purpose} by pid {os.getpid()} on {socket.gethostname()}")
                 restored = restore_leftovers(connection, self.names)
             try:
                 yield restored
             finally:
-                self._borrowed.restore()
+                self._override.restore()
 
     def _lock(self, connection: Connection) -> None:
         values = {"lock": self.names.lock("use"), "patience": LOCK_PATIENCE_S}
@@ -134,12 +134,12 @@ class MysqlEngine:
         number = query(connection, statement("facts", "lock_holder"), values)[0]["connection"]
         holder = connection_registry.purpose_of(connection, self.names, number) if number else None
         raise SlobError(
-            f"{self.target} is in use: {holder or 'somebody holds the lock'} (connection {number})",
+            f"{self.target} is in use: {holder or 'another connection holds the lock'} (connection {number})",
             "wait for it to end, or stop it",
         )
 
-    def _sign(self, connection: Connection, purpose: str) -> None:
-        """Say who holds the lock, where there is a place to say it: not before the first load."""
+    def _record_holder(self, connection: Connection, purpose: str) -> None:
+        """Record who holds the lock, if the database exists: not before the first load."""
         try:
             connection_registry.make(connection, self.names)
             connection_registry.enter(connection, self.names, purpose)
@@ -161,10 +161,10 @@ class MysqlEngine:
                 query(connection, compose_slice(self.names, number, workload, value_bytes, in_cluster))
 
     def quiesce(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
-        """Write dirty pages out, if the user may, so that they are not written in the window; set how commits wait."""
+        """Write dirty pages, if the user may, so that they are not written in the window; set how commits wait."""
         with self.querying("the server can't be brought to rest") as connection:
             block_size = query(connection, statement("facts", "identity"))[0]["block_size"]
-            return quiesce(connection, self.names, self._borrowed, workload, warm_cache, block_size)
+            return quiesce(connection, self.names, self._override, workload, warm_cache, block_size)
 
     def open_session(self, plan: SessionPlan) -> MysqlSession:
         """Connect one session of the work loop."""
@@ -189,19 +189,19 @@ class MysqlEngine:
         return MysqlStop(self.open("stop"), self.names)
 
     def sessions_left(self) -> int:
-        """Sessions of the work loop that the server still has."""
+        """Return the number of the work loop's sessions that the server still has."""
         with self.querying("the sessions can't be counted") as connection:
             return len(connection_registry.sessions(connection, self.names, SESSIONS))
 
     def release_sessions(self) -> int:
-        """End sessions of the work loop that a dead driver left behind."""
+        """End sessions of the work loop that a killed driver left; return their number."""
         with self.querying("sessions of an earlier run can't be ended") as connection:
-            left = connection_registry.sessions(connection, self.names, SESSIONS)
-            for number in left:
-                # One that has ended by itself meanwhile is what is wanted.
+            numbers = connection_registry.sessions(connection, self.names, SESSIONS)
+            for number in numbers:
+                # The session may have ended by itself meanwhile.
                 with suppress(pymysql.err.OperationalError, pymysql.err.InternalError):
                     query(connection, "KILL CONNECTION %(number)s", {"number": number})
-        return len(left)
+        return len(numbers)
 
 
 class MysqlData:
@@ -227,7 +227,7 @@ class MysqlData:
             return manifest.remove(connection, self._engine.names)
 
     def table_blocks(self) -> int:
-        """Return the number of blocks of all test tables, by statistics that are made for this question."""
+        """Return the number of blocks of all test tables, after updating their statistics."""
         names = self._engine.names
         with self._engine.querying("the tables can't be measured") as connection:
             for name in manifest.blocks_now(connection, names).by_table:

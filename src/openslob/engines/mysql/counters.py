@@ -1,4 +1,4 @@
-"""The server's cumulative counters: read raw over one connection, and differences put into the product's terms."""
+"""The server's cumulative counters, read over one connection, and their differences as `EngineDelta`."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Values = Mapping[str, float]
 
 _FILES = "file.wait/io/file/innodb/"
 _DATA_FILE = f"{_FILES}innodb_data_file"
-# MySQL's files of double writes; in MariaDB these stand in a data file.
+# MySQL's files of double writes; MariaDB writes them into a data file.
 _DOUBLE_WRITE_FILE = f"{_FILES}innodb_dblwr_file"
 _LOG_FILE = f"{_FILES}innodb_log_file"
 _COMMITS = "status.COM_COMMIT"
 _PICO = 1e-6
-# Where each product keeps its status as a table that can be part of a larger query, and the parts that are read of it.
+# The view of each product's status that can be part of a larger query, and the parts of counters.sql that read it.
 _STATUS_PARTS = {
     "information_schema.global_status": ("status",),
     "performance_schema.global_status": ("status", "writes_mysql"),
@@ -32,7 +32,7 @@ _STATUS_PARTS = {
 
 
 class MysqlCounters:
-    """Reads all sources that this server has and this user may see in one statement, so that they are of one moment."""
+    """Reads all sources that this server has and this user may see in one statement, so that all are of one moment."""
 
     def __init__(self, connection: Connection, names: Names) -> None:
         self._connection = connection
@@ -46,12 +46,12 @@ class MysqlCounters:
     def _compose(self) -> str:
         parts = read_statements(PACKAGE, "counters")
         rows = "userstat" if is_on(self._connection, "userstat") else "table_io"
-        # In a Galera cluster userstat counts what other nodes changed, too.
+        # In a Galera cluster userstat counts the changes of other nodes too.
         changes = "table_io" if is_on(self._connection, "wsrep_on") else rows
         files = ("file_io",) if self._answers(parts["files_watched"]) else ()
         names = (f"{rows}_visits", f"{changes}_changes", *files, "metrics_mariadb", "metrics_mysql")
-        found = [part for part in (parts[name] for name in names) if self._answers(part) is not None]
-        return "\nUNION ALL\n".join([parts["clock"], *self._status(), *found])
+        sources = [part for part in (parts[name] for name in names) if self._answers(part) is not None]
+        return "\nUNION ALL\n".join([parts["clock"], *self._status(), *sources])
 
     def _status(self) -> list[str]:
         parts = read_statements(PACKAGE, "counters")
@@ -68,14 +68,14 @@ class MysqlCounters:
             return None
 
     def read(self) -> CounterReading:
-        """All counters now; SlobError when the server is gone."""
+        """Return all counters now; SlobError when the server is gone."""
         with reported("the counters can't be read"):
             rows = query(self._connection, self._statement, self._values)
             values = {f"{row['source']}.{row['name']}": float(row["value"]) for row in rows}
             if _COMMITS not in values:
                 values[_COMMITS] = self._commits()
         server_ns = int(values.pop("clock.us")) * 1000
-        # Nothing tells of a reset, but all of them only ever rise.
+        # The server does not report a reset, but no counter ever decreases otherwise.
         if any(values.get(name, 0.0) < value for name, value in self._highest.items()):
             self._resets += 1
         self._highest = values
@@ -85,15 +85,15 @@ class MysqlCounters:
         return float(query(self._connection, read_statements(PACKAGE, "counters")["commits"])[0]["Value"])
 
     def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
-        """The interval in the product's terms."""
+        """Return what happened between two readings."""
         if before.epoch != after.epoch:
             return EngineDelta(unknown={EVERY_FIGURE: "the server's statistics were reset during the run"})
-        # What was not there before had not counted yet: statistics of a table begin with its first use.
+        # A counter that was missing before was 0: statistics of a table begin with its first use.
         change = {name: value - before.values.get(name, 0.0) for name, value in after.values.items()}
         return to_delta(change)
 
     def task_kinds(self) -> dict[int, str]:
-        """Threads as performance_schema names them; none when it is off, or this user may not read it."""
+        """Return threads as performance_schema names them; none when it is off, or this user may not read it."""
         try:
             rows = query(self._connection, read_statements(PACKAGE, "facts")["threads"])
         except pymysql.Error:
@@ -101,7 +101,7 @@ class MysqlCounters:
         return {row["number"]: row["kind"] for row in rows}
 
     def backend_ids(self) -> list[int]:
-        """The server's number of the sampler's connection."""
+        """Return the server's number of the sampler's connection."""
         return [thread_id(self._connection)]
 
     def close(self) -> None:
@@ -111,8 +111,8 @@ class MysqlCounters:
 
 
 def _sum(change: Values, prefix: str, suffix: str = "") -> float | None:
-    found = [value for name, value in change.items() if name.startswith(prefix) and name.endswith(suffix)]
-    return sum(found) if found else None
+    values = [value for name, value in change.items() if name.startswith(prefix) and name.endswith(suffix)]
+    return sum(values) if values else None
 
 
 def _first(change: Values, *names: str) -> float | None:
@@ -124,7 +124,7 @@ def _times(value: float | None, factor: float) -> float | None:
 
 
 def to_delta(change: Values) -> EngineDelta:
-    """Differences of counters in the product's terms.
+    """Return differences of counters as `EngineDelta`.
 
     ``rows_updated_in_place``: a row leaves its page only when the page is split.
     """
@@ -158,10 +158,10 @@ def to_delta(change: Values) -> EngineDelta:
 
 
 def _writes(change: Values, status: Values) -> tuple[float | None, float | None]:
-    """Requests and bytes of pages, each alone, and of double writes, which are many pages at once; not of the log.
+    """Return requests and bytes of writes of pages, one a request, and of double writes, many pages a request.
 
-    MariaDB counts just these. MySQL counts requests of all files together; without performance_schema the log's writes
-    are subtracted, and what is left has those of its headers in it, some a second.
+    The log's writes are not included. MariaDB counts exactly these. MySQL counts requests of all files together;
+    without performance_schema the log's writes are subtracted, and writes of the log's headers, some a second, remain.
     """
     if f"{_DOUBLE_WRITE_FILE}.writes" in change:
         files = {name: value for name, value in change.items() if not name.startswith(_LOG_FILE)}
@@ -173,12 +173,12 @@ def _writes(change: Values, status: Values) -> tuple[float | None, float | None]
 
 
 def _log_syncs(change: Values, status: Values) -> float | None:
-    """As counted; where only those of all files are, these less those of the data files."""
-    counted, every = status.get("INNODB_OS_LOG_FSYNCS"), status.get("INNODB_DATA_FSYNCS")
+    """Return the syncs of the log; where only all files together are counted, those minus the data files' syncs."""
+    of_log, of_all = status.get("INNODB_OS_LOG_FSYNCS"), status.get("INNODB_DATA_FSYNCS")
     of_data = _sum(change, "file.", ".others")
-    if counted is not None or every is None or of_data is None:
-        return counted
-    return max(0.0, every - of_data)
+    if of_log is not None or of_all is None or of_data is None:
+        return of_log
+    return max(0.0, of_all - of_data)
 
 
 def _by_object(change: Values, status: Values) -> dict[str, ObjectIo]:
@@ -190,7 +190,7 @@ def _by_object(change: Values, status: Values) -> dict[str, ObjectIo]:
 
 _NO_STATISTICS = "the server counts no rows by table: set userstat = ON (MySQL: performance_schema)"
 _NO_CHANGES = "the server does not count a session's own changes: set userstat = ON (Galera, MySQL: performance_schema)"
-_NO_PAGE_IMAGES = "the log holds changes only: torn pages are mended from the double-write buffer"
+_NO_PAGE_IMAGES = "the log holds changes only: torn pages are repaired from the double-write buffer"
 _REASONS = {
     "read_time_us": "the server times file reads with performance_schema = ON only, for users who may read it",
     "log_syncs": "only syncs of all files are counted: performance_schema = ON, for users who may read it, tells more",
@@ -202,10 +202,10 @@ _REASONS = {
     "rows_updated": _NO_CHANGES,
     "rows_updated_in_place": "blocks were split meanwhile, or the server does not count splits "
     "(MySQL: SET GLOBAL innodb_monitor_enable = index_page_splits)",
-    "checkpoints": "the server does not count them, or this user may not know (innodb_metrics, log_checkpoints)",
+    "checkpoints": "the server does not count them, or this user may not see it (innodb_metrics, log_checkpoints)",
     "db_cpu_us": "the server does not count its CPU time as a whole",
     "db_time_us": "not read from the server: the work loop measures the time that sessions spend inside operations",
-    "maintenance": "cleaning up old row versions and writing pages go on all the time; there is no count",
+    "maintenance": "purging old row versions and writing pages go on all the time; there is no count",
 }
 
 

@@ -1,4 +1,4 @@
-"""Server errors in the user's words: what happened, why, what to do."""
+"""Errors of the server and the driver library as messages: what happened, why, what to do."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pymysql.constants import CR, ER
 
 from openslob.errors import SlobError
 
-# Not among the library's constants.
+# Missing from the library's constants.
 KILLED_WHILE_CONNECTED = 1927
 QUERY_TIMED_OUT = (1969, 3024)
 _DISK_FULL = (1021, 1114)
 
 _REMEDIES: Mapping[int, str] = {
     **dict.fromkeys(_DISK_FULL, "free space or choose a smaller SCALE, then try again"),
-    **dict.fromkeys(QUERY_TIMED_OUT, "the user's or server's time limit for statements is in the way: lift it"),
+    **dict.fromkeys(QUERY_TIMED_OUT, "a time limit of the user or server for statements ended it: remove the limit"),
     ER.CON_COUNT_ERROR: "raise max_connections or use fewer sessions",
     ER.ACCESS_DENIED_ERROR: "set MYSQL_PWD, or --ask-password",
     ER.DBACCESS_DENIED_ERROR: "name a database in the URL that this user may use, or grant the right",
@@ -27,7 +27,7 @@ _REMEDIES: Mapping[int, str] = {
     ER.SERVER_SHUTDOWN: "somebody stopped the server; see its log",
     ER.QUERY_INTERRUPTED: "somebody cancelled it",
     KILLED_WHILE_CONNECTED: "somebody ended it",
-    ER.LOCK_DEADLOCK: "the server broke the work loop off for another node's change: run again",
+    ER.LOCK_DEADLOCK: "the server broke the work loop off because of another node's change: run again",
     ER.NO_SUCH_TABLE: "the data are not there; run `slob load` first",
     ER.SP_DOES_NOT_EXIST: "the work loop is not there; run `slob run` again",
     ER.SP_WRONG_NO_OF_ARGS: "the work loop is of another version; run `slob run` again",
@@ -38,12 +38,12 @@ _REMEDIES: Mapping[int, str] = {
 
 
 def code_of(error: BaseException) -> int:
-    """The server's or library's number of an error; 0 when it has none."""
+    """Return the server's or library's number of an error; 0 when it has none."""
     return error.args[0] if error.args and isinstance(error.args[0], int) else 0
 
 
 def explain_error(error: BaseException) -> str:
-    """The first line of an error's text."""
+    """Return the first line of an error's text."""
     text = str(error.args[-1] if error.args else "").strip()
     return text.splitlines()[0] if text else "the connection was closed"
 
@@ -58,7 +58,7 @@ def reported(what: str) -> Iterator[None]:
 
 
 def _remedy(error: BaseException) -> str:
-    # A server that can't be trusted shows as one that can't be reached.
+    # An untrusted certificate is reported as a server that can't be reached.
     if "SSL" in explain_error(error) and code_of(error) == CR.CR_CONN_HOST_ERROR:
         return "see ssl_ca, ssl_verify_cert and ssl_verify_identity in the URL"
     return _REMEDIES.get(code_of(error), "")

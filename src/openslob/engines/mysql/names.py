@@ -1,4 +1,4 @@
-"""Names of everything the product keeps in a server: all of it stands in one database."""
+"""Names of all objects that the product creates: they are in one database."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ DEFAULT_DATABASE = "slob"
 
 
 def quoted(name: str) -> str:
-    """A name as the server reads it."""
+    """Return a name with the server's quotes."""
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -23,33 +23,33 @@ class Names:
         return f"{quoted(self.database)}.{quoted(name)}"
 
     def schema(self) -> str:
-        """The database itself."""
+        """Return the name of the database."""
         return quoted(self.database)
 
     def cf1(self, number: int) -> str:
-        """Table of one row a block."""
+        """Return the name of the table of one row a block."""
         return self._in_database(f"cf1_{number}")
 
     def cf2(self, number: int) -> str:
-        """The short-scan table."""
+        """Return the name of the short-scan table."""
         return self._in_database(f"cf2_{number}")
 
     def procedure(self, number: int) -> str:
-        """The work loop over the tables of one schema."""
+        """Return the name of the work loop's procedure for the tables of one schema."""
         return self._in_database(f"slice_{number}")
 
     def manifest(self) -> str:
-        """What was loaded and whether it was verified."""
+        """Return the name of the table that says what was loaded and whether it was verified."""
         return self._in_database("manifest")
 
     def roster(self) -> str:
-        """Which connections are ours, and what for."""
+        """Return the name of the table of our connections."""
         return self._in_database("roster")
 
     def borrowed(self) -> str:
-        """Settings of the whole server that a run has changed."""
+        """Return the name of the table of settings of the whole server that a run has changed."""
         return self._in_database("borrowed")
 
     def lock(self, purpose: str) -> str:
-        """A named lock of this database's; such names are the whole server's, and at most 64 characters long."""
+        """Return the name of a lock for this database: unique in the server, at most 64 characters long."""
         return f"openslob/{purpose}/{hashlib.sha256(self.database.encode()).hexdigest()[:16]}"

@@ -1,10 +1,10 @@
 """How many bytes go where, so that every page holds exactly one row that the work loop visits.
 
-InnoDB keeps rows in a tree by primary key and takes care that at least two rows fit in a page, so no row can be made
-large enough to be alone. Each visited row is therefore followed, in the order of the surrogate primary key, by filler
-rows that have no key: they stand in no range that is asked for and are never visited. Two visited rows with the fillers
-between them are larger than a page, so they can't share one, however pages are split or merged. All columns that
-updates write have a fixed length: a row never grows, and never leaves its page.
+InnoDB keeps rows in a tree by primary key and requires that at least two rows fit into a page, so no row can be large
+enough to be alone. Each visited row is therefore followed, in the order of the surrogate primary key, by filler rows
+without a key, which are in no range of keys and are never visited. Two visited rows and the fillers between them are
+larger than a page, so they can't share one, however pages are split or merged. All columns that updates write have a
+fixed length: a row never grows, and never leaves its page.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from openslob.errors import SlobError
 
-# SLOB's 128 bytes in each of 19 columns; fewer in pages of 4 KB, of which a row may take not quite a half.
+# SLOB's 128 bytes in each of 19 columns; fewer in pages of 4 KB, since a row must be shorter than half a page.
 _VALUE_BYTES, _VALUE_BYTES_SMALL = 128, 96
 _SMALL_PAGE = 4096
 _COLUMNS = 19
@@ -23,9 +23,9 @@ _PAGE_OVERHEAD = 132
 _ROW_OVERHEAD = 5 + 3 + 8 + 6 + 7
 _CUSTID, _PAD_LENGTH = 8, 2
 _LARGEST_ROW = 16_383
-# When rows come in order, the server leaves this share of a page free for updates once it holds two.
+# When rows come in order, the server leaves this share of a page free for updates once it holds two rows.
 _RESERVED_SHARE = 16
-# A row's place in the page's directory, and rounding.
+# An entry of the page's directory, and rounding.
 _SLACK = 64
 _MOST_FILLERS = 8
 
@@ -46,16 +46,16 @@ class PageLayout:
 
 
 def layout_of(page_size: int) -> PageLayout:
-    """The layout for pages of ``page_size`` bytes."""
+    """Return the layout for pages of ``page_size`` bytes."""
     usable = page_size - _PAGE_OVERHEAD
     largest = min(usable // 2, _LARGEST_ROW) - 1
     reserved = page_size // _RESERVED_SHARE
     values = _VALUE_BYTES_SMALL if page_size <= _SMALL_PAGE else _VALUE_BYTES
     bare = _ROW_OVERHEAD + _CUSTID + _COLUMNS * values
-    # What is left free in a page must be less than a visited row.
+    # The free space in a page must be smaller than a visited row.
     visited = max(bare, reserved + 2 * _SLACK + _PAD_LENGTH)
     for fillers in range(1, _MOST_FILLERS + 1):
-        # The reserve is kept from the third row on.
+        # The server keeps the reserve from the third row on.
         filler = (usable - visited - _SLACK - (reserved if fillers > 1 else 0)) // fillers
         if 0 < filler <= largest:
             pad = max(0, visited - bare - _PAD_LENGTH)

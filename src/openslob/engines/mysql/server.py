@@ -1,4 +1,4 @@
-"""A managed MariaDB server: what the product does its own way. `engines.managed.server` has the life cycle."""
+"""A managed MariaDB server: what is specific to the product. `engines.managed.server` has the life cycle."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MORE_HUGE_BYTES = 48 * MIB
 
 
 def default_spec(name: str) -> ServerSpec:
-    """A server as it is made when nothing else is asked for: a cache so small that physical I/O is easy to reach."""
+    """Return the default server: its cache is so small that physical I/O is easy to reach."""
     return ServerSpec(
         engine=ENGINE,
         name=name,
@@ -51,14 +51,14 @@ def default_spec(name: str) -> ServerSpec:
 
 
 def managed(spec: ServerSpec) -> MariaServer:
-    """The server of this name, to be run as specified. Nothing is touched yet."""
+    """Return the server of this name, to be run as specified. Nothing is changed yet."""
     if spec.bin_dir or not spec.version:
         spec = replace(spec, version=find_installation(spec.bin_dir).version())
     return MariaServer(spec)
 
 
 def remembered(spec: ServerSpec) -> MariaServer:
-    """The server that was made by this specification, whether its programs are still there or not."""
+    """Return the server that was created by this specification, even if its programs are gone."""
     return MariaServer(spec)
 
 
@@ -129,7 +129,7 @@ class MariaServer(LocalServer[Installation]):
         return config.config_text(self.spec, self.layout, programs.bin, bulk)
 
     def other_files(self, account: Account) -> Mapping[Path, str]:
-        """Who may connect."""
+        """Return the files that say who may connect."""
         return {config.init_file(self.layout): config.init_text({current_user(), account.name})}
 
     def launch(self, programs: Installation, account: Account) -> str | None:
@@ -143,7 +143,7 @@ class MariaServer(LocalServer[Installation]):
         return -(-(self.spec.cache_bytes + _MORE_HUGE_BYTES) // page_bytes())
 
     def last_complaint(self, said: str) -> str:
-        """The last line that says what went wrong."""
+        """Return the last line that reports a cause."""
         return config.last_complaint(said)
 
 

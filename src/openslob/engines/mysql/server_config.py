@@ -1,7 +1,7 @@
 """The configuration of a managed MariaDB server, as pure functions of its specification.
 
-The file that comes out also says everything else that decides how the server runs (programs, CPUs), so that comparing
-it with the one on disk tells whether a running server is the one that is asked for.
+The configuration file also has everything else that decides how the server runs (programs, CPUs), so that a comparison
+with the file on disk shows whether a running server has the requested configuration.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ DEFAULT_BLOCK_SIZE = 16 * KIB
 _CACHE_MIN = 8 * MIB
 _CACHE_MIN_LARGE_BLOCKS = 24 * MIB
 _LARGE_BLOCKS = 32 * KIB
-# A smaller log makes the server write pages out all the time.
+# A smaller log makes the server write pages all the time.
 _LOG_MIN = 64 * MIB
 # Connections beyond the sessions: samplers, loaders and a person with a client.
 _MORE_CONNECTIONS = 32
 _SYSTEM_TABLES_CACHE = 8 * MIB
-# Pages a second that are written in the background, and when it must hurry. The default, 200, is meant for one disk
-# that turns; then sessions themselves must write before they can read.
+# Pages written per second in the background: usually, and at most. The default, 200, is meant for one rotating disk;
+# with it, sessions must write pages themselves before they can read.
 _IO_CAPACITY = (2000, 20000)
-# How the server's log and its programs mark what went wrong, and what they say of the end that follows from it.
+# Marks of errors in the output of the server and its programs, and marks of lines that only report the end after it.
 _GRAVE = ("[ERROR]", "FATAL", "ERROR:", "error:", "rror while", "annot ", "an't ")
 _EPILOGUE = ("Aborting", "Plugin 'InnoDB'", "Unknown/unsupported storage engine", "Plugin initialization aborted")
 
 
 def url(layout: ServerFiles, user: str) -> str:
-    """Target URL of the database, through the socket, for the user of the operating system whose name it is."""
+    """Return the target URL of the database, through the socket, as a user of the operating system."""
     return f"mariadb://{quote(user, safe='')}@localhost/{DATABASE}?unix_socket={quote(str(layout.socket), safe='/')}"
 
 
 def init_file(layout: ServerFiles) -> Path:
-    """The statements that the server executes before anybody can connect."""
+    """Return the file of statements that the server executes before it accepts connections."""
     return layout.base / "init.sql"
 
 
 def init_text(users: set[str]) -> str:
-    """Makes our database and lets processes of these users of the operating system in, nobody else; no passwords."""
+    """Return statements that create our database and let only these users of the operating system in, by socket."""
     lines = [f"CREATE DATABASE IF NOT EXISTS `{DATABASE}`;"]
     for user in sorted(users):
         name = "`" + user.replace("`", "``") + "`@localhost"
@@ -61,7 +61,7 @@ def init_text(users: set[str]) -> str:
 
 
 def check_spec(spec: ServerSpec) -> None:
-    """UsageError naming the first value that MariaDB can't be run with on this host."""
+    """Raise UsageError for the first value that MariaDB can't be run with on this host."""
     check_layout(spec)
     block_size = spec.block_size or DEFAULT_BLOCK_SIZE
     if block_size not in BLOCK_SIZES:
@@ -78,7 +78,7 @@ def check_spec(spec: ServerSpec) -> None:
 
 
 def settings(spec: ServerSpec, layout: ServerFiles, bulk: bool) -> list[ConfigLine]:
-    """All settings that we make; everything else stays as the version has it. ``bulk``: for the time of a load."""
+    """Return all settings that we make; others keep their defaults. ``bulk``: during a load."""
     return [*_access(spec, layout), *_storage(spec), *_durability(bulk), *_behaviour(), *_instruments()]
 
 
@@ -100,7 +100,7 @@ def _storage(spec: ServerSpec) -> list[ConfigLine]:
     return [
         ConfigLine("innodb_page_size", str(spec.block_size or DEFAULT_BLOCK_SIZE)),
         ConfigLine("innodb_buffer_pool_size", str(spec.cache_bytes)),
-        # Releases that have it, since 2025, reserve 8 TB of addresses unless told, and then take no huge pages.
+        # Releases since 2025 reserve 8 TB of addresses by default, and then use no huge pages.
         ConfigLine("loose_innodb_buffer_pool_size_max", str(spec.cache_bytes), "it does not grow in a run"),
         ConfigLine("large_pages", "ON" if spec.huge_pages else "OFF"),
         ConfigLine("innodb_buffer_pool_dump_at_shutdown", "OFF"),
@@ -137,7 +137,7 @@ def _behaviour() -> list[ConfigLine]:
 
 
 def _instruments() -> list[ConfigLine]:
-    """What the server observes of itself: waits for files, and nothing of what costs a little for each row."""
+    """Return what the server instruments: waits for files, and nothing that costs time for each row."""
     return [
         ConfigLine("userstat", "ON", "rows by table and index"),
         ConfigLine("performance_schema", "ON", "can be set at the start only"),
@@ -149,7 +149,7 @@ def _instruments() -> list[ConfigLine]:
 
 
 def config_text(spec: ServerSpec, layout: ServerFiles, bin_dir: Path, bulk: bool) -> str:
-    """The whole option file; two servers are run alike exactly if their files are the same."""
+    """Return the whole option file; two servers run in the same way exactly if their files are equal."""
     return "\n".join([*header(spec, bin_dir, bulk), "[mariadbd]", *map(_line, settings(spec, layout, bulk))]) + "\n"
 
 
@@ -163,12 +163,12 @@ def _line(setting: ConfigLine) -> str:
 
 
 def last_complaint(said: str) -> str:
-    """The last line of a server's log or a program's errors that says what went wrong, without its time stamp."""
+    """Return the last line of a server's log or a program's errors that reports a cause, without its time stamp."""
     lines = [line for line in said.splitlines() if line.strip()]
     grave = [line for line in lines if any(mark in line for mark in _GRAVE)]
-    # what explains is followed by lines, ERROR too, that only report the end
-    told = _without_epilogue(grave) or _without_epilogue(lines) or lines
-    return re.sub(r"^[\d-]+ +[\d:]+ \d+ \[\w+\] ", "", told[-1].strip()) if told else ""
+    # after the cause come lines, some of them ERROR, that only report the end
+    lines_left = _without_epilogue(grave) or _without_epilogue(lines) or lines
+    return re.sub(r"^[\d-]+ +[\d:]+ \d+ \[\w+\] ", "", lines_left[-1].strip()) if lines_left else ""
 
 
 def _without_epilogue(lines: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Samples what the test's sessions are doing over one connection."""
+"""The wait sampler: what the test's sessions are doing at a moment, by one statement on one connection."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from openslob.engines.mysql.connection import Connection, query, statement, thre
 from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.names import Names
 
-# What a session is called that waits for nothing that is observed: running, or perhaps waiting for a row.
+# The event of a session that waits for nothing that is observed: it runs, or it may wait for a row.
 _RUNNING, _STAGE = "'CPU'", "CONCAT('Stage:', COALESCE(NULLIF(t.processlist_state, ''), 'executing'))"
 
 
 def are_observed(connection: Connection) -> bool | None:
-    """Whether the server observes what sessions wait for; None when this user may not know."""
+    """Return whether the server observes what sessions wait for; None when this user may not see it."""
     try:
         return bool(query(connection, statement("waits", "ready")))
     except pymysql.Error:
@@ -23,18 +23,18 @@ def are_observed(connection: Connection) -> bool | None:
 
 
 class MysqlWaits:
-    """Wait events where the server observes them, else the stages of statements that it shows to everybody."""
+    """Samples wait events where the server observes them, else the stages of statements, which all users may see."""
 
     def __init__(self, connection: Connection, names: Names, sessions: str) -> None:
         self._connection = connection
         self._values = {"purpose": sessions}
-        locks, running = ("row_locks", _RUNNING) if self._may_ask("row_locks") else ("no_row_locks", _STAGE)
+        locks, running = ("row_locks", _RUNNING) if self._is_allowed("row_locks") else ("no_row_locks", _STAGE)
         source = "instrumented" if are_observed(connection) else "states"
         self._statement = statement(
             "waits", source, roster=names.roster(), row_locks=statement("waits", locks), running=running
         )
 
-    def _may_ask(self, name: str) -> bool:
+    def _is_allowed(self, name: str) -> bool:
         try:
             query(self._connection, statement("waits", name))
         except pymysql.Error:
@@ -42,12 +42,12 @@ class MysqlWaits:
         return True
 
     def sample(self) -> dict[str, int]:
-        """Sessions by event; SlobError when the server is gone."""
+        """Return sessions by event; SlobError when the server is gone."""
         with reported("the wait events can't be sampled"):
             return {row["event"]: row["sessions"] for row in query(self._connection, self._statement, self._values)}
 
     def backend_ids(self) -> list[int]:
-        """The server's number of the sampler's connection."""
+        """Return the server's number of the sampler's connection."""
         return [thread_id(self._connection)]
 
     def close(self) -> None:

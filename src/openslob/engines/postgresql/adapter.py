@@ -1,4 +1,4 @@
-"""PostgreSQL as an engine: connects, and hands each job to the module that does it."""
+"""PostgreSQL as an engine: connections, and the calls of the modules that do each job."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from openslob.engines.capabilities import Capability
 from openslob.engines.common_checks import require_own_storage
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
 from openslob.engines.postgresql import checks, loader
-from openslob.engines.postgresql.connection import Pooling, detect, require_sessions, transport
+from openslob.engines.postgresql.connection import PACKAGE, Pooling, detect, require_sessions, transport
 from openslob.engines.postgresql.counters import PostgresCounters
 from openslob.engines.postgresql.errors import reported
 from openslob.engines.postgresql.location import locate, with_tables_in
@@ -34,33 +34,33 @@ from openslob.engines.sql import read_sql, read_statements
 from openslob.errors import SlobError
 from openslob.workload import DataSpec, Workload
 
-PACKAGE = "openslob.engines.postgresql"
 APPLICATION = "slob"
 SESSIONS = f"{APPLICATION}/run/%"
 CONNECT_TIMEOUT_S = 10
 WAIT_INTERVAL_S = 2.0
-# A session that is told to end rolls back first.
+# A session that is ended rolls back first.
 END_PATIENCE_S = 5.0
 _T = TypeVar("_T")
 # "openslob" as a number: the key of the advisory lock that keeps two loads or runs on one database apart.
 LOCK_KEY = int.from_bytes(b"openslob", "big", signed=True)
-# The server frees the lock of a process that was killed when it notices, which is soon, not at once.
+# The server releases the lock of a killed process when it notices that the client is gone: soon, not at once.
 LOCK_PATIENCE_S = 1.0
 
 
 class PatientConnection(psycopg.Connection[Any]):
-    """Waits for the server without looking up ten times a second, as psycopg does so that Ctrl-C gets through.
+    """Waits for the server without waking up ten times a second, as psycopg does so that Ctrl-C raises at once.
 
-    With hundreds of sessions that would be most of the driver's CPU. Ctrl-C does not raise here: it asks for an end.
+    With hundreds of sessions that would be most of the driver's CPU. Ctrl-C does not raise here: it requests the end of
+    the run.
     """
 
     def wait(self, gen: PQGen[_T], interval: float = WAIT_INTERVAL_S, timeout: float | None = None) -> _T:
-        """Wait for ``gen``, at longer intervals."""
+        """Wait for ``gen``, waking up less often."""
         return super().wait(gen, max(interval, WAIT_INTERVAL_S), timeout)
 
 
 def connect(url: str) -> Engine:
-    """The engine for a ``postgresql://`` URL; nothing is connected yet."""
+    """Return the engine for a ``postgresql://`` URL; nothing is connected yet."""
     return PostgresEngine(url)
 
 
@@ -72,16 +72,16 @@ class PostgresEngine:
     def __init__(self, url: str) -> None:
         self._url = url
         parameters = conninfo.conninfo_to_dict(url)
-        place = f"{parameters.get('host', 'localhost')}:{parameters.get('port', 5432)}"
-        self.target = f"{place}/{parameters.get('dbname', '')}"
+        address = f"{parameters.get('host', 'localhost')}:{parameters.get('port', 5432)}"
+        self.target = f"{address}/{parameters.get('dbname', '')}"
 
     @cached_property
     def names(self) -> Names:
-        """Names in the schema that is ours, or in the role's own where it may not have that one."""
+        """Names in the usual schema, or in the role's own schema if the role may not use or create that one."""
         return Names(self.query("home", schema=DEFAULT_SCHEMA)[0][0])
 
     def open(self, purpose: str) -> psycopg.Connection[Any]:
-        """One more connection, in autocommit mode, that names its purpose to the server."""
+        """Open a connection in autocommit mode that names its purpose to the server."""
         with reported(f"can't connect to {self.target}"):
             connection = PatientConnection.connect(
                 self._url,
@@ -105,7 +105,7 @@ class PostgresEngine:
     def query(self, statement: str, **parameters: object) -> list[tuple[Any, ...]]:
         """Return the rows of a statement of ``facts.sql``, on a connection of its own."""
         text = read_statements(PACKAGE, "facts")[statement]
-        with self.open("ask") as connection, reported(f"{self.target} does not answer"):
+        with self.open("query") as connection, reported(f"{self.target} does not answer"):
             return connection.execute(text, parameters).fetchall()
 
     def facts(self) -> ServerFacts:
@@ -128,20 +128,20 @@ class PostgresEngine:
         )
 
     def _connection_facts(self) -> dict[str, str]:
-        with self.open("ask") as connection, reported(f"{self.target} does not answer"):
-            pooling = detect(connection, lambda: self.open("ask"))
-            told = {} if pooling is Pooling.NONE else {"pooler": pooling.value}
-            return {"transport": transport(connection, direct=pooling is Pooling.NONE), **told}
+        with self.open("query") as connection, reported(f"{self.target} does not answer"):
+            pooling = detect(connection, lambda: self.open("query"))
+            pooler = {} if pooling is Pooling.NONE else {"pooler": pooling.value}
+            return {"transport": transport(connection, direct=pooling is Pooling.NONE), **pooler}
 
     def location(self) -> ServerLocation:
-        """The postmaster and where the test tables lie, if it is proved that they are on this host."""
-        with self.open("ask") as connection, reported(f"{self.target} does not answer"):
-            found = locate(connection)
-        places = [str(directory) for (directory,) in self.query("places", schema=self.names.schema)]
-        return with_tables_in(found, places)
+        """Return the postmaster and the directory of the test tables, if it is proved that they are on this host."""
+        with self.open("query") as connection, reported(f"{self.target} does not answer"):
+            location = locate(connection)
+        tablespaces = [str(directory) for (directory,) in self.query("tablespaces", schema=self.names.schema)]
+        return with_tables_in(location, tablespaces)
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
-        """Everything that would spoil this run."""
+        """Yield everything that would spoil this run."""
         with self.open("check") as connection, reported(f"{self.target} can't be checked"):
             yield from checks.findings(connection, self.names, workload, self.facts(), self.data.state)
 
@@ -151,13 +151,13 @@ class PostgresEngine:
 
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Sequence[str]]:
-        """Hold the advisory lock on a connection of its own; the server frees it when this process dies.
+        """Hold the advisory lock on a connection of its own; the server releases it when this process ends.
 
-        All that a run sets is its sessions' own, so that nothing is ever left changed.
+        A run changes settings of its own sessions only, so nothing needs to be restored.
         """
         with self.open(f"{purpose} by pid {os.getpid()} on {socket.gethostname()}"[:63]) as connection:
             with reported(f"{self.target} can't be locked"):
-                require_sessions(connection, lambda: self.open("ask"), self.target)
+                require_sessions(connection, lambda: self.open("query"), self.target)
                 self._lock(connection)
             yield ()
 
@@ -173,7 +173,7 @@ class PostgresEngine:
             time.sleep(LOCK_PATIENCE_S / 20)
 
     def install(self, workload: Workload) -> None:
-        """Create the slice procedure of each schema that sessions will work on, and what it calls."""
+        """Create the slice procedure of each schema that sessions will work on, and the procedure that it calls."""
         numbers = schemas_at_work(workload)
         routines = [
             (self.names.nap(), sql.SQL(read_sql(PACKAGE, "nap")).format(nap=self.names.nap())),
@@ -181,13 +181,13 @@ class PostgresEngine:
         ]
         with self.open("install") as connection, reported("can't install the work loop"), connection.transaction():
             for name, statement in routines:
-                # One whose parameters changed between versions can't be replaced in place.
+                # CREATE OR REPLACE can't change parameters, which differ between versions.
                 connection.execute(sql.SQL("DROP ROUTINE IF EXISTS {}").format(name))
                 connection.execute(statement)
 
     def quiesce(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
         """Checkpoint, if the role may, so that old dirty blocks are not written in the window."""
-        with self.open("settle") as connection, reported("the server can't be brought to rest"):
+        with self.open("quiesce") as connection, reported("the server can't be brought to rest"):
             return quiesce(connection, self.names, workload, warm_cache)
 
     def open_session(self, plan: SessionPlan) -> PostgresSession:
@@ -211,19 +211,19 @@ class PostgresEngine:
         return PostgresStop(self.open("stop"))
 
     def sessions_left(self) -> int:
-        """Sessions of the work loop that the server still has."""
+        """Return the number of the work loop's sessions that the server still has."""
         return len(self.query("sessions", application=SESSIONS))
 
     def release_sessions(self) -> int:
-        """End sessions of the work loop that a dead driver left behind."""
-        left = self.query("sessions", application=SESSIONS)
+        """End sessions of the work loop that a killed driver left; return their number."""
+        sessions = self.query("sessions", application=SESSIONS)
         with self.open("release") as connection, reported("sessions of an earlier run can't be ended"):
-            for pid, _ in left:
+            for pid, _ in sessions:
                 connection.execute("SELECT pg_terminate_backend(%s)", (pid,))
         deadline = time.monotonic() + END_PATIENCE_S
         while self.sessions_left() and time.monotonic() < deadline:
             time.sleep(END_PATIENCE_S / 100)
-        return len(left)
+        return len(sessions)
 
 
 class PostgresData:
@@ -268,6 +268,6 @@ class PostgresReplication:
 
 def _describe_holder(holder: tuple[Any, ...] | None) -> str:
     if holder is None:
-        return "somebody holds the lock"
+        return "another session holds the lock"
     name, pid, since = holder
-    return f"{(name or 'somebody').removeprefix(APPLICATION + '/')} (server process {pid}, since {since})"
+    return f"{(name or 'another session').removeprefix(APPLICATION + '/')} (server process {pid}, since {since})"

@@ -29,23 +29,23 @@ class Pgbench:
             raise SlobError(f"there is no pgbench in {installation.bin}", "install the client programs of PostgreSQL")
 
     def command(self, load: ClientLoad, folder: Path) -> Sequence[str]:
-        """Prepared statements, a table drawn for each transaction; the latency of each is logged into ``folder``."""
+        """Return the command: prepared statements, a random table for each transaction, latencies in ``folder``."""
         scripts = [part for script in _scripts(load, folder) for part in ("-f", script)]
         shape = ["-c", load.clients, "-j", load.threads, "-T", max(1, round(load.seconds))]
         logged = ["--log", f"--log-prefix={folder / _LOG}"]
         return [str(part) for part in (self._program, "-n", "-M", "prepared", *scripts, *shape, *logged, self._url)]
 
     def result(self, output: str, folder: Path) -> ClientResult:
-        """What pgbench said and logged. SlobError when it says no rate."""
+        """Return what pgbench printed and logged. SlobError when it printed no rate."""
         rate = re.search(r"^tps = ([\d.]+)", output, re.MULTILINE)
         done = re.search(r"^number of transactions actually processed: (\d+)", output, re.MULTILINE)
         if rate is None or done is None:
-            raise SlobError(f"pgbench's answer can't be read: {output.strip()!r}")
+            raise SlobError(f"pgbench's output can't be read: {output.strip()!r}")
         return ClientResult(int(done[1]), float(rate[1]), _latency(folder))
 
 
 def _scripts(load: ClientLoad, folder: Path) -> Iterator[Path]:
-    """A script for each table."""
+    """Write a script for each table."""
     for number in range(1, load.schemas + 1):
         table = Names().cf1(number).as_string()
         script = folder / f"select-{number}.sql"
@@ -60,9 +60,9 @@ def _latency(folder: Path) -> Histogram:
     for path in folder.glob(f"{_LOG}.*"):
         with path.open(encoding="utf-8") as lines:
             counted.update(int(line.split()[_LATENCY_FIELD]) for line in lines)
-    made = Histogram()
-    places: Counter[int] = Counter()
+    histogram = Histogram()
+    buckets: Counter[int] = Counter()
     for us, count in counted.items():
-        places[bucket_of(us)] += count
-    made.add(places, float(sum(us * count for us, count in counted.items())), float(max(counted, default=0)))
-    return made
+        buckets[bucket_of(us)] += count
+    histogram.add(buckets, float(sum(us * count for us, count in counted.items())), float(max(counted, default=0)))
+    return histogram

@@ -23,9 +23,9 @@ def statement(file: str, name: str, **parts: sql.Composable) -> sql.Composed:
 
 
 def transport(connection: psycopg.Connection[Any], direct: bool) -> str:
-    """Unix socket, plain TCP, or TLS with what was agreed on; ``direct``: the server itself is at the other end.
+    """Return unix socket, TCP, or TLS with version and cipher; ``direct``: the server itself is at the other end.
 
-    Behind a pooler the server tells of another connection, so that nothing but TLS itself is known of ours.
+    Behind a pooler the server reports on another connection, so only the use of TLS is known.
     """
     if not connection.pgconn.ssl_in_use:
         return "unix socket" if is_unix(connection.fileno()) else "TCP, not encrypted"
@@ -33,13 +33,13 @@ def transport(connection: psycopg.Connection[Any], direct: bool) -> str:
     return f"{row[0]}, {row[1]}" if row else "TLS"
 
 
-# A pooler that hands its server processes out in turns gives another one by the second question; some are for luck.
-QUESTIONS = 4
+# A pooler that uses its server processes in turns gives another one to the second query; the others make sure.
+_QUERIES = 4
 REMEDY = "connect to the server itself, or to a pool in session mode"
 
 
 class Pooling(StrEnum):
-    """What stands between."""
+    """The connection pooler between us and the server, by its mode."""
 
     NONE = "none"
     SESSION = "session mode"
@@ -47,13 +47,13 @@ class Pooling(StrEnum):
 
 
 def backend_pid(connection: Connection) -> int:
-    """The process of the server that answers this connection now, by its own word."""
+    """Return the id of the server process that answers this connection now, as it reports itself."""
     row = connection.execute("SELECT pg_backend_pid()").fetchone()
     return int(row[0]) if row else 0
 
 
 def detect(connection: Connection, connect: Callable[[], Connection]) -> Pooling:
-    """How ``connection``, which must be in autocommit mode, gets to its server; ``connect`` opens one like it."""
+    """Return the pooler of ``connection``, which must be in autocommit mode; ``connect`` opens another one like it."""
     pid = backend_pid(connection)
     if pid == connection.info.backend_pid:
         return Pooling.NONE
@@ -62,22 +62,22 @@ def detect(connection: Connection, connect: Callable[[], Connection]) -> Pooling
 
 
 def _shares(connection: Connection, pid: int, other: Connection) -> bool:
-    """Whether two connections at once are served by one process, or one of them by several."""
+    """Return whether one process serves two open connections, or several processes serve one of them."""
     try:
         with other.transaction():
             if backend_pid(other) == pid or backend_pid(connection) != pid:
                 return True
     except psycopg.errors.ProtocolViolation:
         return True  # statement mode has no transactions
-    return any(backend_pid(connection) != pid for _ in range(QUESTIONS))
+    return any(backend_pid(connection) != pid for _ in range(_QUERIES))
 
 
 def why_not(target: str) -> str:
-    """Why nothing is measured through a pooler that shares sessions."""
+    """Return why nothing is measured through a pooler that shares sessions."""
     return f"{target} is a connection pooler in {Pooling.TRANSACTION}: the settings and locks of a session are not kept"
 
 
 def require_sessions(connection: Connection, connect: Callable[[], Connection], target: str) -> None:
-    """SlobError when sessions are not kept between transactions."""
+    """Raise SlobError when a pooler does not keep sessions between transactions."""
     if detect(connection, connect) is Pooling.TRANSACTION:
         raise SlobError(why_not(target), REMEDY)

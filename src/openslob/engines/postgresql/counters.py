@@ -1,13 +1,14 @@
-"""The server's cumulative counters: read raw over one connection, and differences put into the product's terms.
+"""The server's cumulative counters, read over one connection, and their differences as `EngineDelta`.
 
-What a version counts, and how soon it shows:
+What a version counts, and how soon it shows it:
 
-- Since 15 in shared memory: a slice that has returned has been counted. Before, a process reports to a collector when
-  it is idle, every half second at most, and readers are shown what is half a second old: over a long window that is
-  little, and figures that must be exact are unknown.
-- Since 16 I/O by kind of process (pg_stat_io); before, reads of our database only, and writes too late to be of use.
-- 17 reads several blocks by one request in sequential scans, and counts the blocks; 18 counts requests and bytes.
-- Since 14 the log (pg_stat_wal), 18 has its requests and times in pg_stat_io.
+- 15 and later count in shared memory: a slice that has returned is counted. Before, a process reports to a collector
+  when it is idle, every half second at most, and readers see statistics that are half a second old. Over a long window
+  that is little; figures that must be exact are unknown.
+- 16 and later count I/O by kind of process (pg_stat_io). Before, there are reads of our database only, and writes come
+  too late to be of use.
+- 17 reads several blocks by one request in sequential scans, and counts the blocks. 18 counts requests and bytes.
+- 14 and later count the log in pg_stat_wal; 18 has its requests and times in pg_stat_io.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ _ALWAYS = ("pg_stat_all_tables", "pg_stat_all_indexes", "private_tables", "priva
 _PRIVATE = {"private table": "private_tables.heap_blks", "private index": "private_indexes.idx_blks"}
 _TOGETHER = "together"
 _RESET = "stats_reset"
-_NUMBERS = (int, float)  # and not their sub-class of truth values
+_NUMBERS = (int, float)  # but not bool, a subclass of int
 _BEFORE_PROMPT = ("log_position",)
 _PROMPT_SINCE = 150000
-# Before that version: what a process did in its last half second and what it said in another is not shown.
+# Before that version: half a second until a process reports, and half a second until readers see it.
 LATENESS_S = 1.0
-# A rate over a window of which more may be missing is none (METHOD 5 allows as much between counters and load).
+# Rates are unknown over a window of which a larger share may be missing (METHOD 5 allows this share).
 LATENESS_SHARE = 0.01
 _MS = 1000.0
 _DATA_BEFORE_16 = {"reads": "database.blks_read", "hits": "database.blks_hit", "read_time": "database.blk_read_time"}
@@ -49,7 +50,7 @@ _LOG_BEFORE_18 = {"writes": "wal.wal_write", "fsyncs": "wal.wal_sync", "fsync_ti
 
 
 class PostgresCounters:
-    """Reads all sources that this server has in one statement, so that they are of one moment."""
+    """Reads all sources that this server has in one statement, so that all are of one moment."""
 
     def __init__(self, connection: psycopg.Connection[Any], schema: str, block_size: int) -> None:
         self._connection = connection
@@ -70,12 +71,12 @@ class PostgresCounters:
         return self._connection.execute("SELECT to_regclass('pg_catalog.' || %s)", (name,)).fetchone() != (None,)
 
     def read(self) -> CounterReading:
-        """All counters now; SlobError when the server is gone."""
+        """Return all counters now; SlobError when the server is gone."""
         with reported("the counters can't be read"):
             ((text,),) = self._statement.rows(self._schema)
         sources: dict[str, dict[str, Any]] = json.loads(text)
         server_ns = sources.pop("clock")["us"] * 1000
-        # By view, not by row: rows appear when they first count.
+        # By view, not by row: a row appears when it first counts.
         resets = {
             f"{source.partition('.')[0]}={counters[_RESET]}"
             for source, counters in sources.items()
@@ -90,20 +91,20 @@ class PostgresCounters:
         return CounterReading(server_ns, values, " ".join(sorted(resets)))
 
     def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
-        """The interval in the product's terms."""
+        """Return what happened between two readings."""
         if before.epoch != after.epoch:
             return EngineDelta(unknown={EVERY_FIGURE: "the server's statistics were reset during the run"})
         delta = to_delta(_subtract(before.values, after.values), self._block_size, self._timing)
         return delta if self._prompt else _without_late(delta, (after.server_ns - before.server_ns) / NANOS)
 
     def task_kinds(self) -> dict[int, str]:
-        """Processes by ``backend_type``, our own samplers apart; those that this role may not see are left out."""
-        with reported("the server's processes can't be told apart"):
+        """Return the ``backend_type`` of each process that this role may see, with our own samplers apart."""
+        with reported("the server's processes can't be listed"):
             rows = self._connection.execute(read_statements(PACKAGE, "facts")["processes"]).fetchall()
         return dict(rows)
 
     def backend_ids(self) -> list[int]:
-        """Process id of the sampler's backend."""
+        """Return the process id of the sampler's backend."""
         return [backend_pid(self._connection)]
 
     def close(self) -> None:
@@ -112,15 +113,15 @@ class PostgresCounters:
 
 
 def _subtract(before: Values, after: Values) -> dict[str, float]:
-    # A counter that was not there before had not counted yet: statistics entries appear at their first event.
+    # A counter that was missing before was 0: entries of the statistics appear at their first event.
     return {name: value - before.get(name, 0.0) for name, value in after.items()}
 
 
 @dataclass(frozen=True)
 class _Io:
-    """pg_stat_io summed over its rows, by column: requests and times for data, and those for the log apart.
+    """pg_stat_io summed over its rows, by column: requests and times of data, and apart those of the log.
 
-    Before 18 the log is in pg_stat_wal instead, and bytes are not counted: every request was one block. Before 16
+    Before 18 the log is in pg_stat_wal instead, and bytes are not counted: every request is one block. Before 16
     ``data`` are the reads of our database from pg_stat_database.
     """
 
@@ -129,7 +130,7 @@ class _Io:
 
     @classmethod
     def of(cls, change: Values) -> _Io:
-        """Sums of the ``io.<backend type>/<object>/<context>.<column>`` values."""
+        """Return the sums of the ``io.<backend type>/<object>/<context>.<column>`` values."""
         sums: tuple[dict[str, float], dict[str, float]] = ({}, {})
         for name, value in change.items():
             found = _io_column(name)
@@ -141,14 +142,14 @@ class _Io:
         return cls(data or _renamed(change, _DATA_BEFORE_16), log or _renamed(change, _LOG_BEFORE_18))
 
     def bytes_of(self, requests: str, column: str, block_size: int) -> float | None:
-        """Bytes of data requests."""
+        """Return the bytes of data requests."""
         counted = self.data.get(column)
         return counted if counted is not None else _times(self.data.get(requests), block_size)
 
 
 @cache
 def _io_column(name: str) -> tuple[bool, str] | None:
-    """Whether a value of pg_stat_io is of the log, and its column; None for a value of another view."""
+    """Return whether a value of pg_stat_io is of the log, and its column; None for a value of another view."""
     row, _, column = name.rpartition(".")
     return ("/wal/" in row, column) if row.startswith("io.") else None
 
@@ -167,9 +168,9 @@ def _times(value: float | None, factor: float) -> float | None:
 
 
 def to_delta(change: Values, block_size: int, timing: bool = True) -> EngineDelta:
-    """Raw changes of an interval as `EngineDelta`; what this version does not count is None with a reason.
+    """Return the changes of an interval as `EngineDelta`; what this version does not count is None with a reason.
 
-    ``timing``: the server times its I/O; if not, it shows times of 0.
+    ``timing``: the server times its I/O; without that it shows times of 0.
     """
     get, io = change.get, _Io.of(change)
     hits, read_bytes = io.data.get("hits"), io.bytes_of("reads", "read_bytes", block_size)
@@ -212,7 +213,7 @@ def to_delta(change: Values, block_size: int, timing: bool = True) -> EngineDelt
 
 
 def _reads_combined(change: Values) -> bool:
-    """Whether what is counted as reads are the blocks of requests of several: of scans, by version 17."""
+    """Return whether the count of reads has blocks in it, not requests: version 17 counts scans so."""
     bytes_counted = any(name.startswith("io.") and name.endswith(".read_bytes") for name in change)
     since_17 = any(name.startswith("checkpointer.") for name in change)
     scans = change.get("tables.seq_scan", 0.0) + change.get("private_tables.seq_scan", 0.0)
@@ -223,7 +224,7 @@ def _by_object(change: Values, log_io: Values, block_size: int) -> dict[str, Obj
     def blocks(prefix: str) -> ObjectIo:
         hits, fetched = change.get(f"{prefix}_hit"), change.get(f"{prefix}_fetched")
         missed = None if hits is None or fetched is None else fetched - hits
-        # Through an index every miss is one request of one block.
+        # Through an index every miss is a request of one block.
         return ObjectIo(hits, missed, _times(missed, block_size), None, None)
 
     own = {name: blocks(prefix) for name, prefix in _PRIVATE.items() if f"{prefix}_fetched" in change}
@@ -253,7 +254,7 @@ _REASONS = {
     "write_requests": "the server has no pg_stat_io (PostgreSQL 16 or later)",
     "write_bytes": "the server has no pg_stat_io (PostgreSQL 16 or later)",
     "log_bytes": "the server is a standby: it writes no log of its own",
-    # Their number times the block size would be a guess: holes are left out of them, and wal_compression squeezes them.
+    # Their number times the block size would be a guess: holes are left out of them, and wal_compression shrinks them.
     "full_page_image_bytes": "the server counts full-page images, not their bytes (PostgreSQL 19 or later)",
     "log_syncs": "the server does not count them in pg_stat_io or pg_stat_wal",
     "log_sync_time_us": "the server does not time them in pg_stat_io or pg_stat_wal",
@@ -262,9 +263,9 @@ _REASONS = {
     "db_cpu_us": "the server does not count its CPU time",
     "db_time_us": "not read from the server: the work loop measures the time that sessions spend inside operations",
 }
-# Told by the server at any moment; everything else passes through the collector before 15.
+# Exact at any moment; everything else passes through the collector before 15.
 _NEVER_LATE = ("log_bytes",)
-# These are held against the work loop's own counts, to the row.
+# These are compared with the work loop's own counts, to the row.
 _EXACT_OR_NOTHING = ("rows_read", "rows_updated", "rows_updated_in_place")
 _LATE = "before PostgreSQL 15 the server shows its counts up to a second late"
 
@@ -275,7 +276,7 @@ def _with_reasons(delta: EngineDelta) -> EngineDelta:
 
 
 def _without_late(delta: EngineDelta, seconds: float) -> EngineDelta:
-    """Without what is not exact, and of a window that is short without all that comes late."""
+    """Remove figures that must be exact, and of a short window all figures that come late."""
     short = seconds * LATENESS_SHARE < LATENESS_S
     least = f"{LATENESS_S / LATENESS_SHARE:.0f} s"
     late = {

@@ -1,4 +1,4 @@
-"""Server errors in the user's words: what happened, why, what to do."""
+"""Errors of the server and the driver library as messages: what happened, why, what to do."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _REMEDIES: tuple[tuple[type[psycopg.Error], str], ...] = (
 
 
 def explain_error(error: psycopg.Error) -> str:
-    """The first line of a server's error, without its prefix."""
+    """Return the first line of a server's error, without its prefix."""
     text = error.diag.message_primary or str(error) or type(error).__name__
     return text.strip().splitlines()[0].removeprefix("FATAL:").strip()
 
 
 def remedy_for(error: psycopg.Error) -> str:
-    """What a user can do about a server's error; empty when it speaks for itself."""
+    """Return what a user can do about a server's error; empty when the message says enough."""
     for kind, remedy in _REMEDIES:
         if isinstance(error, kind):
             return remedy
@@ -44,7 +44,7 @@ def remedy_for(error: psycopg.Error) -> str:
 
 
 class _Reported(AbstractContextManager[None]):
-    """A class, not a generator: sessions are looked at ten times a second, and that is part of the driver's CPU."""
+    """A class, not a generator: it is used ten times a second, and its cost is part of the driver's CPU."""
 
     def __init__(self, what: str) -> None:
         self._what = what

@@ -1,7 +1,7 @@
-"""A statement that is run again and again, by libpq's own calls: what psycopg's cursors do around them costs more.
+"""A statement that is executed many times, by calls of libpq itself, which cost less than psycopg's cursors.
 
-The driver runs on the server's CPUs, between operations that have emptied the caches: a cursor's way to one small
-result took 390 µs of CPU there, this one 160.
+The driver runs on the server's CPUs, between operations that have emptied the caches: there one small result took
+390 µs of CPU by a cursor, and 160 µs by this module.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ Row = tuple[Any, ...]
 class PlainStatement:
     """One statement of a connection in autocommit mode; its parameters are ``$1`` …, all values are text.
 
-    With a ``name`` it is prepared by that name. psycopg.Error when it fails. For one thread at a time, which has the
-    connection to itself meanwhile.
+    With a ``name`` the statement is prepared under that name. psycopg.Error when it fails. Only one thread at a time
+    may use the statement and its connection.
     """
 
     def __init__(self, connection: psycopg.Connection[Any], text: bytes, name: bytes = b"") -> None:
         self._pgconn = connection.pgconn
-        answers = select.poll()
-        answers.register(connection.fileno(), select.POLLIN)
-        self._wait = answers.poll
+        readable = select.poll()
+        readable.register(connection.fileno(), select.POLLIN)
+        self._wait = readable.poll
         if name:
             self._pgconn.send_prepare(name, text)
             self._result(ExecStatus.COMMAND_OK)
@@ -40,38 +40,38 @@ class PlainStatement:
             self._send = partial(self._pgconn.send_query_params, text)
 
     def rows(self, *values: bytes) -> list[Row]:
-        """All rows of its result."""
+        """Execute it; return all rows of its result."""
         self._send(values)
         result = self._result(ExecStatus.TUPLES_OK)
         columns = range(result.nfields)
         return [tuple([result.get_value(row, column) for column in columns]) for row in range(result.ntuples)]
 
     def row(self, *values: bytes) -> dict[str, Any]:
-        """The first row of its result by column; empty when there is none."""
+        """Execute it; return the first row of its result by column, empty when there is none."""
         self._send(values)
         result = self._result(ExecStatus.TUPLES_OK)
         columns = range(result.nfields if result.ntuples else 0)
         return {(result.fname(column) or b"").decode(): result.get_value(0, column) for column in columns}
 
     def _result(self, expected: ExecStatus) -> PGresult:
-        """What the statement that was sent has come to."""
+        """Return the result of the statement that was sent."""
         while self._pgconn.flush():
             self._wait_until_writable()
         result = self._next()
         if result is None or result.status != expected:
-            with suppress(psycopg.Error):  # a server that is gone: its first word is the one to tell
+            with suppress(psycopg.Error):  # the server is gone: the first error is the one to report
                 self._finish()
             raise error_from_result(result) if result else psycopg.OperationalError("the server gave no answer")
         self._finish()
         return result
 
     def _finish(self) -> None:
-        """Take what still comes: a statement has one result, and libpq says so only when asked for more."""
+        """Read to the end: libpq says only when asked for the next result that there is none."""
         while self._next() is not None:
             pass
 
     def _next(self) -> PGresult | None:
-        """The next result, once it is there; None when there are no more."""
+        """Wait for the next result and return it; None when there are no more."""
         pgconn = self._pgconn
         while pgconn.is_busy():
             self._wait()

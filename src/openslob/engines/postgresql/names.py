@@ -1,4 +1,4 @@
-"""Names of everything the product keeps in a database: all of it stands in one schema."""
+"""Names of all objects that the product creates: they are in one schema."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ class Names:
         return sql.Identifier(self.schema, name)
 
     def cf1(self, number: int) -> sql.Identifier:
-        """Table of one row a block."""
+        """Return the name of the table of one row a block."""
         return self._in_schema(f"cf1_{number}")
 
     def cf2(self, number: int) -> sql.Identifier:
-        """The short-scan table."""
+        """Return the name of the short-scan table."""
         return self._in_schema(f"cf2_{number}")
 
     def procedure(self, number: int) -> sql.Identifier:
-        """The work loop over the tables of one schema."""
+        """Return the name of the work loop's procedure for the tables of one schema."""
         return self._in_schema(f"slice_{number}")
 
     def manifest(self) -> sql.Identifier:
-        """What was loaded and whether it was verified."""
+        """Return the name of the table that says what was loaded and whether it was verified."""
         return self._in_schema("manifest")
 
     def nap(self) -> sql.Identifier:
-        """The procedure that sleeps without holding a snapshot."""
+        """Return the name of the procedure that sleeps without holding a snapshot."""
         return self._in_schema("nap")

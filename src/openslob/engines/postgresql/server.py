@@ -1,4 +1,4 @@
-"""A managed PostgreSQL server: what the product does its own way. `engines.managed.server` has the life cycle."""
+"""A managed PostgreSQL server: what is specific to the product. `engines.managed.server` has the life cycle."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _STATUS_LINE = 7  # of postmaster.pid, from 0
 
 
 def default_spec(name: str) -> ServerSpec:
-    """A server as it is made when nothing else is asked for: a cache so small that physical I/O is easy to reach."""
+    """Return the default server: its cache is so small that physical I/O is easy to reach."""
     return ServerSpec(
         engine=ENGINE,
         name=name,
@@ -45,7 +45,7 @@ def default_spec(name: str) -> ServerSpec:
 
 
 def managed(spec: ServerSpec) -> PostgresServer:
-    """The server of this name, to be run as specified. Nothing is touched yet."""
+    """Return the server of this name, to be run as specified. Nothing is changed yet."""
     if spec.standby_of:
         primary = _primary(spec)
         spec = replace(spec, version=primary.spec.version, bin_dir=primary.spec.bin_dir)
@@ -55,23 +55,23 @@ def managed(spec: ServerSpec) -> PostgresServer:
 
 
 def remembered(spec: ServerSpec) -> PostgresServer:
-    """The server that was made by this specification, whether its programs are still there or not."""
+    """Return the server that was created by this specification, even if its programs are gone."""
     return PostgresServer(spec)
 
 
 def client_program(spec: ServerSpec, url: str) -> Pgbench:
-    """The pgbench beside the server's programs. SlobError when it is not there."""
+    """Return the pgbench beside the server's programs. SlobError when there is none."""
     return Pgbench(find_installation(spec), url)
 
 
 def _servers() -> list[ServerSpec]:
-    """The managed servers of this engine, as they were last asked for."""
+    """Return the managed servers of this engine, as they were last specified."""
     states = [state for name in server_state.names() if (state := server_state.ServerState(name).read())]
     return [spec for spec in map(server_state.spec_from, states) if spec.engine == ENGINE]
 
 
 def _primary(spec: ServerSpec) -> PostgresServer:
-    """The server that a standby follows. UsageError unless there is one of this engine that is no standby itself."""
+    """Return the server that a standby follows. UsageError unless it is one of this engine and no standby itself."""
     others = {each.name: each for each in _servers() if each.name != spec.name and not each.standby_of}
     if spec.standby_of not in others:
         there = ", ".join(others) or "none"
@@ -92,7 +92,7 @@ class PostgresServer(LocalServer[Installation]):
 
     @property
     def processes(self) -> ServerProcesses:
-        """Its processes. SIGQUIT is how the main process itself ends its children after a crash."""
+        """Its processes. The main process itself uses SIGQUIT to end its children after a crash."""
         return ServerProcesses(
             self.layout.data, frozenset({"postgres"}), "postmaster.pid", signal.SIGINT, signal.SIGQUIT
         )
@@ -103,42 +103,42 @@ class PostgresServer(LocalServer[Installation]):
         return [self.layout.socket, self.layout.socket.with_name(f"{config.SOCKET}.lock")]
 
     def start(self) -> ServerStatus:
-        """As every managed server; the primary of a new standby is started to be copied."""
+        """Start the server; start the primary of a new standby first, to copy it."""
         if self.spec.standby_of and not self.layout.data.exists():
             _primary(self.spec).start()
         return super().start()
 
     def destroy(self) -> None:
-        """As every managed server; the primary of a standby no longer keeps its log for it."""
+        """Remove the server; remove the slot of a standby, so that its primary no longer keeps log for it."""
         super().destroy()
         if any(each.name == self.spec.standby_of for each in _servers()):
             server_config.forget(_primary(self.spec).status(), self.name)
 
     def bulk_loading(self) -> AbstractContextManager[None]:
-        """As every managed server; one with standbys stays as it is: a load without log could not be followed."""
+        """Configure the server for a load; not one with standbys, which could not follow a load without log."""
         followed = any(each.standby_of == self.name for each in _servers())
         return nullcontext() if followed else super().bulk_loading()
 
     def check_spec(self) -> None:
-        """UsageError naming the first value that PostgreSQL can't be run with on this host."""
+        """Raise UsageError for the first value that PostgreSQL can't be run with on this host."""
         config.check_spec(self.spec)
 
     def is_ready(self) -> bool:
-        """Whether it runs and accepts connections, by its own word in postmaster.pid."""
+        """Return whether it runs and accepts connections, as it says in postmaster.pid."""
         lines = self.processes.pid_lines()
         said = len(lines) > _STATUS_LINE and lines[_STATUS_LINE].strip() == "ready"
         return said and self.processes.main_pid() is not None
 
     def find_programs(self, account: Account) -> Installation:
-        """Those that come with us, or of the bin directory, where the account can run them."""
+        """Return the bundled programs, or those of the bin directory, in a place where the account can run them."""
         return readable_installation(find_installation(self.spec), account)
 
     def bytes_at_first(self) -> int:
-        """An empty cluster and all of its WAL."""
+        """Return the size of an empty cluster with all of its WAL."""
         return _EMPTY_BYTES + self.spec.log_bytes
 
     def initialise(self, data: Path, programs: Installation, account: Account) -> None:
-        """Make a cluster with our database in it, or the copy of a primary that follows it."""
+        """Create a cluster with our database, or a copy of a primary that follows it."""
         if self.spec.standby_of:
             self._copy_primary(data, programs, account)
         else:
@@ -164,7 +164,7 @@ class PostgresServer(LocalServer[Installation]):
         self.check_done(account.run(command), f"copying {primary.name}")
 
     def _check_block_size(self, data: Path, programs: Installation, account: Account) -> None:
-        block_size = int(self._ask("block_size", data, programs, account))
+        block_size = int(self._setting("block_size", data, programs, account))
         if self.spec.block_size not in (None, block_size):
             raise UsageError(
                 f"{programs.bin} was built for blocks of {block_size} bytes, not {self.spec.block_size}",
@@ -172,11 +172,11 @@ class PostgresServer(LocalServer[Installation]):
             )
 
     def config_text(self, programs: Installation, bulk: bool) -> str:
-        """The configuration that postgresql.conf includes."""
+        """Return the configuration that postgresql.conf includes."""
         return config.config_text(self.spec, self.layout, programs.bin, bulk)
 
     def other_files(self, account: Account) -> Mapping[Path, str]:
-        """Who may connect, and as which role."""
+        """Return the files that say who may connect, and as which role."""
         return {
             config.hba(self.layout): config.HBA_TEXT,
             config.ident(self.layout): config.ident_text({current_user(), account.name}),
@@ -190,15 +190,15 @@ class PostgresServer(LocalServer[Installation]):
         return done.stderr if done.returncode else None
 
     def huge_pages_needed(self, programs: Installation, account: Account) -> int:
-        """By the server program's own reckoning."""
-        return int(self._ask("shared_memory_size_in_huge_pages", self.layout.data, programs, account))
+        """Return the number that the server program itself computes."""
+        return int(self._setting("shared_memory_size_in_huge_pages", self.layout.data, programs, account))
 
     def last_complaint(self, said: str) -> str:
-        """The last line that says what went wrong."""
+        """Return the last line that reports a cause."""
         return config.last_complaint(said)
 
-    def _ask(self, setting: str, data: Path, programs: Installation, account: Account) -> str:
-        """The value a setting would have, by the server program of a stopped server."""
+    def _setting(self, setting: str, data: Path, programs: Installation, account: Account) -> str:
+        """Return the value that a setting would have, from the server program of a stopped server."""
         done = account.run([programs.program("postgres"), "-D", data, "-C", setting])
         self.check_done(done, f"asking for {setting}")
         return done.stdout.strip()

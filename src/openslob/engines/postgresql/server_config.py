@@ -1,7 +1,7 @@
 """The configuration of a managed PostgreSQL server, as pure functions of its specification.
 
-The file that comes out also says everything else that decides how the server runs (programs, CPUs), so that comparing
-it with the one on disk tells whether a running server is the one that is asked for.
+The configuration file also has everything else that decides how the server runs (programs, CPUs), so that a comparison
+with the file on disk shows whether a running server has the requested configuration.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ _CACHE_MIN = 1 * MIB
 _DIRECT_IO_SINCE = 16
 _HUGE_PAGE_COUNT_SINCE = 15
 _LOG_TIMING_SINCE = 14
-# A load writes its tables without WAL where it can; what WAL there is should not force checkpoints.
+# A load writes its tables without WAL where it can; the rest of the WAL should not force checkpoints.
 _BULK_LOG_FACTOR = 4
-# How the server's log and its programs mark what went wrong, and what they say of the end that follows from it.
+# Marks of errors in the output of the server and its programs, and marks of lines that only report the end after it.
 _GRAVE = ("FATAL:", "PANIC:", "ERROR:", "error:", "could not ")
 _EPILOGUE = ("database system is shut down", "could not start server", "contains errors", "HINT:", "DETAIL:")
 
 
 def hba(layout: ServerFiles) -> Path:
-    """The file that says who may connect."""
+    """Return the file that says who may connect."""
     return layout.base / "pg_hba.conf"
 
 
 def ident(layout: ServerFiles) -> Path:
-    """The file that says which users of the operating system may be which role."""
+    """Return the file that maps users of the operating system to roles."""
     return layout.base / "pg_ident.conf"
 
 
 def url(layout: ServerFiles) -> str:
-    """Target URL of the database."""
+    """Return the target URL of the database."""
     return f"postgresql:///{DATABASE}?host={quote(str(layout.run), safe='/')}&port={PORT}&user={ROLE}"
 
 
 def check_spec(spec: ServerSpec) -> None:
-    """UsageError naming the first value that PostgreSQL can't be run with on this host."""
+    """Raise UsageError for the first value that PostgreSQL can't be run with on this host."""
     check_layout(spec)
     if spec.io == "direct" and major(spec.version) < _DIRECT_IO_SINCE:
         raise UsageError(
@@ -69,7 +69,7 @@ def check_spec(spec: ServerSpec) -> None:
 
 
 def settings(spec: ServerSpec, layout: ServerFiles, bulk: bool) -> list[ConfigLine]:
-    """All settings that we make; everything else stays as the version has it. ``bulk``: for the time of a load."""
+    """Return all settings that we make; others keep their defaults. ``bulk``: during a load."""
     return [*_access(spec, layout), *_storage(spec, bulk), *_behaviour(spec)]
 
 
@@ -123,7 +123,7 @@ def _behaviour(spec: ServerSpec) -> list[ConfigLine]:
 
 
 def config_text(spec: ServerSpec, layout: ServerFiles, bin_dir: Path, bulk: bool) -> str:
-    """The whole configuration file; two servers are run alike exactly if their files are the same."""
+    """Return the whole configuration file; two servers run in the same way exactly if their files are equal."""
     return "\n".join([*header(spec, bin_dir, bulk), *map(_line, settings(spec, layout, bulk))]) + "\n"
 
 
@@ -139,17 +139,17 @@ local replication {ROLE} peer map={ROLE}
 
 
 def ident_text(users: set[str]) -> str:
-    """The map that lets these users of the operating system be the superuser."""
+    """Return the map that lets these users of the operating system be the superuser."""
     return "".join(f'{ROLE} "{user}" {ROLE}\n' for user in sorted(users))
 
 
 def last_complaint(log: str) -> str:
-    """The last line of a server's log or a program's errors that says what went wrong, without its time stamp."""
+    """Return the last line of a server's log or a program's errors that reports a cause, without its time stamp."""
     lines = [line for line in log.splitlines() if line.strip()]
     grave = [line for line in lines if any(mark in line for mark in _GRAVE)]
-    # what explains is followed by lines, FATAL too, that only report the end
-    said = _without_epilogue(grave) or _without_epilogue(lines) or lines
-    return re.sub(r"^[\d-]+ [\d:.]+ \w+ \[\d+\] ", "", said[-1].strip()) if said else ""
+    # after the cause come lines, some of them FATAL, that only report the end
+    lines_left = _without_epilogue(grave) or _without_epilogue(lines) or lines
+    return re.sub(r"^[\d-]+ [\d:.]+ \w+ \[\d+\] ", "", lines_left[-1].strip()) if lines_left else ""
 
 
 def _without_epilogue(lines: list[str]) -> list[str]:
@@ -160,19 +160,19 @@ _INCLUDE = "include = "
 
 
 def slot_of(name: str) -> str:
-    """The slot of a standby; slots have no hyphens in their names."""
+    """Return the name of a standby's replication slot, which may not contain hyphens."""
     return name.replace("-", "_")
 
 
 def copy_command(program: Path, primary: ServerFiles, data: Path, name: str) -> list[str | Path]:
-    """What copies a running primary into ``data``, ready to follow it; the slot is made by it."""
+    """Return the command that copies a running primary into ``data`` as a standby, and creates its slot."""
     connection = f"host='{primary.run}' port={PORT} user={ROLE}"
     options: list[str | Path] = ["--write-recovery-conf", "--create-slot", "--slot", slot_of(name)]
     return [program, "--pgdata", data, "--dbname", connection, "--checkpoint", "fast", *options, "--no-password"]
 
 
 def forget(primary: ServerStatus, name: str) -> None:
-    """Remove a standby's slot from its primary, if that runs and has it: nobody will fetch that log any more."""
+    """Remove a standby's slot from its primary, if it runs and has the slot: it need not keep the log any more."""
     if not primary.pid:
         return
     with reported(f"the slot of {name} can't be removed"), psycopg.connect(primary.url, autocommit=True) as connection:
@@ -183,7 +183,7 @@ def forget(primary: ServerStatus, name: str) -> None:
 
 
 def include(configuration: Path, ours: Path) -> None:
-    """End a new server's postgresql.conf with our settings, in the place of those of the server it was copied from."""
+    """End a new server's postgresql.conf with our settings; replace those of the server it was copied from."""
     lines = configuration.read_text(encoding="utf-8").splitlines()
     kept = [line for line in lines if not line.startswith(_INCLUDE)]
     quoted = str(ours).replace("'", "''")

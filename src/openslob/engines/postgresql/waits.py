@@ -1,4 +1,4 @@
-"""Samples the wait events of the test's sessions over one connection."""
+"""The wait sampler: the wait events of the test's sessions at a moment, by one statement on one connection."""
 
 from __future__ import annotations
 
@@ -6,30 +6,28 @@ from typing import Any
 
 import psycopg
 
-from openslob.engines.postgresql.connection import backend_pid
+from openslob.engines.postgresql.connection import PACKAGE, backend_pid
 from openslob.engines.postgresql.errors import reported
 from openslob.engines.postgresql.libpq_statement import PlainStatement
 from openslob.engines.sql import read_sql
 
-PACKAGE = "openslob.engines.postgresql"
-
 
 class PostgresWaits:
-    """One statement a look, prepared once: its cost is the sampler's own and is measured."""
+    """Samples by a statement that is prepared once. Its cost is measured as the sampler's."""
 
     def __init__(self, connection: psycopg.Connection[Any], application: str) -> None:
         self._connection = connection
         self._pattern = application.encode()
         with reported("the wait events can't be sampled"):
-            self._statement = PlainStatement(connection, read_sql(PACKAGE, "waits").encode(), b"look")
+            self._statement = PlainStatement(connection, read_sql(PACKAGE, "waits").encode(), b"sample")
 
     def sample(self) -> dict[str, int]:
-        """Sessions by event; SlobError when the server is gone."""
+        """Return sessions by event; SlobError when the server is gone."""
         with reported("the wait events can't be sampled"):
             return {str(event, "utf-8"): int(sessions) for event, sessions in self._statement.rows(self._pattern)}
 
     def backend_ids(self) -> list[int]:
-        """Process id of the sampler's backend."""
+        """Return the process id of the sampler's backend."""
         return [backend_pid(self._connection)]
 
     def close(self) -> None:

@@ -1,5 +1,5 @@
--- Purpose:  the server's cumulative counters, in one statement so that they are of one moment (but `commits`).
--- Versions: MariaDB 10.6 and later, MySQL 8.0 and later; each part where the server has it (counters.py).
+-- Purpose:  the server's cumulative counters, in one statement so that they are of one moment (except `commits`).
+-- Versions: MariaDB 10.6 and later, MySQL 8.0 and later; each part is read where the server has it (counters.py).
 -- Placeholders (quoted by names.py): status, the view of global status. Parameters: database.
 -- Result:   source, name, value.
 
@@ -22,7 +22,7 @@ SELECT 'pages', 'write_bytes', SUM(variable_value) * @@innodb_page_size FROM {st
 WHERE variable_name IN ('INNODB_PAGES_WRITTEN', 'INNODB_DBLWR_PAGES_WRITTEN')
 
 -- name: commits
--- MySQL shows numbers of statements in this way only.
+-- MySQL shows counts of statements only in this way.
 SHOW GLOBAL STATUS WHERE Variable_name = 'Com_commit'
 
 -- name: userstat_visits
@@ -35,7 +35,7 @@ SELECT 'changes', table_name, rows_changed FROM information_schema.table_statist
 WHERE table_schema = %(database)s AND table_name REGEXP '^cf1_[1-9][0-9]*$'
 
 -- name: table_io_visits
--- The same by performance_schema, where it watches tables.
+-- The same by performance_schema, where it instruments tables.
 SELECT 'visits', CONCAT(object_name, '.', index_name), count_fetch
 FROM performance_schema.table_io_waits_summary_by_index_usage
 WHERE object_schema = %(database)s AND object_name REGEXP '^cf1_[1-9][0-9]*$' AND index_name = 'custid'
@@ -43,7 +43,7 @@ WHERE object_schema = %(database)s AND object_name REGEXP '^cf1_[1-9][0-9]*$' AN
               WHERE name = 'wait/io/table/sql/handler' AND enabled = 'YES')
 
 -- name: table_io_changes
--- Changes that come from another server find their rows in another way and stand under no index.
+-- Changes that come from another server find their rows in another way and are counted under no index.
 SELECT 'changes', object_name, count_update FROM performance_schema.table_io_waits_summary_by_index_usage
 WHERE object_schema = %(database)s AND object_name REGEXP '^cf1_[1-9][0-9]*$' AND index_name = 'custid'
   AND EXISTS (SELECT 1 FROM performance_schema.setup_instruments
@@ -88,7 +88,7 @@ WHERE file_name REGEXP CONCAT('/', %(database)s, '/cf[12]_[0-9]+[.]ibd$')
 HAVING SUM(count_read) IS NOT NULL
 
 -- name: metrics_mariadb
--- Of the counters that are off unless switched on: those that are on.
+-- Those of the counters that are off by default that are on.
 SELECT 'metric', name, count FROM information_schema.innodb_metrics
 WHERE name IN ('log_checkpoints', 'index_page_splits') AND enabled = 1
 

@@ -1,15 +1,15 @@
--- Purpose:  what the server says of itself, for the checks before a run and for the record.
+-- Purpose:  facts of the server, for the checks before a run and for the record.
 -- Versions: MariaDB 10.6 and later, MySQL 8.0 and later.
 -- Placeholders (quoted by names.py): database.
 
 -- name: identity
--- Result: product version text, block size, cache bytes, limits, and who we are to the server.
+-- Result: version, with the product's name for MariaDB; block size; cache in bytes; limits; the account of this user.
 SELECT VERSION() AS version, @@innodb_page_size AS block_size, @@innodb_buffer_pool_size AS cache_bytes,
        @@max_connections AS max_connections,
        @@max_user_connections AS max_user_connections, @@read_only AS read_only, CURRENT_USER() AS user
 
 -- name: settings
--- Result: name, value, of every setting that bears on what a run measures; one that the server lacks is absent.
+-- Result: name, value, of every setting that influences what a run measures; a setting that the server does not have is absent.
 SHOW GLOBAL VARIABLES WHERE Variable_name IN (
     'binlog_format', 'innodb_adaptive_flushing', 'innodb_adaptive_hash_index', 'innodb_buffer_pool_instances',
     'innodb_buffer_pool_size', 'innodb_change_buffering', 'innodb_checksum_algorithm', 'innodb_data_file_buffering',
@@ -23,7 +23,7 @@ SHOW GLOBAL VARIABLES WHERE Variable_name IN (
     'read_only', 'sync_binlog', 'thread_handling', 'transaction_isolation', 'tx_isolation', 'userstat')
 
 -- name: connected
--- Result: Variable_name, Value: connections of everybody.
+-- Result: Variable_name, Value: connections of all users.
 SHOW GLOBAL STATUS WHERE Variable_name = 'Threads_connected'
 
 -- name: replication
@@ -31,11 +31,11 @@ SHOW GLOBAL STATUS WHERE Variable_name = 'Threads_connected'
 SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_cluster_state_uuid', 'wsrep_last_committed')
 
 -- name: own_number
--- Result: number of this connection. A proxy that knows the bare question answers it itself.
+-- Result: number of this connection. With @@version in it, since a proxy may answer SELECT CONNECTION_ID() itself.
 SELECT CONNECTION_ID() AS number, @@version AS told_by
 
 -- name: grants
--- Result: one statement a row, under a name with the user in it: what was granted to us and to the roles that we have on.
+-- Result: one GRANT statement a row, of this user and its active roles; the column's name contains the user.
 SHOW GRANTS
 
 -- name: reads_statistics
@@ -45,7 +45,7 @@ SELECT stat_value FROM mysql.innodb_index_stats LIMIT 0
 SELECT count_read FROM performance_schema.file_summary_by_event_name LIMIT 0
 
 -- name: reads_metrics
--- Asks for a row: with LIMIT 0 no right is looked at.
+-- LIMIT 1: with LIMIT 0 the server does not check the privilege.
 SELECT count FROM information_schema.innodb_metrics LIMIT 1
 
 -- name: clock_is_now
@@ -64,7 +64,7 @@ SELECT IS_USED_LOCK(%(lock)s) AS connection
 SELECT RELEASE_LOCK(%(lock)s)
 
 -- name: warm
--- Visits every active row by the index, as the work loop does.
+-- Visits every active row through the index, as the work loop does.
 SELECT COUNT(c2) AS n FROM {cf1} FORCE INDEX (custid) WHERE custid BETWEEN 1 AND %(scale)s
 
 -- name: warm_scan
@@ -74,7 +74,7 @@ SELECT COUNT(c2) AS n FROM {cf2}
 SHOW GLOBAL STATUS WHERE Variable_name = 'Innodb_buffer_pool_pages_dirty'
 
 -- name: threads
--- Result: number, the operating system's; kind.
+-- Result: number of the thread in the operating system; kind.
 SELECT thread_os_id AS number, CASE WHEN name = 'thread/sql/one_connection' THEN 'session'
                                     ELSE SUBSTRING_INDEX(name, '/', -1) END AS kind
 FROM performance_schema.threads WHERE thread_os_id IS NOT NULL

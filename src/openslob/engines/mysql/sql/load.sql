@@ -6,7 +6,7 @@
 INSERT INTO {table} (id, custid, {columns}, pad) VALUES {rows}
 
 -- name: constants
--- The constant fill, kept in the session so that it need not be sent with every row.
+-- The constant fill is a variable of the session, so that it is not sent with every row.
 SET @value = REPEAT('X', %(value_bytes)s), @pad = NULLIF(REPEAT('X', %(pad_bytes)s), ''),
     @filler = REPEAT('X', %(filler_pad_bytes)s)
 

@@ -1,4 +1,4 @@
--- Purpose:  the manifest, one row that says what was loaded; without verified_at the load is not whole.
+-- Purpose:  the manifest: one row that says what was loaded. Without verified_at the load is not complete.
 -- Versions: MariaDB 10.6 and later, MySQL 8.0 and later.
 -- Placeholders (quoted by names.py): manifest.
 
@@ -11,10 +11,10 @@ CREATE TABLE {manifest} (
     obfuscate     BOOLEAN NOT NULL,
     placement_key BIGINT NOT NULL,         -- key of the permutation that placed the rows
     tool_version  VARCHAR(64) NOT NULL,
-    made_database BOOLEAN NOT NULL,        -- by this load: only then is it dropped with the data
+    made_database BOOLEAN NOT NULL,        -- whether this load created it: only then it is dropped with the data
     started_at    DATETIME NOT NULL,
     verified_at   DATETIME,
-    verified_on   VARCHAR(512),            -- server whose blocks these are; copies may have others
+    verified_on   VARCHAR(512),            -- server that has these blocks; a replica may have other numbers
     blocks        LONGTEXT                 -- JSON: table name to blocks, when it was verified
 ) ENGINE = InnoDB
 
@@ -29,17 +29,17 @@ UPDATE {manifest} SET verified_at = UTC_TIMESTAMP(), blocks = %(blocks)s,
                       verified_on = CONCAT_WS(' ', @@hostname, @@port, @@datadir)
 
 -- name: read
--- Result: the specification; verified; loaded_at, UTC; blocks when verified; made_database; copied, whether another
--- server's blocks were verified.
+-- Result: the specification; verified; loaded_at, UTC; blocks when verified; made_database; copied, whether the tables
+-- were verified on another server.
 SELECT schema_count, scale_blocks, scan_blocks, obfuscate, verified_at IS NOT NULL AS verified,
        CONCAT(REPLACE(COALESCE(verified_at, started_at), ' ', 'T'), 'Z') AS loaded_at, COALESCE(blocks, '{{}}') AS blocks,
        made_database, verified_on <> CONCAT_WS(' ', @@hostname, @@port, @@datadir) AS copied
 FROM {manifest}
 
 -- name: leaf_pages
--- Pages of the tree's lowest level, where the rows are, as last analysed; pages outside the row would be among them.
--- MariaDB 10.11 says 1 for a tree of fewer pages than it samples (20); the pages of so small a tree are set apart one
--- by one, so that all but the root are the lowest level.
+-- Pages of the tree's lowest level, where the rows are, as last analysed. Overflow pages would be counted too.
+-- MariaDB 10.11 reports 1 for a tree of fewer pages than it samples (20). The pages of such a small tree are allocated one
+-- by one, so all but the root are of the lowest level.
 -- Result: name, blocks of each of our tables.
 SELECT l.table_name AS name,
        CAST(IF(l.stat_value = 1 AND s.stat_value > 1, s.stat_value - 1, l.stat_value) AS SIGNED) AS blocks
@@ -48,7 +48,7 @@ WHERE l.database_name = %(database)s AND l.table_name REGEXP '^cf[12]_[1-9][0-9]
   AND l.index_name = 'PRIMARY' AND l.stat_name = 'n_leaf_pages' AND s.stat_name = 'size'
 
 -- name: table_pages
--- For a user who may not read the statistics: all pages of the tree, empty ones that wait for rows included.
+-- For a user who may not read the statistics: all pages of the tree, with reserved empty ones.
 -- Result: as above.
 SELECT table_name AS name, CAST(data_length DIV @@innodb_page_size AS SIGNED) AS blocks FROM information_schema.tables
 WHERE table_schema = %(database)s AND table_name REGEXP '^cf[12]_[1-9][0-9]*$'

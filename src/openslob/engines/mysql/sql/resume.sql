@@ -1,14 +1,14 @@
 -- Purpose:  the pieces that slice.sql has when the server is a node of a Galera cluster, and only then: elsewhere the work
---           loop is the same text, and costs the same, as if there were none. When another node's change comes first and
---           finds an update between two of its statements, the server breaks off the whole CALL with 1213, past every
---           handler, and rolls the update back. Variables of the session outlive that: each attempt keeps there what the
---           slice has come to, and the same CALL, made again, goes on with the same update.
+--           loop has the same text, and costs the same, as if these pieces did not exist. When another node's change
+--           arrives while an update is between two of its statements, the server ends the whole CALL with error 1213,
+--           bypasses every handler, and rolls the update back. Variables of the session survive that: each attempt keeps
+--           the state of the slice there, and the same CALL, made again, continues with the same update.
 -- Versions: MariaDB 10.6 and later.
 -- Placeholders: none.
--- Notes:    * Nothing of a slice is lost: the broken attempt counts as one of `conflicts`, and its time is within the
+-- Notes:    * Nothing of a slice is lost: the broken attempt counts as one of `conflicts`, and its time is part of the
 --             operation's latency.
---           * An update that goes on keeps its key; one number more than otherwise is drawn from the random generator.
---           * What breaks off outside of an update has not kept anything and is not gone on with.
+--           * A resumed update keeps its key; one more number than otherwise is drawn from the random generator.
+--           * A CALL that is broken off outside of an update has kept nothing and is not resumed.
 
 -- name: restore
     IF @slob_op IS NULL THEN
@@ -39,5 +39,5 @@
             SET @slob_latencies = latencies;
 
 -- name: kept
--- Result: kept, whether a CALL was broken off that can be gone on with.
+-- Result: kept, whether a CALL was broken off that can be resumed.
 SELECT @slob_op IS NOT NULL AS kept

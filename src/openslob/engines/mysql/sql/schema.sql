@@ -13,8 +13,8 @@ CREATE DATABASE {database}
 DROP DATABASE {database}
 
 -- name: create_table
--- A visited row has a custid and values of fixed length; a filler row (layout.py) has only `pad`, which stays in the
--- page because every row is shorter than half of one. Statistics are gathered when the load says so.
+-- A visited row has a custid and values of fixed length; a filler row (page_layout.py) has only `pad`. No column is
+-- stored outside of the page, because every row is shorter than half a page. The load alone updates the statistics.
 CREATE TABLE {table} (
     id     BIGINT NOT NULL PRIMARY KEY,
     custid BIGINT,
@@ -26,7 +26,7 @@ CREATE TABLE {table} (
 ALTER TABLE {table} ADD UNIQUE INDEX custid (custid)
 
 -- name: tables
--- Our tables, the manifest first: once it is gone, nothing counts as loaded.
+-- Our tables, the manifest first: without it nothing counts as loaded.
 -- Result: name.
 SELECT table_name AS name FROM information_schema.tables
 WHERE table_schema = %(database)s
@@ -46,7 +46,7 @@ DROP TABLE IF EXISTS {table}
 DROP PROCEDURE IF EXISTS {routine}
 
 -- name: others
--- Result: a row if anything stands in the database.
+-- Result: a row if anything is in the database.
 SELECT table_name AS name FROM information_schema.tables WHERE table_schema = %(database)s
 UNION ALL SELECT routine_name FROM information_schema.routines WHERE routine_schema = %(database)s
 UNION ALL SELECT event_name FROM information_schema.events WHERE event_schema = %(database)s

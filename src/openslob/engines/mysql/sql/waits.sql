@@ -3,9 +3,9 @@
 -- Placeholders (quoted by names.py): roster; row_locks, a query; running, an event. Parameter purpose, a LIKE pattern.
 -- Result:   event text (`Class:Event`, or `CPU` where the session does not wait), sessions.
 -- Notes:    a session that sleeps (before the start, or its think time) is outside operations and left out.
---           The wait for the log at a commit is not instrumented in MariaDB, but the commit is a state by itself.
---           A call of the storage engine is an event, too, around whatever it does: no wait by itself, so left out.
---           No event is a wait for a row. Who may not know of those can't tell them from running.
+--           MariaDB does not instrument the wait for the log at a commit, but the commit is a state of its own.
+--           A call of the storage engine is an event, too, around whatever it does: it is no wait, so it is left out.
+--           No event is a wait for a row. A user without the privilege for row_locks can't tell them from running.
 
 -- name: instrumented
 SELECT event, COUNT(*) AS sessions FROM (
@@ -28,7 +28,7 @@ SELECT event, COUNT(*) AS sessions FROM (
 ) AS seen GROUP BY event
 
 -- name: states
--- Without performance_schema: the server says at which stage of a statement a session is, not for what it waits.
+-- Without performance_schema: the server shows the stage of a session's statement, not what it waits for.
 SELECT event, COUNT(*) AS sessions FROM (
     SELECT CASE WHEN l.connection IS NOT NULL THEN 'Lock:row'
                 WHEN p.state LIKE '%%ommit%%' THEN 'Commit:log write and flush'
@@ -39,13 +39,13 @@ SELECT event, COUNT(*) AS sessions FROM (
 ) AS seen GROUP BY event
 
 -- name: ready
--- Result: a row if the waits of sessions are observed.
+-- Result: a row if the server observes the waits of sessions.
 SELECT 1 AS ready FROM performance_schema.setup_consumers c
 JOIN performance_schema.setup_instruments i ON i.name = 'wait/io/file/innodb/innodb_data_file' AND i.enabled = 'YES'
 WHERE c.name = 'events_waits_current' AND c.enabled = 'YES' AND @@performance_schema = 1
 
 -- name: row_locks
--- Connections that wait for a row. Needs PROCESS.
+-- Connections that wait for a row. Requires PROCESS.
 SELECT trx_mysql_thread_id AS connection FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'
 
 -- name: no_row_locks

@@ -1,18 +1,18 @@
 -- Purpose:  the server's cumulative counters, one row a source, each as JSON so that a column that a version lacks is
---           absent rather than 0. `counters.py` reads those sources whose view the server has.
+--           absent rather than 0. `counters.py` reads the sources whose view the server has.
 -- Versions: PostgreSQL 13 and later; pg_stat_io from 16, pg_stat_checkpointer from 17.
 -- Parameters: $1, the schema of the test tables.
--- Result:   of each source: source text, key text, counters jsonb; of `together`, into which those that are read are put:
---           one json object of all counters by source and key.
+-- Result:   of each source: source text, key text, counters jsonb; of `together`, which combines the sources: one json
+--           object of all counters by source and key.
 
 -- name: together
--- One value, since each row of a result costs the driver as much again.
+-- One value: each further row of a result would cost the driver as much again.
 SELECT json_object_agg(concat_ws('.', source, nullif(key, '')), counters) FROM ({sources}) AS every (source, key, counters)
 
 -- name: pg_stat_io
 SELECT 'io' AS source, concat_ws('/', backend_type, object, context) AS key, jsonb_strip_nulls(to_jsonb(s)) AS counters
   FROM pg_stat_io AS s
- WHERE reads > 0 OR writes > 0 OR extends > 0 OR hits > 0 OR fsyncs > 0  -- most rows never count: half the driver's cost
+ WHERE reads > 0 OR writes > 0 OR extends > 0 OR hits > 0 OR fsyncs > 0  -- most rows never count, and would be half of the driver's cost
 
 -- name: pg_stat_database
 SELECT 'database', '', jsonb_strip_nulls(to_jsonb(s)) FROM pg_stat_database AS s WHERE datname = current_database()
@@ -27,7 +27,7 @@ SELECT 'checkpointer', '', jsonb_strip_nulls(to_jsonb(s)) FROM pg_stat_checkpoin
 SELECT 'bgwriter', '', jsonb_strip_nulls(to_jsonb(s)) FROM pg_stat_bgwriter AS s
 
 -- name: log_position
--- Before 15: the log's bytes as of now, page headers included, where pg_stat_wal is late or missing. A standby writes none.
+-- Before 15: the log's bytes now, with page headers, where pg_stat_wal is late or missing. A standby writes no log.
 SELECT 'log', '', jsonb_strip_nulls(jsonb_build_object('position', CASE WHEN NOT pg_is_in_recovery()
        THEN pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0') END))
 
@@ -53,7 +53,7 @@ SELECT 'indexes', '', to_jsonb(s) FROM (
      WHERE c.relnamespace = to_regnamespace(quote_ident($1)) AND c.relkind = 'i') AS s
 
 -- name: private_tables
--- Those of the sessions on the local path: temporary tables with the names of the shared ones.
+-- Tables of sessions on the local path: temporary tables with the names of the shared ones.
 SELECT 'private_tables', '', to_jsonb(s) FROM (
     SELECT sum(pg_stat_get_tuples_updated(c.oid))       AS n_tup_upd,
            sum(pg_stat_get_tuples_hot_updated(c.oid))   AS n_tup_hot_upd,

@@ -1,4 +1,4 @@
--- Purpose:  what the server says of itself, for the checks before a run and for the record.
+-- Purpose:  facts of the server, for the checks before a run and for the record.
 -- Versions: PostgreSQL 13 and later.
 
 -- name: identity
@@ -17,7 +17,7 @@ SELECT pg_is_in_recovery() AS standby, (SELECT system_identifier::text FROM pg_c
 SELECT pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END,
                        '0/0')::bigint AS position
 
--- name: places
+-- name: tablespaces
 -- Parameters: schema. Result: directory of each tablespace that holds test tables or their indexes; empty for the data
 -- directory itself. No row without tables.
 SELECT DISTINCT pg_tablespace_location(reltablespace) AS directory
@@ -25,7 +25,7 @@ SELECT DISTINCT pg_tablespace_location(reltablespace) AS directory
  WHERE relnamespace = to_regnamespace(quote_ident(%(schema)s)) AND relkind IN ('r', 'i') AND relname ~ '^cf[12]_[1-9]'
 
 -- name: settings
--- Result: name, value, of every setting that bears on what a run measures; one that the server lacks is absent.
+-- Result: name, value, of every setting that influences what a run measures; a setting that the server does not have is absent.
 SELECT name, current_setting(name, true) AS value
   FROM pg_settings
  WHERE name IN (
@@ -40,8 +40,9 @@ SELECT name, current_setting(name, true) AS value
  ORDER BY name
 
 -- name: connections
--- Result: connections still free to this role, of the server, the database and the role; those of ours that ask, check
---         and hold the lock are among what a run needs, and not counted as taken. What kind of process a session of another role is may be hidden from this one; that it has a user is not.
+-- Result: connections that are free for this role: of the server, the database and the role. Our own connections for
+-- queries, checks and the lock are part of what a run needs, and do not count as taken. The backend type of other roles'
+-- sessions may be hidden from this role, but not that they have a user.
 WITH taken AS (
     SELECT datid, usesysid FROM pg_stat_activity
      WHERE usesysid IS NOT NULL
@@ -65,8 +66,8 @@ SELECT least(
 SELECT version, cipher FROM pg_stat_ssl WHERE pid = pg_backend_pid() AND ssl
 
 -- name: home
--- Parameters: schema, the usual one. Result: it, if this role may use or make it; else the schema that its search_path
--- begins with, if that is its to use and holds nothing but a load of ours; else the usual one, which will be refused.
+-- Parameters: schema, the usual one. Result: this schema, if the role may use or create it; else the first schema of the
+-- search_path, if the role may use it and it holds nothing but a load of ours; else the usual one, which will be refused.
 SELECT CASE
        WHEN coalesce(has_schema_privilege(to_regnamespace(quote_ident(%(schema)s))::oid, 'USAGE')
                      AND has_schema_privilege(to_regnamespace(quote_ident(%(schema)s))::oid, 'CREATE'),
@@ -83,8 +84,8 @@ SELECT CASE
            %(schema)s) END AS schema
 
 -- name: role
--- Result: whether this role may use the schema or make it, make objects in it, run a checkpoint, see other sessions;
---         names quoted by the server.
+-- Result: whether this role may use or create the schema, create objects in it, run a checkpoint, see other sessions;
+-- names quoted by the server.
 SELECT quote_ident(current_user) AS name,
        quote_ident(current_database()) AS database,
        current_setting('server_version_num')::int AS version,
@@ -125,6 +126,6 @@ SELECT a.application_name, a.pid, a.backend_start::text AS since
    AND l.classid = (%(key)s::bigint >> 32)::int::oid AND l.objid = (%(key)s::bigint & 4294967295)::bigint::oid
 
 -- name: processes
--- Result: pid; kind, our samplers apart from other clients.
+-- Result: pid; kind, with our samplers apart from other clients.
 SELECT pid, CASE WHEN application_name IN ('slob/counters', 'slob/waits') THEN 'sampler' ELSE backend_type END
   FROM pg_stat_activity WHERE backend_type IS NOT NULL

@@ -3,9 +3,9 @@
 -- Placeholders (quoted by the driver): table; text, a literal.
 
 -- name: session
--- No time limit of the role's may end a load; a backend whose client died must notice; a small sample is enough for
--- keys that are all different, where the default would read 30,000 blocks; and the kernel is told to write every so
--- many blocks while the load goes on, so that the commit's sync finds little left (a quarter of a single load's time).
+-- No time limit of the role may end a load. A backend must notice when its client was killed. A small sample is enough for
+-- keys that are all different, where the default would read 30,000 blocks. The kernel writes blocks while the load goes
+-- on, so that the sync of the commit has little left to write (a quarter of the time of a single load).
 SET statement_timeout = 0;
 SET lock_timeout = '60s';
 SET idle_in_transaction_session_timeout = 0;
@@ -16,11 +16,11 @@ SET default_statistics_target = 10;
 SET backend_flush_after = 256;
 
 -- name: enter
--- Each loading session holds this, so that whoever removes or loads can wait until all of them are over.
+-- Each loading session holds this lock, so that a removal or the next load can wait until all of them have ended.
 SELECT pg_advisory_lock_shared(%(lock)s);
 
 -- name: wait_for_loaders
--- Waits for sessions that a killed load left at work: their tables can't be seen before they commit or roll back.
+-- Waits for sessions of a killed load that still work: their tables are invisible until they commit or roll back.
 SELECT pg_advisory_lock(%(lock)s), pg_advisory_unlock(%(lock)s);
 
 -- name: copy_rows
@@ -31,7 +31,7 @@ COPY {table} FROM STDIN (FORMAT binary, FREEZE);
 COPY {table} (custid) FROM STDIN (FORMAT binary, FREEZE);
 
 -- name: set_text
--- What columns hold that are not sent; `unset_text` follows in the same transaction.
+-- The values of columns that are not sent; `unset_text` follows in the same transaction.
 ALTER TABLE {table}
     ALTER c2 SET DEFAULT {text}, ALTER c3 SET DEFAULT {text}, ALTER c4 SET DEFAULT {text},
     ALTER c5 SET DEFAULT {text}, ALTER c6 SET DEFAULT {text}, ALTER c7 SET DEFAULT {text},
@@ -53,8 +53,8 @@ ALTER TABLE {table}
 VACUUM (ANALYZE) {table};
 
 -- name: server
--- Result: block_size; log_bytes, what the log of a load may come to at most, 0 if it is not logged; directory, where
--- new tables go, null when this role may not know it; held_bytes, what our tables and their indexes take now.
+-- Result: block_size; log_bytes, the most log that a load leaves, 0 if it is not logged; directory of new tables, null when
+-- this role may not see it; held_bytes, what our tables and their indexes take now.
 SELECT current_setting('block_size')::int AS block_size,
        CASE current_setting('wal_level') WHEN 'minimal' THEN 0
             ELSE pg_size_bytes(current_setting('max_wal_size')) END AS log_bytes,

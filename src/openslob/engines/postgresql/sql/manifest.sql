@@ -1,4 +1,4 @@
--- Purpose:  the manifest, one row that says what was loaded; without verified_at the load is not whole.
+-- Purpose:  the manifest: one row that says what was loaded. Without verified_at the load is not complete.
 -- Versions: PostgreSQL 13 and later.
 -- Placeholders (quoted by the driver): manifest.
 

@@ -3,8 +3,8 @@
 -- Placeholders (quoted by the driver): table.
 
 -- name: buffers
--- As much memory for all sessions together as the shared cache has, so that both paths keep the same share of the data.
--- Parameters: sessions. Result: blocks of temp_buffers for each; 100 is the least the server takes.
+-- As much memory for all sessions together as the shared cache has, so that both paths can cache the same share of data.
+-- Parameters: sessions. Result: blocks of temp_buffers for each; the server's minimum is 100.
 SELECT greatest(100, pg_size_bytes(current_setting('shared_buffers'))
                      / current_setting('block_size')::int / %(sessions)s)::int AS blocks;
 
@@ -13,13 +13,13 @@ SELECT greatest(100, pg_size_bytes(current_setting('shared_buffers'))
 SELECT set_config('temp_buffers', %(blocks)s::text, false);
 
 -- name: pass
--- Once through the table: what loading left dirty in the local buffers is written before the clock starts, and a table
--- that fits them is in them.
+-- Reads the whole table: blocks that the load left dirty in the local buffers are written before the window, and a table
+-- that fits into the buffers is in them.
 SELECT count(c2) FROM {table};
 
 -- name: storage
--- Result: may_create, whether this role may make temporary tables; directory, where they go, null when this role may not
--- know it or temp_tablespaces names several.
+-- Result: may_create, whether this role may make temporary tables; directory of such tables, null when this role
+-- may not see it or temp_tablespaces names several.
 SELECT has_database_privilege(current_database(), 'TEMPORARY') AS may_create,
        current_database() AS database,
        current_user AS role,

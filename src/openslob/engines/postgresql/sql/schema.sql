@@ -7,13 +7,13 @@
 SELECT to_regnamespace(quote_ident(%(schema)s)) IS NOT NULL AS exists;
 
 -- name: create_schema
--- The mark tells a schema made by a load from one that somebody gave us: only ours is dropped.
+-- The comment marks a schema that a load created: only such a schema is dropped.
 CREATE SCHEMA {schema};
 COMMENT ON SCHEMA {schema} IS {mark};
 
 -- name: create_table
 -- One row to a block: with fillfactor 10 no second row fits under the fill limit, and updates find room beside the
--- row. Storage is plain, so that no value is compressed or moved out of the row. Vacuum runs when the load says so.
+-- row. Storage is plain, so that no value is compressed or moved out of the row. The load alone runs VACUUM.
 CREATE TABLE {table} (
     custid bigint,
     c2 varchar(128), c3 varchar(128), c4 varchar(128), c5 varchar(128), c6 varchar(128), c7 varchar(128),
@@ -33,8 +33,8 @@ ALTER TABLE {table}
 CREATE UNIQUE INDEX ON {table} (custid);
 
 -- name: objects
--- What a load or run of ours made, the manifest first: once it is gone, nothing counts as loaded.
--- Result: name; statement that removes it, identifiers quoted by the server.
+-- What loads and runs created, the manifest first: without it nothing counts as loaded.
+-- Result: name; the statement that removes it, with identifiers quoted by the server.
 SELECT name, statement FROM (
     SELECT relname AS name, format('DROP TABLE %%I.%%I', %(schema)s::text, relname) AS statement
     FROM pg_class
@@ -48,7 +48,7 @@ SELECT name, statement FROM (
 ORDER BY name <> 'manifest', name;
 
 -- name: empty_schema_of_ours
--- Result: a row if the schema bears our mark and nothing stands in it.
+-- Result: a row if the schema has our comment and nothing is in it.
 SELECT nspname
 FROM pg_namespace n
 WHERE nspname = %(schema)s AND obj_description(oid, 'pg_namespace') = %(mark)s

@@ -1,4 +1,4 @@
--- Purpose:  what a loaded table is like, for the checks that follow every load.
+-- Purpose:  figures of a loaded table, for the checks that follow every load.
 -- Versions: PostgreSQL 13 and later.
 -- Placeholders (quoted by the driver): table. Parameter relation: its quoted name.
 
@@ -17,12 +17,12 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = to_regclass(%(relation)s);
 
 -- name: keys
--- Read from the index alone when there is one, as every block is all-visible.
+-- An index-only scan where there is an index, as every block is all-visible.
 -- Result: rows; lowest; highest.
 SELECT count(*) AS rows, coalesce(min(custid), 0) AS lowest, coalesce(max(custid), 0) AS highest FROM {table};
 
 -- name: placement
--- Parameters: first, beyond: the stretch of blocks to look at, as tids.
+-- Parameters: first, beyond: the stretch of blocks to check, as tids.
 -- Result: rows; most_in_block, rows of the fullest block; pairs, rows with one before them; adjacent, those of them
 -- whose key is next to the key of the block before.
 WITH placed AS (

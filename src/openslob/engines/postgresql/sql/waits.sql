@@ -3,7 +3,7 @@
 -- Parameters: $1, a LIKE pattern of the sessions' application names.
 -- Result:   event text (`Class:Event`, or `CPU` where the session does not wait), sessions bigint.
 -- Notes:    a session that sleeps (before the start, or its think time) is outside operations and left out.
---           Several looks in one call would spare the driver waking up for each, but a statement that sleeps between
+--           Several samples in one call would save the driver waking up for each, but a statement that sleeps between
 --           them holds a snapshot, and old row versions stay meanwhile: updates then leave their block.
 SELECT coalesce(wait_event_type || ':' || wait_event, 'CPU') AS event, count(*) AS sessions
   FROM pg_stat_get_activity(NULL)
