@@ -1,4 +1,4 @@
-"""Finds MariaDB's programs: the host's own, or where the user says."""
+"""Finds MariaDB's programs: those installed on the host, or those in a directory that the user names."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from openslob.engines.managed.base import ServerSpec
 from openslob.errors import SlobError, UsageError
 
 _SERVERS = ("mariadbd", "mysqld")
-# Where packages and builds put server programs that a user's PATH need not have.
+# Directories of server programs of packages and builds, which may be missing from a user's PATH.
 _PLACES = ("/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/usr/local/mysql/bin")
 # Beside the server program's directory: packages have it in bin, archives of binaries in scripts.
 _INSTALLERS = ("bin/mariadb-install-db", "scripts/mariadb-install-db")
-# The oldest release that its makers still maintain; older ones have other log files and settings.
+# The oldest release that is still maintained; older ones have other log files and settings.
 _OLDEST = (10, 6)
 
 
@@ -36,7 +36,7 @@ class Installation:
         return self.server.parent
 
     def version(self) -> str:
-        """Release series, such as ``10.11``, by the server program itself. UsageError when it is no MariaDB."""
+        """Return the release series, such as ``10.11``, from the server program. UsageError when it is no MariaDB."""
         try:
             command = [str(self.server), "--no-defaults", "--version"]
             done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
@@ -46,7 +46,7 @@ class Installation:
 
 
 def series(said: str, server: Path) -> str:
-    """The release series in what a server program says of its version. UsageError when we can't run it."""
+    """Return the release series in the version text of a server program. UsageError when it is not supported."""
     match = re.search(r"Ver (\d+)\.(\d+)\.\S*MariaDB", said)
     if not match:
         raise UsageError(f"{server} is no MariaDB server ({said.strip()})", "name the --bin-dir of one")
@@ -57,7 +57,7 @@ def series(said: str, server: Path) -> str:
 
 
 def find_installation(bin_dir: Path | None) -> Installation:
-    """The programs in this directory, or those of the host. UsageError or SlobError when they are not there."""
+    """Return the programs in this directory, or those of the host. UsageError or SlobError when there are none."""
     server = _server_in(bin_dir) if bin_dir else _installed_server()
     root = server.parent.parent
     installer = next((path for each in _INSTALLERS if (path := root / each).is_file()), None)
@@ -89,7 +89,7 @@ def _server_among(directories: list[Path]) -> Path | None:
 
 
 def usable_installation(spec: ServerSpec, account: Account) -> Installation:
-    """The programs for a server, which must be those of its version and such that the account can run them."""
+    """Return the programs for a server. SlobError unless they have its version and the account can run them."""
     found = find_installation(spec.bin_dir)
     version = found.version()
     if version != spec.version:

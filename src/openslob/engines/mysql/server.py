@@ -63,7 +63,7 @@ def remembered(spec: ServerSpec) -> MariaServer:
 
 
 def client_program(spec: ServerSpec, url: str) -> ClientProgram:  # noqa: ARG001 - the same for every server
-    """MariaDB comes with none that draws keys (mariadb-slap repeats fixed statements): SlobError."""
+    """Raise SlobError: MariaDB has no program that draws random keys (mariadb-slap repeats fixed statements)."""
     raise SlobError("MariaDB comes with no program that selects random rows")
 
 
@@ -80,16 +80,16 @@ class MariaServer(LocalServer[Installation]):
 
     @property
     def processes(self) -> ServerProcesses:
-        """Its one process, which has no other way of ending at once than being killed."""
+        """Its one process, which ends at once only when it is killed."""
         programs = frozenset({"mariadbd", "mysqld"})
         return ServerProcesses(self.layout.data, programs, config.PID_FILE, signal.SIGTERM, signal.SIGKILL)
 
     def check_spec(self) -> None:
-        """UsageError naming the first value that MariaDB can't be run with on this host."""
+        """Raise UsageError for the first value that MariaDB can't be run with on this host."""
         config.check_spec(self.spec)
 
     def is_ready(self) -> bool:
-        """Whether it runs and lets us in, or would if it had a connection left."""
+        """Return whether it runs and accepts our connection, or would if it had a free one."""
         if self.processes.main_pid() is None:
             return False
         socket, patience = str(self.layout.socket), _ANSWER_TIMEOUT_S
@@ -102,15 +102,15 @@ class MariaServer(LocalServer[Installation]):
         return True
 
     def find_programs(self, account: Account) -> Installation:
-        """Those of the host, or of the bin directory."""
+        """Return the programs of the host, or those of the bin directory."""
         return usable_installation(self.spec, account)
 
     def bytes_at_first(self) -> int:
-        """An empty server and its log, which is made as large as it will be."""
+        """Return the size of an empty server with its log, which has its full size from the beginning."""
         return _EMPTY_BYTES + self.spec.log_bytes
 
     def initialise(self, data: Path, programs: Installation, account: Account) -> None:
-        """Make the system tables; the blocks' size is decided here."""
+        """Create the system tables; this fixes the block size."""
         owner = f"--auth-root-socket-user={current_user()}"
         options = ["--skip-test-db", "--skip-name-resolve", "--auth-root-authentication-method=socket", owner]
         storage = [f"--innodb-page-size={self.spec.block_size}", f"--innodb-log-file-size={self.spec.log_bytes}"]
@@ -125,7 +125,7 @@ class MariaServer(LocalServer[Installation]):
         self.check_done(account.run([*command, *options, *storage]), "mariadb-install-db")
 
     def config_text(self, programs: Installation, bulk: bool) -> str:
-        """The only option file that the server reads."""
+        """Return the only option file that the server reads."""
         return config.config_text(self.spec, self.layout, programs.bin, bulk)
 
     def other_files(self, account: Account) -> Mapping[Path, str]:
@@ -133,13 +133,13 @@ class MariaServer(LocalServer[Installation]):
         return {config.init_file(self.layout): config.init_text({current_user(), account.name})}
 
     def launch(self, programs: Installation, account: Account) -> str | None:
-        """Start its program apart from us and wait until it lets us in."""
+        """Start its program as an independent process and wait until it accepts connections."""
         pid = account.launch([programs.server, f"--defaults-file={self.layout.config}"], self.layout.log)
         ready = wait(lambda: self.is_ready() or not _lives(pid), _START_TIMEOUT_S) and self.is_ready()
         return None if ready else ""
 
     def huge_pages_needed(self, _programs: Installation, _account: Account) -> int:
-        """For the cache and what is allocated with it; the server can't tell beforehand."""
+        """Return the number for the cache and what is allocated with it, which the server can't compute beforehand."""
         return -(-(self.spec.cache_bytes + _MORE_HUGE_BYTES) // page_bytes())
 
     def last_complaint(self, said: str) -> str:

