@@ -1,4 +1,4 @@
-"""The manifest of a load, the same for every engine: what was loaded, and whether all of it is still there."""
+"""The manifest of a load, the same for every engine: what was loaded, and whether it is still complete."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Manifest:
         return name in self.blocks_now and least <= self.blocks_now[name] <= most
 
     def data_state(self) -> DataState:
-        """Return what is loaded; verified only if it was and all of it is still there."""
+        """Return what is loaded; verified only if it was verified and is still complete."""
         blocks = {int(name[4:]): count for name, count in self.blocks_now.items() if name.startswith("cf1_")}
         return DataState(self.spec, self.is_whole, self.loaded_at, blocks)
 

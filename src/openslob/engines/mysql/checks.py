@@ -43,7 +43,7 @@ _READS = (
     ),
     (
         "reads_performance_schema",
-        "file reads are not timed, log syncs not told from others, waits known by stage only, and rows not counted "
+        "file reads are not timed, log syncs not separated from others, waits known by stage only, rows not counted "
         "unless userstat is ON",
         "SELECT ON performance_schema.*",
     ),

@@ -1,4 +1,4 @@
-"""The manifest of the last load in the database, the blocks of the tables, and the removal of all of it."""
+"""The manifest of the last load in the database, the blocks of the tables, and the removal of all objects."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from openslob.engines.mysql.tables import tables_of
 from openslob.engines.mysql.verify import TableBlocks
 from openslob.workload import DataSpec
 
-# A manifest without one of the columns was made by an earlier version, or by another program. A user who may read no
-# table of the database is not told whether the manifest exists.
+# A manifest without one of the columns was made by an earlier version, or by another program. To a user who may read no
+# table of the database the server does not say whether the manifest exists.
 _MISSING = (ER.NO_SUCH_TABLE, ER.BAD_DB_ERROR, ER.BAD_FIELD_ERROR, ER.TABLEACCESS_DENIED_ERROR)
 _DENIED = (ER.TABLEACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR, ER.NO_SUCH_TABLE, ER.COLUMNACCESS_DENIED_ERROR)
 # A replica applies changes by several threads, so it may write a row before another that the primary wrote earlier. The

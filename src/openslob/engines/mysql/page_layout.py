@@ -1,4 +1,4 @@
-"""How many bytes go where, so that every page holds exactly one row that the work loop visits.
+"""Bytes of columns and rows, so that every page holds exactly one row that the work loop visits.
 
 InnoDB keeps rows in a tree by primary key and requires that at least two rows fit into a page, so no row can be large
 enough to be alone. Each visited row is therefore followed, in the order of the surrogate primary key, by filler rows

@@ -60,7 +60,7 @@ class MysqlSession:
         fixed = [self._connection.escape(value) for value in {**self._parameters, **changed}.values()]
         return f"CALL {self._names.procedure(self._plan.schema)}({', '.join(['%s'] * CALL_PARAMETERS + fixed)})"
 
-    def load_private_tables(self, wrote_blocks: Callable[[int], None]) -> None:  # noqa: ARG002 - refused, whoever listens
+    def load_private_tables(self, wrote_blocks: Callable[[int], None]) -> None:  # noqa: ARG002 - always refused
         """Raise UsageError: InnoDB reads temporary tables, too, through the cache that all sessions share."""
         require_shared(self._plan.workload)
 

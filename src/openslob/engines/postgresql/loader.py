@@ -37,7 +37,7 @@ _FAILED = "the load failed"
 
 
 def data_state(connection: Connection, names: Names | None = None) -> DataState | None:
-    """Return what is loaded, or None; verified only if it was and all of it is still there."""
+    """Return what is loaded, or None; verified only if it was verified and is still complete."""
     loaded = manifest.read(connection, names or Names())
     return loaded.data_state() if loaded else None
 

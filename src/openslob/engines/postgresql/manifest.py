@@ -1,4 +1,4 @@
-"""The manifest of the last load in the schema, the blocks of the tables, and the removal of all of it."""
+"""The manifest of the last load in the schema, the blocks of the tables, and the removal of all objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many bytes go where, so that every block holds exactly one row and has room for a new version of it."""
+"""Bytes of columns, rows and index, so that every block holds exactly one row and has room for a new version."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ EXPLAIN FORMAT=TRADITIONAL {statement}
 -- is one row of counts and times.
 CREATE PROCEDURE {procedure}(
     first_op         BIGINT,       -- number of the first operation of this slice
-    max_ops          BIGINT,       -- end after so many operations
+    max_ops          BIGINT,       -- end after this many operations
     not_before_us    BIGINT,       -- do not begin earlier
     until_us         BIGINT,       -- begin no operation later
     resume_us        BIGINT,       -- end of a sleep that the end of the slice before cut short

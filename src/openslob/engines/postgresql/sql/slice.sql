@@ -39,7 +39,7 @@ DEALLOCATE slob_plan
 -- Result:   one row of the INOUT parameters.
 CREATE OR REPLACE PROCEDURE {procedure}(
     first_op         bigint,       -- number of the first operation of this slice
-    max_ops          bigint,       -- end after so many operations
+    max_ops          bigint,       -- end after this many operations
     not_before_us    bigint,       -- do not begin earlier
     until_us         bigint,       -- begin no operation later
     scale            bigint,       -- keys are 1 to scale
