@@ -37,7 +37,7 @@ def test_visits_are_exact_and_all_of_them_private(local, work_unit, update_work_
     )
     assert (selects, updates, scans) == (48, 40, 12)
     read, updated = selects * work_unit, updates * (update_work_unit or work_unit)
-    assert [sum(getattr(result, name) for result in results) for name in ("rows_read", "rows_updated")] == [
+    assert [sum(getattr(result.counts, name) for result in results) for name in ("rows_read", "rows_updated")] == [
         read,
         updated,
     ]
