@@ -91,7 +91,7 @@ def test_a_killed_driver_leaves_nothing_that_counts_as_loaded(target):
     """kill -9 amid the tables: some are whole, one is half-way, the manifest says unverified; then load again."""
     code = f"""
 import psycopg
-from openslob.engines import load
+from openslob.engines.postgresql import loader
 from openslob.workload import DataSpec
 connect = lambda: psycopg.connect({target.url!r}, autocommit=True, application_name="slob/load")
 loader.load(connect, {LARGE!r}, 1, lambda p: print(p.blocks_done, flush=True), lambda: False)

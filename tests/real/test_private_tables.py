@@ -30,6 +30,8 @@ LOCAL = {"block_path": "local"}
 
 @pytest.fixture(scope="module")
 def engine(pg_server):
+    """Data as loaded: updates of other tests on this server have moved rows."""
+    load(pg_server).data.drop()
     return load(pg_server)
 
 
@@ -97,8 +99,9 @@ def test_a_run_reads_privately_and_from_the_device(engine, tmp_path):
     for name in ("block_path", "counts_agree", "exact_mix", "reads_reached_device"):
         judged(record, name)
     assert too_busy(record) or verdicts["block_path"].figures["shared_visits"] == 0
-    assert record.io_by_object["private table"]["read_requests"] > 0
-    assert record.io_by_object["table"]["read_requests"] == 0
+    if not too_busy(record):
+        assert record.io_by_object["private table"]["read_requests"] > 0
+        assert record.io_by_object["table"]["read_requests"] == 0
     assert "4,000 blocks are read through 8 MB of its own memory (temp_buffers)" in record.engine["settled"][0]
 
 
