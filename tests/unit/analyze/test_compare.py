@@ -1,6 +1,6 @@
 """Comparisons: right about equal and different runs, and clear about what makes runs hard to compare.
 
-After a wanted change of the text: UPDATE_GOLDEN=1 pytest tests/unit/test_compare.py, then read the difference.
+After a wanted change of the text: UPDATE_GOLDEN=1 pytest tests/unit/analyze/test_compare.py, then read the difference.
 """
 
 from __future__ import annotations
