@@ -197,12 +197,16 @@ def test_counters_know_every_figure_or_why_not(subject):
 
 def test_a_reset_of_the_counters_makes_every_figure_unknown(subject):
     counters = subject.engine.open_counters()
-    before = counters.read()
-    subject.reset_counters()
-    delta = counters.difference(before, counters.read())
+    # The second one is a reset of counters that had been reset before.
+    for _ in range(2):
+        with subject.session(subject.workload()) as worked:
+            worked.slices(50)
+        before = counters.read()
+        subject.reset_counters()
+        delta = counters.difference(before, counters.read())
+        assert delta.rows_read is None
+        assert "reset" in delta.unknown["*"]
     counters.close()
-    assert delta.rows_read is None
-    assert "reset" in delta.unknown["*"]
 
 
 def test_waits_are_of_sessions_in_operations_only(subject):
