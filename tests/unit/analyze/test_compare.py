@@ -121,6 +121,10 @@ def test_two_single_runs_never_show_a_difference() -> None:
 
 def test_one_run_against_several_uses_the_spread_of_the_several() -> None:
     several = of_repeats([100, 101, 99, 100, 102])
+    # The single run varies like each of the several: s · √(1/5 + 1) = 1.249, and t of 4 degrees of freedom is 2.776.
+    close = difference("x", "", Better.MORE, several, of_repeats([102]))
+    assert close.change_high - close.change == pytest.approx(2.776 * 1.249, abs=0.002)
+    assert close.outcome is Outcome.NOT_SHOWN
     assert difference("x", "", Better.MORE, several, of_repeats([101])).outcome is Outcome.NOT_SHOWN
     assert difference("x", "", Better.MORE, several, of_repeats([120])).outcome is Outcome.BETTER
 

@@ -10,7 +10,7 @@ from factories import measurements
 from factories.tables import table
 from openslob.histogram import Histogram
 from openslob.measurement import EngineDelta, TimedWait, WaitClass
-from openslob.metrics.waits import CPU_ROW, class_shares_pct, top_events, wait_class
+from openslob.metrics.waits import CPU_ROW, class_shares_pct, db_time_shares, top_events, wait_class
 
 DB_TIME_S = 432.0
 EVENTS = ["CPU", "IO:DataFileRead", "IO:WalSync", "LWLock:WALWrite", "Lock:tuple", "IPC:Other"]
@@ -64,6 +64,17 @@ def test_shares_add_up_to_all_of_db_time(waits):
 )
 def test_events_are_told_apart_by_resource(event, kind):
     assert wait_class(event) is kind
+
+
+@table(("samples", "by_samples"), [(99, False), (100, True)])
+def test_shares_by_fewer_than_100_samples_are_not_given(samples, by_samples):
+    waits = {"IO:WalSync": samples // 2, "Lock:tuple": samples - samples // 2}
+    shares = db_time_shares(measurements.measurement(waits=waits))
+    engine = measurements.engine()
+    counted = 100 * engine.log_sync_time_us / (DB_TIME_S * 1e6)
+    assert shares[WaitClass.LOG].value == pytest.approx(50 if by_samples else counted)
+    assert shares[WaitClass.LOCK].value == (50 if by_samples else None)
+    assert shares[WaitClass.LOCK].why == ("" if by_samples else "only 99 wait samples")
 
 
 def test_the_class_that_the_engine_gives_comes_before_the_name():

@@ -15,7 +15,7 @@ from openslob.histogram import Histogram
 from openslob.host.sampler import OsReader
 from openslob.measurement import EngineDelta
 from openslob.method import OpKind
-from openslob.record.raw_csv import RawCsv
+from openslob.record.raw_csv import RawCsv, slice_rows
 from openslob.run.plan import session_plans
 from openslob.run.recorder import Recorder
 from openslob.run.samplers import SystemReading
@@ -150,6 +150,16 @@ def test_the_last_rate_shown_is_of_all_the_seconds_it_is_divided_by(raw):
         recorder.reading(reading(at_s, 100 * at_s))
     recorder.reading(reading(2.1, 210))
     assert [round(progress.ops_per_s) for progress in shown] == [100, 100, 91]
+
+
+def test_slices_go_to_the_file_as_they_were(recorder, raw, tmp_path):
+    for number in (0, 1):
+        recorder.handle(sliced(number, 100 + number))
+    raw.flush()
+    assert slice_rows(tmp_path) == [
+        (BEGIN, BEGIN + NANOS, 100, 0),
+        (BEGIN + NANOS, BEGIN + 2 * NANOS, 101, 0),
+    ]
 
 
 def test_no_rate_is_shown_live_of_the_seconds_in_which_the_first_slices_run_or_all_of_the_last_ones_end(raw):
