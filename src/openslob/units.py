@@ -1,9 +1,11 @@
-"""Sizes and durations: parsed from text and formatted as text."""
+"""Sizes, durations and times: parsed from text and formatted as text; clocks."""
 
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from decimal import Decimal
 
 KIB = 1024
@@ -71,3 +73,25 @@ class Extent:
             return str(self.amount)
         power = max(power for power in range(6) if self.amount % 1024**power == 0) if self.amount else 0
         return f"{self.amount >> 10 * power}{'BKMGTP'[power]}"
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """A reading of this process's monotonic clock and of the wall clock at the same moment."""
+
+    monotonic_ns: int
+    wall_ns: int
+
+    @classmethod
+    def now(cls) -> Anchor:
+        """Read both clocks together."""
+        return cls(time.monotonic_ns(), time.time_ns())
+
+    def wall_of(self, monotonic_ns: int) -> int:
+        """Convert a monotonic reading to wall-clock nanoseconds since the epoch."""
+        return self.wall_ns + monotonic_ns - self.monotonic_ns
+
+
+def iso(wall_ns: int) -> str:
+    """Format nanoseconds since the epoch as UTC time in ISO 8601, to the second."""
+    return datetime.fromtimestamp(wall_ns / 1e9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

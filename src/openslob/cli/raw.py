@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from openslob.analyze.curves.latency_limit import parse_latency_us
+from openslob.analyze.curves.series import parse_latency_us
 from openslob.cli import raw_compare, raw_orion
 from openslob.cli.common_options import (
     BLOCK_SIZE,
@@ -21,7 +21,7 @@ from openslob.cli.common_options import (
 )
 from openslob.cli.console import notify, stoppable
 from openslob.cli.raw_compare import show
-from openslob.engines.managed.cpus import usable_cpus
+from openslob.engines.managed.resources import usable_cpus
 from openslob.errors import UsageError
 from openslob.storage import calibrate as calibration
 from openslob.storage import dd as demonstration

@@ -22,7 +22,7 @@ from openslob.cli.common_options import (
 from openslob.cli.console import notify, stoppable, write
 from openslob.cli.progress import LiveLine
 from openslob.engines import registry
-from openslob.engines.managed.cpus import usable_cpus
+from openslob.engines.managed.resources import usable_cpus
 from openslob.errors import UsageError
 from openslob.record.storage import StorageRecord
 from openslob.report.storage import render_storage

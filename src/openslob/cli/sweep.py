@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from openslob import api
-from openslob.analyze.curves.latency_limit import latency_figure, parse_latency_us
+from openslob.analyze.curves.series import latency_figure, parse_latency_us
 from openslob.cli.common_options import CEILING_OR_MEASURE, RESULTS, ceiling_source
 from openslob.cli.console import notify, stoppable
 from openslob.cli.options import Several, with_several

@@ -9,10 +9,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from openslob.config.files import ALIASES, read_toml, translate
 from openslob.config.parameters import ENVIRONMENT_PREFIX, Parameter, Setting, by_slob_name, parameters
 from openslob.config.shell import read_shell
-from openslob.config.slob_conf import ALIASES, translate
-from openslob.config.toml import read_toml
 from openslob.errors import UsageError
 from openslob.workload import Workload
 

@@ -5,15 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from openslob.measurement import Measurement
-from openslob.metrics.composites import (
-    block_visit_rate,
-    cpu_busy_pct,
-    cpu_left_pct,
-    log_wait_pct,
-    not_begun_pct,
-    session_count,
-    wake_up_late_us,
-)
 from openslob.metrics.computation import (
     Amount,
     Composite,
@@ -27,6 +18,13 @@ from openslob.metrics.computation import (
     ServerCpu,
     SessionSum,
     WindowFact,
+    block_visit_rate,
+    cpu_busy_pct,
+    cpu_left_pct,
+    log_wait_pct,
+    not_begun_pct,
+    session_count,
+    wake_up_late_us,
 )
 from openslob.metrics.model import Better, RunMetric, TimelinePanel
 from openslob.metrics.quantity import Quantity, load_seconds

@@ -11,13 +11,13 @@ from typing import Any
 
 from openslob._version import __version__
 from openslob.analyze.build_record import build_record
-from openslob.clock import iso
 from openslob.engines.base import Engine
 from openslob.engines.facts import ServerFacts
 from openslob.measurement import Measurement
 from openslob.record.model import RunRecord, Status
 from openslob.record.store import record_id
 from openslob.run.preflight import active_bytes
+from openslob.units import iso
 from openslob.workload import Workload
 
 

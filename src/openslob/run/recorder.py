@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from openslob.clock import Anchor
 from openslob.engines.base import SessionPlan
 from openslob.host.sampler import difference
 from openslob.measurement import EngineDelta, HostDelta, TimelinePoint
@@ -17,7 +16,7 @@ from openslob.run.plan import SHORTEST_SLICE, SLICE_S, slice_seconds
 from openslob.run.samplers import SystemReading
 from openslob.run.session_pool import Message
 from openslob.run.worker import SliceDone
-from openslob.units import NANOS
+from openslob.units import NANOS, Anchor
 
 # The closing reading may follow a periodic one at once; rates over less than this would be noise.
 SHORTEST_INTERVAL_S = 0.5

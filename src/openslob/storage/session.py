@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from openslob._version import __version__
-from openslob.clock import iso
 from openslob.errors import SlobError
 from openslob.host.environment import environment
 from openslob.metrics import storage_figure
@@ -31,7 +30,7 @@ from openslob.storage.preflight import StorageLocation
 from openslob.storage.process import MeasurementStoppedError
 from openslob.storage.results import JobResult
 from openslob.storage.testfile import TestFile
-from openslob.units import MIB, MICROS, format_bytes
+from openslob.units import MIB, MICROS, format_bytes, iso
 
 Notify = Callable[[str], None]
 _SEQUENTIAL = (Pattern.SEQUENTIAL_READ, Pattern.SEQUENTIAL_WRITE, Pattern.SEQUENTIAL_MIXED)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from openslob._version import __version__
-from openslob.clock import iso
 from openslob.config.grid import Grid, SweepFile, read_sweep_file
 from openslob.errors import UsageError
 from openslob.record.model import Status
@@ -15,6 +14,7 @@ from openslob.record.store import record_id, running_pid
 from openslob.record.sweep import SearchRecord, SweepRecord, Value, find_sweeps, load_sweep
 from openslob.sweep.plan import notices, points, with_estimates
 from openslob.sweep.servers import described
+from openslob.units import iso
 
 Servers = Mapping[str, tuple[Value, ...]]
 

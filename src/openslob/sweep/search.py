@@ -12,9 +12,8 @@ import math
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
-from openslob.analyze.curves.latency_limit import latency_figure
 from openslob.analyze.curves.points import Point, Run, points
-from openslob.analyze.curves.series import axes_for
+from openslob.analyze.curves.series import axes_for, latency_figure
 from openslob.errors import SlobError
 from openslob.record.store import load
 from openslob.record.sweep import PointState, SearchRecord, SweepFolder, SweepPoint

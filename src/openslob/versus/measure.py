@@ -16,7 +16,7 @@ from threading import Event
 from openslob.analyze.realism import ContenderKind
 from openslob.engines.base import Engine
 from openslob.engines.client_benchmark import ClientLoad, ClientProgram, ClientResult
-from openslob.engines.managed.cpus import confined
+from openslob.engines.managed.resources import confined
 from openslob.errors import SlobError
 from openslob.host.sampler import difference
 from openslob.measurement import EngineDelta, HostDelta

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from openslob.awr import html, text
 from openslob.awr.numbers import NumberFormat
-from openslob.awr.sections import is_title
+from openslob.awr.parse import is_title
 from openslob.awr.tables import ReportTable
 
 WORDS = st.text(alphabet="abcdefghijk XYZ:/*-$", max_size=12).map(str.strip)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from openslob.analyze.verdicts.outcome import Shown, count, counted, holds_or_fails, unknown, unknown_because
 from openslob.analyze.verdicts.validity import reads_reached_device
 from openslob.measurement import Measurement
-from openslob.metrics.composites import begun_pct
+from openslob.metrics.computation import begun_pct
 from openslob.metrics.quantity import NO_LOAD, Quantity, block_visits, engine, total
 from openslob.record.model import Holds, Verdict
 from openslob.workload import Mode

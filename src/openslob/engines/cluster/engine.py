@@ -15,8 +15,7 @@ from typing import TypeVar
 from openslob.engines.base import Engine, Replicated, SessionPlan
 from openslob.engines.capabilities import Capability, common
 from openslob.engines.cluster.clocks import Clocks
-from openslob.engines.cluster.parallel import Team
-from openslob.engines.cluster.sampling import ClusterCounters, ClusterWaits
+from openslob.engines.cluster.sampling import ClusterCounters, ClusterWaits, Team
 from openslob.engines.cluster.session import ClusterSession, ClusterSnapshots, ClusterStop, named
 from openslob.engines.facts import (
     READ_ONLY_FINDING,

@@ -1,4 +1,4 @@
-"""Counters and waits of all instances, read at the same moment and added up.
+"""Counters and waits of all instances, read at the same moment in parallel and added up.
 
 A figure of the cluster is a sum, so it is unknown when one instance does not count it; the reason names the instance.
 """
@@ -7,13 +7,35 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, TypeVar
 
 from openslob.engines.base import CounterReading, Counters, Waits
 from openslob.engines.cluster.clocks import Clocks
-from openslob.engines.cluster.parallel import Team
 from openslob.measurement import EVERY_FIGURE, EngineDelta, ObjectIo, TimedWait
+
+_Asked = TypeVar("_Asked")
+_Answer = TypeVar("_Answer")
+
+
+class Team:
+    """One thread for each instance, kept because starting one takes longer than many a query."""
+
+    def __init__(self, size: int) -> None:
+        self._threads = ThreadPoolExecutor(max_workers=size, thread_name_prefix="instance")
+
+    def ask(self, question: Callable[[_Asked], _Answer], asked: Sequence[_Asked]) -> list[_Answer]:
+        """Return the answers in the order of ``asked``; raise the first error once all have answered."""
+        pending = [self._threads.submit(question, each) for each in asked]
+        errors = [error for each in pending if (error := each.exception())]
+        if errors:
+            raise errors[0]
+        return [each.result() for each in pending]
+
+    def close(self) -> None:
+        """End the threads."""
+        self._threads.shutdown()
 
 
 @dataclass(frozen=True)

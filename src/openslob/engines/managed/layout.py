@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openslob.engines.managed.base import ServerSpec
-from openslob.engines.managed.cpus import check_cpus
-from openslob.engines.managed.huge_pages import check_allowed
+from openslob.engines.managed.resources import check_allowed, check_cpus
 from openslob.errors import UsageError
 
 # sun_path has 108 bytes, one of them the closing zero

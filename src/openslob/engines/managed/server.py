@@ -19,13 +19,13 @@ from subprocess import CompletedProcess
 from typing import Generic, Protocol, TypeVar
 
 from openslob.disk import bytes_on_disk, forget_cached, require_space, supports_direct_io, write_atomically
-from openslob.engines.managed import huge_pages
+from openslob.engines.managed import resources
 from openslob.engines.managed import state as server_state
 from openslob.engines.managed.account import Account, server_account
 from openslob.engines.managed.base import ServerSpec, ServerStatus
-from openslob.engines.managed.cpus import confined
 from openslob.engines.managed.layout import DATA, ServerFiles, check_socket_path
 from openslob.engines.managed.processes import ServerProcesses
+from openslob.engines.managed.resources import confined
 from openslob.errors import SlobError, UsageError
 
 _UNFINISHED = "data.new-"
@@ -278,7 +278,7 @@ class LocalServer(ABC, Generic[P]):
 
     def _take_huge_pages(self, programs: P, account: Account) -> None:
         needed = self.huge_pages_needed(programs, account)
-        added = {"added": huge_pages.reserve(needed), "boot": huge_pages.boot_id()}
+        added = {"added": resources.reserve(needed), "boot": resources.boot_id()}
         self._home.write(self.spec, huge_pages=added)
 
     def _return_huge_pages(self) -> None:
@@ -286,8 +286,8 @@ class LocalServer(ABC, Generic[P]):
         taken = state and state.get("huge_pages")
         if not state or not taken:
             return
-        if taken["boot"] == huge_pages.boot_id():
-            huge_pages.restore(taken["added"])
+        if taken["boot"] == resources.boot_id():
+            resources.restore(taken["added"])
         self._home.write(server_state.spec_from(state), huge_pages=None)
 
     def _remove_unfinished(self) -> None:

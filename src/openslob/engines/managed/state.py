@@ -20,10 +20,10 @@ from typing import Any
 from filelock import FileLock, Timeout
 from platformdirs.unix import Unix
 
-from openslob.clock import iso
 from openslob.disk import write_atomically
 from openslob.engines.managed.base import ServerSpec
 from openslob.errors import SlobError, UsageError
+from openslob.units import iso
 
 MARKER = "openslob-server"
 _STATE = "server.json"

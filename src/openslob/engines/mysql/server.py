@@ -14,8 +14,8 @@ from pymysql.constants import ER
 from openslob.engines.client_benchmark import ClientProgram
 from openslob.engines.managed.account import Account, current_user
 from openslob.engines.managed.base import ServerSpec
-from openslob.engines.managed.huge_pages import page_bytes
 from openslob.engines.managed.processes import ServerProcesses, wait
+from openslob.engines.managed.resources import page_bytes
 from openslob.engines.managed.server import LocalServer
 from openslob.engines.mysql import server_config as config
 from openslob.engines.mysql.binaries import Installation, find_installation, usable_installation

@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from openslob.clock import iso
 from openslob.errors import UsageError
 from openslob.record.model import Status
 from openslob.record.storage import StorageFolder, StorageRecord
@@ -46,7 +45,7 @@ from openslob.storage.orion.protect import claimed, require_harmless
 from openslob.storage.orion.record import steps_of, summary_of, verdicts
 from openslob.storage.session import Notify, recorded
 from openslob.storage.testfile import TestFile
-from openslob.units import format_bytes
+from openslob.units import format_bytes, iso
 
 TOOL = "orion"
 

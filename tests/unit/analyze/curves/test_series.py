@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from factories.records import Made, physical
 from factories.tables import table
 from openslob.analyze.curves.knee import CurvePoint, TailTrend, find_knee
-from openslob.analyze.curves.latency_limit import latency_figure, parse_latency_us
 from openslob.analyze.curves.points import Run, points
-from openslob.analyze.curves.series import CACHED, PHYSICAL, label, point_set
+from openslob.analyze.curves.series import CACHED, PHYSICAL, label, latency_figure, parse_latency_us, point_set
 from openslob.analyze.curves.usl import NoFit, Scaling, fit
 from openslob.errors import UsageError
 from openslob.record.model import Figure, Holds, InstanceRow, RunRecord, Status, Verdict

@@ -21,8 +21,7 @@ from openslob.engines.base import CounterReading, SliceRequest, SliceResult
 from openslob.engines.capabilities import Capability
 from openslob.engines.cluster import engine as cluster_engine
 from openslob.engines.cluster.engine import ClusterEngine
-from openslob.engines.cluster.parallel import Team
-from openslob.engines.cluster.sampling import added
+from openslob.engines.cluster.sampling import Team, added
 from openslob.engines.facts import READ_ONLY_FINDING, DataState, Finding, LoadResult, ServerFacts, ServerLocation
 from openslob.errors import SlobError, UsageError
 from openslob.measurement import EngineDelta, Instance, ObjectIo

@@ -19,9 +19,8 @@ from openslob.disk import RESERVE_BYTES, require_space, supports_direct_io, writ
 from openslob.engines import registry
 from openslob.engines.managed import account, state
 from openslob.engines.managed.base import ServerSpec
-from openslob.engines.managed.cpus import check_cpus, confined, parse_cpus
-from openslob.engines.managed.huge_pages import parse_available
 from openslob.engines.managed.layout import ServerFiles, check_socket_path
+from openslob.engines.managed.resources import check_cpus, confined, parse_available, parse_cpus
 from openslob.engines.postgresql.binaries import find_installation, major
 from openslob.engines.postgresql.server import default_spec
 from openslob.engines.postgresql.server_config import (

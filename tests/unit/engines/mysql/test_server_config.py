@@ -14,8 +14,8 @@ from factories.tables import table
 from openslob.engines import registry
 from openslob.engines.managed.account import Account, current_user
 from openslob.engines.managed.base import ServerSpec
-from openslob.engines.managed.huge_pages import parse_page_bytes
 from openslob.engines.managed.layout import ServerFiles
+from openslob.engines.managed.resources import parse_page_bytes
 from openslob.engines.mysql import binaries
 from openslob.engines.mysql.binaries import find_installation, series
 from openslob.engines.mysql.server import default_spec
