@@ -32,7 +32,7 @@ from common import (
     start,
     verdict,
 )
-from openslob.engines.mysql.dsn import parse as parse_target
+from openslob.engines.mysql.connection import parse as parse_target
 from openslob.errors import SlobError
 from openslob.units import KIB, MIB
 from openslob.workload import Workload

@@ -14,7 +14,7 @@ import psycopg
 
 from common import Bench
 from openslob.engines import registry
-from openslob.engines.client_benchmark import ClientLoad
+from openslob.engines.entry import ClientLoad
 from openslob.errors import SlobError
 from openslob.versus.measure import ClientMeasurement, measure_client
 

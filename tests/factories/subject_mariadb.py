@@ -13,7 +13,7 @@ import pymysql
 
 from factories.subjects import COLUMNS, SCHEMAS, Subject, Update
 from openslob.engines.mysql.adapter import connect
-from openslob.engines.mysql.dsn import parse
+from openslob.engines.mysql.connection import parse
 from openslob.engines.mysql.slice_procedure import buckets_of
 from openslob.units import MIB
 

@@ -8,10 +8,11 @@ from psycopg import sql
 
 from factories.load_target import SPEC, Target
 from factories.running import slob
-from openslob.engines import registry, table_checks
-from openslob.engines.postgresql import loader, verify
+from openslob.engines import registry
+from openslob.engines.postgresql import loader, tables
 from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.tables import fill, tables_of
+from openslob.engines.tables import stretches
 from openslob.errors import SlobError
 from openslob.run import loading
 from openslob.workload import DataSpec, Workload
@@ -30,7 +31,7 @@ def failed(target, number=1):
     """Names of the checks that a cf1 table does not pass."""
     table = next(table for table in tables_of(SPEC, Names()) if table.name == f"cf1_{number}")
     with target.connect() as connection:
-        return {check.name for check in verify.checks_of(connection, table) if not check.holds}
+        return {check.name for check in tables.checks_of(connection, table) if not check.holds}
 
 
 def test_a_load_makes_exactly_what_was_asked_for(target):
@@ -117,8 +118,8 @@ def test_a_failed_check_fails_the_load_and_leaves_nothing(target, monkeypatch):
 
 
 def test_a_sample_of_a_large_table_covers_it_evenly():
-    assert list(table_checks.stretches(4096)) == [(0, 4096)]
-    found = list(table_checks.stretches(100_000))
+    assert list(stretches(4096)) == [(0, 4096)]
+    found = list(stretches(100_000))
     assert len(found) == 16
     assert (found[0], found[-1]) == ((0, 256), (99_744, 100_000))
 

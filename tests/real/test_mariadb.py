@@ -16,8 +16,7 @@ from factories.running import DATA, LONG_S, Target, eventually, judged, load, sl
 from openslob.engines.base import SliceRequest
 from openslob.engines.mysql import connection, connection_registry
 from openslob.engines.mysql.adapter import connect
-from openslob.engines.mysql.connection import query
-from openslob.engines.mysql.dsn import parse
+from openslob.engines.mysql.connection import parse, query
 from openslob.engines.mysql.page_layout import layout_of
 from openslob.engines.mysql.slice_procedure import compose_slice
 from openslob.errors import SlobError

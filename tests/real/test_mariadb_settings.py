@@ -12,7 +12,7 @@ import pytest
 
 from factories.running import DATA, Target, eventually, load, slob
 from openslob.engines.mysql.adapter import connect
-from openslob.engines.mysql.dsn import parse
+from openslob.engines.mysql.connection import parse
 from openslob.engines.mysql.global_settings import GlobalSettingsOverride
 from openslob.engines.mysql.names import Names
 from openslob.engines.mysql.quiesce import SETTING

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from openslob.analyze.comparability import facts, in_order
 from openslob.analyze.curves.points import (
     RESPONSE_PREFIX,
     SESSIONS,
@@ -14,6 +13,8 @@ from openslob.analyze.curves.points import (
     ParameterValue,
     Point,
     Run,
+    facts,
+    in_order,
     points,
     varying,
 )

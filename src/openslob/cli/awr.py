@@ -20,7 +20,7 @@ from openslob.awr.batch import Result, Selection, extract_all
 from openslob.awr.columns import ROW_SETS, SETS
 from openslob.cli.console import notify, write
 from openslob.errors import SlobError, UsageError
-from openslob.export import tables
+from openslob.export import tidy
 
 if TYPE_CHECKING:
     from openslob.analyze.curves.external_points import ExternalPoint
@@ -180,14 +180,14 @@ def _write(form: AwrFormat, output: Path | None, selection: Selection, results: 
     headings = selection.headings()
     rows = [[reading.value for reading in row] for result in results for row in result.rows]
     if form is AwrFormat.XLSX and output is not None:
-        tables.write_xlsx(output, headings, rows, _notes(headings, results))
+        tidy.write_xlsx(output, headings, rows, _notes(headings, results))
     elif form is AwrFormat.TABLE:
         _table(headings, rows, output)
     else:
         text = (
-            tables.as_csv(headings, [map(tables.rounded, row) for row in rows])
+            tidy.as_csv(headings, [map(tidy.rounded, row) for row in rows])
             if form is AwrFormat.CSV
-            else tables.as_json(_document(headings, results))
+            else tidy.as_json(_document(headings, results))
         )
         _output(text, output)
 
@@ -199,7 +199,7 @@ def _output(text: str, output: Path | None) -> None:
         output.write_text(text, encoding="utf-8")
 
 
-def _table(headings: Sequence[str], rows: Sequence[Sequence[tables.Cell]], output: Path | None) -> None:
+def _table(headings: Sequence[str], rows: Sequence[Sequence[tidy.Cell]], output: Path | None) -> None:
     """Print a table, in a file or a pipe as wide as its columns need."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     for at, heading in enumerate(headings):
@@ -212,7 +212,7 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[tables.Cell]], outpu
         _output("".join(line.rstrip() + "\n" for line in text.getvalue().splitlines()), output)
 
 
-def _cell_text(cell: tables.Cell) -> str:
+def _cell_text(cell: tidy.Cell) -> str:
     """Return a cell as text: four significant digits, a dash for a missing value."""
     if cell is None:
         return "-"

@@ -21,7 +21,7 @@ from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.engines.managed.base import ManagedServer
 from openslob.record.model import RunRecord
-from openslob.report.demo_table import demo_json, render_demo_table
+from openslob.report.listing import demo_json, render_demo_table
 from openslob.report.text import render
 from openslob.run import loading, runner
 from openslob.run.interrupt import Interrupt

@@ -13,7 +13,7 @@ from openslob import api
 from openslob.cli.common_options import RESULTS
 from openslob.cli.console import notify
 from openslob.errors import SlobError, UsageError
-from openslob.export import tables
+from openslob.export import tidy
 from openslob.export.hdr import HdrRun, hdr_log
 from openslob.export.openmetrics import openmetrics
 from openslob.record.raw_csv import latency_rows
@@ -91,10 +91,10 @@ def _rendered(found: api.Results, form: ExportFormat, per: Per) -> str | bytes:
             return hdr_log(_hdr_runs(found))
     rows = found.rows() if per is Per.RUN else found.point_rows()
     if form is ExportFormat.PARQUET:
-        return tables.as_parquet(rows)
+        return tidy.as_parquet(rows)
     if form is ExportFormat.JSON:
-        return tables.as_json(rows)
-    return tables.as_csv(list(rows[0]) if rows else [], [list(row.values()) for row in rows])
+        return tidy.as_json(rows)
+    return tidy.as_csv(list(rows[0]) if rows else [], [list(row.values()) for row in rows])
 
 
 def _hdr_runs(found: api.Results) -> list[HdrRun]:

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from openslob.config.files import ALIASES, read_toml, translate
+from openslob.config.files import ALIASES, read_shell, read_toml, translate
 from openslob.config.parameters import ENVIRONMENT_PREFIX, Parameter, Setting, by_slob_name, parameters
-from openslob.config.shell import read_shell
 from openslob.errors import UsageError
 from openslob.workload import Workload
 

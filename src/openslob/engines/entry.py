@@ -1,15 +1,20 @@
-"""How an engine makes itself known: an `EngineEntry`, named by entry points of the group ``openslob.engines``."""
+"""How an engine makes itself known: an `EngineEntry`, named by entry points of the group ``openslob.engines``.
+
+An engine may also offer its product's own benchmark program, which drives the server from outside.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Protocol, cast
 
 from openslob.engines.base import Engine
-from openslob.engines.client_benchmark import ClientProgram
 from openslob.engines.managed.base import ManagedServer, ServerSpec
 from openslob.errors import UsageError
+from openslob.histogram import Histogram
 
 GROUP = "openslob.engines"
 # The managed server that is the default target. The engine whose server has this name is the default engine.
@@ -60,3 +65,38 @@ class EngineEntry:
         if self.servers is None:
             raise UsageError(f"no server of {self.name!r} can be managed", "start it yourself and give its URL")
         return cast(ManagedServers, import_module(self.servers))
+
+
+@dataclass(frozen=True)
+class ClientLoad:
+    """The load that a benchmark program runs: one-row selects of keys 1 to ``keys`` in each schema's table.
+
+    ``clients`` connections are driven by ``threads`` threads for ``seconds``.
+    """
+
+    schemas: int
+    keys: int
+    clients: int
+    threads: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class ClientResult:
+    """What a benchmark program did: transactions, their rate per second, and their latency as the client sees it."""
+
+    transactions: int
+    per_s: float
+    latency: Histogram
+
+
+class ClientProgram(Protocol):
+    """The benchmark program that comes with a product. It drives the server from outside, a query at a time."""
+
+    name: str
+
+    def command(self, load: ClientLoad, folder: Path) -> Sequence[str]:
+        """Return the program and its arguments; its input and output files are in ``folder``."""
+
+    def result(self, output: str, folder: Path) -> ClientResult:
+        """Return what it did, from its output and ``folder``. SlobError when that can't be read."""

@@ -18,8 +18,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from openslob.disk import require_space
 from openslob.engines.facts import LoadProgress, LoadResult, ProgressSink
-from openslob.engines.table_checks import Check, require, summary
-from openslob.engines.tables import Table
+from openslob.engines.tables import Check, Table, require, summary
 from openslob.errors import SlobError, UsageError
 from openslob.units import format_bytes
 from openslob.workload import DataSpec

@@ -8,8 +8,7 @@ from typing import Any
 
 from openslob._version import __version__
 from openslob.engines.facts import DataState, LoadResult
-from openslob.engines.table_checks import BLOCK_TOLERANCE
-from openslob.engines.tables import PLACEMENT_KEY, Table
+from openslob.engines.tables import BLOCK_TOLERANCE, PLACEMENT_KEY, Table
 from openslob.errors import SlobError
 from openslob.workload import DataSpec
 

@@ -9,9 +9,8 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from openslob.engines.base import Engine
-from openslob.engines.client_benchmark import ClientProgram
 from openslob.engines.cluster.engine import ClusterEngine
-from openslob.engines.entry import DEFAULT_SERVER, GROUP, EngineEntry, ManagedServers
+from openslob.engines.entry import DEFAULT_SERVER, GROUP, ClientProgram, EngineEntry, ManagedServers
 from openslob.engines.managed.base import ManagedServer, ServerSpec
 from openslob.engines.managed.state import ServerState, claimed, home, names, spec_from
 from openslob.errors import SlobError, UsageError

@@ -1,10 +1,12 @@
-"""The test tables, the same for every engine: which ones a specification has, and the order of their keys."""
+"""The test tables, the same for every engine: which there are, the order of their keys, and the checks after a load."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from openslob.errors import SlobError
 from openslob.permutation import Permutation
 from openslob.workload import DataSpec
 
@@ -56,3 +58,108 @@ def tables_of(spec: DataSpec, cf1: Callable[[int], str], cf2: Callable[[int], st
     tables = [table_cf1(cf1(number), number, spec.scale_blocks) for number in numbers]
     tables += [table_cf2(cf2(number), number, spec.scan_blocks) for number in numbers]
     return sorted(tables, key=lambda table: -table.blocks)
+
+
+# Tables may be larger or smaller than specified by this share of their blocks (METHOD 2).
+BLOCK_TOLERANCE = 0.01
+# Of all pairs of neighbouring blocks at most this share may hold neighbouring keys (METHOD 2) …
+_ADJACENT_SHARE = 0.01
+# … but a random placement of any size has two such pairs on average (Poisson), more than 10 once in 100,000 tables.
+_ADJACENT_PAIRS = 10
+# Placement is checked in whole tables up to this many blocks, in larger ones in stretches spread evenly over the table.
+_STRETCHES, _STRETCH_BLOCKS = 16, 256
+
+
+@dataclass(frozen=True)
+class Check:
+    """One figure of one table and its allowed range."""
+
+    name: str
+    table: str
+    figure: float
+    low: float
+    high: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the figure is in its range."""
+        return self.low <= self.figure <= self.high
+
+
+def check(table: Table, name: str, figure: float, low: float, high: float | None = None) -> Check:
+    """Return a check of a table; without ``high`` the figure must be exactly ``low``."""
+    return Check(name, table.label, figure, low, low if high is None else high)
+
+
+def key_checks(table: Table, rows: float, lowest: float, highest: float) -> list[Check]:
+    """Return the checks that the keys are 1 to the number of blocks; rows that have no key are not in ``rows``."""
+    return [
+        check(table, "rows", rows, table.blocks),
+        check(table, "lowest key", lowest, min(1, table.blocks)),
+        check(table, "highest key", highest, table.blocks),
+    ]
+
+
+def placement_check(table: Table, placement: Mapping[str, float]) -> Check:
+    """Return the check that keys are scattered: of ``pairs`` of neighbouring blocks few have ``adjacent`` keys."""
+    limit = adjacent_limit(placement["pairs"])
+    return check(table, "neighbouring keys in neighbouring blocks", placement["adjacent"], 0, limit)
+
+
+def missing_table(table: Table) -> SlobError:
+    """Return the error for a table that does not exist."""
+    return SlobError(f"verification failed: the table {table.label} is not there")
+
+
+def require(checks: Iterable[Check]) -> None:
+    """Raise SlobError for the first check that does not hold, with its figure and the expected range."""
+    for one in checks:
+        if not one.holds:
+            raise SlobError(
+                f"verification failed: {one.name} of {one.table}: {one.figure:,.0f}, expected {_range(one)}"
+            )
+
+
+def summary(checks: Sequence[Check]) -> dict[str, str]:
+    """Return the figures as text by check: from the smallest to the largest of all tables that share a range."""
+    same_range: dict[tuple[str, float, float], list[float]] = defaultdict(list)
+    for one in checks:
+        same_range[one.name, one.low, one.high].append(one.figure)
+    texts: dict[str, list[str]] = defaultdict(list)
+    for (name, _, _), figures in same_range.items():
+        low, high = (f"{figure:,.0f}" for figure in (min(figures), max(figures)))
+        texts[name].append(f"{low if low == high else f'{low} to {high}'} in each of {len(figures)}")
+    return {name: "; ".join(parts) for name, parts in texts.items()}
+
+
+def _range(check: Check) -> str:
+    low, high = f"{check.low:,.0f}", f"{check.high:,.0f}"
+    return low if low == high else f"{low} to {high}"
+
+
+def adjacent_limit(pairs: float) -> float:
+    """Return how many of ``pairs`` of neighbouring blocks may hold neighbouring keys."""
+    return max(pairs * _ADJACENT_SHARE, _ADJACENT_PAIRS)
+
+
+def stretches(blocks: int) -> Iterator[tuple[int, int]]:
+    """Yield the first block and the block beyond the last of each stretch to check; a small table is one stretch."""
+    if blocks <= _STRETCHES * _STRETCH_BLOCKS:
+        yield 0, blocks
+        return
+    for number in range(_STRETCHES):
+        first = number * (blocks - _STRETCH_BLOCKS) // (_STRETCHES - 1)
+        yield first, first + _STRETCH_BLOCKS
+
+
+def sum_over_stretches(blocks: int, figures: Callable[[int, int], Mapping[str, float]]) -> dict[str, float]:
+    """Return the sums of figures over the stretches of a table; of a figure ``most_…`` the maximum.
+
+    ``figures`` is called with the first block and the block beyond the last of each stretch.
+    """
+    totals: dict[str, float] = {}
+    for first, beyond in stretches(blocks):
+        for name, figure in figures(first, beyond).items():
+            total = totals.get(name, 0.0)
+            totals[name] = max(total, figure) if name.startswith("most_") else total + figure
+    return totals

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from openslob.engines.base import CounterReading, Engine
 from openslob.host.model import OsReading
 from openslob.host.processes import Tasks
-from openslob.host.sampler import OsReader, cpu_by_kind
-from openslob.host.ticker import Ticker
+from openslob.host.sampler import OsReader, Ticker, cpu_by_kind
 from openslob.measurement import EngineDelta
 from openslob.units import NANOS
 

@@ -14,7 +14,7 @@ from openslob.analyze.realism import ContenderKind
 from openslob.disk import require_space
 from openslob.engines import registry
 from openslob.engines.base import Engine
-from openslob.engines.client_benchmark import ClientProgram
+from openslob.engines.entry import ClientProgram
 from openslob.engines.facts import LoadProgress
 from openslob.errors import SlobError
 from openslob.metrics import storage_figure

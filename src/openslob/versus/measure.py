@@ -15,7 +15,7 @@ from threading import Event
 
 from openslob.analyze.realism import ContenderKind
 from openslob.engines.base import Engine
-from openslob.engines.client_benchmark import ClientLoad, ClientProgram, ClientResult
+from openslob.engines.entry import ClientLoad, ClientProgram, ClientResult
 from openslob.engines.managed.resources import confined
 from openslob.errors import SlobError
 from openslob.host.sampler import difference

@@ -28,8 +28,7 @@ from openslob.counts import SliceCounts
 from openslob.errors import SlobError
 from openslob.export.hdr import HdrRun, encoded, hdr_log
 from openslob.export.openmetrics import openmetrics
-from openslob.export.tables import as_csv, as_json, as_parquet
-from openslob.export.tidy import point_rows, run_rows, series_rows
+from openslob.export.tidy import as_csv, as_json, as_parquet, point_rows, run_rows, series_rows
 from openslob.export.xlsx import workbook
 from openslob.histogram import Histogram, bucket_of, lower_edge_us
 from openslob.method import OpKind

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from factories.tables import table
-from openslob.host import ticker as ticker_module
-from openslob.host.ticker import Ticker, next_tick
+from openslob.host import sampler as ticker_module
+from openslob.host.sampler import Ticker, next_tick
 
 CASES = (
     ("in time", 0, 100, 1, 0),

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from factories import measurements
-from openslob.engines.client_benchmark import ClientResult
+from openslob.engines.entry import ClientResult
 from openslob.host.counters import busy_name, parse_cpu
 from openslob.host.model import Sample
 from openslob.metrics import METRICS, summary

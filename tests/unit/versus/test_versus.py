@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from openslob.analyze.realism import ContenderKind, ContenderRow, rows, verdicts
 from openslob.cli import app
-from openslob.engines.client_benchmark import ClientLoad
+from openslob.engines.entry import ClientLoad
 from openslob.engines.postgresql.binaries import Installation
 from openslob.engines.postgresql.client_benchmark import Pgbench
 from openslob.errors import SlobError, UsageError

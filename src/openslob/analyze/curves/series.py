@@ -6,17 +6,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from openslob.analyze.comparability import ConditionMismatch, mismatches
 from openslob.analyze.curves.knee import CurvePoint, KneeResult, find_knee
 from openslob.analyze.curves.points import (
     ORDER,
     RATES,
     SESSIONS,
+    ConditionMismatch,
     LimitingResource,
     Parameters,
     ParameterValue,
     Point,
     Run,
+    mismatches,
     points,
     varying,
 )  # fmt: skip

@@ -15,9 +15,8 @@ from openslob.engines.capabilities import Capability
 from openslob.engines.common_checks import require_own_storage
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
 from openslob.engines.mysql import checks, connection_registry, loader, manifest
-from openslob.engines.mysql.connection import Connection, Row, is_on, open_connection, query, statement
+from openslob.engines.mysql.connection import Connection, Row, is_on, open_connection, parse, query, statement
 from openslob.engines.mysql.counters import MysqlCounters
-from openslob.engines.mysql.dsn import parse
 from openslob.engines.mysql.errors import code_of, reported
 from openslob.engines.mysql.global_settings import LOCK_PATIENCE_S, GlobalSettingsOverride, restore_leftovers
 from openslob.engines.mysql.location import PROXY, is_proxied, locate, require_direct, transport
@@ -25,8 +24,7 @@ from openslob.engines.mysql.names import Names
 from openslob.engines.mysql.page_layout import layout_of
 from openslob.engines.mysql.quiesce import quiesce
 from openslob.engines.mysql.session import MysqlSession
-from openslob.engines.mysql.slice_procedure import compose_slice
-from openslob.engines.mysql.stop import MysqlStop
+from openslob.engines.mysql.slice_procedure import MysqlStop, compose_slice
 from openslob.engines.mysql.waits import MysqlWaits
 from openslob.engines.slice_io import schemas_at_work
 from openslob.errors import SlobError

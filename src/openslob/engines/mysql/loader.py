@@ -11,16 +11,21 @@ import pymysql
 from openslob.engines.facts import LoadResult, ProgressSink
 from openslob.engines.load import check_space, load_tables, require_a_block
 from openslob.engines.mysql import manifest
-from openslob.engines.mysql.connection import Connection, cancel, open_connection, query, statement, thread_id
-from openslob.engines.mysql.dsn import ConnectionParams
+from openslob.engines.mysql.connection import (
+    Connection,
+    ConnectionParams,
+    cancel,
+    open_connection,
+    query,
+    statement,
+    thread_id,
+)
 from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.location import locate
 from openslob.engines.mysql.names import Names
 from openslob.engines.mysql.page_layout import layout_of
-from openslob.engines.mysql.tables import fill, tables_of
-from openslob.engines.mysql.verify import checks_of
-from openslob.engines.table_checks import Check
-from openslob.engines.tables import Table
+from openslob.engines.mysql.tables import checks_of, fill, tables_of
+from openslob.engines.tables import Check, Table
 from openslob.errors import SlobError
 from openslob.units import MIB
 from openslob.workload import DataSpec

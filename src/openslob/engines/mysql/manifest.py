@@ -12,8 +12,7 @@ from openslob.engines.manifest import Manifest, manifest_row, require_all_tables
 from openslob.engines.mysql.connection import Connection, query, statement
 from openslob.engines.mysql.errors import code_of
 from openslob.engines.mysql.names import Names, quoted
-from openslob.engines.mysql.tables import tables_of
-from openslob.engines.mysql.verify import TableBlocks
+from openslob.engines.mysql.tables import TableBlocks, tables_of
 from openslob.workload import DataSpec
 
 # A manifest without one of the columns was made by an earlier version, or by another program. To a user who may read no

@@ -11,7 +11,7 @@ import psutil
 import pymysql
 from pymysql.constants import ER
 
-from openslob.engines.client_benchmark import ClientProgram
+from openslob.engines.entry import ClientProgram
 from openslob.engines.managed.account import Account, current_user
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.processes import ServerProcesses, wait

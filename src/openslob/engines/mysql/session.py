@@ -13,8 +13,16 @@ from pymysql.constants import ER
 
 from openslob.engines.base import SessionPlan, SliceRequest, SliceResult
 from openslob.engines.mysql.checks import require_shared
-from openslob.engines.mysql.connection import PACKAGE, Connection, Row, cancel, file_descriptor, query, thread_id
-from openslob.engines.mysql.dsn import ConnectionParams
+from openslob.engines.mysql.connection import (
+    PACKAGE,
+    Connection,
+    ConnectionParams,
+    Row,
+    cancel,
+    file_descriptor,
+    query,
+    thread_id,
+)
 from openslob.engines.mysql.errors import code_of, reported
 from openslob.engines.mysql.names import Names
 from openslob.engines.mysql.slice_procedure import (

@@ -1,8 +1,12 @@
-"""The work loop's procedure: how it is composed, what a call takes and returns, and the plans of its statements."""
+"""The work loop's procedure: its text, what a call takes and returns, its plans, and the signal that stops it.
+
+The stop signal is a named lock that is held when the sessions must stop.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -11,10 +15,9 @@ from numpy.typing import NDArray
 
 from openslob.engines.base import SessionPlan, SliceResult
 from openslob.engines.mysql.connection import PACKAGE, Connection, Row, query, statement
-from openslob.engines.mysql.errors import explain_error
+from openslob.engines.mysql.errors import explain_error, reported
 from openslob.engines.mysql.names import Names
 from openslob.engines.mysql.page_layout import layout_of
-from openslob.engines.mysql.stop import STOP
 from openslob.engines.slice_io import (
     KINDS,
     explained_kinds,
@@ -28,6 +31,28 @@ from openslob.errors import SlobError
 from openslob.histogram import BUCKETS, Histogram, lower_edge_us
 from openslob.method import OpKind
 from openslob.workload import Workload
+
+STOP = "stop"
+_PATIENCE_S = 5
+
+
+class MysqlStop:
+    """Holds the lock from `request` until it is closed. A session that finds it held ends its slice."""
+
+    def __init__(self, connection: Connection, names: Names) -> None:
+        self._connection = connection
+        self._values = {"lock": names.lock(STOP), "patience": _PATIENCE_S}
+
+    def request(self) -> None:
+        """Make every session stop within a fraction of a second."""
+        with reported("the sessions can't be stopped"):
+            query(self._connection, statement("facts", "lock"), self._values)
+
+    def close(self) -> None:
+        """Release the lock."""
+        with suppress(pymysql.Error):
+            self._connection.close()
+
 
 # What a call is given before the parameters that stay the same: first_op, max_ops, not_before_us, until_us, resume_us,
 # due_us.

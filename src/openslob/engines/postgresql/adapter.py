@@ -26,8 +26,7 @@ from openslob.engines.postgresql.location import locate, with_tables_in
 from openslob.engines.postgresql.names import DEFAULT_SCHEMA, Names
 from openslob.engines.postgresql.quiesce import quiesce
 from openslob.engines.postgresql.session import PostgresSession
-from openslob.engines.postgresql.slice_procedure import compose_slice
-from openslob.engines.postgresql.stop import PostgresStop
+from openslob.engines.postgresql.slice_procedure import PostgresStop, compose_slice
 from openslob.engines.postgresql.waits import PostgresWaits
 from openslob.engines.slice_io import schemas_at_work
 from openslob.engines.sql import read_sql, read_statements

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from openslob.engines.client_benchmark import ClientLoad, ClientResult
+from openslob.engines.entry import ClientLoad, ClientResult
 from openslob.engines.postgresql.binaries import Installation
 from openslob.engines.postgresql.names import Names
 from openslob.errors import SlobError

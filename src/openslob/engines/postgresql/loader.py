@@ -23,10 +23,8 @@ from openslob.engines.postgresql.errors import reported
 from openslob.engines.postgresql.location import is_local, is_visible
 from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.page_layout import index_bytes, row_bytes
-from openslob.engines.postgresql.tables import fill, tables_of
-from openslob.engines.postgresql.verify import checks_of
-from openslob.engines.table_checks import Check
-from openslob.engines.tables import Table
+from openslob.engines.postgresql.tables import checks_of, fill, tables_of
+from openslob.engines.tables import Check, Table
 from openslob.errors import SlobError
 from openslob.workload import DataSpec
 

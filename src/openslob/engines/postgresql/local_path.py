@@ -21,10 +21,8 @@ from openslob.engines.postgresql.connection import Connection, statement
 from openslob.engines.postgresql.location import is_local, is_visible
 from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.page_layout import index_bytes
-from openslob.engines.postgresql.tables import fill
-from openslob.engines.postgresql.verify import checks_of
-from openslob.engines.table_checks import require
-from openslob.engines.tables import table_cf1, table_cf2
+from openslob.engines.postgresql.tables import checks_of, fill
+from openslob.engines.tables import require, table_cf1, table_cf2
 from openslob.errors import SlobError
 from openslob.units import format_bytes
 from openslob.workload import BlockPath, Workload

@@ -1,4 +1,7 @@
-"""The work loop's procedure: how it is composed, what a call takes and returns, and the plans of its statements."""
+"""The work loop's procedure: its text, what a call takes and returns, its plans, and the signal that stops it.
+
+The stop signal is an advisory lock that is held exclusively when the sessions must stop.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,10 @@ import psycopg
 from psycopg import sql
 
 from openslob.engines.base import SessionPlan, SliceResult
+from openslob.engines.postgresql.errors import reported
 from openslob.engines.postgresql.local_path import tables_on_path
 from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.page_layout import column_bytes
-from openslob.engines.postgresql.stop import STOP_KEY
 from openslob.engines.slice_io import (
     KINDS,
     explained_kinds,
@@ -26,6 +29,26 @@ from openslob.engines.sql import read_sql, read_statements
 from openslob.histogram import BUCKETS, Histogram, bucket_expression
 from openslob.method import OpKind
 from openslob.workload import Workload
+
+# "slobstop" as a number.
+STOP_KEY = int.from_bytes(b"slobstop", "big", signed=True)
+
+
+class PostgresStop:
+    """Holds the lock from `request` until it is closed. A session that can't share it ends its slice."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+
+    def request(self) -> None:
+        """Make every session stop within about half a second."""
+        with reported("the sessions can't be stopped"):
+            self._connection.execute("SELECT pg_advisory_lock(%s)", (STOP_KEY,))
+
+    def close(self) -> None:
+        """Release the lock."""
+        self._connection.close()
+
 
 PACKAGE = "openslob.engines.postgresql"
 # The loop counts all histograms in one array: each begins at a multiple of this.

@@ -10,8 +10,7 @@ import pytest
 from factories.tables import table
 from openslob.engines.facts import ServerFacts
 from openslob.engines.mysql import checks, counters
-from openslob.engines.mysql.connection import open_connection
-from openslob.engines.mysql.dsn import parse
+from openslob.engines.mysql.connection import open_connection, parse
 from openslob.engines.mysql.names import Names, quoted
 from openslob.engines.mysql.page_layout import layout_of
 from openslob.engines.mysql.quiesce import required_setting
