@@ -1,0 +1,88 @@
+"""A session's slices follow each other: operation numbers and due times go on from slice to slice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from openslob.counts import SliceCounts
+from openslob.engines.base import SliceRequest, SliceResult
+from openslob.run.plan import Phase, session_plans
+from openslob.run.worker import Lost, SliceDone, Worker
+from openslob.units import NANOS
+from openslob.workload import Workload
+
+BEGIN = 1_000 * NANOS
+OPS_A_SLICE = 7
+BETWEEN_DUE_NS = 100_000_000
+
+
+@dataclass
+class Session:
+    """Does a few operations in each slice, whatever its end; also the engine that opens it."""
+
+    requests: list[SliceRequest] = field(default_factory=list)
+
+    def open_session(self, _plan):
+        return self
+
+    def prepare(self):
+        pass
+
+    def plans(self):
+        return {}
+
+    def backend_id(self):
+        return 1
+
+    def instance(self):
+        return None
+
+    def close(self):
+        pass
+
+    def run_slice(self, request):
+        self.requests.append(request)
+        ops = min(OPS_A_SLICE, request.max_ops or OPS_A_SLICE)
+        due_ns = None if request.due_ns is None else request.due_ns + ops * BETWEEN_DUE_NS
+        return SliceResult(BEGIN, request.until_ns, BEGIN, SliceCounts(ops), {}, due_ns=due_ns)
+
+
+def worked(phases, **parameters):
+    """The requests of the slices of these phases, and what the worker reported of each."""
+    session, reports = Session(), []
+    plan = session_plans(Workload(sessions=1, **parameters), 8192, "test")[0]
+    worker = Worker(session, plan, reports.append, lambda: False)
+    for phase in (*phases, None):
+        worker.give(phase)
+    worker.run()
+    assert not [report for report in reports if isinstance(report, Lost)]
+    return session.requests, [report for report in reports if isinstance(report, SliceDone)]
+
+
+WARM_UP = Phase("warm-up", BEGIN, BEGIN + 2 * NANOS)
+WINDOW = Phase("window", BEGIN + 2 * NANOS, BEGIN + 6 * NANOS)
+
+
+def test_operations_are_numbered_through_slices_and_phases():
+    requests, reports = worked([WARM_UP, WINDOW])
+    assert [request.first_op for request in requests] == [OPS_A_SLICE * number for number in range(6)]
+    assert [report.first_op for report in reports] == [request.first_op for request in requests]
+    assert [report.number for report in reports] == [0, 1, 0, 1, 2, 3]
+    assert {request.due_ns for request in requests} == {None}
+
+
+def test_due_times_go_on_from_slice_to_slice_and_begin_anew_with_a_phase():
+    requests, _ = worked([WARM_UP, WINDOW], target_ops=10)
+    due = [request.due_ns for request in requests]
+    assert (due[0], due[2]) == (WARM_UP.begin_ns, WINDOW.begin_ns)
+    assert {after - before for before, after in (*pairwise(due[:2]), *pairwise(due[2:]))} == {
+        OPS_A_SLICE * BETWEEN_DUE_NS
+    }
+
+
+def test_a_limit_of_operations_is_that_of_the_phase():
+    limited = Phase("window", BEGIN, BEGIN + 60 * NANOS, max_ops=17)
+    requests, reports = worked([WARM_UP, limited])
+    assert [request.max_ops for request in requests] == [0, 0, 17, 10, 3]
+    assert sum(report.result.counts.ops for report in reports[2:]) == 17
