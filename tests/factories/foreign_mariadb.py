@@ -41,10 +41,13 @@ class ForeignMariaDb:
         self.place.chmod(0o755)
         self._account.share(self.place, 0o775)
         installer = [self._programs.installer, "--no-defaults", f"--datadir={self.data}", "--skip-test-db"]
+        # In /tmp a server that starts removes others' temporary tables.
+        installer.append(f"--tmpdir={self.data}")
         installer += [f"--auth-root-socket-user={current_user()}", "--auth-root-authentication-method=socket"]
         done = self._account.run(installer)
         assert done.returncode == 0, done.stdout + done.stderr
         options = {
+            "tmpdir": self.data,
             "datadir": self.data, "socket": self.socket, "pid-file": self.data / "pid", "log-error": self.data / "log",
             "bind-address": "127.0.0.1", "port": self.port, "skip-name-resolve": 1, "innodb-buffer-pool-size": "16M",
             "innodb-log-file-size": "64M", "innodb-flush-log-at-trx-commit": 1, "performance-schema": 1,

@@ -70,6 +70,7 @@ class Node:
             "gcache.size=32M"
         )
         options = {
+            "tmpdir": self.data,
             "datadir": self.data, "socket": self.socket, "pid-file": self.data / "node.pid", "skip-networking": 1,
             "log-error": self.log, "max-connections": 100,
             "innodb-buffer-pool-size": "32M", "innodb-log-file-size": "64M", "innodb-flush-method": "O_DIRECT",
@@ -169,6 +170,7 @@ def _make(node: Node, account: Account) -> None:
     """The first node's data: system tables, our database, a user by socket; shut down as a cluster of one."""
     owner = f"--auth-root-socket-user={current_user()}"
     installer = [_program("mariadb-install-db"), "--no-defaults", f"--datadir={node.data}", "--skip-test-db", owner]
+    installer.append(f"--tmpdir={node.data}")  # in /tmp a server that starts removes others' temporary tables
     done = account.run([*installer, "--auth-root-authentication-method=socket", "--innodb-log-file-size=64M"])
     if done.returncode:
         raise RuntimeError(f"mariadb-install-db: {done.stdout} {done.stderr}")

@@ -160,7 +160,7 @@ def test_a_run_that_is_stopped_twice_leaves_at_once(target):
     assert "interrupted" in complaint(code, stderr)
     record = kept(target.record(), Status.INTERRUPTED)
     assert record.errors == ()
-    assert any("cancelled in mid-slice" in note for note in record.notes)
+    assert any("cancelled within a slice" in note for note in record.notes)
     assert target.is_free()
 
 
