@@ -82,6 +82,7 @@ def sys_folder(tmp_path):
     for folder in (disk / "sdb1", disk / "queue", tmp_path / "devices/pci/block/sdc"):
         folder.mkdir(parents=True)
         (folder / "stat").write_text(ELEVEN)
+    (disk / "stat").write_text(ELEVEN.replace("100", "900"))
     (disk / "sdb1/partition").write_text("1\n")
     (disk / "queue/iostats").write_text("1\n")
     for link, target in (("dev/block/8:17", disk / "sdb1"), ("class/block/sdc", tmp_path / "devices/pci/block/sdc")):
@@ -95,6 +96,16 @@ def test_by_number_the_partition_s_own(sys_folder):
     assert folder.name == "sdb1"
     assert whole_disk(folder).name == "sdb"
     assert whole_disk(whole_disk(folder)).name == "sdb"
+
+
+def test_the_counters_of_a_partition_are_not_those_of_its_disk(sys_folder):
+    folder = device_folder(os.makedev(8, 17), None, sys_folder)
+    reads = {}
+    for each in (folder, whole_disk(folder)):
+        device = BlockDevice(each)
+        reads[device.name] = device.read().values["dev_reads"]
+        device.close()
+    assert reads == {"sdb1": 100, "sdb": 900}
 
 
 def test_btrfs_by_the_device_its_mount_names(sys_folder):
