@@ -44,7 +44,7 @@ def require_space(path: Path, needed_bytes: int, purpose: str) -> None:
 def write_atomically(path: Path, text: str, mode: int | None = None) -> None:
     """Replace a file by one with ``text``, so that readers and crashes see either the old file or the whole new one.
 
-    ``mode`` holds whatever the umask is; without it the file has the mode that the umask gives to new files.
+    ``mode`` is set regardless of the umask. Without it the file has the mode that the umask gives to new files.
     """
     temporary = path.with_name(f".{path.name}-{os.getpid()}.tmp")
     try:
@@ -56,14 +56,14 @@ def write_atomically(path: Path, text: str, mode: int | None = None) -> None:
             os.fsync(file.fileno())
         temporary.replace(path)
     except BaseException:
-        with suppress(OSError):  # where nothing can be written there may be nothing to remove either
+        with suppress(OSError):  # on a full or read-only file system there may be no file
             temporary.unlink(missing_ok=True)
         raise
     _sync_directory(path.parent)
 
 
 def _sync_directory(directory: Path) -> None:
-    """Make a rename last: without this a power failure could undo it."""
+    """Sync a directory, because a power failure could otherwise undo a rename in it."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -72,7 +72,7 @@ def _sync_directory(directory: Path) -> None:
 
 
 def supports_direct_io(directory: Path) -> bool:
-    """Whether files in ``directory`` can be written with O_DIRECT, found by writing one."""
+    """Return whether files in ``directory`` can be written with O_DIRECT, by writing one."""
     flag = getattr(os, "O_DIRECT", 0)
     if not flag:
         return False
@@ -80,7 +80,7 @@ def supports_direct_io(directory: Path) -> bool:
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | flag, 0o600)
         try:
-            # anonymous maps are page-aligned, as O_DIRECT wants its buffers
+            # anonymous maps are page-aligned, as O_DIRECT requires
             with mmap.mmap(-1, _DIRECT_UNIT) as buffer:
                 return os.write(handle, buffer) == _DIRECT_UNIT
         finally:
@@ -113,14 +113,14 @@ def forget_cached(directory: Path) -> None:
     files = [f"{folder}/{name}" for folder, _, names in os.walk(directory) for name in names]
     workers = os.cpu_count() or 1
     with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(_forget_each, [files[first::workers] for first in range(workers)]))
+        list(pool.map(_forget_files, [files[first::workers] for first in range(workers)]))
 
 
-def _forget_each(files: Sequence[str]) -> None:
+def _forget_files(files: Sequence[str]) -> None:
     for file in files:
         try:
             handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW)
-        except OSError:  # removed meanwhile, or a link, whose target is not ours
+        except OSError:  # removed meanwhile, or a link to a file elsewhere
             continue
         try:
             os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)

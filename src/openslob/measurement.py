@@ -1,4 +1,4 @@
-"""What one run measured, as plain data: the result of runner, engines and samplers, and the input of analysis.
+"""The measurements of one run as plain data: the result of runner, engines and samplers, and the input of analysis.
 
 A missing number is None, never 0; ``unknown`` maps its name to the reason.
 """
@@ -44,7 +44,7 @@ class WaitClass(StrEnum):
 class TimedWait:
     """The waits of one event that the engine counts and times itself, over an interval.
 
-    ``histogram`` is how long they took, where the engine keeps that.
+    ``histogram`` has the waits by duration, if the engine counts them by duration.
     """
 
     event: str
@@ -66,12 +66,13 @@ class TimedWait:
 class EngineDelta:
     """The engine's counters over an interval, under names that are the same for every engine.
 
-    None is not known; ``unknown`` has the reason. Times are in µs. ``rows_read`` counts rows fetched through the test
-    tables' index, look-ups of updates included. ``shared_visits`` and ``private_visits`` are the blocks of the test
-    tables, indexes excluded, that were asked of the shared cache and of the sessions' private memory. ``db_cpu_us`` is
-    the CPU time of the whole server, background processes included, and ``db_time_us`` the time that all sessions spent
-    inside calls: both are for servers whose host can't be examined. ``timed_waits`` are the wait events that the engine
-    times itself. ``by_instance`` has the counters of each instance of a cluster, whose sums these are.
+    A counter that is None is unknown; ``unknown`` has the reason. Times are in µs. ``rows_read`` counts rows fetched
+    through the test tables' index, look-ups of updates included. ``shared_visits`` and ``private_visits`` are the
+    blocks of the test tables, indexes excluded, that were requested from the shared cache and from the sessions'
+    private memory. ``db_cpu_us`` is the CPU time of the whole server, background processes included, and ``db_time_us``
+    the time that all sessions spent inside calls: both are for servers whose host can't be examined. ``timed_waits``
+    are the wait events that the engine times itself. ``by_instance`` has the counters of each instance of a cluster,
+    whose sums these are.
     """
 
     logical_reads: float | None = None
@@ -116,8 +117,8 @@ class EngineDelta:
 class DeviceIo:
     """What a block device completed in an interval: requests, bytes, total request time in ms, busy time in ms.
 
-    Of several devices it is the sum, but for the busy time, which is that of the busiest: devices are busy at the same
-    time. ``parts`` are the devices one by one; empty for a single one.
+    For several devices, each figure is a sum, except the busy time: it is that of the busiest device, because devices
+    are busy at the same time. ``parts`` are the single devices; empty for one device.
     """
 
     name: str
@@ -131,7 +132,7 @@ class DeviceIo:
     parts: Sequence[DeviceIo] = ()
 
     def __add__(self, other: DeviceIo) -> DeviceIo:
-        """Return what this device and another one did together."""
+        """Return the figures of both devices together."""
         return DeviceIo(
             name=f"{self.name} + {other.name}",
             reads=self.reads + other.reads,
@@ -210,7 +211,7 @@ class SessionTotals:
 
 @dataclass(frozen=True)
 class Schedule:
-    """How a run at a given rate kept to its due times.
+    """The due times of a run at a given rate: how many operations did not begin, and how late sessions woke up.
 
     ``wanted_per_s`` is the rate, in operations per second over all sessions. ``not_begun`` operations were due in the
     window and had not begun at its end; the oldest had then been due for ``oldest_s``. With a Poisson process only the

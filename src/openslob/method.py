@@ -1,4 +1,4 @@
-"""The order of operations as arithmetic on the operation number: the reference for every engine's work loop.
+"""The order of operations, computed from the operation number: the reference for every engine's work loop.
 
 Update share, scan share, hot spot, hot schema and think time are separate decisions. Each has its own phase in each
 session, so that neither sessions nor decisions coincide. Nothing here depends on the key or on randomness.
@@ -47,20 +47,21 @@ def phases_of(seed: int, session: int, hotspot: int, hot_schema: int, think: int
 
 
 def share_done(number: int, percent: int, phase: int) -> int:
-    """Return how many of the first ``number`` decisions are true at ``percent``, with exact interleaving.
+    """Return how many of the first ``number`` decisions are true if ``percent`` of all are, evenly interleaved.
 
-    It is ``floor((phase + number) * p / 100) - floor(phase * p / 100)``: of any 100 consecutive decisions exactly p.
+    With p percent it is ``floor((phase + number) * p / 100) - floor(phase * p / 100)``. Of any 100 consecutive
+    decisions exactly p are true.
     """
     return (phase + number) * percent // 100 - phase * percent // 100
 
 
 def takes_share(number: int, percent: int, phase: int) -> bool:
-    """Return whether decision ``number`` (from 0) is true."""
+    """Return whether decision ``number`` (from 0) is true if ``percent`` of all are."""
     return share_done(number + 1, percent, phase) > share_done(number, percent, phase)
 
 
 def is_due(number: int, period: int, phase: int) -> bool:
-    """Return whether operation ``number`` (from 0) is the one of its ``period``; never when the period is 0."""
+    """Return whether operation ``number`` (from 0) is the one in ``period`` that is due; never if the period is 0."""
     return period > 0 and (number + phase) % period == 0
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ProcessTree:
-    """A main process and all processes below it. What ended processes used is in their parents' figures."""
+    """A main process and all processes below it. CPU and I/O of ended processes are in their parents' figures."""
 
     main_pid: int
 
@@ -19,9 +19,9 @@ class ProcessTree:
 
 @dataclass(frozen=True)
 class ProcessSet:
-    """Processes without a common parent, as of a server whose processes all belong to init.
+    """Processes without a common parent, such as those of a server whose processes are all children of init.
 
-    ``find`` returns their ids: by the server's own list, by command, or by cgroup. ``description`` says which they are.
+    ``find`` returns their ids: by the server's own list, by command, or by cgroup. ``description`` names the set.
     """
 
     description: str

@@ -1,4 +1,4 @@
-"""Passwords: held so that printing or recording one by accident shows stars, and removed from every text written."""
+"""Passwords: a target that shows stars in place of its password, and the removal of passwords from texts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def redact_url(url: str) -> str:
 
 @dataclass(frozen=True)
 class Target:
-    """A server to measure: ``shown`` is fit to print and record, `reveal` returns what the driver connects with."""
+    """A server to measure. ``shown`` has no password and may be printed; `reveal` returns the whole text."""
 
     shown: str
     secret: SecretStr
@@ -43,7 +43,7 @@ class Target:
         """Read a URL or a name.
 
         Raises:
-            UsageError: A password in it has characters that a URL must percent-encode.
+            UsageError: A password in a URL has characters that a URL must percent-encode.
 
         """
         shown = redact_url(text)

@@ -1,6 +1,6 @@
-"""How a figure of a run is computed: the raw numbers it is made of, and the arithmetic on them.
+"""The computation of a run's figures: their raw numbers, and the arithmetic on them.
 
-A computation declares its inputs, so that what will be unknown, and why, is known before a run.
+A computation declares its inputs, so that `slob check` can report before a run which figures will be unknown, and why.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ NO_RATE = "no rate was given"
 
 @dataclass(frozen=True)
 class Input(ABC):
-    """A raw number of a measurement, by the name of its field in a class that holds it.
+    """A raw number of a measurement, by the name of its field in one of the classes ``holders``.
 
-    ``span`` names the counters whose window must be the load's for a rate, besides the engine's.
+    ``span`` names the counters that, like the engine's, must span the same time as the load for a rate.
     """
 
     field: str
@@ -50,7 +50,7 @@ class Input(ABC):
     span: ClassVar[str | None] = None
 
     def __post_init__(self) -> None:
-        """Refuse a field that there is not."""
+        """Raise TypeError if no class in ``holders`` has the field."""
         if not any(self.field == each.name for holder in self.holders for each in fields(holder)):
             raise TypeError(f"{self.holders[0].__name__} has no field {self.field}")
 
@@ -59,7 +59,7 @@ class Input(ABC):
         """Return the number, or why it is unknown."""
 
     def why_unknown(self, counted: Counted) -> str:  # noqa: ARG002
-        """Return why a run will not know the number, from what is counted before it; empty when it will."""
+        """Return why a run will not know the number, from what is counted before it; empty if it will be known."""
         return ""
 
 
@@ -93,7 +93,7 @@ class HostCounter(Input):
 
 
 class ServerCpu(HostCounter):
-    """The server's CPU seconds: by the host's count, or by the engine's own where the host does not know them."""
+    """The server's CPU seconds: the host's count, or the engine's own if the host's is unknown."""
 
     def read(self, measurement: Measurement) -> Quantity:
         """Return the seconds of the window."""
@@ -105,7 +105,7 @@ class ServerCpu(HostCounter):
 
 
 class HostCpuTime(HostCounter):
-    """The host's CPU time by kind, a mapping; as a number the share of it that was not busy."""
+    """The host's CPU time by kind. The field is a mapping; `read` returns the share of the time that was not busy."""
 
     def read(self, measurement: Measurement) -> Quantity:
         """Return the share of the CPU time that was not busy, in %."""

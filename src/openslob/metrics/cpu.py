@@ -1,4 +1,4 @@
-"""When a host's CPU counts as busy: one definition for runs, measurements of storage, and pictures.
+"""The definition of a host's busy CPU time, for runs, measurements of storage, and pictures.
 
 Kinds of CPU time are named as in ``/proc/stat``: user, nice, system, idle, iowait, irq, softirq, steal, guest.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-# Stolen time is busy: the host had work to do, and its CPU was not to be had.
+# Stolen time is busy time: this machine had work to do, but the hypervisor gave the CPU to others.
 AT_REST = ("idle", "iowait")
 # The kernel counts guests' time within user and nice time as well: adding it would count it twice.
 COUNTED_WITHIN_OTHERS = frozenset({"guest", "guest_nice"})

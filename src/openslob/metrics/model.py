@@ -1,4 +1,4 @@
-"""What a row of the registry says of a published number."""
+"""The rows of the registry: the description of each published number."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Better(StrEnum):
 
 
 class TimelinePanel(StrEnum):
-    """A panel of the picture of a run over time that draws rates, by the name it has there."""
+    """A panel for rates in the picture of a run over time; the value is the panel's title."""
 
     REQUESTS = "requests/s"
     SIZES = "MB/s"
@@ -27,7 +27,7 @@ class TimelinePanel(StrEnum):
 
 @dataclass(frozen=True)
 class Metric:
-    """One published number: its name in the record, how it is headed, unit, direction and definition."""
+    """One published number: its name in the record, label, unit, direction and definition."""
 
     name: str
     label: str
@@ -40,8 +40,8 @@ class Metric:
 class RunMetric(Metric):
     """A figure of a run's summary, with how it is computed.
 
-    ``panel`` is where the picture of the run over time draws it, which can be done for rates of the engine's and the
-    device's counters.
+    ``panel`` is the panel in the picture of the run over time that draws the figure. Only rates of the engine's and of
+    the device's counters can be drawn.
     """
 
     computation: Computation
@@ -52,6 +52,6 @@ class RunMetric(Metric):
         return self.computation.of(measurement)
 
     def why_unknown(self, counted: Counted) -> str:
-        """Return why a run will not know the figure, from what is counted before it; empty when it will."""
+        """Return why a run will not know the figure, from what is counted before it; empty if it will be known."""
         reasons = (each.why_unknown(counted) for each in self.computation.inputs)
         return next(filter(None, reasons), "")

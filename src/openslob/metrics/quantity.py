@@ -1,6 +1,6 @@
 """Numbers of a measurement that may be unknown: arithmetic that keeps the reason, and never divides by zero.
 
-Rates are counts divided by the seconds of load. A count that spans other seconds than the load gives no rate.
+Rates are counts divided by the seconds of load. A count over more or less time than the load gives no rate.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from openslob.metrics.cpu import AT_REST, total_s
 
 NOT_LOCAL = "the server is not on this host"
 NO_LOAD = "no operation ended in the window"
-# A rate is wrong by as much as its count's window is: SLOB's and pgio's published figures by 10 % and by a factor of
-# three. One percent is below the spread between runs on a quiet machine, so that it can't be what a comparison shows.
+# A rate is wrong by the same factor as the length of its counters' window: for this reason, published figures of
+# SLOB and pgio were wrong by 10 % and by a factor of three. One percent is below the spread between runs on a quiet
+# machine, so that a comparison can't show it as a difference.
 WINDOW_TOLERANCE_PCT = 1.0
 ENGINE_SPAN = "engine counters"
 HOST_SPAN = "host counters"
 
 
 class Counted(Protocol):
-    """What engine and host counted: a whole `Measurement`, or as much of one as is known before a run."""
+    """The counters of engine and host: a whole `Measurement`, or the part of one that is known before a run."""
 
     @property
     def engine(self) -> EngineDelta:
@@ -87,7 +88,8 @@ def host(counted: Counted, field: str) -> Quantity:
 def server_cpu_s(counted: Counted) -> Quantity:
     """Return the server's CPU seconds: the host's figure, else ``db_cpu_us`` of an engine that counts it.
 
-    The host's comes first: it has every process in it. A server on another host is known by its own count alone.
+    The host's figure takes precedence because it includes every process. For a server on another host there is only the
+    engine's count.
     """
     by_host = host(counted, "server_cpu_s")
     own = counted.engine.db_cpu_us
@@ -127,7 +129,7 @@ def host_cpu_pct(measurement: Measurement, *kinds: str) -> Quantity:
 
 
 def host_cpu_left_pct(measurement: Measurement) -> Quantity:
-    """Return the share of the host's CPU time that was not busy, in %. Some hosts have no time of waiting for I/O."""
+    """Return the share of the host's CPU time that was not busy, in %. Some systems do not count iowait."""
     cpu = measurement.host.cpu or {}
     return host_cpu_pct(measurement, *(kind for kind in AT_REST if kind in cpu or kind == "idle"))
 
@@ -151,9 +153,9 @@ def load_seconds(measurement: Measurement) -> Quantity:
 
 
 def window_differences_pct(measurement: Measurement) -> Mapping[str, float]:
-    """Return by how many percent of the load the spans of the engine's and the host's counters exceed it.
+    """Return by how many % the time that the engine's and the host's counters span exceeds that of the load.
 
-    There must be a load. A host that was not sampled has no span: its figures are unknown for reasons of their own.
+    The load must not be empty. A host that was not sampled has no entry: its figures are unknown for other reasons.
     """
     load = measurement.window.load_seconds
     spans = {ENGINE_SPAN: measurement.window.counter_seconds}
@@ -163,7 +165,7 @@ def window_differences_pct(measurement: Measurement) -> Mapping[str, float]:
 
 
 def window_fault(measurement: Measurement, *spans: str) -> str:
-    """Return why the counters of these spans give no rate; empty when their window is the load's."""
+    """Return why the counters of these spans give no rate; empty if they span the same time as the load."""
     if measurement.window.load_seconds <= 0:
         return NO_LOAD
     for name, difference in window_differences_pct(measurement).items():
@@ -174,9 +176,9 @@ def window_fault(measurement: Measurement, *spans: str) -> str:
 
 
 def rate(measurement: Measurement, count: Quantity, *more_spans: str) -> Quantity:
-    """Return ``count`` per second of load; unknown when the counters span another window than the load.
+    """Return ``count`` per second of load; unknown if the counters span more or less time than the load.
 
-    No rate is given while the engine's counters span another window; ``more_spans`` names what else was counted.
+    The engine's counters are always checked; ``more_spans`` names further counters to check.
     """
     fault = window_fault(measurement, ENGINE_SPAN, *more_spans)
     return Quantity.missing(fault) if fault else count.per(load_seconds(measurement), NO_LOAD)

@@ -1,4 +1,4 @@
-"""The figures of a run's summary, in the order in which reports list them; how to add one: docs/adding-a-metric.md."""
+"""The figures of a run's summary, in the order of reports. docs/adding-a-metric.md describes how to add one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from openslob.record.model import Figure
 from openslob.units import MIB
 
 NO_READS = "the engine made no read request"
-# No read takes no time.
+# A mean read time of 0 µs is impossible: the clock is too coarse.
 BELOW_CLOCK = "the engine's clock showed 0 µs for its reads"
 NO_CPU = "the server used no measurable CPU"
 NO_SYNCS = "the log was not forced to storage"
@@ -47,17 +47,17 @@ METRICS: dict[str, RunMetric] = {
                   PerSecond(SessionSum("ops"))),
         RunMetric("sql_per_s", "SQL executions", "1/s", _M, "SQL statements the work loop executed: one per operation, commits not counted.",
                   PerSecond(SessionSum("ops"))),
-        RunMetric("lio_per_s", "Logical reads", "blocks/s", _M, "Blocks asked of the buffer cache by the engine's own count, index blocks included.",
+        RunMetric("lio_per_s", "Logical reads", "blocks/s", _M, "Blocks requested from the buffer cache, as the engine counts them, index blocks included.",
                   PerSecond(EngineCounter("logical_reads")), TimelinePanel.REQUESTS),
         RunMetric("block_visits_per_s", "Block visits", "blocks/s", _M, "Table rows the work loop visited: one row is one block.",
                   Composite(block_visit_rate, SessionSum("rows_read"), SessionSum("rows_updated"), SessionSum("rows_scanned"))),
         RunMetric("pio_read_per_s", "Physical read requests", "1/s", _M, "Read requests the engine made because a block was not in its cache. Whether they reached a device is a verdict.",
                   PerSecond(EngineCounter("read_requests")), TimelinePanel.REQUESTS),
-        RunMetric("pio_read_mb_per_s", "Physical reads", "MB/s", _M, "Bytes of those requests, in units of 1,048,576.",
+        RunMetric("pio_read_mb_per_s", "Physical reads", "MB/s", _M, "Bytes of the engine's physical read requests, in units of 1,048,576.",
                   PerSecond(EngineCounter("read_bytes"), 1 / MIB), TimelinePanel.SIZES),
         RunMetric("pio_write_per_s", "Physical write requests", "1/s", _M, "Data block write requests by any process of the engine; the log is not counted.",
                   PerSecond(EngineCounter("write_requests")), TimelinePanel.REQUESTS),
-        RunMetric("pio_write_mb_per_s", "Physical writes", "MB/s", _M, "Bytes of those requests, in units of 1,048,576.",
+        RunMetric("pio_write_mb_per_s", "Physical writes", "MB/s", _M, "Bytes of the engine's physical write requests, in units of 1,048,576.",
                   PerSecond(EngineCounter("write_bytes"), 1 / MIB), TimelinePanel.SIZES),
         RunMetric("redo_mb_per_s", "Redo", "MB/s", _N, "Log bytes generated, in units of 1,048,576.",
                   PerSecond(EngineCounter("log_bytes"), 1 / MIB), TimelinePanel.SIZES),
@@ -75,11 +75,11 @@ METRICS: dict[str, RunMetric] = {
                   Ratio(PerSecond(EngineCounter("logical_reads")), PerSecond(ServerCpu("server_cpu_s")), NO_CPU)),
         RunMetric("dev_read_per_s", "Device reads", "1/s", _N, "Reads that the block device completed, those of other programs included.",
                   PerSecond(DeviceCounter("reads")), TimelinePanel.REQUESTS),
-        RunMetric("dev_read_mb_per_s", "Device reads", "MB/s", _N, "Bytes of those reads, in units of 1,048,576.",
+        RunMetric("dev_read_mb_per_s", "Device reads", "MB/s", _N, "Bytes that the block device read, for all programs, in units of 1,048,576.",
                   PerSecond(DeviceCounter("read_bytes"), 1 / MIB)),
         RunMetric("dev_write_per_s", "Device writes", "1/s", _N, "Writes that the block device completed, those of other programs included.",
                   PerSecond(DeviceCounter("writes")), TimelinePanel.REQUESTS),
-        RunMetric("dev_write_mb_per_s", "Device writes", "MB/s", _N, "Bytes of those writes, in units of 1,048,576.",
+        RunMetric("dev_write_mb_per_s", "Device writes", "MB/s", _N, "Bytes that the block device wrote, for all programs, in units of 1,048,576.",
                   PerSecond(DeviceCounter("write_bytes"), 1 / MIB)),
         RunMetric("host_cpu_busy_pct", "Host CPU busy", "%", _L, "Share of the host's CPU time that was not idle and not waiting for I/O.",
                   Composite(cpu_busy_pct, HostCpuTime("cpu"))),
@@ -111,13 +111,13 @@ METRICS: dict[str, RunMetric] = {
                   Composite(log_wait_pct, EngineCounter("log_sync_time_us"))),
         RunMetric("full_page_images_per_s", "Full-page images", "1/s", _N, "Whole blocks that the engine wrote to the log, at the first change of each after a checkpoint.",
                   PerSecond(EngineCounter("full_page_images"))),
-        RunMetric("full_page_image_mb_per_s", "Full-page images", "MB/s", _N, "Bytes of those images, part of the redo, in units of 1,048,576.",
+        RunMetric("full_page_image_mb_per_s", "Full-page images", "MB/s", _N, "Bytes of full-page images, which are part of the redo, in units of 1,048,576.",
                   PerSecond(EngineCounter("full_page_image_bytes"), 1 / MIB)),
         RunMetric("target_ops_per_s", "Target rate", "1/s", _N, "Requested operations of all sessions: TARGET_OPS, or TARGET_IOPS divided by the mean blocks of an operation.",
                   Amount(ScheduleFact("wanted_per_s"))),
         RunMetric("ops_not_begun_pct", "Not begun", "%", _L, "Share of the operations due in the window that had not begun at its end. No latency includes their waiting time.",
                   Composite(not_begun_pct, ScheduleFact("not_begun"))),
-        RunMetric("backlog_s", "Backlog", "s", _L, "How long the oldest of them had been due at the end of the window.",
+        RunMetric("backlog_s", "Backlog", "s", _L, "How long the oldest operation that had not begun had been due at the end of the window.",
                   Amount(ScheduleFact("oldest_s"))),
         RunMetric("wake_up_late_us", "Late wake-ups", "µs", _L, "Mean delay with which the server's timer woke sessions for operations that they waited for. It is part of the response time.",
                   Composite(wake_up_late_us, ScheduleFact("wake_ups"))),
@@ -125,13 +125,13 @@ METRICS: dict[str, RunMetric] = {
                   Amount(SessionSum("conflicts"))),
     )
 }  # fmt: skip
-# Figures of runs at a given rate only.
+# Figures that only runs at a given rate have.
 PACED = frozenset(
     name
     for name, metric in METRICS.items()
     if any(isinstance(each, ScheduleFact) for each in metric.computation.inputs)
 )
-# The engine's counters that figures are made of; its other counters are evidence for verdicts.
+# The engine's counters that figures are computed from; its other counters are evidence for verdicts.
 ENGINE_INPUTS = frozenset(
     each.field for metric in METRICS.values() for each in metric.computation.inputs if isinstance(each, EngineCounter)
 )

@@ -1,4 +1,4 @@
-"""Top timed events: how the sessions' time inside operations divides, by samples of their wait events."""
+"""Top timed events: the sessions' time inside operations by wait event, from samples."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from openslob.metrics.quantity import Quantity, engine, total
 from openslob.record.model import WaitRow
 
 CPU_EVENT = "CPU"
-# A session without a wait event is running or waits for a CPU to run on: the samples can't tell the two apart.
+# A session without a wait event is running or waits for a CPU: the samples do not distinguish the two.
 CPU_ROW = "CPU + run queue"
 
-# A share of one in two is known within 5 % from 100 samples.
+# With 100 samples, the standard error of a share of 50 % is 5 %.
 MIN_SAMPLES = 100
-STAGES_ONLY = "the server tells at which stage of a statement a session is, not what it waits for"
+STAGES_ONLY = "the server reports the stage of a session's statement, not what the session waits for"
 
 
-# Engines name events `Class:Event`; class Stage is where a session is in its statement, whatever it waits for. Waiting
-# for another session that flushes the log is waiting for the log, though it shows as a lock; so the log is looked for
-# before locks, in the whole name, and the others in the class alone.
+# Engines name events `Class:Event`. Class Stage is the stage of a session's statement, whatever the session waits for.
+# A session that waits for another one to flush the log shows as waiting for a lock. Therefore the pattern of the log is
+# tried before that of locks and is searched in the whole name; the other patterns are searched in the class only.
 _CLASSES = (
     (WaitClass.STAGE, re.compile(r"^stage:", re.IGNORECASE)),
     (WaitClass.LOG, re.compile(r"(wal|redo|log).*(sync|write|flush)", re.IGNORECASE)),
@@ -30,17 +30,17 @@ _CLASSES = (
 
 
 def wait_class(event: str) -> WaitClass:
-    """Return the kind of resource of an event named ``Class:Event``, where the engine does not give its class."""
+    """Return the kind of resource of an event named ``Class:Event``, for engines that do not give its class."""
     if event == CPU_EVENT:
         return WaitClass.CPU
     return next((kind for kind, pattern in _CLASSES if pattern.search(event)), WaitClass.OTHER)
 
 
 def top_events(measurement: Measurement) -> tuple[WaitRow, ...]:
-    """Return the wait events, the greatest share of DB time first; none when nothing was sampled.
+    """Return the wait events, the largest share of DB time first; none when nothing was sampled.
 
     The DB time of an event is its share of the samples times the sessions' time inside operations. It has a mean wait
-    only if the engine times it: samples can't give one.
+    only if the engine times it: samples do not show how long a wait lasts.
     """
     samples = sum(measurement.waits.values())
     if samples <= 0:

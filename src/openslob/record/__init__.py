@@ -1,1 +1,1 @@
-"""The record of a run: model, store, what was measured."""
+"""Records of runs, sweeps and storage measurements: models, folders, old versions, and raw CSV files."""

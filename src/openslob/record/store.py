@@ -1,8 +1,8 @@
-"""Folders of records: one for each run, written so that a crash at any moment leaves a whole and honest record.
+"""Folders of records: one for each run, written so that a crash at any moment leaves a complete record of a failed run.
 
 A run's folder begins with a `run.json` that says that the run failed; only the end of the run replaces it. While the
 driver lives it holds a lock on the file `running`; the kernel releases the lock when the driver dies, however it dies.
-Readers take a shared lock to see whether a run goes on, which the library filelock does not offer on this file.
+Readers take a shared lock to see whether a run is in progress; the library filelock has no shared locks.
 """
 
 from __future__ import annotations

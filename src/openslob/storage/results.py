@@ -1,7 +1,7 @@
 """fio's results: counts, rates, latencies and CPU from its JSON, and the coverage of random reads.
 
-Coverage compares the number of distinct blocks read with the number that uniformly distributed reads would visit: to
-re-read a small set of blocks measures the cache of a storage array.
+Coverage compares the number of distinct blocks read with the number that uniformly distributed reads would visit: reads
+of a small set of blocks would measure the cache of a storage array.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-# A doubling that gains less than this share doubles the latency for no useful rate.
+# A doubling that gains less than this share doubles the latency for almost no higher rate.
 GAIN = 0.05
 # Rates that differ by less than this share count as equal: more requests in flight would only wait longer.
 SAME = 0.02

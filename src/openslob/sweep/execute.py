@@ -1,8 +1,8 @@
 """The execution of a sweep, point by point; the result of a point is on disk before the next one begins.
 
 A point that fails is recorded, and the sweep continues. A point that was stopped, or whose process was killed, stays
-pending and is run again from its start when the sweep is resumed; its unfinished run remains in the folder, but is no
-part of the sweep.
+pending and is run again from its start when the sweep is resumed; its unfinished run remains in the folder, but is
+not part of the sweep.
 """
 
 from __future__ import annotations

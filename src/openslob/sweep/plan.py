@@ -43,7 +43,7 @@ def points(
 ) -> tuple[SweepPoint, ...]:
     """Return every combination ``repeats`` times, in the order to run them. The same seed gives the same order.
 
-    Server settings change least often, first of all those that need a server of their own; then the data. The order of
+    Server settings change least often, those that need a server of their own least of all; then the data. The order of
     the data is reversed with each setting, so that the data of the last point before a restart are those of the first
     point after it.
     """

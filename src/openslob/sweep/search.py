@@ -19,15 +19,15 @@ from openslob.record.store import load
 from openslob.record.sweep import PointState, SearchRecord, SweepFolder, SweepPoint
 from openslob.sweep.plan import run_seconds, workload_of
 
-# Throughput that is lower by this share has passed its peak; repeats on a quiet machine differ by less.
+# Throughput this far below the best has passed its peak; repeats on a quiet machine differ by less.
 FALL_SHARE = 0.05
-# One session more or less beside eight changes throughput by less than FALL_SHARE.
+# With eight sessions, one session more or less changes throughput by less than FALL_SHARE.
 FINEST_SHARE = 1 / 8
 
 
 @dataclass(frozen=True)
 class SessionProbe:
-    """What a session count gave: throughput per second and latency in µs.
+    """The result of a session count: throughput per second and latency in µs.
 
     Both are None when its runs failed or a figure is missing.
     """
@@ -84,7 +84,7 @@ def search_sessions(limit_us: float, most: int) -> Generator[int, SessionProbe, 
         why = _end_of_rise(probes, sessions, most)
         sessions = min(2 * sessions, most)
     if probes.value(probes.best) == -math.inf:
-        return SearchAnswer(None, "with one session already the latency is above the limit, or the run gave no figure")
+        return SearchAnswer(None, "even with one session the latency is above the limit, or the run gave no figure")
     while (following := _next(probes)) is not None:
         probes.add(following, (yield following))
     return SearchAnswer(probes.best, why)
@@ -96,7 +96,7 @@ def _end_of_rise(probes: _Probes, sessions: int, most: int) -> str:
         return "with more sessions the latency is above the limit, or the run gave no figure"
     if probes.value(sessions) < (1 - FALL_SHARE) * probes.value(probes.best):
         return "more sessions give less throughput"
-    return "" if sessions < most else "the most sessions allowed are still within the limit"
+    return "" if sessions < most else "the latency is within the limit even with the most sessions allowed"
 
 
 def _next(probes: _Probes) -> int | None:
@@ -169,7 +169,8 @@ def _mean(folder: SweepFolder, repeats: Sequence[SweepPoint]) -> Point | None:
     means = points([Run.of(load(folder.path / str(point.run))) for point in repeats])
     if len(means) > 1:
         names = ", ".join(str(point.run) for point in repeats)
-        raise SlobError(f"server or host changed between {names}: they are no repeats", "search anew with --new")
+        why = f"server or host changed between {names}: they are not repeats"
+        raise SlobError(why, "start a new search with --new")
     return means[0]
 
 

@@ -26,7 +26,7 @@ OVERHEAD = 1.15
 # Ramp time as a share of the measured time, as in calibration.
 RAMP_SHARE = 0.25
 ASYNC, SYNC, CALIBRATE = "asynchronous", "synchronous", "calibrate"
-DISCARDED = "nobody looks at the data"
+DISCARDED = "nobody examines the data"
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def _raw(name: str, does: str) -> Contender:
 def served_contenders(plan: ComparisonPlan, engine: str) -> list[Contender]:
     """Return the contenders that read with sessions of a server of this engine."""
     timed = f"SELECT of {plan.work_unit}"
-    through = "every row looked at, inside the server; blocks through"
+    through = "every row examined, inside the server; blocks through"
     does = {
         ContenderKind.LOCAL: f"{through} memory private to each session",
         ContenderKind.SHARED: f"{through} the shared cache",

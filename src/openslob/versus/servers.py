@@ -52,7 +52,10 @@ def available(
 
 
 class ComparisonServers:
-    """Starts one server at a time. Stopping it first lets it write its dirty blocks, so that they cost nobody else."""
+    """Starts one server at a time.
+
+    The running server is stopped first, so that it does not write its dirty blocks while another one is measured.
+    """
 
     def __init__(self, servers: Mapping[str, ManagedServer]) -> None:
         self._servers = servers

@@ -283,7 +283,7 @@ def test_a_search_whose_repeats_are_none_says_so(tmp_path, world):
         return finished
 
     execute.runner.run = elsewhere
-    with pytest.raises(SlobError, match="they are no repeats"):
+    with pytest.raises(SlobError, match="they are not repeats"):
         go(folder, world)
 
 
