@@ -2,7 +2,7 @@
 
 dd copies the file by direct I/O in pieces of 1 MB to /dev/null, with and without a conversion that looks up every byte
 in a table. fio reads random blocks, with and without verifying the checksum of each. The device does the same work each
-time. The difference is the cost of touching the data, as a database has to.
+time. The difference is the cost of processing the data, which a database always has.
 """
 
 from __future__ import annotations

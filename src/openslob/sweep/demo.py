@@ -18,7 +18,7 @@ SCHEMAS = 2
 LARGEST_CACHE = 128 * MIB
 SMALLEST_CACHE = 32 * MIB
 DATA_PER_CACHE = 12
-# The cached runs visit half the cache, so that nothing of it is evicted.
+# The data of the cached runs are half as large as the cache, so that no block is evicted.
 CACHED_SHARE = 0.5
 # The demonstration's data are at most this share of free disk and of memory.
 DISK_SHARE = 0.2

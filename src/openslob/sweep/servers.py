@@ -49,8 +49,8 @@ SERVER_PARAMETERS: Mapping[str, ServerParameter] = {
         ServerParameter("io", "io", str, "direct, buffered or both."),
         ServerParameter("cpus", "cpus", str, "CPUs of the whole server: such as 0 or 0-3 or all."),
         ServerParameter("version", "version", str, "Major versions; each gets a server of its own."),
-        ServerParameter("bin_dir", "bin_dir", str, "Directories of other versions' programs, likewise."),
-        ServerParameter("block_size", "block_size", parse_bytes, "Block sizes, likewise; programs must have them."),
+        ServerParameter("bin_dir", "bin_dir", str, "Directories of programs; each gets a server of its own."),
+        ServerParameter("block_size", "block_size", parse_bytes, "Block sizes; each gets a server of its own."),
     )
 }
 

@@ -8,7 +8,7 @@ at the same time. The simulated volume maps to fio as follows:
   extent of every LUN.
 * Sequential streams over a concatenated volume: each stream stays within its own extent of one LUN.
 
-A stream that reaches the end of its extent restarts at the beginning of it, so that no stream reads blocks that
+A stream that reaches the end of its extent restarts at its beginning, so that no stream reads blocks that
 another stream has read.
 """
 
