@@ -23,7 +23,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-# In the order of `slob --help`, which is that of the work.
+# The order of `slob --help`: the order in which a user needs the commands.
 COMMANDS: tuple[str, ...] = (
     "demo",
     "server",
@@ -49,8 +49,8 @@ for _name in COMMANDS:
 _OptionError: Any = typer.BadParameter.__base__
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(show: bool) -> None:
+    if show:
         print(f"slob {__version__}")
         raise typer.Exit
 
@@ -85,9 +85,9 @@ def main() -> None:
 
 
 def one_line(error: Any) -> str:  # noqa: ANN401
-    """Return what is wrong with the options and where they are explained; empty if help was shown instead."""
+    """Return the message of an option error and the command that shows the help; empty if help was shown already."""
     if type(error).__name__ == "NoArgsIsHelpError":
         return ""
-    words = " ".join(error.format_message().split()).replace("Value error, ", "").rstrip(".")
-    words = words[:1].lower() + words[1:]
-    return f"{words}; see {error.ctx.command_path} --help" if error.ctx else words
+    message = " ".join(error.format_message().split()).replace("Value error, ", "").rstrip(".")
+    message = message[:1].lower() + message[1:]
+    return f"{message}; see {error.ctx.command_path} --help" if error.ctx else message

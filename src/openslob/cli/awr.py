@@ -31,7 +31,7 @@ NO_COUNTS = "No session counts in file names: the numbers at the points are the 
 
 
 def check_picture(path: Path) -> None:
-    """Raise UsageError unless the ending of the file is that of a picture format."""
+    """Raise UsageError unless the file's ending names a picture format."""
     # The drawing library takes a second to import, and pictures are the exception.
     from openslob.report.html.pages import check_format  # noqa: PLC0415
 
@@ -39,31 +39,31 @@ def check_picture(path: Path) -> None:
 
 
 def draw(path: Path, results: Sequence[Result], events: Sequence[str]) -> None:
-    """Draw the reports that have a point and name those that have none. SlobError if no report has one."""
+    """Draw the reports that have a point, and print why others have none. SlobError if no report has a point."""
     from openslob.report.html.pages import draw_external_points  # noqa: PLC0415
 
     for result in results:
         if result.no_point:
             print(f"{result.path}: not in the picture: {result.no_point}", file=sys.stderr)
-    found = list(_found(results))
-    if not found:
+    points = list(_external_points(results))
+    if not points:
         raise SlobError("no report has both IOPS and a latency", "nothing is drawn")
     notes = [NO_COUNTS] if any(result.point and result.point.sessions is None for result in results) else []
     latency = events[0].capitalize() if events else READ_LATENCY
-    path.write_bytes(draw_external_points(found, path.suffix.lower(), TITLE, notes, latency))
-    print(f"{path}: {len(found)} reports drawn", file=sys.stderr)
+    path.write_bytes(draw_external_points(points, path.suffix.lower(), TITLE, notes, latency))
+    print(f"{path}: {len(points)} reports drawn", file=sys.stderr)
 
 
-def _found(results: Sequence[Result]) -> Iterator[ExternalPoint]:
+def _external_points(results: Sequence[Result]) -> Iterator[ExternalPoint]:
     from openslob.analyze.curves.external_points import ExternalPoint  # noqa: PLC0415
     from openslob.analyze.curves.points import ORDER, SESSIONS  # noqa: PLC0415
     from openslob.record.model import Holds, Verdict  # noqa: PLC0415
 
-    for place, result in enumerate(results, start=1):
+    for position, result in enumerate(results, start=1):
         if point := result.point:
             yield ExternalPoint(
                 series=point.series,
-                sessions=place if point.sessions is None else point.sessions,
+                sessions=position if point.sessions is None else point.sessions,
                 along=ORDER if point.sessions is None else SESSIONS,
                 figures={
                     "pio_read_per_s": point.iops,
@@ -72,7 +72,8 @@ def _found(results: Sequence[Result]) -> Iterator[ExternalPoint]:
                 },
                 source=point.file,
                 verdicts=[
-                    Verdict(name=each.name, verdict=Holds(each.verdict), why=each.why) for each in result.verdicts
+                    Verdict(name=verdict.name, verdict=Holds(verdict.verdict), why=verdict.why)
+                    for verdict in result.verdicts
                 ],
             )
 
@@ -113,7 +114,7 @@ def awr(
         typer.Option(metavar="EVENT", help="Wait event for --columns events and --petals; repeatable."),
     ] = None,
     form: Annotated[
-        AwrFormat | None, typer.Option("--format", help="By default what --output's ending says, else a table.")
+        AwrFormat | None, typer.Option("--format", help="Default: by the ending of --output, else a table.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", metavar="", help="The same as --format json.")] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")] = None,
@@ -130,9 +131,9 @@ def awr(
     ] = None,
     jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Processes; by default one per core.")] = None,
 ) -> None:
-    r"""Read AWR and Statspack reports, without a database: a row each, or an event, or a verdict.
+    r"""Read AWR and Statspack reports, without a database: a row per report, event or verdict.
 
-    Exit code 0: every report was read whole; 1: some; 2: none.
+    Exit code 0: every report was read completely; 1: some were; 2: none was.
 
     Example: slob awr reports/awr_0_*.txt --columns events --petals petals.html
     """
@@ -162,7 +163,7 @@ def _format(form: AwrFormat | None, json: bool, output: Path | None) -> AwrForma
     endings = {".csv": AwrFormat.CSV, ".json": AwrFormat.JSON, ".xlsx": AwrFormat.XLSX}
     chosen = form or (endings.get(output.suffix.lower()) if output else None) or AwrFormat.TABLE
     if chosen is AwrFormat.XLSX and output is None:
-        raise UsageError("a workbook is a file", "add --output figures.xlsx")
+        raise UsageError("--format xlsx needs an output file", "add --output figures.xlsx")
     return chosen
 
 
@@ -200,10 +201,10 @@ def _output(text: str, output: Path | None) -> None:
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[tidy.Cell]], output: Path | None) -> None:
-    """Print a table, in a file or a pipe as wide as its columns need."""
+    """Print a table. In a file or a pipe, it is as wide as its columns need."""
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for at, heading in enumerate(headings):
-        figures = all(isinstance(row[at], int | float | None) for row in rows)
+    for index, heading in enumerate(headings):
+        figures = all(isinstance(row[index], int | float | None) for row in rows)
         table.add_column(heading, justify="right" if figures else "left", no_wrap=not figures, overflow="fold")
     for row in rows:
         table.add_row(*(escape(_cell_text(cell)) for cell in row))

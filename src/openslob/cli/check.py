@@ -19,7 +19,7 @@ from openslob.report.format import MISSING, hanging, pairs, wrapped
 from openslob.run.preflight import Preflight, preflight
 from openslob.units import format_bytes
 
-# Width of a terminal by default.
+# Default width of a terminal.
 COLUMNS = 80
 # Heading and sign of each level of findings, the most severe first.
 _LEVELS = (
@@ -30,43 +30,46 @@ _LEVELS = (
 )
 
 
-def result_text(target: str, found: Preflight) -> str:
+def result_text(target: str, result: Preflight) -> str:
     """Return the result as text in 80 columns."""
     sections = (
-        wrapped(f"{found.facts.product} {found.facts.version}, {target}", columns=COLUMNS),
-        wrapped(_answer(found), columns=COLUMNS),
-        *(_level(head, sign, [one for one in found.findings if _head(one) == head]) for head, sign in _LEVELS),
-        ["POSSIBLE WITH THESE DATA", *pairs(_purposes(found), COLUMNS)],
-        _unknown(found),
-        ["SERVER", *pairs(_server(found), COLUMNS)],
+        wrapped(f"{result.facts.product} {result.facts.version}, {target}", columns=COLUMNS),
+        wrapped(_answer(result), columns=COLUMNS),
+        *(
+            _level(head, sign, [finding for finding in result.findings if _heading(finding) == head])
+            for head, sign in _LEVELS
+        ),
+        ["POSSIBLE WITH THESE DATA", *pairs(_purposes(result), COLUMNS)],
+        _unknown(result),
+        ["SERVER", *pairs(_server(result), COLUMNS)],
     )
     return "\n\n".join("\n".join(lines) for lines in sections if lines)
 
 
-def result_json(target: str, found: Preflight) -> str:
+def result_json(target: str, result: Preflight) -> str:
     """Return the result as JSON; sizes in bytes."""
-    values = asdict(found)
+    values = asdict(result)
     del values["location"]
-    location = found.location
+    location = result.location
     footprint = {
         "main_pid": str(location.processes) if location.processes else None,
         "data_directory": str(location.data_directory) if location.data_directory else None,
         "why_unknown": location.why_unknown,
         "others": str(tuple(location.others)),
     }
-    return json.dumps({"target": target, "blocked": found.blocked, **values, "footprint": footprint}, indent=1)
+    return json.dumps({"target": target, "blocked": result.blocked, **values, "footprint": footprint}, indent=1)
 
 
-def _answer(found: Preflight) -> str:
-    unknown = f"{len(METRICS) - len(found.unknown)} of {len(METRICS)} figures will be known"
-    if found.blocked:
+def _answer(result: Preflight) -> str:
+    known = f"{len(METRICS) - len(result.unknown)} of {len(METRICS)} figures will be known"
+    if result.blocked:
         return "A run would not work here with these options; see what stops it."
-    if any(one.blocking for one in found.findings):
-        return f"A run would work once the data are loaded: {unknown}."
-    return f"A run would work: {unknown}."
+    if any(finding.blocking for finding in result.findings):
+        return f"A run would work once the data are loaded: {known}."
+    return f"A run would work: {known}."
 
 
-def _head(finding: Finding) -> str:
+def _heading(finding: Finding) -> str:
     if finding.blocking:
         return "TO DO FIRST" if finding.name == DATA else "STOPS A RUN"
     return "SPOILS A TEST" if finding.spoils else "WORTH KNOWING"
@@ -74,27 +77,27 @@ def _head(finding: Finding) -> str:
 
 def _level(head: str, sign: str, findings: Sequence[Finding]) -> list[str]:
     lines = []
-    for one in findings:
-        lines += hanging(f"{sign} {one.name}: ", one.why, COLUMNS)
-        lines += hanging("    ", one.remedy, COLUMNS)
+    for finding in findings:
+        lines += hanging(f"{sign} {finding.name}: ", finding.why, COLUMNS)
+        lines += hanging("    ", finding.remedy, COLUMNS)
     return [head, *lines] if lines else []
 
 
-def _purposes(found: Preflight) -> list[tuple[str, str]]:
-    return [(f"{one.mode.upper()} {'yes' if one.possible else 'no'}", one.why) for one in found.purposes]
+def _purposes(result: Preflight) -> list[tuple[str, str]]:
+    return [(f"{mode.mode.upper()} {'yes' if mode.possible else 'no'}", mode.why) for mode in result.purposes]
 
 
-def _unknown(found: Preflight) -> list[str]:
+def _unknown(result: Preflight) -> list[str]:
     names: dict[str, list[str]] = {}
-    for name, why in {**found.unknown, **found.unproved}.items():
+    for name, why in {**result.unknown, **result.unproved}.items():
         names.setdefault(why, []).append(METRICS[name].label if name in METRICS else fact_label(name))
-    texts = (f"{why}: {', '.join(dict.fromkeys(those))}" for why, those in names.items())
+    texts = (f"{why}: {', '.join(dict.fromkeys(labels))}" for why, labels in names.items())
     lines = [line for text in texts for line in hanging(f"{MISSING} ", text, COLUMNS)]
     return ["WILL NOT BE KNOWN", *lines] if lines else []
 
 
-def _server(found: Preflight) -> list[tuple[str, str]]:
-    facts, location = found.facts, found.location
+def _server(result: Preflight) -> list[tuple[str, str]]:
+    facts, location = result.facts, result.location
     return [
         ("block size", format_bytes(facts.block_size)),
         ("cache", format_bytes(facts.cache_bytes)),
@@ -116,10 +119,10 @@ def check(resolved: Resolved, as_json: JSON = False) -> None:
     Nothing is changed. Exits with 1 when something blocks a run. Example: slob check --target embedded --mode pio
     """
     engine, _ = resolve(resolved.target.reveal())
-    found = preflight(engine, resolved.workload)
-    text = result_json(engine.target, found) if as_json else result_text(engine.target, found)
+    result = preflight(engine, resolved.workload)
+    text = result_json(engine.target, result) if as_json else result_text(engine.target, result)
     write(text)
-    if found.blocked:
+    if result.blocked:
         raise typer.Exit(1)
 
 

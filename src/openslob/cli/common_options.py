@@ -21,12 +21,12 @@ from openslob.units import parse_bytes
 from openslob.versus.ceiling import Ceilings
 
 MEASURE = "measure"
-# Direct I/O has no smaller unit on any device.
+# Smallest unit of direct I/O, in bytes.
 SECTOR = 512
 
 
 def parse_size(text: str) -> int:
-    """Return the bytes that an option means. BadParameter, to which typer adds the option's name, for other texts."""
+    """Return the size in bytes that an option's text means. BadParameter for any other text."""
     try:
         return parse_bytes(text)
     except ValueError as error:
@@ -34,7 +34,7 @@ def parse_size(text: str) -> int:
 
 
 def parse_block_size(text: str) -> int:
-    """Return the bytes of a block that an option means. BadParameter for a size that no device can be asked for."""
+    """Return the block size in bytes that an option's text means. BadParameter unless it is a multiple of `SECTOR`."""
     size = parse_size(text)
     if not size or size % SECTOR:
         raise typer.BadParameter(f"{text} is not a multiple of {SECTOR} bytes")
@@ -58,30 +58,32 @@ CEILING_OR_MEASURE = Annotated[
 ]
 
 
-def load_ceiling(wanted: str, results: Path) -> StorageRecord:
+def load_ceiling(name: str, results: Path) -> StorageRecord:
     """Read the raw measurement that --ceiling names.
 
     Raises:
         UsageError: No record has that name, or a measurement was asked for where none can be made.
 
     """
-    if wanted == MEASURE:
-        raise UsageError(f"--ceiling {MEASURE} is for runs and sweeps", "give the record that they made")
-    return storage.load(storage.resolve(wanted, results))
+    if name == MEASURE:
+        raise UsageError(
+            f"only `slob run` and `slob sweep` accept --ceiling {MEASURE}", "give the record of a raw measurement"
+        )
+    return storage.load(storage.resolve(name, results))
 
 
 def ceiling_source(
-    wanted: str | None, results: Path, sessions: int, interrupt: Interrupt
+    name: str | None, results: Path, sessions: int, interrupt: Interrupt
 ) -> Callable[[Engine], StorageRecord | None]:
-    """Return a function that gives the ceiling of a server: the named record, one that it measures now, or None."""
-    if wanted == MEASURE:
+    """Return a function from an engine to its ceiling: the named record, a new measurement, or None."""
+    if name == MEASURE:
         return Ceilings(sessions, Fio.find(interrupt.stop), results, notify)
-    record = load_ceiling(wanted, results) if wanted else None
+    record = load_ceiling(name, results) if name else None
     return lambda _: record
 
 
 def require_known(required: Sequence[str], known: Sequence[str]) -> None:
-    """Raise UsageError for a name that is no verdict's, before a run rather than after it."""
+    """Raise UsageError for a name that is not a verdict. Call it before the run, which would be lost otherwise."""
     for name in required:
         if name not in known:
             raise UsageError(f"--require {name}: there is no such verdict", f"there are {', '.join(known)}")

@@ -27,7 +27,7 @@ ANYWAY = Annotated[
 ]
 FAIL_IF = Annotated[
     list[str] | None,
-    typer.Option(metavar="CONDITION", help="Exit with 3 if this holds of the change, such as 'iops_per_db_cpu < -5%'."),
+    typer.Option(metavar="CONDITION", help="Exit with 3 if the change meets this, such as 'iops_per_db_cpu < -5%'."),
 ]
 
 
@@ -45,39 +45,39 @@ def compare(
     """
     conditions = [ci_gate.parse_condition(text) for text in fail_if or ()]
     sides = _side(a, results), _side(b, results)
-    _refuse_shared(*sides)
+    _require_disjoint(*sides)
     comparison = compared(sides[0].runs, sides[1].runs, a, b)
-    _refuse(comparison, anyway)
+    _require_comparable(comparison, anyway)
     checks = [ci_gate.check(condition, comparison) for condition in conditions]
     if as_json:
         print(json.dumps(comparison_json(comparison, checks), indent=1, ensure_ascii=False))
     else:
         write(render_comparison(comparison, checks), end="")
-    failed = [each.condition.text for each in checks if each.result is not ci_gate.GateResult.OK]
+    failed = [check.condition.text for check in checks if check.result is not ci_gate.GateResult.OK]
     if failed:
         raise VerdictError(f"the change meets, or may meet, --fail-if: {'; '.join(failed)}")
 
 
-def _side(wanted: str, results: Path) -> api.Results:
-    found = api.joined([api.find(each, results) for each in wanted.split(",")])
-    for problem in found.problems:
+def _side(names: str, results: Path) -> api.Results:
+    side = api.joined([api.find(name, results) for name in names.split(",")])
+    for problem in side.problems:
         notify(problem)
-    return found
+    return side
 
 
-def _refuse_shared(a: api.Results, b: api.Results) -> None:
+def _require_disjoint(a: api.Results, b: api.Results) -> None:
     """Raise UsageError for a run on both sides: it would make them look more alike than they are."""
     shared = {folder.resolve() for folder in a.folders} & {folder.resolve() for folder in b.folders}
     if shared:
-        raise UsageError(f"the run {min(shared).name} is on both sides")
+        raise UsageError(f"the run {min(shared).name} is on both sides", "name it on one side only")
 
 
-def _refuse(comparison: Comparison, anyway: bool) -> None:
+def _require_comparable(comparison: Comparison, anyway: bool) -> None:
     if comparison.mismatches and not anyway:
         print("\n".join(mismatch_lines(comparison.mismatches)), file=sys.stderr)
         count = len(comparison.mismatches)
         raise SlobError(
-            f"{comparison.name_a} and {comparison.name_b} can't be compared as they are: {count} things differ",
+            f"{comparison.name_a} and {comparison.name_b} can't be compared: {count} conditions differ",
             "see the list above; --anyway compares them and names the differences",
         )
 

@@ -27,7 +27,7 @@ def notify(text: str) -> None:
 
 @contextmanager
 def default_interrupt() -> Iterator[None]:
-    """Let Ctrl-C end the process at once in this block: libraries would report it as a failure of their import."""
+    """End the process at once on Ctrl-C in this block: libraries report an interrupted import as a failed one."""
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         yield
@@ -41,11 +41,11 @@ def stoppable() -> Iterator[Interrupt]:
     interrupt = Interrupt()
 
     def handler(_number: int, _frame: FrameType | None) -> None:
-        again = interrupt.requested
+        repeated = interrupt.requested
         interrupt.request()
-        # Not by print: the signal may have come during one, and its buffer can't be entered twice.
+        # Not print(): the signal may interrupt a print, and the buffer of a stream is not reentrant.
         with suppress(OSError):
-            os.write(_STDERR, b"\nstopping at once\n" if again else b"\nstopping; again to leave at once\n")
+            os.write(_STDERR, b"\nstopping at once\n" if repeated else b"\nstopping; again to leave at once\n")
 
     before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -39,7 +39,7 @@ def demo(
     keep: KEEP = False,
     json: RECORD_JSON = False,
 ) -> None:
-    """Show what this host can do: a server of its own, load, cached and physical runs, result; three minutes.
+    """Show what this host can do in three minutes: create a server, load it, make cached and physical runs.
 
     Example: slob demo
     """
@@ -49,7 +49,7 @@ def demo(
         )
         with demo_server(engine, size, keep) as (target, server):
             load(target, server, size, interrupt)
-            records = [measure(target, each, results, interrupt) for each in plan.runs(size, os.cpu_count() or 1)]
+            records = [measure(target, run, results, interrupt) for run in plan.runs(size, os.cpu_count() or 1)]
     print(demo_json(records) if json else render_demo_table(records) + next_steps(results, keep), end="")
 
 
@@ -74,11 +74,11 @@ def load(engine: Engine, server: ManagedServer, size: plan.Sizes, interrupt: Int
     notify(f"loaded and verified {result.bytes / 2**30:.1f} GB of blocks in {result.seconds:.0f} s")
 
 
-def measure(engine: Engine, each: plan.DemoRun, results: Path, interrupt: Interrupt) -> RunRecord:
+def measure(engine: Engine, run: plan.DemoRun, results: Path, interrupt: Interrupt) -> RunRecord:
     """Make one of the runs."""
-    live = LiveLine(each.name)
+    live = LiveLine(run.name)
     try:
-        return runner.run(engine, runner.RunRequest(each.workload, each.name, results), interrupt, live, render).record
+        return runner.run(engine, runner.RunRequest(run.workload, run.name, results), interrupt, live, render).record
     finally:
         live.clear()
 

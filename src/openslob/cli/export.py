@@ -61,7 +61,7 @@ def export(
     Example: slob export petals -o petals.xlsx
     """
     chosen = ExportFormat.JSON if as_json else form or _by_ending(output)
-    found = api.joined([api.find(each, results) for each in records])
+    found = api.joined([api.find(name, results) for name in records])
     for problem in found.problems:
         notify(problem)
     _write(_rendered(found, chosen, per), output)
@@ -71,10 +71,10 @@ def _by_ending(output: Path | None) -> ExportFormat:
     if output is None:
         return ExportFormat.CSV
     ending = output.suffix.lower()
-    if ending.removeprefix(".") in {each.value for each in ExportFormat}:
+    if ending.removeprefix(".") in {form.value for form in ExportFormat}:
         return ExportFormat(ending.removeprefix("."))
     if ending not in _ENDINGS:
-        raise UsageError(f"{output} has an ending of no known format", "give --format")
+        raise UsageError(f"the ending of {output} is not that of a known format", "give --format")
     return _ENDINGS[ending]
 
 
@@ -98,7 +98,7 @@ def _rendered(found: api.Results, form: ExportFormat, per: Per) -> str | bytes:
 
 
 def _hdr_runs(found: api.Results) -> list[HdrRun]:
-    measured = [(r, folder) for r, folder in zip(found.records, found.folders, strict=True) if r.window]
+    measured = [(record, folder) for record, folder in zip(found.records, found.folders, strict=True) if record.window]
     runs = [
         HdrRun(record.id, record.window.load_start_ns / NANOS, _latencies(folder))
         for record, folder in measured
@@ -110,7 +110,7 @@ def _hdr_runs(found: api.Results) -> list[HdrRun]:
 
 
 def _latencies(folder: Path) -> list[tuple[int, str, int, int]]:
-    """Return service times by kind; response times, which a run at a given rate has, are kinds of their own."""
+    """Return the rows of service times and, for a run at a given rate, of response times as kind ``…-response``."""
     responses = latency_rows(folder, "response.csv")
     return [
         *latency_rows(folder),

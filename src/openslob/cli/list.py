@@ -25,7 +25,7 @@ def list_records(results: RESULTS = Path("results"), as_json: JSON = False) -> N
     """
     found = storage.find_all(results)
     if as_json:
-        print(json.dumps([overview(each) for each in found], indent=1))
+        print(json.dumps([overview(entry) for entry in found], indent=1))
     elif found:
         write(render_list(found) + render_sweeps(_sweeps(results)), end="")
     else:

@@ -32,7 +32,7 @@ def load(resolved: Resolved, as_json: JSON = False) -> None:
 
 
 def result_text(result: LoadResult) -> str:
-    """Return a finished load in a few lines: what, how fast, and every check with its figure."""
+    """Return a finished load in a few lines: its data, its rate, and every check with its figure."""
     spec = result.spec
     fill = "incompressible" if spec.obfuscate else "constant"
     lines = [
@@ -49,7 +49,7 @@ def _speed(result: LoadResult) -> str:
 
 
 def result_json(result: LoadResult) -> str:
-    """Return all of a finished load as JSON; seconds, blocks and bytes as numbers."""
+    """Return a finished load as JSON; seconds, blocks and bytes as numbers."""
     return json.dumps(
         asdict(result) | {"spec": result.spec.to_record(), "fingerprint": result.spec.fingerprint()}, indent=1
     )

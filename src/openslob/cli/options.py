@@ -82,10 +82,10 @@ def with_workload(command: Command) -> Command:
     def called(config: Path | None, **given: Any) -> None:  # noqa: ANN401
         target = _target(given)
         flags, own = _split_options(given)
-        found = resolve(flags, config, os.environ)
-        for notice in found.notices:
+        resolution = resolve(flags, config, os.environ)
+        for notice in resolution.notices:
             typer.echo(f"slob: {notice}", err=True)
-        command(resolved=Resolved(found.workload, found.sources, found.notices, target), **own)
+        command(resolved=Resolved(resolution.workload, resolution.sources, resolution.notices, target), **own)
 
     return _with_signature(called, command, "resolved", _workload_options())
 
@@ -109,7 +109,7 @@ def with_several(command: Command) -> Command:
         servers = {name: text for name in SERVER_PARAMETERS if (text := rest.pop(name))}
         command(several=Several(texts, servers, config, target), **rest)
 
-    servers = [_option(one.name, _server_flag(one), None) for one in SERVER_PARAMETERS.values()]
+    servers = [_option(parameter.name, _server_flag(parameter), None) for parameter in SERVER_PARAMETERS.values()]
     return _with_signature(called, command, "several", [*servers, *_workload_options()])
 
 
@@ -129,7 +129,10 @@ def _split_options(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, 
 
 
 def _workload_options() -> list[inspect.Parameter]:
-    return [_option("config", CONFIG, None), *(_option(one.name, _flag(one), None) for one in parameters().values())]
+    return [
+        _option("config", CONFIG, None),
+        *(_option(name, _flag(parameter), None) for name, parameter in parameters().items()),
+    ]
 
 
 def _target(given: dict[str, Any]) -> Target:
@@ -150,18 +153,22 @@ def _embedded(target: str, engine: str) -> str:
 
 
 def _with_signature(called: Command, command: Command, replaced: str, options: list[inspect.Parameter]) -> Command:
-    """Return ``called`` with name, help and signature of ``command``, in which options replace ``replaced``."""
-    own = [one for one in inspect.signature(command, eval_str=True).parameters.values() if one.name != replaced]
+    """Give ``called`` the name, help and signature of ``command``; options replace its parameter ``replaced``."""
+    own = [
+        parameter
+        for parameter in inspect.signature(command, eval_str=True).parameters.values()
+        if parameter.name != replaced
+    ]
     target = [
         _option("target", TARGET, registry.EMBEDDED),
         _option("engine", ENGINE, None),
         _option("ask_password", ASK_PASSWORD, False),
     ]
     signature = inspect.Signature(
-        [*(one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own), *target, *options]
+        [*(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own), *target, *options]
     )
     called.__name__, called.__doc__, called.__module__ = command.__name__, command.__doc__, command.__module__
-    called.__annotations__ = {name: one.annotation for name, one in signature.parameters.items()}
+    called.__annotations__ = {name: parameter.annotation for name, parameter in signature.parameters.items()}
     vars(called)["__signature__"] = signature
     return called
 

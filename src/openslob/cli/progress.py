@@ -16,7 +16,7 @@ from openslob.report.format import shortened
 from openslob.run.recorder import Progress
 from openslob.units import format_bytes
 
-# Elsewhere than on a terminal every line stays, so there are fewer of them.
+# Without a terminal lines are not overwritten, so they are printed less often.
 RUN_INTERVAL_S = 10.0
 LOAD_INTERVAL_S = 5.0
 
@@ -27,7 +27,7 @@ class LiveLine:
     def __init__(self, label: str = "") -> None:
         self._label = f"{label}: " if label else ""
         self._terminal = _is_terminal()
-        # Lines of others go above ours only after `clear`, so neither stream needs to be redirected.
+        # Other messages are printed only after `clear`, so neither stream needs to be redirected.
         self._live = Live(
             console=Console(stderr=True, force_terminal=self._terminal),
             auto_refresh=False,
@@ -49,7 +49,7 @@ class LiveLine:
         self._phase = progress.phase
 
     def clear(self) -> None:
-        """Remove the line, so that what follows begins on an empty one."""
+        """Remove the line, so that later output begins on an empty one."""
         self._live.stop()
 
     def _redraw(self, line: str) -> None:
@@ -122,8 +122,8 @@ class LoadView:
 
 def describe(progress: Progress) -> str:
     """Return phase, time and rates of a run in one line."""
-    of = f" of {progress.total_s:.0f}" if progress.total_s else ""
-    parts = [f"{progress.phase} {progress.elapsed_s:.0f}{of} s" if progress.phase == "window" else progress.phase]
+    total = f" of {progress.total_s:.0f}" if progress.total_s else ""
+    parts = [f"{progress.phase} {progress.elapsed_s:.0f}{total} s" if progress.phase == "window" else progress.phase]
     if progress.blocks_done is not None:
         parts.append(f"{progress.blocks_done:,} of {progress.blocks_total:,} blocks")
     if progress.ops_per_s is not None:

@@ -87,7 +87,7 @@ def calibrate(
     """
     limit_us = None if latency_limit == float("inf") else latency_limit
     processes = len(usable_cpus(cpus))
-    _require_fit(path, block_size, at, verify)
+    _check_options(path, block_size, at, verify)
     plan = calibration.CalibrationPlan(
         io_engine, block_size, run_time, processes, repeats, limit_us, at, not buffered, verify, cpus
     )  # fmt: skip
@@ -97,8 +97,8 @@ def calibrate(
     }  # fmt: skip
     request = StorageRequest("calibrate", name, results, options)
     with stoppable() as interrupt:
-        found = Fio.find(interrupt.stop)
-        with session(found, request, StorageTarget(path, size, io_engine, not buffered), notify) as (step_runner, file):
+        fio = Fio.find(interrupt.stop)
+        with session(fio, request, StorageTarget(path, size, io_engine, not buffered), notify) as (step_runner, file):
             record = calibration.calibrate(step_runner, file, plan)
     show(record, step_runner.folder.path, require, json)
 
@@ -117,7 +117,7 @@ def dd(
     results: RESULTS = Path("results"),
     json: RECORD_JSON = False,
 ) -> None:
-    """Read the same data with and without a look at each byte: dd in 1 MB pieces, fio in random blocks.
+    """Read the same data with and without examining each byte: dd in 1 MB pieces, fio in random blocks.
 
     Example: slob raw dd /data --size 2G --cpus 0
     """
@@ -130,15 +130,15 @@ def dd(
     }  # fmt: skip
     request = StorageRequest("dd", name, results, options)
     with stoppable() as interrupt:
-        found = Fio.find(interrupt.stop)
-        with session(found, request, StorageTarget(path, size, io_engine, not buffered), notify) as (step_runner, file):
+        fio = Fio.find(interrupt.stop)
+        with session(fio, request, StorageTarget(path, size, io_engine, not buffered), notify) as (step_runner, file):
             record = demonstration.demonstrate(step_runner, file, plan)
     show(record, step_runner.folder.path, None, json)
 
 
-def _require_fit(path: Path, block_size: int, at: str, verify: bool) -> None:
+def _check_options(path: Path, block_size: int, at: str, verify: bool) -> None:
     if at not in ("p99", "mean"):
-        raise UsageError(f"--at {at} is neither p99 nor mean")
+        raise UsageError(f"--at {at} is neither p99 nor mean", "give one of them")
     if verify and not path.is_dir():
         raise UsageError("--verify needs a test file with checksums", "give a directory to create it in")
     if verify and (block_size % VERIFY_INTERVAL or MIB % block_size):

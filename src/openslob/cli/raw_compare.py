@@ -84,10 +84,10 @@ def compare(
 ) -> None:
     """Measure in turn, on one file system: reads by fio, and by databases, which process what they read.
 
-    The servers are created for it and destroyed afterwards. Example: slob raw compare --cpus 0 --data-dir /data
+    The servers are created for this command, then destroyed. Example: slob raw compare --cpus 0 --data-dir /data
     """
     if io_engine is IoEngine.PSYNC:
-        raise UsageError("--io-engine psync is compared anyway", "give io_uring or libaio")
+        raise UsageError("--io-engine psync: the comparison always includes psync", "give io_uring or libaio")
     processes = len(usable_cpus(cpus))
     plan = ComparisonPlan(
         io_engine, (), processes, block_size, in_flight, run_time, repeats, scale, update_pct, work_unit, cpus
@@ -119,9 +119,9 @@ def _request(
     plan: ComparisonPlan, engines: str | None, place: Path | None, name: str, results: Path
 ) -> ComparisonRequest:
     """Return the request with the engines that are installed. UsageError for an unknown engine."""
-    asked = [each.strip() for each in engines.split(",")] if engines else None
+    requested = [engine.strip() for engine in engines.split(",")] if engines else None
     place = place.absolute() if place else None
-    installed, missing = available(plan, asked, place)
+    installed, missing = available(plan, requested, place)
     directory = place or registry.servers_place()
     if place is None:
         directory.mkdir(parents=True, exist_ok=True)

@@ -39,7 +39,7 @@ class OrionCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - a class of Typer's insides
         """Translate and parse the arguments."""
-        return super().parse_args(ctx, [each for each in map(spelled, args) if each not in WITHOUT_EFFECT])
+        return super().parse_args(ctx, [arg for arg in map(spelled, args) if arg not in WITHOUT_EFFECT])
 
 
 _POINTS, _STORAGE = "Loads", "Storage"
@@ -48,7 +48,7 @@ RUN = Annotated[
     typer.Option(
         case_sensitive=False,
         help="simple: small requests, then large ones; normal: all combinations; oltp: small only; dss: large only; "
-        "advanced: as the other options say.",
+        "advanced: set by the other options.",
     ),
 ]
 TESTNAME = Annotated[
@@ -162,14 +162,14 @@ def orion(
 
     Example: slob raw orion --run simple --testname /data/mytest --num-disks 4
     """
-    place = Path(testname)
+    path = Path(testname)
     options = Options(
-        run=run, testname=place.name, num_disks=num_disks, size_small=size_small * KIB, size_large=size_large * KIB,
+        run=run, testname=path.name, num_disks=num_disks, size_small=size_small * KIB, size_large=size_large * KIB,
         large_type=large_type, num_small=num_small, num_large=num_large, num_streamio=num_streamio, simulate=simulate,
         stripe=stripe * MIB, write_pct=write, cache_size=cache_size * MIB, duration_s=duration, matrix=matrix,
     )  # fmt: skip
     request = execute.OrionRequest(
-        options, place.parent, _bytes(size), results, io_engine, not buffered, allow_destructive, seed
+        options, path.parent, _bytes(size), results, io_engine, not buffered, allow_destructive, seed
     )
     with stoppable() as interrupt:
         record, folder = execute.run(Fio.find(interrupt.stop), request, notify)

@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from openslob.report.html.page import Page
 
 REPORT = "report.html"
-WHICH = "Paths, ids or beginnings of ids of runs and sweeps, or of one raw measurement; a,b is one side of two."
+WHICH = "Paths, ids or beginnings of ids of runs and sweeps, or of one raw measurement; a,b: two records as one side."
 RECORDS = Annotated[list[str], typer.Argument(metavar="RECORD", help=WHICH)]
-OUTPUT_HELP = "The file to write; default: report.html in the folder of the run or sweep, of several right here."
+OUTPUT_HELP = (
+    "The file to write; default: report.html in the folder of the run or sweep; for several: in the current one."
+)
 OUTPUT = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help=OUTPUT_HELP)]
 PNG = Annotated[Path | None, typer.Option(metavar="DIR", help="Draw every picture as PNG into this folder too.")]
 SVG = Annotated[Path | None, typer.Option(metavar="DIR", help="Draw every picture as SVG into this folder too.")]
@@ -67,7 +69,7 @@ def raw_measurement(records: list[str], results: Path) -> Path | None:
     try:
         path = storage.resolve_any(records[0], results)
     except SlobError:
-        # A sweep, or several records: the search for those reports the error.
+        # A sweep or an unknown name: `page_of_runs` reads the sweep or reports the error.
         return None
     return path if path.is_dir() and storage.is_storage(path) else None
 
@@ -83,27 +85,29 @@ def page_of_runs(records: list[str], results: Path, ceiling: str | None) -> tupl
     """Return the page of runs and sweeps and the folders of the runs."""
     from openslob.report.html.pages import page_for  # noqa: PLC0415
 
-    sides = [(wanted, api.joined([api.find(each, results) for each in wanted.split(",")])) for wanted in records]
+    sides = [(names, api.joined([api.find(name, results) for name in names.split(",")])) for names in records]
     found = api.joined([side for _, side in sides])
     named = [(name, side.runs) for name, side in sides]
     if ceiling and len(found.runs) == 1:
-        raise UsageError("--ceiling is drawn where there are several runs", f"slob run --ceiling {ceiling} judges one")
-    beside, lost = ceilings(ceiling, [run.record for run in found.runs], results)
-    page = page_for(named, found.runs, found.folders, (*found.problems, *lost), found.against, beside)
+        raise UsageError(
+            "--ceiling is drawn only for several runs", f"to judge a single run: slob run --ceiling {ceiling}"
+        )
+    curves, missing = ceilings(ceiling, [run.record for run in found.runs], results)
+    page = page_for(named, found.runs, found.folders, (*found.problems, *missing), found.against, curves)
     return page, found.folders
 
 
 def ceilings(
     wanted: str | None, runs: Sequence[RunRecord], results: Path
 ) -> tuple[Sequence[StorageRecord], Sequence[str]]:
-    """Return the raw measurements to draw, given or those that the runs refer to, and notes on missing ones."""
+    """Return the raw measurements to draw, named or referred to by the runs, and a note on each missing one."""
     if wanted:
         return [load_ceiling(wanted, results)], ()
     verdicts = [verdict for run in runs for verdict in run.verdicts if verdict.name == WITHIN_CEILING]
     ids = dict.fromkeys(str(verdict.figures["record"]) for verdict in verdicts if "record" in verdict.figures)
-    present = {each.record.id: each.record for each in storage.find(results) if each.record} if ids else {}
-    lost = [f"The storage's own curve is not drawn: {each} is not in {results}." for each in ids if each not in present]
-    return [present[each] for each in ids if each in present], lost
+    present = {entry.record.id: entry.record for entry in storage.find(results) if entry.record} if ids else {}
+    missing = [f"The storage's own curve is not drawn: {id} is not in {results}." for id in ids if id not in present]
+    return [present[id] for id in ids if id in present], missing
 
 
 def default_file(folders: tuple[Path, ...]) -> Path:
@@ -111,8 +115,8 @@ def default_file(folders: tuple[Path, ...]) -> Path:
     if len(folders) == 1:
         return folders[0] / REPORT
     parents = {folder.parent for folder in folders}
-    place = parents.pop()
-    return place / REPORT if not parents and (place / SWEEP_FILE).is_file() else Path(REPORT)
+    parent = parents.pop()
+    return parent / REPORT if not parents and (parent / SWEEP_FILE).is_file() else Path(REPORT)
 
 
 def write_summary(page: Page, written: list[Path], as_json: bool) -> None:

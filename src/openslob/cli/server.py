@@ -108,14 +108,14 @@ def destroy(name: NAME = registry.EMBEDDED, as_json: JSON = False) -> None:
 
 def list_servers(as_json: JSON = False) -> None:
     """List all managed servers. Example: slob server list"""
-    found = [server.status() for name in registry.known() if (server := registry.find(name))]
+    statuses = [server.status() for name in registry.known() if (server := registry.find(name))]
     if as_json:
-        typer.echo(json.dumps([_as_json(one) for one in found], indent=1))
+        typer.echo(json.dumps([_as_json(known) for known in statuses], indent=1))
         return
-    if not found:
+    if not statuses:
         notify("there are no managed servers; `slob server start NAME` creates one")
-    for one in found:
-        typer.echo(f"{one.spec.name:<16} {one.state:<8} {_product(one.spec):<17} {_settings(one.spec)}")
+    for known in statuses:
+        typer.echo(f"{known.spec.name:<16} {known.state:<8} {_product(known.spec):<17} {_settings(known.spec)}")
 
 
 def register(app: typer.Typer) -> None:
@@ -137,7 +137,7 @@ def _existing(name: str) -> ManagedServer:
 
 
 def _spec(name: str, engine: str | None) -> ServerSpec:
-    """Return the specification of an existing server, or that of a new one."""
+    """Return the specification of an existing server, or the default specification of a new one."""
     if present := registry.find(name):
         return present.status().spec
     return registry.default_spec(name, engine or registry.engine_on_demand(name) or registry.default_engine())

@@ -52,7 +52,7 @@ REPEATS = Annotated[
 ]
 STEADY = Annotated[
     float | None,
-    typer.Option("--until-steady", min=1, metavar="S", help="Warm up until throughput is steady, at most so long."),
+    typer.Option("--until-steady", min=1, metavar="S", help="Warm up until throughput is steady, at most this long."),
 ]
 UNDER = Annotated[
     str | None,
@@ -140,7 +140,7 @@ def _ready_list(json: bool) -> str:
 
 def _file(grid: Path | None, ready: str | None) -> SweepFile:
     if grid and ready:
-        raise UsageError("--grid and --ready are both sweep files: one is enough")
+        raise UsageError("--grid and --ready each name a sweep file", "give one of them")
     return ready_sweep(ready) if ready else read_sweep_file(grid) if grid else SweepFile()
 
 
@@ -156,7 +156,10 @@ class _SweepOptions:
     search: SearchRecord | None
 
     def compared(self, varied: Mapping[str, tuple[Value, ...]]) -> str | None:
-        """Return the parameter whose two values are compared; none if a flag gives the file's more or fewer values."""
+        """Return the parameter whose two values are compared.
+
+        None if flags give the parameter of the sweep file another number of values than two.
+        """
         if self.against:
             return self.against.replace("-", "_")
         return self.file.against if len(varied.get(self.file.against or "", ())) == 2 else None
@@ -212,7 +215,7 @@ def _target(record: SweepRecord, several: Several) -> str:
 
 def _plan(record: SweepRecord) -> str:
     rows = [
-        (str(step.point.number), step.point.label, _before(step), f"{step.point.estimated_s:.0f}")
+        (str(step.point.number), step.point.label, _preparation(step), f"{step.point.estimated_s:.0f}")
         for step in steps(record)
     ]
     local = "://" not in record.target
@@ -220,9 +223,9 @@ def _plan(record: SweepRecord) -> str:
     return render_plan(record, rows, free)
 
 
-def _before(step: Step) -> str:
+def _preparation(step: Step) -> str:
     server = "make server" if step.made else "restart" if step.restarted and step.point.server else ""
-    return ", ".join(each for each in (server, "load" if step.loaded else "") if each)
+    return ", ".join(part for part in (server, "load" if step.loaded else "") if part)
 
 
 def _result(folder: SweepFolder, json: bool) -> str:

@@ -153,7 +153,7 @@ def test_the_output_files_ending_gives_the_format(slob, tmp_path, ending, first)
     ("words", "message"),
     [
         (["--columns", "nothing"], "unknown column nothing"),
-        (["--format", "xlsx"], "a workbook is a file"),
+        (["--format", "xlsx"], "--format xlsx needs an output file"),
         (["--pattern", "("], "not a regular expression"),
         (["--petals", "x.gif"], "a picture is one of"),
         (["--output", "no/such/folder/x.csv"], "can't be written"),
@@ -208,7 +208,7 @@ def test_help_has_an_example_and_the_exit_codes(slob):
     code, out, _ = slob("--help")
     assert code == 0
     assert "Example: slob awr" in out
-    assert "0: every report was read whole; 1: some; 2: none" in " ".join(out.split())
+    assert "0: every report was read completely; 1: some were; 2: none was" in " ".join(out.split())
 
 
 def test_every_column_is_documented():

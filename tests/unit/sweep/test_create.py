@@ -153,7 +153,7 @@ def test_what_can_not_be_compared_is_a_usage_error(tmp_path):
     one = invoke(tmp_path, "--sessions", "1,2", "--against", "update-pct", "--dry-run")
     assert "and the sweep has one" in str(one.exception)
     both = invoke(tmp_path, "--ready", "redo", "--grid", "x.toml", "--dry-run")
-    assert "one is enough" in str(both.exception)
+    assert "each name a sweep file" in str(both.exception)
 
 
 # --- two values against each other
