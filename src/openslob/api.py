@@ -52,7 +52,7 @@ class Results:
         return run_rows(self.runs)
 
     def point_rows(self) -> list[Row]:
-        """Return a tidy table, one row for each point: mean figures, and half the widths of intervals as ``…_ci95``."""
+        """Return a tidy table, one row for each point: mean figures, and half interval widths as ``…_ci95``."""
         return point_rows(self.points().points)
 
 
@@ -72,7 +72,7 @@ def find(wanted: str, results: Path) -> Results:
     path = Path(wanted)
     if path.exists():
         return _load_folder(path)
-    named = _named(wanted, results)
+    named = _folders_named(wanted, results)
     if named:
         return replace(joined([_load_folder(each) for each in named]), name=wanted)
     if any(folder.name.startswith(wanted) for folder in find_sweeps(results)):
@@ -82,19 +82,19 @@ def find(wanted: str, results: Path) -> Results:
 
 def joined(several: Sequence[Results]) -> Results:
     """Return several results as one; a run that is in two of them counts once."""
-    every = ((run, folder) for each in several for run, folder in zip(each.runs, each.folders, strict=True))
+    every = ((run, folder) for part in several for run, folder in zip(part.runs, part.folders, strict=True))
     runs = {folder.resolve(): (run, folder) for run, folder in every}
     ordered = sorted(runs.values(), key=lambda pair: (pair[0].record.started_at, pair[0].record.id))
-    problems = tuple(problem for each in several for problem in each.problems)
-    name = ", ".join(each.name for each in several)
+    problems = tuple(problem for part in several for problem in part.problems)
+    name = ", ".join(part.name for part in several)
     against = several[0].against if len(several) == 1 else None
     return Results(name, tuple(run for run, _ in ordered), tuple(folder for _, folder in ordered), problems, against)
 
 
-def _named(name: str, results: Path) -> list[Path]:
+def _folders_named(name: str, results: Path) -> list[Path]:
     sweeps = [folder for folder in find_sweeps(results) if load_sweep(folder).name == name]
-    alone = [each for each in store.find(results) if not (each.path.parent / SWEEP_FILE).is_file()]
-    return sweeps or [each.path for each in alone if each.record and each.record.name == name and each.pid is None]
+    alone = [entry for entry in store.find(results) if not (entry.path.parent / SWEEP_FILE).is_file()]
+    return sweeps or [entry.path for entry in alone if entry.record and entry.record.name == name and entry.pid is None]
 
 
 def _load_folder(path: Path) -> Results:
@@ -102,13 +102,15 @@ def _load_folder(path: Path) -> Results:
         folder = path if path.is_dir() else path.parent
         return Results(folder.name, (_run(folder, store.load(path), {}),), (folder,))
     given = _server_parameters(path)
-    entries = [each for each in store.find(path) if each.pid is None]
-    read = [(each.path, each.record) for each in entries if each.record is not None and _counts(each.path, given)]
+    entries = [entry for entry in store.find(path) if entry.pid is None]
+    read = [
+        (entry.path, entry.record) for entry in entries if entry.record is not None and _is_included(entry.path, given)
+    ]
     if not read:
-        problem = next((each.problem for each in entries if each.problem), "")
+        problem = next((entry.problem for entry in entries if entry.problem), "")
         raise UsageError(f"there are no records in {path}", problem or "`slob run` and `slob sweep` make them")
     runs = tuple(_run(folder, record, given.get(folder, {})) for folder, record in read)
-    problems = tuple(each.problem for each in entries if each.record is None)
+    problems = tuple(entry.problem for entry in entries if entry.record is None)
     return Results(path.name or str(path), runs, tuple(folder for folder, _ in read), problems, _against(path))
 
 
@@ -129,7 +131,7 @@ def _server_parameters(path: Path) -> dict[Path, dict[str, ParameterValue]]:
     }
 
 
-def _counts(path: Path, given: dict[Path, dict[str, ParameterValue]]) -> bool:
+def _is_included(path: Path, given: dict[Path, dict[str, ParameterValue]]) -> bool:
     """Return whether a run counts: runs in a sweep's folder that were interrupted and repeated do not."""
     return path in given or not (path.parent / SWEEP_FILE).is_file()
 

@@ -21,8 +21,8 @@ class _Choice(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> Self | None:
-        wanted = str(value).strip().lower()
-        return next((member for member in cls if member.lower() == wanted), None)
+        text = str(value).strip().lower()
+        return next((member for member in cls if member.lower() == text), None)
 
 
 class RedoStress(_Choice):
@@ -63,7 +63,7 @@ class Mode(_Choice):
     SCAN = "scan"
 
 
-# The largest block size of any engine, so that a size in bytes is at least one block; and limits beyond any table.
+# The smallest size is the largest block size of any engine: one block. The upper limits are beyond any table.
 SMALLEST_BYTES = 64 * KIB
 LARGEST_BYTES = 32 * 1024**4
 LARGEST_BLOCKS = 2**32 - 2
@@ -83,7 +83,7 @@ ExtentField = Annotated[Extent, BeforeValidator(_extent), PlainSerializer(str)]
 
 @dataclass(frozen=True)
 class DataSpec:
-    """What is on the server's disk: two loads with equal specs hold interchangeable data.
+    """The data on the server's disk: two loads with equal specs hold interchangeable data.
 
     ``tablespace`` holds the tables, and ``block_size`` is its block size in bytes; None: the target's own.
     """
@@ -101,7 +101,7 @@ class DataSpec:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def to_record(self) -> dict[str, Any]:
-        """Return plain values for records; what is not set is left out."""
+        """Return plain values for records, without fields that are None."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 

@@ -24,7 +24,7 @@ class GateResult(StrEnum):
 
 @dataclass(frozen=True)
 class Condition:
-    """A bound on the difference of B to A in ``figure``, in % of A if ``percent``, else in the figure's unit."""
+    """A bound on the difference B − A in ``figure``, in % of A if ``percent``, else in the figure's unit."""
 
     text: str
     figure: str
@@ -49,7 +49,7 @@ class GateCheck:
 
 
 def parse_condition(text: str) -> Condition:
-    """Parse ``FIGURE < BOUND`` with <, <=, > or >=, the bound in % of A or in the figure's unit; or UsageError."""
+    """Parse ``FIGURE < BOUND`` with <, <=, > or >=, bound in % of A or in the figure's unit. UsageError otherwise."""
     match = _CONDITION.fullmatch(text)
     if not match:
         raise UsageError(f"{text!r} is not a condition", "such as 'iops_per_db_cpu < -5%' or 'select_p99_us > 200'")
@@ -83,12 +83,12 @@ def check(condition: Condition, comparison: Comparison) -> GateCheck:
 def _why_missing(difference: Difference | None, name_a: str) -> str:
     if difference is None:
         return "neither side has this figure"
-    return difference.why if difference.change is None else f"it is 0 in {name_a}, and nothing is a percentage of 0"
+    return difference.why if difference.change is None else f"it is 0 in {name_a}, so the change has no percentage"
 
 
 def _check_significance(condition: Condition, difference: Difference) -> GateCheck:
     if difference.outcome is Outcome.NOT_ENOUGH:
         return GateCheck(condition, GateResult.UNDECIDED, difference.why)
     if difference.outcome is Outcome.NOT_SHOWN:
-        return GateCheck(condition, GateResult.OK, "it looks so, but no difference is shown at 95 %")
+        return GateCheck(condition, GateResult.OK, "the means meet it, but no difference is shown at 95 %")
     return GateCheck(condition, GateResult.VIOLATED, "")

@@ -23,16 +23,16 @@ from openslob.analyze.statistics import Difference, difference, mean_difference
 from openslob.errors import UsageError
 from openslob.metrics import METRICS, Better
 
-# What was requested, and sums that follow from the length of the run, are no results.
+# Requested values, and sums that grow with the length of the run, are not results.
 _NO_RESULTS = frozenset(
     {"elapsed_s", "sessions", "ops_total", "updates_total", "selects_total", "scans_total"} | {"target_ops_per_s"}
 )
 _LATENCY = re.compile(r"(op|select|update|scan)_(response_)?(mean|p50|p90|p99|p999)_us")
 LATENCY_FIGURES = tuple(
-    f"{kind}_{whole}{at}_us"
-    for whole in ("", RESPONSE_PREFIX)
+    f"{kind}_{prefix}{statistic}_us"
+    for prefix in ("", RESPONSE_PREFIX)
     for kind in ("select", "update", "scan")
-    for at in ("mean", "p50", "p90", "p99", "p999")
+    for statistic in ("mean", "p50", "p90", "p99", "p999")
 )
 FIGURES = (*(name for name in METRICS if name not in _NO_RESULTS), *LATENCY_FIGURES)
 
@@ -100,9 +100,9 @@ def better_of(figure: str) -> Better:
 
 
 def compare(a: Sequence[Run], b: Sequence[Run], name_a: str = "A", name_b: str = "B") -> Comparison:
-    """Compare all points that both sides have, matched by the parameters of which they share a value.
+    """Compare all points that both sides have, matched by the parameters that have a value in common.
 
-    A parameter of which they share no value is a mismatch, and points are matched without it. UsageError when no point
+    A parameter without a common value is a mismatch, and points are matched without it. UsageError when no point
     matches, or when points of one side become equal without such a parameter.
     """
     differing = _without_common_value(a, b)
@@ -123,7 +123,7 @@ def compare(a: Sequence[Run], b: Sequence[Run], name_a: str = "A", name_b: str =
 
 
 def _without_common_value(a: Sequence[Run], b: Sequence[Run]) -> frozenset[str]:
-    """Return the parameters of which A and B share no value. The sessions always distinguish points."""
+    """Return the parameters that have no value in common in A and B. The sessions always distinguish points."""
     names = {name for run in (*a, *b) for name in run.parameters} - {SESSIONS}
     return frozenset(name for name in names if not _values(a, name) & _values(b, name))
 
@@ -200,7 +200,7 @@ def _fact_mismatches(a: Sequence[Run], b: Sequence[Run], pairs: Sequence[Pair]) 
 
 @dataclass(frozen=True)
 class ComparedValues:
-    """A parameter and the two values of it to compare: the runs with ``b`` are compared with those with ``a``."""
+    """A parameter and two of its values to compare: the runs with ``b`` are compared with those with ``a``."""
 
     parameter: str
     a: ParameterValue

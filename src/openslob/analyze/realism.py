@@ -159,7 +159,7 @@ def verdicts(table: Sequence[ContenderRow]) -> tuple[Verdict, ...]:
 
 
 def order_verdict(table: Sequence[ContenderRow], engine: str) -> Verdict:
-    """Judge whether no contender makes more reads per CPU than one that does less with them.
+    """Judge whether no contender makes more reads per CPU than a contender that does less with the data.
 
     A pair in the wrong order fails the verdict when the ranges of its rounds do not overlap; otherwise it makes the
     verdict unknown.
@@ -181,7 +181,7 @@ def order_verdict(table: Sequence[ContenderRow], engine: str) -> Verdict:
     if wrong:
         why = f"Can't be determined: {_pairs(wrong)}, but the ranges of the rounds overlap. All: {all_rates}."
         return unknown(name, why, **figures)
-    return holds(name, f"Reads per CPU second fall with what is done with them: {all_rates}.", **figures)
+    return holds(name, f"Reads per CPU second fall as more is done with the data: {all_rates}.", **figures)
 
 
 def _chain(table: Sequence[ContenderRow], engine: str) -> list[ContenderRow]:

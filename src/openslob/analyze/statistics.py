@@ -68,7 +68,7 @@ def of_repeats(values: Sequence[float]) -> Estimate:
         return Estimate(None, why="no run gave this figure")
     mean = float(np.mean(values))
     if len(values) == 1:
-        return Estimate(mean, n=1, why="one run does not tell how much runs differ")
+        return Estimate(mean, n=1, why="one run does not show how much runs differ")
     sd = float(np.std(values, ddof=1))
     half = t_quantile(len(values) - 1) * sd / math.sqrt(len(values))
     return Estimate(mean, half, len(values), sd, Basis.REPEATS)
@@ -111,7 +111,7 @@ def relative_half_width(values: Sequence[float]) -> float | None:
 DETECT_PCT = 5.0
 # The usual choice of statistical power: four comparisons of five find such a difference.
 POWER = 0.8
-# Nobody makes more repeats than this: the noise must be reduced instead.
+# More repeats than this are impracticable: the noise must be reduced instead.
 MOST_REPEATS = 1000
 
 
@@ -155,7 +155,7 @@ def difference(figure: str, unit: str, better: Better, a: Estimate, b: Estimate)
 
     Repeats are compared by Welch's t test (Welch, 1947), or by Student's with equal variances when one side is a single
     run. Two single runs are compared with the spread within them: inside it no difference is shown; beyond it the data
-    are not enough, because one run on each side does not tell how much runs differ from each other.
+    are not enough, because one run on each side does not show how much runs differ from each other.
     """
     if a.mean is None or b.mean is None:
         return Difference(figure, unit, a, b, Outcome.UNKNOWN, why=a.why or b.why)
@@ -173,7 +173,7 @@ def mean_difference(figure: str, unit: str, better: Better, pairs: Sequence[Diff
 
     Each point counts once, whatever its number of repeats; points where the figure is unknown or 0 are left out.
     """
-    known = [(one.a.mean, one.b.mean) for one in pairs if (one.a.mean or 0) > 0 and (one.b.mean or 0) > 0]
+    known = [(pair.a.mean, pair.b.mean) for pair in pairs if (pair.a.mean or 0) > 0 and (pair.b.mean or 0) > 0]
     no_value = Estimate(None, why="a mean over several points has no value of its own")
     if len(known) < 2:
         return Difference(
@@ -191,9 +191,9 @@ def mean_difference(figure: str, unit: str, better: Better, pairs: Sequence[Diff
 def repeats_needed(spread: float | None) -> int | None:
     """Return the number of runs on each side that show a difference of `DETECT_PCT` with probability `POWER`.
 
-    ``spread`` is the standard deviation between runs as a share of the mean; None when it is unknown, as is the result
-    then. The result is the smallest n ≥ 2 with n ≥ 2 ((t(0.975) + t(power)) · spread / difference)², where t has 2n − 2
-    degrees of freedom (Snedecor and Cochran); `MOST_REPEATS` stands for that many or more.
+    ``spread`` is the standard deviation between runs as a share of the mean; None when it is unknown. The result
+    is None then, and otherwise the smallest n ≥ 2 with n ≥ 2 ((t(0.975) + t(power)) · spread / difference)², where t
+    has 2n − 2 degrees of freedom (Snedecor and Cochran); `MOST_REPEATS` stands for that many or more.
     """
     if spread is None:
         return None
@@ -226,7 +226,11 @@ def _welch(var_a: float, n_a: int, var_b: float, n_b: int) -> float:
 
 def _spread(a: Estimate, b: Estimate) -> float | None:
     """Return the pooled standard deviation between runs, as a share of the mean."""
-    known = [(one.sd / abs(one.mean), one.n - 1) for one in (a, b) if one.sd is not None and one.mean]
+    known = [
+        (estimate.sd / abs(estimate.mean), estimate.n - 1)
+        for estimate in (a, b)
+        if estimate.sd is not None and estimate.mean
+    ]
     degrees = sum(weight for _, weight in known)
     return math.sqrt(sum(cv**2 * weight for cv, weight in known) / degrees) if degrees else None
 
@@ -237,7 +241,7 @@ def _outcome(change: float, half: float | None, better: Better, single: bool) ->
     if abs(change) <= half:
         return Outcome.NOT_SHOWN, "within the spread inside each run" if single else ""
     if single:
-        return Outcome.NOT_ENOUGH, "beyond the spread inside each run, but one run each does not tell how runs differ"
+        return Outcome.NOT_ENOUGH, "beyond the spread inside each run, but one run each does not show how runs differ"
     if better is Better.NEITHER:
         return Outcome.DIFFERENT, ""
     return (Outcome.BETTER if (change > 0) == (better is Better.MORE) else Outcome.WORSE), ""

@@ -82,7 +82,7 @@ def of_latencies(rows: Iterable[LatencyRow], figure: str = "mean_us") -> Timelin
 
 
 def _amounts(spans: _Array, amounts: _Array, edges: _Array) -> _Array:
-    """Return how much lies between each two edges, if every amount is spread evenly over its span."""
+    """Return the amount between each two neighbouring edges, with every amount spread evenly over its span."""
     kept = spans[:, 1] > spans[:, 0]
     rates = amounts[kept] / (spans[kept, 1] - spans[kept, 0])
     times = np.concatenate([spans[kept, 0], spans[kept, 1]])
@@ -108,15 +108,15 @@ def counted_evenly(slices: Iterable[SessionSlice]) -> Span | None:
 
 
 def of_engine(rows: Iterable[EngineRow], start_ns: int, end_ns: int, even: Span | None = None) -> Timeline:
-    """Return the figures made of the engine's counters alone, by interval within the load.
+    """Return the figures that depend only on the engine's counters, by interval within the load.
 
     Args:
         rows: begin and end (ns), field of `EngineDelta` and value. Of intervals with the same begin only the last one
             counts (`RawCsv.engine`).
         start_ns: when the load began.
         end_ns: when the load ended.
-        even: the span that `counted_evenly` returns. All intervals outside of it are taken together, because what is
-            not yet counted at the beginning is counted at the end. None: the first and the last interval are taken
+        even: the span that `counted_evenly` returns. Intervals outside that span are taken together, because work that
+            is not yet counted at the beginning is counted at the end. None: the first and the last interval are taken
             together.
 
     """

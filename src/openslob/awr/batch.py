@@ -64,8 +64,8 @@ class PetalPoint:
 class Result:
     """What was extracted from one file.
 
-    ``partial``: the report is damaged or cut off, and the rows hold what is there. ``error`` is why a failed file gave
-    nothing, ``no_point`` why its report has no point in the picture.
+    ``partial``: the report is damaged or cut off, and the rows hold the figures that could be read. ``error`` is why a
+    failed file could not be read, ``no_point`` why a report has no point in the picture.
     """
 
     path: str
@@ -104,7 +104,7 @@ def extract(path: str, selection: Selection) -> Result:
 def extract_all(paths: Sequence[str], selection: Selection, jobs: int | None = None) -> Iterator[Result]:
     """Yield the results of ``paths`` in their order, as they become available.
 
-    ``jobs`` is the number of processes, by default one per core, but no more than the number of files is worth.
+    ``jobs`` is the number of processes, by default one per core, and at most one for `REPORTS_PER_CORE` files.
     """
     selection.headings()  # an unknown column is an error before the first file is read
     extract_one = partial(extract, selection=selection)

@@ -32,7 +32,7 @@ class HistogramRows:
 
 @dataclass(slots=True)
 class ReportBuilder:
-    """What the section readers have collected so far; `parse` makes a Report of it."""
+    """Figures that the section readers have collected so far; `parse` builds the Report from them."""
 
     numbers: NumberFormat
     header: dict[str, Any] = field(default_factory=dict)

@@ -27,7 +27,7 @@ class ColumnValue:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What columns are read from: the report and its file name."""
+    """The input of a column reader: the report and its file name."""
 
     report: Report
     name: FileName = field(default_factory=FileName)
@@ -75,13 +75,13 @@ def header(attribute: str, heading: str) -> ColumnReader:
 
 def instance(subject: Subject) -> ColumnValue:
     """Return the names of the instances, separated by spaces."""
-    names = [one.name for one in subject.report.header.instances if one.name]
+    names = [entry.name for entry in subject.report.header.instances if entry.name]
     return ColumnValue(" ".join(names)) if names else absent("Instance is blank in the report")
 
 
 def host(subject: Subject) -> ColumnValue:
     """Return the names of the hosts: of every instance in a global report."""
-    names = [one.host for one in subject.report.header.instances if one.host]
+    names = [entry.host for entry in subject.report.header.instances if entry.host]
     if subject.report.kind is ReportKind.AWR_GLOBAL and names:
         return ColumnValue(" ".join(names))
     return header("host", "Host Name")(subject)
@@ -198,8 +198,8 @@ def seconds(name: str) -> ColumnReader:
     """Return a reader of a statistic of the time model, in seconds."""
 
     def read(subject: Subject) -> ColumnValue:
-        found = subject.report.time_model_s.get(name)
-        return ColumnValue(found.value) if found else absent(f"{name}: not listed in the time model")
+        statistic = subject.report.time_model_s.get(name)
+        return ColumnValue(statistic.value) if statistic else absent(f"{name}: not listed in the time model")
 
     return read
 
@@ -208,8 +208,8 @@ def parameter(name: str) -> ColumnReader:
     """Return a reader of an initialization parameter's value at the first snapshot."""
 
     def read(subject: Subject) -> ColumnValue:
-        found = subject.report.parameters.get(name)
-        return ColumnValue(found.begin) if found else absent(f"{name}: not listed in init.ora Parameters")
+        setting = subject.report.parameters.get(name)
+        return ColumnValue(setting.begin) if setting else absent(f"{name}: not listed in init.ora Parameters")
 
     return read
 
@@ -298,8 +298,8 @@ def read_latency(subject: Subject) -> ColumnValue:
 
 def read_latency_source(subject: Subject) -> ColumnValue:
     """Return what the latency of the single-block read event was computed from."""
-    found = read_latency(subject)
-    return ColumnValue(found.source) if found.value is not None else absent(found.why)
+    mean = read_latency(subject)
+    return ColumnValue(mean.source) if mean.value is not None else absent(mean.why)
 
 
 def latency(name: str, background: bool = False) -> ColumnReader:
@@ -315,12 +315,12 @@ def latency(name: str, background: bool = False) -> ColumnReader:
 
 def latency_value(report: Report, event: WaitEvent) -> ColumnValue:
     """Return the latency of ``event`` with its source."""
-    found = latency_of(report, event)
-    if found is None:
+    mean = latency_of(report, event)
+    if mean is None:
         return absent(f"{event.name}: neither time nor average is printed")
-    if found.us is None:
-        return absent(f"{event.name}: below {found.high_us:.3g} us, which the report prints as 0")
-    return ColumnValue(found.us, source=found.source)
+    if mean.us is None:
+        return absent(f"{event.name}: below {mean.high_us:.3g} us, which the report prints as 0")
+    return ColumnValue(mean.us, source=mean.source)
 
 
 def why_no_event(report: Report, name: str) -> str:

@@ -95,11 +95,11 @@ def snapshots(table: ReportTable, builder: ReportBuilder) -> None:
     """Read ``Begin Snap``, ``End Snap``, ``Elapsed`` and ``DB Time``."""
     number, time, sessions = (table.index(name) for name in ("snap id", "snap time", "sessions"))
     for row in table.rows:
-        end = re.fullmatch(r"(begin|end) snap:?", row[0].lower())
-        if end:
-            builder.set(f"{end[1]}_snap", builder.whole(cell(row, number)))
-            builder.set(f"{end[1]}_time", cell(row, time))
-            builder.set(f"sessions_{end[1]}", builder.number(table, row, sessions))
+        boundary = re.fullmatch(r"(begin|end) snap:?", row[0].lower())
+        if boundary:
+            builder.set(f"{boundary[1]}_snap", builder.whole(cell(row, number)))
+            builder.set(f"{boundary[1]}_time", cell(row, time))
+            builder.set(f"sessions_{boundary[1]}", builder.number(table, row, sessions))
             builder.set("cdb", _YES_NO.get(cell(row, table.index("cdb"))))  # 12.1 prints it here
     for label, values in table.labelled():
         name = {"elapsed": "elapsed_min", "db time": "db_time_min", "db cpu": "db_cpu_min"}.get(label)

@@ -58,7 +58,7 @@ def _judged(name: str, holds: bool, why: str, **figures: float) -> AwrVerdict:
 
 
 def _window(report: Report, sessions: int | None) -> AwrVerdict:
-    """DB time is sessions x elapsed time while all sessions work; less means idle time in the window or think time."""
+    """Judge whether DB time is sessions x elapsed time; less means idle time in the window, or think time."""
     name, elapsed, minutes = "window_is_load", report.elapsed_s, report.header.db_time_min
     if not sessions:
         return _unknown(name, "the file name does not say how many sessions ran")
@@ -74,7 +74,7 @@ def _window(report: Report, sessions: int | None) -> AwrVerdict:
 
 
 def _one_mode(report: Report) -> AwrVerdict:
-    """The average of two modes is a latency that hardly any I/O has."""
+    """Judge whether the histogram has one mode; the average of two modes is a latency that hardly any I/O has."""
     name, event = "average_is_typical", single_block_read(report)
     histogram = report.histogram(event.name) if event else None
     if event is None or histogram is None:
@@ -140,7 +140,7 @@ def _commits_waited(report: Report) -> AwrVerdict:
 
 
 def _device_reads(report: Report) -> AwrVerdict:
-    """Reads that are faster, or more frequent, than a device can serve came from a cache below the database."""
+    """Judge whether a device can serve reads so fast or so frequent; if not, a cache below the database served them."""
     name, requests = "reads_reach_a_device", _rate(report, "physical read total IO requests")
     if requests is not None and requests > MOST_REQUESTS:
         return _judged(
@@ -181,7 +181,7 @@ def _cpu_count(report: Report) -> int | None:
 
 
 def _requests_are_blocks(report: Report) -> AwrVerdict:
-    """Physical reads of the load profile count blocks, IOPS count requests."""
+    """Judge whether blocks per second equal requests: the load profile counts blocks, IOPS count requests."""
     name = "blocks_are_requests"
     blocks, requests = _rate(report, "physical reads"), _rate(report, "physical read IO requests")
     if blocks is None or requests is None:

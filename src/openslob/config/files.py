@@ -1,8 +1,8 @@
 r"""The configuration files: slob.toml, and slob.conf and pgio.conf, whose own keys are translated.
 
 slob.conf and pgio.conf are files of shell assignments. They are read without a shell, so nothing is executed.
-Understood are ``KEY=value`` (also with ``export``), several on a line, both kinds of quotes, ``\``, comments, and
-``$KEY``, ``${KEY}``, ``${KEY:-default}``. Whatever only a shell could do is an error that names the line.
+The syntax is ``KEY=value`` (also with ``export``), several on a line, both kinds of quotes, ``\``, comments, and
+``$KEY``, ``${KEY}``, ``${KEY:-default}``. Anything else that needs a shell is an error that names the line.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def read_toml(text: str, origin: str) -> list[Setting]:
         raise UsageError(f"{origin}: {error}") from None
     table = content.pop(TABLE, {})
     if not isinstance(table, dict):
-        raise UsageError(f"{origin}: {TABLE} is a table", f"write [{TABLE}] on a line of its own")
+        raise UsageError(f"{origin}: {TABLE} must be a table", f"write [{TABLE}] on a line of its own")
     return [*_settings(content, text, origin), *_settings(table, text, origin)]
 
 
@@ -97,7 +97,7 @@ def translate(settings: Sequence[Setting]) -> tuple[list[Setting], list[str]]:
 
 def _ignored_because(key: str, setting: Setting) -> str:
     if _PASSWORD.search(key):
-        return "passwords are not taken from here"
+        return "passwords are not read from configuration files"
     if key in UNSUPPORTED:
         off, instead = UNSUPPORTED[key]
         if setting.value.upper() not in (off, ""):
@@ -107,12 +107,12 @@ def _ignored_because(key: str, setting: Setting) -> str:
 
 
 def _differences(given: dict[str, Setting]) -> Iterator[str]:
-    """Yield the differences between what a key does here and what it does there."""
+    """Yield the differences between the meaning of a key here and in the tool that the file was written for."""
     is_pgio = not PGIO_KEYS.isdisjoint(given)
-    tool, more = ("pgio", 1) if is_pgio else ("SLOB", -1)
+    tool, extra_rows = ("pgio", 1) if is_pgio else ("SLOB", -1)
     for key in ("WORK_UNIT", "UPDATE_WORK_UNIT"):
         if key in given and (rows := given[key].value).isdecimal():
-            yield f"{given[key].where}: {key}={rows} visits {rows} rows here; {tool} visits {int(rows) + more}"
+            yield f"{given[key].where}: {key}={rows} visits {rows} rows here; {tool} visits {int(rows) + extra_rows}"
     if is_pgio and "UPDATE_PCT" in given and given["UPDATE_PCT"].value not in ("0", ""):
         yield f"{given['UPDATE_PCT'].where}: each update commits here; pgio runs a whole test as one transaction"
     if "NUM_THREADS" in given:

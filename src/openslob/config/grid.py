@@ -21,9 +21,9 @@ SWEEP, GRID, SERVER = "sweep", "grid", "server"
 
 @dataclass(frozen=True)
 class Grid:
-    """A workload, in which each varied parameter has its first value, and all values of those by field name.
+    """A workload with the first value of each varied parameter, and all their values by field name.
 
-    The values are in the form of records, without duplicates, in the order given. ``notices`` are printed and recorded.
+    The values have the form of records, without duplicates, in the order given. ``notices`` are printed and recorded.
     """
 
     workload: Workload
@@ -96,10 +96,10 @@ def read_sweep_file(path: Path) -> SweepFile:
 
 
 def _about(table: Mapping[str, Any], path: Path) -> SweepFile:
-    kinds = {"about": str, "repeats": int, "against": str, "figures": list}
+    types = {"about": str, "repeats": int, "against": str, "figures": list}
     for key, value in table.items():
-        if not isinstance(value, kinds.get(key, ())):
-            known = ", ".join(kinds)
+        if not isinstance(value, types.get(key, ())):
+            known = ", ".join(types)
             raise UsageError(f"{path}: {key} in [{SWEEP}] is unknown or has the wrong type", f"known are {known}")
     if table.get("repeats", 1) < 1:
         raise UsageError(f"{path}: repeats in [{SWEEP}] is below 1")

@@ -24,7 +24,7 @@ Layer = Mapping[str, Setting]
 
 @dataclass(frozen=True)
 class Resolution:
-    """A workload's values as asked for.
+    """The requested workload and the origin of its values.
 
     ``sources`` says where each came from: ``flag``, ``environment``, file and line, ``default``. ``notices`` are shown
     to the user and kept in the record.
@@ -66,7 +66,7 @@ def _environment_layer(environment: Mapping[str, str], notices: list[str]) -> La
         if parameter and value:
             layer[parameter.name] = Setting(parameter.slob, value, "environment")
         elif not parameter:
-            if near := _nearest(variable, [one.variable for one in parameters().values()]):
+            if near := _nearest(variable, [known.variable for known in parameters().values()]):
                 raise UsageError(f"the environment variable {variable} is not a parameter", f"did you mean {near}?")
             notices.append(f"the environment variable {variable} is not a parameter and is not used")
     return layer
@@ -128,7 +128,7 @@ def _nearest(word: str, known: Iterable[str]) -> str:
 
 
 def _merge(layers: Sequence[Layer], notices: list[str]) -> Layer:
-    """Return the setting of highest precedence of each; SESSIONS and THREADS_PER_SCHEMA count as one parameter."""
+    """Return the strongest setting of each parameter; SESSIONS and THREADS_PER_SCHEMA count as one parameter."""
     merged: dict[str, Setting] = {}
     for layer in layers:
         if "threads_per_schema" in layer and "sessions" not in layer and "sessions" in merged:
@@ -153,7 +153,7 @@ def _explained(error: ValidationError, given: Layer) -> UsageError:
     first, *others = error.errors(include_url=False)
     if not first["loc"]:
         return UsageError(_across(first["msg"].removeprefix("Value error, "), given))
-    wrong = [given[str(one["loc"][0])].key for one in others if one["loc"]]
+    wrong = [given[str(detail["loc"][0])].key for detail in others if detail["loc"]]
     also = f"; also wrong: {', '.join(wrong)}" if wrong else ""
     name = str(first["loc"][0])
     return UsageError(_not_allowed(parameters()[name], given[name]) + also)
@@ -167,6 +167,9 @@ def _not_allowed(parameter: Parameter, setting: Setting) -> str:
 
 def _across(message: str, given: Layer) -> str:
     """Return a message about several parameters with the origin of each."""
-    named = [one for one in parameters().values() if one.slob in message.replace("=", " ").split()]
-    origins = ", ".join(f"{one.slob}: {given[one.name].where if one.name in given else DEFAULT}" for one in named)
+    named = [parameter for parameter in parameters().values() if parameter.slob in message.replace("=", " ").split()]
+    origins = ", ".join(
+        f"{parameter.slob}: {given[parameter.name].where if parameter.name in given else DEFAULT}"
+        for parameter in named
+    )
     return f"{message} ({origins})"

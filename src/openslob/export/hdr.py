@@ -58,8 +58,8 @@ def encoded(counts: Mapping[int, int]) -> bytes:
     """Return a histogram (value in ns to count) in the compressed V2 encoding."""
     payload = b"".join(map(_zigzag, _runs(counts)))
     head = struct.pack(">iiiiqqd", _COOKIE, len(payload), 0, _DIGITS, _LOWEST_NS, _HIGHEST_NS, 1.0)
-    squeezed = zlib.compress(head + payload)
-    return struct.pack(">ii", _COMPRESSED_COOKIE, len(squeezed)) + squeezed
+    compressed = zlib.compress(head + payload)
+    return struct.pack(">ii", _COMPRESSED_COOKIE, len(compressed)) + compressed
 
 
 def _intervals(run: HdrRun) -> list[tuple[tuple[int, str], dict[int, int]]]:
@@ -95,7 +95,7 @@ def _index(value: int) -> int:
 
 
 def _zigzag(value: int) -> bytes:
-    """Encode a signed number by ZigZag, then as 7 bits a byte, the lowest first."""
+    """Encode a signed number by ZigZag, then as 7 bits per byte, the lowest first."""
     rest, text = (value << 1) ^ (value >> 63), bytearray()
     while rest > 0x7F:
         text.append(rest & 0x7F | 0x80)

@@ -52,8 +52,8 @@ class _Runs(Collector):
 
 def _family(name: str, definition: str, samples: Sequence[tuple[Run, Sequence[Sample]]]) -> Metric:
     family = GaugeMetricFamily(_PREFIX + name, definition)
-    for run, of_run in samples:
-        for labels, value in of_run:
+    for run, run_samples in samples:
+        for labels, value in run_samples:
             family.add_sample(family.name, dict(labels), value, timestamp=_epoch_s(run))
     return family
 

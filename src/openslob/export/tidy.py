@@ -39,9 +39,9 @@ def point_rows(points: Sequence[Point]) -> list[Row]:
     return [_point_row(point, names) for point in points]
 
 
-def series_rows(found: PointSet) -> list[Row]:
-    """One row a line: what it is, its knee and peak, what was exhausted there, and how it scales."""
-    return [_series_row(series) for series in found.series]
+def series_rows(points: PointSet) -> list[Row]:
+    """Return a row for each series: label, knee, peak, limiting resource and scaling."""
+    return [_series_row(series) for series in points.series]
 
 
 def _series_row(series: Series) -> Row:

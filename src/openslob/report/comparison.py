@@ -39,14 +39,14 @@ _SIDE_BY_SIDE = (
 
 def render_comparison(comparison: Comparison, checks: Sequence[GateCheck] = ()) -> str:
     """Return the comparison as text."""
-    found = main_differences(comparison)
+    differences = main_differences(comparison)
     several = len(comparison.pairs) > 1
     physical = all(REACHED_DEVICE in point.held for pair in comparison.pairs for point in (pair.a, pair.b))
-    rows = {name: one for name, one in found.items() if _is_listed(name, one)}
+    rows = {name: change for name, change in differences.items() if _is_listed(name, change)}
     lines = [
         *_sides(comparison),
         "",
-        *_judged(checks),
+        *_check_lines(checks),
         *wrapped(summary(comparison)),
         *_mismatches(comparison),
         "",
@@ -78,10 +78,10 @@ def main_differences(comparison: Comparison) -> Mapping[str, Difference]:
 
 def summary(comparison: Comparison) -> str:
     """Return the result in one or two sentences."""
-    counts = Counter(one.outcome for name, one in main_differences(comparison).items() if not _is_empty(one))
+    counts = Counter(change.outcome for name, change in main_differences(comparison).items() if not _is_empty(change))
     judged = sum(counts[outcome] for outcome in (*_SHOWN, Outcome.NOT_SHOWN))
     if not judged:
-        return "Not enough data to tell B from A: repeat the runs at least three times on each side."
+        return "Not enough data to compare B with A: repeat the runs at least three times on each side."
     parts = [f"{outcome.value} in {counts[outcome]}" for outcome in _SHOWN if counts[outcome]]
     words = f"{', '.join(parts)} of {judged} figures" if parts else f"no difference is shown in any of {judged} figures"
     text = f"B against A: {words}"
@@ -124,11 +124,16 @@ def _side(name: str, points: Sequence[Point]) -> str:
     return f"{name} ({what} at {len(points)} points)" if len(points) > 1 else f"{name} ({what})"
 
 
-def _judged(checks: Sequence[GateCheck]) -> list[str]:
-    said = {GateResult.VIOLATED: "✗", GateResult.UNDECIDED: "?", GateResult.OK: "✓"}
+def _check_lines(checks: Sequence[GateCheck]) -> list[str]:
+    results = {
+        GateResult.VIOLATED: ("✗", "met"),
+        GateResult.UNDECIDED: ("?", "undecided"),
+        GateResult.OK: ("✓", "not met"),
+    }
     texts = [
-        f"{said[each.result]} {each.condition.text}: {each.result.value}{f' ({each.why})' if each.why else ''}"
-        for each in checks
+        f"{sign} {check.condition.text}: {result}{f' ({check.why})' if check.why else ''}"
+        for check in checks
+        for sign, result in (results[check.result],)
     ]
     return [*(line for text in texts for line in wrapped(text, later="  ")), ""] if texts else []
 
@@ -146,13 +151,14 @@ def _mismatches(comparison: Comparison) -> list[str]:
 def _value_table(rows: Mapping[str, Difference], physical: bool) -> list[str]:
     head = ("figure", "A", "B", *_CHANGE_HEAD)
     return table(
-        head, [(figure_label(name, physical), *value_cells(one), *change_cells(one)) for name, one in rows.items()]
+        head,
+        [(figure_label(name, physical), *value_cells(change), *change_cells(change)) for name, change in rows.items()],
     )
 
 
 def _mean_table(rows: Mapping[str, Difference], physical: bool) -> list[str]:
     head = ("mean over the points", *_CHANGE_HEAD[:-1])
-    return table(head, [(figure_label(name, physical), *change_cells(one)[:-1]) for name, one in rows.items()])
+    return table(head, [(figure_label(name, physical), *change_cells(change)[:-1]) for name, change in rows.items()])
 
 
 def _point_table(comparison: Comparison, physical: bool) -> list[str]:
@@ -160,9 +166,9 @@ def _point_table(comparison: Comparison, physical: bool) -> list[str]:
     axes = axes_for([pair.a for pair in comparison.pairs])
     lines = []
     for figure in (axes.throughput, axes.latency):
-        rows = [(pair.label, one) for pair in comparison.pairs if (one := _of(pair, figure))]
+        rows = [(pair.label, change) for pair in comparison.pairs if (change := _of(pair, figure))]
         head = (figure_label(rows[0][1].figure, physical) if rows else figure, "A", "B", *_CHANGE_HEAD)
-        lines += ["", *table(head, [(label, *value_cells(one), *change_cells(one)) for label, one in rows])]
+        lines += ["", *table(head, [(label, *value_cells(change), *change_cells(change)) for label, change in rows])]
     return lines
 
 
@@ -171,15 +177,18 @@ def _of(pair: Pair, figure: str) -> Difference | None:
     return pair.differences.get(f"{pair.a.main_kind}_{at}" if kind == "op" else figure)
 
 
-def change_cells(one: Difference) -> tuple[str, str, str]:
+def change_cells(difference: Difference) -> tuple[str, str, str]:
     """Return the change with its interval, the outcome, and the runs per side needed to show a small difference."""
-    in_points = one.unit == "%" and one.change is not None
+    in_points = difference.unit == "%" and difference.change is not None
     unit = "pt" if in_points else "%"
-    percent, plain = (one.pct, one.pct_low, one.pct_high), (one.change, one.change_low, one.change_high)
+    percent, plain = (
+        (difference.pct, difference.pct_low, difference.pct_high),
+        (difference.change, difference.change_low, difference.change_high),
+    )
     return (
         _interval(*(plain if in_points else percent), unit),
-        _IN_TABLE.get(one.outcome, one.outcome.value),
-        _needed(one),
+        _IN_TABLE.get(difference.outcome, difference.outcome.value),
+        _needed(difference),
     )
 
 
@@ -193,24 +202,24 @@ def _interval(change: float | None, low: float | None, high: float | None, unit:
     return f"{change:+.1f} ± {half:.1f} {unit}" if half <= _WIDEST_SHOWN else f"{change:+.1f} ± >{_WIDEST_SHOWN} {unit}"
 
 
-def _needed(one: Difference) -> str:
-    if one.repeats_needed is None or one.outcome is not Outcome.NOT_SHOWN:
+def _needed(difference: Difference) -> str:
+    if difference.repeats_needed is None or difference.outcome is not Outcome.NOT_SHOWN:
         return ""
-    return f"{MOST_REPEATS}+" if one.repeats_needed == MOST_REPEATS else str(one.repeats_needed)
+    return f"{MOST_REPEATS}+" if difference.repeats_needed == MOST_REPEATS else str(difference.repeats_needed)
 
 
-def value_cells(one: Difference) -> tuple[str, str]:
+def value_cells(difference: Difference) -> tuple[str, str]:
     """Return both means with their unit."""
-    return figure_text(one.a.mean, one.unit), figure_text(one.b.mean, one.unit)
+    return figure_text(difference.a.mean, difference.unit), figure_text(difference.b.mean, difference.unit)
 
 
-def _is_listed(name: str, one: Difference) -> bool:
-    return not _is_empty(one) and (name in _MAIN or one.outcome in _SHOWN)
+def _is_listed(name: str, difference: Difference) -> bool:
+    return not _is_empty(difference) and (name in _MAIN or difference.outcome in _SHOWN)
 
 
-def _is_empty(one: Difference) -> bool:
+def _is_empty(difference: Difference) -> bool:
     """Return whether the figure is unknown, or 0 on both sides."""
-    return one.outcome is Outcome.UNKNOWN or (one.a.mean == 0 and one.b.mean == 0)
+    return difference.outcome is Outcome.UNKNOWN or (difference.a.mean == 0 and difference.b.mean == 0)
 
 
 def _remarks(comparison: Comparison) -> list[str]:
@@ -278,7 +287,7 @@ def side_by_side_rows(pair: Pair, more_figures: Sequence[str] = ()) -> list[tupl
     physical = all(REACHED_DEVICE in point.held for point in (pair.a, pair.b))
     known = {name: pair.differences[name] for name in (*more_figures, *_SIDE_BY_SIDE) if name in pair.differences}
     return [
-        (figure_label(name, physical), *value_cells(one), *change_cells(one)[:2])
-        for name, one in known.items()
-        if one.a.mean or one.b.mean
+        (figure_label(name, physical), *value_cells(change), *change_cells(change)[:2])
+        for name, change in known.items()
+        if change.a.mean or change.b.mean
     ]

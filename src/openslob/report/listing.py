@@ -17,22 +17,22 @@ RUNNING = "running"
 UNREADABLE = "unreadable"
 
 
-def overview(found: RecordEntry[RunRecord] | RecordEntry[StorageRecord]) -> dict[str, Any]:
+def overview(entry: RecordEntry[RunRecord] | RecordEntry[StorageRecord]) -> dict[str, Any]:
     """Return one record as plain values; None means unknown.
 
     ``p99_us`` is that of the most frequent kind of operation. For a raw measurement, ``tool`` names its command and
     ``pio_read_per_s`` is the highest rate it found.
     """
-    record = found.record
-    row: dict[str, Any] = {"id": found.id, "path": str(found.path)}
+    record = entry.record
+    row: dict[str, Any] = {"id": entry.id, "path": str(entry.path)}
     if record is None:
-        return {**row, "status": UNREADABLE, "problem": found.problem}
+        return {**row, "status": UNREADABLE, "problem": entry.problem}
     return {
         **row,
         "kind": record.kind,
         "started_at": record.started_at,
-        "status": RUNNING if found.pid else record.status.value,
-        "pid": found.pid,
+        "status": RUNNING if entry.pid else record.status.value,
+        "pid": entry.pid,
         **(_of_storage(record) if isinstance(record, StorageRecord) else _of_run(record)),
         "failed_verdicts": [verdict.name for verdict in record.verdicts if verdict.verdict is Holds.FAILS],
     }
@@ -58,9 +58,9 @@ def _of_run(record: RunRecord) -> dict[str, Any]:
 
 def render_list(runs: Sequence[RecordEntry[Any]]) -> str:
     """Return the table of records, followed by the problems of those that cannot be read."""
-    rows = [_row(overview(found)) for found in runs]
+    rows = [_row(overview(entry)) for entry in runs]
     head = ("id", "when (UTC)", "status", "sessions", "upd %", "ops/s", "reads/s", "p99", "fails")
-    problems = [f"{INDENT}! {found.problem}" for found in runs if found.problem]
+    problems = [f"{INDENT}! {entry.problem}" for entry in runs if entry.problem]
     return "\n".join([*table(head, rows, ends_in_text=True), *problems]) + "\n"
 
 
@@ -115,10 +115,10 @@ def demo_json(records: Sequence[RunRecord]) -> str:
 
 def best_rates(records: Sequence[RunRecord]) -> list[str]:
     """Return the best read rates that can be trusted, physical and logical, with latency and CPU cost."""
-    found = []
+    sentences = []
     physical = _best([record for record in records if _holds(record, "reads_reached_device")], "pio_read_per_s")
     if physical is not None:
-        found.append(
+        sentences.append(
             f"Physical: {number(value(physical, 'pio_read_per_s'))} single-block reads/s at "
             f"{micros(value(physical, 'engine_read_latency_us'))} each, with {_setting(physical)}: "
             f"{number(value(physical, 'iops_per_db_cpu'))} per DB CPU, "
@@ -126,12 +126,12 @@ def best_rates(records: Sequence[RunRecord]) -> list[str]:
         )
     logical = _best([record for record in records if record.spec.get("mode") == "lio"], "lio_per_s")
     if logical is not None:
-        found.append(
+        sentences.append(
             f"Logical: {number(value(logical, 'lio_per_s'))} blocks/s from the cache, with {_setting(logical)}: "
             f"{number(value(logical, 'lio_per_db_cpu'))} per DB CPU."
         )
     nothing = ["No run gave a rate that can be trusted: see the verdicts below."]
-    return [line for text in found or nothing for line in wrapped(text)]
+    return [line for text in sentences or nothing for line in wrapped(text)]
 
 
 def failed_verdicts(records: Sequence[RunRecord]) -> list[str]:

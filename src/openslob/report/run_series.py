@@ -83,14 +83,14 @@ def read(folder: Path, record: RunRecord) -> RunSeries:
 
 def _engine(rows: Iterable[tuple[int, int, str, float]], start_ns: int) -> list[EngineInterval]:
     # A later interval with the same beginning replaces the earlier one: see `RawCsv.engine`.
-    found: dict[int, tuple[int, dict[str, float]]] = {}
+    intervals: dict[int, tuple[int, dict[str, float]]] = {}
     for begin, end, figure, value in rows:
-        if begin not in found or found[begin][0] != end:
-            found[begin] = (end, {})
-        found[begin][1][figure] = value
+        if begin not in intervals or intervals[begin][0] != end:
+            intervals[begin] = (end, {})
+        intervals[begin][1][figure] = value
     return [
         EngineInterval((begin - start_ns) / NANOS, (end - start_ns) / NANOS, amounts)
-        for begin, (end, amounts) in sorted(found.items())
+        for begin, (end, amounts) in sorted(intervals.items())
         if end > begin
     ]
 
@@ -101,25 +101,25 @@ def _even(slices: Sequence[tuple[int, int, int]], start_ns: int) -> tuple[float,
 
 
 def _waits(rows: Iterable[tuple[int, str, int]], start_ns: int) -> list[WaitSample]:
-    found: dict[int, dict[str, int]] = {}
+    samples: dict[int, dict[str, int]] = {}
     for at, event, sessions in rows:
-        look = found.setdefault(at, {})
+        waiting = samples.setdefault(at, {})
         if event:
-            look[event] = sessions
-    return [WaitSample((at - start_ns) / NANOS, sessions) for at, sessions in sorted(found.items())]
+            waiting[event] = sessions
+    return [WaitSample((at - start_ns) / NANOS, sessions) for at, sessions in sorted(samples.items())]
 
 
 def _host(rows: Iterable[tuple[int, str, float]], start_ns: int) -> list[HostReading]:
-    found: dict[int, dict[str, float]] = {}
+    readings: dict[int, dict[str, float]] = {}
     for at, counter, value in rows:
-        found.setdefault(at, {})[counter] = value
-    return [HostReading((at - start_ns) / NANOS, counters) for at, counters in sorted(found.items())]
+        readings.setdefault(at, {})[counter] = value
+    return [HostReading((at - start_ns) / NANOS, counters) for at, counters in sorted(readings.items())]
 
 
 def _latency(rows: Iterable[tuple[int, str, int, int]]) -> dict[str, dict[int, Histogram]]:
-    found: dict[str, dict[int, Histogram]] = {}
+    latencies: dict[str, dict[int, Histogram]] = {}
     for at, kind, edge, count in rows:
-        second = found.setdefault(kind, {}).setdefault(at, Histogram())
+        second = latencies.setdefault(kind, {}).setdefault(at, Histogram())
         # The file does not contain the maximum, so a percentile is bounded only by its bucket.
         second.add({bucket_of(edge): count}, 0.0, math.inf)
-    return found
+    return latencies

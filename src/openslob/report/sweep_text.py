@@ -30,7 +30,7 @@ _COLUMNS = (
     "limit",
     "verdicts",
 )
-# Long lists of points that failed for one reason are cut here.
+# Longest list of failed points; the rest are counted.
 _MOST_ERRORS = 10
 
 
@@ -104,7 +104,9 @@ def _shape(series: Series, axes: Axes) -> str:
     if series.exhausted:
         text += f"; {limited_by(series.exhausted)}"
     return (
-        f"{text}; at its end it {series.knee_result.tail_trend.value}." if series.knee_result.tail_trend else f"{text}."
+        f"{text}; at the end, throughput {series.knee_result.tail_trend.value}."
+        if series.knee_result.tail_trend
+        else f"{text}."
     )
 
 

@@ -37,15 +37,15 @@ class ExternalPoint:
 def external_point_set(external: Sequence[ExternalPoint]) -> PointSet:
     """Return the points as series, sorted by name; numbers inside a name sort by their value."""
     repeats: dict[tuple[str, int], list[ExternalPoint]] = {}
-    for each in external:
-        repeats.setdefault((each.series, each.sessions), []).append(each)
+    for point in external:
+        repeats.setdefault((point.series, point.sessions), []).append(point)
     by_name: dict[str, list[Point]] = {}
     for (name, _), group in repeats.items():
         by_name.setdefault(name, []).append(_point(group))
     series = [
         series_of({SERIES: name}, by_name[name], PHYSICAL, called=name) for name in sorted(by_name, key=_natural_key)
     ]
-    along = ORDER if any(each.along == ORDER for each in external) else SESSIONS
+    along = ORDER if any(point.along == ORDER for point in external) else SESSIONS
     return PointSet(tuple(series), PHYSICAL, (SERIES,), {}, along=along)
 
 
@@ -58,16 +58,18 @@ def _point(group: Sequence[ExternalPoint]) -> Point:
     return Point(
         sessions=first.sessions,
         parameters={SERIES: first.series, first.along: first.sessions},
-        record_ids=tuple(each.source for each in group),
+        record_ids=tuple(point.source for point in group),
         left_out={},
         metrics={name: _estimate(group, name) for name in METRICS},
         latency={},
-        failed={one.name: one.why for each in group for one in each.verdicts if one.verdict is Holds.FAILS},
+        failed={
+            verdict.name: verdict.why for point in group for verdict in point.verdicts if verdict.verdict is Holds.FAILS
+        },
         limit=None,
         along=first.along,
     )
 
 
 def _estimate(group: Sequence[ExternalPoint], name: str) -> Estimate:
-    values = [value for each in group if (value := each.figures.get(name)) is not None]
-    return of_repeats(values) if values else Estimate(None, why=f"{group[0].source} does not tell it")
+    values = [value for point in group if (value := point.figures.get(name)) is not None]
+    return of_repeats(values) if values else Estimate(None, why=f"{group[0].source} does not contain it")

@@ -70,7 +70,7 @@ def find_knee(curve: Sequence[CurvePoint]) -> KneeResult:
     fall = 100 * (1 - points[-1].throughput / most)
     knee = max(points[: peak_at + 1], key=_power)
     if knee is points[-1]:
-        why = f"throughput was still worth its latency at the last point, {knee.sessions:,g}: more may show the knee"
+        why = f"the last point, {knee.sessions:,g}, is still worth its latency: points beyond it may show the knee"
         return KneeResult(points[peak_at].sessions, None, _tail_trend(points, fall), fall, why)
     return KneeResult(points[peak_at].sessions, knee.sessions, _tail_trend(points, fall), fall)
 

@@ -73,8 +73,8 @@ def in_order(values: Set[ParameterValue]) -> tuple[ParameterValue, ...]:
 ParameterValue = str | int | float | bool | None
 Parameters = Mapping[str, ParameterValue]
 
-# What a series runs along: its session counts; or for external reports whose session counts are not known, the order
-# in which they were given; or a given rate of operations or of block visits, with the text for a value of it.
+# The quantity that orders the points of a series: the session count; for external reports with unknown session counts,
+# their order; or a target rate of operations or block visits, with the text for a rate.
 SESSIONS = "sessions"
 ORDER = "order"
 RATES = {"target_ops": "{:,g} ops/s asked", "target_iops": "{:,g} block visits/s asked"}
@@ -163,8 +163,8 @@ class Point:
         if name in METRICS:
             return self.metrics[name]
         kind, _, percentile = name.partition("_")
-        found = self.latency.get(self.main_kind if kind == "op" else kind, {})
-        return found.get(percentile, Estimate(None, why="there was no such operation"))
+        latencies = self.latency.get(self.main_kind if kind == "op" else kind, {})
+        return latencies.get(percentile, Estimate(None, why="there was no such operation"))
 
     @property
     def main_kind(self) -> str:
@@ -264,8 +264,8 @@ def _failed(runs: Sequence[Run]) -> dict[str, str]:
 
 
 def _held(records: Sequence[RunRecord]) -> frozenset[str]:
-    each = [{one.name for one in record.verdicts if one.verdict is Holds.HOLDS} for record in records]
-    return frozenset(set.intersection(*each)) if each else frozenset()
+    held = [{verdict.name for verdict in record.verdicts if verdict.verdict is Holds.HOLDS} for record in records]
+    return frozenset(set.intersection(*held)) if held else frozenset()
 
 
 def _limit(records: Sequence[RunRecord]) -> LimitingResource | None:

@@ -28,7 +28,7 @@ from openslob.units import format_bytes
 # From this share of block visits on, a set of runs is about physical reads and not about the cache.
 _MIN_READ_SHARE = 0.5
 ONE_LINE = "all runs"
-ONE_COUNT = "it is a law of session counts, and there is one"
+ONE_COUNT = "the law needs several session counts, and there is one"
 UNORDERED = "a knee needs the session counts, which are not known"
 
 
@@ -127,7 +127,7 @@ def point_set(runs: Sequence[Run], axes: Axes | None = None) -> PointSet:
         )
         for key, group in groups.items()
     ]
-    series.sort(key=lambda one: [order(one.key[name]) for name in names])
+    series.sort(key=lambda line: [order(line.key[name]) for name in names])
     first = runs[0].parameters if runs else {}
     common = {name: value for name, value in first.items() if name not in (SESSIONS, along, *names)}
     return PointSet(tuple(series), axes, names, common, along)

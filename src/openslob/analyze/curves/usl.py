@@ -65,21 +65,21 @@ def fit(sessions: Sequence[int], throughput: Sequence[float]) -> Scaling | NoFit
     n, x = n[kept], x[kept]
     counts = len(set(n.tolist()))
     if counts < MIN_COUNTS:
-        return NoFit(f"not enough data: {counts} session counts, and the fit has 3 parameters of its own")
+        return NoFit(f"not enough data: {counts} session counts, and the law has 3 parameters")
     # Imported here because the import takes a tenth of the start-up time of a command.
     from scipy.optimize import nnls  # noqa: PLC0415
 
     columns = np.stack([np.ones_like(n), n - 1, n * (n - 1)], axis=1)
     (inverse, serial, coherence), _ = nnls(columns * (x / n)[:, None], np.ones_like(n))
     if inverse <= 0:
-        return NoFit("the line does not scale by this law: throughput does not depend on the session count")
+        return NoFit("the series does not follow this law: throughput does not depend on the session count")
     return _scaling(1 / inverse, serial / inverse, coherence / inverse, n, x)
 
 
 def _scaling(lam: float, sigma: float, kappa: float, n: np.ndarray, x: np.ndarray) -> Scaling | NoFit:
     variation = float(np.sum((x - x.mean()) ** 2))
     if variation <= 0:
-        return NoFit("the line does not scale: throughput is the same at every session count")
+        return NoFit("the series does not scale: throughput is the same at every session count")
     peak = math.sqrt((1 - sigma) / kappa) if kappa > NO_COHERENCE and sigma < 1 else None
     law = Scaling(float(lam), float(sigma), float(kappa), 0.0, peak, None)
     residual = float(sum((real - law.throughput(at)) ** 2 for at, real in zip(n.tolist(), x.tolist(), strict=True)))

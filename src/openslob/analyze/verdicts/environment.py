@@ -25,7 +25,7 @@ from openslob.record.model import Verdict
 MAX_DRIVER_PCT = 2.0
 # Stolen time lowers the figures directly; 1 % is also the tolerance of the window.
 MAX_STEAL_PCT = 1.0
-# The steady part must be most of the window, since the published means are over all of it.
+# The steady part must be most of the window, since the published means are over the whole window.
 MIN_STEADY_SHARE = 0.8
 # One update in a hundred that leaves its block, or one additional block in a hundred, does not affect the figures.
 MIN_IN_PLACE_PCT = 99.0
@@ -129,7 +129,7 @@ def _steady(points: list[RatePoint], end_s: float) -> Verdict:
     if share < MIN_STEADY_SHARE:
         return fails(
             "steady",
-            f"Steady only since second {since:.0f} of {end_s:.0f}, and the figures are over all of it: "
+            f"Steady only since second {since:.0f} of {end_s:.0f}, and the figures are over the whole window: "
             "a longer WARMUP leaves the beginning out.",
             **figures,
         )
@@ -193,4 +193,4 @@ def _growth_pct(measurement: Measurement) -> Quantity:
 
 
 def _too_short(points: int) -> str:
-    return f"the run has fewer than {points} points in time with operations enough to judge by"
+    return f"the run has fewer than {points} points in time with enough operations to judge"

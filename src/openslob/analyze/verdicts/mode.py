@@ -41,7 +41,7 @@ def rate_reached(measurement: Measurement) -> Verdict | None:
         f"{counted(round(schedule.not_begun), 'operation')} due in the window had not begun at its end, "
         f"the oldest {schedule.oldest_s:.3f} s late"
         if schedule.not_begun
-        else "none that was due was left at the end"
+        else "no due operation was left at the end"
     )
     return holds_or_fails(
         "rate_reached",
@@ -66,7 +66,7 @@ MIN_LOG_SHARE_PCT = 50.0
 
 @dataclass(frozen=True)
 class ModeEvidence:
-    """Whether a run had a mode (None: unknown), with the reason and the figures."""
+    """Evidence for a mode: ``so`` is whether the run had it (None: unknown), with the reason and the figures."""
 
     so: bool | None
     why: str
@@ -80,7 +80,7 @@ def mode(measurement: Measurement) -> Verdict:
         return unknown("mode", f"Can't be determined: {NO_LOAD}.")
     if stated is None:
         looks = looks_like(measurement)
-        return unknown("mode", f"No mode was stated; the run looks like {looks or 'none of them'}.", looks_like=looks)
+        return unknown("mode", f"No mode was stated; the run looks like {looks or 'no known mode'}.", looks_like=looks)
     evidence = EVIDENCE[stated](measurement)
     if evidence.so is None:
         return unknown(

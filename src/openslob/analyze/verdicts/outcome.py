@@ -29,7 +29,7 @@ def holds_or_fails(name: str, so: bool, why: str, **figures: Shown) -> Verdict:
 
 
 def unknown_because(name: str, *quantities: Quantity, **figures: Shown) -> Verdict:
-    """Return an unknown verdict with the reasons of those quantities that are unknown."""
+    """Return an unknown verdict; its reasons are those of the quantities that are unknown."""
     reasons = dict.fromkeys(quantity.why for quantity in quantities if quantity.value is None)
     return unknown(name, f"Can't be determined: {'; '.join(reasons)}.", **figures)
 

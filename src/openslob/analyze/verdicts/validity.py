@@ -175,7 +175,9 @@ def _came_from_storage(name: str, asked_bytes: float, measurement: Measurement) 
             "could hide what the page cache served.",
             **figures,
         )
-    beside = "; with direct I/O the rest is reads besides the engine's count" if ratio > 1 + DEVICE_TOLERANCE else ""
+    beside = (
+        "; with direct I/O the excess is reads that the engine does not count" if ratio > 1 + DEVICE_TOLERANCE else ""
+    )
     return holds(name, f"{whose} read {100 * ratio:.1f} % of what the engine did{beside}.", **figures)
 
 
@@ -196,14 +198,15 @@ def commits_waited(measurement: Measurement) -> Verdict | None:
         return unknown_because(name, syncs)
     if not syncs.value:
         return unknown(
-            name, "Can't be determined: no log sync was counted. Either none was made, or writes are synced ones."
+            name,
+            "Can't be determined: no log sync was counted. Either none was made, or the log is written synchronously.",
         )
     sessions = len(measurement.sessions)
     return holds_or_fails(
         name,
         commits <= (syncs.value + 1) * sessions,
         f"{count(commits)} updates were committed with {counted(syncs.value, 'log sync')}, "
-        f"{commits / syncs.value:.1f} a sync, where {counted(sessions, 'session')} that wait can share one.",
+        f"{commits / syncs.value:.1f} per sync; {counted(sessions, 'session')} that wait can share one.",
         updates=commits,
         log_syncs=syncs.value,
         sessions=sessions,
@@ -233,7 +236,7 @@ def _storage_bytes(measurement: Measurement) -> tuple[Quantity, str]:
     processes = host(measurement, "server_read_bytes")
     if processes.value is not None:
         return processes, "From storage, the server's processes"
-    return device(measurement, "read_bytes"), "The device, for everybody,"
+    return device(measurement, "read_bytes"), "The device, for all processes,"
 
 
 # Two measurements of good storage differ by a few %. More reads than this above the ceiling came from other storage, or
@@ -263,18 +266,18 @@ def within_ceiling(measurement: Measurement) -> Verdict | None:
         )
     in_flight = measurement.workload.total_sessions
     ceiling = measurement.ceiling
-    most, found = rate_at(ceiling, in_flight), rate(measurement, reads)
-    if most.value is None or found.value is None:
-        return unknown_because(name, most, found)
-    share = 100 * found.value / most.value
+    most, achieved = rate_at(ceiling, in_flight), rate(measurement, reads)
+    if most.value is None or achieved.value is None:
+        return unknown_because(name, most, achieved)
+    share = 100 * achieved.value / most.value
     figures: dict[str, Shown] = {
         "share_pct": share,
         "ceiling_per_s": most.value,
         "in_flight": float(in_flight),
         "record": ceiling.id,
     }
-    why = f"{count(found.value)} reads/s are {share:.0f} % of the {count(most.value)} that storage gives alone"
+    why = f"{count(achieved.value)} reads/s are {share:.0f} % of the {count(most.value)} that storage gives alone"
     beside = f"with {in_flight} in flight ({ceiling.id})"
     so = share <= 100 + MAX_ABOVE_PCT
-    doubt = "" if so else "; more than all is not possible: other storage, a disturbed measurement, or a cache"
+    doubt = "" if so else "; more than 100 % means other storage, a disturbed measurement, or a cache"
     return holds_or_fails(name, so, f"{why}, {beside}{doubt}.", **figures)

@@ -83,17 +83,17 @@ def changes(comparison: Comparison, names: FigureNames | None = None) -> Picture
 def change_rows(differences: Mapping[str, Difference], names: FigureNames) -> list[Row]:
     """Return a row for each figure with a known change in %, figures with a better direction first."""
     known = {
-        name: each
-        for name, each in differences.items()
-        if name not in _NOT_FIGURES and not name.endswith("_total") and each.pct is not None and _is_shown(each)
+        name: change
+        for name, change in differences.items()
+        if name not in _NOT_FIGURES and not name.endswith("_total") and change.pct is not None and _is_shown(change)
     }
     ordered = sorted(known.items(), key=lambda item: item[0] in METRICS and METRICS[item[0]].better is Better.NEITHER)
     return [
         {
-            "figure": names.axis(name), "outcome": each.outcome.value, "a": each.a.mean, "b": each.b.mean,
-            "pct": each.pct, "low": each.pct_low, "high": each.pct_high,
+            "figure": names.axis(name), "outcome": change.outcome.value, "a": change.a.mean, "b": change.b.mean,
+            "pct": change.pct, "low": change.pct_low, "high": change.pct_high,
         }
-        for name, each in ordered
+        for name, change in ordered
     ]  # fmt: skip
 
 
@@ -130,8 +130,8 @@ def tails(records: Sequence[tuple[str, RunRecord]]) -> Picture | None:
 _TOOLTIPS = {"pct": "change (%)", "low": "from (%)", "high": "to (%)"}
 
 
-def _is_shown(each: Difference) -> bool:
-    return each.outcome in OUTCOMES and bool(each.a.mean or each.b.mean)
+def _is_shown(difference: Difference) -> bool:
+    return difference.outcome in OUTCOMES and bool(difference.a.mean or difference.b.mean)
 
 
 def _axis_domain(rows: Sequence[Row]) -> list[float]:

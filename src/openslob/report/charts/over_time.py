@@ -39,7 +39,7 @@ CPU_KINDS = {
     "stolen": ("host.cpu_steal_s",),
 }
 _IDLE = tuple(f"host.cpu_{kind}_s" for kind in AT_REST)
-SERVER = "of it the server's processes"
+SERVER = "server's processes (included)"
 
 
 def step_s(seconds: float) -> int:
@@ -125,14 +125,14 @@ def wait_rows(samples: Sequence[WaitSample], length_s: float) -> list[Row]:
     The most frequent event is at the bottom. Events that are not among the `MOST_EVENTS` most frequent are merged.
     """
     total: Counter[str] = Counter()
-    for look in samples:
-        total.update(look.sessions)
+    for sample in samples:
+        total.update(sample.sessions)
     order = [event for event, _ in sorted(total.items(), key=lambda each: (-each[1], each[0]))][:MOST_EVENTS]
     rows = []
-    for span, part in _grouped_by_step(((look.at_s, look) for look in samples), length_s):
+    for span, part in _grouped_by_step(((sample.at_s, sample) for sample in samples), length_s):
         counts: Counter[str] = Counter()
-        for look in part:
-            for event, sessions in look.sessions.items():
+        for sample in part:
+            for event, sessions in sample.sessions.items():
                 counts[event if event in order else OTHERS] += sessions
         rows += _stacked(span, "event", {_event_label(each): counts[each] / len(part) for each in (*order, OTHERS)})
     return rows

@@ -206,14 +206,14 @@ def _orion_table(steps: Sequence[StorageStep]) -> DataTable:
 
 def _comparison(record: StorageRecord) -> tuple[Picture, ...]:
     """Return the picture of storage beside databases, or none if nothing was measured."""
-    found = [row for row in contender_rows(record) if row.iops.median is not None]
-    if not found:
+    contenders = [row for row in contender_rows(record) if row.iops.median is not None]
+    if not contenders:
         return ()
     panels = (
-        (bar_rows(found, lambda row: row.iops_per_cpu), "reads per CPU second"),
-        (bar_rows(found, lambda row: row.iops), "reads per second"),
+        (bar_rows(contenders, lambda row: row.iops_per_cpu), "reads per CPU second"),
+        (bar_rows(contenders, lambda row: row.iops), "reads per second"),
     )
-    height = _FRAME + _ROW_HEIGHT * len(found)
+    height = _FRAME + _ROW_HEIGHT * len(contenders)
     return (
         Picture(
             name="realism",
@@ -221,20 +221,20 @@ def _comparison(record: StorageRecord) -> tuple[Picture, ...]:
             description=comparison_headline(record),
             panels=tuple(_bars(cells, title) for cells, title in panels),
             notes=("Bars: medians of the rounds. Lines: lowest to highest.",),
-            table=_comparison_table(found),
+            table=_comparison_table(contenders),
             heights=dict.fromkeys(range(len(panels)), height),
         ),
     )
 
 
-def bar_rows(found: Sequence[ContenderRow], figure: Callable[[ContenderRow], RoundRange]) -> list[Row]:
+def bar_rows(contenders: Sequence[ContenderRow], figure: Callable[[ContenderRow], RoundRange]) -> list[Row]:
     """Return a row for each contender: median, range over the rounds, and the label of its bar."""
     return [
         {
             "name": row.name, "what": _MEANINGS[row.kind], "value": spread.median, "low": spread.low,
             "high": spread.high, "shown": number(spread.median),
         }
-        for row in found
+        for row in contenders
         if (spread := figure(row)).median is not None
     ]  # fmt: skip
 
@@ -254,7 +254,7 @@ def _bars(cells: list[Row], title: str) -> Panel:
     return alt.layer(bars, ranges, text)
 
 
-def _comparison_table(found: Sequence[ContenderRow]) -> DataTable:
+def _comparison_table(contenders: Sequence[ContenderRow]) -> DataTable:
     head = ("", "IOPS", "lowest–highest", "of ceiling", "IOPS/CPU", "lowest–highest", "host CPU", "what it does")
     return DataTable(
         head,
@@ -263,7 +263,7 @@ def _comparison_table(found: Sequence[ContenderRow]) -> DataTable:
                 row.name, number(row.iops.median), range_text(row.iops), percent(row.ceiling_pct),
                 number(row.iops_per_cpu.median), range_text(row.iops_per_cpu), percent(row.host_pct), row.does,
             )
-            for row in found
+            for row in contenders
         ),
     )  # fmt: skip
 

@@ -179,12 +179,12 @@ def draw_external_points(
         latency: Name of the latency axis.
 
     """
-    found = external_point_set(points)
-    names = FigureNames(physical=False, instead={found.axes.latency: latency})
-    pictures = [petals(found, figure, names) for figure in _EXTERNAL_PANELS]
+    point_set = external_point_set(points)
+    names = FigureNames(physical=False, instead={point_set.axes.latency: latency})
+    pictures = [petals(point_set, figure, names) for figure in _EXTERNAL_PANELS]
     if suffix == ".html":
         verdicts = verdicts_of_all([(point.source, point.verdicts) for point in points])
-        return render_page(_external_page(found, pictures, title, notes, verdicts)).encode()
+        return render_page(_external_page(point_set, pictures, title, notes, verdicts)).encode()
     return draw(_one_picture(pictures, title, notes), suffix)
 
 

@@ -37,7 +37,7 @@ def test_reports_of_the_same_point_are_repeats():
 
 def test_what_is_not_given_is_unknown_with_a_reason():
     estimate = external_point_set(found()).points[0].figure("redo_mb_per_s")
-    assert (estimate.mean, estimate.why) == (None, "8k/1 does not tell it")
+    assert (estimate.mean, estimate.why) == (None, "8k/1 does not contain it")
 
 
 @table("ending", [".html", ".svg"])
