@@ -145,7 +145,7 @@ def test_what_is_overdue_at_the_end_of_a_slice_is_left_to_the_next(paced):
     assert session.due_ns == pytest.approx(session.begin_ns + session.ops * session.interval_ns, abs=5000)
 
 
-def test_a_slice_ends_when_it_shall_though_nothing_is_due(paced):
+def test_a_slice_ends_at_its_end_time_though_nothing_is_due(paced):
     session = paced(1)
     first = session.until(100)
     assert first.counts.ops == 1
@@ -190,7 +190,7 @@ def test_slicing_changes_neither_due_times_nor_operations(paced, pacing):
         assert sum(result.latency[kind].count for result in short.results) == long.results[0].latency[kind].count
 
 
-def test_late_wake_ups_are_told(paced):
+def test_late_wake_ups_are_reported(paced):
     session = paced(100)
     session.until(500)
     (result,) = session.results

@@ -257,7 +257,7 @@ def updating(plan, ops):
     return [op for op, kind in enumerate(reference(plan, 0, ops)) if kind is OpKind.UPDATE]
 
 
-def test_the_hot_spot_and_the_hot_schema_get_exactly_every_so_manieth_operation(subject):
+def test_the_hot_spot_and_the_hot_schema_get_exactly_every_nth_operation(subject):
     workload = subject.workload(**MIXED)
     plan = subject.plan(workload, 1)
     block_size = subject.engine.facts().block_size

@@ -59,8 +59,8 @@ class Update:
 class Subject(ABC):
     """A server with `SPEC` loaded.
 
-    ``unknown`` are the fields of `EngineDelta` that its version does not count; ``objects`` are those that it tells the
-    I/O of.
+    ``unknown`` are the fields of `EngineDelta` that its version does not count; ``objects`` are the kinds of
+    objects whose I/O it reports.
     """
 
     engine: Engine
@@ -72,7 +72,7 @@ class Subject(ABC):
         return self.engine.data.load(SPEC, 2, lambda _: None, lambda: False)
 
     def workload(self, **parameters: object) -> Workload:
-        """A workload that fits the data, with cheap commits and small operations unless told otherwise."""
+        """A workload that fits the data, with cheap commits and small operations unless overridden."""
         given = {"work_unit": 1, "commit_mode": "nowait", "warmup": 0, **parameters}
         return Workload(schemas=SCHEMAS, **{"scale": str(SCALE), "scan_table_sz": str(SCAN_ROWS), **given})
 

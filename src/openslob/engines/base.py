@@ -25,7 +25,7 @@ class SessionPlan:
     """One session's part of a workload, resolved: ``number`` from 0, ``schema`` from 1, ranges in keys.
 
     ``hotspot`` is (first key, number of keys) or None. ``tag`` is unique to session and run, so that every update
-    writes a value that was never there before. ``interval_us`` is the mean time between the due times of its
+    writes a value that no earlier update wrote. ``interval_us`` is the mean time between the due times of its
     operations (how they lie is the workload's ``pacing``), None for a session that works as fast as it can.
     """
 
@@ -42,7 +42,7 @@ class SessionPlan:
 
 @dataclass(frozen=True)
 class SliceRequest:
-    """What the next slice has to do, on the server's clock (ns since the epoch): start not before, end not after.
+    """The order for one slice: when it may begin and must end, by the server's clock in ns since the epoch.
 
     ``first_op`` is the number of the session's next operation; ``max_ops`` ends the slice early, 0 for no limit.
     ``due_ns`` is when that operation is due; None when the session is not paced.
@@ -57,12 +57,12 @@ class SliceRequest:
 
 @dataclass(frozen=True)
 class SliceResult:
-    """What one slice did: times by the server's clock, counts, and a latency histogram for each kind of operation.
+    """The result of one slice: times by the server's clock, counts, and a latency histogram for each kind of operation.
 
     ``first_op_ns`` is when the first operation began (None if none did); ``busy_us`` is the time inside operations.
     ``latency`` is service time, from an operation's begin. Of a paced session ``response`` is the time from when an
     operation was due, so that waiting for a late predecessor counts, and ``due_ns`` is when the next one is due: a
-    slice begins no operation before it is due, and leaves one that is overdue at its end to the next slice.
+    slice begins no operation before it is due. An operation that is overdue at the end of a slice is left to the next.
     ``wake_ups`` is how late the session woke up for operations that it had waited for, where the engine measures that.
     An operation that was refused and run again (``counts.conflicts``) counts once, with all its attempts in its
     latency. A loop that does not run such an operation again loses the session, so that no operation is skipped.
@@ -94,7 +94,7 @@ class Session(Protocol):
         """
 
     def prepare(self) -> None:
-        """Set the session up (settings, plans, caches, seed), so that the first operation costs what the others do."""
+        """Set the session up (settings, plans, caches, seed), so that the first operation is no slower than others."""
 
     def plans(self) -> Mapping[str, str]:
         """Return the plan of each statement of the work loop; SlobError when one is not single-block index access."""
@@ -106,9 +106,9 @@ class Session(Protocol):
         """Return the server's number for this session (its process or thread)."""
 
     def instance(self) -> str | None:
-        """Return the instance that the session landed on; None when the target is one server, or it does not say.
+        """Return the instance that the session landed on; None when the target is one server or does not report it.
 
-        Of a cluster it is the instance's target. Behind a service or a load balancer only the session knows it.
+        In a cluster it is the target of the instance. Behind a service or a load balancer only the session knows it.
         """
 
     def cancel(self) -> None:
@@ -145,7 +145,7 @@ class Counters(Protocol):
     def task_kinds(self) -> Mapping[int, str]:
         """Return what each process or thread of the server is for, by the operating system's number for it.
 
-        What the server does not report is left out. It is empty for a cluster, whose numbers may be of several hosts.
+        Tasks that the server does not report are left out. A cluster returns none: its numbers may be of several hosts.
         """
 
     def close(self) -> None:
@@ -183,7 +183,7 @@ class Snapshotter(Protocol):
 
 
 class StopSignal(Protocol):
-    """Makes the sessions of a run end their slices before their time."""
+    """Makes the sessions of a run end their slices early."""
 
     def request(self) -> None:
         """Make every session stop soon. SlobError when the server can't be reached."""
@@ -193,13 +193,13 @@ class StopSignal(Protocol):
 
 
 class DataStore(Protocol):
-    """The test data of one target: what `slob load` makes, and what `slob drop` removes."""
+    """The test data of one target, which `slob load` creates and `slob drop` removes."""
 
     def state(self) -> DataState | None:
         """Return what is loaded, or None."""
 
     def load(self, spec: DataSpec, degree: int, progress: ProgressSink, cancelled: Callable[[], bool]) -> LoadResult:
-        """Load and verify. After any failure nothing is left that `state` would call verified."""
+        """Load the tables and verify them. After a failure `state` never reports the data as verified."""
 
     def drop(self) -> list[str]:
         """Remove everything that a load made; return the names of what was removed."""
@@ -209,13 +209,13 @@ class DataStore(Protocol):
 
 
 class Replicated(Protocol):
-    """How far a server's data have come, for databases whose instances each hold a copy of the data."""
+    """The replication position of a server, for databases whose instances each hold a copy of the data."""
 
     def log_position(self) -> int:
         """Return the server's position in the log, comparable among the instances of a cluster.
 
-        Where changes are made, that is the last durable one; on a copy, the last one that queries see. SlobError when
-        the server does not report it.
+        Where the instance takes writes, this is its last durable change; on a copy, the last change that
+        queries see. SlobError when the server does not report it.
         """
 
 
@@ -244,13 +244,13 @@ class Engine(Protocol):
         """
 
     def location(self) -> ServerLocation:
-        """Return the server's processes and data directories, if they are proved to be on this host."""
+        """Return the server's processes and data directories, if they are proven to be on this host."""
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
-        """Return everything about server, rights, data and settings that would spoil this run."""
+        """Return the findings about server, rights, data and settings that would make this run fail or mislead."""
 
     def capabilities(self) -> Sequence[Capability]:
-        """Return what the server offers and what it lacks of all that the engine can make use of."""
+        """Return every capability that the engine can use, present or missing on this server."""
 
     def exclusive(self, purpose: str) -> AbstractContextManager[Sequence[str]]:
         """Hold the target's lock: one load or run at a time. SlobError names the holder.
@@ -265,7 +265,7 @@ class Engine(Protocol):
         """Bring the server to rest before the clock starts (a checkpoint and the like); return what was done.
 
         Global settings that the run needs are changed here and restored when `exclusive` ends. ``warm_cache``: read
-        once what the workload will visit, so that a run on cached data begins with cached data.
+        all blocks that the workload will visit once, so that the run begins with them in the cache.
         """
 
     def open_session(self, plan: SessionPlan) -> Session:
@@ -278,7 +278,7 @@ class Engine(Protocol):
         """Connect the wait sampler."""
 
     def open_snapshots(self, consented: frozenset[str]) -> Snapshotter | None:
-        """Connect what takes snapshots around the window; None for a server that makes no reports of its own.
+        """Connect the snapshotter; return None for a server that makes no reports of its own.
 
         ``consented`` names the licensed capabilities that may be used; others are not.
         """

@@ -1,4 +1,4 @@
-"""What a server may offer or lack: why it matters, how to turn it on, and under which licence it may be used."""
+"""Capabilities of a server: whether each is present, why it matters, how to turn it on, and which licence it needs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Capability:
     Attributes:
         name: The name by which it is required and consented to.
         present: Whether the server offers it to this user.
-        lack: What is so when it is missing, such as ``track_io_timing is off``.
-        why: What its lack means for a run, such as ``the engine's read latency will be unknown``.
+        lack: The state of the server when it is missing, such as ``track_io_timing is off``.
+        why: What a run loses without it, such as ``the engine's read latency will be unknown``.
         remedy: How to turn it on; a statement for the server can be used as it stands.
         licence: The licence without which it must not be used; None when it comes with the server.
 
@@ -52,14 +52,17 @@ def require(capabilities: Iterable[Capability], name: str, consented: frozenset[
 
 
 def lacking(capabilities: Iterable[Capability]) -> Iterator[Finding]:
-    """Return a finding for each capability that is missing, those with a licence left out: nobody has to buy one."""
+    """Yield a finding for each missing capability. Licensed ones are left out: nobody has to buy one."""
     for each in capabilities:
         if not each.present and not each.licence:
             yield Finding(each.name, f"{each.lack}: {each.why}", each.remedy, blocking=False)
 
 
 def common(of_instances: Sequence[Sequence[Capability]]) -> list[Capability]:
-    """Return the capabilities of a cluster: each as the first instance has it that lacks it, else as the first."""
+    """Return the capabilities of a cluster: present only if all instances have it.
+
+    A missing capability is described as on the first instance that lacks it.
+    """
     merged: dict[str, Capability] = {}
     for capability in (each for capabilities in of_instances for each in capabilities):
         before = merged.setdefault(capability.name, capability)

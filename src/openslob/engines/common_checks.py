@@ -15,7 +15,7 @@ MORE_CONNECTIONS = "raise max_connections or use fewer sessions"
 
 
 def require_own_storage(data: DataSpec, target: str) -> None:
-    """Raise SlobError if ``data`` are to be in a tablespace and the engine puts all tables where the server does."""
+    """Raise SlobError if ``data`` name a tablespace or block size and the engine uses only the server's default."""
     if data.tablespace or data.block_size:
         place = f"tablespace {data.tablespace}" if data.tablespace else f"blocks of {data.block_size} bytes"
         why = f"the data are specified for {place}, and tables of {target} can only be in the server's own"
@@ -24,7 +24,7 @@ def require_own_storage(data: DataSpec, target: str) -> None:
 
 @dataclass(frozen=True)
 class BadSetting:
-    """A value of a setting that a run should not have: what it does and what to do.
+    """A value of a setting that a run should not have, with its effect and the remedy.
 
     ``spoils``: the run measures something else because of it.
     """
@@ -56,7 +56,7 @@ def connections(workload: Workload, free: int, remedy: Callable[[int], str] = _m
 
 
 def data(workload: Workload, facts: ServerFacts, state: DataState | None) -> Iterator[Finding]:
-    """Yield what about the loaded data does not fit the workload."""
+    """Yield a finding for each way in which the loaded data do not fit the workload."""
     if state is None:
         yield Finding(DATA, "nothing is loaded", "run `slob load` first", True)
         return

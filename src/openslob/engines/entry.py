@@ -25,13 +25,13 @@ class ManagedServers(Protocol):
     """The functions of an engine's module for managed servers."""
 
     def managed(self, spec: ServerSpec) -> ManagedServer:
-        """Return the server of this name, to be run as specified; nothing is touched yet."""
+        """Return the server of this name, to be run as specified; nothing is changed yet."""
 
     def default_spec(self, name: str) -> ServerSpec:
         """Return the specification of a server for which nothing else is asked."""
 
     def remembered(self, spec: ServerSpec) -> ManagedServer:
-        """Return the server that was made by this specification, whether its programs are still there or not."""
+        """Return the server that was created by this specification, even if its programs are gone."""
 
     def client_program(self, spec: ServerSpec, url: str) -> ClientProgram:
         """Return the benchmark program that comes with the product. SlobError when there is none."""
@@ -83,7 +83,7 @@ class ClientLoad:
 
 @dataclass(frozen=True)
 class ClientResult:
-    """What a benchmark program did: transactions, their rate per second, and their latency as the client sees it."""
+    """The result of a benchmark program: transactions, their rate per second, and the latency that the client sees."""
 
     transactions: int
     per_s: float
@@ -99,4 +99,4 @@ class ClientProgram(Protocol):
         """Return the program and its arguments; its input and output files are in ``folder``."""
 
     def result(self, output: str, folder: Path) -> ClientResult:
-        """Return what it did, from its output and ``folder``. SlobError when that can't be read."""
+        """Return the result of the program, from its output and ``folder``. SlobError when that can't be read."""

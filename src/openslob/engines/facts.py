@@ -1,4 +1,4 @@
-"""What an engine says of its server, its data and a load: plain values that go into findings and records."""
+"""Facts that an engine reports about its server, its data and a load: plain values for findings and records."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class ServerFacts:
 class ServerLocation:
     """Where the server is on this host: its processes and its data directories; or why they are not known.
 
-    Only what is proved: an address of this host may lead through a tunnel, a proxy or into a container. Data
+    Only proven facts: an address of this host may lead through a tunnel, a proxy or into a container. Data
     directories are never known without the processes. ``others`` are the locations of a cluster's other instances, all
     of them on this host too.
     """

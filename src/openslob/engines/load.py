@@ -1,8 +1,8 @@
-"""The course of a load, the same for every engine.
+"""The steps of a load, the same for every engine.
 
-It removes what was loaded before, fills all tables in parallel, verifies them, and cleans up after a failure. What an
-engine does at each step is its `Loader`. A load that ends early at any moment leaves nothing that could be mistaken for
-complete data: what it leaves is removed at once, or by the next load or drop if this process was killed.
+It removes what was loaded before, fills all tables in parallel, verifies them, and cleans up after a failure. An
+engine implements the steps in its `Loader`. An incomplete load is never taken for complete data: its tables are removed
+at once, or by the next load or drop if this process was killed.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _TICK_S = 0.2
 class Pool(Generic[Connection, Item, Result]):
     """Threads that do ``work`` on items, each thread with a connection of its own.
 
-    ``connect`` opens the connection of a thread. ``cancel`` ends what a connection is doing, is called from another
-    thread and never raises.
+    ``connect`` opens the connection of a thread. ``cancel`` cancels the running statement of a connection; it
+    is called from another thread and never raises.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Loader(Protocol[Connection]):
         """Open one more connection that loads tables."""
 
     def cancel(self, connection: Connection) -> None:
-        """End what a connection is doing, from another thread; never raises."""
+        """Cancel the running statement of a connection, from another thread; never raises."""
 
     def begin(self) -> None:
         """Remove what was loaded before and write the manifest of this load."""

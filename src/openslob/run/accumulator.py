@@ -1,4 +1,4 @@
-"""Adds up what the slices of the window did: pure bookkeeping, one call a slice."""
+"""Totals of the window: sums of the results of its slices, one call per slice."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class WindowAccumulator:
         return sum(1e6 / interval_us for interval_us in intervals_us) if intervals_us else None
 
     def schedule(self, end_ns: int) -> Schedule | None:
-        """Return what became of the due times up to the window's planned end; None when no rate is given."""
+        """Return how well the due times up to the window's planned end were met; None when no rate is given."""
         if self.wanted_per_s is None:
             return None
         return Schedule(

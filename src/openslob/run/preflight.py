@@ -1,4 +1,4 @@
-"""What is known before a run: what would stop or spoil it, and which of its figures will be unknown.
+"""Pre-flight check of a run: what would stop or spoil it, and which of its figures will be unknown.
 
 The run refuses to start for the same findings. Each figure declares the counters that it needs, so that the figures
 that a run will lack follow from what its own samplers do not count.
@@ -23,7 +23,7 @@ from openslob.workload import BlockPath, Mode, Workload
 CACHEABLE = 0.8
 # The proof of PIO asks for nine visits of ten to be engine reads; hits of a uniform choice are cache over data.
 _PIO_FACTOR = 10
-# Counters that no verdict rests on: they stand in for the host's CPU, and for sessions' time, where those are unknown.
+# Counters that no verdict needs: they replace the host's CPU time and the sessions' time where those are unknown.
 _UNUSED = ("db_cpu_us", "db_time_us")
 # A run that ends by WORK_LOOP has no length beforehand: assume one.
 _ANY_LENGTH_S = 60.0
@@ -40,7 +40,7 @@ class Purpose:
 
 @dataclass(frozen=True)
 class Preflight:
-    """All that is known before a run.
+    """The result of the pre-flight check.
 
     ``findings`` are sorted, the gravest first. ``purposes`` has one entry each for physical and logical reads.
     ``unknown`` maps each figure that the run's summary will lack to the reason, and ``unproved`` each engine counter
@@ -63,7 +63,7 @@ class Preflight:
 
 @dataclass(frozen=True)
 class Probe:
-    """Counters of engine and host over a moment before the run. Only what is unknown in them, and why, is of use."""
+    """Counters of engine and host over a moment before the run. Only the unknown ones and their reasons are used."""
 
     engine: EngineDelta
     host: HostDelta
@@ -142,9 +142,9 @@ def _gravity(finding: Finding) -> tuple[bool, bool]:
 
 
 def _probe(engine: Engine, workload: Workload) -> Probe:
-    """Return what the run's own samplers count in a moment.
+    """Read the counters twice with the run's own samplers and return the difference.
 
-    The engine is told that the moment was as long as the run: some counters are known for long windows only.
+    The second reading is dated as if the run lay between the two: some counters are known for long windows only.
     """
     samplers = Samplers(engine, 1, _ignore)
     try:

@@ -24,10 +24,10 @@ SHORTEST_INTERVAL_S = 0.5
 
 @dataclass(frozen=True)
 class Progress:
-    """What the live line shows: phase, seconds done of how many, and rates over the last interval (None: unknown).
+    """Contents of the live line: phase, seconds done of how many, and rates over the last interval (None: unknown).
 
-    ``wanted_per_s`` is the rate that was given, if one was. ``blocks_done`` of ``blocks_total`` is how far sessions are
-    that load data of their own.
+    ``wanted_per_s`` is the rate that was given, if one was. ``blocks_done`` of ``blocks_total`` is the progress of
+    sessions that load their own tables.
     """
 
     phase: str
@@ -180,10 +180,10 @@ class Recorder:
         )
 
     def _keeps_pace(self, interval: _Interval) -> bool:
-        """Return whether the slices that ended in the interval did about what was done in it.
+        """Return whether rates can be computed from the slices that ended in the interval.
 
-        They did not while the first slices are still running, or when all the last ones end. Nor did they, while
-        slices are longer than the interval, where slices of odd lengths end.
+        A slice counts when it ends, so there is no rate while the first slices are still running, nor when all
+        sessions end their last ones. With slices longer than the interval, slices of odd lengths distort it too.
         """
         begin_s, end_s = ((at - self.accumulator.begin_ns) / NANOS for at in (interval.begin_ns, interval.end_ns))
         long_s = self._slice_s if self._slice_s > SLICE_S else 0.0

@@ -31,7 +31,7 @@ from openslob.run.window import WindowReadings, counted_between, snapshots_aroun
 from openslob.units import NANOS
 from openslob.workload import Mode, Workload
 
-# From the order to begin until the window begins: by then every session must have its order and wait in the server.
+# Time from sending the first slices to the begin of the window: by then every session must wait in the server.
 LEAD_S = 0.06
 LEAD_PER_SESSION_S = 0.003
 # The counters are read before the window begins, by this share of its length and by READ_AHEAD_MOST_S at most: the
@@ -57,7 +57,7 @@ def read_ahead_s(run_time: float, sessions: int, instances: int = 1) -> float:
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What to run, what to call it and where to put the record. ``notes`` and ``sources`` go into the record.
+    """A run to make: its workload, its name and the folder of its record. ``notes`` and ``sources`` go into the record.
 
     With ``steady_limit_s`` the warm-up lasts until the throughput is steady (`WarmupMonitor`), WARMUP at the least and
     so many seconds at the most. ``ceiling`` is a raw measurement of the storage to compare the run with. ``consented``
@@ -89,7 +89,7 @@ def run(
     show: ProgressSink,
     render: Callable[[RunRecord], str],
 ) -> FinishedRun:
-    """Run a workload and write its record; once the server has answered, there is a record whatever happens.
+    """Run a workload and write its record; once the server has answered, a record is written even if the run fails.
 
     SlobError, with the record written as failed, when the run could not be made or lost a session.
     """
@@ -187,7 +187,7 @@ class _Run:
         fits = state is not None and self._builder.data_bytes <= CACHEABLE * self._facts.cache_bytes
         warm = self._workload.mode is Mode.LIO or (self._workload.mode is not Mode.PIO and fits)
         self._builder.engine["settled"] = list(self._engine.quiesce(self._workload, warm))
-        # As they are in the window, not as they were before.
+        # `quiesce` may have changed settings: record the values that hold in the window.
         self._builder.engine["settings"] = dict(self._engine.facts().settings)
 
     def _warm_up_and_measure(

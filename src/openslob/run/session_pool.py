@@ -67,7 +67,7 @@ class SessionPool:
         self._queue.put(message)
 
     def connect_all(self, loaded: Callable[[int], None], private_bytes: int = 0) -> Mapping[str, str]:
-        """Connect and prepare every session; return the plans. SlobError when one fails: then none stays.
+        """Connect and prepare every session; return the plans. SlobError when one fails.
 
         Sessions with data of their own load ``private_bytes`` together; ``loaded`` gets the blocks of every part.
         """

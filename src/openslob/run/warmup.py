@@ -51,7 +51,7 @@ class WarmupMonitor:
         return complete > before
 
     def finding(self) -> str:
-        """Return what was discarded, and the figures by which it was long enough, for the record."""
+        """Return a note for the record: the length of the warm-up, and the drift and spread of its steady part."""
         if self._since is None:
             return f"a warm-up of {self._limit_s:.0f} s, the limit, was discarded: its throughput did not become steady"
         points = [point for point in rate_points(self._timeline) if point[0] >= self._since]

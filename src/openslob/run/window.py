@@ -41,9 +41,9 @@ def counted_between(
 def snapshots_around(
     engine: Engine, consented: frozenset[str], attach: Callable[[str, str | bytes], None], notes: list[str]
 ) -> Iterator[None]:
-    """Take the server's own snapshots before and after the block, where it takes any, and attach what comes of them.
+    """Take the server's own snapshots before and after the block, where it takes any, and attach their reports.
 
-    They are evidence beside the measurement: what goes wrong with them is noted, and the run goes on.
+    The measurement does not depend on them: an error is noted, and the run goes on.
     """
     with ExitStack() as stack:
         snapshots = None

@@ -56,7 +56,7 @@ class ClusterEngine:
         self._clocks = Clocks(len(instances))
 
     def ask(self, question: Callable[[Engine], _Answer]) -> list[_Answer]:
-        """Ask all instances the same; errors name the instance."""
+        """Return the answers of all instances to one question; errors name the instance."""
 
         def asked(instance: Engine) -> _Answer:
             with named(instance.target):
@@ -170,9 +170,9 @@ class ClusterEngine:
         return max(1, len(range(instance, workload.total_sessions, len(self.instances))))
 
     def await_copies(self) -> None:
-        """Wait until every instance has what is durable now where writes go. SlobError for one that makes no progress.
+        """Wait until every instance has all changes that are durable on the writer now.
 
-        Instances that share one copy of the data are not waited for.
+        SlobError for an instance that makes no progress. Instances that share one copy of the data are not waited for.
         """
         writer = self.writer()
         if writer.replication is None:
@@ -194,7 +194,7 @@ class ClusterEngine:
             yield restored
 
     def capabilities(self) -> list[Capability]:
-        """Return what all instances offer; what one lacks the cluster lacks."""
+        """Return the capabilities of the cluster: present only if all instances have them."""
         return common(self.ask(lambda instance: instance.capabilities()))
 
     def install(self, workload: Workload) -> None:
@@ -214,7 +214,7 @@ class ClusterEngine:
         return [f"{target}: {what}" for target, each in done.items() for what in each]
 
     def open_session(self, plan: SessionPlan) -> ClusterSession:
-        """Connect a session to the instance that its number gives, round-robin."""
+        """Connect a session; sessions go round-robin over the instances by their number."""
         number = plan.number % len(self.instances)
         instance = self.instances[number]
         with named(instance.target):

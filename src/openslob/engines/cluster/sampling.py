@@ -20,7 +20,7 @@ _Answer = TypeVar("_Answer")
 
 
 class Team:
-    """One thread for each instance, kept because starting one takes longer than many a query."""
+    """One thread for each instance, kept because starting a thread takes longer than most queries."""
 
     def __init__(self, size: int) -> None:
         self._threads = ThreadPoolExecutor(max_workers=size, thread_name_prefix="instance")
@@ -42,8 +42,8 @@ class Team:
 class ClusterReading(CounterReading):
     """All counters by ``instance number.name``; the time is when the last instance had been read.
 
-    Two more: ``spread_ns`` is how far apart in time the readings are, ``ahead_ns`` how far an instance's clock is ahead
-    of the first one's.
+    Two values are added: ``spread_ns`` is the time between the first and the last reading, ``ahead_ns`` is how far the
+    clock of an instance is ahead of the first instance's.
     """
 
     parts: Sequence[CounterReading] = ()
@@ -79,7 +79,7 @@ class ClusterCounters:
         return [backend for each in self._counters for backend in each.backend_ids()]
 
     def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
-        """Return what happened on all instances together."""
+        """Return the sum of the counters' differences over all instances."""
         assert isinstance(before, ClusterReading)
         assert isinstance(after, ClusterReading)
         parts = zip(self._counters, before.parts, after.parts, strict=True)

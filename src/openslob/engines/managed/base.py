@@ -34,7 +34,7 @@ class ServerSpec:
 
 @dataclass(frozen=True)
 class ServerStatus:
-    """A managed server as it is: ``state`` is running, stopped or gone (its data are missing)."""
+    """The current state of a managed server: ``state`` is running, stopped or gone (its data are missing)."""
 
     spec: ServerSpec
     state: str
@@ -59,7 +59,7 @@ class ManagedServer(Protocol):
         """Stop it and remove its data."""
 
     def status(self) -> ServerStatus:
-        """Return how it is now."""
+        """Return the state of the server now."""
 
     def bulk_loading(self) -> AbstractContextManager[None]:
         """Run the server in its configuration for loads during the block, and as specified afterwards."""

@@ -59,9 +59,9 @@ class ConfigLine:
 
 
 def header(spec: ServerSpec, bin_dir: Path, bulk: bool) -> Iterable[str]:
-    """Return the head of a configuration file: all that decides how a server runs and is not a setting.
+    """Return the first lines of a configuration file: programs, CPUs and purpose, which are not settings.
 
-    So two servers run alike exactly if their files are equal.
+    With them two servers run in the same way exactly if their files are equal.
     """
     return (
         f"# Written by slob for the managed server {spec.name}; changes are overwritten at the next start.",
@@ -72,7 +72,7 @@ def header(spec: ServerSpec, bin_dir: Path, bulk: bool) -> Iterable[str]:
 
 
 def check_layout(spec: ServerSpec) -> None:
-    """Raise UsageError for the first value that no server can be run with on this host."""
+    """Raise UsageError for the first value that no server supports on this host."""
     if spec.io not in ("direct", "buffered"):
         raise UsageError(f"--io {spec.io} is not known", "use direct or buffered")
     if spec.max_sessions < 1:

@@ -1,8 +1,8 @@
 """A database server that slob makes, starts, stops and destroys on this host, for its user only.
 
 All of its state is in files, so any process can continue after another one died: ``server.json`` has its specification,
-``slob.conf`` how it was last started, the pid file whether it runs. A subclass has what differs from product to
-product; the life cycle is the same for all.
+``slob.conf`` how it was last started, the pid file whether it runs. A subclass implements what is
+specific to a product; the life cycle is the same for all.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class LocalServer(ABC, Generic[P]):
 
     @abstractmethod
     def check_spec(self) -> None:
-        """Raise UsageError for the first value that the product can't be run with on this host."""
+        """Raise UsageError for the first value that the product does not support on this host."""
 
     @abstractmethod
     def is_ready(self) -> bool:
@@ -137,7 +137,7 @@ class LocalServer(ABC, Generic[P]):
             self._remove()
 
     def status(self) -> ServerStatus:
-        """Return how it is now, by its files and processes."""
+        """Return the state of the server, from its files and processes."""
         state = self._home.read()
         pid = self.processes.main_pid()
         stopped = "stopped" if self.layout.data.exists() else "gone"
@@ -177,8 +177,8 @@ class LocalServer(ABC, Generic[P]):
         wanted = self.config_text(programs, bulk)
         if wanted != self._config_on_disk() or not self.is_ready():
             self._halt()
-            # Only now are all pages clean, so that they can go; cached ones would serve a buffered run's first reads.
-            # It takes about as long as the start, which mostly waits.
+            # A stopped server has no dirty pages, so its files can leave the page cache, which would otherwise serve
+            # the first reads of a buffered run. This takes about as long as the start, so both run at the same time.
             with ThreadPoolExecutor(1) as aside:
                 forgotten = aside.submit(forget_cached, self.layout.data)
                 self._write_config(wanted, account)
@@ -228,7 +228,7 @@ class LocalServer(ABC, Generic[P]):
             raise
 
     def _prepare_place(self, account: Account) -> None:
-        """Check everything that could stop this before the disk is filled."""
+        """Check account, space and direct I/O before anything is written."""
         place = self.layout.place
         account.share(self.layout.base, 0o750)
         if self.spec.data_dir:

@@ -1,4 +1,4 @@
-"""Pre-flight checks: what about this server, user and data would make the run fail, or its figures misleading."""
+"""Pre-flight checks: properties of server, user and data that make a run fail or its figures misleading."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NEEDED = (
 )
 # The privilege to grant, by product, so that a user may change settings of the whole server.
 _SETTING_RIGHTS = {"MariaDB": "SUPER", "MySQL": "SYSTEM_VARIABLES_ADMIN"}
-# Statement that fails without the privilege, what is not known then, what to grant.
+# Name of a statement that fails without the privilege, figures that are unknown without it, privilege to grant.
 _READS = (
     (
         "reads_statistics",

@@ -1,4 +1,4 @@
-"""Pre-flight checks: what about this server, role and data would make the run fail, or its figures misleading."""
+"""Pre-flight checks: properties of server, role and data that make a run fail or its figures misleading."""
 
 from __future__ import annotations
 
