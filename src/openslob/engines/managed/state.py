@@ -38,7 +38,7 @@ LOADING = "loading"
 
 
 def home() -> Path:
-    """Return the base directory of all managed servers: $OPENSLOB_HOME, else the system's for root, else the user's."""
+    """Return the base directory of managed servers: $OPENSLOB_HOME, or root's default, or the user's data directory."""
     if given := os.environ.get("OPENSLOB_HOME"):
         return Path(given).absolute()
     if os.geteuid() == 0:
@@ -88,7 +88,7 @@ class ServerState:
         write_atomically(self.path / _STATE, json.dumps(state, indent=1) + "\n", _READABLE)
 
     def remove(self) -> None:
-        """Remove the directory, in one step as others see it; what servers share is removed with the last of them."""
+        """Remove the directory, atomically for other processes; the last server takes the shared files with it."""
         doomed = self.path.with_name(f".{self.name}-{os.getpid()}")
         self.path.rename(doomed)
         shutil.rmtree(doomed)

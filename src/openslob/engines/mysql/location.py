@@ -20,7 +20,7 @@ _NUMBER_BITS = 32
 
 
 def transport(connection: Connection) -> str:
-    """Return unix socket, TCP, or TLS with version and cipher as our own end negotiated them, with a proxy too."""
+    """Return unix socket, TCP, or TLS with version and cipher as this client negotiated them, possibly with a proxy."""
     own = own_socket(connection)
     by = "unix socket" if is_unix(own.fileno()) else ""
     if not isinstance(own, ssl.SSLSocket):

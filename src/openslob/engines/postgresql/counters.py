@@ -1,6 +1,6 @@
 """The server's cumulative counters, read over one connection, and their differences as `EngineDelta`.
 
-What a version counts, and how soon it shows it:
+Counters of each version, and the delay until a reader sees them:
 
 - 15 and later count in shared memory: a slice that has returned is counted. Before, a process reports to a collector
   when it is idle, every half second at most, and readers see statistics that are half a second old. Over a long window

@@ -72,7 +72,7 @@ def load(
 
 
 def _server(connection: Connection, names: Names) -> Mapping[str, Any]:
-    """Return what a load has to know of the server, by column of the statement."""
+    """Return the facts of the server that a load needs, by column of the statement."""
     with connection.cursor(row_factory=dict_row) as cursor:
         row = cursor.execute(statement("load", "server"), {"schema": names.schema}).fetchone()
     if row is None:

@@ -25,7 +25,7 @@ def row_bytes(block_size: int) -> int:
 
 
 def constant_text(block_size: int) -> str:
-    """Return what every text column holds that is not filled with random text."""
+    """Return the constant text of a text column, for tables that are not filled with random text."""
     return _CONSTANT * column_bytes(block_size)
 
 

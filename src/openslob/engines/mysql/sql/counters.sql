@@ -88,7 +88,7 @@ WHERE file_name REGEXP CONCAT('/', %(database)s, '/cf[12]_[0-9]+[.]ibd$')
 HAVING SUM(count_read) IS NOT NULL
 
 -- name: metrics_mariadb
--- Those of the counters that are off by default that are on.
+-- Counters that are off by default: the ones that this server has turned on.
 SELECT 'metric', name, count FROM information_schema.innodb_metrics
 WHERE name IN ('log_checkpoints', 'index_page_splits') AND enabled = 1
 

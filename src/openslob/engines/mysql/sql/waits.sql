@@ -5,7 +5,7 @@
 -- Notes:    a session that sleeps (before the start, or its think time) is outside operations and left out.
 --           MariaDB does not instrument the wait for the log at a commit, but the commit is a state of its own.
 --           A call of the storage engine is an event, too, around whatever it does: it is no wait, so it is left out.
---           No event is a wait for a row. A user without the privilege for row_locks can't tell them from running.
+--           Waits for rows have no event. Without the privilege for row_locks such sessions look like running ones.
 
 -- name: instrumented
 SELECT event, COUNT(*) AS sessions FROM (
