@@ -168,6 +168,8 @@ def test_a_write_that_fails_mid_run_is_told_once_and_keeps_what_was_measured(tmp
         except SlobError as error:
             print(error)
         folder.finish(failed())
+        # A measurement of coverage writes its own file at the end.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
