@@ -5,7 +5,7 @@ One node is made and shut down cleanly, and its data directory copied for the ot
 which they take up again as soon as all are there: no node joins later than the others, so that no state is transferred
 and no scripts for that are needed. By hand::
 
-    python tests/real/galera.py 3      # prints the nodes' URLs, runs until Ctrl-C
+    python tests/factories/galera.py 3      # prints the nodes' URLs, runs until Ctrl-C
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ SELECT t.table_rows AS estimated_rows,
 FROM information_schema.tables t WHERE t.table_schema = %(database)s AND t.table_name = %(name)s
 
 -- name: keys
--- Result: rows; fillers; lowest and highest key; order_breaks, rows of either kind at a wrong position in a page.
+-- Result: visited, rows with a key; fillers; lowest and highest key; misplaced, rows of either kind at a wrong position in a page.
 SELECT COUNT(custid) AS visited, COUNT(*) - COUNT(custid) AS fillers, COALESCE(MIN(custid), 0) AS lowest,
        COALESCE(MAX(custid), 0) AS highest,
        CAST(COALESCE(SUM((id %% %(rows_per_page)s = 0) <> (custid IS NOT NULL)), 0) AS SIGNED) AS misplaced
