@@ -19,6 +19,13 @@ MIN_SERIES = 5
 # Below four, Student's t exceeds 3.2 and the spread itself is a guess: the interval would say nothing.
 MIN_EFFECTIVE = 4.0
 
+# The difference that a comparison should be able to show: smaller ones seldom matter for the choice of a platform.
+DETECT_PCT = 5.0
+# The usual choice of statistical power: four comparisons of five find such a difference.
+POWER = 0.8
+# More repeats than this are impracticable: the noise must be reduced instead.
+MOST_REPEATS = 1000
+
 
 class Basis(StrEnum):
     """The data behind an interval. WITHIN_RUN does not include differences between runs, so it is too narrow."""
@@ -105,14 +112,6 @@ def relative_half_width(values: Sequence[float]) -> float | None:
     if size < MIN_EFFECTIVE:
         return None
     return t_quantile(size - 1) * float(np.std(values, ddof=1)) / math.sqrt(size) / mean
-
-
-# The difference that a comparison should be able to show: smaller ones seldom matter for the choice of a platform.
-DETECT_PCT = 5.0
-# The usual choice of statistical power: four comparisons of five find such a difference.
-POWER = 0.8
-# More repeats than this are impracticable: the noise must be reduced instead.
-MOST_REPEATS = 1000
 
 
 class Outcome(StrEnum):

@@ -66,6 +66,11 @@ _SUMMARIES: tuple[tuple[str, Reader], ...] = (
 )
 _BARE_TITLES = re.compile("|".join(f"(?:{title})" for title, _ in _TITLES[:1] + _TITLES[5:]))
 
+_TITLE_NAMES = re.compile(r"AWR\s+Report\s+for\s+DB:\s*([^\s,]+),\s*Inst:\s*([^\s,]+),\s*Snaps:", re.IGNORECASE)
+_GLOBAL_NAME = re.compile(r"AWR\s+RAC\s+Report\s+for\s+DB:\s*([^\s,]+),\s*Snaps:", re.IGNORECASE)
+_LINE_NAMES = re.compile(r"DB/Inst:\s*([^\s/]+)/(\S+)\s+Snaps?:")
+_FORMAT_CELLS = 4000  # enough cells to detect the number format
+
 
 @lru_cache(maxsize=4096)
 def reader(title: str, summary: str = "") -> Reader | None:
@@ -84,12 +89,6 @@ def reader(title: str, summary: str = "") -> Reader | None:
 def is_title(line: str) -> bool:
     """Return whether a line of a text report without any markup is a section title (as in global reports)."""
     return len(line) < 80 and _BARE_TITLES.fullmatch(plain(line)) is not None
-
-
-_TITLE_NAMES = re.compile(r"AWR\s+Report\s+for\s+DB:\s*([^\s,]+),\s*Inst:\s*([^\s,]+),\s*Snaps:", re.IGNORECASE)
-_GLOBAL_NAME = re.compile(r"AWR\s+RAC\s+Report\s+for\s+DB:\s*([^\s,]+),\s*Snaps:", re.IGNORECASE)
-_LINE_NAMES = re.compile(r"DB/Inst:\s*([^\s/]+)/(\S+)\s+Snaps?:")
-_FORMAT_CELLS = 4000  # enough cells to detect the number format
 
 
 def read(path: str | Path) -> Report:

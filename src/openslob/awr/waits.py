@@ -20,6 +20,15 @@ _IDLE = re.compile(
     r"|pl/sql lock timer|wakeup time manager|lock manager wait for remote message)"
 )
 
+_TIME = r"(tota?l? )?(wait )?time( waited)?( ?\((s|sec|cs|ms|us)\))?|total ?\((s|ms|us)\)"
+_AVERAGE = r"(avg|average|ave) ?(wait)?( time)?( ?\((ns|us|ms|cs|s)\))?|wait avg( ?\((ms|us)\))?"
+_UNIT = re.compile(r"\((ns|us|ms|cs|s|sec)\)")
+_SHARE = r"%(?!.*outs?$).*\b(time|db|call|bg)\b.*"
+_EDGE = re.compile(r"<=?\s*(?:(\d+)/)?(\d+)\s*([a-zµ]*)$")  # at the end of the heading: "% of Waits" may precede it
+_REST = re.compile(r">=?\s*[\d/]+\s*[a-zµ]*$")
+_ROUNDING_PCT = 2.0  # percent; more than the sum of eight rounded shares can deviate from 100
+_COUNTED = re.compile(r"<?\s*([\d.,]+)\s*\((\d+)\)")
+
 
 def is_idle(event: str) -> bool:
     """Return whether ``event`` is an idle event: processes wait for work."""
@@ -29,16 +38,6 @@ def is_idle(event: str) -> bool:
 def is_cpu(event: str) -> bool:
     """Return whether the row of a top list is CPU time rather than a wait."""
     return event.lower() in {"db cpu", "cpu time", "background cpu time"}
-
-
-_TIME = r"(tota?l? )?(wait )?time( waited)?( ?\((s|sec|cs|ms|us)\))?|total ?\((s|ms|us)\)"
-_AVERAGE = r"(avg|average|ave) ?(wait)?( time)?( ?\((ns|us|ms|cs|s)\))?|wait avg( ?\((ms|us)\))?"
-_UNIT = re.compile(r"\((ns|us|ms|cs|s|sec)\)")
-_SHARE = r"%(?!.*outs?$).*\b(time|db|call|bg)\b.*"
-_EDGE = re.compile(r"<=?\s*(?:(\d+)/)?(\d+)\s*([a-zµ]*)$")  # at the end of the heading: "% of Waits" may precede it
-_REST = re.compile(r">=?\s*[\d/]+\s*[a-zµ]*$")
-_ROUNDING_PCT = 2.0  # percent; more than the sum of eight rounded shares can deviate from 100
-_COUNTED = re.compile(r"<?\s*([\d.,]+)\s*\((\d+)\)")
 
 
 def events(scope: Scope) -> Callable[[ReportTable, ReportBuilder], None]:

@@ -29,6 +29,8 @@ TITLE = "Latency over IOPS and MB/s"
 READ_LATENCY = "Single-block read latency"
 NO_COUNTS = "No session counts in file names: the numbers at the points are the order of the files."
 
+_SETS = ", ".join((*SETS, *ROW_SETS))
+
 
 def check_picture(path: Path) -> None:
     """Raise UsageError unless the file's ending names a picture format."""
@@ -76,9 +78,6 @@ def _external_points(results: Sequence[Result]) -> Iterator[ExternalPoint]:
                     for verdict in result.verdicts
                 ],
             )
-
-
-_SETS = ", ".join((*SETS, *ROW_SETS))
 
 
 class AwrFormat(StrEnum):

@@ -29,6 +29,8 @@ _LEVELS = (
     ("WORTH KNOWING", "-"),
 )
 
+JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the result as JSON.")]
+
 
 def result_text(target: str, result: Preflight) -> str:
     """Return the result as text in 80 columns."""
@@ -107,9 +109,6 @@ def _server(result: Preflight) -> list[tuple[str, str]]:
         ("processes", f"on this host, {location.processes}" if location.processes else location.why_unknown),
         ("data", str(location.data_directory or location.why_unknown)),
     ]
-
-
-JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the result as JSON.")]
 
 
 @with_workload

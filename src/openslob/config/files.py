@@ -19,6 +19,52 @@ from openslob.errors import UsageError
 
 TABLE = "workload"
 
+PGIO_KEYS = frozenset({"NUM_SCHEMAS", "NUM_THREADS", "DBNAME", "CONNECT_STRING", "CREATE_BASE_TABLE"})
+# Key -> the parameter with the same meaning.
+ALIASES = {"NUM_SCHEMAS": "SCHEMAS", "NUM_THREADS": "THREADS_PER_SCHEMA", "THINK_TM_MODULUS": "THINK_TM_FREQUENCY"}
+_TARGET = "the server is given by --target"
+IGNORED = {
+    "DATABASE_STATISTICS_TYPE": "the engine's own counters are read, no AWR or Statspack snapshot is taken",
+    "ADMIN_SQLNET_SERVICE": _TARGET,
+    "SQLNET_SERVICE_BASE": _TARGET,
+    "SQLNET_SERVICE_MAX": _TARGET,
+    "DBA_PRIV_USER": _TARGET,
+    "DBNAME": _TARGET,
+    "CONNECT_STRING": _TARGET,
+    "EXTERNAL_SCRIPT": "no script is run before or after a test",
+    "CREATE_BASE_TABLE": "a load makes its tables without a base table",
+    "BLOCK_SZ": "the server is asked for its block size",
+    "NO_OS_PERF_DATA": "the operating system's figures are always taken",
+    "HOTSPOT_PCT": "it belongs to DO_UPDATE_HOTSPOT, which is off",
+}
+# Keys that are not parameters here but change the workload if they are on: the value for off, and what to use.
+UNSUPPORTED = {
+    "DO_UPDATE_HOTSPOT": ("FALSE", "use DO_HOTSPOT, HOTSPOT_MB, HOTSPOT_OFFSET_MB and HOTSPOT_FREQUENCY"),
+    "SHARED_DATA_MODULUS": ("0", "use HOT_SCHEMA_FREQUENCY"),
+}
+_PASSWORD = re.compile(r"PASSW|PWD|SECRET|TOKEN", re.IGNORECASE)
+# The standard library's shlex forgets which quotes stood around a `$` and ends a word at any `#`, so that it would
+# read a#b as a. A word is a run of these pieces:
+_PIECE = re.compile(
+    r"""'(?P<single>[^']*)'
+      | "(?P<double>(?:[^"\\]|\\.)*)"
+      | \\(?P<escaped>.)
+      | (?P<variable>\$(?:\w+|\{[^}]*\}))
+      | (?P<plain>[^\s;'"\\$`|&<>()]+)""",
+    re.VERBOSE | re.DOTALL,
+)
+_BETWEEN = re.compile(r"(?P<blank>[ \t]+|\\\n)|(?P<end>[\n;])|(?P<comment>\#[^\n]*)")
+_IN_DOUBLE = re.compile(r'\\(?P<escaped>[$`"\\\n])|(?P<variable>\$(?:\w+|\{[^}]*\}))|(?P<shell>`|\$)')
+_VARIABLE = re.compile(
+    r"\$(?:(?P<bare>[A-Za-z_]\w*)|\{(?P<name>[A-Za-z_]\w*)(?:(?P<empty>:?)[-=](?P<default>.*))?\})", re.DOTALL
+)
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+# Only these are repeated in an error: any other word of a command might be a password.
+_COMMANDS = frozenset(
+    {".", ":", "[", "[[", "case", "declare", "echo", "for", "function", "if", "readonly", "set", "source"}
+)
+
 
 def read_toml(text: str, origin: str) -> list[Setting]:
     """Return the settings of a file. UsageError names ``origin`` and the line or key."""
@@ -44,36 +90,6 @@ def _line_of(key: str, text: str) -> int:
     """Return the line on which a key or table begins; tomllib does not keep it."""
     found = re.search(rf"""^[ \t]*(\[[ \t]*)?["']?{re.escape(key)}["']?[ \t]*[=.\]]""", text, re.MULTILINE)
     return text.count("\n", 0, found.start(0)) + 1 if found else 1
-
-
-PGIO_KEYS = frozenset({"NUM_SCHEMAS", "NUM_THREADS", "DBNAME", "CONNECT_STRING", "CREATE_BASE_TABLE"})
-
-# Key -> the parameter with the same meaning.
-ALIASES = {"NUM_SCHEMAS": "SCHEMAS", "NUM_THREADS": "THREADS_PER_SCHEMA", "THINK_TM_MODULUS": "THINK_TM_FREQUENCY"}
-
-_TARGET = "the server is given by --target"
-IGNORED = {
-    "DATABASE_STATISTICS_TYPE": "the engine's own counters are read, no AWR or Statspack snapshot is taken",
-    "ADMIN_SQLNET_SERVICE": _TARGET,
-    "SQLNET_SERVICE_BASE": _TARGET,
-    "SQLNET_SERVICE_MAX": _TARGET,
-    "DBA_PRIV_USER": _TARGET,
-    "DBNAME": _TARGET,
-    "CONNECT_STRING": _TARGET,
-    "EXTERNAL_SCRIPT": "no script is run before or after a test",
-    "CREATE_BASE_TABLE": "a load makes its tables without a base table",
-    "BLOCK_SZ": "the server is asked for its block size",
-    "NO_OS_PERF_DATA": "the operating system's figures are always taken",
-    "HOTSPOT_PCT": "it belongs to DO_UPDATE_HOTSPOT, which is off",
-}
-
-# Keys that are not parameters here but change the workload if they are on: the value for off, and what to use.
-UNSUPPORTED = {
-    "DO_UPDATE_HOTSPOT": ("FALSE", "use DO_HOTSPOT, HOTSPOT_MB, HOTSPOT_OFFSET_MB and HOTSPOT_FREQUENCY"),
-    "SHARED_DATA_MODULUS": ("0", "use HOT_SCHEMA_FREQUENCY"),
-}
-
-_PASSWORD = re.compile(r"PASSW|PWD|SECRET|TOKEN", re.IGNORECASE)
 
 
 def translate(settings: Sequence[Setting]) -> tuple[list[Setting], list[str]]:
@@ -117,29 +133,6 @@ def _differences(given: dict[str, Setting]) -> Iterator[str]:
         yield f"{given['UPDATE_PCT'].where}: each update commits here; pgio runs a whole test as one transaction"
     if "NUM_THREADS" in given:
         yield f"{given['NUM_THREADS'].where}: NUM_THREADS is sessions per schema here; loading has LOAD_PARALLEL_DEGREE"
-
-
-# The standard library's shlex forgets which quotes stood around a `$` and ends a word at any `#`, so that it would
-# read a#b as a. A word is a run of these pieces:
-_PIECE = re.compile(
-    r"""'(?P<single>[^']*)'
-      | "(?P<double>(?:[^"\\]|\\.)*)"
-      | \\(?P<escaped>.)
-      | (?P<variable>\$(?:\w+|\{[^}]*\}))
-      | (?P<plain>[^\s;'"\\$`|&<>()]+)""",
-    re.VERBOSE | re.DOTALL,
-)
-_BETWEEN = re.compile(r"(?P<blank>[ \t]+|\\\n)|(?P<end>[\n;])|(?P<comment>\#[^\n]*)")
-_IN_DOUBLE = re.compile(r'\\(?P<escaped>[$`"\\\n])|(?P<variable>\$(?:\w+|\{[^}]*\}))|(?P<shell>`|\$)')
-_VARIABLE = re.compile(
-    r"\$(?:(?P<bare>[A-Za-z_]\w*)|\{(?P<name>[A-Za-z_]\w*)(?:(?P<empty>:?)[-=](?P<default>.*))?\})", re.DOTALL
-)
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-_NAME = re.compile(r"[A-Za-z_]\w*")
-# Only these are repeated in an error: any other word of a command might be a password.
-_COMMANDS = frozenset(
-    {".", ":", "[", "[[", "case", "declare", "echo", "for", "function", "if", "readonly", "set", "source"}
-)
 
 
 @dataclass(frozen=True)

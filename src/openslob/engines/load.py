@@ -30,6 +30,9 @@ Result = TypeVar("Result")
 # How often the caller's thread wakes up while it waits, in s: also how soon a Ctrl-C takes effect.
 _TICK_S = 0.2
 
+FILLING = "filling tables"
+FINISHING = "indexing, analysing, checking"
+
 
 class Pool(Generic[Connection, Item, Result]):
     """Threads that do ``work`` on items, each thread with a connection of its own.
@@ -105,10 +108,6 @@ class Pool(Generic[Connection, Item, Result]):
 
 class LoadStoppedError(Exception):
     """The work of a thread was stopped because another thread failed or the caller stopped."""
-
-
-FILLING = "filling tables"
-FINISHING = "indexing, analysing, checking"
 
 
 class Loader(Protocol[Connection]):

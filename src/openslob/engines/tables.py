@@ -14,6 +14,15 @@ from openslob.workload import DataSpec
 PLACEMENT_KEY = 510
 _QUOTES = '"`'
 
+# Tables may be larger or smaller than specified by this share of their blocks (METHOD 2).
+BLOCK_TOLERANCE = 0.01
+# Of all pairs of neighbouring blocks at most this share may hold neighbouring keys (METHOD 2) …
+_ADJACENT_SHARE = 0.01
+# … but a random placement of any size has two such pairs on average (Poisson), more than 10 once in 100,000 tables.
+_ADJACENT_PAIRS = 10
+# Placement is checked in whole tables up to this many blocks, in larger ones in stretches spread evenly over the table.
+_STRETCHES, _STRETCH_BLOCKS = 16, 256
+
 
 @dataclass(frozen=True)
 class Table:
@@ -58,16 +67,6 @@ def tables_of(spec: DataSpec, cf1: Callable[[int], str], cf2: Callable[[int], st
     tables = [table_cf1(cf1(number), number, spec.scale_blocks) for number in numbers]
     tables += [table_cf2(cf2(number), number, spec.scan_blocks) for number in numbers]
     return sorted(tables, key=lambda table: -table.blocks)
-
-
-# Tables may be larger or smaller than specified by this share of their blocks (METHOD 2).
-BLOCK_TOLERANCE = 0.01
-# Of all pairs of neighbouring blocks at most this share may hold neighbouring keys (METHOD 2) …
-_ADJACENT_SHARE = 0.01
-# … but a random placement of any size has two such pairs on average (Poisson), more than 10 once in 100,000 tables.
-_ADJACENT_PAIRS = 10
-# Placement is checked in whole tables up to this many blocks, in larger ones in stretches spread evenly over the table.
-_STRETCHES, _STRETCH_BLOCKS = 16, 256
 
 
 @dataclass(frozen=True)

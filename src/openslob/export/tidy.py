@@ -26,6 +26,8 @@ Row = dict[str, ParameterValue]
 INTERVAL = "_ci95"
 _SESSIONS = "sessions"
 
+Cell = str | int | float | bool | None
+
 
 def run_rows(runs: Sequence[Run]) -> list[Row]:
     """Return a row for each run, including failed ones; every row has the same columns."""
@@ -104,9 +106,6 @@ def _names(parameters: Sequence[Parameters]) -> list[str]:
 def _limit(run: Run) -> str | None:
     limits = [each.figures.get("limit") for each in run.record.verdicts if each.name == "limit_found"]
     return str(limits[0]) if limits and limits[0] else None
-
-
-Cell = str | int | float | bool | None
 
 
 def as_csv(headings: Sequence[str], rows: Iterable[Iterable[Cell]]) -> str:

@@ -30,6 +30,14 @@ from openslob.measurement import DeviceIo, HostDelta
 from openslob.process_selector import ProcessSelector
 from openslob.units import NANOS
 
+CPUS_NAMES = ("server_cpus_busy_s",)
+UNATTRIBUTED = "not told apart"
+# Threads of one kind often have numbered names.
+_NUMBER = re.compile(r"[-_/:]?\d+$")
+# Clock ticks are 10 ms: further digits are binary rounding.
+_DIGITS = 6
+WHY_UNATTRIBUTED = "the kinds of the server's processes and threads are unknown"
+
 
 def peak_rss_bytes(proc: Path = Path("/proc")) -> float:
     """Return the peak resident memory of this process in bytes.
@@ -55,9 +63,6 @@ def read_driver(peak: bool = True) -> Sample:
     else:
         unknown["driver_peak_rss_bytes"] = "it is read at the end of the window only"
     return Sample(values, f"process {os.getpid()}", unknown)
-
-
-CPUS_NAMES = ("server_cpus_busy_s",)
 
 
 class OsReader:
@@ -226,14 +231,6 @@ def _device_io(interval: _Difference, after: OsReading) -> DeviceIo | None:
         name = after.sources[source].epoch.removeprefix("block device ")
         parts.append(DeviceIo(name, reads, read_bytes, read_ms, writes, write_bytes, write_ms, busy_ms))
     return reduce(add, parts)
-
-
-UNATTRIBUTED = "not told apart"
-# Threads of one kind often have numbered names.
-_NUMBER = re.compile(r"[-_/:]?\d+$")
-# Clock ticks are 10 ms: further digits are binary rounding.
-_DIGITS = 6
-WHY_UNATTRIBUTED = "the kinds of the server's processes and threads are unknown"
 
 
 def cpu_by_kind(before: Tasks, after: Tasks, kinds: Mapping[int, str], server_cpu_s: float) -> dict[str, float] | None:

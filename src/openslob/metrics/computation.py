@@ -37,6 +37,8 @@ from openslob.metrics.waits import db_time_shares
 
 NO_RATE = "no rate was given"
 
+NO_WAKE_UP = "no session had to wait for an operation, or the engine does not time it"
+
 
 @dataclass(frozen=True)
 class Input(ABC):
@@ -269,9 +271,6 @@ class Composite(Computation):
     def of(self, measurement: Measurement) -> Quantity:
         """Return what the function returns."""
         return self._function(measurement)
-
-
-NO_WAKE_UP = "no session had to wait for an operation, or the engine does not time it"
 
 
 def block_visit_rate(measurement: Measurement) -> Quantity:

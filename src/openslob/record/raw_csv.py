@@ -43,6 +43,8 @@ FLUSH_EVERY_NS = NANOS
 # More rows than a usual run writes to one file in a second; keeping more would only take memory.
 MOST_ROWS_KEPT = 2000
 
+_Row = TypeVar("_Row")
+
 
 class RawCsv:
     """The CSV files of one run. It is not thread-safe: only the recorder's thread calls it.
@@ -187,9 +189,6 @@ class RawCsv:
 def _cell(value: Cell) -> Cell:
     """Return a whole number as an int: counters are floats only because some have fractions."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-_Row = TypeVar("_Row")
 
 
 def slice_rows(folder: Path) -> list[tuple[int, int, int, int]]:

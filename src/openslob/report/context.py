@@ -34,6 +34,26 @@ _SHAPES: Mapping[str, Callable[[float], str]] = {
     "kib": lambda kib: size(kib * 1024),
 }
 
+DEVICE = ("dev_read_per_s", "dev_read_mb_per_s", "dev_write_per_s", "dev_write_mb_per_s")
+PLAN_LINES = 5
+# Facts that are shown elsewhere in the report.
+_ENGINE_KNOWN = frozenset(
+    {
+        "name",
+        "product",
+        "version",
+        "target",
+        "block_size",
+        "cache_bytes",
+        "data_bytes",
+        "direct_io",
+        "settings",
+        "plans",
+        "unknown",
+    }
+)
+_HOST_KNOWN = frozenset({"local", "host", "host_cpu_s", "server_cpu_s", "openslob", "python", "unknown"})
+
 
 def fact_rows(facts: Mapping[str, Any], known: Collection[str]) -> list[tuple[str, str]]:
     """Return label and text of each group of facts except those in ``known``; single facts form the first group."""
@@ -69,27 +89,6 @@ def _shown(name: str, fact: object) -> str:
     if isinstance(fact, (int, float)):
         return _SHAPES.get(name.rpartition("_")[2], number)(fact)
     return str(fact)
-
-
-DEVICE = ("dev_read_per_s", "dev_read_mb_per_s", "dev_write_per_s", "dev_write_mb_per_s")
-PLAN_LINES = 5
-# Facts that are shown elsewhere in the report.
-_ENGINE_KNOWN = frozenset(
-    {
-        "name",
-        "product",
-        "version",
-        "target",
-        "block_size",
-        "cache_bytes",
-        "data_bytes",
-        "direct_io",
-        "settings",
-        "plans",
-        "unknown",
-    }
-)
-_HOST_KNOWN = frozenset({"local", "host", "host_cpu_s", "server_cpu_s", "openslob", "python", "unknown"})
 
 
 def test(record: RunRecord) -> list[str]:

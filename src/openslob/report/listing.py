@@ -16,6 +16,15 @@ from openslob.report.record_view import value
 RUNNING = "running"
 UNREADABLE = "unreadable"
 
+HEAD = (
+    *("mode", "sessions", "upd %", "visits/s", "reads/s", "a read", "commits/s"),
+    *("op p99", "DB CPU", "per DB CPU", "CPU left", "verdicts"),
+)
+# Figure of the column "per DB CPU" by mode: requests of a physical run, blocks (the default) of a cached one.
+PER_CPU = {"pio": "iops_per_db_cpu"}
+# Below this share of block visits, reads are not shown.
+READS_MATTER = 0.001
+
 
 def overview(entry: RecordEntry[RunRecord] | RecordEntry[StorageRecord]) -> dict[str, Any]:
     """Return one record as plain values; None means unknown.
@@ -84,16 +93,6 @@ def _row(run: dict[str, Any]) -> tuple[str, ...]:
 def _p99(record: RunRecord) -> float | None:
     kinds = [figures for figures in record.latency.values() if figures.get("count")]
     return max(kinds, key=lambda figures: figures["count"])["p99_us"] if kinds else None
-
-
-HEAD = (
-    *("mode", "sessions", "upd %", "visits/s", "reads/s", "a read", "commits/s"),
-    *("op p99", "DB CPU", "per DB CPU", "CPU left", "verdicts"),
-)
-# Figure of the column "per DB CPU" by mode: requests of a physical run, blocks (the default) of a cached one.
-PER_CPU = {"pio": "iops_per_db_cpu"}
-# Below this share of block visits, reads are not shown.
-READS_MATTER = 0.001
 
 
 def render_demo_table(records: Sequence[RunRecord]) -> str:

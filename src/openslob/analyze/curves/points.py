@@ -25,6 +25,21 @@ _FACTS = (
 # Runs with fewer sessions than schemas visit fewer tables: within a series of session counts that is expected.
 _VARIES_IN_SERIES = frozenset({"engine.data_bytes"})
 
+ParameterValue = str | int | float | bool | None
+Parameters = Mapping[str, ParameterValue]
+# The quantity that orders the points of a series: the session count; for external reports with unknown session counts,
+# their order; or a target rate of operations or block visits, with the text for a rate.
+SESSIONS = "sessions"
+ORDER = "order"
+RATES = {"target_ops": "{:,g} ops/s asked", "target_iops": "{:,g} block visits/s asked"}
+# Repeats differ by their seed; the degree of parallel loading does not change the loaded data.
+_NOT_PARAMETERS = frozenset({"seed", "load_parallel_degree", "threads_per_schema", SESSIONS})
+_ENGINE_FACTS = ("product", "version", "block_size", "cache_bytes", "direct_io")
+SERVICE = ("mean_us", "p50_us", "p90_us", "p99_us", "p999_us", "max_us")
+# Service time counts from the begin of an operation, response time from the moment when it was due at a given rate.
+RESPONSE_PREFIX = "response_"
+LIMIT = "limit_found"
+
 
 @dataclass(frozen=True)
 class ConditionMismatch:
@@ -70,23 +85,8 @@ def in_order(values: Set[ParameterValue]) -> tuple[ParameterValue, ...]:
     return tuple(sorted(values, key=lambda value: (value is None, isinstance(value, str), str(value))))
 
 
-ParameterValue = str | int | float | bool | None
-Parameters = Mapping[str, ParameterValue]
-
-# The quantity that orders the points of a series: the session count; for external reports with unknown session counts,
-# their order; or a target rate of operations or block visits, with the text for a rate.
-SESSIONS = "sessions"
-ORDER = "order"
-RATES = {"target_ops": "{:,g} ops/s asked", "target_iops": "{:,g} block visits/s asked"}
-# Repeats differ by their seed; the degree of parallel loading does not change the loaded data.
-_NOT_PARAMETERS = frozenset({"seed", "load_parallel_degree", "threads_per_schema", SESSIONS})
-_ENGINE_FACTS = ("product", "version", "block_size", "cache_bytes", "direct_io")
-SERVICE = ("mean_us", "p50_us", "p90_us", "p99_us", "p999_us", "max_us")
-# Service time counts from the begin of an operation, response time from the moment when it was due at a given rate.
-RESPONSE_PREFIX = "response_"
 RESPONSE = tuple(RESPONSE_PREFIX + name for name in SERVICE)
 LATENCIES = (*SERVICE, *RESPONSE)
-LIMIT = "limit_found"
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,21 @@ ONE_LINE = "all runs"
 ONE_COUNT = "the law needs several session counts, and there is one"
 UNORDERED = "a knee needs the session counts, which are not known"
 
+RESPONSE_LATENCY = "op_response_mean_us"
+_TEXTS = {
+    "update_pct": "{} % updates",
+    "scan_pct": "{} % scans",
+    "block_size": "{} blocks",
+    "cache_bytes": "{} cache",
+    "cpus": "{} CPUs",
+    "instances": "{} instances",
+    "product": "{}",
+    "mode": "{}",
+}
+PERCENTILES = ("mean", "p50", "p90", "p99", "p999")
+_MICROS = {"us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(us|µs|ms|s)")
+
 
 @dataclass(frozen=True)
 class Axes:
@@ -42,7 +57,6 @@ class Axes:
 
 PHYSICAL = Axes("pio_read_per_s", "engine_read_latency_us")
 CACHED = Axes("lio_per_s", "op_mean_us")
-RESPONSE_LATENCY = "op_response_mean_us"
 
 
 @dataclass(frozen=True)
@@ -210,23 +224,6 @@ def _parameter_text(name: str, value: ParameterValue) -> str:
     if isinstance(value, bool):
         return f"{name.replace('_', ' ')} {'on' if value else 'off'}"
     return f"{name.replace('_', ' ')} {value}"
-
-
-_TEXTS = {
-    "update_pct": "{} % updates",
-    "scan_pct": "{} % scans",
-    "block_size": "{} blocks",
-    "cache_bytes": "{} cache",
-    "cpus": "{} CPUs",
-    "instances": "{} instances",
-    "product": "{}",
-    "mode": "{}",
-}
-
-
-PERCENTILES = ("mean", "p50", "p90", "p99", "p999")
-_MICROS = {"us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(us|µs|ms|s)")
 
 
 def parse_latency_us(text: str) -> float:

@@ -16,6 +16,13 @@ from openslob.workload import Mode
 # The tolerance of a given rate: less than the spread between two runs on a quiet machine.
 MAX_SHORT_PCT = 1.0
 
+# A miss costs at least a hundred times as much as a hit: with a tenth of the visits cached, I/O still dominates.
+MIN_PIO_PCT = 90.0
+# With hits of 0.5 µs and misses of 100 µs, one miss in a thousand already takes a sixth of the time.
+MIN_HIT_PCT = 99.9
+# The main writer writes more than all others together.
+MIN_LOG_SHARE_PCT = 50.0
+
 
 def is_reached(measurement: Measurement) -> bool:
     """Return whether a rate was given and nearly all operations that were due in the window began in it."""
@@ -54,14 +61,6 @@ def rate_reached(measurement: Measurement) -> Verdict | None:
         not_begun=schedule.not_begun,
         oldest_s=schedule.oldest_s,
     )
-
-
-# A miss costs at least a hundred times as much as a hit: with a tenth of the visits cached, I/O still dominates.
-MIN_PIO_PCT = 90.0
-# With hits of 0.5 µs and misses of 100 µs, one miss in a thousand already takes a sixth of the time.
-MIN_HIT_PCT = 99.9
-# The main writer writes more than all others together.
-MIN_LOG_SHARE_PCT = 50.0
 
 
 @dataclass(frozen=True)

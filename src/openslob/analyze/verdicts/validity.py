@@ -43,6 +43,12 @@ MAX_SHARED_PCT = 0.1
 # File systems in memory: there is no device, and direct I/O is not possible.
 MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs"})
 
+# Two measurements of good storage differ by a few %. More reads than this above the ceiling came from other storage, or
+# from a cache.
+MAX_ABOVE_PCT = 10.0
+# The few writes of a checkpoint or of the log cost less than the difference between two measurements.
+MAX_WRITES_PCT = 5.0
+
 
 def errors(measurement: Measurement) -> Verdict:
     """Judge whether all sessions ran to the end without an error."""
@@ -237,13 +243,6 @@ def _storage_bytes(measurement: Measurement) -> tuple[Quantity, str]:
     if processes.value is not None:
         return processes, "From storage, the server's processes"
     return device(measurement, "read_bytes"), "The device, for all processes,"
-
-
-# Two measurements of good storage differ by a few %. More reads than this above the ceiling came from other storage, or
-# from a cache.
-MAX_ABOVE_PCT = 10.0
-# The few writes of a checkpoint or of the log cost less than the difference between two measurements.
-MAX_WRITES_PCT = 5.0
 
 
 def within_ceiling(measurement: Measurement) -> Verdict | None:

@@ -32,7 +32,7 @@ from openslob.workload import DataSpec, Workload
 
 # An instance that made no progress for so long does not replicate.
 STALLED_S = 30.0
-LOOK_AGAIN_S = 0.02
+POLL_S = 0.02
 _Answer = TypeVar("_Answer")
 
 
@@ -286,7 +286,7 @@ def _await(copy: Replicated, goal: int, source: str) -> None:
     """Wait until ``copy`` has reached ``goal``, for as long as it makes progress."""
     position, moved_at = copy.log_position(), time.monotonic()
     while position < goal:
-        time.sleep(LOOK_AGAIN_S)
+        time.sleep(POLL_S)
         now = copy.log_position()
         if now > position:
             position, moved_at = now, time.monotonic()

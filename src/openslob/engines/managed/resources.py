@@ -15,6 +15,9 @@ from pathlib import Path
 from openslob.errors import SlobError, UsageError
 from openslob.units import KIB
 
+_POOL = Path("/proc/sys/vm/nr_hugepages")
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
 
 def parse_cpus(text: str) -> frozenset[int]:
     """Return the CPUs that ``0``, ``0-3`` or ``0,2-3`` mean. UsageError for other texts."""
@@ -70,10 +73,6 @@ def confined(text: str | None) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
-
-
-_POOL = Path("/proc/sys/vm/nr_hugepages")
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def parse_available(text: str) -> int:

@@ -26,6 +26,14 @@ PASSWORD_VARIABLE = "MYSQL_PWD"
 _OPTION_FILE = Path("~/.my.cnf")
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
+PACKAGE = "openslob.engines.mysql"
+APPLICATION = "slob"
+CONNECT_TIMEOUT_S = 10
+# A server that is stopped (SIGSTOP) does not answer, while its kernel still accepts connections.
+_CANCEL_S = 5
+Connection: TypeAlias = "pymysql.connections.Connection[DictCursor]"
+Row = Mapping[str, Any]
+
 
 def _truth(text: str) -> bool:
     if text.lower() not in (*_YES, *_NO):
@@ -87,15 +95,6 @@ def _parameter(name: str, text: str) -> tuple[str, object]:
         raise UsageError(
             f"the target's parameter {name}={text} can't be understood", "give yes or no, or a number"
         ) from None
-
-
-PACKAGE = "openslob.engines.mysql"
-APPLICATION = "slob"
-CONNECT_TIMEOUT_S = 10
-# A server that is stopped (SIGSTOP) does not answer, while its kernel still accepts connections.
-_CANCEL_S = 5
-Connection: TypeAlias = "pymysql.connections.Connection[DictCursor]"
-Row = Mapping[str, Any]
 
 
 def open_connection(params: ConnectionParams, purpose: str) -> Connection:

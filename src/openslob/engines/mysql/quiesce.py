@@ -19,12 +19,6 @@ SETTING = "innodb_flush_log_at_trx_commit"
 # 1 writes and syncs the log at each commit, 0 once a second.
 _VALUES: Mapping[CommitMode, int] = {CommitMode.WAIT: 1, CommitMode.NOWAIT: 0}
 
-
-def required_setting(workload: Workload) -> int | None:
-    """Return the value that a workload needs; None when the server's own is used, or nothing is committed."""
-    return _VALUES.get(workload.commit_mode) if workload.update_pct else None
-
-
 # Enough for some GB on a slow disk. After that the run begins anyway, and reports the pages that are left.
 _FLUSH_LIMIT_S = 60.0
 _POLL_EVERY_S = 0.05
@@ -32,6 +26,11 @@ _POLL_EVERY_S = 0.05
 _DIRTY_SETTING = "innodb_max_dirty_pages_pct"
 # A server always has a few pages that it has just changed itself.
 _FEW_PAGES = 16
+
+
+def required_setting(workload: Workload) -> int | None:
+    """Return the value that a workload needs; None when the server's own is used, or nothing is committed."""
+    return _VALUES.get(workload.commit_mode) if workload.update_pct else None
 
 
 def quiesce(

@@ -35,6 +35,18 @@ from openslob.workload import Workload
 STOP = "stop"
 _PATIENCE_S = 5
 
+# What a call is given before the parameters that stay the same: first_op, max_ops, not_before_us, until_us, resume_us,
+# due_us.
+CALL_PARAMETERS = 6
+_RESUME = ("restore", "again", "keep", "done", "latencies")
+# A latency and its kind are one number: 4 * µs + kind, by the order of `KINDS`.
+_KIND_STEPS = 4
+# In place of a kind: not an operation, but how late the session woke up for one.
+_WAKE_UP = 3
+_INDEX_CONDITION = "Using index condition"
+# Marks of plans that fetch rows in the order of their location instead of the order of the index.
+_REORDERED = ("MRR", "Rowid-ordered", "Key-ordered", "filesort")
+
 
 class MysqlStop:
     """Holds the lock from `request` until it is closed. A session that finds it held ends its slice."""
@@ -54,18 +66,7 @@ class MysqlStop:
             self._connection.close()
 
 
-# What a call is given before the parameters that stay the same: first_op, max_ops, not_before_us, until_us, resume_us,
-# due_us.
-CALL_PARAMETERS = 6
-_RESUME = ("restore", "again", "keep", "done", "latencies")
-# A latency and its kind are one number: 4 * µs + kind, by the order of `KINDS`.
-_KIND_STEPS = 4
-# In place of a kind: not an operation, but how late the session woke up for one.
-_WAKE_UP = 3
 _LOWER_EDGES_US = np.array([lower_edge_us(bucket) for bucket in range(BUCKETS)], dtype=np.int64)
-_INDEX_CONDITION = "Using index condition"
-# Marks of plans that fetch rows in the order of their location instead of the order of the index.
-_REORDERED = ("MRR", "Rowid-ordered", "Key-ordered", "filesort")
 
 
 def compose_slice(names: Names, schema: int, workload: Workload, value_bytes: int, resumable: bool = False) -> str:

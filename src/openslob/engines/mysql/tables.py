@@ -36,6 +36,13 @@ _MOST_PAGES = 128
 # Printable ASCII without the characters that must be escaped, and without the blank, which is cut off at a value's end.
 _PRINTABLE = np.array([code for code in range(33, 127) if chr(code) not in "'\\"], dtype=np.uint8)
 
+# Where the tree's first page was split, its fillers are in a page of their own.
+_MORE_PAGES = 1
+# Where only the number of all pages is known: pages that the server reserves for rows to come, some extents of 1 MB or
+# 64 pages.
+_FREE_PAGES = 4 * 256
+_ESTIMATE_TOLERANCE = 0.1
+
 
 def tables_of(spec: DataSpec, names: Names) -> list[Table]:
     """Return all tables of a specification, the largest first."""
@@ -101,14 +108,6 @@ def _random_text(layout: PageLayout) -> Iterator[str | None]:
     for length in lengths:
         yield text[begin : begin + length] or None
         begin += length
-
-
-# Where the tree's first page was split, its fillers are in a page of their own.
-_MORE_PAGES = 1
-# Where only the number of all pages is known: pages that the server reserves for rows to come, some extents of 1 MB or
-# 64 pages.
-_FREE_PAGES = 4 * 256
-_ESTIMATE_TOLERANCE = 0.1
 
 
 @dataclass(frozen=True)

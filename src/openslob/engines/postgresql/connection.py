@@ -16,6 +16,10 @@ from openslob.errors import SlobError
 PACKAGE = "openslob.engines.postgresql"
 Connection = psycopg.Connection[Any]
 
+# A pooler that uses its server processes in turns gives another one to the second query; the others make sure.
+_QUERIES = 4
+REMEDY = "connect to the server itself, or to a pool in session mode"
+
 
 def statement(file: str, name: str, **parts: sql.Composable) -> sql.Composed:
     """Return a statement of one of our .sql files with its identifiers and literals filled in."""
@@ -31,11 +35,6 @@ def transport(connection: psycopg.Connection[Any], direct: bool) -> str:
         return "unix socket" if is_unix(connection.fileno()) else "TCP, not encrypted"
     row = connection.execute(read_statements(PACKAGE, "facts")["transport"]).fetchone() if direct else None
     return f"{row[0]}, {row[1]}" if row else "TLS"
-
-
-# A pooler that uses its server processes in turns gives another one to the second query; the others make sure.
-_QUERIES = 4
-REMEDY = "connect to the server itself, or to a pool in session mode"
 
 
 class Pooling(StrEnum):

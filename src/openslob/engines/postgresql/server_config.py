@@ -37,6 +37,12 @@ _BULK_LOG_FACTOR = 4
 _GRAVE = ("FATAL:", "PANIC:", "ERROR:", "error:", "could not ")
 _EPILOGUE = ("database system is shut down", "could not start server", "contains errors", "HINT:", "DETAIL:")
 
+HBA_TEXT = f"""# Written by slob: local processes of the users in pg_ident.conf, nobody else; no trust, no passwords.
+local all {ROLE} peer map={ROLE}
+local replication {ROLE} peer map={ROLE}
+"""
+_INCLUDE = "include = "
+
 
 def hba(layout: ServerFiles) -> Path:
     """Return the file that says who may connect."""
@@ -132,12 +138,6 @@ def _line(setting: ConfigLine) -> str:
     return f"{setting.name} = '{quoted}'" + (f"  # {setting.why}" if setting.why else "")
 
 
-HBA_TEXT = f"""# Written by slob: local processes of the users in pg_ident.conf, nobody else; no trust, no passwords.
-local all {ROLE} peer map={ROLE}
-local replication {ROLE} peer map={ROLE}
-"""
-
-
 def ident_text(users: set[str]) -> str:
     """Return the map that lets these users of the operating system be the superuser."""
     return "".join(f'{ROLE} "{user}" {ROLE}\n' for user in sorted(users))
@@ -154,9 +154,6 @@ def last_complaint(log: str) -> str:
 
 def _without_epilogue(lines: list[str]) -> list[str]:
     return [line for line in lines if not any(mark in line for mark in _EPILOGUE)]
-
-
-_INCLUDE = "include = "
 
 
 def slot_of(name: str) -> str:

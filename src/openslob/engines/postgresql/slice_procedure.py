@@ -33,6 +33,19 @@ from openslob.workload import Workload
 # "slobstop" as a number.
 STOP_KEY = int.from_bytes(b"slobstop", "big", signed=True)
 
+PACKAGE = "openslob.engines.postgresql"
+# The loop counts all histograms in one array: each begins at a multiple of this.
+BUCKETS_A_KIND = 2000
+# Histograms of the work loop: service time by kind; of a paced one then response time by kind, and late wake-ups.
+_WAKE_UPS = 2 * len(KINDS)
+PACED_HISTOGRAMS = _WAKE_UPS + 1
+# What a call is given, by the number of its parameter: $1 and so on.
+CALL_PARAMETERS = ("first_op", "max_ops", "not_before_us", "until_us", "resume_us", "due_ns")
+_ARRAYS = ("sum_us", "max_us", "bucket", "bucket_count")
+# The procedure returns what it declares: a counter that is added to slice.sql needs no change here.
+CALL_RESULTS = tuple(re.findall(r"^ +INOUT (\w+)", read_sql(PACKAGE, "slice"), re.MULTILINE))
+_BUCKET = sql.SQL(bucket_expression("us"))
+
 
 class PostgresStop:
     """Holds the lock from `request` until it is closed. A session that can't share it ends its slice."""
@@ -50,17 +63,6 @@ class PostgresStop:
         self._connection.close()
 
 
-PACKAGE = "openslob.engines.postgresql"
-# The loop counts all histograms in one array: each begins at a multiple of this.
-BUCKETS_A_KIND = 2000
-# Histograms of the work loop: service time by kind; of a paced one then response time by kind, and late wake-ups.
-_WAKE_UPS = 2 * len(KINDS)
-PACED_HISTOGRAMS = _WAKE_UPS + 1
-# What a call is given, by the number of its parameter: $1 and so on.
-CALL_PARAMETERS = ("first_op", "max_ops", "not_before_us", "until_us", "resume_us", "due_ns")
-_ARRAYS = ("sum_us", "max_us", "bucket", "bucket_count")
-# The procedure returns what it declares: a counter that is added to slice.sql needs no change here.
-CALL_RESULTS = tuple(re.findall(r"^ +INOUT (\w+)", read_sql(PACKAGE, "slice"), re.MULTILINE))
 _NUMBERS = [name for name in CALL_RESULTS if name not in _ARRAYS]
 
 
@@ -79,9 +81,6 @@ def compose_slice(names: Names, schema: int, workload: Workload) -> sql.Composed
         **{kind.value: _in_loop(kind, names, schema, workload) for kind in KINDS},
         **{f"{kind.value}_hot": _in_loop(kind, names, 1, workload) for kind in KINDS},
     )
-
-
-_BUCKET = sql.SQL(bucket_expression("us"))
 
 
 def _part(file: str, name: str) -> sql.SQL:

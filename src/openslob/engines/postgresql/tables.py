@@ -46,6 +46,8 @@ _TRAILER = b"\xff\xff"
 # Random bytes become printable ASCII: about 6.55 bits of chance in each, so compression gains a fifth at most.
 _PRINTABLE = bytes(32 + value % 95 for value in range(256))
 
+_COLUMNS = 20
+
 
 def tables_of(spec: DataSpec, names: Names) -> list[Table]:
     """Return all tables of a specification, the largest first."""
@@ -106,9 +108,6 @@ def _template(width: int, columns: int) -> NDArray[np.void]:
 def _random_text(random: np.random.Generator, rows: int, width: int) -> NDArray[np.bytes_]:
     text = random.bytes(rows * TEXT_COLUMNS * width).translate(_PRINTABLE)
     return np.frombuffer(text, f"S{width}").reshape(rows, TEXT_COLUMNS)
-
-
-_COLUMNS = 20
 
 
 def checks_of(connection: Connection, table: Table) -> list[Check]:
