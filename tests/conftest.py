@@ -47,6 +47,8 @@ def pytest_report_header() -> list[str]:
     return [f"servers: {', '.join(versions.installed()) or 'none'}"]
 
 
+# First, since xdist reads the groups in a hook of its own.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         marks.mark(item)

@@ -92,7 +92,7 @@ def test_another_plan_is_refused(subject, update_pct):
 
 def test_sessions_are_counted_and_can_be_ended_from_outside(subject):
     engine = subject.engine
-    assert engine.sessions_left() == 0
+    assert eventually(lambda: engine.sessions_left() == 0)
     with subject.session(subject.workload(), tag="one") as first, subject.session(subject.workload(), tag="two") as two:
         assert engine.sessions_left() == 2
         assert first.session.backend_id() != two.session.backend_id()

@@ -185,7 +185,7 @@ def test_data_that_servers_would_cache_are_refused():
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (["--io-engine", "psync"], "is compared anyway"),
+        (["--io-engine", "psync"], "always includes psync"),
         (["--cpus", "9999"], "which is not available"),
         (["--engines", "nothing"], "no server of 'nothing' can be managed"),
     ],
