@@ -286,7 +286,7 @@ def test_what_changes_data_goes_to_the_first_that_takes_writes():
 
 
 def test_copies_are_waited_for_as_long_as_they_come_closer(monkeypatch):
-    monkeypatch.setattr(cluster_engine, "LOOK_AGAIN_S", 0)
+    monkeypatch.setattr(cluster_engine, "POLL_S", 0)
     made = cluster()
     made[1].behind = 50
     ClusterEngine(made).install(Workload(schemas=1))
