@@ -5,8 +5,9 @@ docs/adding-a-slice-counter.md describes how to add one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from operator import add, attrgetter
 from typing import Any
 
 from openslob.histogram import Histogram
@@ -35,7 +36,7 @@ class SliceCounts:
 
     def __add__(self, other: SliceCounts) -> SliceCounts:
         """Return the sums, field by field."""
-        return SliceCounts(*(getattr(self, name) + getattr(other, name) for name in COUNTERS))
+        return SliceCounts(*map(add, self.values(), other.values()))
 
     @classmethod
     def of_slice(cls, row: Mapping[str, Any], latency: Mapping[OpKind, Histogram]) -> SliceCounts:
@@ -46,8 +47,15 @@ class SliceCounts:
             latency: the histogram of each kind of operation. Its counts are the numbers of operations by kind.
 
         """
-        kinds = {f"{kind}s": histogram.count for kind, histogram in latency.items()}
-        return cls(**{name: int(row[name]) for name in COUNTERS if name in row}, **kinds)
+        kinds = {_FIELD_OF_KIND[kind]: histogram.count for kind, histogram in latency.items()}
+        return cls(**{name: row[name] for name in COUNTERS if name in row}, **kinds)
+
+    def values(self) -> tuple[int, ...]:
+        """Return the counts in the order of `COUNTERS`."""
+        return _values(self)
 
 
 COUNTERS = tuple(each.name for each in fields(SliceCounts))
+_FIELD_OF_KIND = {kind: f"{kind}s" for kind in OpKind}
+# `dataclasses.astuple` copies each value, which would cost the driver as much as all else it does to write a slice.
+_values: Callable[[SliceCounts], tuple[int, ...]] = attrgetter(*COUNTERS)

@@ -10,7 +10,6 @@ import csv
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import astuple
 from pathlib import Path
 from types import TracebackType
 from typing import IO, TypeVar
@@ -83,9 +82,10 @@ class RawCsv:
         """Write slice ``number`` (from 0) of a session; moments are those of the server's clock."""
         busy_us = sum(histogram.sum_us for histogram in latency.values())
         max_us = max((histogram.max_us for histogram in latency.values() if histogram.counts), default=None)
+        values = counts.values()
         row = (
-            session, number, start_ns, end_ns, first_op_ns, *astuple(counts)[:_LATER],
-            _cell(busy_us), _cell(max_us), due_ns, *astuple(counts)[_LATER:],
+            session, number, start_ns, end_ns, first_op_ns, *values[:_LATER],
+            _cell(busy_us), _cell(max_us), due_ns, *values[_LATER:],
         )  # fmt: skip
         self._append("slices.csv", [row])
 
