@@ -121,11 +121,15 @@ def test_cpu_of_a_burning_child_over_an_interval(server, tmp_path):
         until(lambda: cpu_of(pid) - outside[0] > 0.5)
         outside.append(cpu_of(pid))
 
+    before = cpu_of(pid)
     delta = measure(server, tmp_path, [pid], burn)
+    most = cpu_of(pid) - before
     expected = outside[1] - outside[0]
     assert expected > 0.5
-    assert delta.server_cpu_s == pytest.approx(expected, rel=0.05, abs=0.04)
-    assert delta.sampler_cpu_s == pytest.approx(expected, rel=0.05, abs=0.04)
+    # The child burns on while a busy host is slow to take the readings, which lie between the inner and the outer pair.
+    for counted in (delta.server_cpu_s, delta.sampler_cpu_s):
+        assert counted is not None
+        assert expected - 0.04 <= counted <= most + 0.04
     assert delta.server_cores == len(os.sched_getaffinity(server.pid))
     assert delta.cpu is not None
     assert sum(delta.cpu.values()) == pytest.approx(delta.seconds * delta.cores, rel=0.1)
