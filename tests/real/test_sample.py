@@ -225,6 +225,16 @@ def undisturbed(read: Callable[[], HostDelta], at_most: float) -> HostDelta:
     return min(deltas, key=device_read_bytes)
 
 
+def others_read(file: Path) -> bool:
+    """Whether other programs read from the device of this file right now: then its counters are not ours alone."""
+    reader = OsReader([], [file.parent], list)
+    before = reader.read()
+    time.sleep(0.2)
+    delta = difference(before, reader.read())
+    reader.close()
+    return device_read_bytes(delta) > 0.01 * FILE_MIB * MIB
+
+
 @pytest.mark.parametrize("wait", [True, False], ids=["child waited for", "child not waited for"])
 def test_direct_reads_reach_the_device(server, file_on_disk, wait):
     size = FILE_MIB * MIB
@@ -233,7 +243,8 @@ def test_direct_reads_reach_the_device(server, file_on_disk, wait):
         pytest.skip(delta.unknown["server_read_bytes"])
     assert delta.server_read_bytes == pytest.approx(size, rel=0.02)
     assert delta.device is not None
-    assert delta.device.read_bytes == pytest.approx(size, rel=0.02)
+    assert delta.device.read_bytes >= 0.98 * size
+    assert delta.device.read_bytes <= 1.02 * size or others_read(file_on_disk)
     assert delta.device.reads > 0
     assert delta.device.read_ms > 0
     assert Path(f"/sys/class/block/{delta.device.name}").exists()
@@ -245,7 +256,7 @@ def test_reads_from_the_page_cache_do_not(server, file_on_disk):
     if "server_read_bytes" in delta.unknown:
         pytest.skip(delta.unknown["server_read_bytes"])
     assert delta.server_read_bytes < 0.02 * FILE_MIB * MIB
-    assert device_read_bytes(delta) < 0.02 * FILE_MIB * MIB
+    assert device_read_bytes(delta) < 0.02 * FILE_MIB * MIB or others_read(file_on_disk)
     assert delta.page_cache_bytes_after is not None
     assert delta.page_cache_bytes_after > FILE_MIB * MIB
 
