@@ -48,7 +48,7 @@ class SliceCounts:
 
         """
         kinds = {_FIELD_OF_KIND[kind]: histogram.count for kind, histogram in latency.items()}
-        return cls(**{name: row[name] for name in COUNTERS if name in row}, **kinds)
+        return cls(**{name: int(row[name]) for name in COUNTERS if name in row}, **kinds)
 
     def values(self) -> tuple[int, ...]:
         """Return the counts in the order of `COUNTERS`."""
