@@ -69,10 +69,14 @@ class EngineDelta:
     A counter that is None is unknown; ``unknown`` has the reason. Times are in µs. ``rows_read`` counts rows fetched
     through the test tables' index, look-ups of updates included. ``shared_visits`` and ``private_visits`` are the
     blocks of the test tables, indexes excluded, that were requested from the shared cache and from the sessions'
-    private memory. ``db_cpu_us`` is the CPU time of the whole server, background processes included, and ``db_time_us``
-    the time that all sessions spent inside calls: both are for servers whose host can't be examined. ``timed_waits``
-    are the wait events that the engine times itself. ``by_instance`` has the counters of each instance of a cluster,
-    whose sums these are.
+    private memory. ``checkpoints`` are the server's, whoever caused them. ``db_cpu_us`` is the CPU time of the whole
+    server, background processes included, and ``db_time_us`` the time that all sessions spent inside calls: both are
+    for servers whose host can't be examined. ``timed_waits`` are the wait events that the engine times itself.
+    ``by_instance`` has the counters of each instance of a cluster, whose sums these are.
+
+    ``server_wide`` names what counts the whole server, other sessions' work included: fields, kinds in ``by_object``
+    and events in ``timed_waits``. All else is the work of the test's sessions alone. ``others`` has, by field, what
+    other sessions did, where the engine can tell: part of a field in ``server_wide``, left out of any other field.
     """
 
     logical_reads: float | None = None
@@ -101,6 +105,8 @@ class EngineDelta:
     timed_waits: Sequence[TimedWait] = ()
     unknown: Mapping[str, str] = field(default_factory=dict)
     by_instance: Sequence[EngineDelta] = ()
+    server_wide: frozenset[str] = frozenset()
+    others: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def wait_means_us(self) -> Mapping[str, float]:
@@ -109,8 +115,11 @@ class EngineDelta:
 
     def amounts(self) -> Mapping[str, float | None]:
         """Return every counter by name: all fields but those that break others down."""
-        break_downs = ("by_object", "timed_waits", "unknown", "by_instance")
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in break_downs}
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _NO_AMOUNTS}
+
+
+# The fields of `EngineDelta` that are no counters: they break counters down or say what they are.
+_NO_AMOUNTS = frozenset({"by_object", "timed_waits", "unknown", "by_instance", "server_wide", "others"})
 
 
 @dataclass(frozen=True)
@@ -267,10 +276,23 @@ class Ceiling:
 
 
 @dataclass(frozen=True)
+class OtherSessions:
+    """Sessions of the server's clients that are not the test's, as the samples of the window saw them.
+
+    ``seen`` maps who they are (user, database, application) to how often they were at work, over ``samples`` samples;
+    samples in which this user could not see them are left out.
+    """
+
+    seen: Mapping[str, int]
+    samples: int
+
+
+@dataclass(frozen=True)
 class Measurement:
     """Everything that one run measured.
 
-    ``waits`` maps a wait event to the number of sessions seen in it, over all ``wait_samples`` samples.
+    ``waits`` maps a wait event to the number of sessions seen in it, over all ``wait_samples`` samples. ``others`` are
+    the sessions that are not the test's, None when they could never be seen.
     ``blocks_before`` and ``blocks_after`` are the sizes of the test tables. ``local`` means that the server is on this
     host. ``file_system`` is the type of file system of its data; None when not known. ``latency`` is service time. A
     run at a given rate also has ``response``, the time from when an operation was due, and ``schedule``. ``instances``
@@ -302,6 +324,7 @@ class Measurement:
     instances: Sequence[Instance] = ()
     ceiling: Ceiling | None = None
     other_storage: str = ""
+    others: OtherSessions | None = None
 
     @property
     def counts(self) -> SliceCounts:

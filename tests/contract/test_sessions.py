@@ -129,7 +129,7 @@ def in_background(worked):
 def busy(subject):
     waits = subject.engine.open_waits()
     try:
-        return bool(waits.sample())
+        return bool(waits.sample().events)
     finally:
         waits.close()
 
@@ -211,11 +211,11 @@ def test_a_reset_of_the_counters_makes_every_figure_unknown(subject):
 
 def test_waits_are_of_sessions_in_operations_only(subject):
     waits = subject.engine.open_waits()
-    assert waits.sample() == {}
+    assert waits.sample().events == {}
     with subject.session(subject.workload()) as worked:
-        assert waits.sample() == {}
+        assert waits.sample().events == {}
         with in_background(worked):
-            assert eventually(waits.sample)
+            assert eventually(lambda: waits.sample().events)
     waits.close()
 
 

@@ -204,7 +204,7 @@ def test_a_session_that_waits_for_a_row_lock_is_not_on_the_cpu(target, server):
             query(blocker, "START TRANSACTION")
             query(blocker, "UPDATE slob.cf1_1 SET c3 = 'held' WHERE custid BETWEEN 1 AND 4")
             work.start()
-            assert eventually(lambda: waits.sample() == {"Lock:row": 1})
+            assert eventually(lambda: waits.sample().events == {"Lock:row": 1})
             query(blocker, "ROLLBACK")
         work.join(LONG_S)
     finally:
@@ -227,7 +227,7 @@ def test_a_deadlock_is_one_conflict_and_the_refused_attempt_is_part_of_the_laten
             # InnoDB rolls back the transaction that changed fewer rows: the session's.
             query(blocker, "UPDATE slob.cf1_1 SET c3 = 'held' WHERE custid BETWEEN 4 AND 100")
             work.start()
-            assert eventually(lambda: waits.sample() == {"Lock:row": 1})
+            assert eventually(lambda: waits.sample().events == {"Lock:row": 1})
             time.sleep(0.5)
             query(blocker, "UPDATE slob.cf1_1 SET c3 = 'held' WHERE custid = 1")
             query(blocker, "ROLLBACK")

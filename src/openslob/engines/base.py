@@ -152,15 +152,30 @@ class Counters(Protocol):
         """Close the connection; never raises."""
 
 
+@dataclass(frozen=True)
+class Activity:
+    """What the server's sessions are doing at one moment.
+
+    ``events`` are the test's sessions by event (``Class:Event``, or ``CPU`` for no wait); those outside operations are
+    left out. Class ``Stage`` is for a server that reports where a session is in its statement instead of what it waits
+    for. Its stage of committing is a wait for the log.
+
+    ``others`` are sessions of clients that are not this product's on this database and are at work: they run a
+    statement and do not just sleep. They are counted by who they are, one text of user, database and application, as
+    the engine names them. It is empty when nobody else is at work, and None when this user may not see that. The
+    server's own maintenance (autovacuum, purge, replication) is not among them; a copy of the server's files made for
+    a client is.
+    """
+
+    events: Mapping[str, int]
+    others: Mapping[str, int] | None = None
+
+
 class Waits(Protocol):
-    """Samples what the test's sessions are doing at this moment, over one connection kept open."""
+    """Samples what the server's sessions are doing at this moment, over one connection kept open."""
 
-    def sample(self) -> Mapping[str, int]:
-        """Return sessions by event (``Class:Event``, or ``CPU`` for no wait); those outside operations are left out.
-
-        Class ``Stage`` is for a server that reports where a session is in its statement instead of what it waits for.
-        Its stage of committing is a wait for the log.
-        """
+    def sample(self) -> Activity:
+        """Return what they are doing now; ten times a second, so it must cost little."""
 
     def backend_ids(self) -> Sequence[int]:
         """Return the sampler's own session (one on each instance of a cluster), so that its cost can be measured."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from openslob.engines.base import SessionPlan
+from openslob.engines.base import Activity, SessionPlan
 from openslob.host.sampler import difference
-from openslob.measurement import EngineDelta, HostDelta, TimelinePoint
+from openslob.measurement import EngineDelta, HostDelta, OtherSessions, TimelinePoint
 from openslob.record.raw_csv import RawCsv
 from openslob.run.accumulator import WindowAccumulator
 from openslob.run.plan import SHORTEST_SLICE, SLICE_S, slice_seconds
@@ -70,6 +70,8 @@ class Recorder:
         self.accumulator = WindowAccumulator(plans, begin_ns)
         self.waits: Counter[str] = Counter()
         self.wait_samples = 0
+        self._others: Counter[str] = Counter()
+        self._others_samples = 0
         self._raw = raw
         self._anchor = Anchor.now()
         self._difference_of = difference_of
@@ -90,12 +92,21 @@ class Recorder:
         elif isinstance(message, SystemReading):
             self.reading(message)
 
-    def waited(self, sessions_by_event: Mapping[str, int]) -> None:
-        """Record a sample of what the sessions are doing."""
-        for event, sessions in sessions_by_event.items():
+    def sampled(self, activity: Activity) -> None:
+        """Record a sample of what the sessions are doing, the test's and others."""
+        for event, sessions in activity.events.items():
             self.waits[event] += sessions
         self.wait_samples += 1
-        self._raw.waits(time.time_ns(), sessions_by_event)
+        if activity.others is not None:
+            for who, sessions in activity.others.items():
+                self._others[who] += sessions
+            self._others_samples += 1
+        self._raw.waits(time.time_ns(), activity.events)
+
+    @property
+    def others(self) -> OtherSessions | None:
+        """The sessions that are not the test's; None when no sample could see them."""
+        return OtherSessions(dict(self._others), self._others_samples) if self._others_samples else None
 
     def _slice(self, done: SliceDone) -> None:
         result = done.result

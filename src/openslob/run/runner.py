@@ -259,7 +259,7 @@ class _Run:
 
         def sample() -> None:
             try:
-                recorder.waited(samplers.sample())
+                recorder.sampled(samplers.sample())
             except SlobError as error:
                 readings.lose(str(error))
 
@@ -307,6 +307,7 @@ class _Run:
             host=host,
             waits=dict(readings.recorder.waits),
             wait_samples=readings.recorder.wait_samples,
+            others=readings.recorder.others,
             timeline=readings.recorder.timeline(),
             direct_io=self._facts.direct_io,
             local=samplers.local,

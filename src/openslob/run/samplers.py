@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from openslob.engines.base import CounterReading, Engine
+from openslob.engines.base import Activity, CounterReading, Engine
 from openslob.host.model import OsReading
 from openslob.host.processes import Tasks
 from openslob.host.sampler import OsReader, Ticker, cpu_by_kind
@@ -93,8 +93,8 @@ class Samplers:
         error = self._ticker.stop()
         return [] if error is None else [str(error)]
 
-    def sample(self) -> Mapping[str, int]:
-        """Return what the sessions are doing at this moment: sessions by event."""
+    def sample(self) -> Activity:
+        """Return what the server's sessions are doing at this moment."""
         return self._waits.sample()
 
     def engine_delta(self, before: SystemReading, after: SystemReading) -> EngineDelta:

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
-from openslob.engines.base import CounterReading, Counters, Waits
+from openslob.engines.base import Activity, CounterReading, Counters, Waits
 from openslob.engines.cluster.clocks import Clocks
 from openslob.measurement import EVERY_FIGURE, EngineDelta, ObjectIo, TimedWait
 
@@ -103,9 +103,14 @@ class ClusterWaits:
         self._waits = waits
         self._team = Team(len(waits))
 
-    def sample(self) -> Mapping[str, int]:
-        """Return the sessions of all instances by event."""
-        return sum((Counter(each) for each in self._team.ask(lambda each: each.sample(), self._waits)), Counter[str]())
+    def sample(self) -> Activity:
+        """Return the sessions of all instances; others are unknown when one instance can't show them."""
+        every = self._team.ask(lambda each: each.sample(), self._waits)
+        events, others = Counter[str](), Counter[str]()
+        for each in every:
+            events.update(each.events)
+            others.update(each.others or {})
+        return Activity(events, None if any(each.others is None for each in every) else others)
 
     def backend_ids(self) -> list[int]:
         """Return the sampler's sessions on all instances."""
@@ -135,7 +140,15 @@ def added(deltas: Sequence[EngineDelta], targets: Sequence[str]) -> EngineDelta:
         timed_waits=_timed_waits(deltas),
         unknown={name: why for name, why in reasons.items() if why},
         by_instance=tuple(deltas),
+        server_wide=frozenset[str]().union(*(delta.server_wide for delta in deltas)),
+        others=_others(deltas),
     )
+
+
+def _others(deltas: Sequence[EngineDelta]) -> dict[str, float]:
+    """Add up what other sessions did; of a counter for which an instance can't tell, nothing is known."""
+    known = set(deltas[0].others).intersection(*(delta.others for delta in deltas))
+    return {name: sum(delta.others[name] for delta in deltas) for name in known}
 
 
 def _timed_waits(deltas: Sequence[EngineDelta]) -> list[TimedWait]:

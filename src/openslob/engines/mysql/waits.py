@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import pymysql
 
+from openslob.engines.base import Activity
 from openslob.engines.mysql.connection import Connection, query, statement, thread_id
 from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.names import Names
@@ -41,10 +42,11 @@ class MysqlWaits:
             return False
         return True
 
-    def sample(self) -> dict[str, int]:
-        """Return sessions by event; SlobError when the server is gone."""
+    def sample(self) -> Activity:
+        """Return the test's sessions by event; SlobError when the server is gone."""
         with reported("the wait events can't be sampled"):
-            return {row["event"]: row["sessions"] for row in query(self._connection, self._statement, self._values)}
+            rows = query(self._connection, self._statement, self._values)
+        return Activity({row["event"]: row["sessions"] for row in rows})
 
     def backend_ids(self) -> list[int]:
         """Return the server's number of the sampler's connection."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import psycopg
 
+from openslob.engines.base import Activity
 from openslob.engines.postgresql.connection import PACKAGE, backend_pid
 from openslob.engines.postgresql.errors import reported
 from openslob.engines.postgresql.libpq_statement import PlainStatement
@@ -21,10 +22,11 @@ class PostgresWaits:
         with reported("the wait events can't be sampled"):
             self._statement = PlainStatement(connection, read_sql(PACKAGE, "waits").encode(), b"sample")
 
-    def sample(self) -> dict[str, int]:
-        """Return sessions by event; SlobError when the server is gone."""
+    def sample(self) -> Activity:
+        """Return the test's sessions by event; SlobError when the server is gone."""
         with reported("the wait events can't be sampled"):
-            return {str(event, "utf-8"): int(sessions) for event, sessions in self._statement.rows(self._pattern)}
+            rows = self._statement.rows(self._pattern)
+        return Activity({str(event, "utf-8"): int(sessions) for event, sessions in rows})
 
     def backend_ids(self) -> list[int]:
         """Return the process id of the sampler's backend."""

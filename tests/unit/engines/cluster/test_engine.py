@@ -17,7 +17,7 @@ from factories.tables import table
 from openslob.analyze.build_record import instance_row
 from openslob.counts import SliceCounts
 from openslob.engines import registry
-from openslob.engines.base import CounterReading, SliceRequest, SliceResult
+from openslob.engines.base import Activity, CounterReading, SliceRequest, SliceResult
 from openslob.engines.capabilities import Capability
 from openslob.engines.cluster import engine as cluster_engine
 from openslob.engines.cluster.engine import ClusterEngine
@@ -44,6 +44,7 @@ class Made:
     def __init__(self, target, log=None, ahead_ns=0, delta=None, place=None, behind=0, **facts):
         self.target, self.log, self.ahead_ns = target, log if log is not None else [], ahead_ns
         self.delta, self.place, self.behind = delta or EngineDelta(), place, behind
+        self.others = {"app": 1} if target == "a" else {"app": 1, "b's": 1}
         self._facts = replace(FACTS, **facts)
         self.loaded = DataState(SPEC, True, "now", {1: 100})
         self.data = self.replication = self
@@ -100,7 +101,7 @@ class Made:
         return CounterReading(time.time_ns() + self.ahead_ns, {"x": 1.0}, f"epoch of {self.target}")
 
     def sample(self):
-        return {"CPU": 1, f"IO:{self.target}": 2}
+        return Activity({"CPU": 1, f"IO:{self.target}": 2}, self.others)
 
     def backend_ids(self):
         return [len(self.target)]
@@ -185,6 +186,13 @@ def test_sums_and_reasons():
     assert set(nothing.unknown) == set(nothing.amounts())
 
 
+def test_other_sessions_on_all_instances():
+    told = EngineDelta(server_wide=frozenset({"log_syncs"}), others={"log_syncs": 3.0, "commits": 2.0})
+    total = added([told, EngineDelta(server_wide=frozenset({"log"}), others={"log_syncs": 4.0})], ["a", "b"])
+    assert total.server_wide == {"log_syncs", "log"}
+    assert total.others == {"log_syncs": 7.0}
+
+
 def test_counters_of_all_instances_in_one_reading():
     made = [Made("a", delta=counted()), Made("bb", ahead_ns=HOUR, delta=counted())]
     engine = ClusterEngine(made)
@@ -244,8 +252,11 @@ def test_an_error_names_its_instance():
 
 
 def test_waits_of_all_instances_together():
-    waits = ClusterEngine([Made("a"), Made("b")]).open_waits()
-    assert waits.sample() == {"CPU": 2, "IO:a": 2, "IO:b": 2}
+    instances = [Made("a"), Made("b")]
+    waits = ClusterEngine(instances).open_waits()
+    assert waits.sample() == Activity({"CPU": 2, "IO:a": 2, "IO:b": 2}, {"app": 2, "b's": 1})
+    instances[1].others = None
+    assert waits.sample().others is None
     waits.close()
 
 
