@@ -18,6 +18,7 @@ import pytest
 from factories import running
 from factories.server_subjects import SUBJECTS, Subject, left_behind, python, wait_until
 from openslob.engines import registry
+from openslob.engines.managed import processes
 from openslob.engines.managed.base import ManagedServer
 from openslob.errors import SlobError, UsageError
 from openslob.units import MIB
@@ -131,6 +132,27 @@ def test_loading_runs_otherwise_and_ends(shared: ManagedServer, subject: Subject
     assert subject.settings(shared, subject.run) == subject.run
 
 
+def test_a_server_in_use_by_another_process_is_neither_stopped_nor_changed(shared: ManagedServer, subject: Subject):
+    before = shared.start()
+    with python(
+        "import time; from openslob.engines import registry\n"
+        f"with registry.engine_for({before.url!r}).exclusive('run'): print('in', flush=True); time.sleep(60)"
+    ) as user:
+        try:
+            assert user.stdout.readline() == "in\n"
+            for words in (("stop",), ("destroy",), ("start", "--cache", "24M")):
+                refused = slob(*words, shared.name)
+                assert (refused.returncode, refused.stdout) == (1, "")
+                assert f"slob: the server {shared.name} is in use: run by pid {user.pid} since 20" in refused.stderr
+            with pytest.raises(SlobError, match=f"is in use: run by pid {user.pid}"), shared.bulk_loading():
+                pass
+            assert slob("start", shared.name).returncode == 0
+            assert (shared.status().pid, shared.status().spec) == (before.pid, before.spec)
+        finally:
+            user.kill()
+    assert shared.stop().state == "stopped"
+
+
 def test_loading_ends_after_an_exception_too(shared: ManagedServer, subject: Subject):
     with pytest.raises(ZeroDivisionError), shared.bulk_loading():
         raise ZeroDivisionError
@@ -214,6 +236,19 @@ def test_killed_and_started_again(shared: ManagedServer, slob_home: Path, subjec
     os.kill(after.pid, signal.SIGKILL)
     assert shared.stop().state == "stopped"
     assert left_behind(slob_home, shared.name, subject) == []
+
+
+def test_a_server_that_hangs_is_stopped_by_force(
+    shared: ManagedServer, monkeypatch: pytest.MonkeyPatch, subject: Subject
+):
+    monkeypatch.setattr(processes, "_FROZEN_S", 0.1)
+    main = psutil.Process(shared.start().pid)
+    for process in (main, *main.children()):
+        process.suspend()
+    stopped = slob("stop", shared.name)
+    assert (stopped.returncode, "ended by force; its next start recovers it" in stopped.stderr) == (0, True)
+    assert shared.status().state == "stopped"
+    assert shared.start().state == "running"
 
 
 def test_a_pid_file_with_the_number_of_another_process(shared: ManagedServer, subject: Subject):

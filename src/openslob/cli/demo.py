@@ -59,7 +59,7 @@ def demo_server(engine: str, size: plan.Sizes, keep: bool) -> Iterator[tuple[Eng
     notify(f"starting a server with {size.cache // 2**20} MB of cache and direct I/O")
     spec = replace(registry.default_spec(plan.SERVER, engine), cache_bytes=size.cache)
     server = registry.managed(spec)
-    with registry.claim(plan.SERVER):
+    with registry.claim(plan.SERVER, "demo"):
         try:
             yield registry.engine_for(server.start().url), server
         finally:

@@ -167,6 +167,8 @@ def _as_json(status: ServerStatus) -> dict[str, object]:
 
 
 def _print_status(status: ServerStatus, as_json: bool) -> None:
+    if status.note:
+        notify(f"the server {status.spec.name}: {status.note}")
     if as_json:
         typer.echo(json.dumps(_as_json(status), indent=1))
         return

@@ -12,7 +12,7 @@ from openslob.engines.base import Engine
 from openslob.engines.cluster.engine import ClusterEngine
 from openslob.engines.entry import DEFAULT_SERVER, GROUP, ClientProgram, EngineEntry, ManagedServers
 from openslob.engines.managed.base import ManagedServer, ServerSpec
-from openslob.engines.managed.state import ServerState, claimed, home, names, spec_from
+from openslob.engines.managed.state import ServerState, home, names, spec_from
 from openslob.errors import SlobError, UsageError
 
 # The managed server that is the default target.
@@ -101,9 +101,9 @@ def find(name: str) -> ManagedServer | None:
     return _servers_of(spec.engine).remembered(spec)
 
 
-def claim(name: str) -> AbstractContextManager[None]:
+def claim(name: str, purpose: str) -> AbstractContextManager[None]:
     """Reserve a managed server for this process during the block. SlobError when another process has it."""
-    return claimed(name)
+    return ServerState(name).claimed(purpose)
 
 
 def managed_engines() -> list[str]:

@@ -85,7 +85,7 @@ def comparison_servers(plan: ComparisonPlan, data_dir: Path | None) -> Iterator[
     with ExitStack() as stack:
         servers = {}
         for engine in plan.engines:
-            stack.enter_context(registry.claim(name_of(engine)))
+            stack.enter_context(registry.claim(name_of(engine), "raw compare"))
             if leftover := registry.find(name_of(engine)):
                 leftover.destroy()
             servers[engine] = registry.managed(spec_of(plan, engine, data_dir))

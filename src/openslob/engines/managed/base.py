@@ -34,7 +34,10 @@ class ServerSpec:
 
 @dataclass(frozen=True)
 class ServerStatus:
-    """The current state of a managed server: ``state`` is running, stopped or gone (its data are missing)."""
+    """The current state of a managed server: ``state`` is running, stopped or gone (its data are missing).
+
+    ``note`` is what the user should know of the last stop or restart: that the server had to be killed.
+    """
 
     spec: ServerSpec
     state: str
@@ -42,6 +45,7 @@ class ServerStatus:
     url: str
     data_directory: Path
     bytes_on_disk: int
+    note: str = ""
 
 
 class ManagedServer(Protocol):

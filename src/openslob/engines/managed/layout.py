@@ -13,6 +13,7 @@ from openslob.errors import UsageError
 # sun_path has 108 bytes, one of them the closing zero
 _SOCKET_PATH_MAX = 107
 DATA = "data"
+RUN = "run"
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class ServerFiles:
     @property
     def run(self) -> Path:
         """The directory of the socket."""
-        return self.base / "run"
+        return self.base / RUN
 
     @property
     def socket(self) -> Path:

@@ -18,6 +18,8 @@ from openslob.errors import SlobError
 _CLEAN_STOP_S = 300.0  # the final checkpoint writes out a whole cache
 _IMMEDIATE_STOP_S = 30.0
 _SURVIVORS_S = 10.0
+# A process that was stopped (SIGSTOP, a debugger) does not act on any signal but SIGKILL until it is continued.
+_FROZEN_S = 3.0
 
 
 @dataclass(frozen=True)
@@ -46,19 +48,25 @@ class ServerProcesses:
         except OSError:
             return []
 
-    def stop(self, at_once: bool) -> bool:
-        """Stop the server and wait for it; return False if it does not stop.
+    def stop(self, at_once: bool) -> str:
+        """Stop the server and wait for it. Return what the user should know of a stop by force.
 
         A clean stop ends sessions and writes a checkpoint. With ``at_once``, or when a clean stop takes too long, the
-        server ends without one and recovers at the next start.
+        server ends without one and recovers at the next start. SlobError when it survives even SIGKILL.
         """
         process = self._main()
         if process is None:
-            return True
-        steps = [(self.immediate, _IMMEDIATE_STOP_S)]
-        if not at_once:
-            steps.insert(0, (self.clean, _CLEAN_STOP_S))
-        return any(self._signal_and_wait([process], number, seconds) for number, seconds in steps)
+            return ""
+        began_s = time.monotonic()
+        if not at_once and self._signal_and_wait([process], self.clean, _CLEAN_STOP_S):
+            return ""
+        in_time = self._signal_and_wait([process], self.immediate, _IMMEDIATE_STOP_S)
+        if not in_time and not self._signal_and_wait([process], signal.SIGKILL, _IMMEDIATE_STOP_S):
+            raise SlobError(f"process {process.pid} does not end, even by SIGKILL", "see what its storage does")
+        waited_s = time.monotonic() - began_s
+        return (
+            "" if at_once else f"it did not stop in {waited_s:.0f} s and was ended by force; its next start recovers it"
+        )
 
     def clear_remains(self, remains: Collection[Path]) -> None:
         """End orphans of a main process that ended, and remove its pid file and ``remains``.
@@ -94,7 +102,16 @@ class ServerProcesses:
                 process.send_signal(number)
             except psutil.NoSuchProcess:
                 continue
+        if number != signal.SIGKILL and any(map(_is_frozen, processes)):
+            seconds = min(seconds, _FROZEN_S)
         return wait(lambda: all(_has_ended(process) for process in processes), seconds)
+
+
+def _is_frozen(process: psutil.Process) -> bool:
+    try:
+        return bool(process.status() == psutil.STATUS_STOPPED)
+    except psutil.Error:
+        return False
 
 
 def _has_ended(process: psutil.Process) -> bool:

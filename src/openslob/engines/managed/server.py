@@ -51,6 +51,7 @@ class LocalServer(ABC, Generic[P]):
         self.spec = spec
         self.name = spec.name
         self._found: P | None = None
+        self._note = ""
         self._home = server_state.ServerState(spec.name)
         self.layout = ServerFiles(self._home.path, self._place_of(spec), socket_name)
 
@@ -114,7 +115,10 @@ class LocalServer(ABC, Generic[P]):
     # The life cycle.
 
     def start(self) -> ServerStatus:
-        """Make it if it is new, start it if it is down, restart it if it runs with other settings than asked for."""
+        """Make it if it is new, start it if it is down, restart it if it runs with other settings than asked for.
+
+        SlobError if something must be done and another process uses the server.
+        """
         self.check_spec()
         check_socket_path(self.layout)
         with self._home.locked("starting"):
@@ -122,17 +126,17 @@ class LocalServer(ABC, Generic[P]):
         return self.status()
 
     def stop(self) -> ServerStatus:
-        """Stop it cleanly; nothing to do if it is down."""
+        """Stop it cleanly; nothing to do if it is down. SlobError while another process uses it."""
         if self._home.read():
-            with self._home.locked("stopping"):
+            with self._home.claimed("stop"), self._home.locked("stopping"):
                 self._halt()
         return self.status()
 
     def destroy(self) -> None:
-        """Stop it and remove its data; nothing to do if it is not there."""
+        """Stop it and remove its data; nothing to do if it is not there. SlobError while another process uses it."""
         if not self._home.read():
             return
-        with self._home.locked("destroying"):
+        with self._home.claimed("destroy"), self._home.locked("destroying"):
             self._halt(at_once=True)
             self._remove()
 
@@ -148,6 +152,7 @@ class LocalServer(ABC, Generic[P]):
             url=self.url,
             data_directory=self.layout.data,
             bytes_on_disk=bytes_on_disk(self.layout.place),
+            note=self._note,
         )
 
     def bulk_loading(self) -> AbstractContextManager[None]:
@@ -156,7 +161,7 @@ class LocalServer(ABC, Generic[P]):
 
     @contextmanager
     def _bulk_loading(self) -> Iterator[None]:
-        with self._home.locked(server_state.LOADING):
+        with self._home.claimed("load"), self._home.locked(server_state.LOADING):
             self._serve(bulk=True)
             try:
                 yield
@@ -176,15 +181,20 @@ class LocalServer(ABC, Generic[P]):
             self._make(programs, account)
         wanted = self.config_text(programs, bulk)
         if wanted != self._config_on_disk() or not self.is_ready():
-            self._halt()
-            # A stopped server has no dirty pages, so its files can leave the page cache, which would otherwise serve
-            # the first reads of a buffered run. This takes about as long as the start, so both run at the same time.
-            with ThreadPoolExecutor(1) as aside:
-                forgotten = aside.submit(forget_cached, self.layout.data)
-                self._write_config(wanted, account)
-                self._launch(programs, account)
-            forgotten.result()
+            with self._home.claimed("start"):
+                self._restart(wanted, programs, account)
         self._home.write(self.spec)
+
+    def _restart(self, config: str, programs: P, account: Account) -> None:
+        """Stop it if it runs, and start it with this configuration."""
+        self._halt()
+        # A stopped server has no dirty pages, so its files can leave the page cache, which would otherwise serve
+        # the first reads of a buffered run. This takes about as long as the start, so both run at the same time.
+        with ThreadPoolExecutor(1) as aside:
+            forgotten = aside.submit(forget_cached, self.layout.data)
+            self._write_config(config, account)
+            self._launch(programs, account)
+        forgotten.result()
 
     def _programs(self, account: Account) -> P:
         """Find the programs once: checking what the account may run starts processes."""
@@ -271,8 +281,7 @@ class LocalServer(ABC, Generic[P]):
 
     def _halt(self, at_once: bool = False) -> None:
         """Stop it and clear away what a crash left; ``at_once``: without a checkpoint."""
-        if not self.processes.stop(at_once):
-            raise SlobError(f"the server {self.name} does not stop", f"its log is {self.layout.log}")
+        self._note = self.processes.stop(at_once)
         self.processes.clear_remains(self.remains)
         self._return_huge_pages()
 

@@ -12,7 +12,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from platformdirs.unix import Unix
 
 from openslob.disk import write_atomically
 from openslob.engines.managed.base import ServerSpec
+from openslob.engines.managed.layout import RUN
 from openslob.errors import SlobError, UsageError
 from openslob.units import iso
 
@@ -35,6 +36,8 @@ _READABLE = 0o644
 _LOCK_WAIT_S = 330.0
 _LOCK_POLL_S = 0.05
 LOADING = "loading"
+# Other processes that remove an empty directory at the very moment are few.
+_DIRECTORY_TRIES = 5
 
 
 def home() -> Path:
@@ -112,10 +115,14 @@ class ServerState:
                 self.remove()
             lock.release()
 
+    def claimed(self, purpose: str) -> AbstractContextManager[None]:
+        """Reserve this server for this process, as `_claimed` says."""
+        return _claimed(self.path, purpose)
+
     def _lock(self, purpose: str) -> FileLock:
         path = self.path / _LOCK
         try:
-            self.path.mkdir(mode=0o755, parents=True, exist_ok=True)
+            _make_directory(self.path)
             lock = FileLock(path, mode=0o600, timeout=_LOCK_WAIT_S, poll_interval=_LOCK_POLL_S)
             # A load may take hours, anything else is a matter of seconds.
             lock.acquire(cancel_check=lambda: _holder(path).startswith(LOADING))
@@ -125,36 +132,63 @@ class ServerState:
         except FileNotFoundError:  # another process destroyed the server meanwhile
             return self._lock(purpose)
         except OSError as error:
-            raise SlobError(
-                f"{self.path} can't be written ({error.strerror})", "set OPENSLOB_HOME to a directory of yours"
-            ) from error
+            raise _can_not_write(self.path, error) from error
         return lock
 
 
-@contextmanager
-def claimed(name: str) -> Iterator[None]:
-    """Reserve a server for several starts, loads and runs. The reservation ends with the process.
+def claimed_through(socket_directory: Path, purpose: str) -> AbstractContextManager[None]:
+    """Reserve the managed server whose socket is in this directory; do nothing if it is not that of one."""
+    base = socket_directory.parent
+    is_managed = socket_directory.name == RUN and (base / _STATE).exists()
+    return _claimed(base, purpose) if is_managed else nullcontext()
 
-    It is not the server's lock, which each of those operations takes and releases.
+
+@contextmanager
+def _claimed(base: Path, purpose: str) -> Iterator[None]:
+    """Reserve the server in the directory ``base`` for several starts, loads and runs of this process.
+
+    Meanwhile no other process uses, stops or changes it. It is not the server's lock, which each start and stop takes
+    and releases: it outlasts restarts, and this process may take it again, for a run of a sweep. It ends with the
+    process.
 
     Raises:
         SlobError: Another process has reserved it; the text names the process.
 
     """
-    path = home() / "servers" / f".{name}.claim"
-    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    lock = FileLock(path)
+    path = base.with_name(f".{base.name}.claim")
     try:
+        _make_directory(path.parent)
+        lock = FileLock(path, mode=_READABLE, thread_local=False, is_singleton=True)
         lock.acquire(blocking=False)
+        if lock.lock_counter == 1:
+            path.write_text(f"{purpose} by pid {os.getpid()} since {iso(time.time_ns())}", encoding="utf-8")
     except Timeout:
-        raise SlobError(f"the server {name} is in use by process {_holder(path)}", "wait until it is done") from None
+        holder = _holder(path) or "another process has just begun with it"
+        raise SlobError(f"the server {base.name} is in use: {holder}", "wait for it to end, or stop it") from None
+    except OSError as error:
+        raise _can_not_write(path, error) from error
     try:
-        path.write_text(str(os.getpid()), encoding="utf-8")
         yield
     finally:
-        path.unlink(missing_ok=True)
+        if lock.lock_counter == 1:
+            path.unlink(missing_ok=True)
         lock.release()
         _remove_shared()
+
+
+def _make_directory(path: Path) -> None:
+    """Make a directory with its parents, which another process may remove meanwhile if they are empty."""
+    for tries_left in reversed(range(_DIRECTORY_TRIES)):
+        try:
+            path.mkdir(mode=0o755, parents=True, exist_ok=True)
+            break
+        except OSError as error:
+            if tries_left == 0 or not isinstance(error, FileNotFoundError):
+                raise _can_not_write(path, error) from error
+
+
+def _can_not_write(path: Path, error: OSError) -> SlobError:
+    return SlobError(f"{path} can't be written ({error.strerror})", "set OPENSLOB_HOME to a directory of yours")
 
 
 def _holder(lock: Path) -> str:

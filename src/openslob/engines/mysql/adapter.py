@@ -6,6 +6,7 @@ import os
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import pymysql
 from pymysql.constants import ER
@@ -14,6 +15,7 @@ from openslob.engines.base import Engine, SessionPlan
 from openslob.engines.capabilities import Capability
 from openslob.engines.common_checks import require_own_storage
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
+from openslob.engines.managed.state import claimed_through
 from openslob.engines.mysql import checks, connection_registry, loader, manifest
 from openslob.engines.mysql.connection import Connection, Row, is_on, open_connection, parse, query, statement
 from openslob.engines.mysql.counters import MysqlCounters
@@ -114,7 +116,8 @@ class MysqlEngine:
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Sequence[str]]:
         """Hold the named lock on a connection of its own; the server releases it when this process ends."""
-        with self.open(purpose) as connection:
+        socket_file = Path(self.params.arguments.get("unix_socket", ""))
+        with claimed_through(socket_file.parent, purpose), self.open(purpose) as connection:
             with reported(f"{self.target} can't be locked"):
                 require_direct(connection, self.target)
                 self._lock(connection)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 from typing import Any, TypeVar
 
 import psycopg
@@ -18,6 +19,7 @@ from openslob.engines.base import Engine, SessionPlan
 from openslob.engines.capabilities import Capability
 from openslob.engines.common_checks import require_own_storage
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
+from openslob.engines.managed.state import claimed_through
 from openslob.engines.postgresql import checks, loader
 from openslob.engines.postgresql.connection import PACKAGE, Pooling, detect, require_sessions, transport
 from openslob.engines.postgresql.counters import PostgresCounters
@@ -71,7 +73,8 @@ class PostgresEngine:
     def __init__(self, url: str) -> None:
         self._url = url
         parameters = conninfo.conninfo_to_dict(url)
-        address = f"{parameters.get('host', 'localhost')}:{parameters.get('port', 5432)}"
+        self._host = str(parameters.get("host", "localhost"))
+        address = f"{self._host}:{parameters.get('port', 5432)}"
         self.target = f"{address}/{parameters.get('dbname', '')}"
 
     @cached_property
@@ -154,7 +157,8 @@ class PostgresEngine:
 
         A run changes settings of its own sessions only, so nothing needs to be restored.
         """
-        with self.open(f"{purpose} by pid {os.getpid()} on {socket.gethostname()}"[:63]) as connection:
+        holder = f"{purpose} by pid {os.getpid()} on {socket.gethostname()}"[:63]
+        with claimed_through(Path(self._host), purpose), self.open(holder) as connection:
             with reported(f"{self.target} can't be locked"):
                 require_sessions(connection, lambda: self.open("query"), self.target)
                 self._lock(connection)

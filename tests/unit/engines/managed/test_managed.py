@@ -273,7 +273,7 @@ def test_a_locked_server_is_busy_and_the_error_names_the_holder(monkeypatch: pyt
     hold = """
 import sys, time
 from openslob.engines.managed import state
-with state.ServerState("x").locked(state.LOADING), state.claimed("x"):
+with state.ServerState("x").claimed("sweep"), state.ServerState("x").locked(state.LOADING):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -285,13 +285,27 @@ with state.ServerState("x").locked(state.LOADING), state.claimed("x"):
             state.ServerState("x").locked("testing"),
         ):
             pass
-        with pytest.raises(SlobError, match=f"x is in use by process {holder.pid}; wait"), state.claimed("x"):
-            pass
+        (tmp_path / "servers" / "x" / "server.json").touch()
+        socket_directory = tmp_path / "servers" / "x" / "run"
+        for claim in (state.ServerState("x").claimed("test"), state.claimed_through(socket_directory, "test")):
+            with pytest.raises(SlobError, match=f"x is in use: sweep by pid {holder.pid} since 20.*; wait"), claim:
+                pass
         holder.stdin.close()
-    with state.ServerState("x").locked("testing"), state.claimed("x"):
+    server = state.ServerState("x")
+    (server.path / "server.json").unlink()
+    # The process that has it may have it again, as a run of a sweep does.
+    with server.locked("testing"), server.claimed("sweep"), server.claimed("run"):
         assert (tmp_path / "servers" / "x" / "lock").stat().st_mode & 0o777 == 0o600
     # No server was made, so nothing is left of it.
     assert not (tmp_path / "servers").exists()
+
+
+def test_a_home_that_can_not_be_made_is_an_error(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OPENSLOB_HOME", "/proc/x")
+    server = state.ServerState("x")
+    for wanted in (server.locked("testing"), server.claimed("testing")):
+        with pytest.raises(SlobError, match=r"/proc/x/servers.* can't be written .*; set OPENSLOB_HOME"), wanted:
+            pass
 
 
 def test_state_that_can_not_be_read_is_an_error_not_a_new_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
