@@ -5,13 +5,12 @@ from __future__ import annotations
 import codecs
 import sys
 from importlib import import_module
-from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
 
 from openslob._version import __version__
-from openslob.cli.console import notify
+from openslob.cli.console import BROKEN_PIPE, guarded_streams, notify
 from openslob.errors import SlobError
 from openslob.report.format import plain_signs
 
@@ -67,21 +66,37 @@ def _common(
 def main() -> None:
     """Run the command line. An error is one line on stderr and an exit code, never a traceback."""
     codecs.register_error(plain_signs.__name__, plain_signs)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors=plain_signs.__name__)
+    with guarded_streams() as results:
+        code = _run()
+        sys.exit(code or (BROKEN_PIPE if results and results.broken_pipe else 0))
+
+
+def _run() -> int:
+    """Run the command and return its exit code."""
     try:
-        sys.exit(app(prog_name="slob", standalone_mode=False))
+        code = app(prog_name="slob", standalone_mode=False)
+        sys.stdout.flush()
+        return code or 0
     except SlobError as error:
         notify(str(error))
-        sys.exit(error.exit_code)
+        return error.exit_code
     except _OptionError as error:
         if line := one_line(error):
             notify(line)
-        sys.exit(error.exit_code)
+        return int(error.exit_code)
     except typer.Abort:
         notify("stopped")
-        sys.exit(1)
+        return 1
+    except (OSError, MemoryError) as error:
+        notify(of_the_system(error))
+        return 1
+
+
+def of_the_system(error: OSError | MemoryError) -> str:
+    """Return an error of the operating system in one line: no memory, no space, no file descriptors."""
+    if isinstance(error, MemoryError):
+        return "this program got no more memory; give it more, or use fewer sessions"
+    return f"{error.filename}: {error.strerror}" if error.filename else f"{error.strerror or error}"
 
 
 def one_line(error: Any) -> str:  # noqa: ANN401

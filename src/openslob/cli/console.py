@@ -1,23 +1,128 @@
-"""The terminal: results on standard output, messages on standard error, and the signals that stop a command."""
+"""The terminal: results on standard output, messages on standard error, and the signals that stop a command.
+
+A message that can't be written is dropped: it must not end a run. A result that can't be written is an error.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
+import select
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedWriter, FileIO, TextIOWrapper
+from pathlib import Path
 from types import FrameType
+from typing import Any, TextIO
 
-from openslob.report.format import printable
+from openslob.errors import SlobError
+from openslob.report.format import plain_signs, printable
 from openslob.run.interrupt import Interrupt
 
-_STDERR = 2
+_STDIN, _STDOUT, _STDERR = range(3)
+# How long a message waits for a terminal that was stopped (Ctrl-S) or a pipe that is full. Progress does not wait.
+MESSAGE_PATIENCE_S = 5.0
+# What a shell reports for a program that SIGPIPE ended: here, the reader of standard output has gone.
+BROKEN_PIPE = 128 + signal.SIGPIPE
 
 
-def write(text: str, end: str = "\n") -> None:
-    """Print a result on standard output; signs that its encoding lacks become plain ones."""
-    print(printable(text, sys.stdout.encoding), end=end)
+class OutputError(SlobError):
+    """Standard output can't be written."""
+
+
+class _Messages(FileIO):
+    """Standard error: accepts everything, and drops what can't be written."""
+
+    def write(self, data: Any, /) -> int:  # noqa: ANN401 - anything with a buffer
+        """Write the begin of ``data``, or drop all of it."""
+        if takes_message(MESSAGE_PATIENCE_S):
+            with suppress(OSError):
+                return super().write(data[: select.PIPE_BUF]) or len(data)
+        return len(data)
+
+
+class _Results(FileIO):
+    """Standard output: the first failure is an `OutputError`, and what follows is dropped. No reader is no failure."""
+
+    broken_pipe = False
+    _failed = False
+
+    def write(self, data: Any, /) -> int:  # noqa: ANN401 - anything with a buffer
+        """Write the begin of ``data``. OutputError if that fails."""
+        if self._failed or self.broken_pipe:
+            return len(data)
+        try:
+            while (written := super().write(data)) is None:  # another process made the file non-blocking
+                select.select([], [self], [])
+        except BrokenPipeError:
+            self.broken_pipe = True
+            return len(data)
+        except OSError as error:
+            self._failed = True
+            why = "it is closed" if error.errno == errno.EBADF else error.strerror
+            raise OutputError(f"standard output can't be written: {why}") from None
+        return written
+
+
+@contextmanager
+def guarded_streams() -> Iterator[_Results | None]:
+    """Put `_Messages` and `_Results` below the standard streams of this process; the latter is the context's value.
+
+    Streams that a test or a program put in their place are left as they are, without a value.
+    """
+    before = sys.stdout, sys.stderr
+    if before != (sys.__stdout__, sys.__stderr__):
+        for stream in before:
+            if isinstance(stream, TextIOWrapper):
+                stream.reconfigure(errors=plain_signs.__name__)
+        yield None
+        return
+    _open_closed_ones()
+    results = _Results(_STDOUT, "w", closefd=False)
+    sys.stdout, sys.stderr = _text(results, before[0]), _text(_Messages(_STDERR, "w", closefd=False), before[1])
+    try:
+        yield results
+    finally:
+        sys.stdout.flush()
+        sys.stdout, sys.stderr = before
+
+
+def _open_closed_ones() -> None:
+    """Open the null device in place of closed standard streams, whose numbers the next files would get.
+
+    Standard output gets it for reading, so that a write fails.
+    """
+    for descriptor, flags in ((_STDIN, os.O_RDONLY), (_STDOUT, os.O_RDONLY), (_STDERR, os.O_WRONLY)):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, flags)
+
+
+def _text(raw: FileIO, like: TextIO | None) -> TextIOWrapper:
+    encoding = like.encoding if like else None
+    return TextIOWrapper(BufferedWriter(raw), encoding, plain_signs.__name__, line_buffering=raw.isatty())
+
+
+def takes_message(within_s: float = 0.0) -> bool:
+    """Return whether standard error takes a line now, or at least within so many seconds."""
+    try:
+        return bool(select.select([], [_STDERR], [], within_s)[1])
+    except OSError:  # it is closed
+        return False
+
+
+def write(text: str, end: str = "\n", kept: Path | None = None) -> None:
+    """Print a result on standard output; signs that its encoding lacks become plain ones.
+
+    OutputError if that fails. It names ``kept``, the folder of the record with the result.
+    """
+    try:
+        print(printable(text, sys.stdout.encoding), end=end, flush=True)
+    except OutputError as error:
+        raise OutputError(error.what, f"the result is in {kept}" if kept else "") from None
 
 
 def notify(text: str) -> None:
@@ -37,7 +142,10 @@ def default_interrupt() -> Iterator[None]:
 
 @contextmanager
 def stoppable() -> Iterator[Interrupt]:
-    """Let Ctrl-C and SIGTERM ask the run in this block to end: the first within a slice, the second at once."""
+    """Let Ctrl-C, SIGTERM and SIGHUP ask the run in this block to end: the first within a slice, the second at once.
+
+    SIGHUP, which comes when the terminal is closed, stays ignored if the caller ignores it, as nohup does.
+    """
     interrupt = Interrupt()
 
     def handler(_number: int, _frame: FrameType | None) -> None:
@@ -45,9 +153,11 @@ def stoppable() -> Iterator[Interrupt]:
         interrupt.request()
         # Not print(): the signal may interrupt a print, and the buffer of a stream is not reentrant.
         with suppress(OSError):
-            os.write(_STDERR, b"\nstopping at once\n" if repeated else b"\nstopping; again to leave at once\n")
+            if takes_message():
+                os.write(_STDERR, b"\nstopping at once\n" if repeated else b"\nstopping; again to leave at once\n")
 
-    before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    hangup = [] if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [signal.SIGHUP]
+    before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM, *hangup)}
     try:
         yield interrupt
     finally:

@@ -14,7 +14,7 @@ import psutil
 import typer
 
 from openslob.cli.common_options import RECORD_JSON, RESULTS
-from openslob.cli.console import notify, stoppable
+from openslob.cli.console import notify, stoppable, write
 from openslob.cli.progress import LiveLine, LoadView
 from openslob.disk import existing_parent
 from openslob.engines import registry
@@ -50,7 +50,8 @@ def demo(
         with demo_server(engine, size, keep) as (target, server):
             load(target, server, size, interrupt)
             records = [measure(target, run, results, interrupt) for run in plan.runs(size, os.cpu_count() or 1)]
-    print(demo_json(records) if json else render_demo_table(records) + next_steps(results, keep), end="")
+    text = demo_json(records) if json else render_demo_table(records) + next_steps(results, keep)
+    write(text, end="", kept=results)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as ProgressBar
 from rich.text import Text
 
+from openslob.cli.console import takes_message
 from openslob.engines.facts import LoadProgress
 from openslob.report.format import shortened
 from openslob.run.recorder import Progress
@@ -39,7 +40,9 @@ class LiveLine:
         self._phase = ""
 
     def __call__(self, progress: Progress) -> None:
-        """Show one state of the run."""
+        """Show one state of the run, unless the terminal is stopped or a pipe is full: the run does not wait for it."""
+        if not takes_message():
+            return
         line = f"{self._label}{describe(progress)}"
         if self._terminal:
             self._redraw(line)

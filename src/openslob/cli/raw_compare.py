@@ -130,7 +130,7 @@ def _request(
 
 def show(record: StorageRecord, folder: Path, require: list[str] | None, json: bool) -> None:
     """Print the result of a raw measurement. VerdictError if a required verdict does not hold."""
-    write(record.model_dump_json(indent=1) if json else render_storage(record, folder))
+    write(record.model_dump_json(indent=1) if json else render_storage(record, folder), kept=folder)
     require_verdicts(record.verdicts, require or ())
 
 

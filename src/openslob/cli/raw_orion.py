@@ -176,7 +176,7 @@ def orion(
     if pictures:
         _draw(record, pictures)
     summary = next(folder.glob("*_summary.txt")).read_text(encoding="utf-8")
-    console.write(record.model_dump_json(indent=1) if json else f"{summary}\nFiles: {folder}")
+    console.write(record.model_dump_json(indent=1) if json else f"{summary}\nFiles: {folder}", kept=folder)
     require_verdicts(record.verdicts, require or ())
 
 

@@ -55,7 +55,7 @@ def run(
         finally:
             live.clear()
     report = finished.record.model_dump_json(indent=1) if json else render(finished.record, finished.folder)
-    write(report)
+    write(report, kept=finished.folder)
     judge(finished.record, required_of(resolved, require))
 
 

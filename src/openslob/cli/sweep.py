@@ -16,7 +16,7 @@ import typer
 from openslob import api
 from openslob.analyze.curves.series import latency_figure, parse_latency_us
 from openslob.cli.common_options import CEILING_OR_MEASURE, RESULTS, ceiling_source
-from openslob.cli.console import notify, stoppable
+from openslob.cli.console import notify, stoppable, write
 from openslob.cli.options import Several, with_several
 from openslob.cli.progress import LiveLine, LoadView
 from openslob.config.grid import SweepFile, read_sweep_file, resolve_grid, split
@@ -104,7 +104,7 @@ def sweep(
     Example: slob sweep --sessions 1,2,4,8,16,32 --update-pct 0,10,20 --run-time 10 --repeats 3
     """
     if ready == LIST:
-        print(_ready_list(json))
+        write(_ready_list(json))
         return
     search = _search(find_max_iops_under, at, most_sessions) if find_max_iops_under else None
     path = _resumed(resume, results, several) if resume else None
@@ -115,11 +115,11 @@ def sweep(
     with stoppable() as interrupt:
         ceilings = ceiling_source(ceiling, results, sessions_at_most(record), interrupt)
         if dry_run:
-            print(_plan(load_sweep(path) if path else record), end="")
+            write(_plan(load_sweep(path) if path else record), end="")
             return
         with _resume_folder(path, bool(resume)) if path else SweepFolder.begin(results, record) as folder:
             Execution(folder, _target(folder.record, several), interrupt, SweepView(), render, ceilings).execute()
-            print(_result(folder, json), end="")
+            write(_result(folder, json), end="", kept=folder.path)
             judge(folder)
 
 
