@@ -52,6 +52,12 @@ def group_of(item: pytest.Item) -> str | None:
     return None
 
 
+def is_left_apart(item: pytest.Item) -> bool:
+    """Return whether xdist has not put a test into its group, which it would show at the end of the test's id."""
+    mark = item.get_closest_marker("xdist_group")
+    return mark is not None and not item.nodeid.endswith(f"@{mark.args[0]}")
+
+
 def order(item: pytest.Item) -> tuple[int, int]:
     """Return a sort key that puts long tests first, so that no worker ends long after the others."""
     folder = next((number for number, name in enumerate(_FOLDERS) if name in item.path.parts), len(_FOLDERS))

@@ -6,6 +6,9 @@ import sys
 import tomllib
 from functools import cache
 
+import pytest
+
+from factories import marks
 from factories.paths import ROOT, SOURCE
 
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -113,3 +116,11 @@ def test_functions_are_short():
 def test_half_of_all_functions_have_at_most_10_lines():
     lengths = sorted(length(node) for _, node in functions())
     assert lengths[len(lengths) // 2] <= MOST_LINES_OF_HALF_THE_FUNCTIONS
+
+
+def test_workers_keep_the_tests_of_one_server_together(request):
+    """Otherwise every worker would start every server: xdist shows a group at the end of its tests' ids."""
+    if not request.config.getoption("loadgroup", False):
+        pytest.skip("this run has no groups")
+    apart = [item.nodeid for item in request.session.items if marks.is_left_apart(item)]
+    assert not apart, "pytest-xdist ignores xdist_group: install the versions of constraints.txt"
