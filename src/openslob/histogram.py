@@ -91,6 +91,15 @@ class Histogram:
         count = self.count
         return max(self.sum_us / count, BELOW_RESOLUTION_US) if count else None
 
+    def beyond(self, us: float) -> tuple[int, float]:
+        """Return how many latencies were at least ``us``, and their sum in µs; by buckets, so within 1 %."""
+        count, sum_us, first = 0, 0.0, bucket_of(us)
+        for bucket, found in self.counts.items():
+            if bucket >= first:
+                count += found
+                sum_us += found * (self.max_us if bucket == BUCKETS - 1 else middle_us(bucket))
+        return count, min(sum_us, self.sum_us)
+
     def quantile_us(self, share: float) -> float | None:
         """Return the latency in µs that ``share`` of the operations did not exceed, within 1 %; None when empty.
 

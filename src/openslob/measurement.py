@@ -208,7 +208,11 @@ class Window:
 
 @dataclass(frozen=True)
 class SessionTotals:
-    """What one session did in the window; ``busy_us`` is time inside operations, ``idle_us`` time between slices."""
+    """What one session did in the window.
+
+    ``busy_us`` is time inside operations, ``idle_us`` time between slices. ``apart_us`` is the time of the load before
+    its first slice and after its last one; the latter is not known of a session that was cancelled, and left out.
+    """
 
     number: int
     schema: int
@@ -216,6 +220,7 @@ class SessionTotals:
     busy_us: float
     idle_us: float
     slices: int
+    apart_us: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -297,7 +302,8 @@ class Measurement:
     host. ``file_system`` is the type of file system of its data; None when not known. ``latency`` is service time. A
     run at a given rate also has ``response``, the time from when an operation was due, and ``schedule``. ``instances``
     are those of a cluster; a single server has none. ``ceiling`` is the rate of storage alone to compare with, if
-    given; ``other_storage`` is the reason if that was made on other storage, else empty.
+    given; ``other_storage`` is the reason if that was made on other storage, else empty. ``unfinished_s`` has an entry
+    for each operation that was cancelled at the end of the run: how long it had then run at least.
     """
 
     workload: Workload
@@ -325,6 +331,7 @@ class Measurement:
     ceiling: Ceiling | None = None
     other_storage: str = ""
     others: OtherSessions | None = None
+    unfinished_s: Sequence[float] = ()
 
     @property
     def counts(self) -> SliceCounts:

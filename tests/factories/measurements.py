@@ -44,6 +44,13 @@ def histogram(count: int, us: float) -> Histogram:
     return Histogram({bucket_of(us): count} if count else {}, sum_us=count * us, max_us=us if count else 0.0)
 
 
+def slow(count: int, seconds: float) -> Histogram:
+    """The SELECTs of the made-up run, and so many more that took ``seconds`` each."""
+    found = histogram(SESSIONS * (OPS_PER_SESSION - UPDATES_PER_SESSION), SELECT_US)
+    found.merge(histogram(count, seconds * 1e6))
+    return found
+
+
 def session(number: int = 0, **overrides: Any) -> SessionTotals:
     """One session's totals; an override may also name one of its counters."""
     selects = OPS_PER_SESSION - UPDATES_PER_SESSION

@@ -30,6 +30,14 @@ def histogram_of(values):
     return histogram
 
 
+@given(SAMPLES, st.integers(0, LARGEST))
+def test_those_beyond_a_time_are_counted_and_summed_to_1_percent(values, us):
+    count, sum_us = histogram_of(values).beyond(us)
+    surely, maybe = ([value for value in values if value >= us * share] for share in (1.02, 0.98))
+    assert len(surely) <= count <= len([value for value in values if value >= us * 0.98 - 2])
+    assert sum(surely) * 0.98 <= sum_us <= max(sum(maybe) * 1.02, 0) + 3 * len(values)
+
+
 @given(LATENCIES)
 def test_the_middle_of_a_bucket_is_within_1_percent_of_all_it_holds(us):
     middle = middle_us(bucket_of(us))

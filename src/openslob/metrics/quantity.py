@@ -164,10 +164,17 @@ def window_differences_pct(measurement: Measurement) -> Mapping[str, float]:
     return {name: 100 * (span - load) / load for name, span in spans.items()}
 
 
+def why_no_span(measurement: Measurement) -> str:
+    """Return why the engine's counters span no time at all; empty if they do."""
+    return "" if measurement.window.counter_seconds else measurement.engine.unknown.get(EVERY_FIGURE, "")
+
+
 def window_fault(measurement: Measurement, *spans: str) -> str:
     """Return why the counters of these spans give no rate; empty if they span the same time as the load."""
     if measurement.window.load_seconds <= 0:
         return NO_LOAD
+    if why := why_no_span(measurement):
+        return f"no rate can be given: {why}"
     for name, difference in window_differences_pct(measurement).items():
         if name in spans and abs(difference) > WINDOW_TOLERANCE_PCT:
             more = "more" if difference > 0 else "less"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from openslob.record.model import Holds, RunRecord, Status
 from openslob.report.format import micros, number, percent, seconds, size
-from openslob.report.record_view import RATE_REACHED, REACHED_DEVICE, is_paced, outcome, reason, value
+from openslob.report.record_view import NO_STALLS, RATE_REACHED, REACHED_DEVICE, is_paced, outcome, reason, value
 from openslob.units import MIB
 
 # From this share of block visits on, physical reads lead the headline; below it, logical reads do.
@@ -112,6 +115,7 @@ def _latencies(record: RunRecord) -> list[str]:
     units = {"select": work, "update": record.spec.get("update_work_unit") or work}
     return [
         f"{kind}{_of_blocks(units.get(kind))} p99 {micros(figures.get('p99_us'))}{_response(record, kind)}"
+        f"{_longest(record, figures)}"
         for kind, figures in record.latency.items()
         if figures.get("count")
     ]
@@ -120,6 +124,11 @@ def _latencies(record: RunRecord) -> list[str]:
 def _response(record: RunRecord, kind: str) -> str:
     p99 = record.response.get(kind, {}).get("p99_us")
     return "" if p99 is None else f", {micros(p99)} from when it was due"
+
+
+def _longest(record: RunRecord, figures: Mapping[str, Any]) -> str:
+    """Return the longest operation where percentiles hide a stall."""
+    return f", longest {micros(figures.get('max_us'))}" if outcome(record, NO_STALLS) is Holds.FAILS else ""
 
 
 def _of_blocks(count: int | None) -> str:

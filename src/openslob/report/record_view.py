@@ -11,6 +11,7 @@ from openslob.report.format import quantity
 
 REACHED_DEVICE = "reads_reached_device"
 RATE_REACHED = "rate_reached"
+NO_STALLS = "no_stalls"
 NOT_RECORDED = "not recorded"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from openslob.counts import SliceCounts
@@ -13,6 +13,9 @@ from openslob.measurement import Schedule, SessionTotals
 from openslob.method import OpKind
 from openslob.units import NANOS
 from openslob.workload import Pacing
+
+# Sessions report whole microseconds. A clock that is slewed does not go back.
+CLOCK_STEP_NS = 1_000_000
 
 
 @dataclass
@@ -26,9 +29,12 @@ class _SessionAccumulator:
     begin_ns: int | None = None
     end_ns: int = 0
     due_ns: int | None = None
+    set_back_ns: int = 0
 
     def add(self, result: SliceResult) -> None:
+        self.set_back_ns = max(self.set_back_ns, result.start_ns - result.end_ns)
         if self.slices:
+            self.set_back_ns = max(self.set_back_ns, self.end_ns - result.start_ns)
             self.idle_us += (result.start_ns - self.end_ns) / 1000
         if self.begin_ns is None:
             self.begin_ns = result.start_ns
@@ -60,7 +66,9 @@ class _SessionAccumulator:
         later = overdue_us / interval_us
         return 1 + (later if self.plan.workload.pacing is Pacing.POISSON else math.floor(later))
 
-    def totals(self) -> SessionTotals:
+    def totals(self, load_begin_ns: int, load_end_ns: int, unfinished: bool) -> SessionTotals:
+        begin_ns = load_begin_ns if self.begin_ns is None else self.begin_ns
+        after_ns = 0 if unfinished else load_end_ns - max(self.end_ns, begin_ns)
         return SessionTotals(
             number=self.plan.number,
             schema=self.plan.schema,
@@ -68,6 +76,7 @@ class _SessionAccumulator:
             busy_us=self.busy_us,
             idle_us=self.idle_us,
             slices=self.slices,
+            apart_us=(max(0, begin_ns - load_begin_ns) + max(0, after_ns)) / 1000,
         )
 
 
@@ -152,9 +161,16 @@ class WindowAccumulator:
             wake_ups=self._wake_ups,
         )
 
-    def totals(self) -> list[SessionTotals]:
-        """Return the totals by session."""
-        return [session.totals() for session in self._sessions]
+    def totals(self, unfinished: Container[int] = ()) -> list[SessionTotals]:
+        """Return the totals by session; ``unfinished`` are the sessions that were cancelled in their last slice."""
+        begin_ns, end_ns = self.load_begin_ns or self.begin_ns, self.load_end_ns
+        return [session.totals(begin_ns, end_ns, session.plan.number in unfinished) for session in self._sessions]
+
+    @property
+    def clock_set_back_s(self) -> float:
+        """How far the server's clock was set back while sessions ran; 0 if it was not."""
+        set_back_ns = max((session.set_back_ns for session in self._sessions), default=0)
+        return set_back_ns / NANOS if set_back_ns > CLOCK_STEP_NS else 0.0
 
     def ops_between(self, begin_ns: int, end_ns: int) -> float:
         """Return the operations in an interval; a slice that reaches beyond it counts by its share of time."""

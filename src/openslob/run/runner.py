@@ -272,16 +272,21 @@ class _Run:
         self, readings: WindowReadings, session_pool: SessionPool, samplers: Samplers, blocks_before: int
     ) -> Measurement:
         errors = [*session_pool.errors, *readings.errors]
-        if session_pool.cut_short:
-            cut = f"{session_pool.cut_short} sessions were cancelled within a slice, which is not counted"
-            self._builder.notes.append(cut)
+        unfinished_s = session_pool.unfinished_s
+        if unfinished_s:
+            longest = (
+                f"{len(unfinished_s)} operations were still running after at least {max(unfinished_s.values()):.1f} s"
+            )
+            self._builder.notes.append(f"{longest}: they were cancelled within a slice, which is not counted")
         accumulator = readings.recorder.accumulator
         before, after = readings.before, readings.after
         if before is None or accumulator.load_begin_ns is None:
             raise SlobError(errors[0] if errors else "the window ended before any operation was done")
-        counted, counter_seconds = counted_between(samplers, before, after, accumulator.load_begin_ns)
-        if unframed := counted.unknown.get(EVERY_FIGURE):
-            self._builder.notes.append(f"no rate can be given: {unframed}")
+        counted, counter_seconds = counted_between(
+            samplers, before, after, accumulator.load_begin_ns, accumulator.clock_set_back_s
+        )
+        if not counter_seconds:
+            self._builder.notes.append(f"no rate can be given: {counted.unknown[EVERY_FIGURE]}")
         host = difference(before.os, (after or readings.last(before)).os)
         self._builder.environment["host_cpu_s"] = dict(host.cpu or {})
         self._builder.set_fact(
@@ -301,7 +306,7 @@ class _Run:
                 planned_s=self._workload.run_time,
                 warmup_s=self._warmup_s,
             ),
-            sessions=accumulator.totals(),
+            sessions=accumulator.totals(unfinished_s),
             latency=accumulator.latency,
             engine=counted,
             host=host,
@@ -321,6 +326,7 @@ class _Run:
             instances=self._instances(counted, session_pool),
             ceiling=ceiling_of(ceiling, self._facts.block_size) if ceiling else None,
             other_storage=other_storage(ceiling, self._builder.environment) if ceiling else "",
+            unfinished_s=tuple(unfinished_s.values()),
         )
 
     def _server_cpu(self, samplers: Samplers, host: HostDelta) -> Mapping[str, float] | None:

@@ -50,13 +50,16 @@ class SessionPool:
         self._signal = engine.open_stop()
         self._workers = [Worker(engine, plan, self._queue.put, self._stopping) for plan in plans]
         self._present: set[int] = set()
-        self._cancelled = False
+        # When sessions were to end their slices, and when these were cancelled, by the monotonic clock.
+        self._stopped_at: float | None = None
+        self._cancelled_at: float | None = None
         self.errors: list[str] = []
         self.lost: set[int] = set()
         # The instance that each session landed on, for sessions that report it.
         self.instances: dict[int, str] = {}
-        # Sessions whose last slice was cancelled at a stop: not an error, but what they did in it is not counted.
-        self.cut_short = 0
+        # Sessions whose last slice was cancelled at a stop: not an error, but what they did in it is not counted. How
+        # long its last operation had then run at least, in s.
+        self.unfinished_s: dict[int, float] = {}
         self.clock_offset_ns = 0
 
     def _stopping(self) -> bool:
@@ -117,7 +120,6 @@ class SessionPool:
         for worker in self._workers:
             worker.give(phase)
         before()
-        stopped_at: float | None = None
         next_pulse = time.monotonic()
         while running:
             if time.monotonic() >= next_pulse:
@@ -130,7 +132,7 @@ class SessionPool:
                     self._lose(message)
                 else:
                     handle(message)
-            stopped_at = self._enforce_stop(stopped_at)
+            self._enforce_stop()
 
     def _may_dawdle(self, phase: Phase) -> bool:
         """Return whether messages may wait for the next pulse: not near a phase's end, which matters at once."""
@@ -154,23 +156,23 @@ class SessionPool:
     def _lose(self, lost: Lost) -> None:
         # Fewer sessions than asked for would measure something else: the run ends with the first one lost.
         self._present.discard(lost.session)
-        if self._cancelled:
-            self.cut_short += 1
+        if self._cancelled_at is not None:
+            # A session begins no operation after the stop but one that it was about to begin.
+            self.unfinished_s[lost.session] = self._cancelled_at - (self._stopped_at or self._cancelled_at)
         else:
             self.errors.append(lost.why)
             self.lost.add(lost.session)
         self._ending.set()
 
-    def _enforce_stop(self, stopped_at: float | None) -> float | None:
+    def _enforce_stop(self) -> None:
         """Cancel slices that go on after a stop: at once if asked to, else after `PATIENCE_S`."""
         if not self._stopping():
-            return None
-        if stopped_at is None:
-            stopped_at = time.monotonic()
+            return
+        if self._stopped_at is None:
+            self._stopped_at = time.monotonic()
             self._tell_to_stop()
-        if self._interrupt.now.is_set() or time.monotonic() - stopped_at > PATIENCE_S:
+        if self._interrupt.now.is_set() or time.monotonic() - self._stopped_at > PATIENCE_S:
             self._cancel()
-        return stopped_at
 
     def _tell_to_stop(self) -> None:
         try:
@@ -180,7 +182,7 @@ class SessionPool:
             self.errors.append(str(error))
 
     def _cancel(self) -> None:
-        self._cancelled = True
+        self._cancelled_at = self._cancelled_at or time.monotonic()
         for worker in self._workers:
             if worker.number in self._present:
                 worker.cancel()

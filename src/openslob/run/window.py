@@ -18,16 +18,24 @@ CLOCK_SET_SHARE = 0.01
 
 
 def counted_between(
-    samplers: Samplers, before: SystemReading, after: SystemReading | None, load_begin_ns: int
+    samplers: Samplers,
+    before: SystemReading,
+    after: SystemReading | None,
+    load_begin_ns: int,
+    clock_set_back_s: float = 0.0,
 ) -> tuple[EngineDelta, float]:
     """Return what the engine counted during the load, and in how many seconds.
 
-    Every figure is unknown, in 0 seconds, when its counters were not read on both sides of the load.
+    Every figure is unknown, in 0 seconds, when its counters were not read on both sides of the load, or when the
+    server's clock was set during it: by the clock of this host that can't be set, or by that of the sessions.
     """
     if after is None:
         return EngineDelta(unknown={"*": "the server's counters could not be read at the end of the window"}), 0.0
     if before.counters.server_ns > load_begin_ns:
         why = "the server's counters were first read after the load had begun: the host was too busy"
+        return EngineDelta(unknown={"*": why}), 0.0
+    if clock_set_back_s:
+        why = f"the server's clock was set back by {clock_set_back_s:.2f} s during the run"
         return EngineDelta(unknown={"*": why}), 0.0
     seconds = (after.counters.server_ns - before.counters.server_ns) / NANOS
     here = (after.os.time_ns - before.os.time_ns) / NANOS

@@ -228,7 +228,7 @@ def test_the_record_has_all_parts():
     assert set(record.latency) == {"select", "update"}
     assert record.errors == ("session 3 was lost",)
     assert record.waits[0].event == "IO:DataFileRead"
-    assert [verdict.name for verdict in record.verdicts][:3] == ["errors", "window", "counts_agree"]
+    assert [verdict.name for verdict in record.verdicts][:3] == ["errors", "window", "planned_time"]
 
 
 def test_io_by_object_gives_latency_and_hits_or_null():

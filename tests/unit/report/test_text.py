@@ -88,6 +88,14 @@ def test_a_record_without_that_verdict_is_not_believed() -> None:
     assert "whether from a device is unknown" in headline(record)
 
 
+def test_headline_has_the_longest_operation_where_percentiles_hide_a_stall() -> None:
+    stalled = Verdict(name="no_stalls", verdict=Holds.FAILS, why="4 operations of 1 s or more.")
+    latency = {"select": {**physical().latency["select"], "max_us": 5_030_000.0}}
+    record = physical().model_copy(update={"latency": latency, "verdicts": (stalled,)})
+    assert "longest 5.03 s" in headline(record)
+    assert "longest" not in headline(record.model_copy(update={"verdicts": ()}))
+
+
 def test_headline_of_unpublished_rates_says_why_and_gives_none() -> None:
     text = headline(unpublished())
     assert "no rate is published, because the engine counters span +3.1 % more" in text

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factories.measurements import histogram
+from factories.tables import table
 from openslob.counts import SliceCounts
 from openslob.engines.base import SliceResult
 from openslob.histogram import Histogram
@@ -57,6 +58,26 @@ def test_totals_by_session():
     assert first.counts == SliceCounts(ops=9, selects=7, updates=2, rows_read=28, rows_updated=8)
     assert (second.number, second.schema, second.counts.ops, second.counts.updates, second.busy_us) == (1, 2, 1, 1, 50)
     assert second.idle_us == 0
+
+
+def test_a_session_is_apart_from_the_load_before_its_first_and_after_its_last_slice():
+    slices = ((0, a_slice(0, 1000, selects=1)), (1, a_slice(200, 700, selects=1)))
+    assert [session.apart_us for session in tally_of(*slices).totals()] == [0, 500_000]
+    assert [session.apart_us for session in tally_of(*slices).totals(unfinished={1})] == [0, 200_000]
+    assert [session.apart_us for session in tally_of(slices[0]).totals()] == [0, 1_000_000]
+
+
+@table(
+    ("slices", "set_back_s"),
+    [
+        ([a_slice(0, 1000), a_slice(1000, 2000)], 0),
+        ([a_slice(0, 1000), a_slice(400, 2000)], 0.6),
+        ([a_slice(0, 1000), a_slice(1001, 801)], 0.2),
+        ([a_slice(5, 4)], 0),
+    ],
+)
+def test_a_clock_that_was_set_back_shows_in_the_slices(slices, set_back_s):
+    assert tally_of(*((0, each) for each in slices)).clock_set_back_s == set_back_s
 
 
 def test_the_load_is_from_the_first_operation_to_the_end_of_the_last_slice():

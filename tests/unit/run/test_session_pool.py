@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from threading import Event
+from threading import Barrier, Event
 
 import pytest
 
 from openslob.errors import SlobError
 from openslob.run import session_pool as crew_module
 from openslob.run.interrupt import Interrupt
-from openslob.run.plan import session_plans
+from openslob.run.plan import Phase, session_plans
 from openslob.run.session_pool import SessionPool
 from openslob.workload import Workload
 
@@ -47,6 +47,13 @@ class Session:
     def instance(self):
         return f"instance {self.number % 2}"
 
+    def run_slice(self, order):
+        self.engine.all_run.wait()
+        if self.number == 0:
+            self.engine.interrupt.request()
+        self.cancelled.wait()
+        raise SlobError("cancelled")
+
     def cancel(self):
         self.cancelled.set()
 
@@ -62,6 +69,8 @@ class Engine:
     failing: tuple = ()
     prepared: list = field(default_factory=list)
     closed: list = field(default_factory=list)
+    interrupt: Interrupt = field(default_factory=Interrupt)
+    all_run: Barrier = field(default_factory=lambda: Barrier(2))
 
     def open_stop(self):
         return self
@@ -153,3 +162,18 @@ def test_a_stop_ends_a_load_within_a_batch():
 def test_sessions_on_the_shared_path_load_nothing():
     engine = Engine([[None], [None]])
     assert brought_up(engine, path="shared") == ({"select": "by the index"}, 0)
+
+
+def test_an_operation_that_goes_on_after_a_stop_is_cancelled_and_has_run_at_least_as_long():
+    engine = Engine([[], []])
+    session_pool = crew_of(engine, interrupt=engine.interrupt)
+    begun = time.monotonic()
+    try:
+        session_pool.connect_all(lambda _: None)
+        session_pool.run_phase(Phase("window", 0, 2**62))
+    finally:
+        session_pool.shutdown()
+    assert (session_pool.errors, session_pool.lost) == ([], set())
+    assert sorted(session_pool.unfinished_s) == [0, 1]
+    for seconds in session_pool.unfinished_s.values():
+        assert crew_module.PATIENCE_S <= seconds <= time.monotonic() - begun

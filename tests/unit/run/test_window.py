@@ -128,6 +128,11 @@ def test_no_rate_by_a_clock_that_was_set_meanwhile(went_s, framed):
     assert ("clock was set" in counted.unknown.get("*", "")) != framed
 
 
+def test_no_rate_by_a_clock_that_the_sessions_saw_set_back():
+    counted, seconds = counted_between(Differing(), reading(0, 0), reading(0.01, 500), BEGIN + NANOS, 0.6)
+    assert (seconds, counted.unknown) == (0, {"*": "the server's clock was set back by 0.60 s during the run"})
+
+
 @table(("late_ns", "framed"), [(-NANOS, True), (0, True), (1, False), (NANOS // 2, False)])
 def test_no_rate_of_counters_that_were_first_read_after_the_load_had_begun(late_ns, framed):
     before, after = reading(0, 0), reading(20, 500)

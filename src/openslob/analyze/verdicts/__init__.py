@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from openslob.analyze.verdicts.bottleneck import limit_found
+from openslob.analyze.verdicts.course import no_stalls, planned_time, sessions_busy
 from openslob.analyze.verdicts.environment import (
     data_in_place,
     driver_quiet,
@@ -29,6 +30,9 @@ from openslob.record.model import Verdict
 VERDICTS: tuple[Callable[[Measurement], Verdict | None], ...] = (
     errors,
     window,
+    planned_time,
+    sessions_busy,
+    no_stalls,
     counts_agree,
     exact_mix,
     reads_reached_device,

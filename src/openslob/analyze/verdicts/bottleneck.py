@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from openslob.analyze.verdicts.course import are_idle, idle_shares_pct
 from openslob.analyze.verdicts.mode import is_reached
 from openslob.analyze.verdicts.outcome import Shown, fails, holds, unknown_because
 from openslob.measurement import Measurement, WaitClass
@@ -13,6 +14,8 @@ from openslob.record.model import Verdict
 SATURATED_PCT = 95.0
 # A faster resource shortens the time most when sessions spend more than half of their time on it.
 MAIN_SHARE_PCT = 50.0
+# Of the time that sessions wait for data, the device takes most; the rest goes to file system, engine and run queue.
+LEAST_IN_DEVICE = 0.2
 STORAGE = "storage"
 CPU = "server's CPU"
 OTHERS_CPU = "CPU that others used"
@@ -28,13 +31,17 @@ def limit_found(measurement: Measurement) -> Verdict:
     of operations; storage, if they spent more than half of their time in data I/O or in writing the log; locks, if they
     spent it there. The verdict fails when nothing was at its limit, and is unknown when nothing known is the limit and
     a figure is missing. The device's busy time tells whether storage's throughput or its latency was the limit.
+
+    Shares are of DB time, so they prove nothing when sessions were idle (`sessions_busy`). Sessions that waited for
+    data while the device had hardly a request did not wait for storage.
     """
     name, shares = "limit_found", db_time_shares(measurement)
     cpu, server = _cpu_pct(measurement), _server_cpu_pct(measurement)
     busy, queue = _device_busy_pct(measurement), _device_queue(measurement)
-    limit = GIVEN_RATE if is_reached(measurement) else _limit(cpu, server, shares, _mostly_thinks(measurement))
+    limit = GIVEN_RATE if is_reached(measurement) else _limit(measurement, cpu, server, shares)
+    doubt = _doubt(measurement, limit, shares, queue)
     figures: dict[str, Shown] = {
-        "limit": limit,
+        "limit": None if doubt else limit,
         "cpu_pct": cpu.value,
         "server_cpu_pct": server.value,
         "data_io_pct": shares[WaitClass.DATA_IO].value,
@@ -45,15 +52,30 @@ def limit_found(measurement: Measurement) -> Verdict:
     }
     waited = ", ".join(f"{kind.value} {_pct(share)}" for kind, share in shares.items())
     used = f"CPU {_pct(cpu)} (by the server {_pct(server)}), and of DB time: {waited}"
-    if limit == GIVEN_RATE:
-        return holds(name, f"Not limited: the rate was given, and reached with {used}.", **figures)
-    if limit == STORAGE:
-        return holds(name, f"Storage was the limit: {used}; {_device(busy, queue)}.", **figures)
+    if doubt:
+        return fails(name, f"{doubt}: {used}; {_state(busy, queue)}.", **figures)
     if limit:
-        return holds(name, f"The limit was the {limit}, not storage: {used}.", **figures)
+        return holds(name, _found(limit, used, busy, queue), **figures)
     if any(quantity.value is None for quantity in (cpu, *shares.values())):
         return unknown_because(name, cpu, *shares.values(), **figures)
     return fails(name, f"Nothing was at its limit, so more sessions may do more: {used}.", **figures)
+
+
+def _found(limit: str, used: str, busy: Quantity, queue: Quantity) -> str:
+    if limit == GIVEN_RATE:
+        return f"Not limited: the rate was given, and reached with {used}."
+    if limit == STORAGE:
+        return f"Storage was the limit: {used}; {_device(busy, queue)}."
+    return f"The limit was the {limit}, not storage: {used}."
+
+
+def _doubt(measurement: Measurement, limit: str | None, shares: dict[WaitClass, Quantity], queue: Quantity) -> str:
+    """Return why the shares of DB time do not show what limited the run; empty if they do, or are not needed."""
+    if limit not in (GIVEN_RATE, CPU, OTHERS_CPU) and are_idle(measurement):
+        return f"The sessions were idle {sum(idle_shares_pct(measurement)):.0f} % of the time, which limited the run"
+    if limit == STORAGE and _waited_elsewhere(measurement, shares, queue):
+        return "The sessions waited for data, but the device had hardly a request"
+    return ""
 
 
 def _mostly_thinks(measurement: Measurement) -> bool:
@@ -64,11 +86,22 @@ def _mostly_thinks(measurement: Measurement) -> bool:
     return working_s < len(measurement.sessions) * measurement.window.load_seconds * (1 - MAIN_SHARE_PCT / 100)
 
 
-def _limit(cpu: Quantity, server: Quantity, shares: dict[WaitClass, Quantity], thinks: bool) -> str | None:
+def _waited_elsewhere(measurement: Measurement, shares: dict[WaitClass, Quantity], queue: Quantity) -> bool:
+    """Return whether far fewer requests were in the device than sessions that waited for data.
+
+    A wait for the log says nothing: many sessions wait for one request, and devices do not count flushes.
+    """
+    waited_s = total(measurement, "busy_us") / 1e6 * (shares[WaitClass.DATA_IO].value or 0) / 100
+    if queue.value is None or (shares[WaitClass.LOG].value or 0) > MAIN_SHARE_PCT:
+        return False
+    return queue.value * measurement.window.load_seconds < LEAST_IN_DEVICE * waited_s
+
+
+def _limit(measurement: Measurement, cpu: Quantity, server: Quantity, shares: dict[WaitClass, Quantity]) -> str | None:
     if cpu.value is not None and cpu.value >= SATURATED_PCT:
         of_busy = server.times(100).per(cpu, "no CPU was busy").value
         return CPU if of_busy is None or of_busy > MAIN_SHARE_PCT else OTHERS_CPU
-    if thinks:
+    if _mostly_thinks(measurement):
         return THINK_TIME
     if any((shares[kind].value or 0) > MAIN_SHARE_PCT for kind in (WaitClass.DATA_IO, WaitClass.LOG)):
         return STORAGE
@@ -108,11 +141,17 @@ def _device_queue(measurement: Measurement) -> Quantity:
     return waited.times(0.001).per(Quantity(measurement.host.seconds), "no time")
 
 
-def _device(busy: Quantity, queue: Quantity) -> str:
+def _state(busy: Quantity, queue: Quantity) -> str:
     if busy.value is None or queue.value is None:
         return f"how busy the device was is unknown: {busy.why or queue.why}"
-    state = f"the device was busy {busy.value:.0f} % of the time with {queue.value:.1f} requests in it on average"
-    return state if busy.value >= SATURATED_PCT else f"{state}: its latency set the pace, and more sessions may do more"
+    return f"the device was busy {busy.value:.0f} % of the time with {queue.value:.1f} requests in it on average"
+
+
+def _device(busy: Quantity, queue: Quantity) -> str:
+    state = _state(busy, queue)
+    if busy.value is None or queue.value is None or busy.value >= SATURATED_PCT:
+        return state
+    return f"{state}: its latency set the pace, and more sessions may do more"
 
 
 def _pct(quantity: Quantity) -> str:

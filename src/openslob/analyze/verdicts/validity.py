@@ -25,6 +25,7 @@ from openslob.metrics.quantity import (
     host,
     rate,
     total,
+    why_no_span,
     window_differences_pct,
 )
 from openslob.record.model import Verdict
@@ -67,6 +68,13 @@ def window(measurement: Measurement) -> Verdict:
     load = measurement.window.load_seconds
     if load <= 0:
         return unknown("window", f"Can't be determined: {NO_LOAD}.")
+    spans: dict[str, Shown] = {
+        "load_seconds": load,
+        "counter_seconds": measurement.window.counter_seconds,
+        "host_seconds": measurement.host.seconds if measurement.local else None,
+    }
+    if why := why_no_span(measurement):
+        return fails("window", f"No rate can be given: {why}.", **spans)
     differences = window_differences_pct(measurement)
     name, worst = max(differences.items(), key=lambda item: abs(item[1]))
     more = "more" if worst > 0 else "less"
@@ -75,9 +83,7 @@ def window(measurement: Measurement) -> Verdict:
         abs(worst) <= WINDOW_TOLERANCE_PCT,
         f"The {name} span {abs(worst):.2f} % {more} time than the load of {load:.2f} s; "
         f"{WINDOW_TOLERANCE_PCT:g} % is allowed.",
-        load_seconds=load,
-        counter_seconds=measurement.window.counter_seconds,
-        host_seconds=measurement.host.seconds if measurement.local else None,
+        **spans,
         difference_pct=worst,
     )
 

@@ -56,6 +56,11 @@ STAGES = {"Stage:executing": 900, "Commit:log write and flush": 100}
 LOG_WAITS = {"IO:WalSync": 400, "LWLock:WALWrite": 300, "CPU": 300}
 THINKS = made.workload(think_tm_frequency=10, think_tm_min=1, think_tm_max=2)
 IDLERS = [made.session(busy_us=0.4e6 * made.SECONDS)] * made.SESSIONS
+UNFRAMED = EngineDelta(unknown={"*": "the clock was set"})
+STALLED = {OpKind.SELECT: made.slow(4, 5.0)}
+LONG_OPS = {OpKind.SELECT: made.histogram(100, 2e6)}
+COUNTED_OPS = made.workload(work_loop=10)
+NEARLY_IDLE_DEVICE = made.device(read_ms=made.READ_REQUESTS * 0.03, write_ms=0.0)
 BUSY_CPU = {"user": 190.0, "steal": 2.0, "idle": 6.0, "iowait": 2.0}
 
 
@@ -63,6 +68,10 @@ def refused(read, updated):
     """Return a run with two refused attempts in which the engine counted this many rows more than the loop."""
     counted = made.engine(rows_read=960_000.0 + read, rows_updated=96_000.0 + updated)
     return {"sessions": sessions(conflicts=2), "engine": counted}
+
+
+def lasted(seconds, planned_s, **overrides):
+    return {"window": made.window(seconds, planned_s=planned_s), **overrides}
 
 
 def left(ops):
@@ -80,6 +89,29 @@ CASES = [
     ("window", FAILS, {"window": made.window(counter_seconds=59.0)}, "1.67 % less"),
     ("window", FAILS, {"host": made.host(seconds=62.0)}, "host counters span 3.33 % more"),
     ("window", HOLDS, {"host": made.host(seconds=62.0), "local": False}, "engine counters"),
+    ("window", FAILS, {"window": made.window(counter_seconds=0.0), "engine": UNFRAMED}, "No rate can be given"),
+    ("planned_time", HOLDS, {}, "lasted 60.00 s; 60 s were planned"),
+    ("planned_time", HOLDS, lasted(62.9, 60.0), "62.90 s"),
+    ("planned_time", FAILS, lasted(63.1, 60.0), "3.10 s longer than the planned 60 s: the long"),
+    ("planned_time", FAILS, lasted(8.0, 3.0, latency=STALLED), "took 5 s, and half of"),
+    ("planned_time", HOLDS, lasted(6.9, 3.0, latency=LONG_OPS), "6.90 s"),
+    ("planned_time", FAILS, lasted(7.2, 3.0, latency=LONG_OPS), "longer than the planned 3 s"),
+    ("planned_time", FAILS, lasted(56.9, 60.0), "3.10 s shorter than the planned 60 s: sessions"),
+    ("planned_time", HOLDS, lasted(9.0, 60.0, interrupted=True), "it was interrupted"),
+    ("planned_time", HOLDS, lasted(9.0, 60.0, workload=COUNTED_OPS), "WORK_LOOP ended it"),
+    ("planned_time", UNKNOWN, lasted(0.0, 60.0), "no operation ended"),
+    ("sessions_busy", HOLDS, {}, "in the work loop 99.8 % of the time"),
+    ("sessions_busy", HOLDS, {"sessions": sessions(idle_us=22e6)}, "95.3 %"),
+    ("sessions_busy", FAILS, {"sessions": sessions(idle_us=30e6)}, "6.4 % between slices and 0.0 % before"),
+    ("sessions_busy", FAILS, {"sessions": sessions(idle_us=30e6)}, "the driver, stopped or short of CPU, began their"),
+    ("sessions_busy", FAILS, {"sessions": sessions(apart_us=30e6)}, "0.2 % between slices and 6.2 % before"),
+    ("sessions_busy", FAILS, {"sessions": sessions(apart_us=30e6)}, "they did not begin or end together"),
+    ("no_stalls", HOLDS, {}, "No operation took 1 s; the longest took 9 ms."),
+    ("no_stalls", FAILS, {"latency": STALLED}, "4 operations of 1 s or more took 4.6 % of DB time, the longest 5 s"),
+    ("no_stalls", HOLDS, {"latency": {OpKind.SELECT: made.slow(1, 4.0)}}, "1 operation of 1 s or more took 0.9 %"),
+    ("no_stalls", HOLDS, {"latency": LONG_OPS}, "; the longest took 2 s."),
+    ("no_stalls", FAILS, {"unfinished_s": (10.0,)}, "1 operation of 1 s or more (1 cancelled before its end) took 2."),
+    ("no_stalls", HOLDS, {"unfinished_s": (0.9,)}, "No operation took 1 s"),
     ("counts_agree", HOLDS, {}, "960,000 rows read and 96,000 updated"),
     ("counts_agree", FAILS, {"engine": made.engine(rows_read=960_001.0)}, "960,001 rows read"),
     ("counts_agree", FAILS, {"engine": made.engine(rows_updated=95_999.0)}, "95,999 updated"),
@@ -219,6 +251,10 @@ CASES = [
         "its latency set the pace",
     ),
     ("limit_found", HOLDS, {"waits": LOG_WAITS}, "log writes 70 %"),
+    ("limit_found", FAILS, {"host": made.host(device=NEARLY_IDLE_DEVICE)}, "the device had hardly a request: CPU"),
+    ("limit_found", HOLDS, {"host": made.host(device=NEARLY_IDLE_DEVICE), "waits": LOG_WAITS}, "Storage was the limit"),
+    ("limit_found", FAILS, {"sessions": sessions(idle_us=30e6)}, "The sessions were idle 6 % of the time, which"),
+    ("limit_found", HOLDS, {"sessions": sessions(idle_us=30e6), "schedule": made.schedule()}, "Not limited: the rate"),
     # Mostly waiting for the log while they work, but most of the time they think.
     ("limit_found", HOLDS, {"workload": THINKS, "sessions": IDLERS, "waits": LOG_WAITS}, "the think time, not storage"),
     ("limit_found", HOLDS, {"workload": THINKS, "waits": LOG_WAITS}, "Storage was the limit"),
