@@ -110,11 +110,20 @@ def test_a_point_that_cannot_be_run_is_recorded_and_the_rest_goes_on(server, tmp
     assert "some points failed" in done.stderr
 
 
-def test_a_stopped_sweep_says_how_to_go_on(server, tmp_path):
+def test_a_sweep_has_its_server_to_itself_and_once_stopped_says_how_to_go_on(server, tmp_path):
     asked = arguments(tmp_path, *SMALL, "--sessions", "1,2", "--run-time", "30")
     running = subprocess.Popen([*COMMAND, *asked], stderr=subprocess.PIPE, text=True)
     wait_for_ended(tmp_path, 0)
     time.sleep(0.5)
+    beside = [*SMALL, "--sessions", "1", "--run-time", "1", "--results", tmp_path / "beside"]
+    for words in (
+        ["server", "stop", "swept"],
+        ["run", "--target", "swept", *beside],
+        ["sweep", "--target", "swept", *beside],
+    ):
+        refused = slob(*words)
+        assert refused.returncode == 1
+        assert f"swept is in use: sweep by pid {running.pid} since" in refused.stderr
     running.send_signal(signal.SIGINT)
     said = running.communicate(timeout=PATIENCE_S)[1]
     path, record = only_sweep(tmp_path)

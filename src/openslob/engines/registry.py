@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -101,9 +101,14 @@ def find(name: str) -> ManagedServer | None:
     return _servers_of(spec.engine).remembered(spec)
 
 
-def claim(name: str, purpose: str) -> AbstractContextManager[None]:
-    """Reserve a managed server for this process during the block. SlobError when another process has it."""
-    return ServerState(name).claimed(purpose)
+@contextmanager
+def claim(target: str, purpose: str) -> Iterator[None]:
+    """Reserve the managed servers that a target names for this process. SlobError when another process has one."""
+    with ExitStack() as stack:
+        for instance in sorted(_instances(target)):
+            if "://" not in instance:
+                stack.enter_context(ServerState(instance).claimed(purpose))
+        yield
 
 
 def managed_engines() -> list[str]:

@@ -82,7 +82,8 @@ class Execution:
         self._done_s = self._spent_s = 0.0
 
     def execute(self) -> None:
-        """Run the pending points. SlobError only when the sweep's own record can't be written."""
+        """Run the pending points. SlobError when another process uses the servers, or the record can't be written."""
+        self._servers.claim()
         try:
             if self._folder.record.search:
                 run_search(self._folder, self._run, self._stopped)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from itertools import starmap
 from pathlib import Path
@@ -88,9 +89,20 @@ class SweepServers:
         self._sweep_id = record.id
         self._before = None if record.server is None else _spec(record.server)
         self._notify = notify
-        self._own_names = {self._own_name(made_with(point.server)) for point in record.points}
+        self._own_names = {
+            self._own_name(made_with(point.server)) for point in record.points if made_with(point.server)
+        }
         self._target_exists = registry.find(target) is not None if self._before else False
         self._changed = False
+        self._claims = ExitStack()
+
+    def claim(self) -> None:
+        """Reserve the servers until `close`: else others could use or stop them between two points, or in a restart.
+
+        SlobError when another process uses one.
+        """
+        for name in (self._target, *sorted(self._own_names)):
+            self._claims.enter_context(registry.claim(name, "sweep"))
 
     def start(self, values: Values) -> tuple[Engine, ManagedServer | None]:
         """Start the server with these settings, or restart it with them. SlobError when that fails."""
@@ -108,10 +120,11 @@ class SweepServers:
 
     def close(self, finished: bool) -> None:
         """Restore the target, and remove the sweep's own servers if it is finished; otherwise they keep their data."""
-        if finished:
-            self._remove_own()
-        if self._changed and self._before is not None:
-            registry.managed(self._before).start()
+        with self._claims:
+            if finished:
+                self._remove_own()
+            if self._changed and self._before is not None:
+                registry.managed(self._before).start()
 
     def _spec_with(self, before: ServerSpec, values: Values) -> ServerSpec:
         """Return the specification of the server for these settings: the target's, or one of the sweep's own."""

@@ -136,7 +136,7 @@ def servers(no_servers):
 def place(servers_asked, **base):
     """The place of a sweep over these settings of the embedded server, and their combinations in order."""
     record = new_sweep("x", "embedded", resolve_grid({}, None, HERE), servers_asked)
-    record = record.model_copy(update={"server": {**record.server, **base}})
+    record = record.model_copy(update={"id": "20260101-000000-x", "server": {**record.server, **base}})
     return SweepServers("embedded", record, lambda _: None), [point.server for point in record.points]
 
 
