@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import shutil
-from collections.abc import Sequence
+import stat
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 
 from openslob.errors import SlobError
 from openslob.units import format_bytes
@@ -41,25 +44,98 @@ def require_space(path: Path, needed_bytes: int, purpose: str) -> None:
     )
 
 
-def write_atomically(path: Path, text: str, mode: int | None = None) -> None:
-    """Replace a file by one with ``text``, so that readers and crashes see either the old file or the whole new one.
+def write_atomically(path: Path, content: str | bytes, mode: int | None = None) -> None:
+    """Replace a file, so that readers and crashes see either the old file or the whole new one.
 
-    ``mode`` is set regardless of the umask. Without it the file has the mode that the umask gives to new files.
+    ``mode`` is set regardless of the umask. Without it a file that exists keeps its mode and, as far as this user may
+    set it, its owner. A link is followed: its target is replaced. A device that is no disk, a pipe, or an open file
+    below /dev or /proc is written to. SlobError for a link or pipe that another user put where everybody may write.
     """
-    temporary = path.with_name(f".{path.name}-{os.getpid()}.tmp")
+    refuse_planted(path)
+    raw = content.encode("utf-8") if isinstance(content, str) else content
+    before = _status(path)
+    if before is None or (stat.S_ISREG(before.st_mode) and not _is_open_file(path)):
+        _replace(path.resolve(), raw, mode, before)
+    else:
+        _write_into(path, raw, before)
+
+
+def refuse_planted(path: Path) -> None:
+    """Raise SlobError if another user put a link or a pipe on the way to ``path``, where everybody may write."""
+    for each in _of_others(path):
+        if not (each.is_file() or each.is_dir()) or each.is_symlink():
+            raise SlobError(f"{each} is a link or a pipe of another user", "name another place")
+
+
+def refuse_foreign(directory: Path) -> None:
+    """Raise SlobError if another user owns ``directory`` or one above it, in a place where everybody may write."""
+    for each in _of_others(directory):
+        raise SlobError(f"{each} belongs to another user, and everybody may write beside it", "name another directory")
+
+
+def _of_others(path: Path) -> Iterator[Path]:
+    """Yield what others own on the way to ``path`` in directories that everybody may write, and do not own."""
+    for each in (path.absolute(), *path.absolute().parents):
+        own, above = _status(each, follow=False), _status(each.parent)
+        if own and above and above.st_mode & stat.S_IWOTH and own.st_uid not in (os.geteuid(), above.st_uid):
+            yield each
+
+
+def _status(path: Path, follow: bool = True) -> os.stat_result | None:
     try:
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
+        return path.stat(follow_symlinks=follow)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _is_open_file(path: Path) -> bool:
+    """Return whether it is a link to a descriptor of a process, such as /dev/stdout."""
+    return path.is_symlink() and path.absolute().parts[1] in ("dev", "proc")
+
+
+def _replace(path: Path, raw: bytes, mode: int | None, before: os.stat_result | None) -> None:
+    temporary = path.with_name(f".slob-{token_hex(8)}.tmp")
+    # A new file has the mode that the umask leaves.
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
             if mode is not None:
-                os.fchmod(file.fileno(), mode)
-            os.fsync(file.fileno())
+                os.fchmod(descriptor, mode)
+            elif before and (before.st_uid == os.geteuid() or not path.parent.stat().st_mode & stat.S_IWOTH):
+                _keep_owner_and_mode(descriptor, before)
+            file.write(raw)
+            file.flush()
+            os.fsync(descriptor)
         temporary.replace(path)
     except BaseException:
-        with suppress(OSError):  # on a full or read-only file system there may be no file
+        with suppress(OSError):  # on a file system that became read-only
             temporary.unlink(missing_ok=True)
         raise
     _sync_directory(path.parent)
+
+
+def _keep_owner_and_mode(descriptor: int, before: os.stat_result) -> None:
+    with suppress(PermissionError):  # only root may give files away
+        os.fchown(descriptor, before.st_uid, before.st_gid)
+    os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
+
+
+def _write_into(path: Path, raw: bytes, before: os.stat_result) -> None:
+    if stat.S_ISBLK(before.st_mode):
+        raise OSError(errno.EINVAL, "it is a block device, whose data would be lost")
+    # O_APPEND: standard output may be a file that others wrote to.
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOCTTY | os.O_CLOEXEC), "wb") as file:
+        if not os.path.samestat(os.fstat(file.fileno()), before):
+            raise OSError(errno.ESTALE, "it was replaced at this moment")
+        file.write(raw)
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a directory with all its files; of a link only the link."""
+    if path.is_symlink():
+        path.unlink()
+    else:
+        shutil.rmtree(path)
 
 
 def _sync_directory(directory: Path) -> None:

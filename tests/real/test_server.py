@@ -19,6 +19,7 @@ from factories import running
 from factories.server_subjects import SUBJECTS, Subject, left_behind, python, wait_until
 from openslob.engines import registry
 from openslob.engines.managed import processes
+from openslob.engines.managed import state as server_state
 from openslob.engines.managed.base import ManagedServer
 from openslob.errors import SlobError, UsageError
 from openslob.units import MIB
@@ -300,13 +301,40 @@ def test_no_direct_io(make_server: MakeServer, slob_home: Path, monkeypatch: pyt
     assert not (slob_home / "servers" / "nodirect").exists()
 
 
-def test_data_elsewhere(make_server: MakeServer, slob_home: Path, subject: Subject):
-    place = slob_home / "disk" / subject.engine
+# A directory that a shell, a configuration file or a connection string would take for something else.
+_UNUSUAL = """ $(touch y) `touch y`; touch y # "it's" %:,é"""
+
+
+def _untouchable(server: ManagedServer) -> None:
+    """Neither stop nor destroy reaches data that are not marked as the server's own."""
+    for action in (server.stop, server.destroy, server.start):
+        with pytest.raises(SlobError, match=r"is not marked as the data directory of the server away; "):
+            action()
+    assert server.status().state == "running"
+
+
+def test_data_elsewhere(
+    make_server: MakeServer, slob_home: Path, subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    place = slob_home / "disk" / f"{subject.engine}{_UNUSUAL}"
+    monkeypatch.chdir(tmp_path)
     server = make_server(name="away", data_dir=place, engine=subject.engine)
     assert server.status().data_directory == place / "data"
     assert Path(psutil.Process(server.status().pid).cwd()) == place / "data"
     (place / "precious").write_text("the user's own")
+    marker = place / server_state.MARKER
+    text = marker.read_text()
+    marker.unlink()
+    _untouchable(server)
+    marker.write_text(text)
+    (place / "data").rename(place / "real")
+    (place / "data").symlink_to(place / "real")
+    with pytest.raises(SlobError, match="is a link, which slob never makes"):
+        server.destroy()
+    (place / "data").unlink()
+    (place / "real").rename(place / "data")
     server.destroy()
+    assert not [*slob_home.rglob("y"), *tmp_path.rglob("y")]
     assert [path.name for path in place.iterdir()] == ["precious"]
     with pytest.raises(UsageError, match="is not empty"):
         make_server(name="away", data_dir=place, engine=subject.engine)

@@ -18,7 +18,7 @@ from rich.table import Table
 
 from openslob.awr.batch import Result, Selection, extract_all
 from openslob.awr.columns import ROW_SETS, SETS
-from openslob.cli.console import notify, write
+from openslob.cli.console import notify, write, write_file
 from openslob.errors import SlobError, UsageError
 from openslob.export import tidy
 
@@ -52,7 +52,7 @@ def draw(path: Path, results: Sequence[Result], events: Sequence[str]) -> None:
         raise SlobError("no report has both IOPS and a latency", "nothing is drawn")
     notes = [NO_COUNTS] if any(result.point and result.point.sessions is None for result in results) else []
     latency = events[0].capitalize() if events else READ_LATENCY
-    path.write_bytes(draw_external_points(points, path.suffix.lower(), TITLE, notes, latency))
+    write_file(path, draw_external_points(points, path.suffix.lower(), TITLE, notes, latency))
     print(f"{path}: {len(points)} reports drawn", file=sys.stderr)
 
 
@@ -180,7 +180,7 @@ def _write(form: AwrFormat, output: Path | None, selection: Selection, results: 
     headings = selection.headings()
     rows = [[reading.value for reading in row] for result in results for row in result.rows]
     if form is AwrFormat.XLSX and output is not None:
-        tidy.write_xlsx(output, headings, rows, _notes(headings, results))
+        write_file(output, tidy.as_xlsx(headings, rows, _notes(headings, results)))
     elif form is AwrFormat.TABLE:
         _table(headings, rows, output)
     else:
@@ -196,7 +196,7 @@ def _output(text: str, output: Path | None) -> None:
     if output is None:
         write(text, end="")
     else:
-        output.write_text(text, encoding="utf-8")
+        write_file(output, text)
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[tidy.Cell]], output: Path | None) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
 
+from openslob.disk import write_atomically
 from openslob.errors import SlobError
 from openslob.report.format import plain_signs, printable
 from openslob.run.interrupt import Interrupt
@@ -123,6 +124,19 @@ def write(text: str, end: str = "\n", kept: Path | None = None) -> None:
         print(printable(text, sys.stdout.encoding), end=end, flush=True)
     except OutputError as error:
         raise OutputError(error.what, f"the result is in {kept}" if kept else "") from None
+
+
+def write_file(path: Path, content: str | bytes) -> None:
+    """Write a result into the file that the user names.
+
+    Raises:
+        SlobError: It can't be written.
+
+    """
+    try:
+        write_atomically(path, content)
+    except OSError as error:
+        raise SlobError(f"{path} can't be written: {error.strerror}", "name another file") from error
 
 
 def notify(text: str) -> None:

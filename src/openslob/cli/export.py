@@ -11,7 +11,7 @@ import typer
 
 from openslob import api
 from openslob.cli.common_options import RESULTS
-from openslob.cli.console import notify
+from openslob.cli.console import notify, write_file
 from openslob.errors import SlobError, UsageError
 from openslob.export import tidy
 from openslob.export.hdr import HdrRun, hdr_log
@@ -125,10 +125,7 @@ def _write(content: str | bytes, output: Path | None) -> None:
             raise UsageError("this format is binary, and standard output is a terminal", "give a file with -o")
         sys.stdout.buffer.write(raw)
         return
-    try:
-        output.write_bytes(raw)
-    except OSError as error:
-        raise SlobError(f"{output} can't be written: {error.strerror}") from error
+    write_file(output, raw)
     notify(f"wrote {output}")
 
 

@@ -11,12 +11,11 @@ import typer
 
 from openslob import api
 from openslob.cli.common_options import CEILING, RESULTS, load_ceiling
-from openslob.cli.console import default_interrupt
+from openslob.cli.console import default_interrupt, write_file
 from openslob.errors import SlobError, UsageError
 from openslob.record import storage
 from openslob.record.model import RunRecord
 from openslob.record.storage import StorageRecord
-from openslob.record.store import save_text
 from openslob.record.sweep import SWEEP_FILE
 from openslob.report.headline import WITHIN_CEILING
 
@@ -56,7 +55,7 @@ def report(
     raw = raw_measurement(records, results)
     page, folders = page_of_raw(raw) if raw else page_of_runs(records, results, ceiling)
     file = output or default_file(folders)
-    save_text(file, render_page(page), "name another file by --output")
+    write_file(file, render_page(page))
     pngs = save_all(page.pictures, png_dir, "png") if png_dir else []
     svgs = save_all(page.pictures, svg_dir, "svg") if svg_dir else []
     write_summary(page, [file, *pngs, *svgs], as_json)

@@ -9,7 +9,6 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 from openslob.analyze.curves.points import LATENCIES, Parameters, ParameterValue, Point, Run, latency_of
 from openslob.analyze.curves.series import PointSet, Series
@@ -143,14 +142,13 @@ def as_parquet(rows: Sequence[Mapping[str, Cell]]) -> bytes:
     return target.getvalue()
 
 
-def write_xlsx(
-    path: Path, headings: Sequence[str], rows: Iterable[Sequence[Cell]], notes: Iterable[Sequence[str]] = ()
-) -> None:
-    """Write a workbook with the table and, on a second sheet, ``notes``: a line of headings, then their lines."""
+def as_xlsx(headings: Sequence[str], rows: Iterable[Sequence[Cell]], notes: Iterable[Sequence[str]] = ()) -> bytes:
+    """Return a workbook with the table and, on a second sheet, ``notes``: a line of headings, then their lines."""
     import xlsxwriter  # noqa: PLC0415 - only this format needs it
 
     options = {"strings_to_formulas": False, "strings_to_urls": False, "constant_memory": True}
-    with xlsxwriter.Workbook(str(path), options) as book:
+    target = io.BytesIO()
+    with xlsxwriter.Workbook(target, options) as book:
         bold = book.add_format({"bold": True})
         figure = book.add_format({"num_format": "#,##0.###"})
         sheet = book.add_worksheet("figures")
@@ -165,3 +163,4 @@ def write_xlsx(
             second = book.add_worksheet("notes")
             for at, line in enumerate(lines):
                 second.write_row(at, 0, line, None if at else bold)
+    return target.getvalue()

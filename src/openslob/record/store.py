@@ -21,7 +21,7 @@ from typing import IO, Any, Generic, Self, TypeVar
 
 from pydantic import BaseModel
 
-from openslob.disk import write_atomically
+from openslob.disk import refuse_planted, write_atomically
 from openslob.errors import SlobError, UsageError
 from openslob.record.model import RunRecord, Status
 from openslob.record.raw_csv import RawCsv
@@ -109,7 +109,7 @@ class RunFolder:
         path = self.path / ATTACHMENTS / Path(name).name
         try:
             path.parent.mkdir(exist_ok=True)
-            path.write_bytes(redact_text(content).encode() if isinstance(content, str) else content)
+            write_atomically(path, redact_text(content) if isinstance(content, str) else content)
         except OSError as error:
             raise cannot_write(path, error) from error
         return f"{ATTACHMENTS}/{path.name}"
@@ -285,10 +285,11 @@ def new_folder(results: Path, wanted: str) -> Path:
     """Make and return the folder ``results/<wanted>``; if the name is taken, ``-2`` and so on is added.
 
     Raises:
-        SlobError: The folder can't be made.
+        SlobError: The folder can't be made, or another user redirects it.
 
     """
     path, copy = results / wanted, 1
+    refuse_planted(path)
     while True:
         try:
             path.mkdir(parents=True)
@@ -324,7 +325,7 @@ def _save_document(path: Path, record: BaseModel) -> None:
 
 
 def save_text(path: Path, text: str, remedy: str = "") -> None:
-    """Replace a file atomically.
+    """Replace a file of a record.
 
     Raises:
         SlobError: The file can't be written; its text ends in ``remedy``, or in what to do for a record.

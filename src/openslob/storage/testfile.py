@@ -9,6 +9,7 @@ without asking the device.
 from __future__ import annotations
 
 import os
+import re
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -24,6 +25,8 @@ from openslob.units import MIB, format_bytes
 
 # Size of one write; a test file is a multiple of it.
 UNIT = MIB
+# In a job file they end the line, begin comments, quote, stand for variables, or start calculations in a shell.
+_UNSAFE = re.compile(r"""[\x00-\x1f\x7f\ud800-\udfff;#$`"'\\]|\s$""")
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,10 @@ def existing_file(path: Path, block_size: int) -> TestFile:
         raise UsageError(f"{path} can't be read: {error.strerror}") from error
     if not (stat.S_ISREG(mode) or stat.S_ISBLK(mode)):
         raise UsageError(f"{path} is neither a file nor a block device")
+    if _UNSAFE.search(name := str(path.absolute())):
+        raise UsageError(
+            f"fio misreads the name {name!r} in its job file", "make a link with a plain name, and give it"
+        )
     usable = size // block_size * block_size
     if not usable:
         raise UsageError(f"{path} is shorter than one block of {format_bytes(block_size)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import os
 import signal
@@ -141,10 +142,16 @@ def test_what_is_no_secret_is_left_alone(tmp_path: Path) -> None:
     assert store.load(_saved(tmp_path, record)).environment == settings
 
 
-def test_full_disk_at_the_end_keeps_the_first_record_and_the_raw_files(tmp_path: Path) -> None:
+def _full(_descriptor: int) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_full_disk_at_the_end_keeps_the_first_record_and_the_raw_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with RunFolder.begin(tmp_path, physical()) as folder:
         folder.raw.sample(1, "e", {"reads": 7.5})
-        (folder.path / f".run.json-{os.getpid()}.tmp").symlink_to("/dev/full")
+        monkeypatch.setattr("os.fsync", _full)
         with pytest.raises(SlobError, match=r"run\.json can't be written: No space left on device; what was measured"):
             folder.finish(physical())
     assert store.load(folder.path).errors == (store.UNFINISHED,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,8 @@ from openslob.errors import UsageError
 _SOCKET_PATH_MAX = 107
 DATA = "data"
 RUN = "run"
+# Unicode's categories of control characters and of bytes that are not UTF-8.
+_UNWRITABLE = ("Cc", "Cs")
 
 
 @dataclass(frozen=True)
@@ -79,8 +82,18 @@ def check_layout(spec: ServerSpec) -> None:
     if spec.max_sessions < 1:
         raise UsageError(f"--max-sessions {spec.max_sessions} is too small", "give at least 1")
     check_cpus(spec.cpus)
+    check_path(spec.data_dir)
     if spec.huge_pages:
         check_allowed()
+
+
+def check_path(path: Path | None, unsafe: str = "") -> None:
+    """Raise UsageError for a name that can't be written into configuration files, or that has an ``unsafe`` character.
+
+    All of the others are written with the quotes of their format.
+    """
+    if bad := [sign for sign in str(path or "") if unicodedata.category(sign) in _UNWRITABLE or sign in unsafe]:
+        raise UsageError(f"the path {str(path)!r} has the character {bad[0]!r}", "choose another directory")
 
 
 def check_socket_path(layout: ServerFiles) -> None:

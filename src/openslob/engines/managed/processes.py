@@ -124,6 +124,21 @@ def _has_ended(process: psutil.Process) -> bool:
         return True
 
 
+def became_ready(is_ready: Callable[[], bool], pid: int, seconds: float) -> bool:
+    """Wait until a server that was just started as process ``pid`` is ready; return False if it ends or takes longer.
+
+    It is ready only while it lives: its last words in the pid file are those of a living server.
+    """
+    return wait(lambda: is_ready() or not _lives(pid), seconds) and is_ready()
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 def wait(done: Callable[[], bool], seconds: float) -> bool:
     """Wait until ``done`` is true; return False if it is not within so many seconds."""
     give_up = time.monotonic() + seconds

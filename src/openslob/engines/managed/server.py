@@ -7,7 +7,6 @@ specific to a product; the life cycle is the same for all.
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping
@@ -18,7 +17,14 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Generic, Protocol, TypeVar
 
-from openslob.disk import bytes_on_disk, forget_cached, require_space, supports_direct_io, write_atomically
+from openslob.disk import (
+    bytes_on_disk,
+    forget_cached,
+    remove_tree,
+    require_space,
+    supports_direct_io,
+    write_atomically,
+)
 from openslob.engines.managed import resources
 from openslob.engines.managed import state as server_state
 from openslob.engines.managed.account import Account, server_account
@@ -129,6 +135,7 @@ class LocalServer(ABC, Generic[P]):
         """Stop it cleanly; nothing to do if it is down. SlobError while another process uses it."""
         if self._home.read():
             with self._home.claimed("stop"), self._home.locked("stopping"):
+                self._require_own_data()
                 self._halt()
         return self.status()
 
@@ -137,6 +144,7 @@ class LocalServer(ABC, Generic[P]):
         if not self._home.read():
             return
         with self._home.claimed("destroy"), self._home.locked("destroying"):
+            self._require_own_data()
             self._halt(at_once=True)
             self._remove()
 
@@ -176,6 +184,7 @@ class LocalServer(ABC, Generic[P]):
     def _serve(self, bulk: bool) -> None:
         account = server_account()
         self._refuse_other_data()
+        self._require_own_data()
         programs = self._programs(account)
         if not self.layout.data.exists():
             self._make(programs, account)
@@ -220,6 +229,19 @@ class LocalServer(ABC, Generic[P]):
                     f"not {now or '(default)'}",
                     f"use another name or destroy it first: slob server destroy {self.name}",
                 )
+
+    def _require_own_data(self) -> None:
+        """Raise SlobError for data that are not this server's: whatever runs on them must not be stopped or removed."""
+        data, elsewhere = self.layout.data, self.spec.data_dir is not None
+        if data.is_symlink():
+            raise SlobError(
+                f"{data} is a link, which slob never makes", "put the data in its place, or remove the link"
+            )
+        if elsewhere and data.exists() and not server_state.is_ours(self.layout.place, self.name):
+            raise SlobError(
+                f"{self.layout.place} is not marked as the data directory of the server {self.name}",
+                f"give --data-dir an empty or a new directory, or correct data_dir in {self.layout.base}",
+            )
 
     def _place_of(self, spec: ServerSpec) -> Path:
         return spec.data_dir.absolute() if spec.data_dir else self._home.path
@@ -303,15 +325,17 @@ class LocalServer(ABC, Generic[P]):
         """Remove what an interrupted start left, after ending the programs of it that still run."""
         for path in list(self.layout.place.glob(f"{_UNFINISHED}*")):
             doomed = path.rename(f"{path}-")
-            replace(self.processes, data=doomed).clear_remains(())
-            shutil.rmtree(doomed, ignore_errors=True)
+            if not doomed.is_symlink():
+                replace(self.processes, data=doomed).clear_remains(())
+            with suppress(OSError):  # the next start or the removal tries again
+                remove_tree(doomed)
 
     def _remove(self) -> None:
         """Remove the data first, so that an interrupted removal is found again; a directory only if it is marked."""
         if not self.spec.data_dir or server_state.is_ours(self.layout.place, self.name):
             self._remove_unfinished()
             if self.layout.data.exists():
-                shutil.rmtree(self.layout.data)
+                remove_tree(self.layout.data)
         if self.spec.data_dir and server_state.is_ours(self.layout.place, self.name):
             server_state.unclaim(self.layout.place)
         self._home.remove()

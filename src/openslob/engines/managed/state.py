@@ -20,7 +20,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 from platformdirs.unix import Unix
 
-from openslob.disk import write_atomically
+from openslob.disk import refuse_foreign, remove_tree, write_atomically
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.layout import RUN
 from openslob.errors import SlobError, UsageError
@@ -41,8 +41,12 @@ _DIRECTORY_TRIES = 5
 
 
 def home() -> Path:
-    """Return the base directory of managed servers: $OPENSLOB_HOME, or root's default, or the user's data directory."""
+    """Return the base directory of managed servers: $OPENSLOB_HOME, or root's default, or the user's data directory.
+
+    SlobError if another user made it: what is there says which programs are run.
+    """
     if given := os.environ.get("OPENSLOB_HOME"):
+        refuse_foreign(Path(given))
         return Path(given).absolute()
     if os.geteuid() == 0:
         return Path("/var/lib/openslob")
@@ -94,7 +98,7 @@ class ServerState:
         """Remove the directory, atomically for other processes; the last server takes the shared files with it."""
         doomed = self.path.with_name(f".{self.name}-{os.getpid()}")
         self.path.rename(doomed)
-        shutil.rmtree(doomed)
+        remove_tree(doomed)
         _remove_shared()
 
     @contextmanager
@@ -242,7 +246,7 @@ def is_ours(directory: Path, name: str) -> bool:
     """Return whether `claim` marked this directory for this server."""
     try:
         return bool(json.loads((directory / MARKER).read_text(encoding="utf-8"))["server"] == name)
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError):
         return False
 
 

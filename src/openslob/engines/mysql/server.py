@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
 import pymysql
 from pymysql.constants import ER
 
 from openslob.engines.entry import ClientProgram
 from openslob.engines.managed.account import Account, current_user
 from openslob.engines.managed.base import ServerSpec
-from openslob.engines.managed.processes import ServerProcesses, wait
+from openslob.engines.managed.processes import ServerProcesses, became_ready
 from openslob.engines.managed.resources import page_bytes
 from openslob.engines.managed.server import LocalServer
 from openslob.engines.mysql import server_config as config
@@ -119,8 +118,9 @@ class MariaServer(LocalServer[Installation]):
             "--no-defaults",
             f"--basedir={programs.root}",
             f"--datadir={data}",
-            # In /tmp a server that starts removes what it takes for its own leftovers, others' files among them.
-            f"--tmpdir={data}",
+            # In /tmp a server that starts removes what it takes for its own leftovers, others' files among them. The
+            # server's working directory is its data directory; the installer would split a name with blanks.
+            "--tmpdir=.",
         ]
         self.check_done(account.run([*command, *options, *storage]), "mariadb-install-db")
 
@@ -135,8 +135,7 @@ class MariaServer(LocalServer[Installation]):
     def launch(self, programs: Installation, account: Account) -> str | None:
         """Start its program as an independent process and wait until it accepts connections."""
         pid = account.launch([programs.server, f"--defaults-file={self.layout.config}"], self.layout.log)
-        ready = wait(lambda: self.is_ready() or not _lives(pid), _START_TIMEOUT_S) and self.is_ready()
-        return None if ready else ""
+        return None if became_ready(self.is_ready, pid, _START_TIMEOUT_S) else ""
 
     def huge_pages_needed(self, _programs: Installation, _account: Account) -> int:
         """Return the number for the cache and what is allocated with it, which the server can't compute beforehand."""
@@ -145,10 +144,3 @@ class MariaServer(LocalServer[Installation]):
     def last_complaint(self, said: str) -> str:
         """Return the last line that reports a cause."""
         return config.last_complaint(said)
-
-
-def _lives(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False

@@ -11,7 +11,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from openslob.engines.managed.base import ServerSpec
-from openslob.engines.managed.layout import ConfigLine, ServerFiles, check_layout, header
+from openslob.engines.managed.layout import ConfigLine, ServerFiles, check_layout, check_path, header
+from openslob.engines.managed.state import home
 from openslob.errors import UsageError
 from openslob.units import KIB, MIB, format_bytes
 
@@ -29,6 +30,11 @@ _LARGE_BLOCKS = 32 * KIB
 _LOG_MIN = 64 * MIB
 # Connections beyond the sessions: samplers, loaders and a person with a client.
 _MORE_CONNECTIONS = 32
+# mariadb-install-db splits the names of programs at blanks, takes the parts for patterns, and expands backslashes.
+_UNSAFE_IN_PROGRAMS = " *?[\\"
+_UNSAFE_IN_DATA = "\\"
+# tmpdir is a list of directories.
+_LIST_SEPARATOR = ":"
 _SYSTEM_TABLES_CACHE = 8 * MIB
 # Pages written per second in the background: usually, and at most. The default, 200, is meant for one rotating disk;
 # with it, sessions must write pages themselves before they can read.
@@ -75,6 +81,9 @@ def check_spec(spec: ServerSpec) -> None:
         )
     if spec.log_bytes < _LOG_MIN:
         raise UsageError(f"--log-size {format_bytes(spec.log_bytes)} is too small", "give at least 64M")
+    check_path(spec.bin_dir, _UNSAFE_IN_PROGRAMS)
+    check_path(spec.data_dir, _UNSAFE_IN_DATA)
+    check_path(home(), _UNSAFE_IN_DATA + _LIST_SEPARATOR)
 
 
 def settings(spec: ServerSpec, layout: ServerFiles, bulk: bool) -> list[ConfigLine]:

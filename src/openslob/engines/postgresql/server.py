@@ -11,7 +11,7 @@ from pathlib import Path
 from openslob.engines.managed import state as server_state
 from openslob.engines.managed.account import Account, current_user
 from openslob.engines.managed.base import ServerSpec, ServerStatus
-from openslob.engines.managed.processes import ServerProcesses
+from openslob.engines.managed.processes import ServerProcesses, became_ready
 from openslob.engines.managed.server import LocalServer
 from openslob.engines.postgresql import server_config
 from openslob.engines.postgresql import server_config as config
@@ -22,7 +22,7 @@ from openslob.units import MIB
 
 ENGINE = "postgresql"
 # Recovery after a crash may have to replay all of the WAL with direct I/O.
-_START_TIMEOUT_S = 300
+_START_TIMEOUT_S = 300.0
 # A fresh cluster of version 18 takes 39 MB and its first WAL files 16 MB each.
 _EMPTY_BYTES = 100 * MIB
 _STATUS_LINE = 7  # of postmaster.pid, from 0
@@ -183,11 +183,12 @@ class PostgresServer(LocalServer[Installation]):
         }
 
     def launch(self, programs: Installation, account: Account) -> str | None:
-        """Start it by pg_ctl, which waits until it is ready."""
-        command: list[str | Path] = [programs.program("pg_ctl"), "start", "-D", self.layout.data]
-        options: list[str | Path] = ["-l", self.layout.log, "--wait", "--silent", "-t", str(_START_TIMEOUT_S)]
-        done = account.run([*command, *options], timeout=_START_TIMEOUT_S + 60)
-        return done.stderr if done.returncode else None
+        """Start its program as an independent process and wait until it is ready.
+
+        pg_ctl would put the directory's name into a shell command.
+        """
+        pid = account.launch([programs.program("postgres"), "-D", self.layout.data], self.layout.log)
+        return None if became_ready(self.is_ready, pid, _START_TIMEOUT_S) else ""
 
     def huge_pages_needed(self, programs: Installation, account: Account) -> int:
         """Return the number that the server program itself computes."""

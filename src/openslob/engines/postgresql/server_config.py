@@ -13,7 +13,8 @@ from urllib.parse import quote
 import psycopg
 
 from openslob.engines.managed.base import ServerSpec, ServerStatus
-from openslob.engines.managed.layout import ConfigLine, ServerFiles, check_layout, header
+from openslob.engines.managed.layout import ConfigLine, ServerFiles, check_layout, check_path, header
+from openslob.engines.managed.state import home
 from openslob.engines.postgresql.binaries import major
 from openslob.engines.postgresql.errors import reported
 from openslob.errors import UsageError
@@ -42,6 +43,8 @@ local all {ROLE} peer map={ROLE}
 local replication {ROLE} peer map={ROLE}
 """
 _INCLUDE = "include = "
+# initdb puts the names of programs, which may be copied into slob's directory, into shell commands in double quotes.
+_UNSAFE_IN_PROGRAMS = '"$\\`!'
 
 
 def hba(layout: ServerFiles) -> Path:
@@ -72,6 +75,8 @@ def check_spec(spec: ServerSpec) -> None:
         raise UsageError(f"--log-size {format_bytes(spec.log_bytes)} is too small", "give at least 64M")
     if spec.huge_pages and major(spec.version) < _HUGE_PAGE_COUNT_SINCE:
         raise UsageError(f"PostgreSQL {spec.version} can't tell how many huge pages it needs", "leave out --huge-pages")
+    for path in (spec.bin_dir, home()):
+        check_path(path, _UNSAFE_IN_PROGRAMS)
 
 
 def settings(spec: ServerSpec, layout: ServerFiles, bulk: bool) -> list[ConfigLine]:
@@ -82,12 +87,17 @@ def settings(spec: ServerSpec, layout: ServerFiles, bulk: bool) -> list[ConfigLi
 def _access(spec: ServerSpec, layout: ServerFiles) -> list[ConfigLine]:
     return [
         ConfigLine("listen_addresses", "", "the socket only, nothing on the network"),
-        ConfigLine("unix_socket_directories", f'"{layout.run}"', "a list, so quoted for a path with commas"),
+        ConfigLine("unix_socket_directories", _list_item(layout.run), "a list, so quoted for a path with commas"),
         ConfigLine("port", str(PORT)),
         ConfigLine("hba_file", str(hba(layout))),
         ConfigLine("ident_file", str(ident(layout))),
         ConfigLine("max_connections", str(spec.max_sessions + _MORE_CONNECTIONS), "sessions, samplers and loaders"),
     ]
+
+
+def _list_item(item: object) -> str:
+    doubled = str(item).replace('"', '""')
+    return f'"{doubled}"'
 
 
 def _storage(spec: ServerSpec, bulk: bool) -> list[ConfigLine]:
@@ -121,7 +131,7 @@ def _behaviour(spec: ServerSpec) -> list[ConfigLine]:
         ConfigLine("jit", "off", "compiling costs more than these statements take"),
         ConfigLine("autovacuum", "on", "as in real life; the test's own tables set theirs"),
         ConfigLine("update_process_title", "off", "a system call at every statement"),
-        ConfigLine("logging_collector", "off", "pg_ctl sends the log to a file without another process"),
+        ConfigLine("logging_collector", "off", "its own output is sent to the log file, without another process"),
         ConfigLine("log_checkpoints", "on", "a checkpoint explains a dip"),
         ConfigLine("log_line_prefix", "%m [%p] "),
         ConfigLine("log_timezone", "UTC"),
@@ -134,13 +144,18 @@ def config_text(spec: ServerSpec, layout: ServerFiles, bin_dir: Path, bulk: bool
 
 
 def _line(setting: ConfigLine) -> str:
-    quoted = setting.value.replace("'", "''")
-    return f"{setting.name} = '{quoted}'" + (f"  # {setting.why}" if setting.why else "")
+    return f"{setting.name} = {_quoted(setting.value)}" + (f"  # {setting.why}" if setting.why else "")
+
+
+def _quoted(value: str) -> str:
+    """Return a value as postgresql.conf and connection strings quote it."""
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def ident_text(users: set[str]) -> str:
     """Return the map that lets these users of the operating system be the superuser."""
-    return "".join(f'{ROLE} "{user}" {ROLE}\n' for user in sorted(users))
+    return "".join(f"{ROLE} {_list_item(user)} {ROLE}\n" for user in sorted(users))
 
 
 def last_complaint(log: str) -> str:
@@ -163,7 +178,7 @@ def slot_of(name: str) -> str:
 
 def copy_command(program: Path, primary: ServerFiles, data: Path, name: str) -> list[str | Path]:
     """Return the command that copies a running primary into ``data`` as a standby, and creates its slot."""
-    connection = f"host='{primary.run}' port={PORT} user={ROLE}"
+    connection = f"host={_quoted(str(primary.run))} port={PORT} user={ROLE}"
     options: list[str | Path] = ["--write-recovery-conf", "--create-slot", "--slot", slot_of(name)]
     return [program, "--pgdata", data, "--dbname", connection, "--checkpoint", "fast", *options, "--no-password"]
 
@@ -183,6 +198,5 @@ def include(configuration: Path, ours: Path) -> None:
     """End a new server's postgresql.conf with our settings; replace those of the server it was copied from."""
     lines = configuration.read_text(encoding="utf-8").splitlines()
     kept = [line for line in lines if not line.startswith(_INCLUDE)]
-    quoted = str(ours).replace("'", "''")
     with configuration.open("w", encoding="utf-8") as file:
-        file.write("\n".join([*kept, f"{_INCLUDE}'{quoted}'", ""]))
+        file.write("\n".join([*kept, f"{_INCLUDE}{_quoted(str(ours))}", ""]))

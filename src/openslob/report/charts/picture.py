@@ -10,6 +10,7 @@ from typing import Any
 import altair as alt
 import vl_convert
 
+from openslob.disk import write_atomically
 from openslob.errors import SlobError
 from openslob.report.charts.theme import CONFIG, HEIGHT, WIDTH
 
@@ -93,7 +94,7 @@ def draw(picture: Picture, ending: str) -> bytes:
 
 
 def _save(picture: Picture, path: Path) -> Path:
-    path.write_bytes(draw(picture, path.suffix))
+    write_atomically(path, draw(picture, path.suffix))
     return path
 
 

@@ -87,9 +87,28 @@ def test_the_file_tells_apart_everything_that_needs_a_restart(spec: ServerSpec):
     assert len(texts) == 6
 
 
-def test_quotes_in_a_path_are_doubled(spec: ServerSpec):
-    text = config_text(spec, ServerFiles(Path("/it's"), Path("/d"), SOCKET), Path("/pg/bin"), bulk=False)
-    assert "hba_file = '/it''s/pg_hba.conf'" in text
+def test_quotes_and_backslashes_in_a_path_are_escaped(spec: ServerSpec):
+    text = config_text(spec, ServerFiles(Path(r"""/it's\n"a"""), Path("/d"), SOCKET), Path("/pg/bin"), bulk=False)
+    assert r"""hba_file = '/it\'s\\n"a/pg_hba.conf'""" in text
+    assert r"""unix_socket_directories = '"/it\'s\\n""a/run"'""" in text
+
+
+@table("path", [Path("/a\nlisten_addresses = '*'"), Path("/a\tb"), Path("/a\x7f"), Path("/a\udcff")])
+def test_a_path_that_no_configuration_can_hold_is_refused(
+    spec: ServerSpec, path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for change in ({"data_dir": path}, {"bin_dir": path}):
+        with pytest.raises(UsageError, match=r"has the character .*; choose another directory"):
+            check_spec(replace(spec, **change))
+    monkeypatch.setenv("OPENSLOB_HOME", str(path))
+    with pytest.raises(UsageError, match=r"has the character .*; choose another directory"):
+        check_spec(spec)
+
+
+@table("directory", ["/pg$(touch y)/bin", "/pg`touch y`/bin", '/pg"; touch y; "/bin'])
+def test_programs_that_initdb_would_start_through_a_shell(spec: ServerSpec, directory: str):
+    with pytest.raises(UsageError, match=r"has the character .*; choose another directory"):
+        check_spec(replace(spec, bin_dir=Path(directory)))
 
 
 @table(
