@@ -22,9 +22,9 @@ from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.engines.managed.base import ManagedServer
 from openslob.errors import SlobError
+from openslob.interrupt import Interrupt
 from openslob.record.model import RunRecord
 from openslob.run import loading, runner
-from openslob.run.interrupt import Interrupt
 from openslob.units import MIB
 from openslob.workload import Workload
 

@@ -16,11 +16,11 @@ import psycopg
 from openslob import cli
 from openslob.engines import registry
 from openslob.errors import SlobError
+from openslob.interrupt import Interrupt
 from openslob.record import store
 from openslob.record.model import Holds
 from openslob.report.text import render
 from openslob.run import loading, runner
-from openslob.run.interrupt import Interrupt
 from openslob.workload import Workload
 
 SCHEMAS = 2

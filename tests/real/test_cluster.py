@@ -13,9 +13,9 @@ from factories.running import counted, ignore, judged, measured, rows_of, slob
 from openslob.engines import registry
 from openslob.engines.cluster.engine import ClusterEngine
 from openslob.errors import SlobError, UsageError
+from openslob.interrupt import Interrupt
 from openslob.report.text import render
 from openslob.run import loading, runner
-from openslob.run.interrupt import Interrupt
 from openslob.units import MIB
 from openslob.workload import Workload
 

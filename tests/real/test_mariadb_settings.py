@@ -129,8 +129,8 @@ def test_a_load_puts_it_back_and_says_so(killed):
 def test_what_somebody_has_set_since_is_left_alone(killed):
     ask(killed, f"SET GLOBAL {SETTING} = 2")
     engine = connect(killed.url)
-    with engine.exclusive("test") as restored:
-        assert restored == []
+    with engine.exclusive("test") as held:
+        assert list(held.restored) == []
         assert ask(killed, "SELECT COUNT(*) FROM slob.borrowed") == ((0,),)
     assert setting(killed) == 2
 
@@ -139,8 +139,8 @@ def test_after_a_restart_the_server_s_configuration_counts(killed, server):
     server.stop()
     server.start()
     ask(killed, f"SET GLOBAL {SETTING} = 0")
-    with connect(killed.url).exclusive("test") as restored:
-        assert restored == []
+    with connect(killed.url).exclusive("test") as held:
+        assert list(held.restored) == []
     assert setting(killed) == 0
 
 
@@ -157,8 +157,8 @@ def test_no_other_run_on_the_server_may_change_or_rely_on_settings_meanwhile(tar
         assert other.change(SETTING, 1) == f"{SETTING} was set to 1 for the run; it was 0"
         other.restore()
         assert setting(target) == 0
-        with connect(target.url).exclusive("test") as restored:
-            assert restored == [RIGHTED]
+        with connect(target.url).exclusive("test") as held:
+            assert held.restored == [RIGHTED]
         assert setting(target) == 1
     finally:
         ask(target, "DROP DATABASE other")

@@ -20,12 +20,12 @@ import pytest
 from factories.running import COMMAND, DATA, load
 from factories.running import slob as run_slob
 from openslob.errors import SlobError
+from openslob.interrupt import Interrupt
 from openslob.record import storage
 from openslob.record.model import Holds, Status
 from openslob.report.headline import headline
 from openslob.report.storage import render_storage
 from openslob.run import runner
-from openslob.run.interrupt import Interrupt
 from openslob.storage import calibrate, preflight, testfile
 from openslob.storage.fio import Fio
 from openslob.storage.job import IoEngine, Job

@@ -16,9 +16,9 @@ import pytest
 from factories.running import DATA, LONG_S, SCALE, Target, eventually, ignore, load, measured, slob
 from openslob.engines.base import SliceRequest
 from openslob.errors import SlobError
+from openslob.interrupt import Interrupt
 from openslob.record.model import Status
 from openslob.run import session_pool
-from openslob.run.interrupt import Interrupt
 from openslob.run.plan import session_plans
 from openslob.workload import Workload
 
@@ -215,11 +215,12 @@ def test_a_slice_in_a_server_that_no_longer_answers_is_cut_off(target, monkeypat
     with ThreadPoolExecutor() as pool:
         slice_done = pool.submit(session.run_slice, SliceRequest(0, 0, 2**61, 0))
         time.sleep(0.3)
-        session.cancel()
+        assert not session.cancel()
+        session.cut()
         with pytest.raises(SlobError, match="session 0 was lost"):
             slice_done.result(timeout=30)
     session.close()
-    session.cancel()
+    session.cut()
     assert eventually(target.is_free)
 
 

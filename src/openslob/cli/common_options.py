@@ -11,10 +11,10 @@ import typer
 from openslob.cli.console import notify
 from openslob.engines.base import Engine
 from openslob.errors import UsageError, VerdictError
+from openslob.interrupt import Interrupt
 from openslob.record import storage
 from openslob.record.model import Holds, Verdict
 from openslob.record.storage import StorageRecord
-from openslob.run.interrupt import Interrupt
 from openslob.storage.fio import Fio
 from openslob.storage.job import IoEngine
 from openslob.units import parse_bytes

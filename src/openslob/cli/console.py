@@ -19,8 +19,8 @@ from typing import Any, TextIO
 
 from openslob.disk import write_atomically
 from openslob.errors import SlobError
+from openslob.interrupt import Interrupt
 from openslob.report.format import plain_signs, printable
-from openslob.run.interrupt import Interrupt
 
 _STDIN, _STDOUT, _STDERR = range(3)
 # How long a message waits for a terminal that was stopped (Ctrl-S) or a pipe that is full. Progress does not wait.

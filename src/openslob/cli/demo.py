@@ -20,11 +20,11 @@ from openslob.disk import existing_parent
 from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.engines.managed.base import ManagedServer
+from openslob.interrupt import Interrupt
 from openslob.record.model import RunRecord
 from openslob.report.listing import demo_json, render_demo_table
 from openslob.report.text import render
 from openslob.run import loading, runner
-from openslob.run.interrupt import Interrupt
 from openslob.sweep import demo as plan
 
 ENGINE = Annotated[

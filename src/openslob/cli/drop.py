@@ -22,8 +22,8 @@ def drop(target: Target, as_json: JSON = False) -> None:
     Example: slob drop --target embedded
     """
     engine, _ = resolve(target.reveal())
-    with engine.exclusive("drop") as restored:
-        for line in restored:
+    with engine.exclusive("drop") as held:
+        for line in held.restored:
             notify(line)
         removed = engine.data.drop()
     if as_json:

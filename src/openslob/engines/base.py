@@ -14,10 +14,14 @@ from typing import Protocol
 from openslob.counts import SliceCounts
 from openslob.engines.capabilities import Capability
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
+from openslob.engines.patience import Patience
 from openslob.histogram import Histogram
 from openslob.measurement import EngineDelta
 from openslob.method import OpKind, Phases
 from openslob.workload import DataSpec, Workload
+
+# How long the server may take to accept the request to cancel a slice, in s.
+CANCEL_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -111,8 +115,11 @@ class Session(Protocol):
         In a cluster it is the target of the instance. Behind a service or a load balancer only the session knows it.
         """
 
-    def cancel(self) -> None:
-        """Ask the server to stop the running slice at once."""
+    def cancel(self) -> bool:
+        """Ask the server to stop the running slice at once; return whether it took the request, within `CANCEL_S`."""
+
+    def cut(self) -> None:
+        """Break the connection off from this side, without asking the server: a slice that runs fails. Never raises."""
 
     def close(self) -> None:
         """End the session; never raises."""
@@ -197,6 +204,18 @@ class Snapshotter(Protocol):
         """Close the connection; never raises."""
 
 
+@dataclass(frozen=True)
+class Hold:
+    """The target's lock while it is held.
+
+    ``restored`` has one line for each server setting that a killed driver had left changed and that was restored.
+    ``require`` raises SlobError once the lock is lost; it asks the server nothing, so that it may be called often.
+    """
+
+    restored: Sequence[str] = ()
+    require: Callable[[], None] = lambda: None
+
+
 class StopSignal(Protocol):
     """Makes the sessions of a run end their slices early."""
 
@@ -267,11 +286,8 @@ class Engine(Protocol):
     def capabilities(self) -> Sequence[Capability]:
         """Return every capability that the engine can use, present or missing on this server."""
 
-    def exclusive(self, purpose: str) -> AbstractContextManager[Sequence[str]]:
-        """Hold the target's lock: one load or run at a time. SlobError names the holder.
-
-        Yields one line for each server setting that a killed driver had left changed and that was restored.
-        """
+    def exclusive(self, purpose: str) -> AbstractContextManager[Hold]:
+        """Hold the target's lock: one load or run at a time. SlobError names the holder."""
 
     def install(self, workload: Workload) -> None:
         """Create the work loop for this workload's tables in the server."""
@@ -301,8 +317,20 @@ class Engine(Protocol):
     def open_stop(self) -> StopSignal:
         """Connect the stop signal of a run."""
 
+    def follow(self, patience: Patience) -> None:
+        """Let every wait for the server end when ``patience`` says so, those of connections to be opened above all."""
+
+    def obstacle(self) -> str:
+        """Return who keeps connections of this product waiting, in one line; empty when nobody else does.
+
+        SlobError, within a few seconds, when the server does not answer. Called from any thread.
+        """
+
     def sessions_left(self) -> int:
         """Return how many of this product's sessions the server still has, this connection left out."""
 
     def release_sessions(self) -> int:
-        """End this product's sessions that were left behind; return how many."""
+        """End this product's sessions that were left behind; return how many.
+
+        SlobError when they are those of a run that is still going on, although it has lost its lock.
+        """

@@ -24,8 +24,8 @@ def load(
     """
     facts = engine.facts()
     spec = workload.data(facts.block_size, facts.tablespace)
-    with engine.exclusive("load") as restored:
-        for line in restored:
+    with engine.exclusive("load") as held:
+        for line in held.restored:
             notify(line)
         state = engine.data.state()
         loaded = state is not None and state.verified and state.spec == spec

@@ -7,19 +7,21 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from openslob.analyze.curves.ceiling import ceiling_of, other_storage
-from openslob.engines.base import Engine, SessionPlan
+from openslob.engines.base import Engine, Hold, SessionPlan
 from openslob.engines.facts import DataState, ServerFacts
+from openslob.engines.patience import ANSWER_S, Patience
 from openslob.errors import SlobError
 from openslob.host.environment import environment
 from openslob.host.sampler import WHY_UNATTRIBUTED, difference
+from openslob.interrupt import Interrupt
 from openslob.measurement import EVERY_FIGURE, EngineDelta, HostDelta, Instance, Measurement, Window
 from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
 from openslob.record.store import RunFolder
-from openslob.run.interrupt import Interrupt
 from openslob.run.plan import Phase, between_slices_s, session_plans
 from openslob.run.preflight import CACHEABLE, findings
 from openslob.run.record_builder import RecordBuilder
@@ -46,6 +48,8 @@ READ_AHEAD_PER_INSTANCE_S = 0.004
 NO_END_S = 100 * 86_400
 # The server ends a session soon after its connection was closed, not at once.
 GOODBYE_S = 2.0
+# What the closing readings may take, with all that follows them, of a server that did not answer before.
+CLOSING_S = 2.0
 
 
 def read_ahead_s(run_time: float, sessions: int, instances: int = 1) -> float:
@@ -109,6 +113,8 @@ class _Run:
         self._request = request
         self._workload = request.workload
         self._interrupt = interrupt
+        self._patience = Patience(interrupt)
+        engine.follow(self._patience)
         self._show = show
         self._render = render
         self._facts: ServerFacts = engine.facts()
@@ -121,9 +127,9 @@ class _Run:
         """Run everything and return the finished run."""
         with RunFolder.begin(self._request.results, self._builder.without_figures(Status.FAILED)) as folder:
             try:
-                with self._engine.exclusive("run") as restored:
-                    self._builder.notes.extend(restored)
-                    measurement = self._measure(folder)
+                with self._engine.exclusive("run") as held:
+                    self._builder.notes.extend(held.restored)
+                    measurement = self._measure(folder, held)
             except SlobError as error:
                 status = Status.INTERRUPTED if self._interrupt.requested else Status.FAILED
                 self._finish(folder, self._builder.without_figures(status, (str(error),)))
@@ -138,16 +144,19 @@ class _Run:
         folder.write_report(self._render(record))
         folder.finish(record)
 
-    def _measure(self, folder: RunFolder) -> Measurement:
+    def _measure(self, folder: RunFolder, held: Hold) -> Measurement:
         state = self._check()
+        self._require_not_stopped("before the start")
         self._quiesce(state)
+        self._require_not_stopped("before the start")
+        held.require()
         plans = session_plans(self._workload, self._facts.block_size, uuid.uuid4().hex[:8])
-        session_pool = SessionPool(self._engine, plans, self._interrupt)
+        session_pool = SessionPool(self._engine, plans, self._patience)
         try:
             self._builder.engine["plans"] = self._connect_all(session_pool)
             samplers = Samplers(self._engine, len(plans), session_pool.post)
             try:
-                return self._warm_up_and_measure(folder, session_pool, samplers, plans)
+                return self._warm_up_and_measure(folder, held, session_pool, samplers, plans)
             finally:
                 samplers.close()
         finally:
@@ -191,7 +200,12 @@ class _Run:
         self._builder.engine["settings"] = dict(self._engine.facts().settings)
 
     def _warm_up_and_measure(
-        self, folder: RunFolder, session_pool: SessionPool, samplers: Samplers, plans: Sequence[SessionPlan]
+        self,
+        folder: RunFolder,
+        held: Hold,
+        session_pool: SessionPool,
+        samplers: Samplers,
+        plans: Sequence[SessionPlan],
     ) -> Measurement:
         self._builder.environment = environment(samplers.data_directory)
         self._builder.environment["local"] = samplers.local
@@ -199,9 +213,9 @@ class _Run:
         self._builder.environment["server_clock_offset_s"] = offset_ns / NANOS
         blocks_before = self._engine.data.table_blocks()
         if self._workload.warmup or self._request.steady_limit_s:
-            self._warm_up(session_pool, plans, self._begin_ns(offset_ns))
+            self._warm_up(held, session_pool, plans, self._begin_ns(offset_ns))
         with snapshots_around(self._engine, self._request.consented, self._attach_to(folder), self._builder.notes):
-            readings = self._window(folder, session_pool, samplers, plans, self._begin_ns(offset_ns), offset_ns)
+            readings = self._window(folder, held, session_pool, samplers, plans, self._begin_ns(offset_ns), offset_ns)
         return self._measurement(readings, session_pool, samplers, blocks_before)
 
     def _attach_to(self, folder: RunFolder) -> Callable[[str, str | bytes], None]:
@@ -210,12 +224,13 @@ class _Run:
 
         return attach
 
-    def _warm_up(self, session_pool: SessionPool, plans: Sequence[SessionPlan], begin_ns: int) -> None:
+    def _warm_up(self, held: Hold, session_pool: SessionPool, plans: Sequence[SessionPlan], begin_ns: int) -> None:
         limit_s = max(self._workload.warmup, self._request.steady_limit_s or 0)
         self._show(Progress("warm-up", 0, limit_s))
         phase = Phase("warm-up", begin_ns, begin_ns + int(limit_s * NANOS))
         watch = WarmupMonitor(phase, plans, self._workload.warmup) if self._request.steady_limit_s else None
-        session_pool.run_phase(phase, watch.handle if watch else ignore)
+        pulse = partial(_watch_lock, held, session_pool)
+        session_pool.run_phase(phase, watch.handle if watch else ignore, pulse=pulse)
         self._require_going_on(session_pool)
         self._warmup_s = (phase.end_ns - begin_ns) / NANOS
         if watch:
@@ -231,12 +246,16 @@ class _Run:
     def _require_going_on(self, session_pool: SessionPool) -> None:
         if session_pool.errors:
             raise SlobError(session_pool.errors[0])
+        self._require_not_stopped("during the warm-up: nothing was measured")
+
+    def _require_not_stopped(self, when: str) -> None:
         if self._interrupt.requested:
-            raise SlobError("stopped during the warm-up: nothing was measured")
+            raise SlobError(f"stopped {when}")
 
     def _window(
         self,
         folder: RunFolder,
+        held: Hold,
         session_pool: SessionPool,
         samplers: Samplers,
         plans: Sequence[SessionPlan],
@@ -258,12 +277,14 @@ class _Run:
             samplers.start(to_begin_s - between_slices_s(len(plans)))
 
         def sample() -> None:
+            _watch_lock(held, session_pool)
             try:
                 recorder.sampled(samplers.sample())
             except SlobError as error:
-                readings.lose(str(error))
+                readings.lose(error)
 
         session_pool.run_phase(Phase("window", begin_ns, end_ns, load.work_loop), recorder.handle, read_before, sample)
+        self._patience.allow(CLOSING_S if session_pool.silent else ANSWER_S)
         readings.read_end(samplers, lambda: session_pool.drain(recorder.handle))
         recorder.finish()
         return readings
@@ -358,3 +379,11 @@ class _Run:
             return
         if left:
             self._builder.notes.append(f"{left} sessions did not end by themselves and were ended")
+
+
+def _watch_lock(held: Hold, session_pool: SessionPool) -> None:
+    """End the run when its lock is lost: another one could begin beside it."""
+    try:
+        held.require()
+    except SlobError as error:
+        session_pool.fail(str(error))

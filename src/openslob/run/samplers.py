@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from openslob.engines.base import Activity, CounterReading, Engine
+from openslob.engines.patience import StoppedError
 from openslob.host.model import OsReading
 from openslob.host.processes import Tasks
 from openslob.host.sampler import OsReader, Ticker, cpu_by_kind
@@ -91,7 +92,7 @@ class Samplers:
     def stop(self) -> list[str]:
         """End sampling and wait for a reading under way; return the errors."""
         error = self._ticker.stop()
-        return [] if error is None else [str(error)]
+        return [] if error is None or isinstance(error, StoppedError) else [str(error)]
 
     def sample(self) -> Activity:
         """Return what the server's sessions are doing at this moment."""

@@ -8,19 +8,18 @@ from queue import Empty, SimpleQueue
 from threading import Event
 
 from openslob.engines.base import Engine, SessionPlan
+from openslob.engines.patience import NoAnswerError, Patience, StoppedError
 from openslob.errors import SlobError
-from openslob.run.interrupt import Interrupt
+from openslob.run.ending import CUT_AFTER_S, LATE_PATIENCE_S, LEAVE_AFTER_S, PATIENCE_S, Deadline, Ending, cancel, cut
 from openslob.run.plan import Phase
 from openslob.run.samplers import SystemReading
-from openslob.run.worker import Loading, Lost, PhaseDone, Ready, Report, Worker
+from openslob.run.worker import Loading, Lost, PhaseDone, Ready, Report, SliceDone, Worker
 from openslob.units import MIB
 
 # How often the runner's thread takes messages and samples the waits.
 PULSE_S = 0.1
 # Within this time before a phase's end messages are taken as soon as they come.
 END_NEAR_NS = 300_000_000
-# How long a session may take to end after a stop (an operation may wait for a lock), before its statement is cancelled.
-PATIENCE_S = 10.0
 CONNECT_PATIENCE_S = 60.0
 # Some steps of a session's own load report no progress (index, statistics, checks) and read all of its blocks, with all
 # sessions on one disk. Storage that is slower than this is not tested.
@@ -43,16 +42,17 @@ class SessionPool:
     Set ``clock_offset_ns``, the server's clock minus this host's, before a phase is run.
     """
 
-    def __init__(self, engine: Engine, plans: Sequence[SessionPlan], interrupt: Interrupt) -> None:
+    def __init__(self, engine: Engine, plans: Sequence[SessionPlan], patience: Patience) -> None:
         self._queue: SimpleQueue[Message] = SimpleQueue()
-        self._interrupt = interrupt
+        self._engine = engine
+        self._patience = patience
+        self._interrupt = patience.interrupt
         self._ending = Event()
+        self._end = Ending(self._tell_to_stop)
+        self._overdue = False
         self._signal = engine.open_stop()
         self._workers = [Worker(engine, plan, self._queue.put, self._stopping) for plan in plans]
         self._present: set[int] = set()
-        # When sessions were to end their slices, and when these were cancelled, by the monotonic clock.
-        self._stopped_at: float | None = None
-        self._cancelled_at: float | None = None
         self.errors: list[str] = []
         self.lost: set[int] = set()
         # The instance that each session landed on, for sessions that report it.
@@ -61,6 +61,14 @@ class SessionPool:
         # long its last operation had then run at least, in s.
         self.unfinished_s: dict[int, float] = {}
         self.clock_offset_ns = 0
+        # Whether the server was found not to answer.
+        self.silent = False
+
+    def fail(self, why: str) -> None:
+        """End the run, which failed for this reason."""
+        if why not in self.errors:
+            self.errors.append(why)
+        self._ending.set()
 
     def _stopping(self) -> bool:
         return self._ending.is_set() or self._interrupt.stop.is_set()
@@ -100,9 +108,10 @@ class SessionPool:
         missing = len(self._workers) - len(self._present)
         if not missing:
             return
-        why = self.errors[0] if self.errors else "they were not ready in time"
         if self._interrupt.requested:
             why = "stopped before the start"
+        else:
+            why = self.errors[0] if self.errors else self._obstacle() or "they were not ready in time"
         raise SlobError(f"{missing} of {len(self._workers)} sessions could not be connected: {why}")
 
     def run_phase(
@@ -117,11 +126,13 @@ class SessionPool:
         ``before`` is called once all sessions wait for its begin, ``pulse`` every `PULSE_S` until its end.
         """
         running = set(self._present)
+        deadline = Deadline(phase, self.clock_offset_ns, len(self._workers))
+        self._patience.allow(deadline.left_s())
         for worker in self._workers:
             worker.give(phase)
         before()
         next_pulse = time.monotonic()
-        while running:
+        while running and not self._end.left:
             if time.monotonic() >= next_pulse:
                 pulse()
                 next_pulse = max(next_pulse + PULSE_S, time.monotonic())
@@ -132,7 +143,14 @@ class SessionPool:
                     self._lose(message)
                 else:
                     handle(message)
-            self._enforce_stop()
+                if isinstance(message, SliceDone):
+                    deadline.heard()
+            self._patience.allow(deadline.left_s())
+            if running and deadline.left_s() < 0 and not self._overdue:
+                self._give_up(deadline.complaint(len(running), len(self._workers)), running)
+            if self._stopping():
+                self._end.go_on(self._those(running), self._patience_s(), lambda: self.silent)
+        self._leave(running)
 
     def _may_dawdle(self, phase: Phase) -> bool:
         """Return whether messages may wait for the next pulse: not near a phase's end, which matters at once."""
@@ -156,37 +174,55 @@ class SessionPool:
     def _lose(self, lost: Lost) -> None:
         # Fewer sessions than asked for would measure something else: the run ends with the first one lost.
         self._present.discard(lost.session)
-        if self._cancelled_at is not None:
+        if self._end.cancelled or self.silent:
             # A session begins no operation after the stop but one that it was about to begin.
-            self.unfinished_s[lost.session] = self._cancelled_at - (self._stopped_at or self._cancelled_at)
+            self.unfinished_s[lost.session] = self._end.asked_for_s
         else:
             self.errors.append(lost.why)
             self.lost.add(lost.session)
         self._ending.set()
 
-    def _enforce_stop(self) -> None:
-        """Cancel slices that go on after a stop: at once if asked to, else after `PATIENCE_S`."""
-        if not self._stopping():
-            return
-        if self._stopped_at is None:
-            self._stopped_at = time.monotonic()
-            self._tell_to_stop()
-        if self._interrupt.now.is_set() or time.monotonic() - self._stopped_at > PATIENCE_S:
-            self._cancel()
+    def _leave(self, running: set[int]) -> None:
+        """Go on without sessions that did not end even when their connections were cut."""
+        self.unfinished_s.update(dict.fromkeys(running, self._end.asked_for_s))
+        self._present -= running
+
+    def _those(self, numbers: set[int]) -> list[Worker]:
+        return [worker for worker in self._workers if worker.number in numbers]
+
+    def _patience_s(self) -> float:
+        """Return how long sessions may take to end after they were asked to."""
+        if self._interrupt.now.is_set():
+            return 0.0
+        return LATE_PATIENCE_S if self._overdue else PATIENCE_S
 
     def _tell_to_stop(self) -> None:
+        self._patience.allow(self._patience_s() or LEAVE_AFTER_S)
         try:
             self._signal.request()
+        except StoppedError:
+            self.silent = True
         except SlobError as error:
-            # The server is shutting down or gone: the sessions will report it themselves.
+            # The server hangs, is shutting down or gone: the sessions will report it themselves.
+            self.silent = isinstance(error, NoAnswerError)
             self.errors.append(str(error))
 
-    def _cancel(self) -> None:
-        self._cancelled_at = self._cancelled_at or time.monotonic()
-        for worker in self._workers:
-            if worker.number in self._present:
-                worker.cancel()
-        self._interrupt.now.clear()
+    def _give_up(self, complaint: str, running: set[int]) -> None:
+        """End an overdue phase, and say who keeps the sessions that still run from ending."""
+        self._overdue = True
+        why = self._obstacle()
+        if self.silent:
+            cut(self._those(running))
+        nobody = "the server answers, and no lock of others keeps them; was its clock set back? see also its log"
+        self.fail(f"{complaint}: {why or nobody}")
+
+    def _obstacle(self) -> str:
+        """Return who keeps our connections waiting, or that the server does not answer; empty when nobody does."""
+        try:
+            return self._engine.obstacle()
+        except SlobError as error:
+            self.silent = True
+            return str(error)
 
     def drain(self, handle: Callable[[Message], None]) -> None:
         """Handle what the samplers still posted after the sessions were done."""
@@ -194,16 +230,21 @@ class SessionPool:
             handle(self._queue.get())
 
     def shutdown(self) -> None:
-        """End all sessions and wait for their threads."""
+        """End all sessions; wait for their threads, but not for one whose server no longer answers."""
         self._ending.set()
         self._signal.close()
         for worker in self._workers:
             worker.give(None)
-        deadline = time.monotonic() + PATIENCE_S
-        for worker in self._workers:
-            if worker.ident is None:
-                continue
-            worker.join(max(0.0, deadline - time.monotonic()))
-            if worker.is_alive():
-                worker.cancel()
-                worker.join(PULSE_S)
+        steps = ((None, CUT_AFTER_S), (cancel, CUT_AFTER_S), (cut, LEAVE_AFTER_S))
+        for step, seconds in steps[2:] if self.silent or self._end.left else steps:
+            alive = [worker for worker in self._workers if worker.is_alive()]
+            if step:
+                step(alive)
+            _join(alive, min(seconds, LEAVE_AFTER_S) if self._interrupt.now.is_set() else seconds)
+
+
+def _join(workers: Sequence[Worker], seconds: float) -> None:
+    """Wait for threads to end, so many seconds at the most for all."""
+    deadline = time.monotonic() + seconds
+    for worker in workers:
+        worker.join(max(0.0, deadline - time.monotonic()))

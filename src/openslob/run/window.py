@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 from openslob.engines.base import Engine
+from openslob.engines.patience import StoppedError
 from openslob.errors import SlobError
 from openslob.measurement import EngineDelta
 from openslob.run.recorder import Recorder
@@ -92,15 +93,15 @@ class WindowReadings:
         try:
             self.after = samplers.closing_reading()
         except SlobError as error:
-            self.lose(str(error))
+            self.lose(error)
         drain()
         if self.after is not None:
             self.recorder.reading(self.after)
 
-    def lose(self, why: str) -> None:
-        """Note an error, once."""
-        if why not in self.errors:
-            self.errors.append(why)
+    def lose(self, error: SlobError) -> None:
+        """Note an error, once; a wait that the user stopped is none."""
+        if str(error) not in self.errors and not isinstance(error, StoppedError):
+            self.errors.append(str(error))
 
     def last(self, default: SystemReading) -> SystemReading:
         """Return the last periodic reading, for a window without a closing one."""

@@ -86,16 +86,21 @@ class Worker(Thread):
         """Queue the next phase to run; None ends the session."""
         self._phases.put(phase)
 
-    def cancel(self) -> None:
-        """Cancel the slice that is running."""
+    def cancel(self) -> bool:
+        """Cancel the slice that is running; return whether the server took the request."""
+        return self._session is None or self._session.cancel()
+
+    def cut(self) -> None:
+        """Break the connection off: a slice that is running fails."""
         if self._session is not None:
-            self._session.cancel()
+            self._session.cut()
 
     def run(self) -> None:
         """Connect, run the phases that are given, and close."""
         try:
             self._session = self._engine.open_session(self._plan)
-            self._serve(self._session)
+            if not self._stopping():
+                self._serve(self._session)
         except SlobError as error:
             self._report(Lost(self.number, str(error)))
         except BaseException as error:

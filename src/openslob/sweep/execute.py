@@ -17,11 +17,11 @@ from openslob.engines.base import Engine
 from openslob.engines.facts import ProgressSink as LoadSink
 from openslob.engines.managed.base import ManagedServer
 from openslob.errors import SlobError
+from openslob.interrupt import Interrupt
 from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
 from openslob.record.sweep import PointState, SweepFolder, SweepPoint, Values
 from openslob.run import loading, runner
-from openslob.run.interrupt import Interrupt
 from openslob.run.recorder import ProgressSink
 from openslob.sweep.plan import data_of, seconds_left, workload_of
 from openslob.sweep.search import run_search

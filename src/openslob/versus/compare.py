@@ -17,11 +17,11 @@ from openslob.engines.base import Engine
 from openslob.engines.entry import ClientProgram
 from openslob.engines.facts import LoadProgress
 from openslob.errors import SlobError
+from openslob.interrupt import Interrupt
 from openslob.metrics import storage_figure
 from openslob.record.model import Figure, RunRecord, Status
 from openslob.record.storage import StorageRecord, StorageStep
 from openslob.run import loading, runner
-from openslob.run.interrupt import Interrupt
 from openslob.run.recorder import ProgressSink
 from openslob.storage import session
 from openslob.storage.fio import Fio

@@ -19,13 +19,13 @@ from openslob.engines.entry import ClientLoad, ClientProgram, ClientResult
 from openslob.engines.managed.resources import confined
 from openslob.errors import SlobError
 from openslob.host.sampler import difference
+from openslob.interrupt import Interrupt
 from openslob.measurement import EngineDelta, HostDelta
 from openslob.metrics import storage_figure
 from openslob.metrics.cpu import busy_s
 from openslob.metrics.storage_metrics import latency_figures
 from openslob.record.model import Figure, RunRecord
 from openslob.record.storage import StorageStep
-from openslob.run.interrupt import Interrupt
 from openslob.run.samplers import Samplers, SystemReading
 from openslob.storage import calibrate, process
 from openslob.storage.job import IoEngine, Job

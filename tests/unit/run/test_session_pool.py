@@ -8,9 +8,10 @@ from threading import Barrier, Event
 
 import pytest
 
+from openslob.engines.patience import Patience
 from openslob.errors import SlobError
+from openslob.interrupt import Interrupt
 from openslob.run import session_pool as crew_module
-from openslob.run.interrupt import Interrupt
 from openslob.run.plan import Phase, session_plans
 from openslob.run.session_pool import SessionPool
 from openslob.workload import Workload
@@ -56,6 +57,7 @@ class Session:
 
     def cancel(self):
         self.cancelled.set()
+        return True
 
     def close(self):
         self.engine.closed.append(self.number)
@@ -75,6 +77,9 @@ class Engine:
     def open_stop(self):
         return self
 
+    def obstacle(self):
+        return ""
+
     def request(self):
         pass
 
@@ -88,12 +93,12 @@ class Engine:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
     monkeypatch.setattr(crew_module, "CONNECT_PATIENCE_S", PATIENCE_S)
-    monkeypatch.setattr(crew_module, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(crew_module, "CUT_AFTER_S", 0.1)
 
 
 def crew_of(engine, path="local", interrupt=None):
     workload = Workload(schemas=1, sessions=len(engine.steps), block_path=path)
-    return SessionPool(engine, session_plans(workload, 8192, "t"), interrupt or Interrupt())
+    return SessionPool(engine, session_plans(workload, 8192, "t"), Patience(interrupt or Interrupt()))
 
 
 def brought_up(engine, **how):

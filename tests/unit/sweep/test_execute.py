@@ -13,6 +13,7 @@ import pytest
 from factories.records import Made, physical
 from openslob.config.grid import Grid
 from openslob.errors import SlobError
+from openslob.interrupt import Interrupt
 from openslob.record.model import Status
 from openslob.record.sweep import (
     PointState,
@@ -22,7 +23,6 @@ from openslob.record.sweep import (
     load_sweep,
     resolve_sweep,
 )
-from openslob.run.interrupt import Interrupt
 from openslob.run.runner import FinishedRun
 from openslob.sweep import execute
 from openslob.sweep.create import new_sweep, unfinished_like

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
-from openslob.engines.base import Engine, Replicated, SessionPlan
+from openslob.engines.base import Engine, Hold, Replicated, SessionPlan
 from openslob.engines.capabilities import Capability, common
 from openslob.engines.cluster.clocks import Clocks
 from openslob.engines.cluster.sampling import ClusterCounters, ClusterWaits, Team
@@ -27,6 +27,7 @@ from openslob.engines.facts import (
     ServerFacts,
     ServerLocation,
 )
+from openslob.engines.patience import Patience
 from openslob.errors import SlobError, UsageError
 from openslob.workload import DataSpec, Workload
 
@@ -184,14 +185,15 @@ class ClusterEngine:
                     _await(instance.replication, goal, writer.target)
 
     @contextmanager
-    def exclusive(self, purpose: str) -> Iterator[Sequence[str]]:
+    def exclusive(self, purpose: str) -> Iterator[Hold]:
         """Hold the locks of all instances, taken in the same order by every process."""
         restored: list[str] = []
+        held: list[Hold] = []
         with ExitStack() as stack:
             for instance in sorted(self.instances, key=lambda each: each.target):
-                lines = stack.enter_context(instance.exclusive(purpose))
-                restored += [f"{instance.target}: {line}" for line in lines]
-            yield restored
+                held.append(stack.enter_context(instance.exclusive(purpose)))
+                restored += [f"{instance.target}: {line}" for line in held[-1].restored]
+            yield Hold(restored, lambda: _require_all(held))
 
     def capabilities(self) -> list[Capability]:
         """Return the capabilities of the cluster: present only if all instances have them."""
@@ -241,6 +243,16 @@ class ClusterEngine:
         """Connect the stop signals."""
         return ClusterStop(self._open(lambda instance: instance.open_stop(), lambda each: each.close()))
 
+    def follow(self, patience: Patience) -> None:
+        """Let all instances follow it."""
+        for instance in self.instances:
+            instance.follow(patience)
+
+    def obstacle(self) -> str:
+        """Return who keeps connections waiting, by instance. SlobError names one that does not answer."""
+        found = zip(self._targets, self.ask(lambda instance: instance.obstacle()), strict=True)
+        return "; ".join(f"{target}: {text}" for target, text in found if text)
+
     def sessions_left(self) -> int:
         """Return how many sessions are left on all instances."""
         return sum(self.ask(lambda instance: instance.sessions_left()))
@@ -280,6 +292,11 @@ class ClusterData:
     def table_blocks(self) -> int:
         """Return the number of blocks of the test tables where writes go; the others have the same."""
         return self._cluster.writer().data.table_blocks()
+
+
+def _require_all(held: Sequence[Hold]) -> None:
+    for each in held:
+        each.require()
 
 
 def _await(copy: Replicated, goal: int, source: str) -> None:

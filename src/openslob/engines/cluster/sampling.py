@@ -26,7 +26,10 @@ class Team:
         self._threads = ThreadPoolExecutor(max_workers=size, thread_name_prefix="instance")
 
     def ask(self, question: Callable[[_Asked], _Answer], asked: Sequence[_Asked]) -> list[_Answer]:
-        """Return the answers in the order of ``asked``; raise the first error once all have answered."""
+        """Return the answers in the order of ``asked``; raise the first error once all have answered.
+
+        Every question ends in time by itself: engines wait for no server for ever.
+        """
         pending = [self._threads.submit(question, each) for each in asked]
         errors = [error for each in pending if (error := each.exception())]
         if errors:
@@ -34,8 +37,8 @@ class Team:
         return [each.result() for each in pending]
 
     def close(self) -> None:
-        """End the threads."""
-        self._threads.shutdown()
+        """End the threads; one that still waits for its instance ends by itself."""
+        self._threads.shutdown(wait=False)
 
 
 @dataclass(frozen=True)

@@ -80,9 +80,13 @@ class ClusterSession:
         """Return the target of the instance that the session was connected to."""
         return self._target
 
-    def cancel(self) -> None:
+    def cancel(self) -> bool:
         """Stop the running slice at once."""
-        self._session.cancel()
+        return self._session.cancel()
+
+    def cut(self) -> None:
+        """Break the connection off."""
+        self._session.cut()
 
     def close(self) -> None:
         """End the session."""

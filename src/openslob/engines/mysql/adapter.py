@@ -11,7 +11,7 @@ from pathlib import Path
 import pymysql
 from pymysql.constants import ER
 
-from openslob.engines.base import Engine, SessionPlan
+from openslob.engines.base import Engine, Hold, SessionPlan
 from openslob.engines.capabilities import Capability
 from openslob.engines.common_checks import require_own_storage
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
@@ -28,6 +28,7 @@ from openslob.engines.mysql.quiesce import quiesce
 from openslob.engines.mysql.session import MysqlSession
 from openslob.engines.mysql.slice_procedure import MysqlStop, compose_slice
 from openslob.engines.mysql.waits import MysqlWaits
+from openslob.engines.patience import Patience
 from openslob.engines.slice_io import schemas_at_work
 from openslob.errors import SlobError
 from openslob.workload import DataSpec, Workload
@@ -50,6 +51,7 @@ class MysqlEngine:
         self.params = parse(url)
         self.names = Names(self.params.database)
         self.target = self.params.shown
+        self.patience = Patience()
         self._override = GlobalSettingsOverride(lambda: self.open("settings"), self.names)
 
     def open(self, purpose: str) -> Connection:
@@ -114,7 +116,7 @@ class MysqlEngine:
             return checks.capabilities(connection, facts)
 
     @contextmanager
-    def exclusive(self, purpose: str) -> Iterator[Sequence[str]]:
+    def exclusive(self, purpose: str) -> Iterator[Hold]:
         """Hold the named lock on a connection of its own; the server releases it when this process ends."""
         socket_file = Path(self.params.arguments.get("unix_socket", ""))
         with claimed_through(socket_file.parent, purpose), self.open(purpose) as connection:
@@ -124,7 +126,7 @@ class MysqlEngine:
                 self._record_holder(connection, f"{purpose} by pid {os.getpid()} on {socket.gethostname()}")
                 restored = restore_leftovers(connection, self.names)
             try:
-                yield restored
+                yield Hold(restored)
             finally:
                 self._override.restore()
 
@@ -188,6 +190,16 @@ class MysqlEngine:
     def open_stop(self) -> MysqlStop:
         """Connect the stop signal."""
         return MysqlStop(self.open("stop"), self.names)
+
+    def follow(self, patience: Patience) -> None:
+        """Let connections that are opened from now on wait as ``patience`` says."""
+        self.patience = patience
+
+    def obstacle(self) -> str:
+        """Return who keeps our connections waiting; SlobError when the server does not answer."""
+        with self.querying(f"{self.target} does not answer") as connection:
+            query(connection, "SELECT 1")
+        return ""
 
     def sessions_left(self) -> int:
         """Return the number of the work loop's sessions that the server still has."""

@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import pymysql
 from pymysql.cursors import DictCursor
 
+from openslob.engines.base import CANCEL_S
 from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.names import DEFAULT_DATABASE
 from openslob.engines.sql import read_statements
@@ -29,8 +30,6 @@ _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 PACKAGE = "openslob.engines.mysql"
 APPLICATION = "slob"
 CONNECT_TIMEOUT_S = 10
-# A server that is stopped (SIGSTOP) does not answer, while its kernel still accepts connections.
-_CANCEL_S = 5
 Connection: TypeAlias = "pymysql.connections.Connection[DictCursor]"
 Row = Mapping[str, Any]
 
@@ -149,7 +148,7 @@ def cancel(params: ConnectionParams, connection_id: int) -> None:
 
     KILL QUERY would keep the connection, but has no effect on a procedure between two of its statements.
     """
-    limits = {"connect_timeout": _CANCEL_S, "read_timeout": _CANCEL_S, "write_timeout": _CANCEL_S}
+    limits = {"connect_timeout": CANCEL_S, "read_timeout": CANCEL_S, "write_timeout": CANCEL_S}
     with pymysql.connect(**{**params.arguments, **limits}) as other:
         other.cursor().execute("KILL CONNECTION %s", (connection_id,))
 

@@ -147,14 +147,15 @@ class MysqlSession:
     def instance(self) -> None:
         """Return None: the target is one server."""
 
-    def cancel(self) -> None:
-        """Cancel the running slice, or cut the connection of a server that no longer answers."""
+    def cancel(self) -> bool:
+        """Cancel the running slice."""
         try:
             cancel(self._params, self.backend_id())
         except pymysql.Error:
-            self._cut()
+            return False
+        return True
 
-    def _cut(self) -> None:
+    def cut(self) -> None:
         """End the session of a server that no longer answers.
 
         The thread that runs the slice uses the connection, so only the socket is shut down, which that thread sees as a

@@ -9,23 +9,33 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import psycopg
 from psycopg import conninfo, sql
-from psycopg.abc import PQGen
 
-from openslob.engines.base import Engine, SessionPlan
+from openslob.engines.base import Engine, Hold, SessionPlan
 from openslob.engines.capabilities import Capability
 from openslob.engines.common_checks import require_own_storage
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
 from openslob.engines.managed.state import claimed_through
+from openslob.engines.patience import NoAnswerError, Patience, Watch, Work
 from openslob.engines.postgresql import checks, loader
-from openslob.engines.postgresql.connection import PACKAGE, Pooling, detect, require_sessions, transport
+from openslob.engines.postgresql.connection import (
+    PACKAGE,
+    PatientConnection,
+    Pooling,
+    detect,
+    require_alive,
+    require_sessions,
+    set_unlimited,
+    transport,
+)
 from openslob.engines.postgresql.counters import PostgresCounters
 from openslob.engines.postgresql.errors import reported
 from openslob.engines.postgresql.location import locate, with_tables_in
 from openslob.engines.postgresql.names import DEFAULT_SCHEMA, Names
+from openslob.engines.postgresql.obstacle import obstacle
 from openslob.engines.postgresql.quiesce import quiesce
 from openslob.engines.postgresql.session import PostgresSession
 from openslob.engines.postgresql.slice_procedure import PostgresStop, compose_slice
@@ -37,27 +47,30 @@ from openslob.workload import DataSpec, Workload
 
 APPLICATION = "slob"
 SESSIONS = f"{APPLICATION}/run/%"
+STOP = "stop"
 CONNECT_TIMEOUT_S = 10
-WAIT_INTERVAL_S = 2.0
+# What a probe may take to connect and ask.
+PROBE_S = 4
+# A connection that is idle for the whole run, as that of the lock, must outlive firewalls that forget idle ones; the
+# end of a host that vanished must be noticed. In s.
+_KEEPALIVES = {"keepalives_idle": "60", "keepalives_interval": "10", "keepalives_count": "6"}
+# Kinds of statements by the purpose of the connection; all others are short.
+_WORK = {
+    "counters": Work.SAMPLE,
+    "waits": Work.SAMPLE,
+    "quiesce": Work.SETTLE,
+    "load": Work.LOAD,
+    "drop": Work.LOAD,
+}
+# Connections without the limits that a role may have; a session removes them itself, and one for a few queries is also
+# used through poolers, to which settings must not be given.
+_UNLIMITED = frozenset({*_WORK, "install", "release", STOP})
 # A session that is ended rolls back first.
 END_PATIENCE_S = 5.0
-_T = TypeVar("_T")
 # "openslob" as a number: the key of the advisory lock that keeps two loads or runs on one database apart.
 LOCK_KEY = int.from_bytes(b"openslob", "big", signed=True)
 # The server releases the lock of a killed process when it notices that the client is gone: soon, not at once.
 LOCK_PATIENCE_S = 1.0
-
-
-class PatientConnection(psycopg.Connection[Any]):
-    """Waits for the server without waking up ten times a second, as psycopg does so that Ctrl-C raises at once.
-
-    With hundreds of sessions that would be most of the driver's CPU. Ctrl-C does not raise here: it requests the end of
-    the run.
-    """
-
-    def wait(self, gen: PQGen[_T], interval: float = WAIT_INTERVAL_S, timeout: float | None = None) -> _T:
-        """Wait for ``gen``, waking up less often."""
-        return super().wait(gen, max(interval, WAIT_INTERVAL_S), timeout)
 
 
 def connect(url: str) -> Engine:
@@ -72,6 +85,7 @@ class PostgresEngine:
 
     def __init__(self, url: str) -> None:
         self._url = url
+        self._patience = Patience()
         parameters = conninfo.conninfo_to_dict(url)
         self._host = str(parameters.get("host", "localhost"))
         address = f"{self._host}:{parameters.get('port', 5432)}"
@@ -84,15 +98,45 @@ class PostgresEngine:
 
     def open(self, purpose: str) -> psycopg.Connection[Any]:
         """Open a connection in autocommit mode that names its purpose to the server."""
+        connection = self._patience.connect(lambda: self._connect(purpose), lambda late: late.close())
+        connection.watch = Watch(self._patience, _WORK.get(purpose, Work.SHORT), self.obstacle)
+        if purpose in _UNLIMITED:
+            with reported(f"can't connect to {self.target}"):
+                set_unlimited(connection)
+        return connection
+
+    def _connect(self, purpose: str, timeout_s: int = CONNECT_TIMEOUT_S) -> PatientConnection:
+        given = conninfo.conninfo_to_dict(self._url)
+        kept: dict[str, Any] = {name: value for name, value in _KEEPALIVES.items() if name not in given}
         with reported(f"can't connect to {self.target}"):
             connection = PatientConnection.connect(
                 self._url,
                 autocommit=True,
                 application_name=f"{APPLICATION}/{purpose}",
-                connect_timeout=CONNECT_TIMEOUT_S,
+                connect_timeout=timeout_s,
+                **kept,
             )
         checks.require_version(connection)
         return connection
+
+    def follow(self, patience: Patience) -> None:
+        """Let connections that are opened from now on wait as ``patience`` says."""
+        self._patience = patience
+
+    def obstacle(self) -> str:
+        """Return who keeps our connections waiting; SlobError within seconds when the server does not answer."""
+        patience = Patience(self._patience.interrupt)
+        patience.allow(PROBE_S)
+        try:
+            with patience.connect(lambda: self._connect("probe", PROBE_S), lambda late: late.close()) as connection:
+                connection.watch = Watch(patience, Work.SAMPLE, str)
+                with reported(f"{self.target} does not answer"):
+                    return obstacle(connection)
+        except SlobError as error:
+            if isinstance(error, NoAnswerError) or isinstance(error.__cause__, psycopg.errors.ConnectionTimeout):
+                why = f"{self.target} does not answer, neither on this connection nor on a new one"
+                raise NoAnswerError(why, "it hangs or is stopped, or somebody has locked its catalogs") from error
+            raise
 
     @property
     def data(self) -> PostgresData:
@@ -152,7 +196,7 @@ class PostgresEngine:
         return checks.capabilities(self.facts())
 
     @contextmanager
-    def exclusive(self, purpose: str) -> Iterator[Sequence[str]]:
+    def exclusive(self, purpose: str) -> Iterator[Hold]:
         """Hold the advisory lock on a connection of its own; the server releases it when this process ends.
 
         A run changes settings of its own sessions only, so nothing needs to be restored.
@@ -161,8 +205,9 @@ class PostgresEngine:
         with claimed_through(Path(self._host), purpose), self.open(holder) as connection:
             with reported(f"{self.target} can't be locked"):
                 require_sessions(connection, lambda: self.open("query"), self.target)
+                set_unlimited(connection)
                 self._lock(connection)
-            yield ()
+            yield Hold(require=lambda: require_alive(connection, f"the lock of {self.target}"))
 
     def _lock(self, connection: psycopg.Connection[Any]) -> None:
         text = read_statements(PACKAGE, "facts")
@@ -195,7 +240,9 @@ class PostgresEngine:
 
     def open_session(self, plan: SessionPlan) -> PostgresSession:
         """Connect one session of the work loop."""
-        return PostgresSession(self.open(f"run/{plan.tag}"), self.names, plan)
+        # It is opened on the session's own thread, which the session pool ends: nothing watches its waits.
+        self._patience.require()
+        return PostgresSession(self._connect(f"run/{plan.tag}"), self.names, plan)
 
     def open_counters(self) -> PostgresCounters:
         """Connect the counter sampler."""
@@ -211,7 +258,7 @@ class PostgresEngine:
 
     def open_stop(self) -> PostgresStop:
         """Connect the stop signal."""
-        return PostgresStop(self.open("stop"))
+        return PostgresStop(self.open(STOP))
 
     def sessions_left(self) -> int:
         """Return the number of the work loop's sessions that the server still has."""
@@ -220,6 +267,8 @@ class PostgresEngine:
     def release_sessions(self) -> int:
         """End sessions of the work loop that a killed driver left; return their number."""
         sessions = self.query("sessions", application=SESSIONS)
+        if sessions:
+            self._require_no_driver()
         with self.open("release") as connection, reported("sessions of an earlier run can't be ended"):
             for pid, _ in sessions:
                 connection.execute("SELECT pg_terminate_backend(%s)", (pid,))
@@ -227,6 +276,20 @@ class PostgresEngine:
         while self.sessions_left() and time.monotonic() < deadline:
             time.sleep(END_PATIENCE_S / 100)
         return len(sessions)
+
+    def _require_no_driver(self) -> None:
+        """Raise SlobError when the driver of these sessions is alive: its stop signal's connection is open.
+
+        That of a driver that has just ended is gone soon, not at once.
+        """
+        deadline = time.monotonic() + LOCK_PATIENCE_S
+        while drivers := self.query("sessions", application=f"{APPLICATION}/{STOP}"):
+            if time.monotonic() > deadline:
+                why = (
+                    f"another run is going on in {self.target}, although it has lost its lock (process {drivers[0][0]}"
+                )
+                raise SlobError(f"{why} of the server is its)", "wait for it to end, or stop it")
+            time.sleep(LOCK_PATIENCE_S / 20)
 
 
 class PostgresData:

@@ -2,23 +2,91 @@
 
 from __future__ import annotations
 
+import select
 from collections.abc import Callable
+from contextlib import suppress
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg import sql
+from psycopg.abc import PQGen
 
+from openslob.engines.patience import POLL_S, Watch
 from openslob.engines.peer_process import is_unix
+from openslob.engines.postgresql.errors import explain_error
 from openslob.engines.sql import read_statements
 from openslob.errors import SlobError
 
 PACKAGE = "openslob.engines.postgresql"
 Connection = psycopg.Connection[Any]
+# How often a session wakes up while it waits.
+WAIT_INTERVAL_S = 2.0
+# How long the server may take to accept that a statement is cancelled which is no longer waited for.
+_CANCEL_S = 0.5
+_T = TypeVar("_T")
 
 # A pooler that uses its server processes in turns gives another one to the second query; the others make sure.
 _QUERIES = 4
 REMEDY = "connect to the server itself, or to a pool in session mode"
+
+
+class PatientConnection(psycopg.Connection[Any]):
+    """Waits for the server as its ``watch`` says.
+
+    A session has none. It waits without waking up ten times a second, as psycopg does so that Ctrl-C raises at once:
+    with hundreds of sessions that would be most of the driver's CPU. The session pool ends its waits.
+    """
+
+    watch: Watch | None = None
+
+    def wait(self, gen: PQGen[_T], interval: float = WAIT_INTERVAL_S, timeout: float | None = None) -> _T:
+        """Wait for ``gen``; SlobError when the wait must end, which closes the connection."""
+        if self.watch is None:
+            return super().wait(gen, max(interval, WAIT_INTERVAL_S), timeout)
+        try:
+            return super().wait(_watched(gen, self.watch), POLL_S, timeout)
+        except SlobError:
+            with suppress(psycopg.Error):
+                self.cancel_safe(timeout=_CANCEL_S)
+            self.close()
+            raise
+
+
+def _watched(gen: PQGen[_T], watch: Watch) -> PQGen[_T]:
+    """Do the same as ``gen``, and look after each interval without an answer whether to go on."""
+    try:
+        state = next(gen)
+        check = watch.begin()
+        while True:
+            ready = yield state
+            if not ready:
+                check()
+            state = gen.send(ready)
+    except StopIteration as end:
+        result: _T = end.value
+        return result
+
+
+def set_unlimited(connection: Connection) -> None:
+    """Remove the time limits that role, database or server set for applications.
+
+    Not before a pooler that shares its connections is ruled out: it would hand the settings on to others.
+    """
+    statements = read_statements(PACKAGE, "connection")
+    limits = [(int(name[-6:]), text) for name, text in statements.items() if name.startswith("unlimited_")]
+    connection.execute("; ".join(text for since, text in limits if since <= connection.info.server_version))
+
+
+def require_alive(connection: Connection, what: str) -> None:
+    """Raise SlobError when an idle connection was ended; nothing is sent to find out."""
+    try:
+        readable = select.poll()
+        readable.register(connection.fileno(), select.POLLIN)
+        if readable.poll(0):
+            connection.pgconn.consume_input()
+    except psycopg.Error as error:
+        raise SlobError(f"{what} was lost: {explain_error(error)}", "see the server's log for who ended it") from error
 
 
 def statement(file: str, name: str, **parts: sql.Composable) -> sql.Composed:

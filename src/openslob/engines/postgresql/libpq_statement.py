@@ -7,6 +7,7 @@ The driver runs on the server's CPUs, between operations that have emptied the c
 from __future__ import annotations
 
 import select
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -15,6 +16,8 @@ import psycopg
 from psycopg.errors import error_from_result
 from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGresult
+
+from openslob.engines.patience import POLL_S, Watch
 
 # Bytes, or None for NULL.
 Row = tuple[Any, ...]
@@ -29,6 +32,9 @@ class PlainStatement:
 
     def __init__(self, connection: psycopg.Connection[Any], text: bytes, name: bytes = b"") -> None:
         self._pgconn = connection.pgconn
+        # Without a watch, as a session's connection, it waits until its connection is cut.
+        self._watch: Watch | None = getattr(connection, "watch", None)
+        self._poll_ms = None if self._watch is None else POLL_S * 1000
         readable = select.poll()
         readable.register(connection.fileno(), select.POLLIN)
         self._wait = readable.poll
@@ -72,11 +78,26 @@ class PlainStatement:
 
     def _next(self) -> PGresult | None:
         """Wait for the next result and return it; None when there are no more."""
-        pgconn = self._pgconn
+        pgconn, check = self._pgconn, None
         while pgconn.is_busy():
-            self._wait()
-            pgconn.consume_input()
+            if self._wait(self._poll_ms):
+                pgconn.consume_input()
+            elif self._watch is not None:
+                check = self._checked(self._watch, check)
         return pgconn.get_result()
+
+    def _checked(self, watch: Watch, check: Callable[[], None] | None) -> Callable[[], None]:
+        """Raise SlobError when the wait must end; return what checks it.
+
+        The connection is then of no more use: an answer that comes later would be taken for that of the next statement.
+        """
+        try:
+            check = check or watch.begin(POLL_S)
+            check()
+        except BaseException:
+            self._pgconn.finish()
+            raise
+        return check
 
     def _wait_until_writable(self) -> None:
         writable = select.poll()

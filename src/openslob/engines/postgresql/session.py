@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from openslob.engines.base import SessionPlan, SliceRequest, SliceResult
+from openslob.engines.base import CANCEL_S, SessionPlan, SliceRequest, SliceResult
 from openslob.engines.postgresql.connection import backend_pid
 from openslob.engines.postgresql.errors import reported
 from openslob.engines.postgresql.libpq_statement import PlainStatement
@@ -116,14 +116,15 @@ class PostgresSession:
     def instance(self) -> None:
         """Return None: the target is one server."""
 
-    def cancel(self) -> None:
-        """Cancel the running slice; wait a few seconds at most for the server to accept the request."""
+    def cancel(self) -> bool:
+        """Cancel the running slice."""
         try:
-            self._connection.cancel_safe(timeout=5)
+            self._connection.cancel_safe(timeout=CANCEL_S)
         except psycopg.Error:
-            self._cut()
+            return False
+        return True
 
-    def _cut(self) -> None:
+    def cut(self) -> None:
         """End the session of a server that no longer answers.
 
         The thread that runs the slice uses the connection: closing it here would free memory that is in use. So only

@@ -17,7 +17,7 @@ from factories.tables import table
 from openslob.analyze.build_record import instance_row
 from openslob.counts import SliceCounts
 from openslob.engines import registry
-from openslob.engines.base import Activity, CounterReading, SliceRequest, SliceResult
+from openslob.engines.base import Activity, CounterReading, Hold, SliceRequest, SliceResult
 from openslob.engines.capabilities import Capability
 from openslob.engines.cluster import engine as cluster_engine
 from openslob.engines.cluster.engine import ClusterEngine
@@ -84,7 +84,7 @@ class Made:
     @contextmanager
     def exclusive(self, _):
         self.log.append((self.target, "locked"))
-        yield ["put right"] if self.target == "main" else ()
+        yield Hold(["put right"] if self.target == "main" else ())
 
     def sessions_left(self):
         return 2
@@ -290,9 +290,9 @@ def test_what_changes_data_goes_to_the_first_that_takes_writes():
     assert engine.quiesce(Workload(schemas=1), False) == ["main: rest", "copy: rest", "other: rest"]
     assert [target for target, _ in log] == ["main", "copy", "other"]
     log.clear()
-    with engine.exclusive("test") as restored:
+    with engine.exclusive("test") as held:
         assert [target for target, _ in log] == ["copy", "main", "other"]
-        assert restored == ["main: put right"]
+        assert held.restored == ["main: put right"]
     assert engine.sessions_left() == 6
 
 
