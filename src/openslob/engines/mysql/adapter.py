@@ -9,7 +9,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pymysql
-from pymysql.constants import ER
 
 from openslob.engines.base import Engine, Hold, SessionPlan
 from openslob.engines.capabilities import Capability
@@ -19,7 +18,7 @@ from openslob.engines.managed.state import claimed_through
 from openslob.engines.mysql import checks, connection_registry, loader, manifest
 from openslob.engines.mysql.connection import Connection, Row, is_on, open_connection, parse, query, statement
 from openslob.engines.mysql.counters import MysqlCounters
-from openslob.engines.mysql.errors import code_of, reported
+from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.global_settings import LOCK_PATIENCE_S, GlobalSettingsOverride, restore_leftovers
 from openslob.engines.mysql.location import PROXY, is_proxied, locate, require_direct, transport
 from openslob.engines.mysql.names import Names
@@ -57,6 +56,13 @@ class MysqlEngine:
     def open(self, purpose: str) -> Connection:
         """Open a connection in autocommit mode."""
         return open_connection(self.params, purpose)
+
+    def _open_known(self, purpose: str) -> Connection:
+        """Open a connection that the wait sampler does not take for somebody else's."""
+        connection = self.open(purpose)
+        with reported(f"{self.target} does not answer"), connection_registry.if_there_is_one():
+            connection_registry.enter(connection, self.names, purpose)
+        return connection
 
     @contextmanager
     def querying(self, failure: str) -> Iterator[Connection]:
@@ -143,12 +149,9 @@ class MysqlEngine:
 
     def _record_holder(self, connection: Connection, purpose: str) -> None:
         """Record who holds the lock, if the database exists: not before the first load."""
-        try:
+        with connection_registry.if_there_is_one():
             connection_registry.make(connection, self.names)
             connection_registry.enter(connection, self.names, purpose)
-        except pymysql.Error as error:
-            if code_of(error) not in (ER.BAD_DB_ERROR, ER.DBACCESS_DENIED_ERROR, ER.TABLEACCESS_DENIED_ERROR):
-                raise
 
     def install(self, workload: Workload) -> None:
         """Create the slice procedure of each schema that sessions will work on."""
@@ -178,7 +181,7 @@ class MysqlEngine:
 
     def open_counters(self) -> MysqlCounters:
         """Connect the counter sampler."""
-        return MysqlCounters(self.open("counters"), self.names)
+        return MysqlCounters(self._open_known("counters"), self.names)
 
     def open_waits(self) -> MysqlWaits:
         """Connect the wait sampler."""
@@ -189,7 +192,7 @@ class MysqlEngine:
 
     def open_stop(self) -> MysqlStop:
         """Connect the stop signal."""
-        return MysqlStop(self.open("stop"), self.names)
+        return MysqlStop(self._open_known("stop"), self.names)
 
     def follow(self, patience: Patience) -> None:
         """Let connections that are opened from now on wait as ``patience`` says."""

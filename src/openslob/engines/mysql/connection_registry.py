@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import pymysql
 from pymysql.constants import ER
@@ -12,6 +13,7 @@ from openslob.engines.mysql.errors import code_of
 from openslob.engines.mysql.names import Names
 
 _MISSING = (ER.NO_SUCH_TABLE, ER.BAD_DB_ERROR)
+_DENIED = (ER.DBACCESS_DENIED_ERROR, ER.TABLEACCESS_DENIED_ERROR)
 
 
 def make(connection: Connection, names: Names) -> None:
@@ -23,6 +25,16 @@ def make(connection: Connection, names: Names) -> None:
 def enter(connection: Connection, names: Names, purpose: str) -> None:
     """Record the purpose of a connection."""
     _query(connection, names, "enter", purpose=purpose)
+
+
+@contextmanager
+def if_there_is_one() -> Iterator[None]:
+    """Ignore that the table does not exist, or that this user may not use it: so it is before the first load."""
+    try:
+        yield
+    except pymysql.Error as error:
+        if code_of(error) not in (*_MISSING, *_DENIED):
+            raise
 
 
 def sessions(connection: Connection, names: Names, pattern: str) -> Sequence[int]:

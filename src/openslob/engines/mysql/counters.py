@@ -12,6 +12,7 @@ from openslob.engines.base import CounterReading
 from openslob.engines.mysql.connection import PACKAGE, Connection, is_on, query, thread_id
 from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.names import Names
+from openslob.engines.mysql.sharing import attributed
 from openslob.engines.sql import read_statements
 from openslob.measurement import EVERY_FIGURE, EngineDelta, ObjectIo, TimedWait, WaitClass
 
@@ -39,6 +40,7 @@ class MysqlCounters:
         self._values = {"database": names.database}
         with reported("the counters can't be read"):
             query(connection, read_statements(PACKAGE, "session")["clock"])
+            self._values |= query(connection, read_statements(PACKAGE, "counters")["folder"], self._values)[0]
             self._statement = self._compose()
         self._resets = 0
         self._highest: Values = {}
@@ -49,7 +51,8 @@ class MysqlCounters:
         # In a Galera cluster userstat counts the changes of other nodes too.
         changes = "table_io" if is_on(self._connection, "wsrep_on") else rows
         files = ("file_io",) if self._answers(parts["files_watched"]) else ()
-        names = (f"{rows}_visits", f"{changes}_changes", *files, "metrics_mariadb", "metrics_mysql")
+        tables = (f"{rows}_visits", f"{changes}_changes", f"{rows}_sharing")
+        names = (*tables, *files, "metrics_mariadb", "metrics_mysql")
         sources = [part for part in (parts[name] for name in names) if self._answers(part) is not None]
         return "\nUNION ALL\n".join([parts["clock"], *self._status(), *sources])
 
@@ -76,7 +79,7 @@ class MysqlCounters:
                 values[_COMMITS] = self._commits()
         server_ns = int(values.pop("clock.us")) * 1000
         # The server does not report a reset, but no counter ever decreases otherwise.
-        if any(values.get(name, 0.0) < value for name, value in self._highest.items()):
+        if any(values.get(name, 0.0) < value for name, value in self._highest.items() if not _may_shrink(name)):
             self._resets += 1
         self._highest = values
         return CounterReading(server_ns, values, f"reset {self._resets} times while watched")
@@ -108,6 +111,11 @@ class MysqlCounters:
         """Close the connection."""
         with suppress(pymysql.Error):
             self._connection.close()
+
+
+def _may_shrink(name: str) -> bool:
+    """Return whether a counter is a sum over tables that others may drop."""
+    return name.startswith("others.")
 
 
 def _sum(change: Values, prefix: str, suffix: str = "") -> float | None:
@@ -154,7 +162,7 @@ def to_delta(change: Values) -> EngineDelta:
         by_object=_by_object(change, status),
         timed_waits=[TimedWait("IO:innodb_data_file", WaitClass.DATA_IO, reads, read_us)] if read_us and reads else (),
     )
-    return _with_reasons(delta)
+    return attributed(_with_reasons(delta), change)
 
 
 def _writes(change: Values, status: Values) -> tuple[float | None, float | None]:

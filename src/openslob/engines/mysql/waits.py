@@ -1,4 +1,4 @@
-"""The wait sampler: what the test's sessions are doing at a moment, by one statement on one connection."""
+"""The wait sampler: what the test's sessions and others do at a moment, by one statement on one connection."""
 
 from __future__ import annotations
 
@@ -29,11 +29,13 @@ class MysqlWaits:
     def __init__(self, connection: Connection, names: Names, sessions: str) -> None:
         self._connection = connection
         self._values = {"purpose": sessions}
-        locks, running = ("row_locks", _RUNNING) if self._is_allowed("row_locks") else ("no_row_locks", _STAGE)
-        source = "instrumented" if are_observed(connection) else "states"
-        self._statement = statement(
-            "waits", source, roster=names.roster(), row_locks=statement("waits", locks), running=running
-        )
+        # The list of transactions needs the privilege that shows other users' connections, too.
+        privileged = self._is_allowed("row_locks")
+        locks, running = ("row_locks", _RUNNING) if privileged else ("no_row_locks", _STAGE)
+        observed = are_observed(connection)
+        self._sees_all = privileged or bool(observed)
+        parts = {"roster": names.roster(), "row_locks": statement("waits", locks), "running": running}
+        self._statement = statement("waits", "instrumented" if observed else "states", **parts)
 
     def _is_allowed(self, name: str) -> bool:
         try:
@@ -43,10 +45,15 @@ class MysqlWaits:
         return True
 
     def sample(self) -> Activity:
-        """Return the test's sessions by event; SlobError when the server is gone."""
+        """Return the test's sessions by event, and who else is at work; SlobError when the server is gone.
+
+        Without the privilege to see other users only others of this user are seen: that there are none proves nothing.
+        """
         with reported("the wait events can't be sampled"):
             rows = query(self._connection, self._statement, self._values)
-        return Activity({row["event"]: row["sessions"] for row in rows})
+        events = {row["event"]: row["sessions"] for row in rows if not row["others"]}
+        others = {row["event"]: row["sessions"] for row in rows if row["others"]}
+        return Activity(events, others if others or self._sees_all else None)
 
     def backend_ids(self) -> list[int]:
         """Return the server's number of the sampler's connection."""

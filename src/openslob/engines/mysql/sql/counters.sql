@@ -1,6 +1,6 @@
 -- Purpose:  the server's cumulative counters, in one statement so that they are of one moment (except `commits`).
 -- Versions: MariaDB 10.6 and later, MySQL 8.0 and later; each part is read where the server has it (counters.py).
--- Placeholders (quoted by names.py): status, the view of global status. Parameters: database.
+-- Placeholders (quoted by names.py): status, the view of global status. Parameters: database; folder, its name in files.
 -- Result:   source, name, value.
 
 -- name: clock
@@ -10,7 +10,8 @@ SELECT 'clock' AS source, 'us' AS name, TIMESTAMPDIFF(MICROSECOND, TIMESTAMP'197
 -- name: status
 SELECT 'status', UPPER(variable_name), CAST(variable_value AS DECIMAL(30)) FROM {status}
 WHERE variable_name IN (
-    'COM_COMMIT', 'INNODB_BUFFER_POOL_PAGES_SPLIT', 'INNODB_BUFFER_POOL_READ_REQUESTS', 'INNODB_BUFFER_POOL_READS',
+    'COM_COMMIT', 'HANDLER_DELETE', 'HANDLER_UPDATE', 'HANDLER_WRITE',
+    'INNODB_BUFFER_POOL_PAGES_SPLIT', 'INNODB_BUFFER_POOL_READ_REQUESTS', 'INNODB_BUFFER_POOL_READS',
     'INNODB_DATA_FSYNCS', 'INNODB_DATA_READ', 'INNODB_DATA_READS', 'INNODB_DATA_WRITES', 'INNODB_DATA_WRITTEN',
     'INNODB_LOG_WRITES', 'INNODB_OS_LOG_FSYNCS', 'INNODB_OS_LOG_WRITTEN', 'INNODB_PAGES_WRITTEN',
     'INNODB_REDO_LOG_CURRENT_LSN', 'INNODB_ROW_LOCK_TIME', 'INNODB_ROW_LOCK_WAITS', 'UPTIME',
@@ -34,6 +35,18 @@ WHERE table_schema = %(database)s AND table_name REGEXP '^cf1_[1-9][0-9]*$'
 SELECT 'changes', table_name, rows_changed FROM information_schema.table_statistics
 WHERE table_schema = %(database)s AND table_name REGEXP '^cf1_[1-9][0-9]*$'
 
+-- name: userstat_sharing
+-- Rows of others' tables that were read; rows of the test tables, however they were found; rows changed in all tables
+-- but others'. Rows of tables that this user may not read are left out, so that a part of what others did is missing.
+SELECT 'others', 'rows_read', COALESCE(SUM(rows_read), 0) FROM information_schema.table_statistics
+WHERE table_schema NOT IN (%(database)s, 'information_schema', 'mysql', 'performance_schema', 'sys')
+UNION ALL
+SELECT 'sharing', 'rows_read', COALESCE(SUM(rows_read), 0) FROM information_schema.table_statistics
+WHERE table_schema = %(database)s AND table_name REGEXP '^cf1_[1-9][0-9]*$'
+UNION ALL
+SELECT 'sharing', 'rows_changed', COALESCE(SUM(rows_changed), 0) FROM information_schema.table_statistics
+WHERE table_schema IN (%(database)s, 'mysql', 'performance_schema', 'sys')
+
 -- name: table_io_visits
 -- The same by performance_schema, where it instruments tables.
 SELECT 'visits', CONCAT(object_name, '.', index_name), count_fetch
@@ -49,43 +62,56 @@ WHERE object_schema = %(database)s AND object_name REGEXP '^cf1_[1-9][0-9]*$' AN
   AND EXISTS (SELECT 1 FROM performance_schema.setup_instruments
               WHERE name = 'wait/io/table/sql/handler' AND enabled = 'YES')
 
+-- name: table_io_sharing
+SELECT 'others', 'rows_read', COALESCE(SUM(count_fetch), 0) FROM performance_schema.table_io_waits_summary_by_table
+WHERE object_schema NOT IN (%(database)s, 'information_schema', 'mysql', 'performance_schema', 'sys')
+  AND EXISTS (SELECT 1 FROM performance_schema.setup_instruments
+              WHERE name = 'wait/io/table/sql/handler' AND enabled = 'YES')
+UNION ALL
+SELECT 'sharing', 'rows_read', COALESCE(SUM(count_fetch), 0) FROM performance_schema.table_io_waits_summary_by_table
+WHERE object_schema = %(database)s AND object_name REGEXP '^cf1_[1-9][0-9]*$'
+  AND EXISTS (SELECT 1 FROM performance_schema.setup_instruments
+              WHERE name = 'wait/io/table/sql/handler' AND enabled = 'YES')
+UNION ALL
+SELECT 'sharing', 'rows_changed', COALESCE(SUM(count_insert + count_update + count_delete), 0)
+FROM performance_schema.table_io_waits_summary_by_table
+WHERE object_schema IN (%(database)s, 'mysql', 'performance_schema', 'sys')
+  AND EXISTS (SELECT 1 FROM performance_schema.setup_instruments
+              WHERE name = 'wait/io/table/sql/handler' AND enabled = 'YES')
+
 -- name: files_watched
 -- A row if performance_schema counts and times requests of files.
 SELECT 1 AS watched FROM performance_schema.setup_instruments
 WHERE name = 'wait/io/file/innodb/innodb_data_file' AND enabled = 'YES' AND timed = 'YES' AND @@performance_schema = 1
 
 -- name: file_io
--- Requests of all of the engine's files by kind (others are syncs, but for the few that open and close files), and of
--- those of the test tables; times in ps.
-SELECT 'file', CONCAT(event_name, '.reads'), count_read FROM performance_schema.file_summary_by_event_name
+-- Requests of all of the engine's files by kind (others are syncs, but for the few that open and close files); those of
+-- the test tables' files and of others' tables; times in ps. The files of mysql and sys, of old row versions and of
+-- temporary tables serve everybody.
+SELECT 'file', CONCAT(event_name, '.', kinds.name),
+       CASE kinds.name WHEN 'reads' THEN count_read WHEN 'read_bytes' THEN sum_number_of_bytes_read
+                       WHEN 'read_ps' THEN sum_timer_read WHEN 'writes' THEN count_write
+                       WHEN 'write_bytes' THEN sum_number_of_bytes_write ELSE count_misc END
+FROM performance_schema.file_summary_by_event_name
+JOIN (SELECT 'reads' AS name UNION ALL SELECT 'read_bytes' UNION ALL SELECT 'read_ps' UNION ALL SELECT 'writes'
+      UNION ALL SELECT 'write_bytes' UNION ALL SELECT 'others') AS kinds
 WHERE event_name LIKE 'wait/io/file/innodb/%%'
 UNION ALL
-SELECT 'file', CONCAT(event_name, '.read_bytes'), sum_number_of_bytes_read
-FROM performance_schema.file_summary_by_event_name WHERE event_name LIKE 'wait/io/file/innodb/%%'
-UNION ALL
-SELECT 'file', CONCAT(event_name, '.read_ps'), sum_timer_read FROM performance_schema.file_summary_by_event_name
-WHERE event_name LIKE 'wait/io/file/innodb/%%'
-UNION ALL
-SELECT 'file', CONCAT(event_name, '.writes'), count_write FROM performance_schema.file_summary_by_event_name
-WHERE event_name LIKE 'wait/io/file/innodb/%%'
-UNION ALL
-SELECT 'file', CONCAT(event_name, '.write_bytes'), sum_number_of_bytes_write
-FROM performance_schema.file_summary_by_event_name WHERE event_name LIKE 'wait/io/file/innodb/%%'
-UNION ALL
-SELECT 'file', CONCAT(event_name, '.others'), count_misc FROM performance_schema.file_summary_by_event_name
-WHERE event_name LIKE 'wait/io/file/innodb/%%'
-UNION ALL
-SELECT 'tables', 'reads', SUM(count_read) FROM performance_schema.file_summary_by_instance
-WHERE file_name REGEXP CONCAT('/', %(database)s, '/cf[12]_[0-9]+[.]ibd$')
-HAVING SUM(count_read) IS NOT NULL
-UNION ALL
-SELECT 'tables', 'read_bytes', SUM(sum_number_of_bytes_read) FROM performance_schema.file_summary_by_instance
-WHERE file_name REGEXP CONCAT('/', %(database)s, '/cf[12]_[0-9]+[.]ibd$')
-HAVING SUM(count_read) IS NOT NULL
-UNION ALL
-SELECT 'tables', 'read_ps', SUM(sum_timer_read) FROM performance_schema.file_summary_by_instance
-WHERE file_name REGEXP CONCAT('/', %(database)s, '/cf[12]_[0-9]+[.]ibd$')
-HAVING SUM(count_read) IS NOT NULL
+SELECT files.whose, kinds.name,
+       CASE kinds.name WHEN 'reads' THEN files.requests WHEN 'read_bytes' THEN files.bytes
+                       WHEN 'read_ps' THEN files.ps ELSE files.writes END
+FROM (SELECT CASE WHEN SUBSTRING_INDEX(SUBSTRING_INDEX(file_name, '/', -2), '/', 1) <> %(folder)s THEN 'others'
+                  WHEN file_name REGEXP '/cf[12]_[0-9]+[.]ibd$' THEN 'tables' ELSE 'ours' END AS whose,
+             SUM(count_read) AS requests, SUM(sum_number_of_bytes_read) AS bytes, SUM(sum_timer_read) AS ps,
+             SUM(count_write) AS writes
+      FROM performance_schema.file_summary_by_instance
+      WHERE file_name LIKE '%%.ibd' AND file_name NOT REGEXP '/(mysql|sys)/[^/]*$'
+      GROUP BY whose) AS files
+JOIN (SELECT 'reads' AS name UNION ALL SELECT 'read_bytes' UNION ALL SELECT 'read_ps' UNION ALL SELECT 'writes') AS kinds
+
+-- name: folder
+-- Result: folder, the name of the database as part of a file's name.
+SELECT CONVERT(CAST(CONVERT(%(database)s USING filename) AS BINARY) USING utf8mb4) AS folder
 
 -- name: metrics_mariadb
 -- Counters that are off by default: the ones that this server has turned on.

@@ -1,42 +1,58 @@
--- Purpose:  what the test's sessions are doing at this moment, counted by event.
+-- Purpose:  what the test's sessions are doing at this moment, counted by event, and who else is at work.
 -- Versions: MariaDB 10.6 and later, MySQL 8.0 and later.
 -- Placeholders (quoted by names.py): roster; row_locks, a query; running, an event. Parameter purpose, a LIKE pattern.
--- Result:   event text (`Class:Event`, or `CPU` where the session does not wait), sessions.
+-- Result:   others, 1 for sessions that are not ours; event, as text (`Class:Event`, or `CPU` where the session does not
+--           wait), of others user, host and database; sessions.
 -- Notes:    a session that sleeps (before the start, or its think time) is outside operations and left out.
 --           MariaDB does not instrument the wait for the log at a commit, but the commit is a state of its own.
 --           A call of the storage engine is an event, too, around whatever it does: it is no wait, so it is left out.
 --           Waits for rows have no event. Without the privilege for row_locks such sessions look like running ones.
+--           Others that wait for a named lock or for metadata are not at work. Changes of another server are applied
+--           by the `system user`; a scheduled event runs as a connection of its user.
 
 -- name: instrumented
-SELECT event, COUNT(*) AS sessions FROM (
-    SELECT CASE WHEN l.connection IS NOT NULL THEN 'Lock:row'
-                WHEN t.processlist_state LIKE '%%ommit%%' THEN 'Commit:log write and flush'
-                WHEN w.event_name IS NULL THEN {running}
-                WHEN w.event_name IN ('wait/io/file/innodb/innodb_log_file', 'wait/io/file/sql/binlog')
-                THEN 'IO:log write'
-                ELSE CONCAT(CASE SUBSTRING_INDEX(SUBSTRING_INDEX(w.event_name, '/', 3), '/', -2)
-                                WHEN 'io/file' THEN 'IO' WHEN 'io/socket' THEN 'Network'
-                                WHEN 'lock/table' THEN 'Lock' WHEN 'lock/metadata' THEN 'Lock' ELSE 'Latch' END,
-                            ':', SUBSTRING_INDEX(w.event_name, '/', -1)) END AS event
-    FROM {roster} r
-    JOIN performance_schema.threads t ON t.processlist_id = r.connection
-    LEFT JOIN performance_schema.events_waits_current w
-           ON w.thread_id = t.thread_id AND w.end_event_id IS NULL AND w.event_name <> 'idle'
-          AND w.event_name NOT LIKE 'wait/io/table/%%'
-    LEFT JOIN ({row_locks}) AS l ON l.connection = r.connection
-    WHERE r.purpose LIKE %(purpose)s AND t.processlist_command = 'Query' AND t.processlist_state <> 'User sleep'
-) AS seen GROUP BY event
+SELECT r.connection IS NULL AS others,
+       CASE WHEN r.connection IS NULL
+            THEN CONCAT(t.processlist_user, '@', COALESCE(t.processlist_host, ''),
+                        COALESCE(CONCAT(' in ', t.processlist_db), ''))
+            WHEN l.connection IS NOT NULL THEN 'Lock:row'
+            WHEN t.processlist_state LIKE '%%ommit%%' THEN 'Commit:log write and flush'
+            WHEN w.event_name IS NULL THEN {running}
+            WHEN w.event_name IN ('wait/io/file/innodb/innodb_log_file', 'wait/io/file/sql/binlog')
+            THEN 'IO:log write'
+            ELSE CONCAT(CASE SUBSTRING_INDEX(SUBSTRING_INDEX(w.event_name, '/', 3), '/', -2)
+                            WHEN 'io/file' THEN 'IO' WHEN 'io/socket' THEN 'Network'
+                            WHEN 'lock/table' THEN 'Lock' WHEN 'lock/metadata' THEN 'Lock' ELSE 'Latch' END,
+                        ':', SUBSTRING_INDEX(w.event_name, '/', -1)) END AS event,
+       COUNT(*) AS sessions
+FROM performance_schema.threads t
+LEFT JOIN {roster} r ON r.connection = t.processlist_id
+LEFT JOIN performance_schema.events_waits_current w
+       ON w.thread_id = t.thread_id AND w.end_event_id IS NULL AND w.event_name <> 'idle'
+      AND w.event_name NOT LIKE 'wait/io/table/%%' AND r.connection IS NOT NULL
+LEFT JOIN ({row_locks}) AS l ON l.connection = t.processlist_id
+WHERE t.processlist_command IN ('Query', 'Execute', 'Fetch', 'Prepare', 'Connect') AND t.processlist_state <> 'User sleep'
+  AND (r.purpose LIKE %(purpose)s
+       OR r.connection IS NULL AND t.processlist_id <> CONNECTION_ID() AND t.processlist_user NOT IN ('system user', 'unauthenticated user')
+          AND t.processlist_state <> 'User lock' AND t.processlist_state NOT LIKE 'Waiting for%%')
+GROUP BY others, event
 
 -- name: states
 -- Without performance_schema: the server shows the stage of a session's statement, not what it waits for.
-SELECT event, COUNT(*) AS sessions FROM (
-    SELECT CASE WHEN l.connection IS NOT NULL THEN 'Lock:row'
-                WHEN p.state LIKE '%%ommit%%' THEN 'Commit:log write and flush'
-                ELSE CONCAT('Stage:', COALESCE(NULLIF(p.state, ''), 'executing')) END AS event
-    FROM {roster} r JOIN information_schema.processlist p ON p.id = r.connection
-    LEFT JOIN ({row_locks}) AS l ON l.connection = r.connection
-    WHERE r.purpose LIKE %(purpose)s AND p.command = 'Query' AND p.state <> 'User sleep'
-) AS seen GROUP BY event
+SELECT r.connection IS NULL AS others,
+       CASE WHEN r.connection IS NULL THEN CONCAT(p.user, '@', SUBSTRING_INDEX(p.host, ':', 1), COALESCE(CONCAT(' in ', p.db), ''))
+            WHEN l.connection IS NOT NULL THEN 'Lock:row'
+            WHEN p.state LIKE '%%ommit%%' THEN 'Commit:log write and flush'
+            ELSE CONCAT('Stage:', COALESCE(NULLIF(p.state, ''), 'executing')) END AS event,
+       COUNT(*) AS sessions
+FROM information_schema.processlist p
+LEFT JOIN {roster} r ON r.connection = p.id
+LEFT JOIN ({row_locks}) AS l ON l.connection = p.id
+WHERE p.command IN ('Query', 'Execute', 'Fetch', 'Prepare', 'Connect') AND p.state <> 'User sleep'
+  AND (r.purpose LIKE %(purpose)s
+       OR r.connection IS NULL AND p.id <> CONNECTION_ID() AND p.user NOT IN ('system user', 'unauthenticated user')
+          AND p.state <> 'User lock' AND p.state NOT LIKE 'Waiting for%%')
+GROUP BY others, event
 
 -- name: ready
 -- Result: a row if the server observes the waits of sessions.
