@@ -55,7 +55,7 @@ def _loop(*names: str) -> tuple[str, ...]:
 _MIX = "test_every_slice_has_the_operations_of_the_reference"
 _ROWS = "test_rows_are_operations_times_work_unit_by_the_server_s_own_counters"
 _PG_LOOP, _MYSQL_LOOP = "engines/postgresql/sql/slice.sql", "engines/mysql/sql/slice.sql"
-_PG_COUNTERS = "engines/postgresql/counters.py"
+_PG_COUNTERS, _PG_DELTA = "engines/postgresql/counters.py", "engines/postgresql/delta.py"
 _WINDOW, _VALIDITY, _VERDICTS = "run/window.py", "analyze/verdicts/validity.py", _unit("analyze/verdicts/test_verdicts")
 
 FAULTS = (
@@ -93,9 +93,13 @@ FAULTS = (
           "if self.after is not None:\n            self.recorder.reading(self.after)\n        drain()",
           "the last tick takes the place of the window's closing edge", _unit("run/test_window")),
     # --- the server's counters
-    Fault(_PG_COUNTERS, 'else io.data.get("reads")', 'else _added(io.data.get("reads"), hits)',
-          "blocks found in the cache count as physical reads", _unit("run/test_preflight")),
-    Fault(_PG_COUNTERS, '("/wal/" in row, column)', "(False, column)",
+    Fault(_PG_DELTA, "cls(hits, requested - hits,", "cls(hits, requested,",
+          "blocks found in the cache count as physical reads", _unit("engines/postgresql/test_counters")),
+    Fault(_PG_DELTA, "_less(every.requests, *(each.requests for each in ours))", "every.requests",
+          "the test's reads count as others': no run is alone", _unit("engines/postgresql/test_counters")),
+    Fault("analyze/other_sessions.py", "spoilt = engine.server_wide | ", "spoilt = ",
+          "what other sessions did is published as the test's", _unit("analyze/test_other_sessions")),
+    Fault(_PG_DELTA, '("/wal/" in row, column)', "(False, column)",
           "writes of the log count as writes of data blocks", _unit("engines/postgresql/test_counters")),
     Fault(_PG_COUNTERS, "value - before.get(name, 0.0)", "value - before.get(name, value)",
           "what is counted first during the run is lost", _unit("engines/postgresql/test_counters")),

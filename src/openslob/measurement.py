@@ -113,6 +113,13 @@ class EngineDelta:
         """Mean wait in µs by event, for each event that was waited for and that the engine times itself."""
         return {wait.event: wait.time_us / wait.count for wait in self.timed_waits if wait.count and wait.time_us}
 
+    def of_all_sessions(self, name: str) -> float | None:
+        """Return a counter of the test's sessions and, as far as the engine can tell, of all others."""
+        value: float | None = getattr(self, name)
+        if value is None or name in self.server_wide:
+            return value
+        return value + self.others.get(name, 0.0)
+
     def amounts(self) -> Mapping[str, float | None]:
         """Return every counter by name: all fields but those that break others down."""
         return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _NO_AMOUNTS}
@@ -285,11 +292,13 @@ class OtherSessions:
     """Sessions of the server's clients that are not the test's, as the samples of the window saw them.
 
     ``seen`` maps who they are (user, database, application) to how often they were at work, over ``samples`` samples;
-    samples in which this user could not see them are left out.
+    samples in which this user could not see them are left out, and ``seen`` is None if there were no others.
+    ``shares_pct`` is their share of what the engine counted, in %, by field of `EngineDelta`.
     """
 
-    seen: Mapping[str, int]
-    samples: int
+    seen: Mapping[str, int] | None = None
+    samples: int = 0
+    shares_pct: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -297,7 +306,7 @@ class Measurement:
     """Everything that one run measured.
 
     ``waits`` maps a wait event to the number of sessions seen in it, over all ``wait_samples`` samples. ``others`` are
-    the sessions that are not the test's, None when they could never be seen.
+    the sessions that are not the test's.
     ``blocks_before`` and ``blocks_after`` are the sizes of the test tables. ``local`` means that the server is on this
     host. ``file_system`` is the type of file system of its data; None when not known. ``latency`` is service time. A
     run at a given rate also has ``response``, the time from when an operation was due, and ``schedule``. ``instances``
@@ -330,7 +339,7 @@ class Measurement:
     instances: Sequence[Instance] = ()
     ceiling: Ceiling | None = None
     other_storage: str = ""
-    others: OtherSessions | None = None
+    others: OtherSessions = OtherSessions()
     unfinished_s: Sequence[float] = ()
 
     @property

@@ -13,6 +13,7 @@ from openslob.units import MIB
 # From this share of block visits on, physical reads lead the headline; below it, logical reads do.
 _READS_LEAD = 0.5
 WITHIN_CEILING = "within_ceiling"
+ALONE = "alone_on_server"
 # Below this share of block visits, physical reads are not mentioned.
 _READS_MATTER = 0.001
 # Relative deviation of the mean request size from the block size up to which reads are single-block reads.
@@ -26,7 +27,7 @@ def headline(record: RunRecord) -> str:
     if value(record, "ops_per_s") is None:
         return f"{_who(record)}: no rate is published, because {reason(record, 'ops_per_s')}."
     work = ", ".join(filter(None, (_main(record), *_writes(record))))
-    parts = [f"{_who(record)}{_rate(record)}: {work}", *_latencies(record), _cpu(record)]
+    parts = [f"{_who(record)}{_rate(record)}: {work}", *_latencies(record), _cpu(record), _beside(record)]
     text = "; ".join(filter(None, parts)) + "."
     return text if record.status is Status.COMPLETE else f"Until its early end: {text}"
 
@@ -133,6 +134,10 @@ def _longest(record: RunRecord, figures: Mapping[str, Any]) -> str:
 
 def _of_blocks(count: int | None) -> str:
     return "" if count is None else f" of {count} block{'' if count == 1 else 's'}"
+
+
+def _beside(record: RunRecord) -> str:
+    return "beside other sessions' load on the server" if outcome(record, ALONE) is Holds.FAILS else ""
 
 
 def _cpu(record: RunRecord) -> str:

@@ -104,9 +104,9 @@ class Recorder:
         self._raw.waits(time.time_ns(), activity.events)
 
     @property
-    def others(self) -> OtherSessions | None:
-        """The sessions that are not the test's; None when no sample could see them."""
-        return OtherSessions(dict(self._others), self._others_samples) if self._others_samples else None
+    def others(self) -> OtherSessions:
+        """The sessions that are not the test's."""
+        return OtherSessions(dict(self._others) if self._others_samples else None, self._others_samples)
 
     def _slice(self, done: SliceDone) -> None:
         result = done.result

@@ -6,11 +6,12 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from openslob.analyze.curves.ceiling import ceiling_of, other_storage
+from openslob.analyze.other_sessions import ours_alone, shares_pct
 from openslob.engines.base import Engine, Hold, SessionPlan
 from openslob.engines.facts import DataState, ServerFacts
 from openslob.engines.patience import ANSWER_S, Patience
@@ -216,7 +217,7 @@ class _Run:
             self._warm_up(held, session_pool, plans, self._begin_ns(offset_ns))
         with snapshots_around(self._engine, self._request.consented, self._attach_to(folder), self._builder.notes):
             readings = self._window(folder, held, session_pool, samplers, plans, self._begin_ns(offset_ns), offset_ns)
-        return self._measurement(readings, session_pool, samplers, blocks_before)
+        return ours_alone(self._measurement(readings, session_pool, samplers, blocks_before))
 
     def _attach_to(self, folder: RunFolder) -> Callable[[str, str | bytes], None]:
         def attach(name: str, content: str | bytes) -> None:
@@ -333,7 +334,7 @@ class _Run:
             host=host,
             waits=dict(readings.recorder.waits),
             wait_samples=readings.recorder.wait_samples,
-            others=readings.recorder.others,
+            others=replace(readings.recorder.others, shares_pct=shares_pct(counted, counter_seconds)),
             timeline=readings.recorder.timeline(),
             direct_io=self._facts.direct_io,
             local=samplers.local,

@@ -68,9 +68,11 @@ class ClientMeasurement:
 
     @property
     def _reads(self) -> float:
-        if not self.engine.read_requests:
+        # The program's sessions are not ours.
+        reads = self.engine.of_all_sessions("read_requests")
+        if not reads:
             raise SlobError("the server's reads are unknown", str(self.engine.unknown))
-        return self.engine.read_requests
+        return reads
 
 
 def measure_client(

@@ -4,7 +4,8 @@ from factories.tables import table
 from openslob.cli.check import COLUMNS, result_text
 from openslob.engines.base import CounterReading
 from openslob.engines.facts import Finding, ServerFacts, ServerLocation
-from openslob.engines.postgresql.counters import PostgresCounters, to_delta
+from openslob.engines.postgresql.counters import PostgresCounters
+from openslob.engines.postgresql.delta import to_delta
 from openslob.run.preflight import Preflight, purpose_findings, purposes
 from openslob.units import MIB, NANOS
 from openslob.workload import Mode, Workload

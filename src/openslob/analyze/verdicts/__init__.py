@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from openslob.analyze.verdicts.alone import alone_on_server
 from openslob.analyze.verdicts.bottleneck import limit_found
 from openslob.analyze.verdicts.course import no_stalls, planned_time, sessions_busy
 from openslob.analyze.verdicts.environment import (
@@ -33,6 +34,7 @@ VERDICTS: tuple[Callable[[Measurement], Verdict | None], ...] = (
     planned_time,
     sessions_busy,
     no_stalls,
+    alone_on_server,
     counts_agree,
     exact_mix,
     reads_reached_device,

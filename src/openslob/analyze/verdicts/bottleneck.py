@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from openslob.analyze.other_sessions import BESIDE, worked
 from openslob.analyze.verdicts.course import are_idle, idle_shares_pct
 from openslob.analyze.verdicts.mode import is_reached
-from openslob.analyze.verdicts.outcome import Shown, fails, holds, unknown_because
+from openslob.analyze.verdicts.outcome import Shown, fails, holds, unknown, unknown_because
 from openslob.measurement import Measurement, WaitClass
 from openslob.metrics.quantity import Quantity, device, host, host_cpu_left_pct, total
 from openslob.metrics.waits import db_time_shares
@@ -29,8 +30,9 @@ def limit_found(measurement: Measurement) -> Verdict:
     For a run that reached its given rate, the limit is that rate. Otherwise the limit is the first of: the server's
     CPU, if saturated (faster storage would not help); think time, if sessions spent more than half of the load outside
     of operations; storage, if they spent more than half of their time in data I/O or in writing the log; locks, if they
-    spent it there. The verdict fails when nothing was at its limit, and is unknown when nothing known is the limit and
-    a figure is missing. The device's busy time tells whether storage's throughput or its latency was the limit.
+    spent it there. The verdict fails when nothing was at its limit, and is unknown when other sessions took their part,
+    or when nothing known is the limit and a figure is missing. The device's busy time tells whether storage's
+    throughput or its latency was the limit.
 
     Shares are of DB time, so they prove nothing when sessions were idle (`sessions_busy`). Sessions that waited for
     data while the device had hardly a request did not wait for storage.
@@ -39,9 +41,10 @@ def limit_found(measurement: Measurement) -> Verdict:
     cpu, server = _cpu_pct(measurement), _server_cpu_pct(measurement)
     busy, queue = _device_busy_pct(measurement), _device_queue(measurement)
     limit = GIVEN_RATE if is_reached(measurement) else _limit(measurement, cpu, server, shares)
+    disturbed = limit != GIVEN_RATE and bool(worked(measurement.others))
     doubt = _doubt(measurement, limit, shares, queue)
     figures: dict[str, Shown] = {
-        "limit": None if doubt else limit,
+        "limit": None if doubt or disturbed else limit,
         "cpu_pct": cpu.value,
         "server_cpu_pct": server.value,
         "data_io_pct": shares[WaitClass.DATA_IO].value,
@@ -52,6 +55,8 @@ def limit_found(measurement: Measurement) -> Verdict:
     }
     waited = ", ".join(f"{kind.value} {_pct(share)}" for kind, share in shares.items())
     used = f"CPU {_pct(cpu)} (by the server {_pct(server)}), and of DB time: {waited}"
+    if disturbed:
+        return unknown(name, f"Can't be determined: {BESIDE}, and what limited the test may be their load.", **figures)
     if doubt:
         return fails(name, f"{doubt}: {used}; {_state(busy, queue)}.", **figures)
     if limit:

@@ -18,6 +18,9 @@ MAX_SHORT_PCT = 1.0
 
 # A miss costs at least a hundred times as much as a hit: with a tenth of the visits cached, I/O still dominates.
 MIN_PIO_PCT = 90.0
+# Each visit reads at most one block of a table; a visit may be counted in another second than its read.
+MAX_PIO_PCT = 102.0
+_TABLES = ("table", "private table")
 # With hits of 0.5 µs and misses of 100 µs, one miss in a thousand already takes a sixth of the time.
 MIN_HIT_PCT = 99.9
 # The main writer writes more than all others together.
@@ -106,12 +109,23 @@ def _pio(measurement: Measurement) -> ModeEvidence:
     device = reads_reached_device(measurement)
     figures: dict[str, Shown] = {"physical_pct": share.value, "reads_reached_device": device.verdict.value}
     why = f"{share.value:.1f} % of the block visits were engine reads, {MIN_PIO_PCT:g} % is required"
+    of_tables = _table_reads_pct(measurement).value
+    if of_tables is not None and of_tables > MAX_PIO_PCT:
+        return ModeEvidence(None, f"{why}, but {of_tables:.1f} % were reads of tables: more than visits need", figures)
     if share.value < MIN_PIO_PCT:
         return ModeEvidence(False, why, figures)
     if device.verdict is Holds.UNKNOWN:
         return ModeEvidence(None, f"{why}, but whether they reached a device is unknown", figures)
     reached = device.verdict is Holds.HOLDS
     return ModeEvidence(reached, f"{why}, and they {'reached' if reached else 'did not all reach'} a device", figures)
+
+
+def _table_reads_pct(measurement: Measurement) -> Quantity:
+    """Return the reads of table blocks in % of the block visits; unknown where the engine counts indexes with them."""
+    kinds = [measurement.engine.by_object[kind] for kind in _TABLES if kind in measurement.engine.by_object]
+    known = [io.read_requests for io in kinds if io.read_requests is not None]
+    reads = Quantity(sum(known)) if known else Quantity.missing("reads are not counted by kind of object")
+    return reads.times(100).per(Quantity(block_visits(measurement)), "no block visited")
 
 
 def _lio(measurement: Measurement) -> ModeEvidence:

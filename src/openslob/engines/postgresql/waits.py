@@ -1,4 +1,4 @@
-"""The wait sampler: the wait events of the test's sessions at a moment, by one statement on one connection."""
+"""The sampler of sessions: the test's by wait event, and others at work, by one statement on one connection."""
 
 from __future__ import annotations
 
@@ -23,10 +23,16 @@ class PostgresWaits:
             self._statement = PlainStatement(connection, read_sql(PACKAGE, "waits").encode(), b"sample")
 
     def sample(self) -> Activity:
-        """Return the test's sessions by event; SlobError when the server is gone."""
+        """Return the sessions at work; SlobError when the server is gone.
+
+        Others are unknown when this role may not see what one of them does.
+        """
         with reported("the wait events can't be sampled"):
             rows = self._statement.rows(self._pattern)
-        return Activity({str(event, "utf-8"): int(sessions) for event, sessions in rows})
+        found: dict[bytes, dict[str, int]] = {b"test": {}, b"other": {}, b"hidden": {}}
+        for kind, what, sessions in rows:
+            found[kind][str(what, "utf-8")] = int(sessions)
+        return Activity(found[b"test"], None if found[b"hidden"] else found[b"other"])
 
     def backend_ids(self) -> list[int]:
         """Return the process id of the sampler's backend."""

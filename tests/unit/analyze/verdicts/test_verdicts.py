@@ -10,7 +10,7 @@ import pytest
 from factories import measurements as made
 from factories.tables import table
 from openslob.analyze.verdicts import VERDICTS, judge
-from openslob.measurement import EngineDelta, HostDelta
+from openslob.measurement import EngineDelta, HostDelta, ObjectIo, OtherSessions
 from openslob.method import OpKind
 from openslob.record.model import Holds
 from openslob.units import MIB
@@ -78,6 +78,12 @@ def left(ops):
     return made.schedule(not_begun=float(ops), oldest_s=12.5)
 
 
+ALONE = OtherSessions({}, 200)
+MONITORED = OtherSessions({"monitor in postgres": 4}, 200)
+LOADED = OtherSessions({"app in erp (reports)": 150, "app in crm": 50}, 200, {"commits": 54.0})
+UNSEEN = OtherSessions(None, 0, {"logical_reads": 30.0})
+MORE_THAN_VISITS = {"table": ObjectIo(0.0, 1.05 * made.READ_REQUESTS, READ_BYTES, None, None)}
+
 CASES = [
     ("errors", HOLDS, {}, "8 sessions ran without an error."),
     ("errors", HOLDS, {"interrupted": True}, "until the run was interrupted"),
@@ -112,6 +118,12 @@ CASES = [
     ("no_stalls", HOLDS, {"latency": LONG_OPS}, "; the longest took 2 s."),
     ("no_stalls", FAILS, {"unfinished_s": (10.0,)}, "1 operation of 1 s or more (1 cancelled before its end) took 2."),
     ("no_stalls", HOLDS, {"unfinished_s": (0.9,)}, "No operation took 1 s"),
+    ("alone_on_server", HOLDS, {"others": ALONE}, "No other session was at work in 200 samples."),
+    ("alone_on_server", HOLDS, {"others": MONITORED}, "hardly worked: 0.02 of them were at work on average"),
+    ("alone_on_server", FAILS, {"others": LOADED}, "1.00 of them were at work on average, most often app in erp"),
+    ("alone_on_server", FAILS, {"others": LOADED}, "they did 54.0 % of all commits"),
+    ("alone_on_server", FAILS, {"others": UNSEEN}, "server: they did 30.0 % of all logical reads."),
+    ("alone_on_server", UNKNOWN, {"others": OtherSessions()}, "may not see what other sessions do"),
     ("counts_agree", HOLDS, {}, "960,000 rows read and 96,000 updated"),
     ("counts_agree", FAILS, {"engine": made.engine(rows_read=960_001.0)}, "960,001 rows read"),
     ("counts_agree", FAILS, {"engine": made.engine(rows_updated=95_999.0)}, "95,999 updated"),
@@ -154,6 +166,8 @@ CASES = [
         "read-ahead",
     ),
     ("reads_reached_device", HOLDS, {"host": made.host(server_read_bytes=1.5 * READ_BYTES)}, "with direct I/O"),
+    # As many bytes as the test asked for, but another session may have read them.
+    ("reads_reached_device", UNKNOWN, {"direct_io": False, "others": LOADED}, "others' reads could hide"),
     ("reads_reached_device", UNKNOWN, {"engine": FEW_READS}, "almost nothing physically: 999 requests"),
     ("reads_reached_device", UNKNOWN, {"local": False}, "not on this host"),
     (
@@ -173,6 +187,8 @@ CASES = [
     ("commits_waited", HOLDS, syncs(1499), "12,000 updates were committed with 1,499 log syncs, 8.0 per sync; 8"),
     ("commits_waited", FAILS, syncs(1498), "1,498 log syncs, 8.0 per sync; 8 sessions that wait can share one"),
     ("commits_waited", FAILS, syncs(240), "50.0 per sync"),
+    ("commits_waited", HOLDS, syncs(1.1 * 12_000 + 3000), "12,000 updates"),
+    ("commits_waited", UNKNOWN, syncs(1.1 * 12_000 + 3001), "more than 12,000 commits need"),
     ("commits_waited", UNKNOWN, syncs(0), "no log sync was counted"),
     ("commits_waited", UNKNOWN, syncs(None), "log_syncs was not measured"),
     ("mode", UNKNOWN, {}, "looks like pio"),
@@ -182,6 +198,7 @@ CASES = [
     ("mode", UNKNOWN, {"engine": made.engine(read_requests=made.READ_REQUESTS / 2)}, "looks like no known mode"),
     ("mode", HOLDS, stated(Mode.PIO), "It was pio: 100.0 % of the block visits were engine reads"),
     ("mode", FAILS, stated(Mode.PIO, host=HALF_REACHED), "did not all reach"),
+    ("mode", UNKNOWN, stated(Mode.PIO, engine=made.engine(by_object=MORE_THAN_VISITS)), "105.0 % were reads of tables"),
     ("mode", FAILS, stated(Mode.PIO, engine=CACHED), "It was not pio: 0.0 %"),
     ("mode", UNKNOWN, stated(Mode.PIO, local=False), "whether they reached a device is unknown"),
     ("mode", UNKNOWN, stated(Mode.PIO, engine=made.engine(read_requests=None)), "read_requests was not measured"),
@@ -274,6 +291,7 @@ CASES = [
     ("limit_found", HOLDS, {"waits": {"Lock:tuple": 800, "CPU": 200}}, "The limit was the wait for locks"),
     ("limit_found", FAILS, {"waits": {"CPU": 1000}}, "Nothing was at its limit"),
     ("limit_found", UNKNOWN, {"waits": {"CPU": 1000}, "local": False}, "not on this host"),
+    ("limit_found", UNKNOWN, {"others": LOADED}, "other sessions worked on the server"),
     ("limit_found", UNKNOWN, {"waits": {"CPU": 9}, "engine": EngineDelta()}, "only 9 wait samples"),
 ]  # fmt: skip
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from factories.tables import table
 from openslob.engines.base import CounterReading
-from openslob.engines.postgresql.counters import PostgresCounters, to_delta
+from openslob.engines.postgresql.counters import PostgresCounters
+from openslob.engines.postgresql.delta import to_delta
 
 BLOCK = 8192
 # As version 18 counts: data by any process, and the log.
@@ -48,7 +50,7 @@ class Server:
     def info(self):
         return self
 
-    def execute(self, _):
+    def execute(self, *_):
         return self
 
     def fetchone(self):
@@ -61,3 +63,62 @@ def test_an_entry_that_appears_during_the_run_counts_in_full():
     after = {name: float(value) for name, value in {**DATA, **LOG}.items()}
     delta = counters.difference(CounterReading(0, before, ""), CounterReading(1, after, ""))
     assert (delta.read_requests, delta.read_bytes, delta.log_syncs) == (40, 100 * BLOCK, 6)
+
+
+# --- what is the test's, and what others did
+
+TABLES = {
+    "tables.heap_blks_fetched": 700, "tables.heap_blks_hit": 630, "tables.seq_scan": 0,
+    "indexes.idx_blks_fetched": 200, "indexes.idx_blks_hit": 190, "indexes.idx_tup_fetch": 600,
+    "database.blks_read": 100, "database.blks_hit": 900, "database.blk_read_time": 8, "database.xact_commit": 20,
+    "databases.xact_commit": 9, "databases.tup_returned": 70,
+}  # fmt: skip
+WAL = {"wal.wal_bytes": 4096, "wal.wal_fpi": 3}
+SESSIONS = {
+    "session_io.run/data.hits": 500, "session_io.run/data.reads": 30, "session_io.run/data.read_bytes": 40 * BLOCK,
+    "session_io.run/data.read_time": 6.0, "session_io.own/data.hits": 60, "session_io.own/data.reads": 1,
+    "session_io.own/data.read_bytes": BLOCK, "session_wal.sessions": 0, "session_wal.wal_bytes": 1000,
+    "session_wal.wal_fpi": 2,
+}  # fmt: skip
+
+
+def test_version_18_counts_by_session():
+    delta = to_delta({**DATA, **LOG, **TABLES, **WAL, **SESSIONS}, BLOCK)
+    assert (delta.logical_reads, delta.read_requests, delta.read_bytes) == (540, 30, 40 * BLOCK)
+    assert (delta.read_time_us, delta.wait_means_us["IO:DataFileRead"]) == (6000, 200)
+    assert (delta.log_bytes, delta.full_page_images, delta.log_syncs, delta.write_requests) == (1000, 2, 6, 42)
+    assert {"log_syncs", "write_requests", "log"} <= delta.server_wide
+    assert not delta.server_wide & {"read_requests", "read_time_us", "log_bytes", "IO:DataFileRead", "rows_read"}
+    assert delta.others == {"commits": 9, "logical_reads": 1000 - 540 - 61, "read_requests": 69}
+    assert delta.of_all_sessions("read_requests") == 99
+    assert delta.of_all_sessions("log_syncs") == 6
+    assert delta.of_all_sessions("full_page_image_bytes") is None
+
+
+@table("version", [{**DATA, **LOG}, {"wal.wal_sync": 6}])
+def test_before_18_the_tests_reads_are_those_of_its_tables(version):
+    delta = to_delta({**version, **TABLES, **WAL}, BLOCK)
+    assert (delta.logical_reads, delta.read_requests, delta.read_bytes) == (900, 80, 80 * BLOCK)
+    assert (delta.log_bytes, delta.read_time_us) == (4096, 8000)
+    assert {"log_bytes", "read_time_us", "IO:DataFileRead", "log_syncs"} <= delta.server_wide
+    assert not delta.server_wide & {"logical_reads", "read_requests", "read_bytes"}
+    by_blocks = {"logical_reads": 100, "read_requests": 20}
+    assert delta.others == {"commits": 9, **(by_blocks if DATA.keys() & version.keys() else {"rows_read": 70})}
+
+
+def test_the_databases_time_of_reads_is_the_tests_if_all_reads_are():
+    delta = to_delta({**DATA, **TABLES, "database.blks_read": 81}, BLOCK)
+    assert not delta.server_wide & {"read_time_us", "IO:DataFileRead"}
+
+
+def test_a_session_that_ended_took_its_counters_with_it():
+    delta = to_delta({**DATA, **LOG, **TABLES, **WAL, **SESSIONS, "session_wal.sessions": -1}, BLOCK)
+    assert (delta.read_requests, delta.log_bytes) == (80, 4096)
+    assert "log_bytes" in delta.server_wide
+
+
+def test_without_statistics_of_tables_reads_are_those_of_all():
+    delta = to_delta({**DATA, **LOG}, BLOCK)
+    assert {"logical_reads", "read_requests", "read_bytes"} <= delta.server_wide
+    assert delta.unknown["rows_read"] == "track_counts is off"
+    assert delta.others == {}

@@ -9,21 +9,46 @@
 -- One value: each further row of a result would cost the driver as much again.
 SELECT json_object_agg(concat_ws('.', source, nullif(key, '')), counters) FROM ({sources}) AS every (source, key, counters)
 
--- name: pg_stat_io
+-- name: io
 SELECT 'io' AS source, concat_ws('/', backend_type, object, context) AS key, jsonb_strip_nulls(to_jsonb(s)) AS counters
   FROM pg_stat_io AS s
  WHERE reads > 0 OR writes > 0 OR extends > 0 OR hits > 0 OR fsyncs > 0  -- most rows never count, and would be half of the driver's cost
 
--- name: pg_stat_database
+-- name: session_io
+-- By session since 18: the work loop's sessions apart from our samplers, the lock and the stop signal. A session that
+-- ended is gone from here. Of the log's rows only the syncs are used.
+SELECT 'session_io', concat_ws('/', CASE WHEN a.application_name LIKE 'slob/run/%' THEN 'run' ELSE 'own' END,
+                               CASE WHEN s.object = 'wal' THEN 'wal' ELSE 'data' END),
+       jsonb_strip_nulls(jsonb_build_object(
+           'hits', sum(s.hits), 'reads', sum(s.reads), 'read_bytes', sum(s.read_bytes), 'read_time', sum(s.read_time),
+           'fsyncs', sum(s.fsyncs), 'stats_reset', max(s.stats_reset)))
+  FROM pg_stat_get_activity(NULL) AS a, pg_stat_get_backend_io(a.pid) AS s
+ WHERE a.application_name LIKE 'slob/%' AND a.datid = (SELECT oid FROM pg_database WHERE datname = current_database())
+ GROUP BY a.application_name LIKE 'slob/run/%', s.object = 'wal'
+
+-- name: session_wal
+-- What the work loop's sessions wrote to the log, and how many of them there are.
+SELECT 'session_wal', '', jsonb_build_object(
+           'sessions', count(*), 'wal_bytes', coalesce(sum(s.wal_bytes), 0), 'wal_fpi', coalesce(sum(s.wal_fpi), 0))
+  FROM pg_stat_get_activity(NULL) AS a, pg_stat_get_backend_wal(a.pid) AS s
+ WHERE a.application_name LIKE 'slob/run/%' AND a.datid = (SELECT oid FROM pg_database WHERE datname = current_database())
+
+-- name: database
 SELECT 'database', '', jsonb_strip_nulls(to_jsonb(s)) FROM pg_stat_database AS s WHERE datname = current_database()
 
--- name: pg_stat_wal
+-- name: other_databases
+-- What sessions of other databases did. Somebody may reset one of them: that takes nothing from the test's counters.
+SELECT 'databases', '', jsonb_strip_nulls(to_jsonb(s)) FROM (
+    SELECT sum(xact_commit) AS xact_commit, sum(tup_returned) AS tup_returned
+      FROM pg_stat_database WHERE datname <> current_database()) AS s
+
+-- name: wal
 SELECT 'wal', '', jsonb_strip_nulls(to_jsonb(s)) FROM pg_stat_wal AS s
 
--- name: pg_stat_checkpointer
+-- name: checkpointer
 SELECT 'checkpointer', '', jsonb_strip_nulls(to_jsonb(s)) FROM pg_stat_checkpointer AS s
 
--- name: pg_stat_bgwriter
+-- name: bgwriter
 SELECT 'bgwriter', '', jsonb_strip_nulls(to_jsonb(s)) FROM pg_stat_bgwriter AS s
 
 -- name: log_position
@@ -31,7 +56,7 @@ SELECT 'bgwriter', '', jsonb_strip_nulls(to_jsonb(s)) FROM pg_stat_bgwriter AS s
 SELECT 'log', '', jsonb_strip_nulls(jsonb_build_object('position', CASE WHEN NOT pg_is_in_recovery()
        THEN pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0') END))
 
--- name: pg_stat_all_tables
+-- name: tables
 SELECT 'tables', '', to_jsonb(s) FROM (
     SELECT sum(pg_stat_get_tuples_updated(c.oid))       AS n_tup_upd,
            sum(pg_stat_get_tuples_hot_updated(c.oid))   AS n_tup_hot_upd,
@@ -43,7 +68,7 @@ SELECT 'tables', '', to_jsonb(s) FROM (
       FROM pg_class AS c
      WHERE c.relnamespace = to_regnamespace(quote_ident($1)) AND c.relkind = 'r') AS s
 
--- name: pg_stat_all_indexes
+-- name: indexes
 SELECT 'indexes', '', to_jsonb(s) FROM (
     SELECT sum(pg_stat_get_numscans(c.oid))             AS idx_scan,
            sum(pg_stat_get_tuples_fetched(c.oid))       AS idx_tup_fetch,
