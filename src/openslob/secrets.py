@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 from urllib.parse import quote
@@ -13,22 +14,58 @@ from openslob.errors import UsageError
 
 STARS = "***"
 
-_NEXT_URL = re.compile(r",(?=[A-Za-z][A-Za-z0-9+.-]*://)")
+_SCHEME = r"[A-Za-z][A-Za-z0-9+.-]*"
+_NEXT_URL = re.compile(rf",(?={_SCHEME}://)")
+
+
+def _part(excluded: str) -> str:
+    """Return the pattern of a part of a URL: percent-encoded are zero bytes never, other ``excluded`` signs always."""
+    return rf"(?:[^\s\x00-\x1f\x7f%{excluded}]|%(?!00)[0-9A-Fa-f]{{2}})*"
+
+
+_USER, _DATABASE, _VALUE = _part(":/@?#"), _part("?#@:;="), _part("&#@;=")
+_HOST = rf"(?:\[[\w:.%-]*\]|{_part(':/?#@;,=&')})(?::\d*)?"
+_PAIR = rf"[A-Za-z_]\w*={_VALUE}"
+# Stricter than the engines: what they misread could be part of a password, which would then be shown as a host's name.
+_URL = re.compile(
+    rf"{_SCHEME}://(?:{_USER}(?::{_USER})?@)?{_HOST}(?:,{_HOST})*(?:/{_DATABASE})?(?:\?(?:{_PAIR}(?:&{_PAIR})*)?)?"
+)
+_SERVERS = re.compile(r"[\w.,-]*")
 # Up to the last @, so that a password that holds an unescaped @ or / is hidden whole.
 _USERINFO = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://[^:/@]*):(.*)@", re.DOTALL)
-_PARAMETER = re.compile(r"([?&][^=&]*(?:passw|pwd|secret|token)[^=&]*=)[^&#]*", re.IGNORECASE)
+_PARAMETER = re.compile(r"([?&][^=&]*(?:passw|pwd|secret|token|scram)[^=&]*=)[^&#]*", re.IGNORECASE)
 # Any URL within a text. Up to the last @ before a blank: hiding too much does no harm.
 _URL_IN_TEXT = re.compile(r"(\b[A-Za-z][\w+.-]*://[^\s/:@]*:)\S*@")
 _PARAMETER_IN_TEXT = re.compile(
     r"""(\b\w*(?:password|passwd|pwd)\s*=\s*)('(?:[^'\\]|\\.)*'|"[^"]*"|[^\s&;,]+)""", re.IGNORECASE
 )
 _SECRET_KEY = re.compile(r"(passwd|password|pwd|secret)$", re.IGNORECASE)
-_WELL_FORMED = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^:/@?#\s]*:[^:/@?#\s]*@[^@]*")
+# A word of the command line that may contain a password, however it is written.
+_MAY_CONTAIN_PASSWORD = re.compile(
+    r":.*@|:/.*[?:]|(?:passw|pwd|secret|token|scram)[^=\s]*\s*=", re.IGNORECASE | re.DOTALL
+)
 
 
 def redact_url(url: str) -> str:
     """Return ``url`` with stars for every password; the URLs of a comma-separated list are redacted one by one."""
     return ",".join(_PARAMETER.sub(rf"\1{STARS}", _USERINFO.sub(rf"\1:{STARS}@", one)) for one in _NEXT_URL.split(url))
+
+
+def require_target(text: str) -> None:
+    """Raise UsageError, without a part that could be a password, unless ``text`` is URLs or names of servers."""
+    for part in _NEXT_URL.split(text):
+        scheme, is_url, _ = part.partition("://")
+        if is_url and not _URL.fullmatch(part):
+            shown = f"{scheme}://{STARS}" if re.fullmatch(_SCHEME, scheme) else STARS
+            raise UsageError(
+                f"the target {shown} can't be read as a URL",
+                "write SCHEME://USER@HOST:PORT/DATABASE, with other signs percent-encoded (@ is %40)",
+            )
+        if not is_url and not _SERVERS.fullmatch(part):
+            raise UsageError(
+                "the target is neither a URL nor the name of a managed server",
+                "write SCHEME://USER@HOST:PORT/DATABASE; the text is not shown, since it may contain a password",
+            )
 
 
 @dataclass(frozen=True)
@@ -43,13 +80,11 @@ class Target:
         """Read a URL or a name.
 
         Raises:
-            UsageError: A password in a URL has characters that a URL must percent-encode.
+            UsageError: It is neither, or a URL has characters that must be percent-encoded.
 
         """
-        shown = redact_url(text)
-        if f":{STARS}@" in shown and not all(map(_WELL_FORMED.fullmatch, _with_password(text))):
-            raise UsageError(f"the password in {shown} has characters that must be percent-encoded", "write @ as %40")
-        return cls(shown, SecretStr(text))
+        require_target(text)
+        return cls(redact_url(text), SecretStr(text))
 
     @property
     def has_password(self) -> bool:
@@ -83,13 +118,23 @@ class Target:
         return self.shown
 
 
-def _with_password(text: str) -> list[str]:
-    return [url for url in _NEXT_URL.split(text) if _USERINFO.match(url)]
-
-
 def redact_text(text: str) -> str:
     """Return ``text`` with the password of every URL and every ``password=…`` replaced by ``***``."""
     return _PARAMETER_IN_TEXT.sub(rf"\1{STARS}", _URL_IN_TEXT.sub(rf"\1{STARS}@", text))
+
+
+def conceal(text: str, given: Iterable[str]) -> str:
+    """Return ``text`` redacted, and without those ``given`` words that may contain a password.
+
+    ``given`` are words of the command line, which error messages quote, and which need not be targets.
+    """
+    for word in given:
+        _, is_option, value = word.partition("=")
+        for secret in (word, value if is_option else ""):
+            if _MAY_CONTAIN_PASSWORD.search(secret):
+                for form in (secret, repr(secret)[1:-1], " ".join(secret.split())):
+                    text = text.replace(form, redact_url(secret) if _URL.fullmatch(secret) else STARS)
+    return redact_text(text)
 
 
 def redact_document(value: object) -> object:

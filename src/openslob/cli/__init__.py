@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from openslob._version import __version__
-from openslob.cli.console import BROKEN_PIPE, guarded_streams, notify
+from openslob.cli.console import BROKEN_PIPE, guarded_streams, notify, report_bug
 from openslob.errors import SlobError
 from openslob.report.format import plain_signs
 
@@ -66,6 +66,7 @@ def _common(
 def main() -> None:
     """Run the command line. An error is one line on stderr and an exit code, never a traceback."""
     codecs.register_error(plain_signs.__name__, plain_signs)
+    sys.excepthook = report_bug
     with guarded_streams() as results:
         code = _run()
         sys.exit(code or (BROKEN_PIPE if results and results.broken_pipe else 0))

@@ -18,7 +18,7 @@ from rich.table import Table
 
 from openslob.awr.batch import Result, Selection, extract_all
 from openslob.awr.columns import ROW_SETS, SETS
-from openslob.cli.console import notify, write, write_file
+from openslob.cli.console import notify, remark, write, write_file
 from openslob.errors import SlobError, UsageError
 from openslob.export import tidy
 
@@ -46,14 +46,14 @@ def draw(path: Path, results: Sequence[Result], events: Sequence[str]) -> None:
 
     for result in results:
         if result.no_point:
-            print(f"{result.path}: not in the picture: {result.no_point}", file=sys.stderr)
+            remark(f"{result.path}: not in the picture: {result.no_point}")
     points = list(_external_points(results))
     if not points:
         raise SlobError("no report has both IOPS and a latency", "nothing is drawn")
     notes = [NO_COUNTS] if any(result.point and result.point.sessions is None for result in results) else []
     latency = events[0].capitalize() if events else READ_LATENCY
     write_file(path, draw_external_points(points, path.suffix.lower(), TITLE, notes, latency))
-    print(f"{path}: {len(points)} reports drawn", file=sys.stderr)
+    remark(f"{path}: {len(points)} reports drawn")
 
 
 def _external_points(results: Sequence[Result]) -> Iterator[ExternalPoint]:
@@ -172,7 +172,7 @@ def _with_messages(results: Iterator[Result]) -> Iterator[Result]:
         if result.error:
             notify(result.error)
         for warning in result.warnings:
-            print(f"{result.path}: warning: {warning}", file=sys.stderr)
+            remark(f"{result.path}: warning: {warning}")
         yield result
 
 

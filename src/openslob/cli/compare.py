@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +13,7 @@ from openslob.analyze import ci_gate
 from openslob.analyze.compare import Comparison
 from openslob.analyze.compare import compare as compared
 from openslob.cli.common_options import RESULTS
-from openslob.cli.console import notify, write
+from openslob.cli.console import notify, remark, write
 from openslob.errors import SlobError, UsageError, VerdictError
 from openslob.report.comparison import comparison_json, mismatch_lines, render_comparison
 
@@ -50,7 +49,7 @@ def compare(
     _require_comparable(comparison, anyway)
     checks = [ci_gate.check(condition, comparison) for condition in conditions]
     if as_json:
-        print(json.dumps(comparison_json(comparison, checks), indent=1, ensure_ascii=False))
+        write(json.dumps(comparison_json(comparison, checks), indent=1, ensure_ascii=False))
     else:
         write(render_comparison(comparison, checks), end="")
     failed = [check.condition.text for check in checks if check.result is not ci_gate.GateResult.OK]
@@ -74,7 +73,7 @@ def _require_disjoint(a: api.Results, b: api.Results) -> None:
 
 def _require_comparable(comparison: Comparison, anyway: bool) -> None:
     if comparison.mismatches and not anyway:
-        print("\n".join(mismatch_lines(comparison.mismatches)), file=sys.stderr)
+        remark("\n".join(mismatch_lines(comparison.mismatches)))
         count = len(comparison.mismatches)
         raise SlobError(
             f"{comparison.name_a} and {comparison.name_b} can't be compared: {count} conditions differ",

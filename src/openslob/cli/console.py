@@ -10,17 +10,19 @@ import os
 import select
 import signal
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedWriter, FileIO, TextIOWrapper
 from pathlib import Path
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import Any, TextIO
 
 from openslob.disk import write_atomically
 from openslob.errors import SlobError
 from openslob.interrupt import Interrupt
-from openslob.report.format import plain_signs, printable
+from openslob.report.format import plain_signs, printable, without_controls
+from openslob.secrets import conceal
 
 _STDIN, _STDOUT, _STDERR = range(3)
 # How long a message waits for a terminal that was stopped (Ctrl-S) or a pipe that is full. Progress does not wait.
@@ -141,7 +143,18 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 def notify(text: str) -> None:
     """Print a message on standard error: progress, a warning, or the reason why a command failed."""
-    print(f"slob: {text}", file=sys.stderr, flush=True)
+    remark(f"slob: {text}")
+
+
+def remark(text: str) -> None:
+    """Print text on standard error, without the passwords of this command's words and variables."""
+    given = [*sys.argv[1:], *(value for name, value in os.environ.items() if name.startswith("SLOB_"))]
+    print(without_controls(conceal(text, given)), file=sys.stderr, flush=True)
+
+
+def report_bug(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Print the traceback of an unexpected error, without passwords; a `sys.excepthook`."""
+    remark("".join(traceback.format_exception(kind, error, trace)).rstrip())
 
 
 @contextmanager

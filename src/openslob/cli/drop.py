@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from openslob.cli.console import notify
+from openslob.cli.console import notify, write
 from openslob.cli.options import with_target
 from openslob.engines.registry import resolve
 from openslob.secrets import Target
@@ -29,7 +29,7 @@ def drop(target: Target, as_json: JSON = False) -> None:
     if as_json:
         print(json.dumps({"removed": removed}, indent=1))
     else:
-        print("\n".join(f"removed {name}" for name in removed) or f"there is nothing to remove in {engine.target}")
+        write("\n".join(f"removed {name}" for name in removed) or f"there is nothing to remove in {engine.target}")
 
 
 def register(app: typer.Typer) -> None:

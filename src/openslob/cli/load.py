@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from openslob.cli.console import notify, stoppable
+from openslob.cli.console import notify, stoppable, write
 from openslob.cli.options import Resolved, with_workload
 from openslob.cli.progress import LoadView
 from openslob.engines.facts import LoadResult
@@ -28,7 +28,7 @@ def load(resolved: Resolved, as_json: JSON = False) -> None:
     engine, server = resolve(resolved.target.reveal())
     with stoppable() as interrupt, LoadView(engine.facts().block_size) as view:
         result = loading.load(engine, server, resolved.workload, view, interrupt.stop.is_set, notify)
-    print(result_json(result) if as_json else result_text(result))
+    write(result_json(result) if as_json else result_text(result))
 
 
 def result_text(result: LoadResult) -> str:

@@ -26,6 +26,7 @@ from typing import Annotated, Any
 
 import typer
 
+from openslob.cli.console import notify
 from openslob.config.parameters import Parameter, parameters, shown
 from openslob.config.resolve import resolve
 from openslob.engines import registry
@@ -84,7 +85,7 @@ def with_workload(command: Command) -> Command:
         flags, own = _split_options(given)
         resolution = resolve(flags, config, os.environ)
         for notice in resolution.notices:
-            typer.echo(f"slob: {notice}", err=True)
+            notify(notice)
         command(resolved=Resolved(resolution.workload, resolution.sources, resolution.notices, target), **own)
 
     return _with_signature(called, command, "resolved", _workload_options())
@@ -140,7 +141,7 @@ def _target(given: dict[str, Any]) -> Target:
     text, engine, ask_password = (given.pop(name) for name in ("target", "engine", "ask_password"))
     target = Target.parse(_embedded(text, engine) if engine else text)
     if target.has_password and os.environ.get("SLOB_TARGET") != text:
-        typer.echo("slob: the password in --target is visible in the list of processes; see --ask-password", err=True)
+        notify("the password in --target is visible in the list of processes; see --ask-password")
     return target.with_password(typer.prompt("Password", hide_input=True, err=True)) if ask_password else target
 
 

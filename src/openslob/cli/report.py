@@ -11,7 +11,7 @@ import typer
 
 from openslob import api
 from openslob.cli.common_options import CEILING, RESULTS, load_ceiling
-from openslob.cli.console import default_interrupt, write_file
+from openslob.cli.console import default_interrupt, write, write_file
 from openslob.errors import SlobError, UsageError
 from openslob.record import storage
 from openslob.record.model import RunRecord
@@ -122,9 +122,9 @@ def write_summary(page: Page, written: list[Path], as_json: bool) -> None:
     """Print the answers and the files that were written."""
     if as_json:
         summary = {"answers": page.answers, "verdicts": page.verdict_counts, "written": [str(path) for path in written]}
-        print(json.dumps(summary, indent=1, ensure_ascii=False))
+        write(json.dumps(summary, indent=1, ensure_ascii=False))
     else:
-        print(
+        write(
             "\n".join([*page.answers, f"Verdicts: {page.verdict_counts}.", *(f"Written: {path}" for path in written)])
         )
 

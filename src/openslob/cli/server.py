@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from openslob.cli.common_options import parse_size
-from openslob.cli.console import notify
+from openslob.cli.console import notify, write
 from openslob.engines import registry
 from openslob.engines.managed.base import ManagedServer, ServerSpec, ServerStatus
 from openslob.errors import UsageError
@@ -115,7 +115,7 @@ def list_servers(as_json: JSON = False) -> None:
     if not statuses:
         notify("there are no managed servers; `slob server start NAME` creates one")
     for known in statuses:
-        typer.echo(f"{known.spec.name:<16} {known.state:<8} {_product(known.spec):<17} {_settings(known.spec)}")
+        write(f"{known.spec.name:<16} {known.state:<8} {_product(known.spec):<17} {_settings(known.spec)}")
 
 
 def register(app: typer.Typer) -> None:
@@ -182,4 +182,4 @@ def _print_status(status: ServerStatus, as_json: bool) -> None:
         "data": f"{status.data_directory}, {format_bytes(status.bytes_on_disk)} on disk",
     }
     for label, text in lines.items():
-        typer.echo(f"{label:<10} {text}")
+        write(f"{label:<10} {text}")

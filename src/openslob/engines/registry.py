@@ -14,6 +14,7 @@ from openslob.engines.entry import DEFAULT_SERVER, GROUP, ClientProgram, EngineE
 from openslob.engines.managed.base import ManagedServer, ServerSpec
 from openslob.engines.managed.state import ServerState, home, names, spec_from
 from openslob.errors import SlobError, UsageError
+from openslob.secrets import redact_url, require_target
 
 # The managed server that is the default target.
 EMBEDDED = DEFAULT_SERVER
@@ -69,10 +70,12 @@ def _require_any() -> None:
 def engine_for(url: str) -> Engine:
     """Return the engine for a target URL. UsageError when no installed engine takes its scheme."""
     _require_any()
+    require_target(url)
     scheme = url.partition("://")[0]
     if "://" not in url or scheme not in _entry_points():
         known = ", ".join(f"{name}://" for name in sorted(_entry_points()))
-        raise UsageError(f"no engine takes the target {url.partition('@')[2] or url!r}", f"known are {known}")
+        shown = redact_url(url.partition("@")[2] or url)
+        raise UsageError(f"no engine takes the target {shown!r}", f"known are {known}")
     return _load(scheme).connect(url)
 
 
@@ -153,6 +156,7 @@ def resolve(target: str) -> tuple[Engine, ManagedServer | None]:
     targets, separated by commas, are the instances of one cluster; none of them is then treated as a managed server.
     UsageError when there is no such server.
     """
+    require_target(target)
     instances = _instances(target)
     if len(instances) > 1:
         return ClusterEngine([resolve(instance)[0] for instance in instances]), None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from openslob.analyze.curves.points import LATENCIES, Parameters, ParameterValue, Point, Run, latency_of
@@ -26,6 +27,9 @@ INTERVAL = "_ci95"
 _SESSIONS = "sessions"
 
 Cell = str | int | float | bool | None
+# A spreadsheet that opens a CSV file takes a text that begins so for a formula, except a number.
+_FORMULA_BEGINS = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER = re.compile(r"[+-]?(?:[\d.,]+(?:e[+-]?\d+)?)?\s*%?", re.IGNORECASE)
 
 
 def run_rows(runs: Sequence[Run]) -> list[Row]:
@@ -111,9 +115,17 @@ def as_csv(headings: Sequence[str], rows: Iterable[Iterable[Cell]]) -> str:
     """Return comma-separated values with a line of headings; a cell without a value is empty."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(headings)
-    writer.writerows(rows)
+    writer.writerow(map(_literal, headings))
+    writer.writerows(map(_literal, row) for row in rows)
     return out.getvalue()
+
+
+def _literal(cell: Cell) -> Cell:
+    """Return a text that a spreadsheet would read as a formula with an apostrophe before it; others unchanged."""
+    if not isinstance(cell, str):
+        return cell
+    text = cell.replace("\r", " ")  # the standard library does not quote it, and it ends a line
+    return f"'{text}" if cell.startswith(_FORMULA_BEGINS) and not _NUMBER.fullmatch(cell) else text
 
 
 def rounded(cell: Cell) -> str:

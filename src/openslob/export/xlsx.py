@@ -97,7 +97,7 @@ def _series(
     dash = _DASHES[number // len(_COLOURS) % len(_DASHES)]
     labels = [{"value": f"{point.step:g}"} for point in series.points]
     drawn: dict[str, Any] = {
-        "name": series.label,
+        "name": _literal(series.label),
         "categories": _range(rows, columns, figure),
         "values": _range(rows, columns, latency),
         "line": {"color": colour, "width": 1.75, "dash_type": dash},
@@ -113,6 +113,11 @@ def _error_bars(rows: range, columns: Sequence[str], figure: str, colour: str) -
     cells = _formula(rows, columns, f"{figure}{INTERVAL}")
     line = {"color": colour, "width": 0.75}
     return {"type": "custom", "plus_values": cells, "minus_values": cells, "line": line}
+
+
+def _literal(name: str) -> str:
+    """Return the name of a line; a chart would take one with ``=`` at its beginning for a reference to cells."""
+    return f"'{name}" if name.startswith("=") else name
 
 
 def _latency(series: Series) -> str:

@@ -19,6 +19,8 @@ _PLAIN_SIGNS = str.maketrans(
     {"✓": "+", "✗": "x", "–": "-", "—": "-", "µ": "u", "×": "x", "…": "~", "±": "+-", "≥": ">=", "≤": "<=", "→": "->"}
     | {"·": "-"}
 )
+# All but tab and line end; U+0080 to U+009F are short for ESC and a letter.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _NO_BREAK = "\u00a0"
 _NUMBER_AND_UNIT = re.compile(r"(\d) (%|[KMGT]?B\b|[mµ]?s\b)")
 _SECOND_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
@@ -122,8 +124,17 @@ def plain_signs(error: UnicodeError) -> tuple[str, int]:
     return error.object[error.start : error.end].translate(_PLAIN_SIGNS).encode("ascii", "replace").decode(), error.end
 
 
+def without_controls(text: str) -> str:
+    """Return ``text`` with its control characters, except tab and line end, shown as in JSON.
+
+    Texts of servers and files could otherwise make a terminal show or do anything.
+    """
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def printable(text: str, encoding: str | None) -> str:
-    """Return ``text`` unchanged if ``encoding`` can represent it, else in ASCII."""
+    """Return ``text`` without control characters, and in ASCII unless ``encoding`` can represent it."""
+    text = without_controls(text)
     try:
         text.encode(encoding or "ascii")
     except (UnicodeEncodeError, LookupError):

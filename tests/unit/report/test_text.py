@@ -196,6 +196,7 @@ def test_ascii_where_the_terminal_cannot_do_more() -> None:
     text = render(buffered())
     assert shape.printable(text, "utf-8") == text
     plain = shape.printable(text, "ascii")
+    assert shape.printable("a\x1b]0;x\x07\x9b1m\tb\r\n", "utf-8") == "a\\u001b]0;x\\u0007\\u009b1m\tb\\u000d\n"
     assert plain.isascii()
     assert "?" not in plain.replace("? unknown", "")
     assert "x FAILS" in plain

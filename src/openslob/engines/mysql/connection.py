@@ -19,7 +19,7 @@ from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.names import DEFAULT_DATABASE
 from openslob.engines.sql import read_statements
 from openslob.errors import SlobError, UsageError
-from openslob.secrets import redact_url
+from openslob.secrets import redact_url, require_target
 
 DEFAULT_PORT = 3306
 # The variable and the file that the server's own clients read.
@@ -67,6 +67,7 @@ class ConnectionParams:
 
 def parse(url: str) -> ConnectionParams:
     """Return the parameters in a ``mysql://`` or ``mariadb://`` URL. UsageError for a part that is not known."""
+    require_target(url)
     try:
         parts = urlsplit(url)
         port = parts.port or DEFAULT_PORT
@@ -91,9 +92,7 @@ def _parameter(name: str, text: str) -> tuple[str, object]:
     try:
         return name, _PARAMETERS[name](text)
     except ValueError:
-        raise UsageError(
-            f"the target's parameter {name}={text} can't be understood", "give yes or no, or a number"
-        ) from None
+        raise UsageError(f"the target's parameter {name} can't be understood", "give yes or no, or a number") from None
 
 
 def open_connection(params: ConnectionParams, purpose: str) -> Connection:

@@ -42,7 +42,8 @@ from openslob.engines.postgresql.slice_procedure import PostgresStop, compose_sl
 from openslob.engines.postgresql.waits import PostgresWaits
 from openslob.engines.slice_io import schemas_at_work
 from openslob.engines.sql import read_sql, read_statements
-from openslob.errors import SlobError
+from openslob.errors import SlobError, UsageError
+from openslob.secrets import redact_url, require_target
 from openslob.workload import DataSpec, Workload
 
 APPLICATION = "slob"
@@ -78,15 +79,27 @@ def connect(url: str) -> Engine:
     return PostgresEngine(url)
 
 
+def _parameters(url: str) -> dict[str, Any]:
+    try:
+        return conninfo.conninfo_to_dict(url)
+    except UnicodeError:
+        why = "its percent-encoded bytes are not UTF-8"
+    except psycopg.Error as error:
+        # The library quotes what it can't read, which may be part of a password.
+        why = str(error).partition(":")[0].partition('"')[0].strip()
+    raise UsageError(f"{redact_url(url)} is not a URL of PostgreSQL ({why})", "see its manual on connection URIs")
+
+
 class PostgresEngine:
     """One PostgreSQL database as a target. Implements `openslob.engines.base.Engine`."""
 
     name = "postgresql"
 
     def __init__(self, url: str) -> None:
+        require_target(url)
         self._url = url
         self._patience = Patience()
-        parameters = conninfo.conninfo_to_dict(url)
+        parameters = _parameters(url)
         self._host = str(parameters.get("host", "localhost"))
         address = f"{self._host}:{parameters.get('port', 5432)}"
         self.target = f"{address}/{parameters.get('dbname', '')}"
