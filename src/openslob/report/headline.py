@@ -7,13 +7,12 @@ from typing import Any
 
 from openslob.record.model import Holds, RunRecord, Status
 from openslob.report.format import micros, number, percent, seconds, size
-from openslob.report.record_view import NO_STALLS, RATE_REACHED, REACHED_DEVICE, is_paced, outcome, reason, value
+from openslob.report.record_view import ALONE, NO_STALLS, RATE_REACHED, REACHED_DEVICE, is_paced, outcome, reason, value
 from openslob.units import MIB
 
 # From this share of block visits on, physical reads lead the headline; below it, logical reads do.
 _READS_LEAD = 0.5
 WITHIN_CEILING = "within_ceiling"
-ALONE = "alone_on_server"
 # Below this share of block visits, physical reads are not mentioned.
 _READS_MATTER = 0.001
 # Relative deviation of the mean request size from the block size up to which reads are single-block reads.

@@ -12,6 +12,7 @@ from openslob.report.format import quantity
 REACHED_DEVICE = "reads_reached_device"
 RATE_REACHED = "rate_reached"
 NO_STALLS = "no_stalls"
+ALONE = "alone_on_server"
 NOT_RECORDED = "not recorded"
 
 

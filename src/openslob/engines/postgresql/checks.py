@@ -47,6 +47,7 @@ def findings(
     yield from _pooler(facts)
     yield from common_checks.bad_settings(_BAD_SETTINGS, facts)
     yield from lacking(capabilities(facts))
+    yield from _neighbours(connection)
 
 
 def _role(connection: Connection, names: Names) -> dict[str, Any]:
@@ -95,6 +96,14 @@ def _raise_limit(role: dict[str, Any]) -> Callable[[int], str]:
         return common_checks.MORE_CONNECTIONS
 
     return remedy
+
+
+def _neighbours(connection: Connection) -> Iterator[Finding]:
+    """Yield a finding for each other load or run on this server: the lock keeps apart those on one database only."""
+    for database, application in connection.execute(read_statements(PACKAGE, "facts")["neighbours"]).fetchall():
+        who = application.removeprefix("slob/")
+        why = f"database {database} of this server is in use: {who}; each disturbs the other"
+        yield Finding("other load", why, "run them one after the other", False, spoils=True)
 
 
 def _pooler(facts: ServerFacts) -> Iterator[Finding]:

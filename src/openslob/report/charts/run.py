@@ -11,7 +11,7 @@ from openslob.analyze.verdicts.environment import MIN_BEYOND
 from openslob.histogram import Histogram, bucket_of
 from openslob.metrics import METRICS
 from openslob.metrics.model import TimelinePanel
-from openslob.record.model import RunRecord
+from openslob.record.model import Holds, RunRecord
 from openslob.report.charts import over_time
 from openslob.report.charts.picture import DataTable, Panel, Picture
 from openslob.report.charts.theme import (
@@ -25,6 +25,7 @@ from openslob.report.charts.theme import (
     shaped,
 )
 from openslob.report.format import micros, number, seconds
+from openslob.report.record_view import ALONE, outcome, value
 from openslob.report.run_series import RunSeries
 
 Row = dict[str, Any]
@@ -46,7 +47,7 @@ def timeline(record: RunRecord, raw: RunSeries, names: FigureNames | None = None
     names, length = names or FigureNames(), record.window.load_seconds if record.window else 0.0
     engine = over_time.evenly_counted(raw.engine, raw.even_s)
     requests, sizes = (
-        [*over_time.engine_rates(engine, panel), *over_time.device_rates(raw.host, panel)]
+        [*_published(record, over_time.engine_rates(engine, panel)), *over_time.device_rates(raw.host, panel)]
         for panel in (TimelinePanel.REQUESTS, TimelinePanel.SIZES)
     )
     panels = {
@@ -106,6 +107,13 @@ def _histograms(name: str, title: str, latency: Mapping[str, Mapping[str, Any]])
         ),
         heights=dict.fromkeys(range(len(kinds)), PANEL_HEIGHT),
     )
+
+
+def _published(record: RunRecord, rows: list[Row]) -> list[Row]:
+    """Return the rates of figures that are the run's own: beside other sessions' load some are the whole server's."""
+    if outcome(record, ALONE) is not Holds.FAILS:
+        return rows
+    return [row for row in rows if value(record, row["figure"]) is not None]
 
 
 def heat_map(record: RunRecord, raw: RunSeries) -> Picture | None:

@@ -125,7 +125,16 @@ SELECT a.application_name, a.pid, a.backend_start::text AS since
  WHERE l.locktype = 'advisory' AND l.granted AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
    AND l.classid = (%(key)s::bigint >> 32)::int::oid AND l.objid = (%(key)s::bigint & 4294967295)::bigint::oid
 
+-- name: neighbours
+-- Result: database and application name of each load or run of this product in other databases of the server.
+SELECT datname, application_name FROM pg_stat_activity
+ WHERE application_name LIKE 'slob/%% by pid %%' AND datname <> current_database()
+ ORDER BY datname
+
 -- name: processes
--- Result: pid; kind, with our samplers apart from other clients.
-SELECT pid, CASE WHEN application_name IN ('slob/counters', 'slob/waits') THEN 'sampler' ELSE backend_type END
+-- Result: pid; kind, with our samplers apart, and the test's sessions apart from other clients.
+SELECT pid, CASE WHEN datname = current_database() AND application_name IN ('slob/counters', 'slob/waits') THEN 'sampler'
+                 WHEN backend_type = 'client backend'
+                      AND NOT (datname = current_database() AND application_name LIKE 'slob/%%') THEN 'other client'
+                 ELSE backend_type END
   FROM pg_stat_activity WHERE backend_type IS NOT NULL
