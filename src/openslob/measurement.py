@@ -306,13 +306,14 @@ class Measurement:
     """Everything that one run measured.
 
     ``waits`` maps a wait event to the number of sessions seen in it, over all ``wait_samples`` samples. ``others`` are
-    the sessions that are not the test's.
-    ``blocks_before`` and ``blocks_after`` are the sizes of the test tables. ``local`` means that the server is on this
-    host. ``file_system`` is the type of file system of its data; None when not known. ``latency`` is service time. A
-    run at a given rate also has ``response``, the time from when an operation was due, and ``schedule``. ``instances``
-    are those of a cluster; a single server has none. ``ceiling`` is the rate of storage alone to compare with, if
-    given; ``other_storage`` is the reason if that was made on other storage, else empty. ``unfinished_s`` has an entry
-    for each operation that was cancelled at the end of the run: how long it had then run at least.
+    the sessions that are not the test's. ``blocks_before`` and ``blocks_after`` are
+    the sizes of the test tables. ``data_fault`` says why no further run can be made on them, else it is empty.
+    ``local`` means that the server is on this host. ``file_system`` is the type of file system of its data; None when
+    not known. ``latency`` is service time. A run at a given rate also has ``response``, the time from when an operation
+    was due, and ``schedule``. ``instances`` are those of a cluster; a single server has none. ``ceiling`` is the rate
+    of storage alone to compare with, if given; ``other_storage`` is the reason if that was made on other storage, else
+    empty. ``unfinished_s`` has an entry for each operation that was cancelled at the end of the run: how long it had
+    then run at least.
     """
 
     workload: Workload
@@ -332,6 +333,7 @@ class Measurement:
     file_system: str | None = None
     blocks_before: int | None = None
     blocks_after: int | None = None
+    data_fault: str = ""
     errors: Sequence[str] = ()
     interrupted: bool = False
     response: Mapping[OpKind, Histogram] = field(default_factory=dict)

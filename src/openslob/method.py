@@ -10,6 +10,10 @@ import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
 
+# A test table may have this share of its blocks more or less than it was specified with, and later than it was loaded
+# with. `slob load` verifies it; a run beyond it fails `data_in_place`, and no further run begins.
+BLOCK_TOLERANCE = 0.01
+
 
 class OpKind(StrEnum):
     """The kind of an operation; each kind has its own latency histogram."""

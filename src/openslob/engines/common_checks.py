@@ -61,12 +61,7 @@ def data(workload: Workload, facts: ServerFacts, state: DataState | None) -> Ite
         yield Finding(DATA, "nothing is loaded", "run `slob load` first", True)
         return
     if not state.verified:
-        yield Finding(
-            DATA,
-            "the last load did not finish, or its tables have grown or shrunk since",
-            "run `slob load` again",
-            True,
-        )
+        yield Finding(DATA, state.fault, "run `slob load` again", True)
         return
     asked = workload.data(facts.block_size, facts.tablespace)
     for parameter, needed, loaded in (

@@ -102,12 +102,16 @@ class ServerLocation:
 
 @dataclass(frozen=True)
 class DataState:
-    """What is loaded: its specification and whether it was verified; ``blocks`` maps schema number to blocks."""
+    """What is loaded: its specification and whether it was verified; ``blocks`` maps schema number to blocks.
+
+    ``fault`` is the reason why data that are not, or no longer, as they were verified can't be used.
+    """
 
     spec: DataSpec
     verified: bool
     loaded_at: str
     blocks: Mapping[int, int]
+    fault: str = ""
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from openslob._version import __version__
 from openslob.engines.facts import DataState, LoadResult
-from openslob.engines.tables import BLOCK_TOLERANCE, PLACEMENT_KEY, Table
+from openslob.engines.tables import PLACEMENT_KEY, Table
 from openslob.errors import SlobError
+from openslob.method import BLOCK_TOLERANCE
 from openslob.workload import DataSpec
 
 
@@ -34,17 +36,31 @@ class Manifest:
     @property
     def is_whole(self) -> bool:
         """Whether the load was verified and every table is still there, and as large as it was then."""
-        return self.verified and all(self._fits(name, blocks) for name, blocks in self.blocks.items())
+        return not self.fault
 
-    def _fits(self, name: str, blocks: int) -> bool:
-        least = blocks * (1 - BLOCK_TOLERANCE) - self.slack_blocks
-        most = self.growth * blocks * (1 + BLOCK_TOLERANCE) + self.slack_blocks
-        return name in self.blocks_now and least <= self.blocks_now[name] <= most
+    @property
+    def fault(self) -> str:
+        """Why no run can be made on these data; empty if they are whole."""
+        if not self.verified:
+            return "the last load did not finish"
+        return next(filter(None, (self._fault_of(name, blocks) for name, blocks in self.blocks.items())), "")
+
+    def _fault_of(self, name: str, loaded: int) -> str:
+        least = loaded * (1 - BLOCK_TOLERANCE) - self.slack_blocks
+        most = self.growth * loaded * (1 + BLOCK_TOLERANCE) + self.slack_blocks
+        now = self.blocks_now.get(name)
+        if now is None:
+            return f"the table {name} is no longer there"
+        if least <= now <= most:
+            return ""
+        grown = "grown" if now > loaded else "shrunk"
+        allowed = f"{math.ceil(least):,} to {math.floor(most):,} are allowed"
+        return f"the table {name} has {grown} from {loaded:,} to {now:,} blocks since the load; {allowed}"
 
     def data_state(self) -> DataState:
         """Return what is loaded; verified only if it was verified and is still complete."""
         blocks = {int(name[4:]): count for name, count in self.blocks_now.items() if name.startswith("cf1_")}
-        return DataState(self.spec, self.is_whole, self.loaded_at, blocks)
+        return DataState(self.spec, self.is_whole, self.loaded_at, blocks, self.fault)
 
     def reused(self, seconds: float, block_size: int) -> LoadResult:
         """Return the result of a load that found its data there; ``seconds`` is how long it took to find out."""

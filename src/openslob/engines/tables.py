@@ -14,8 +14,6 @@ from openslob.workload import DataSpec
 PLACEMENT_KEY = 510
 _QUOTES = '"`'
 
-# Tables may be larger or smaller than specified by this share of their blocks (METHOD 2).
-BLOCK_TOLERANCE = 0.01
 # Of all pairs of neighbouring blocks at most this share may hold neighbouring keys (METHOD 2) …
 _ADJACENT_SHARE = 0.01
 # … but a random placement of any size has two such pairs on average (Poisson), more than 10 once in 100,000 tables.

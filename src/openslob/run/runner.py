@@ -315,6 +315,7 @@ class _Run:
             "server_cpu_s", self._server_cpu(samplers, host), host.unknown.get("server_cpu_s") or WHY_UNATTRIBUTED
         )
         ceiling = self._request.ceiling
+        blocks_after = self._engine.data.table_blocks() if after else None
         return Measurement(
             workload=self._workload,
             block_size=self._facts.block_size,
@@ -340,7 +341,8 @@ class _Run:
             local=samplers.local,
             file_system=self._builder.environment["data"]["file_system"] if samplers.data_directory else None,
             blocks_before=blocks_before,
-            blocks_after=self._engine.data.table_blocks() if after else None,
+            blocks_after=blocks_after,
+            data_fault="" if blocks_after is None else self._data_fault(),
             errors=errors,
             interrupted=self._interrupt.requested,
             response=accumulator.response,
@@ -350,6 +352,10 @@ class _Run:
             other_storage=other_storage(ceiling, self._builder.environment) if ceiling else "",
             unfinished_s=tuple(unfinished_s.values()),
         )
+
+    def _data_fault(self) -> str:
+        state = self._engine.data.state()
+        return "the data are no longer there" if state is None else state.fault
 
     def _server_cpu(self, samplers: Samplers, host: HostDelta) -> Mapping[str, float] | None:
         try:

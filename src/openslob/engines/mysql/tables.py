@@ -18,7 +18,6 @@ from openslob.engines.mysql.connection import Connection, Row, query, statement
 from openslob.engines.mysql.names import Names
 from openslob.engines.mysql.page_layout import PageLayout
 from openslob.engines.tables import (
-    BLOCK_TOLERANCE,
     Check,
     Table,
     check,
@@ -27,6 +26,7 @@ from openslob.engines.tables import (
     placement_check,
     sum_over_stretches,
 )
+from openslob.method import BLOCK_TOLERANCE
 from openslob.workload import DataSpec
 
 COLUMNS = tuple(f"c{number}" for number in range(2, 21))

@@ -27,7 +27,6 @@ from openslob.engines.postgresql.connection import Connection, statement
 from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.page_layout import TEXT_COLUMNS, column_bytes, constant_text
 from openslob.engines.tables import (
-    BLOCK_TOLERANCE,
     Check,
     Table,
     check,
@@ -36,6 +35,7 @@ from openslob.engines.tables import (
     placement_check,
     sum_over_stretches,
 )
+from openslob.method import BLOCK_TOLERANCE
 from openslob.permutation import Permutation
 from openslob.workload import DataSpec
 

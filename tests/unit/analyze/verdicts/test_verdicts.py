@@ -216,6 +216,7 @@ CASES = [
     ("data_in_place", HOLDS, {}, "100.00 % of the updated rows stayed"),
     ("data_in_place", HOLDS, {"engine": NO_UPDATES}, "no row was updated"),
     ("data_in_place", FAILS, {"blocks_after": 140_000}, "grew by 6.8 %"),
+    ("data_in_place", FAILS, {"data_fault": "the table cf1_1 has grown"}, "The table cf1_1 has grown. Run `slob load`"),
     ("data_in_place", FAILS, {"engine": made.engine(rows_updated_in_place=90_000.0)}, "Only 93.8 %"),
     ("data_in_place", FAILS, {"engine": made.engine(rows_updated_in_place=0.0), "blocks_after": None}, "Only 0.0 %"),
     ("data_in_place", UNKNOWN, {"blocks_after": None}, "sizes were not measured"),
