@@ -8,9 +8,13 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from queue import SimpleQueue
 from unittest.mock import patch
 
+import psutil
 import psycopg
 
 from openslob import cli
@@ -19,8 +23,11 @@ from openslob.errors import SlobError
 from openslob.interrupt import Interrupt
 from openslob.record import store
 from openslob.record.model import Holds
+from openslob.report.format import micros
+from openslob.report.headline import headline
 from openslob.report.text import render
 from openslob.run import loading, runner
+from openslob.run.plan import Phase
 from openslob.workload import Workload
 
 SCHEMAS = 2
@@ -60,6 +67,57 @@ def counted(engine, results, **parameters):
 def eventually(true, seconds=60):
     """Whether ``true()`` comes true within so many seconds."""
     return any(true() or time.sleep(0.1) for _ in range(seconds * 10))
+
+
+@dataclass
+class Stall:
+    """How long it took, once it is over."""
+
+    seconds: float = 0.0
+
+
+@contextmanager
+def stopped(main_pid):
+    """A process and all of its children, such as a server, stand still within the block."""
+    main = psutil.Process(main_pid)
+    processes = [main, *main.children(recursive=True)]
+    stall, begun = Stall(), time.monotonic()
+    try:
+        for process in processes:
+            os.kill(process.pid, signal.SIGSTOP)
+        yield stall
+    finally:
+        for process in reversed(processes):
+            os.kill(process.pid, signal.SIGCONT)
+    stall.seconds = time.monotonic() - begun
+
+
+def stalled(server, engine, results, seconds, **parameters):
+    """A run whose server stands still for so long, from 0.3 s after the window's begin; and how long it really did."""
+    begins = SimpleQueue()
+
+    def phase(name, begin_ns, *rest):
+        begins.put(begin_ns)
+        return Phase(name, begin_ns, *rest)
+
+    with patch.object(runner, "Phase", phase), ThreadPoolExecutor() as pool:
+        ran = pool.submit(measured, engine, results, **parameters)
+        time.sleep(max(0.0, begins.get(timeout=LONG_S) / 1e9 - time.time()) + 0.3)
+        with stopped(server.status().pid) as stall:
+            time.sleep(seconds)
+        return ran.result(LONG_S).record, stall.seconds
+
+
+def overran(record, hung_s):
+    """Verdicts, latency and headline say that the server stood still for so long in a run of one second."""
+    found = verdicts_of(record)
+    longest_us = max(latency["max_us"] for latency in record.latency.values())
+    assert longest_us > hung_s * 1e6 - 100_000
+    for name, why in (("planned_time", "longer than the planned 1 s"), ("no_stalls", "1 s or more")):
+        assert found[name].verdict is Holds.FAILS, found[name].why
+        assert why in found[name].why
+        assert found[name].figures["longest_us"] == longest_us
+    assert f", longest {micros(longest_us)}" in headline(record) or too_busy(record)
 
 
 def rows_of(folder, name):

@@ -12,7 +12,7 @@ from typing import Any
 import pymysql
 import pytest
 
-from factories.running import DATA, LONG_S, Target, eventually, judged, load, slob
+from factories.running import DATA, LONG_S, Target, eventually, judged, load, overran, slob, stalled
 from openslob.engines.base import SliceRequest
 from openslob.engines.mysql import connection, connection_registry
 from openslob.engines.mysql.adapter import connect
@@ -109,6 +109,11 @@ def test_a_run_to_its_verdicts(target):
     assert document["environment"]["server_cpu_s"]["session"] > 0
     assert "page_cleaner_thread" in document["environment"]["server_cpu_s"]
     assert "Using index condition" in document["engine"]["plans"]["select"]
+
+
+def test_a_server_that_hangs_beyond_the_end_of_a_run(target, server):
+    record, hung_s = stalled(server, target.engine, target.results, 1.5, run_time=1, **UPDATES)
+    overran(record, hung_s)
 
 
 def test_ctrl_c_leaves_no_session(target):

@@ -13,11 +13,25 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from factories.running import DATA, LONG_S, SCALE, Target, eventually, ignore, load, measured, slob
+from factories.running import (
+    DATA,
+    LONG_S,
+    SCALE,
+    Target,
+    eventually,
+    ignore,
+    load,
+    measured,
+    overran,
+    slob,
+    stalled,
+    stopped,
+    verdicts_of,
+)
 from openslob.engines.base import SliceRequest
 from openslob.errors import SlobError
 from openslob.interrupt import Interrupt
-from openslob.record.model import Status
+from openslob.record.model import Holds, Status
 from openslob.run import session_pool
 from openslob.run.plan import session_plans
 from openslob.workload import Workload
@@ -115,6 +129,47 @@ def test_the_driver_killed_while_sessions_sleep(target):
         run.process.kill()
         run.end()
         assert eventually(target.is_free)
+
+
+# --- it goes on, but not as planned
+
+
+def test_a_server_that_hangs_beyond_the_end_of_a_run(target, server):
+    record, hung_s = stalled(server, target.engine, target.results, 1.5, run_time=1, **UPDATES)
+    overran(record, hung_s)
+
+
+def test_sessions_that_a_stopped_driver_leaves_idle(target):
+    with target.running(run_time=3, **UPDATES) as run:
+        run.wait_until_measured(slices=1)
+        with stopped(run.process.pid) as stall:
+            time.sleep(1.5)
+        code, _, stderr = run.end()
+    assert code == 0, stderr
+    found = verdicts_of(target.record())
+    idle = found["sessions_busy"]
+    assert idle.verdict is Holds.FAILS
+    # Of 3 s. Slices that had begun went on meanwhile, for 1.3 s at most.
+    assert idle.figures["between_slices_pct"] > 100 * (stall.seconds - 1.3) / 3
+    assert "the driver" in idle.why
+    limit = found["limit_found"]
+    assert limit.figures["limit"] not in ("storage", "wait for locks")
+    assert limit.figures["limit"] or "The sessions were idle" in limit.why
+
+
+def test_a_run_that_made_the_tables_grow_says_what_the_next_one_is_refused_for(target):
+    hot = {"do_hotspot": True, "hotspot_mb": 1, "hotspot_frequency": 1}
+    with psycopg.connect(target.url) as connection:
+        # Its snapshot keeps every old row version.
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        connection.execute("SELECT 1")
+        record = measured(target.engine, target.results, run_time=1, sessions=3, update_pct=100, **hot).record
+    grown = verdicts_of(record)["data_in_place"]
+    assert grown.verdict is Holds.FAILS
+    assert "has grown from" in grown.why
+    with pytest.raises(SlobError) as refused:
+        measured(target.engine, target.results, run_time=1, sessions=1)
+    assert refused.value.what[1:] in grown.why
 
 
 # --- it is stopped
