@@ -115,7 +115,7 @@ def _latencies(record: RunRecord) -> list[str]:
     units = {"select": work, "update": record.spec.get("update_work_unit") or work}
     return [
         f"{kind}{_of_blocks(units.get(kind))} p99 {micros(figures.get('p99_us'))}{_response(record, kind)}"
-        f"{_longest(record, figures)}"
+        f"{_longest(record, record.response.get(kind, figures))}"
         for kind, figures in record.latency.items()
         if figures.get("count")
     ]
