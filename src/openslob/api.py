@@ -9,6 +9,7 @@ Example::
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +23,8 @@ from openslob.export.tidy import Row, point_rows, run_rows
 from openslob.record import store
 from openslob.record.model import RunRecord
 from openslob.record.raw_csv import engine_rows, latency_rows, slice_rows, slice_spans
-from openslob.record.sweep import SWEEP_FILE, find_sweeps, load_sweep, resolve_sweep
+from openslob.record.store import RecordEntry
+from openslob.record.sweep import SWEEP_FILE, SweepRecord, find_sweeps, load_sweep, resolve_sweep
 
 
 @dataclass(frozen=True)
@@ -72,12 +74,16 @@ def find(wanted: str, results: Path) -> Results:
     path = Path(wanted)
     if path.exists():
         return _load_folder(path)
-    named = _folders_named(wanted, results)
+    sweeps, problems = find_sweeps(results), list[str]()
+    named = _folders_named(wanted, results, sweeps, problems)
     if named:
-        return replace(joined([_load_folder(each) for each in named]), name=wanted)
-    if any(folder.name.startswith(wanted) for folder in find_sweeps(results)):
+        found = replace(joined([_load_folder(each) for each in named]), name=wanted)
+    elif any(sweep.id.startswith(wanted) for sweep in sweeps):
         return _load_folder(resolve_sweep(wanted, results))
-    return _load_folder(store.resolve(wanted, results))
+    else:
+        problems.clear()
+        found = _load_folder(store.resolve(wanted, results, problems.append))
+    return replace(found, problems=(*problems, *found.problems))
 
 
 def joined(several: Sequence[Results]) -> Results:
@@ -91,27 +97,39 @@ def joined(several: Sequence[Results]) -> Results:
     return Results(name, tuple(run for run, _ in ordered), tuple(folder for _, folder in ordered), problems, against)
 
 
-def _folders_named(name: str, results: Path) -> list[Path]:
-    sweeps = [folder for folder in find_sweeps(results) if load_sweep(folder).name == name]
-    alone = [entry for entry in store.find(results) if not (entry.path.parent / SWEEP_FILE).is_file()]
-    return sweeps or [entry.path for entry in alone if entry.record and entry.record.name == name and entry.pid is None]
+def _folders_named(
+    name: str, results: Path, sweeps: Sequence[RecordEntry[SweepRecord]], problems: list[str]
+) -> list[Path]:
+    """Return the folders of sweeps with this name, else of runs; ``problems`` gets why others could not be asked."""
+    problems += [sweep.problem for sweep in sweeps if sweep.problem]
+    if named := [sweep.path for sweep in sweeps if sweep.record and sweep.record.name == name]:
+        return named
+    alone = [entry for entry in store.find(results) if not os.path.lexists(entry.path.parent / SWEEP_FILE)]
+    problems += [entry.problem for entry in alone if entry.problem]
+    return [entry.path for entry in alone if entry.record and entry.record.name == name and entry.pid is None]
 
 
 def _load_folder(path: Path) -> Results:
-    if path.is_file() or (path / store.RECORD_FILE).is_file():
+    if path.is_file() or any(os.path.lexists(path / name) for name in (store.RECORD_FILE, store.SLICES)):
         folder = path if path.is_dir() else path.parent
         return Results(folder.name, (_run(folder, store.load(path), {}),), (folder,))
-    given = _server_parameters(path)
-    entries = [entry for entry in store.find(path) if entry.pid is None]
-    read = [
-        (entry.path, entry.record) for entry in entries if entry.record is not None and _is_included(entry.path, given)
-    ]
-    if not read:
-        problem = next((entry.problem for entry in entries if entry.problem), "")
+    problems: list[str] = []
+    given = _server_parameters(path, problems)
+    runs: dict[Path, Run] = {}
+    for entry in store.find(path):
+        try:
+            if entry.pid is not None or not _is_included(entry.path, given):
+                continue
+            if entry.record is None:
+                problems.append(entry.problem)
+            else:
+                runs[entry.path] = _run(entry.path, entry.record, given.get(entry.path, {}))
+        except SlobError as error:
+            problems.append(str(error))
+    if not runs:
+        problem = next(iter(problems), "")
         raise UsageError(f"there are no records in {path}", problem or "`slob run` and `slob sweep` make them")
-    runs = tuple(_run(folder, record, given.get(folder, {})) for folder, record in read)
-    problems = tuple(entry.problem for entry in entries if entry.record is None)
-    return Results(path.name or str(path), runs, tuple(folder for folder, _ in read), problems, _against(path))
+    return Results(path.name or str(path), tuple(runs.values()), tuple(runs), tuple(problems), _against(path))
 
 
 def _against(path: Path) -> ComparedValues | None:
@@ -120,20 +138,28 @@ def _against(path: Path) -> ComparedValues | None:
     return ComparedValues(record.against, *record.values_against) if record and record.against else None
 
 
-def _server_parameters(path: Path) -> dict[Path, dict[str, ParameterValue]]:
-    """Return the server parameters that sweeps set for each of their runs, by the folder of the run."""
-    sweeps = [path] if (path / SWEEP_FILE).is_file() else find_sweeps(path)
+def _server_parameters(path: Path, problems: list[str]) -> dict[Path, dict[str, ParameterValue]]:
+    """Return the server parameters that sweeps set for each of their runs, by the folder of the run.
+
+    ``problems`` gets why the runs of a sweep are left out: which of them count is in its record alone.
+    """
+    if os.path.lexists(path / SWEEP_FILE):
+        sweeps = [(path, load_sweep(path))]
+    else:
+        entries = find_sweeps(path)
+        sweeps = [(entry.path, entry.record) for entry in entries if entry.record]
+        problems += [f"{entry.problem} (its runs are left out)" for entry in entries if entry.problem]
     return {
         folder / point.run: dict(point.server)
-        for folder in sweeps
-        for point in load_sweep(folder).points
+        for folder, record in sweeps
+        for point in record.points
         if point.run is not None
     }
 
 
 def _is_included(path: Path, given: dict[Path, dict[str, ParameterValue]]) -> bool:
     """Return whether a run counts: runs in a sweep's folder that were interrupted and repeated do not."""
-    return path in given or not (path.parent / SWEEP_FILE).is_file()
+    return path in given or not os.path.lexists(path.parent / SWEEP_FILE)
 
 
 def _run(folder: Path, record: RunRecord, given: dict[str, ParameterValue]) -> Run:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import json
+import math
 import mmap
 import os
 import shutil
@@ -12,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
+from typing import BinaryIO
 
 from openslob.errors import SlobError
 from openslob.units import format_bytes
@@ -21,6 +24,8 @@ RESERVE_BYTES = 1024**3
 RESERVE_SHARE = 0.05
 # The largest logical sector in use: a transfer of this size and alignment is valid for O_DIRECT everywhere.
 _DIRECT_UNIT = 4096
+# Far more than any of our documents has; a file of another kind, or a sparse one, may not even fit the memory.
+_MOST_DOCUMENT_BYTES = 256 * 1024**2
 
 
 def existing_parent(path: Path) -> Path:
@@ -145,6 +150,47 @@ def _sync_directory(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file for reading. OSError for any other: a pipe that nobody writes to would be waited for."""
+    file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")  # noqa: PTH123, SIM115
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        return file
+    file.close()
+    raise OSError(errno.EINVAL, "it is not a file")
+
+
+def read_json(path: Path, remedy: str) -> object:
+    """Return the JSON document in a regular file.
+
+    Raises:
+        SlobError: It can't be read, or is not JSON; the text has the path and ``remedy``.
+
+    """
+    try:
+        with open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > _MOST_DOCUMENT_BYTES:
+                raise SlobError(f"{path} is damaged: it has {format_bytes(size)}", remedy)
+            return json.loads(file.read().decode("utf-8"), parse_float=_finite, parse_constant=_finite)
+    except OSError as error:
+        raise SlobError(f"{path} can't be read: {error.strerror}", remedy) from error
+    except RecursionError as error:
+        raise SlobError(f"{path} is damaged: it is nested too deeply", remedy) from error
+    except ValueError as error:
+        raise SlobError(f"{path} is damaged: {_shortened(error)}", remedy) from error
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text[:20]} is not a number of JSON")
+    return value
+
+
+def _shortened(error: ValueError) -> str:
+    return "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error) or type(error).__name__
 
 
 def supports_direct_io(directory: Path) -> bool:

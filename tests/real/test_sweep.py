@@ -42,7 +42,7 @@ def sweep(results, *more, code=0):
 
 
 def only_sweep(results):
-    (path,) = find_sweeps(results)
+    (path,) = (each.path for each in find_sweeps(results))
     return path, load_sweep(path)
 
 
@@ -50,7 +50,7 @@ def wait_for_ended(results, count):
     """Until so many points have ended and the run of the next has begun."""
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
-        for path in find_sweeps(results):
+        for path in (each.path for each in find_sweeps(results)):
             ended = len(load_sweep(path).points) - len(load_sweep(path).pending)
             if ended >= count and len(run_folders(path)) > ended:
                 return

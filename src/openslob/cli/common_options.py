@@ -69,7 +69,7 @@ def load_ceiling(name: str, results: Path) -> StorageRecord:
         raise UsageError(
             f"only `slob run` and `slob sweep` accept --ceiling {MEASURE}", "give the record of a raw measurement"
         )
-    return storage.load(storage.resolve(name, results))
+    return storage.load(storage.resolve(name, results, notify))
 
 
 def ceiling_source(

@@ -10,9 +10,8 @@ import typer
 
 from openslob.cli.common_options import RESULTS
 from openslob.cli.console import notify, write
-from openslob.errors import SlobError
 from openslob.record import storage
-from openslob.record.sweep import SweepRecord, find_sweeps, load_sweep
+from openslob.record.sweep import find_sweeps
 from openslob.report.listing import overview, render_list, render_sweeps
 
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the list as JSON.")]
@@ -27,20 +26,9 @@ def list_records(results: RESULTS = Path("results"), as_json: JSON = False) -> N
     if as_json:
         print(json.dumps([overview(entry) for entry in found], indent=1))
     elif found:
-        write(render_list(found) + render_sweeps(_sweeps(results)), end="")
+        write(render_list(found) + render_sweeps(find_sweeps(results)), end="")
     else:
         notify(f"there are no records in {results}; `slob run` makes one")
-
-
-def _sweeps(results: Path) -> list[tuple[str, SweepRecord | None]]:
-    """Return the sweeps with the names of their folders; None for one that can't be read."""
-    found: list[tuple[str, SweepRecord | None]] = []
-    for path in find_sweeps(results):
-        try:
-            found.append((path.name, load_sweep(path)))
-        except SlobError:
-            found.append((path.name, None))
-    return found
 
 
 def register(app: typer.Typer) -> None:

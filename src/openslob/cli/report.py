@@ -11,7 +11,7 @@ import typer
 
 from openslob import api
 from openslob.cli.common_options import CEILING, RESULTS, load_ceiling
-from openslob.cli.console import default_interrupt, write, write_file
+from openslob.cli.console import default_interrupt, notify, write, write_file
 from openslob.errors import SlobError, UsageError
 from openslob.record import storage
 from openslob.record.model import RunRecord
@@ -65,12 +65,17 @@ def raw_measurement(records: list[str], results: Path) -> Path | None:
     """Return the folder of the raw measurement if ``records`` names exactly one, else None."""
     if len(records) > 1:
         return None
+    passed_over: list[str] = []
     try:
-        path = storage.resolve_any(records[0], results)
+        path = storage.resolve_any(records[0], results, passed_over.append)
     except SlobError:
         # A sweep or an unknown name: `page_of_runs` reads the sweep or reports the error.
         return None
-    return path if path.is_dir() and storage.is_storage(path) else None
+    if not (path.is_dir() and storage.is_storage(path)):
+        return None
+    for problem in passed_over:
+        notify(problem)
+    return path
 
 
 def page_of_raw(folder: Path) -> tuple[Page, tuple[Path, ...]]:
@@ -86,6 +91,8 @@ def page_of_runs(records: list[str], results: Path, ceiling: str | None) -> tupl
 
     sides = [(names, api.joined([api.find(name, results) for name in names.split(",")])) for names in records]
     found = api.joined([side for _, side in sides])
+    for problem in found.problems:
+        notify(problem)
     named = [(name, side.runs) for name, side in sides]
     if ceiling and len(found.runs) == 1:
         raise UsageError(

@@ -14,7 +14,7 @@ from openslob.cli.common_options import parse_size
 from openslob.cli.console import notify, write
 from openslob.engines import registry
 from openslob.engines.managed.base import ManagedServer, ServerSpec, ServerStatus
-from openslob.errors import UsageError
+from openslob.errors import SlobError, UsageError
 from openslob.units import format_bytes
 
 ALL_CPUS = "all"
@@ -101,18 +101,28 @@ def status(name: NAME = registry.EMBEDDED, as_json: JSON = False) -> None:
 
 def destroy(name: NAME = registry.EMBEDDED, as_json: JSON = False) -> None:
     """Stop a server and remove it with all its data. Example: slob server destroy embedded"""
-    server = _existing(name)
+    try:
+        server = _existing(name)
+    except UsageError:
+        raise
+    except SlobError as error:
+        notify(f"{error.what}; what is left of the server is removed")
+        server = registry.salvaged(name)
     server.destroy()
     _print_status(server.status(), as_json)
 
 
 def list_servers(as_json: JSON = False) -> None:
     """List all managed servers. Example: slob server list"""
-    statuses = [server.status() for name in registry.known() if (server := registry.find(name))]
+    found = list(registry.every_server())
+    for server in found:
+        if isinstance(server, SlobError):
+            notify(str(server))
+    statuses = [server.status() for server in found if not isinstance(server, SlobError)]
     if as_json:
         typer.echo(json.dumps([_as_json(known) for known in statuses], indent=1))
         return
-    if not statuses:
+    if not found:
         notify("there are no managed servers; `slob server start NAME` creates one")
     for known in statuses:
         write(f"{known.spec.name:<16} {known.state:<8} {_product(known.spec):<17} {_settings(known.spec)}")

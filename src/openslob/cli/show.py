@@ -30,7 +30,7 @@ def show(record: RECORD = "latest", results: RESULTS = Path("results"), as_json:
     """
     path = _resolved(record, results)
     folder = path if path.is_dir() else path.parent
-    if pid := store.running_pid(folder):
+    if (pid := store.running_pid(folder)) is not None:
         notify(f"this run is still in progress (process {pid}); its record is written at its end")
     loaded, text = _read(path, folder)
     if as_json:
@@ -42,7 +42,7 @@ def show(record: RECORD = "latest", results: RESULTS = Path("results"), as_json:
 def _resolved(record: str, results: Path) -> Path:
     """Return the path of the record. The UsageError for a sweep names the commands for sweeps."""
     try:
-        return storage.resolve_any(record, results)
+        return storage.resolve_any(record, results, notify)
     except UsageError:
         try:
             sweep = resolve_sweep(record, results).name

@@ -24,7 +24,15 @@ from openslob.disk import existing_parent
 from openslob.engines.registry import servers_place
 from openslob.errors import SlobError, UsageError, VerdictError
 from openslob.record.model import Status
-from openslob.record.sweep import SearchRecord, SweepFolder, SweepRecord, Value, load_sweep, resolve_sweep
+from openslob.record.sweep import (
+    SearchRecord,
+    SweepFolder,
+    SweepRecord,
+    Value,
+    load_sweep,
+    lost_points,
+    resolve_sweep,
+)
 from openslob.report.format import pairs
 from openslob.report.sweep_text import render_plan, render_sweep
 from openslob.report.text import render
@@ -111,11 +119,11 @@ def sweep(
     options = _SweepOptions(name or ready or "sweep", _file(grid, ready), against, repeats, until_steady, search)
     record = load_sweep(path) if path else _record(several, options)
     if not path and not new:
-        path = unfinished_like(record, results)
+        path = unfinished_like(record, results, notify)
     with stoppable() as interrupt:
         ceilings = ceiling_source(ceiling, results, sessions_at_most(record), interrupt)
         if dry_run:
-            write(_plan(load_sweep(path) if path else record), end="")
+            write(_plan(_to_do(path, load_sweep(path), bool(resume)) if path else record), end="")
             return
         with _resume_folder(path, bool(resume)) if path else SweepFolder.begin(results, record) as folder:
             Execution(folder, _target(folder.record, several), interrupt, SweepView(), render, ceilings).execute()
@@ -192,16 +200,24 @@ def _resumed(wanted: str, results: Path, several: Several) -> Path:
     if several.texts or several.servers:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in [*several.texts, *several.servers])
         raise UsageError(f"--resume takes the parameters of the sweep, not {flags}", "leave them out")
-    return resolve_sweep(wanted, results)
+    return resolve_sweep(wanted, results, notify)
 
 
 def _resume_folder(path: Path, failures_too: bool) -> SweepFolder:
     folder = SweepFolder.resume(path)
-    if failures_too:
-        folder.save(folder.record.with_failures_pending())
+    folder.save(_to_do(path, folder.record, failures_too))
     counts = folder.record.counts
     notify(f"resuming {path}: " + ", ".join(f"{count} {state}" for state, count in counts.items() if count))
     return folder
+
+
+def _to_do(path: Path, record: SweepRecord, failures_too: bool) -> SweepRecord:
+    """Return the sweep with every point pending that is to be run again; nothing that was measured is removed."""
+    lost = lost_points(path, record)
+    if lost:
+        notify(f"{len(lost)} of the points are run again: {'; '.join(why for _, why in lost)}")
+    record = record.with_pending([point for point, _ in lost])
+    return record.with_failures_pending() if failures_too else record
 
 
 def _target(record: SweepRecord, several: Several) -> str:

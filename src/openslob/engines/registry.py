@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -12,7 +13,7 @@ from openslob.engines.base import Engine
 from openslob.engines.cluster.engine import ClusterEngine
 from openslob.engines.entry import DEFAULT_SERVER, GROUP, ClientProgram, EngineEntry, ManagedServers
 from openslob.engines.managed.base import ManagedServer, ServerSpec
-from openslob.engines.managed.state import ServerState, home, names, spec_from
+from openslob.engines.managed.state import ServerState, home, is_ours, names, spec_from
 from openslob.errors import SlobError, UsageError
 from openslob.secrets import redact_url, require_target
 
@@ -104,6 +105,24 @@ def find(name: str) -> ManagedServer | None:
     return _servers_of(spec.engine).remembered(spec)
 
 
+def salvaged(name: str) -> ManagedServer:
+    """Return the server of this name whose state is damaged, to be destroyed; its processes are ended.
+
+    Where the state does not even say the engine, the server may be one of any.
+    """
+    state, server = ServerState(name), None
+    said = state.salvage()
+    data_dir = Path(said["data_dir"]) if is_ours(Path(said.get("data_dir", "")), name) else None
+    for engine in [said["engine"]] if said.get("engine") in managed_engines() else managed_engines():
+        spec = replace(default_spec(name, engine), data_dir=data_dir, standby_of=said.get("standby_of"))
+        state.replace(spec)
+        server = _servers_of(engine).remembered(spec)
+        server.stop()
+    if server is None:
+        raise SlobError("no engine is installed whose servers can be managed", "install one")
+    return server
+
+
 @contextmanager
 def claim(target: str, purpose: str) -> Iterator[None]:
     """Reserve the managed servers that a target names for this process. SlobError when another process has one."""
@@ -147,6 +166,18 @@ def servers_place() -> Path:
 def known() -> list[str]:
     """Return the names of all managed servers, sorted."""
     return names()
+
+
+def every_server() -> Iterator[ManagedServer | SlobError]:
+    """Yield all managed servers by name; the error for one whose state is damaged."""
+    for name in known():
+        try:
+            server = find(name)
+        except SlobError as error:
+            yield SlobError(f"server {name}: {error.what}", error.remedy)
+        else:
+            # None: it was destroyed at this moment.
+            yield from [server] if server else []
 
 
 def resolve(target: str) -> tuple[Engine, ManagedServer | None]:

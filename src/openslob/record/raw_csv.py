@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import IO, TypeVar
 
 from openslob.counts import COUNTERS, SliceCounts
+from openslob.disk import open_regular
 from openslob.errors import SlobError
 from openslob.histogram import Histogram, lower_edge_us
 from openslob.method import OpKind
@@ -41,6 +42,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 FLUSH_EVERY_NS = NANOS
 # More rows than a usual run writes to one file in a second; keeping more would only take memory.
 MOST_ROWS_KEPT = 2000
+_RESTORE = "restore it, or move its folder elsewhere (`slob show` needs run.json alone)"
 
 _Row = TypeVar("_Row")
 
@@ -226,21 +228,25 @@ def _read(path: Path, parse: Callable[[list[str]], _Row]) -> list[_Row]:
     try:
         return [parse(row) for row in _rows(path)]
     except ValueError as error:
-        raise SlobError(f"{path} is damaged: {error}") from error
+        raise SlobError(f"{path} is damaged: {error}", _RESTORE) from error
 
 
 def _rows(path: Path) -> Iterator[list[str]]:
     """Yield the rows below the header."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        with open_regular(path) as file:
+            lines = file.read().decode("utf-8").splitlines(keepends=True)
     except FileNotFoundError:
         return
-    except (OSError, UnicodeDecodeError) as error:
-        raise SlobError(f"{path} can't be read: {error}") from error
+    except OSError as error:
+        raise SlobError(f"{path} can't be read: {error.strerror}", _RESTORE) from error
+    except UnicodeDecodeError as error:
+        raise SlobError(f"{path} is damaged: it is not UTF-8", _RESTORE) from error
     complete = lines if not lines or lines[-1].endswith("\n") else lines[:-1]
     reader = csv.reader(complete)
     columns = len(next(reader, []))
     for row in reader:
         if len(row) != columns:
-            raise SlobError(f"{path} is damaged at line {reader.line_num}: {len(row)} of {columns} columns")
+            why = f"{path} is damaged at line {reader.line_num}: {len(row)} of {columns} columns"
+            raise SlobError(why, _RESTORE)
         yield row

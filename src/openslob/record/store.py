@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
 import re
 import shutil
@@ -21,21 +22,23 @@ from typing import IO, Any, Generic, Self, TypeVar
 
 from pydantic import BaseModel
 
-from openslob.disk import refuse_planted, write_atomically
+from openslob.disk import open_regular, read_json, refuse_planted, write_atomically
 from openslob.errors import SlobError, UsageError
 from openslob.record.model import RunRecord, Status
 from openslob.record.raw_csv import RawCsv
-from openslob.record.versions import RUN
+from openslob.record.versions import RESTORE, RUN
 from openslob.secrets import redact_document, redact_text
 
 RECORD_FILE = "run.json"
 REPORT_FILE = "report.txt"
 ATTACHMENTS = "attachments"
 MARKER_FILE = "running"
+SLICES = "slices.csv"
 LATEST = frozenset({"latest", "last"})
 UNFINISHED = "the run did not finish: its driver ended before it could write the result"
-# The folder of a run is in the results folder itself, or in that of its sweep.
-_PATTERNS = (f"*/{RECORD_FILE}", f"*/*/{RECORD_FILE}")
+# The folder of a run is in the results folder itself, or in that of its sweep. A run that lost its record still has the
+# raw files.
+_PATTERNS = tuple(f"{folder}/{name}" for folder in ("*", "*/*") for name in (RECORD_FILE, SLICES))
 _MOST_NAMES_SHOWN = 5
 
 Record = TypeVar("Record", bound=BaseModel)
@@ -194,12 +197,7 @@ def read_document(file: Path) -> object:
         SlobError: It can't be read, or is not JSON.
 
     """
-    try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SlobError(f"{file} can't be read: {error.strerror}") from error
-    except ValueError as error:
-        raise SlobError(f"{file} is damaged: {error}") from error
+    return read_json(file, RESTORE)
 
 
 def find(results: Path) -> list[RecordEntry[RunRecord]]:
@@ -209,45 +207,67 @@ def find(results: Path) -> list[RecordEntry[RunRecord]]:
 
 def find_records(results: Path, patterns: Sequence[str], read: Callable[[Path], Record]) -> list[RecordEntry[Record]]:
     """Return every folder below ``results`` with a file that matches a pattern, the oldest first, read by ``read``."""
-    paths = {file.parent for pattern in patterns for file in results.glob(pattern)}
+    # With the last letter as a wildcard, a link that leads nowhere or to itself is found as well.
+    paths = {file.parent for each in patterns for file in results.glob(f"{each[:-1]}[{each[-1]}]")}
     return sorted((_entry(path, read) for path in paths), key=age)
 
 
-def resolve(wanted: str, results: Path) -> Path:
+def say_nothing(_problem: str) -> None:
+    """Ignore the problem of a record that was passed over."""
+
+
+def resolve(wanted: str, results: Path, tell: Callable[[str], None] = say_nothing) -> Path:
     """Return the run folder or record file that ``wanted`` names: a path, an id, a unique prefix of an id, ``latest``.
+
+    ``tell`` gets the problem of each newer record that can't be read and is not the latest therefore.
 
     Raises:
         UsageError: No record has that name, or several ids begin with it.
 
     """
-    return resolve_record(wanted, results, RECORD_FILE, find(results))
+    return resolve_record(wanted, results, RECORD_FILE, find(results), tell)
 
 
 def resolve_record(
-    wanted: str, results: Path, file_name: str, entries: Sequence[RecordEntry[Any]], maker: str = "slob run"
+    wanted: str,
+    results: Path,
+    file_name: str,
+    entries: Sequence[RecordEntry[Any]],
+    tell: Callable[[str], None],
+    maker: str = "slob run",
 ) -> Path:
     """Return the folder among ``entries`` (the command ``maker`` makes such records) that ``wanted`` names.
 
     ``wanted`` may also be the path of a record file or of a folder that holds ``file_name``.
     """
     path = Path(wanted)
-    if (path / file_name).is_file() or path.is_file():
+    if os.path.lexists(path / file_name) or path.is_file():
         return path
     if not entries:
         raise SlobError(f"there are no records in {results}", f"`{maker}` makes one; --results names another folder")
     if wanted in LATEST:
-        return entries[-1].path
+        return latest(entries, tell)
     exact = [entry.path for entry in entries if wanted in _names(entry)]
     return _only_match(wanted, exact or [entry.path for entry in entries if entry.id.startswith(wanted)], results)
 
 
+def latest(entries: Sequence[RecordEntry[Any]], tell: Callable[[str], None]) -> Path:
+    """Return the newest of ``entries`` that can be read, the newest of all if none can; tell what was passed over."""
+    readable = [number for number, entry in enumerate(entries) if entry.record is not None]
+    chosen = readable[-1] if readable else len(entries) - 1
+    for entry in entries[chosen + 1 :]:
+        tell(entry.problem)
+    return entries[chosen].path
+
+
 def running_pid(folder: Path) -> int | None:
-    """Return the process id of the driver that is writing this folder, or None."""
+    """Return the process id of the driver that is writing this folder, or None; 0 if it is not known which it is."""
     try:
-        with (folder / MARKER_FILE).open(encoding="utf-8") as marker:
+        with open_regular(folder / MARKER_FILE) as marker:
+            text = marker.read(20)
             fcntl.flock(marker, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return int((folder / MARKER_FILE).read_text(encoding="utf-8"))
+        return int(text) if text.strip().isdigit() else 0
     except OSError:
         return None
     return None
@@ -320,8 +340,17 @@ def lock_marker(folder: Path) -> IO[str]:
 
 
 def _save_document(path: Path, record: BaseModel) -> None:
-    document = redact_document(record.model_dump(mode="json"))
-    save_text(path, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    document = _only_json(redact_document(record.model_dump(mode="json")))
+    save_text(path, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _only_json(value: object) -> object:
+    """Return a document without the numbers that JSON does not have: a measurement is not lost for one of them."""
+    if isinstance(value, dict):
+        return {key: _only_json(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_only_json(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def save_text(path: Path, text: str, remedy: str = "") -> None:

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self
@@ -21,9 +22,20 @@ from typing import Any, Self
 from pydantic import Field
 
 from openslob.errors import SlobError, UsageError
+from openslob.record import store
 from openslob.record.model import RecordModel, Status
-from openslob.record.store import DocumentFolder, lock_marker, new_folder, read_document, running_pid
-from openslob.record.versions import Format
+from openslob.record.store import (
+    DocumentFolder,
+    RecordEntry,
+    find_records,
+    latest,
+    lock_marker,
+    new_folder,
+    read_document,
+    running_pid,
+    say_nothing,
+)
+from openslob.record.versions import Format, NewerVersionError
 from openslob.units import Extent
 
 SWEEP_VERSION = 1
@@ -176,7 +188,10 @@ class SweepRecord(RecordModel):
 
     def with_failures_pending(self) -> Self:
         """Return the record with failed and skipped points pending again, and its search unanswered if so."""
-        bad = [point for point in self.points if point.state in (PointState.FAILED, PointState.SKIPPED)]
+        return self.with_pending([p for p in self.points if p.state in (PointState.FAILED, PointState.SKIPPED)])
+
+    def with_pending(self, bad: Sequence[SweepPoint]) -> Self:
+        """Return the record with these points pending again, and its search unanswered if there are any."""
         if not bad:
             return self
         again = {"state": PointState.PENDING, "run": None, "error": None}
@@ -213,7 +228,7 @@ class SweepFolder(DocumentFolder[SweepRecord]):
     def resume(cls, path: Path) -> Self:
         """Open the folder of an unfinished sweep. SlobError when another process is executing it."""
         record = load_sweep(path)
-        if pid := running_pid(path):
+        if (pid := running_pid(path)) is not None:
             raise SlobError(f"the sweep {path.name} is running in process {pid}", "wait for it to end, or stop it")
         return cls(path, SWEEP_FILE, lock_marker(path), record)
 
@@ -224,21 +239,43 @@ def load_sweep(path: Path) -> SweepRecord:
     return FORMAT.parse(read_document(file), str(file))
 
 
-def find_sweeps(results: Path) -> list[Path]:
-    """Return the folders of all sweeps in ``results``, the oldest first: their names begin with the time."""
-    return sorted(file.parent for file in results.glob(f"*/{SWEEP_FILE}"))
+def lost_points(path: Path, record: SweepRecord) -> list[tuple[SweepPoint, str]]:
+    """Return the points of the sweep in ``path`` that are done, but without a record that can be used, and why.
+
+    NewerVersionError when a later program wrote one of the records: it is not lost.
+    """
+    lost = []
+    for point in record.points:
+        if point.state is not PointState.DONE:
+            continue
+        try:
+            run = store.load(path / (point.run or "no run"))
+            why = "" if run.status is Status.COMPLETE else f"{path / run.id} is {run.status.value}"
+        except NewerVersionError:
+            raise
+        except SlobError as error:
+            why = error.what
+        if why:
+            lost.append((point, why))
+    return lost
 
 
-def resolve_sweep(wanted: str, results: Path) -> Path:
+def find_sweeps(results: Path) -> list[RecordEntry[SweepRecord]]:
+    """Return all sweeps in ``results``, the oldest first; one that can't be read has a problem instead of a record."""
+    return find_records(results, (f"*/{SWEEP_FILE}",), load_sweep)
+
+
+def resolve_sweep(wanted: str, results: Path, tell: Callable[[str], None] = say_nothing) -> Path:
     """Return the sweep folder that ``wanted`` names: a path, an id, a unique prefix of an id, or ``latest``.
 
-    UsageError when there is none, or more than one.
+    ``tell`` gets the problem of each newer sweep that can't be read. UsageError when there is none, or more than one.
     """
-    if (Path(wanted) / SWEEP_FILE).is_file():
+    if os.path.lexists(Path(wanted) / SWEEP_FILE):
         return Path(wanted)
-    folders = find_sweeps(results)
-    if wanted == "latest" and folders:
-        return folders[-1]
+    entries = find_sweeps(results)
+    if wanted == "latest" and entries:
+        return latest(entries, tell)
+    folders = [entry.path for entry in entries]
     matches = [folder for folder in folders if folder.name == wanted] or [
         folder for folder in folders if folder.name.startswith(wanted)
     ]

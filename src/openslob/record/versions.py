@@ -16,6 +16,12 @@ from openslob.record.model import RECORD_VERSION, RunRecord
 
 Document = dict[str, Any]
 Record = TypeVar("Record", bound=BaseModel)
+RESTORE = "restore it, or move its folder elsewhere"
+_NOT_OURS = "name another file, or move it elsewhere"
+
+
+class NewerVersionError(SlobError):
+    """A later program wrote the document: it is whole, but this program can't read it."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +45,10 @@ class Format(Generic[Record]):
         does not fit the model.
         """
         version = document.get(self.version_key) if isinstance(document, dict) else None
-        if not isinstance(document, dict) or not isinstance(version, int):
-            raise SlobError(f"{source} is not {self.label}", f"it has no {self.version_key}")
+        if not isinstance(document, dict) or type(version) is not int:
+            raise SlobError(f"{source} is not {self.label}: it has no {self.version_key}", _NOT_OURS)
         if version > self.version:
-            raise SlobError(
+            raise NewerVersionError(
                 f"{source} has {self.version_key} {version}, this openslob reads up to {self.version}",
                 "update openslob to read it",
             )
@@ -51,12 +57,12 @@ class Format(Generic[Record]):
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
-            raise SlobError(f"{source} is damaged at {where!r}: {first['msg']}") from error
+            raise SlobError(f"{source} is damaged at {where!r}: {first['msg']}", RESTORE) from error
 
     def _lift(self, document: Document, version: int, source: str) -> Document:
         for old in range(version, self.version):
             if old not in self.steps:
-                raise SlobError(f"{source} has {self.version_key} {old}, which was never published", "it is damaged")
+                raise SlobError(f"{source} is damaged: {self.version_key} {old} was never published", RESTORE)
             document = {**self.steps[old](document), self.version_key: old + 1}
         return document
 

@@ -40,7 +40,7 @@ def overview(entry: RecordEntry[RunRecord] | RecordEntry[StorageRecord]) -> dict
         **row,
         "kind": record.kind,
         "started_at": record.started_at,
-        "status": RUNNING if entry.pid else record.status.value,
+        "status": RUNNING if entry.pid is not None else record.status.value,
         "pid": entry.pid,
         **(_of_storage(record) if isinstance(record, StorageRecord) else _of_run(record)),
         "failed_verdicts": [verdict.name for verdict in record.verdicts if verdict.verdict is Holds.FAILS],
@@ -73,10 +73,15 @@ def render_list(runs: Sequence[RecordEntry[Any]]) -> str:
     return "\n".join([*table(head, rows, ends_in_text=True), *problems]) + "\n"
 
 
-def render_sweeps(sweeps: Sequence[tuple[str, SweepRecord | None]]) -> str:
-    """Return a line for each sweep that listed runs belong to; empty if there is none."""
-    rows = [(name, f"sweep, {each.status.value}: {_points(each)}" if each else UNREADABLE) for name, each in sweeps]
-    return "\n".join(["", *pairs(rows), ""]) if rows else ""
+def render_sweeps(sweeps: Sequence[RecordEntry[SweepRecord]]) -> str:
+    """Return a line for each sweep that listed runs belong to, then the problems; empty if there is none."""
+    rows = [(each.id, _state(each.record) if each.record else UNREADABLE) for each in sweeps]
+    problems = [f"{INDENT}! {each.problem}" for each in sweeps if each.problem]
+    return "\n".join(["", *pairs(rows), *problems, ""]) if rows else ""
+
+
+def _state(sweep: SweepRecord) -> str:
+    return f"sweep, {sweep.status.value}: {_points(sweep)}"
 
 
 def _points(sweep: SweepRecord) -> str:

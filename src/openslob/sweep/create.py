@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from openslob._version import __version__
 from openslob.config.grid import Grid, SweepFile, read_sweep_file
 from openslob.errors import UsageError
 from openslob.record.model import Status
-from openslob.record.store import record_id, running_pid
-from openslob.record.sweep import SearchRecord, SweepRecord, Value, find_sweeps, load_sweep
+from openslob.record.store import record_id
+from openslob.record.sweep import SearchRecord, SweepRecord, Value, find_sweeps
 from openslob.sweep.plan import notices, points, with_estimates
 from openslob.sweep.servers import described
 from openslob.units import iso
@@ -93,14 +93,16 @@ def _require_two_values(parameter: str, varied: Servers) -> None:
         )
 
 
-def unfinished_like(record: SweepRecord, results: Path) -> Path | None:
+def unfinished_like(record: SweepRecord, results: Path, tell: Callable[[str], None]) -> Path | None:
     """Return the newest unfinished sweep in ``results`` that asks for the same as ``record``; None without one.
 
-    A sweep that another process is executing does not count.
+    A sweep that another process is executing does not count, nor one that can't be read: ``tell`` gets its problem.
     """
     fingerprint = record.fingerprint()
-    for path in reversed(find_sweeps(results)):
-        other = load_sweep(path)
-        if other.status is Status.INTERRUPTED and other.fingerprint() == fingerprint and not running_pid(path):
-            return path
+    for entry in reversed(find_sweeps(results)):
+        other = entry.record
+        if other is None:
+            tell(entry.problem)
+        elif other.status is Status.INTERRUPTED and other.fingerprint() == fingerprint and entry.pid is None:
+            return entry.path
     return None

@@ -6,6 +6,7 @@ import io
 import re
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -16,7 +17,7 @@ from openslob import __main__, __version__, cli
 from openslob.config.parameters import parameters
 from openslob.errors import SlobError, UsageError
 from openslob.record.model import Status
-from openslob.record.store import save_text
+from openslob.record.store import RecordEntry, save_text
 from openslob.report.listing import render_sweeps
 
 
@@ -96,8 +97,8 @@ def test_a_file_in_a_place_that_is_gone_is_told_with_what_to_do(tmp_path):
 
 def test_sweeps_are_listed_by_name_and_those_that_cannot_be_read_too():
     assert render_sweeps([]) == ""
-    text = render_sweeps([("20260301-120000-broken", None)])
-    assert text == "\n  20260301-120000-broken  unreadable\n"
+    text = render_sweeps([RecordEntry(Path("20260301-120000-broken"), None, "It is broken.", None)])
+    assert text == "\n  20260301-120000-broken  unreadable\n  ! It is broken.\n"
 
 
 def test_showing_a_sweep_tells_what_to_do_with_it(tmp_path, monkeypatch, capsys):

@@ -15,6 +15,7 @@ from openslob.config.grid import Grid
 from openslob.errors import SlobError
 from openslob.interrupt import Interrupt
 from openslob.record.model import Status
+from openslob.record.store import say_nothing
 from openslob.record.sweep import (
     PointState,
     SearchRecord,
@@ -220,14 +221,14 @@ def test_the_same_question_finds_the_sweep_that_is_unfinished(tmp_path, world):
     world.stop_at = 2
     folder = SweepFolder.begin(tmp_path, asked())
     with folder:
-        assert unfinished_like(asked(), tmp_path) is None  # it is going on
+        assert unfinished_like(asked(), tmp_path, say_nothing) is None  # it is going on
     go(SweepFolder.resume(folder.path), world)
-    assert unfinished_like(asked(), tmp_path) == folder.path
+    assert unfinished_like(asked(), tmp_path, say_nothing) == folder.path
     for other in (asked(repeats=2), asked(seed=2), asked({"sessions": (4, 2, 1), "update_pct": (0, 20)})):
-        assert unfinished_like(other, tmp_path) is None
+        assert unfinished_like(other, tmp_path, say_nothing) is None
     world.stop_at = 0
     go(SweepFolder.resume(folder.path), world)
-    assert unfinished_like(asked(), tmp_path) is None
+    assert unfinished_like(asked(), tmp_path, say_nothing) is None
 
 
 def test_two_processes_cannot_go_on_with_one_sweep(tmp_path):
@@ -305,7 +306,7 @@ def test_a_search_that_was_stopped_asks_the_same_again_and_runs_only_what_is_mis
 
 def test_records_of_sweeps_are_found_by_path_name_and_beginning(tmp_path):
     with SweepFolder.begin(tmp_path, asked()) as one, SweepFolder.begin(tmp_path, asked()) as two:
-        assert find_sweeps(tmp_path) == sorted([one.path, two.path])
+        assert [each.path for each in find_sweeps(tmp_path)] == sorted([one.path, two.path])
         assert resolve_sweep(str(one.path), tmp_path) == one.path
         assert resolve_sweep(two.path.name, tmp_path) == two.path
         assert resolve_sweep("latest", tmp_path) == two.path

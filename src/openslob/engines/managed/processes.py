@@ -44,7 +44,7 @@ class ServerProcesses:
     def pid_lines(self) -> list[str]:
         """Return the lines of the pid file; empty when there is none."""
         try:
-            return (self.data / self.pid_file).read_text(encoding="utf-8").splitlines()
+            return (self.data / self.pid_file).read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             return []
 
@@ -85,7 +85,7 @@ class ServerProcesses:
     def _main(self) -> psutil.Process | None:
         try:
             process = psutil.Process(int(self.pid_lines()[0]))
-        except (IndexError, ValueError, psutil.NoSuchProcess):
+        except (IndexError, ValueError, OverflowError, psutil.NoSuchProcess):
             return None
         return process if self._is_ours(process) else None
 

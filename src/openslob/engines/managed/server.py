@@ -277,7 +277,7 @@ class LocalServer(ABC, Generic[P]):
 
     def _config_on_disk(self) -> str | None:
         try:
-            return self.layout.config.read_text(encoding="utf-8")
+            return self.layout.config.read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
             return None
 

@@ -15,18 +15,22 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from filelock import FileLock, Timeout
 from platformdirs.unix import Unix
 
-from openslob.disk import refuse_foreign, remove_tree, write_atomically
+from openslob.disk import open_regular, read_json, refuse_foreign, remove_tree, write_atomically
 from openslob.engines.managed.base import ServerSpec
-from openslob.engines.managed.layout import RUN
+from openslob.engines.managed.layout import DATA, RUN
 from openslob.errors import SlobError, UsageError
 from openslob.units import iso
 
 MARKER = "openslob-server"
+_MOST_SALVAGED = 100_000
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+# What a damaged state may still say that matters to the removal of the server.
+_SALVAGED = re.compile(r'"(engine|data_dir|standby_of)": "([^"\\]+)"')
 _STATE = "server.json"
 _LOCK = "lock"
 _STATE_VERSION = 1
@@ -55,13 +59,28 @@ def home() -> Path:
 
 def check_name(name: str) -> None:
     """Raise UsageError unless ``name`` can be a server's name (and a directory's)."""
-    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,39}", name):
+    if not _NAME.fullmatch(name):
         raise UsageError(f"{name!r} can't be a server's name", "use up to 40 of a-z, 0-9, - and _")
 
 
 def names() -> list[str]:
-    """Return the names of all managed servers, sorted."""
-    return sorted(path.parent.name for path in (home() / "servers").glob(f"[a-z0-9]*/{_STATE}"))
+    """Return the names of all managed servers, sorted, with those whose state is damaged or missing."""
+    return sorted(
+        path.name for path in (home() / "servers").glob("*") if _NAME.fullmatch(path.name) and _is_there(path)
+    )
+
+
+def _is_there(base: Path) -> bool:
+    """Return whether there is a server in a directory. Not by `Path`, which raises errors for what it may not see."""
+    return os.path.lexists(base / _STATE) or os.path.isdir(base / DATA)  # noqa: PTH112
+
+
+def specifications() -> Iterator[ServerSpec]:
+    """Yield the specifications of all managed servers but those whose state is damaged."""
+    for name in names():
+        with suppress(SlobError):
+            if state := ServerState(name).read():
+                yield spec_from(state)
 
 
 class ServerState:
@@ -73,25 +92,54 @@ class ServerState:
         self.path = home() / "servers" / name
 
     def read(self) -> dict[str, Any] | None:
-        """Return what `write` stored; None when there is no such server."""
-        try:
-            state = json.loads((self.path / _STATE).read_text(encoding="utf-8"))
-            if state["version"] != _STATE_VERSION:
-                raise ValueError(f"version {state['version']}")
-            return dict(state)
-        except FileNotFoundError:
+        """Return what `write` stored; None when there is no such server.
+
+        Raises:
+            SlobError: It is damaged; commands about other servers go on, and `replace` makes it fit to be destroyed.
+
+        """
+        if not _is_there(self.path):
             return None
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise SlobError(
-                f"{self.path / _STATE} can't be read ({error})", "remove it or the whole directory"
-            ) from error
+        file, remedy = self.path / _STATE, f"restore it, or `slob server destroy {self.name}` removes the server"
+        state = read_json(file, remedy)
+        version = state.get("version") if isinstance(state, dict) else None
+        if type(version) is int and version > _STATE_VERSION:
+            raise SlobError(f"{file} was written by a later openslob", "update openslob")
+        if not isinstance(state, dict) or version is True or version != _STATE_VERSION:
+            raise SlobError(f"{file} is damaged: it is not a state of version {_STATE_VERSION}", remedy)
+        try:
+            if spec_from(state).name == self.name:
+                return state
+        except (KeyError, TypeError, AttributeError) as error:
+            raise SlobError(f"{file} is damaged: it has no whole specification", remedy) from error
+        # Its data and processes are those of the other server.
+        raise SlobError(f"{file} is a copy of that of another server", remedy)
+
+    def salvage(self) -> dict[str, str]:
+        """Return the texts that a damaged state still has, by key."""
+        try:
+            with open_regular(self.path / _STATE) as file:
+                return dict(_SALVAGED.findall(file.read(_MOST_SALVAGED).decode("utf-8", errors="replace")))
+        except OSError:
+            return {}
+
+    def replace(self, spec: ServerSpec) -> None:
+        """Store a specification in place of a damaged state."""
+        file = self.path / _STATE
+        if file.is_dir() and not file.is_symlink():
+            file.rename(file.with_name(f"{_STATE}-damaged-{time.time_ns()}"))
+        else:
+            file.unlink(missing_ok=True)
+        self._store(spec, {"made_at": iso(time.time_ns())})
 
     def write(self, spec: ServerSpec, **more: object) -> None:
         """Store a server's specification, when it was made, and ``more`` facts of the engine's own."""
-        before = self.read() or {"made_at": iso(time.time_ns())}
+        self._store(spec, {**(self.read() or {"made_at": iso(time.time_ns())}), **more})
+
+    def _store(self, spec: ServerSpec, more: dict[str, Any]) -> None:
         described = {key: str(value) if isinstance(value, Path) else value for key, value in asdict(spec).items()}
         engine = described.pop("engine")
-        state = {**before, "version": _STATE_VERSION, "engine": engine, "spec": described, **more}
+        state = {**more, "version": _STATE_VERSION, "engine": engine, "spec": described}
         write_atomically(self.path / _STATE, json.dumps(state, indent=1) + "\n", _READABLE)
 
     def remove(self) -> None:
@@ -115,7 +163,7 @@ class ServerState:
         try:
             yield
         finally:
-            if self.path.exists() and not (self.path / _STATE).exists():
+            if self.path.exists() and not _is_there(self.path):
                 self.remove()
             lock.release()
 
@@ -217,11 +265,14 @@ def _remove_shared() -> None:
 
 
 def spec_from(state: dict[str, Any]) -> ServerSpec:
-    """Return the specification in a server's state."""
+    """Return the specification in a server's state. KeyError, TypeError or AttributeError for one that is not whole."""
     known = {field.name for field in fields(ServerSpec)}
     values = {"engine": state["engine"], **{key: value for key, value in state["spec"].items() if key in known}}
     for key in ("bin_dir", "data_dir"):
         values[key] = Path(values[key]) if values.get(key) else None
+    types = get_type_hints(ServerSpec)
+    if wrong := [key for key, value in values.items() if not isinstance(value, types[key])]:
+        raise TypeError(f"{', '.join(wrong)} of another type")
     return ServerSpec(**values)
 
 
@@ -229,11 +280,11 @@ def claim(directory: Path, name: str) -> None:
     """Mark an empty or new directory as this server's, unless it is already. SlobError if it belongs to another."""
     marker = directory / MARKER
     try:
-        owner = json.loads(marker.read_text(encoding="utf-8")) if marker.exists() else None
-        if owner and (owner["server"], owner["home"]) == (name, str(home())):
+        owner = _owner(directory)
+        if (owner.get("server"), owner.get("home")) == (name, str(home())):
             return
-        if owner or (directory.exists() and any(directory.iterdir())):
-            whose = f"belongs to the server {owner['server']} of {owner['home']}" if owner else "is not empty"
+        if directory.exists() and any(directory.iterdir()):
+            whose = f"belongs to the server {owner['server']} of {owner.get('home')}" if owner else "is not empty"
             raise UsageError(f"the data directory {directory} {whose}", "give --data-dir an empty or a new directory")
         made = not directory.exists()
         directory.mkdir(mode=0o755, parents=True, exist_ok=True)
@@ -244,16 +295,21 @@ def claim(directory: Path, name: str) -> None:
 
 def is_ours(directory: Path, name: str) -> bool:
     """Return whether `claim` marked this directory for this server."""
+    return bool(_owner(directory).get("server") == name)
+
+
+def _owner(directory: Path) -> dict[str, Any]:
+    """Return what `claim` wrote into a directory; nothing if it is not there, or damaged: then it is not ours."""
     try:
-        return bool(json.loads((directory / MARKER).read_text(encoding="utf-8"))["server"] == name)
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
+        owner = read_json(directory / MARKER, "")
+    except SlobError:
+        return {}
+    return owner if isinstance(owner, dict) and "server" in owner else {}
 
 
 def unclaim(directory: Path) -> None:
     """Remove the marker of a claimed directory, and the directory if `claim` made it and it is empty."""
-    marker = directory / MARKER
-    made = json.loads(marker.read_text(encoding="utf-8"))["made"]
-    marker.unlink()
+    made = _owner(directory).get("made")
+    (directory / MARKER).unlink()
     if made and not any(directory.iterdir()):
         directory.rmdir()

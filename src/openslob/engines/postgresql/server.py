@@ -66,8 +66,7 @@ def client_program(spec: ServerSpec, url: str) -> Pgbench:
 
 def _servers() -> list[ServerSpec]:
     """Return the managed servers of this engine, as they were last specified."""
-    states = [state for name in server_state.names() if (state := server_state.ServerState(name).read())]
-    return [spec for spec in map(server_state.spec_from, states) if spec.engine == ENGINE]
+    return [spec for spec in server_state.specifications() if spec.engine == ENGINE]
 
 
 def _primary(spec: ServerSpec) -> PostgresServer:
