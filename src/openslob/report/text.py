@@ -18,7 +18,7 @@ from openslob.report.figures import (
     responses,
     timed_events,
 )
-from openslob.report.format import INDENT, WIDTH, hanging, wrapped
+from openslob.report.format import INDENT, WIDTH, hanging, without_controls, wrapped
 from openslob.report.headline import headline
 
 _SIGNS = {Holds.FAILS: "✗ FAILS  ", Holds.UNKNOWN: "? unknown", Holds.HOLDS: "✓ holds  "}
@@ -49,7 +49,7 @@ def render(record: RunRecord, folder: Path | None = None) -> str:
         remarks(record),
         files(record, folder),
     )
-    return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
+    return without_controls("\n\n".join("\n".join(lines) for lines in sections if lines) + "\n")
 
 
 def title(record: RunRecord) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -252,3 +253,9 @@ def test_verdict_without_matching_sign_is_impossible() -> None:
     for outcome in Holds:
         one = physical().model_copy(update={"verdicts": (Verdict(name="some_thing", verdict=outcome, why="so"),)})
         assert re.search(rf"{outcome.value}\s+some thing  so", render(one), re.IGNORECASE)
+
+
+def test_no_control_character_of_a_server_or_a_name_reaches_the_terminal() -> None:
+    record = physical().model_copy(update={"name": "\x1b]0;owned\x07", "errors": ("server said \x9b2J",)})
+    text = render(record)
+    assert not {sign for sign in text if unicodedata.category(sign) == "Cc"} - {"\n"}

@@ -204,6 +204,13 @@ def test_a_file_given_must_be_readable_and_long_enough(tmp_path):
             testfile.existing_file(path, 8192)
 
 
+@table("name", ["a;b", "a#b", "a$ncpus+1", "a`b`", "a\nfilename=b", "a ", "it's", "a\\b"])
+def test_a_name_that_fio_takes_for_another_is_refused(tmp_path, name):
+    (tmp_path / name).write_bytes(b"x" * 8192)
+    with pytest.raises(UsageError, match="fio misreads the name"):
+        testfile.existing_file(tmp_path / name, 8192)
+
+
 def test_holes_are_seen(tmp_path):
     with (tmp_path / "sparse").open("wb") as file:
         file.truncate(MIB)

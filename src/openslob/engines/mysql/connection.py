@@ -82,6 +82,10 @@ def parse(url: str) -> ConnectionParams:
     if _OPTION_FILE.expanduser().is_file():
         arguments["read_default_file"] = str(_OPTION_FILE.expanduser())
     database = unquote(parts.path.lstrip("/")) or DEFAULT_DATABASE
+    if "%" in database:
+        raise UsageError(
+            f"the database {database} has a % in its name, which the client library misreads", "use another"
+        )
     shown = f"{socket or f'{host}:{port}'}/{database}"
     return ConnectionParams(shown, database, {k: v for k, v in arguments.items() if v})
 

@@ -50,6 +50,7 @@ APPLICATION = "slob"
 SESSIONS = f"{APPLICATION}/run/%"
 STOP = "stop"
 CONNECT_TIMEOUT_S = 10
+_OTHER_ROLE = f"use another role, or one that may use the schema {DEFAULT_SCHEMA}"
 # What a probe may take to connect and ask.
 PROBE_S = 4
 # A connection that is idle for the whole run, as that of the lock, must outlive firewalls that forget idle ones; the
@@ -107,7 +108,10 @@ class PostgresEngine:
     @cached_property
     def names(self) -> Names:
         """Names in the usual schema, or in the role's own schema if the role may not use or create that one."""
-        return Names(self.query("home", schema=DEFAULT_SCHEMA)[0][0])
+        schema = str(self.query("home", schema=DEFAULT_SCHEMA)[0][0])
+        if "%" in schema:
+            raise SlobError(f"the schema {schema} has a % in its name, which the client library misreads", _OTHER_ROLE)
+        return Names(schema)
 
     def open(self, purpose: str) -> psycopg.Connection[Any]:
         """Open a connection in autocommit mode that names its purpose to the server."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from openslob.engines.managed import state as server_state
 from openslob.engines.managed.account import Account, current_user
 from openslob.engines.managed.base import ServerSpec, ServerStatus
+from openslob.engines.managed.layout import check_path
 from openslob.engines.managed.processes import ServerProcesses, became_ready
 from openslob.engines.managed.server import LocalServer
 from openslob.engines.postgresql import server_config
@@ -130,7 +131,9 @@ class PostgresServer(LocalServer[Installation]):
 
     def find_programs(self, account: Account) -> Installation:
         """Return the bundled programs, or those of the bin directory, in a place where the account can run them."""
-        return readable_installation(find_installation(self.spec), account)
+        programs = readable_installation(find_installation(self.spec), account)
+        check_path(programs.bin, config.UNSAFE_IN_PROGRAMS)
+        return programs
 
     def bytes_at_first(self) -> int:
         """Return the size of an empty cluster with all of its WAL."""

@@ -43,8 +43,8 @@ local all {ROLE} peer map={ROLE}
 local replication {ROLE} peer map={ROLE}
 """
 _INCLUDE = "include = "
-# initdb puts the names of programs, which may be copied into slob's directory, into shell commands in double quotes.
-_UNSAFE_IN_PROGRAMS = '"$\\`!'
+# initdb puts the names of programs into shell commands, in double quotes.
+UNSAFE_IN_PROGRAMS = '"$\\`!'
 
 
 def hba(layout: ServerFiles) -> Path:
@@ -75,8 +75,8 @@ def check_spec(spec: ServerSpec) -> None:
         raise UsageError(f"--log-size {format_bytes(spec.log_bytes)} is too small", "give at least 64M")
     if spec.huge_pages and major(spec.version) < _HUGE_PAGE_COUNT_SINCE:
         raise UsageError(f"PostgreSQL {spec.version} can't tell how many huge pages it needs", "leave out --huge-pages")
-    for path in (spec.bin_dir, home()):
-        check_path(path, _UNSAFE_IN_PROGRAMS)
+    check_path(spec.bin_dir, UNSAFE_IN_PROGRAMS)
+    check_path(home())
 
 
 def settings(spec: ServerSpec, layout: ServerFiles, bulk: bool) -> list[ConfigLine]:

@@ -101,7 +101,7 @@ def test_a_password_from_the_environment_and_a_socket(monkeypatch, tmp_path):
     assert parse("mysql://localhost/x").arguments["read_default_file"] == str(tmp_path / ".my.cnf")
 
 
-@table("url", ["mysql://h/d?nonsense=1", "mysql://h/d?ssl_verify_cert=perhaps", "mysql://h:port/d"])
+@table("url", ["mysql://h/d?nonsense=1", "mysql://h/d?ssl_verify_cert=perhaps", "mysql://h:port/d", "mysql://h/a%25b"])
 def test_a_url_with_parts_that_mean_nothing_is_refused(url):
     with pytest.raises(UsageError):
         parse(url)
