@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
+import threading
+
+# How long threads that are about to end are waited for.
+PARTING_S = 0.5
 
 
 def main() -> None:
@@ -11,7 +17,22 @@ def main() -> None:
     from openslob.cli import main as run  # noqa: PLC0415
 
     signal.signal(signal.SIGINT, before)
-    run()
+    try:
+        run()
+    except SystemExit as end:
+        _leave_threads(end.code)
+        raise
+
+
+def _leave_threads(code: object) -> None:
+    """End the process at once when threads are left, which wait for a server that hangs: Python would wait for them."""
+    others = [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
+    for thread in others:
+        thread.join(PARTING_S / len(others))
+    if any(thread.is_alive() for thread in others):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code if isinstance(code, int) else bool(code))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from openslob.disk import existing_parent
 from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.engines.managed.base import ManagedServer
+from openslob.engines.patience import Patience
 from openslob.interrupt import Interrupt
 from openslob.record.model import RunRecord
 from openslob.report.listing import demo_json, render_demo_table
@@ -70,6 +71,7 @@ def demo_server(engine: str, size: plan.Sizes, keep: bool) -> Iterator[tuple[Eng
 
 def load(engine: Engine, server: ManagedServer, size: plan.Sizes, interrupt: Interrupt) -> None:
     """Load and verify the demonstration's data."""
+    engine.follow(Patience(interrupt, notify))
     with LoadView(engine.facts().block_size) as view:
         result = loading.load(engine, server, plan.load_workload(size), view, interrupt.stop.is_set, notify)
     notify(f"loaded and verified {result.bytes / 2**30:.1f} GB of blocks in {result.seconds:.0f} s")

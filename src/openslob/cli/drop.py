@@ -9,6 +9,7 @@ import typer
 
 from openslob.cli.console import notify, write
 from openslob.cli.options import with_target
+from openslob.engines.patience import Patience
 from openslob.engines.registry import resolve
 from openslob.secrets import Target
 
@@ -22,6 +23,7 @@ def drop(target: Target, as_json: JSON = False) -> None:
     Example: slob drop --target embedded
     """
     engine, _ = resolve(target.reveal())
+    engine.follow(Patience(tell=notify))
     with engine.exclusive("drop") as held:
         for line in held.restored:
             notify(line)

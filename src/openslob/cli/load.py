@@ -11,10 +11,15 @@ import typer
 from openslob.cli.console import notify, stoppable, write
 from openslob.cli.options import Resolved, with_workload
 from openslob.cli.progress import LoadView
+from openslob.engines.base import Engine
 from openslob.engines.facts import LoadResult
+from openslob.engines.managed.base import ManagedServer
+from openslob.engines.patience import Patience
 from openslob.engines.registry import resolve
+from openslob.interrupt import Interrupt
 from openslob.run import loading
 from openslob.units import format_bytes
+from openslob.workload import Workload
 
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the result as JSON.")]
 
@@ -26,9 +31,15 @@ def load(resolved: Resolved, as_json: JSON = False) -> None:
     Example: slob load --schemas 8 --scale 256M
     """
     engine, server = resolve(resolved.target.reveal())
-    with stoppable() as interrupt, LoadView(engine.facts().block_size) as view:
-        result = loading.load(engine, server, resolved.workload, view, interrupt.stop.is_set, notify)
+    with stoppable() as interrupt:
+        result = _load(engine, server, resolved.workload, interrupt)
     write(result_json(result) if as_json else result_text(result))
+
+
+def _load(engine: Engine, server: ManagedServer | None, workload: Workload, interrupt: Interrupt) -> LoadResult:
+    engine.follow(Patience(interrupt, notify))
+    with LoadView(engine.facts().block_size) as view:
+        return loading.load(engine, server, workload, view, interrupt.stop.is_set, notify)
 
 
 def result_text(result: LoadResult) -> str:

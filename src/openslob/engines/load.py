@@ -37,14 +37,14 @@ FINISHING = "indexing, analysing, checking"
 class Pool(Generic[Connection, Item, Result]):
     """Threads that do ``work`` on items, each thread with a connection of its own.
 
-    ``connect`` opens the connection of a thread. ``cancel`` cancels the running statement of a connection; it
-    is called from another thread and never raises.
+    ``connect`` opens the connection of a thread. ``cancel`` cancels the running statement of a connection and returns
+    whether the server took the request; it is called from another thread and never raises.
     """
 
     def __init__(
         self,
         connect: Callable[[], Connection],
-        cancel: Callable[[Connection], None],
+        cancel: Callable[[Connection], bool],
         work: Callable[[Connection, Item], Result],
     ) -> None:
         self._connect = connect
@@ -102,8 +102,8 @@ class Pool(Generic[Connection, Item, Result]):
         """
         self._stopping.set()
         while not self._wait(futures):
-            for connection in self._connections:
-                self._cancel(connection)
+            # A server that takes no request takes no further one either: the waits of the threads end by themselves.
+            all(self._cancel(connection) for connection in self._connections)
 
 
 class LoadStoppedError(Exception):
@@ -119,8 +119,11 @@ class Loader(Protocol[Connection]):
     def connect(self) -> Connection:
         """Open one more connection that loads tables."""
 
-    def cancel(self, connection: Connection) -> None:
-        """Cancel the running statement of a connection, from another thread; never raises."""
+    def cancel(self, connection: Connection) -> bool:
+        """Cancel the running statement of a connection, from another thread; never raises.
+
+        Returns whether the server took the request, within `CANCEL_S`.
+        """
 
     def begin(self) -> None:
         """Remove what was loaded before and write the manifest of this load."""

@@ -24,8 +24,8 @@ ANSWER_S = 30.0
 # How often a long statement is asked after, over another connection.
 PROBE_S = 10.0
 # What goes on when a stop is requested may take so long to finish; after the second request, all that is left.
-SOON_S = 1.5
-AT_ONCE_S = 1.0
+SOON_S = 1.0
+AT_ONCE_S = 0.5
 _AT_ONCE = "stopped at once, without waiting for the server"
 _Opened = TypeVar("_Opened")
 

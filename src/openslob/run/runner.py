@@ -137,6 +137,8 @@ class _Run:
                 raise
             record = self._builder.with_figures(measurement)
             self._finish(folder, record)
+        # The run's limits are not those of what the caller does next.
+        self._engine.follow(Patience())
         if record.errors:
             raise SlobError(record.errors[0], f"what was measured is in {folder.path}")
         return FinishedRun(record, folder.path)
@@ -279,6 +281,8 @@ class _Run:
 
         def sample() -> None:
             _watch_lock(held, session_pool)
+            if readings.stopped:
+                return
             try:
                 recorder.sampled(samplers.sample())
             except SlobError as error:

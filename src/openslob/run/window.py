@@ -82,6 +82,7 @@ class WindowReadings:
         self.before: SystemReading | None = None
         self.after: SystemReading | None = None
         self.errors: list[str] = []
+        self.stopped = False
 
     def read_end(self, samplers: Samplers, drain: Callable[[], None]) -> None:
         """Take the closing reading as soon as the last session is done and the connections are free.
@@ -99,8 +100,9 @@ class WindowReadings:
             self.recorder.reading(self.after)
 
     def lose(self, error: SlobError) -> None:
-        """Note an error, once; a wait that the user stopped is none."""
-        if str(error) not in self.errors and not isinstance(error, StoppedError):
+        """Note an error, once; a wait that the user stopped is none, and closed its connection."""
+        self.stopped = self.stopped or isinstance(error, StoppedError)
+        if not self.stopped and str(error) not in self.errors:
             self.errors.append(str(error))
 
     def last(self, default: SystemReading) -> SystemReading:

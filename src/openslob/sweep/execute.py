@@ -16,6 +16,7 @@ from typing import Protocol
 from openslob.engines.base import Engine
 from openslob.engines.facts import ProgressSink as LoadSink
 from openslob.engines.managed.base import ManagedServer
+from openslob.engines.patience import Patience
 from openslob.errors import SlobError
 from openslob.interrupt import Interrupt
 from openslob.record.model import RunRecord, Status
@@ -121,6 +122,7 @@ class Execution:
         try:
             if prepared is None or prepared.values != point.server:
                 prepared = self._prepared = _PreparedServer(*self._servers.start(point.server), point.server)
+            prepared.engine.follow(Patience(self._interrupt, self._view.notify))
             workload = workload_of(self._folder.record, point)
             # Existing data are kept; but updates may have made them grow so much that they must be loaded again.
             with self._view.loading(prepared.engine.facts().block_size) as sink:

@@ -16,6 +16,7 @@ from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.engines.entry import ClientProgram
 from openslob.engines.facts import LoadProgress
+from openslob.engines.patience import Patience
 from openslob.errors import SlobError
 from openslob.interrupt import Interrupt
 from openslob.metrics import storage_figure
@@ -136,6 +137,7 @@ class _Comparison:
         self._check_stop()
         self._progress.notify(f"{name}: loading {format_bytes(plan.scale)}")
         workload = plan.workload(ContenderKind.SHARED)
+        engine.follow(Patience(self._interrupt, self._progress.notify))
         loading.load(engine, server, workload, _ignore, self._interrupt.stop.is_set, self._progress.notify)
         contenders = [self._with_blocking_reason(each, engine) for each in served_contenders(plan, name)]
         try:

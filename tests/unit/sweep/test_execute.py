@@ -84,6 +84,9 @@ class World:
 
 
 class Engine:
+    def follow(self, _):
+        pass
+
     def facts(self):
         return physical_facts
 

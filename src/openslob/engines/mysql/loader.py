@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 
 import pymysql
 
@@ -86,9 +85,12 @@ class _MysqlLoader:
     def connect(self) -> Connection:
         return open_connection(self._params, "load")
 
-    def cancel(self, connection: Connection) -> None:
-        with suppress(pymysql.Error):
+    def cancel(self, connection: Connection) -> bool:
+        try:
             cancel(self._params, thread_id(connection))
+        except pymysql.Error:
+            return False
+        return True
 
     def begin(self) -> None:
         with self.connect() as connection, reported("the load failed"):

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import psycopg
 from psycopg.rows import dict_row
 
+from openslob.engines.base import CANCEL_S
 from openslob.engines.facts import DataState, LoadResult, ProgressSink
 from openslob.engines.load import check_space, load_tables, require_a_block
 from openslob.engines.postgresql import manifest
@@ -30,7 +31,6 @@ from openslob.workload import DataSpec
 
 Connect = Callable[[], Connection]
 
-_CANCEL_TIMEOUT_S = 5
 _FAILED = "the load failed"
 
 
@@ -111,9 +111,12 @@ class _PostgresLoader:
             connection.execute(statement("load", "enter"), {"lock": manifest.LOADERS_LOCK})
             return connection
 
-    def cancel(self, connection: Connection) -> None:
-        with suppress(psycopg.Error):
-            connection.cancel_safe(timeout=_CANCEL_TIMEOUT_S)
+    def cancel(self, connection: Connection) -> bool:
+        try:
+            connection.cancel_safe(timeout=CANCEL_S)
+        except psycopg.Error:
+            return False
+        return True
 
     def begin(self) -> None:
         with self._unregistered(_FAILED) as connection:
