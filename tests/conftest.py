@@ -16,6 +16,7 @@ from hypothesis import settings
 
 from factories import marks, subjects, versions
 from factories.programs import need_mariadb
+from factories.running import load
 from openslob.engines import registry
 from openslob.engines.managed.base import ManagedServer
 from openslob.units import MIB
@@ -116,6 +117,14 @@ def pg_server(make_server: MakeServer) -> ManagedServer:
 def pg_buffered(make_server: MakeServer) -> ManagedServer:
     """PostgreSQL 18 with buffered I/O and a small cache, running."""
     return make_server(name="buffered", io="buffered")
+
+
+@pytest.fixture(scope="session")
+def trouble_server(make_server: MakeServer) -> ManagedServer:
+    """PostgreSQL with room for few sessions and loaded data. It may be killed, and must run again after the test."""
+    made = make_server(name="trouble", max_sessions=8)
+    load(made)
+    return made
 
 
 @pytest.fixture(scope="session")

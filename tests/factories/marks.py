@@ -17,6 +17,8 @@ _ENGINES = {
 }
 # Files of tests whose words name one engine only by accident.
 _EXACT = {"test_foreign_mariadb": {"mariadb"}, "test_galera": {"galera", "mariadb"}}
+# Files of tests that share a server -> the file that has most of them.
+_TOGETHER = {"test_driver_trouble": "test_trouble"}
 # Started first, since they last longest.
 _LONG_FIRST = ("test_work_loop", "test_pacing", "test_run", "test_trouble", "test_mariadb", "test_raw_compare")
 _FOLDERS = ("real", "contract", "unit")
@@ -43,12 +45,13 @@ def engines_of(item: pytest.Item) -> set[str]:
 def group_of(item: pytest.Item) -> str | None:
     """Return which tests run in one worker, one after the other: those of one server, and of one setting of the host.
 
-    Contract tests of an engine share its server, tests of real servers those of their file; unit tests share nothing.
+    Contract tests of an engine share its server, tests of real servers those of their file or files; unit
+    tests share nothing.
     """
     if item.path.parent.name == "contract" and hasattr(item, "callspec"):
         return str(item.callspec.params.get("subject", item.path.stem))
     if item.path.parent.name == "real":
-        return "huge_pages" if "huge_pages" in item.name else item.path.stem
+        return "huge_pages" if "huge_pages" in item.name else _TOGETHER.get(item.path.stem, item.path.stem)
     return None
 
 

@@ -16,6 +16,7 @@ from unittest.mock import patch
 
 import psutil
 import psycopg
+import pytest
 
 from openslob import cli
 from openslob.engines import registry
@@ -183,6 +184,47 @@ def slob_apart(*arguments):
     """The command line to its end, in a process of its own."""
     command = [*COMMAND, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=LONG_S)
+
+
+@contextmanager
+def connections_of(engine):
+    """Connections by purpose, as the engine opens them in this block."""
+    opened, real = {}, engine.open
+
+    def recording(purpose):
+        opened[purpose] = real(purpose)
+        return opened[purpose]
+
+    with patch.object(engine, "open", recording):
+        yield opened
+
+
+def measured_until_its_counters_are_lost(target, kill, **parameters):
+    """A run whose connection for the counters is killed early: the record and the error that it ended with."""
+    with connections_of(target.engine) as opened, ThreadPoolExecutor() as pool:
+        ran = pool.submit(measured, target.engine, target.results, run_time=LONG_S, **parameters)
+        assert eventually(target.has_measured)
+        kill(opened["counters"])
+        with pytest.raises(SlobError) as ended:
+            ran.result(timeout=LONG_S)
+    return target.record(), str(ended.value)
+
+
+def complaint(code, stderr, expected=1):
+    """The one line that says what went wrong."""
+    assert code == expected, stderr
+    assert "Traceback" not in stderr
+    lines = stderr.strip().splitlines()
+    assert lines[-1].startswith("slob: ")
+    return lines[-1]
+
+
+def kept(record, status):
+    """A record with this status that keeps what was measured."""
+    assert record.status is status
+    assert record.summary["ops_total"].value > 0
+    assert record.latency["select"]["count"] == record.summary["selects_total"].value
+    return record
 
 
 class Target:

@@ -12,7 +12,18 @@ from typing import Any
 import pymysql
 import pytest
 
-from factories.running import DATA, LONG_S, Target, eventually, judged, load, overran, slob, stalled
+from factories.running import (
+    DATA,
+    LONG_S,
+    Target,
+    eventually,
+    judged,
+    load,
+    measured_until_its_counters_are_lost,
+    overran,
+    slob,
+    stalled,
+)
 from openslob.engines.base import SliceRequest
 from openslob.engines.mysql import connection, connection_registry
 from openslob.engines.mysql.adapter import connect
@@ -138,6 +149,18 @@ def test_a_killed_server_leaves_a_failed_record(target, server):
     server.start()
     assert target.is_free()
     assert target.run(run_time=1, sessions=1).returncode == 0
+
+
+def test_a_run_without_counters_ends_at_once(target, server):
+    def kill(connection):
+        with pymysql.connect(**parse(server.status().url).arguments) as asking:
+            asking.kill(connection.thread_id())
+
+    record, why = measured_until_its_counters_are_lost(target, kill, **UPDATES)
+    assert "counters" in why
+    assert record.status is Status.FAILED
+    assert 0 < record.window.load_seconds < LONG_S / 2
+    assert target.is_free()
 
 
 def test_a_killed_driver_leaves_no_session(target):

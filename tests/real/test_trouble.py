@@ -8,7 +8,6 @@ import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -18,9 +17,10 @@ from factories.running import (
     LONG_S,
     SCALE,
     Target,
+    complaint,
     eventually,
     ignore,
-    load,
+    kept,
     measured,
     overran,
     slob,
@@ -42,12 +42,9 @@ UPDATES = {"sessions": 3, "update_pct": 20, "work_unit": 8}
 ROLE = "ordinary"
 
 
-@pytest.fixture(scope="module")
-def server(make_server):
-    """A server that may be killed, with room for few sessions."""
-    made = make_server(name="trouble", max_sessions=8)
-    load(made)
-    return made
+@pytest.fixture
+def server(trouble_server):
+    return trouble_server
 
 
 @pytest.fixture
@@ -56,23 +53,6 @@ def target(server, tmp_path):
     # A session that waits for a lock holds back pruning, so a test may leave tables that have grown.
     found.engine.data.load(Workload(**DATA).data(found.engine.facts().block_size), 2, ignore, lambda: False)
     return found
-
-
-def complaint(code, stderr, expected=1):
-    """The one line that says what went wrong."""
-    assert code == expected, stderr
-    assert "Traceback" not in stderr
-    lines = stderr.strip().splitlines()
-    assert lines[-1].startswith("slob: ")
-    return lines[-1]
-
-
-def kept(record, status):
-    """A record with this status that keeps what was measured."""
-    assert record.status is status
-    assert record.summary["ops_total"].value > 0
-    assert record.latency["select"]["count"] == record.summary["selects_total"].value
-    return record
 
 
 def sessions(target):
@@ -387,20 +367,3 @@ def test_a_target_that_does_not_answer(target, url, code, word):
 def test_a_database_that_is_not_there(target):
     ran = target.run(url=target.url.replace("/slob?", "/nosuchdatabase?"))
     assert "nosuchdatabase" in complaint(ran.returncode, ran.stderr)
-
-
-def test_a_results_folder_that_can_not_be_written(target, tmp_path):
-    (tmp_path / "file").touch()
-    for place in (tmp_path / "file" / "results", Path("/proc/results")):
-        ran = slob(
-            "run",
-            "--target",
-            target.url,
-            "--results",
-            place,
-            *(f"--{k.replace('_', '-')}={v}" for k, v in DATA.items()),
-        )
-        line = complaint(ran.returncode, ran.stderr)
-        assert str(place) in line
-        assert "can't be written" in line
-        assert target.is_free()

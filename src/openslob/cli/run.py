@@ -24,6 +24,7 @@ from openslob.cli.progress import LiveLine
 from openslob.engines.registry import resolve
 from openslob.errors import SlobError
 from openslob.record.model import RunRecord, Status
+from openslob.record.store import UnsavedError
 from openslob.report.text import render
 from openslob.run import runner
 from openslob.workload import BlockPath
@@ -52,11 +53,22 @@ def run(
         try:
             raw = ceiling_source(ceiling, results, resolved.workload.total_sessions, interrupt)(engine)
             finished = runner.run(engine, replace(request, ceiling=raw), interrupt, live, render)
+        except UnsavedError as error:
+            live.clear()
+            write(shown(error.record, None, json))
+            raise SlobError(
+                error.what,
+                "the report on standard output is the result; free space or choose another folder with --results",
+            ) from error
         finally:
             live.clear()
-    report = finished.record.model_dump_json(indent=1) if json else render(finished.record, finished.folder)
-    write(report, kept=finished.folder)
+    write(shown(finished.record, finished.folder, json), kept=finished.folder)
     judge(finished.record, required_of(resolved, require))
+
+
+def shown(record: RunRecord, folder: Path | None, json: bool) -> str:
+    """Return the record as JSON or as the report."""
+    return record.model_dump_json(indent=1) if json else render(record, folder)
 
 
 def required_of(resolved: Resolved, require: list[str] | None) -> list[str]:

@@ -50,8 +50,8 @@ _Row = TypeVar("_Row")
 class RawCsv:
     """The CSV files of one run. It is not thread-safe: only the recorder's thread calls it.
 
-    Rows are written together once a second. When they can't be written, for example because the disk is full, the
-    method that tries raises SlobError; earlier rows stay on disk.
+    Rows are written together once a second. When they can't be written, for example because the disk is full, ``error``
+    says so, earlier rows stay on disk, and later ones are dropped.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -60,14 +60,13 @@ class RawCsv:
         self._files: dict[str, IO[str]] = {}
         self._rows: dict[str, list[Iterable[Cell]]] = {}
         self._flushed_ns = time.monotonic_ns()
-        self._reported = False
-        try:
-            for name, columns in COLUMNS.items():
-                self._open(name, columns)
-            self.flush()
-        except SlobError:
+        self.error: SlobError | None = None
+        for name, columns in COLUMNS.items():
+            self._open(name, columns)
+        self.flush()
+        if self.error:
             self.close()
-            raise
+            raise self.error
 
     def slice(
         self,
@@ -128,9 +127,9 @@ class RawCsv:
     def flush(self) -> None:
         """Write all rows to the operating system. While rows are added, this happens once a second without a call."""
         for name, rows in self._rows.items():
-            if rows:
+            if rows and not self.error:
                 self._write(name, rows)
-                rows.clear()
+            rows.clear()
         self._flushed_ns = time.monotonic_ns()
 
     def _write(self, name: str, rows: Iterable[Iterable[Cell]]) -> None:
@@ -139,24 +138,19 @@ class RawCsv:
             csv.writer(file, lineterminator="\n").writerows(rows)
             file.flush()
         except OSError as error:
-            raise self._failed(name, error) from error
+            self._fail(name, error)
 
     def close(self) -> None:
-        """Flush and close. Closing twice is harmless. A write error that was raised before is not raised again."""
-        already_reported = self._reported
-        try:
-            if not already_reported:
-                self.flush()
-        finally:
-            self._close(already_reported)
-
-    def _close(self, already_reported: bool) -> None:
+        """Flush and close; closing twice is harmless. SlobError when only now something can't be written."""
+        known = self.error
+        self.flush()
         self._rows = {}
         try:
             self._stack.close()
         except OSError as error:
-            if not already_reported:
-                raise self._failed("*.csv", error) from error
+            self._fail("*.csv", error)
+        if self.error and not known:
+            raise self.error
 
     def __enter__(self) -> RawCsv:
         return self
@@ -170,7 +164,7 @@ class RawCsv:
         try:
             self._files[name] = self._stack.enter_context((self._folder / name).open("w", encoding="utf-8", newline=""))
         except OSError as error:
-            raise self._failed(name, error) from error
+            self._fail(name, error)
         self._rows[name] = [columns]
 
     def _append(self, name: str, rows: Iterable[Iterable[Cell]]) -> None:
@@ -180,12 +174,9 @@ class RawCsv:
         if len(pending) >= MOST_ROWS_KEPT or time.monotonic_ns() - self._flushed_ns >= FLUSH_EVERY_NS:
             self.flush()
 
-    def _failed(self, name: str, error: OSError) -> SlobError:
-        self._reported = True
-        return SlobError(
-            f"{self._folder / name} can't be written: {error.strerror}",
-            "what was measured up to here is kept; free space or choose another folder with --results",
-        )
+    def _fail(self, name: str, error: OSError) -> None:
+        what = f"{self._folder / name} can't be written: {error.strerror}"
+        self.error = self.error or SlobError(what, "free space or choose another folder with --results")
 
 
 def _cell(value: Cell) -> Cell:

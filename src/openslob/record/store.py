@@ -13,8 +13,8 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -48,6 +48,22 @@ def record_id(name: str, started_at: str) -> str:
     """Return a run's id, also its folder's name: UTC time to the second, then ``name`` reduced to safe characters."""
     digits = re.sub(r"\D", "", started_at)[:14]
     return f"{digits[:8]}-{digits[8:]}-{re.sub(r'[^A-Za-z0-9._-]+', '-', name)[:60].strip('-.') or 'run'}"
+
+
+class UnsavedError(SlobError):
+    """The record of a run, or a file beside it, can't be written; ``record`` has what was measured."""
+
+    def __init__(self, error: SlobError, record: RunRecord) -> None:
+        super().__init__(error.what, error.remedy)
+        self.record = record
+
+
+@contextmanager
+def _unsaved(record: RunRecord) -> Iterator[None]:
+    try:
+        yield
+    except SlobError as error:
+        raise UnsavedError(error, record) from error
 
 
 class RunFolder:
@@ -86,21 +102,19 @@ class RunFolder:
         """Id of the record."""
         return self.path.name
 
-    def finish(self, record: RunRecord) -> None:
-        """Replace the record by the final one.
+    def finish(self, record: RunRecord, report: str = "") -> None:
+        """Replace the record by the final one, and write the text report beside it.
 
         Raises:
-            SlobError: It can't be written. The first record, of a failed run, stays.
+            UnsavedError: One of them can't be written. If that is the record, the first one, of a failed run, stays.
 
         """
-        try:
-            self._save(record)
-        finally:
-            self.close()
-
-    def write_report(self, text: str) -> None:
-        """Write the text report beside the record."""
-        save_text(self.path / REPORT_FILE, redact_text(text))
+        with ExitStack() as steps:
+            steps.enter_context(_unsaved(record))
+            steps.callback(self.close)
+            steps.callback(self._save, record)
+            if report:
+                save_text(self.path / REPORT_FILE, redact_text(report))
 
     def attach(self, name: str, content: str | bytes) -> str:
         """Write a file that belongs to the run, such as a report of the server's own; text without secrets.
@@ -122,8 +136,7 @@ class RunFolder:
         try:
             self.raw.close()
         finally:
-            (self.path / MARKER_FILE).unlink(missing_ok=True)
-            self._marker.close()
+            _release(self.path, self._marker)
 
     def __enter__(self) -> Self:
         return self
@@ -160,8 +173,7 @@ class DocumentFolder(Generic[Record]):
     def __exit__(
         self, _type: type[BaseException] | None, _value: BaseException | None, _tb: TracebackType | None
     ) -> None:
-        (self.path / MARKER_FILE).unlink(missing_ok=True)
-        self._marker.close()
+        _release(self.path, self._marker)
 
 
 @dataclass(frozen=True)
@@ -337,6 +349,13 @@ def lock_marker(folder: Path) -> IO[str]:
     except OSError as error:
         raise cannot_write(path, error) from error
     return marker
+
+
+def _release(folder: Path, marker: IO[str]) -> None:
+    """Unlock a folder. On a file system that became read-only the file stays, which means nothing without the lock."""
+    with suppress(OSError):
+        (folder / MARKER_FILE).unlink(missing_ok=True)
+    marker.close()
 
 
 def _save_document(path: Path, record: BaseModel) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from openslob.engines.base import Activity, SessionPlan
+from openslob.errors import SlobError
 from openslob.host.sampler import difference
 from openslob.measurement import EngineDelta, HostDelta, OtherSessions, TimelinePoint
 from openslob.record.raw_csv import RawCsv
@@ -102,6 +103,17 @@ class Recorder:
                 self._others[who] += sessions
             self._others_samples += 1
         self._raw.waits(time.time_ns(), activity.events)
+
+    def forget_samples(self) -> None:
+        """Drop the samples: those of a part of the window do not tell about all of it."""
+        self.waits.clear()
+        self._others.clear()
+        self.wait_samples = self._others_samples = 0
+
+    @property
+    def error(self) -> SlobError | None:
+        """Why the raw files can't be written; None while they can."""
+        return self._raw.error
 
     @property
     def others(self) -> OtherSessions:
@@ -202,8 +214,9 @@ class Recorder:
         return begin_s >= long_s + odd_s and (not self._total_s or end_s < self._total_s - odd_s)
 
     def finish(self) -> None:
-        """Write the latencies that were kept until no more slices could belong to their seconds."""
+        """Write the latencies that were kept until no more slices could belong to their seconds, and all other rows."""
         self._write_latency(before=2**62)
+        self._raw.flush()
 
     def timeline(self) -> list[TimelinePoint]:
         """Return the window by sampling interval, or by slice length where slices are longer.

@@ -6,6 +6,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +23,7 @@ from openslob.interrupt import Interrupt
 from openslob.measurement import EVERY_FIGURE, EngineDelta, HostDelta, Instance, Measurement, Window
 from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
-from openslob.record.store import RunFolder
+from openslob.record.store import RunFolder, UnsavedError
 from openslob.run.plan import Phase, between_slices_s, session_plans
 from openslob.run.preflight import CACHEABLE, findings
 from openslob.run.record_builder import RecordBuilder
@@ -131,21 +132,20 @@ class _Run:
                 with self._engine.exclusive("run") as held:
                     self._builder.notes.extend(held.restored)
                     measurement = self._measure(folder, held)
-            except SlobError as error:
+            except (SlobError, OSError, MemoryError) as error:
                 status = Status.INTERRUPTED if self._interrupt.requested else Status.FAILED
-                self._finish(folder, self._builder.without_figures(status, (str(error),)))
+                # The record that is on disk since the begin says failed too; the reason is what the user needs now.
+                with suppress(UnsavedError):
+                    failed = self._builder.without_figures(status, (str(error),))
+                    folder.finish(failed, self._render(failed))
                 raise
             record = self._builder.with_figures(measurement)
-            self._finish(folder, record)
+            folder.finish(record, self._render(record))
         # The run's limits are not those of what the caller does next.
         self._engine.follow(Patience())
         if record.errors:
             raise SlobError(record.errors[0], f"what was measured is in {folder.path}")
         return FinishedRun(record, folder.path)
-
-    def _finish(self, folder: RunFolder, record: RunRecord) -> None:
-        folder.write_report(self._render(record))
-        folder.finish(record)
 
     def _measure(self, folder: RunFolder, held: Hold) -> Measurement:
         state = self._check()
@@ -232,8 +232,7 @@ class _Run:
         self._show(Progress("warm-up", 0, limit_s))
         phase = Phase("warm-up", begin_ns, begin_ns + int(limit_s * NANOS))
         watch = WarmupMonitor(phase, plans, self._workload.warmup) if self._request.steady_limit_s else None
-        pulse = partial(_watch_lock, held, session_pool)
-        session_pool.run_phase(phase, watch.handle if watch else ignore, pulse=pulse)
+        session_pool.run_phase(phase, watch.handle if watch else ignore, pulse=partial(session_pool.watch, held))
         self._require_going_on(session_pool)
         self._warmup_s = (phase.end_ns - begin_ns) / NANOS
         if watch:
@@ -280,24 +279,23 @@ class _Run:
             samplers.start(to_begin_s - between_slices_s(len(plans)))
 
         def sample() -> None:
-            _watch_lock(held, session_pool)
-            if readings.stopped:
-                return
-            try:
-                recorder.sampled(samplers.sample())
-            except SlobError as error:
-                readings.lose(error)
+            session_pool.watch(held)
+            if problem := readings.pulse(samplers):
+                session_pool.fail(problem)
 
         session_pool.run_phase(Phase("window", begin_ns, end_ns, load.work_loop), recorder.handle, read_before, sample)
         self._patience.allow(CLOSING_S if session_pool.silent else ANSWER_S)
         readings.read_end(samplers, lambda: session_pool.drain(recorder.handle))
         recorder.finish()
+        if recorder.error:
+            session_pool.fail(str(recorder.error))
+        self._builder.notes.extend(readings.notes)
         return readings
 
     def _measurement(
         self, readings: WindowReadings, session_pool: SessionPool, samplers: Samplers, blocks_before: int
     ) -> Measurement:
-        errors = [*session_pool.errors, *readings.errors]
+        errors = list(dict.fromkeys([*session_pool.errors, *readings.errors]))
         unfinished_s = session_pool.unfinished_s
         if unfinished_s:
             longest = (
@@ -390,11 +388,3 @@ class _Run:
             return
         if left:
             self._builder.notes.append(f"{left} sessions did not end by themselves and were ended")
-
-
-def _watch_lock(held: Hold, session_pool: SessionPool) -> None:
-    """End the run when its lock is lost: another one could begin beside it."""
-    try:
-        held.require()
-    except SlobError as error:
-        session_pool.fail(str(error))

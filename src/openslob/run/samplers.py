@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from openslob.engines.base import Activity, CounterReading, Engine
 from openslob.engines.patience import StoppedError
+from openslob.errors import SlobError
 from openslob.host.model import OsReading
 from openslob.host.processes import Tasks
 from openslob.host.sampler import OsReader, Ticker, cpu_by_kind
@@ -89,10 +90,18 @@ class Samplers:
         """Begin to sample: the first reading is one interval after ``in_s`` seconds from now."""
         self._ticker.start(time.monotonic_ns() + int((in_s + self._interval_s) * NANOS))
 
+    @property
+    def error(self) -> str:
+        """Why the counters are no longer read; empty while they are."""
+        error = self._ticker.error
+        if error is None or isinstance(error, StoppedError):
+            return ""
+        return str(error) if isinstance(error, SlobError) else f"the counters are no longer read: {error!r}"
+
     def stop(self) -> list[str]:
         """End sampling and wait for a reading under way; return the errors."""
-        error = self._ticker.stop()
-        return [] if error is None or isinstance(error, StoppedError) else [str(error)]
+        self._ticker.stop()
+        return [self.error] if self.error else []
 
     def sample(self) -> Activity:
         """Return what the server's sessions are doing at this moment."""

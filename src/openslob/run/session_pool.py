@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from queue import Empty, SimpleQueue
 from threading import Event
 
-from openslob.engines.base import Engine, SessionPlan
+from openslob.engines.base import Engine, Hold, SessionPlan
 from openslob.engines.patience import NoAnswerError, Patience, StoppedError
 from openslob.errors import SlobError
 from openslob.run.ending import CUT_AFTER_S, LATE_PATIENCE_S, LEAVE_AFTER_S, PATIENCE_S, Deadline, Ending, cancel, cut
@@ -69,6 +69,13 @@ class SessionPool:
         if why not in self.errors:
             self.errors.append(why)
         self._ending.set()
+
+    def watch(self, held: Hold) -> None:
+        """End the run when its lock is lost: another one could begin beside it."""
+        try:
+            held.require()
+        except SlobError as error:
+            self.fail(str(error))
 
     def _stopping(self) -> bool:
         return self._ending.is_set() or self._interrupt.stop.is_set()

@@ -90,6 +90,19 @@ def test_a_terminal_that_was_stopped_takes_no_message(monkeypatch):
     print("dropped", file=stream, flush=True)
 
 
+def test_a_terminal_that_is_closed_stops_a_run_unless_its_caller_ignores_that():
+    with console.stoppable() as interrupt:
+        signal.raise_signal(signal.SIGHUP)
+        assert interrupt.requested
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with console.stoppable() as interrupt:
+            signal.raise_signal(signal.SIGHUP)
+            assert not interrupt.requested
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def test_a_program_without_memory_or_files_says_so():
     assert "no more memory" in cli.of_the_system(MemoryError())
     assert cli.of_the_system(OSError(24, "Too many open files")) == "Too many open files"

@@ -127,9 +127,8 @@ def test_no_file_of_the_folder_holds_a_password(tmp_path: Path) -> None:
         }
     )
     with RunFolder.begin(tmp_path, record) as folder:
-        folder.write_report(f"target {urls[0]}, {dsn}")
         texts = [file.read_text(encoding="utf-8") for file in folder.path.iterdir()]
-        folder.finish(record)
+        folder.finish(record, f"target {urls[0]}, {dsn}")
     texts += [file.read_text(encoding="utf-8") for file in folder.path.iterdir()]
     assert not [text for text in texts if PASSWORD in text]
     assert "postgresql://slob:***@" in "".join(texts)
@@ -165,24 +164,28 @@ def test_a_write_that_fails_mid_run_is_told_once_and_keeps_what_was_measured(tmp
         sys.path.insert(0, {str(ROOT / "tests")!r})
         from pathlib import Path
         from factories.records import failed
-        from openslob.errors import SlobError
         from openslob.record.store import RunFolder
         folder = RunFolder.begin(Path({str(tmp_path)!r}), failed())
         resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, resource.RLIM_INFINITY))
-        try:
-            for number in range(100_000):
-                folder.raw.sample(number, "e", {{"reads": 1}})
-        except SlobError as error:
-            print(error)
+        for number in range(20_000):
+            folder.raw.sample(number, "e", {{"reads": 1}})
+        print(folder.raw.error)
         folder.finish(failed())
         # A measurement of coverage writes its own file at the end.
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "samples.csv can't be written: File too large; what was measured up to here is kept" in done.stdout
+    assert "samples.csv can't be written: File too large; free space or choose another folder" in done.stdout
     assert store.load(tmp_path / failed().id) == failed()
     assert len(_rows(tmp_path / failed().id / "samples.csv")) > 3_000
+
+
+def test_a_folder_that_became_read_only_or_is_gone_is_released(tmp_path: Path) -> None:
+    with RunFolder.begin(tmp_path, physical()) as folder:
+        (folder.path / store.MARKER_FILE).unlink()
+        (folder.path / store.MARKER_FILE).mkdir()
+    assert store.running_pid(folder.path) is None
 
 
 def test_a_full_disk_when_the_raw_files_are_made_is_one_clear_error(tmp_path: Path) -> None:

@@ -9,15 +9,16 @@ import pytest
 
 from factories.tables import table
 from openslob.counts import SliceCounts
-from openslob.engines.base import CounterReading, SliceResult
+from openslob.engines.base import Activity, CounterReading, SliceResult
 from openslob.errors import SlobError
 from openslob.histogram import Histogram
-from openslob.host.sampler import OsReader
+from openslob.host.sampler import OsReader, Ticker
 from openslob.measurement import EngineDelta
 from openslob.method import OpKind
 from openslob.record.raw_csv import RawCsv, slice_rows
 from openslob.run.plan import session_plans
 from openslob.run.recorder import Recorder
+from openslob.run.samplers import Samplers as RealSamplers
 from openslob.run.samplers import SystemReading
 from openslob.run.window import WindowReadings, counted_between
 from openslob.run.worker import SliceDone
@@ -101,6 +102,46 @@ def test_the_last_tick_is_kept_when_the_edge_cannot_be_read(recorder):
     assert window.after is None
     assert window.errors == ["the server is gone"]
     assert sum(point.reads for point in recorder.timeline()) == 240
+
+
+@dataclass
+class Sampling:
+    """Samples of sessions that wait and of one that is not the test's; from some sample on the connection is lost."""
+
+    lost_after: int
+    error: str = ""
+
+    def sample(self):
+        self.lost_after -= 1
+        if self.lost_after < 0:
+            raise SlobError("the connection was lost")
+        return Activity({"CPU": 1}, {"somebody": 1})
+
+
+def test_a_window_goes_on_without_samples_of_the_waits_and_drops_those_of_its_begin(recorder):
+    window, samplers = WindowReadings(recorder), Sampling(lost_after=2)
+    assert [window.pulse(samplers) for _ in range(2)] == ["", ""]
+    assert (recorder.waits, recorder.wait_samples, recorder.others.samples) == ({"CPU": 2}, 2, 2)
+    assert [window.pulse(samplers) for _ in range(3)] == [""] * 3
+    assert (recorder.waits, recorder.wait_samples, recorder.others.seen) == ({}, 0, None)
+    assert window.notes == ["what sessions waited for is unknown: the connection was lost"]
+    assert window.errors == []
+
+
+def test_a_window_ends_at_once_without_counters_or_raw_files(recorder, raw):
+    window = WindowReadings(recorder)
+    assert window.pulse(Sampling(9, error="the counters can't be read")) == "the counters can't be read"
+    raw.error = SlobError("slices.csv can't be written")
+    assert window.pulse(Sampling(9)) == "slices.csv can't be written"
+
+
+@table(("error", "says"), [(None, ""), (SlobError("lost"), "lost"), (KeyError("x"), "no longer read: KeyError('x')")])
+def test_why_counters_are_no_longer_read_is_never_silent(error, says):
+    samplers = object.__new__(RealSamplers)
+    samplers._ticker = Ticker(1, list)
+    samplers._ticker.error = error
+    assert says in samplers.error
+    assert samplers.stop() == ([samplers.error] if error else [])
 
 
 @table(("sessions", "point_s"), [(2, 1), (8, 1), (16, 2), (40, 5)])
