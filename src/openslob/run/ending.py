@@ -103,6 +103,10 @@ class Deadline:
             end_at = min(end_at, max(self._heard_at, self._lead_at()) + self._longest_slice_s)
         return end_at + GRACE_S - time.monotonic()
 
+    def late_s(self) -> float:
+        """Return how long ago the phase should have ended."""
+        return GRACE_S - self.left_s()
+
     def _lead_at(self) -> float:
         """Return when the phase begins."""
         return self._begun_at + (self._phase.begin_ns - self._begun_ns) / NANOS

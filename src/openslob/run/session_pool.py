@@ -50,6 +50,8 @@ class SessionPool:
         self._ending = Event()
         self._end = Ending(self._tell_to_stop)
         self._overdue = False
+        # How late the end of the phase was when it was given up.
+        self._late_s = 0.0
         self._signal = engine.open_stop()
         self._workers = [Worker(engine, plan, self._queue.put, self._stopping) for plan in plans]
         self._present: set[int] = set()
@@ -154,6 +156,7 @@ class SessionPool:
                     deadline.heard()
             self._patience.allow(deadline.left_s())
             if running and deadline.left_s() < 0 and not self._overdue:
+                self._late_s = deadline.late_s()
                 self._give_up(deadline.complaint(len(running), len(self._workers)), running)
             if self._stopping():
                 self._end.go_on(self._those(running), self._patience_s(), lambda: self.silent)
@@ -182,16 +185,23 @@ class SessionPool:
         # Fewer sessions than asked for would measure something else: the run ends with the first one lost.
         self._present.discard(lost.session)
         if self._end.cancelled or self.silent:
-            # A session begins no operation after the stop but one that it was about to begin.
-            self.unfinished_s[lost.session] = self._end.asked_for_s
+            self.unfinished_s[lost.session] = self._ran_on_s
         else:
             self.errors.append(lost.why)
             self.lost.add(lost.session)
         self._ending.set()
 
+    @property
+    def _ran_on_s(self) -> float:
+        """How long an operation has run at least that did not end.
+
+        A session begins no operation after a stop but one that it was about to begin, and none after the planned end.
+        """
+        return self._end.asked_for_s + self._late_s
+
     def _leave(self, running: set[int]) -> None:
         """Go on without sessions that did not end even when their connections were cut."""
-        self.unfinished_s.update(dict.fromkeys(running, self._end.asked_for_s))
+        self.unfinished_s.update(dict.fromkeys(running, self._ran_on_s))
         self._present -= running
 
     def _those(self, numbers: set[int]) -> list[Worker]:

@@ -11,6 +11,7 @@ import pytest
 from openslob.engines.patience import Patience
 from openslob.errors import SlobError
 from openslob.interrupt import Interrupt
+from openslob.run import ending
 from openslob.run import session_pool as crew_module
 from openslob.run.plan import Phase, session_plans
 from openslob.run.session_pool import SessionPool
@@ -169,7 +170,8 @@ def test_sessions_on_the_shared_path_load_nothing():
     assert brought_up(engine, path="shared") == ({"select": "by the index"}, 0)
 
 
-def test_an_operation_that_goes_on_after_a_stop_is_cancelled_and_has_run_at_least_as_long():
+def test_an_operation_that_goes_on_after_a_stop_is_cancelled_and_has_run_at_least_as_long(monkeypatch):
+    monkeypatch.setattr(crew_module, "PATIENCE_S", 0.1)
     engine = Engine([[], []])
     session_pool = crew_of(engine, interrupt=engine.interrupt)
     begun = time.monotonic()
@@ -182,3 +184,16 @@ def test_an_operation_that_goes_on_after_a_stop_is_cancelled_and_has_run_at_leas
     assert sorted(session_pool.unfinished_s) == [0, 1]
     for seconds in session_pool.unfinished_s.values():
         assert crew_module.PATIENCE_S <= seconds <= time.monotonic() - begun
+
+
+def test_an_operation_that_goes_on_after_the_planned_end_has_run_since_then(monkeypatch):
+    monkeypatch.setattr(ending, "GRACE_S", 0.3)
+    monkeypatch.setattr(crew_module, "LATE_PATIENCE_S", 0.1)
+    session_pool = crew_of(Engine([[]], all_run=Barrier(1)))
+    try:
+        session_pool.connect_all(lambda _: None)
+        session_pool.run_phase(Phase("window", time.time_ns(), time.time_ns() + 100_000_000))
+    finally:
+        session_pool.shutdown()
+    assert session_pool.errors[0].startswith("1 of 1 sessions did not end within")
+    assert session_pool.unfinished_s[0] >= 0.4
