@@ -12,6 +12,8 @@ import pytest
 from factories import running
 from factories.paths import ROOT
 from openslob.disk import refuse_foreign, refuse_planted, remove_tree, write_atomically
+from openslob.engines.managed.account import Account
+from openslob.engines.managed.state import claim
 from openslob.errors import SlobError
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to make devices and files of others")
@@ -170,6 +172,31 @@ def test_a_directory_of_others_is_no_home(public: Path, monkeypatch: pytest.Monk
     done = running.slob("server", "list")
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "belongs to another user" in done.stderr
+
+
+@as_root
+def test_root_gives_nothing_away_through_a_link(tmp_path: Path):
+    account = Account("nobody", OTHER_USER, OTHER_USER, switched=True)
+    victim, link = tmp_path / "victim", tmp_path / "link"
+    victim.mkdir(mode=0o755)
+    link.symlink_to(victim)
+    for action in (lambda: account.make_private(link), lambda: account.share(link, 0o666)):
+        with pytest.raises(SlobError, match=r"link can't be used: .*; remove it if it is a link"):
+            action()
+    assert (victim.stat().st_uid, stat.S_IMODE(victim.stat().st_mode)) == (0, 0o755)
+    account.make_private(tmp_path / "own")
+    assert (tmp_path / "own").stat().st_uid == OTHER_USER
+
+
+@as_root
+def test_a_data_directory_that_another_user_made_is_refused(public: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OPENSLOB_HOME", str(public))
+    place = public / "data"
+    place.mkdir()
+    os.chown(place, OTHER_USER, OTHER_USER)
+    with pytest.raises(SlobError, match="belongs to another user"):
+        claim(place, "x")
+    assert _names(place) == []
 
 
 def test_of_a_link_only_the_link_is_removed(tmp_path: Path):

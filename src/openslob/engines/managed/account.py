@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import pwd
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,17 +70,32 @@ class Account:
         """Make a directory, parents included, that only this account (and root) can enter."""
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         if self.switched:
-            os.chown(directory, self.uid, self.gid)
+            with _opened(directory) as descriptor:
+                os.fchown(descriptor, self.uid, self.gid)
 
     def share(self, path: Path, mode: int) -> None:
         """Let this account read a file that this process's user keeps owning."""
-        if self.switched:
-            os.chown(path, 0, self.gid)
-        path.chmod(mode)
+        with _opened(path) as descriptor:
+            if self.switched:
+                os.fchown(descriptor, 0, self.gid)
+            os.fchmod(descriptor, mode)
 
     def can(self, what: str, path: Path) -> bool:
         """Return whether the account may ``r``, ``w`` or ``x`` a path, by asking the kernel as that account."""
         return self.run(["test", f"-{what}", path]).returncode == 0
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    """Open a file or directory itself, never the target of a link: what root gives away must be what it made."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise SlobError(f"{path} can't be used: {error.strerror}", "remove it if it is a link") from error
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def current_user() -> str:

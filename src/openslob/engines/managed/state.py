@@ -278,6 +278,7 @@ def spec_from(state: dict[str, Any]) -> ServerSpec:
 
 def claim(directory: Path, name: str) -> None:
     """Mark an empty or new directory as this server's, unless it is already. SlobError if it belongs to another."""
+    refuse_foreign(directory)
     marker = directory / MARKER
     try:
         owner = _owner(directory)
