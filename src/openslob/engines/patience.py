@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from openslob.errors import SlobError
 from openslob.interrupt import Interrupt
+from openslob.limits import start
 
 # How often a wait looks whether it must end, in s.
 POLL_S = 0.5
@@ -112,7 +113,7 @@ class Patience:
         """
         self.require()
         began, result = time.monotonic(), Future[_Opened]()
-        Thread(target=_open, args=(result, opened), name="connect", daemon=True).start()
+        start(Thread(target=_open, args=(result, opened), name="connect", daemon=True))
         try:
             while True:
                 try:
