@@ -36,7 +36,7 @@ def attributed(delta: EngineDelta, change: Values) -> EngineDelta:
     known: dict[str, float | None] = {"rows_updated": changed}
     if found is not None:
         known["rows_read"] = max(0.0, found) + (here or 0.0)
-    if changed == 0 and change.get("others.writes") == 0:
+    if changed == 0 and "tables.reads" in change and change.get("others.writes", 0.0) == 0:
         known |= dict.fromkeys(_OF_CHANGES, 0.0)
     if here == 0:
         known |= {name: _reads(delta, name, change, changed) for name in _OF_FILES}
@@ -78,9 +78,15 @@ def _rows_changed(change: Values) -> float | None:
 
 
 def _found_otherwise(delta: EngineDelta, change: Values) -> float | None:
-    """Return the rows of the test tables that were not read by the index that the work loop uses, so by others."""
-    read = change.get("sharing.rows_read")
-    return None if read is None or delta.rows_read is None else max(0.0, read - delta.rows_read)
+    """Return the rows of the test tables that others read: not by the index that the work loop uses.
+
+    A node of a Galera cluster finds the rows that other nodes changed in another way, too; those are the test's.
+    """
+    read, changed = change.get("sharing.rows_read"), change.get("sharing.rows_changed")
+    if read is None or changed is None or delta.rows_read is None or delta.rows_updated is None:
+        return None
+    applied = changed - delta.rows_updated
+    return max(0.0, read - delta.rows_read - applied)
 
 
 def _reads(delta: EngineDelta, name: str, change: Values, changed: float | None) -> float | None:

@@ -96,6 +96,21 @@ def test_others_in_the_test_s_own_tables_can_not_be_told_apart():
     assert delta.server_wide >= READS
 
 
+def test_changes_that_a_node_of_a_cluster_applies_are_the_test_s():
+    applied = {"sharing.rows_changed": 180.0, "status.HANDLER_UPDATE": 180.0, "sharing.rows_read": 4080.0}
+    delta = delta_of(ALONE, applied)
+    assert (delta.others["rows_updated"], delta.others["rows_read"], delta.read_requests) == (0, 0, 4100)
+    assert "log_bytes" not in delta.server_wide
+
+
+def test_a_server_without_tables_of_others_has_no_counts_of_them():
+    delta = delta_of(
+        {name: value for name, value in ALONE.items() if name == "others.rows_read" or "others." not in name}
+    )
+    assert set(delta.others.values()) == {0}
+    assert "log_bytes" not in delta.server_wide
+
+
 def test_without_counts_by_file_reads_are_the_whole_server_s():
     status_only = {name: value for name, value in ALONE.items() if not name.startswith(("file", "tables", "others"))}
     delta = delta_of(status_only)
