@@ -190,8 +190,11 @@ def test_an_ordinary_user_with_a_database_of_its_own(server, tmp_path):
         done = slob(*command, env=environment)
         assert done.returncode == 0, done.stderr
         assert "secret" not in done.stdout + done.stderr
-    summary = Target(server.status().url, tmp_path).document()["summary"]
-    assert summary["ops_total"]["value"] > 0
+    document = Target(server.status().url, tmp_path).document()
+    assert document["summary"]["ops_total"]["value"] > 0
+    # Nor can it see who else is at work.
+    alone = next(verdict for verdict in document["verdicts"] if verdict["name"] == "alone_on_server")
+    assert (alone["verdict"], "may not see" in alone["why"]) == ("unknown", True)
     dropped = slob("drop", "--target", url, env=environment)
     assert dropped.returncode == 0
     with pymysql.connect(**place.arguments) as asking:

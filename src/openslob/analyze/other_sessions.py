@@ -22,6 +22,7 @@ MAX_SHARE_PCT = 2.0
 _LEAST_PER_S: Mapping[str, float] = {
     "logical_reads": 20_000.0,
     "rows_read": 10_000.0,
+    "rows_updated": 100.0,
     "read_requests": 200.0,
     "write_requests": 200.0,
     "commits": 100.0,

@@ -52,6 +52,7 @@ _LABELS = {
     "read_requests": "physical reads",
     "write_requests": "physical writes",
     "rows_read": "rows read",
+    "rows_updated": "rows changed",
     "commits": "commits",
     "log_syncs": "log syncs",
 }

@@ -185,7 +185,7 @@ class MysqlEngine:
 
     def open_waits(self) -> MysqlWaits:
         """Connect the wait sampler."""
-        return MysqlWaits(self.open("waits"), self.names, SESSIONS)
+        return MysqlWaits(self._open_known("waits"), self.names, SESSIONS)
 
     def open_snapshots(self, consented: frozenset[str]) -> None:
         """Return None: the server makes no reports of its own statistics."""

@@ -11,7 +11,7 @@ from openslob.engines import common_checks
 from openslob.engines.capabilities import Capability, lacking
 from openslob.engines.common_checks import BadSetting
 from openslob.engines.facts import READ_ONLY_FINDING, DataState, Finding, ServerFacts
-from openslob.engines.mysql import global_settings
+from openslob.engines.mysql import connection_registry, global_settings
 from openslob.engines.mysql.connection import Connection, Row, query, statement
 from openslob.engines.mysql.location import PROXY_REMEDY, why_not
 from openslob.engines.mysql.names import Names
@@ -88,6 +88,7 @@ def findings(
     yield from lacking(capabilities(connection, facts))
     yield from common_checks.bad_settings(_BAD_SETTINGS, facts)
     yield from _left_behind(connection, names)
+    yield from _neighbours(connection, names)
 
 
 def _path(workload: Workload) -> Iterator[Finding]:
@@ -192,6 +193,17 @@ def _left_behind(connection: Connection, names: Names) -> Iterator[Finding]:
     for leftover in global_settings.left_behind(connection, names):
         why = f"{leftover.description}; the next run, load or drop restores it"
         yield Finding("left behind", why, leftover.remedy, False)
+
+
+def _neighbours(connection: Connection, names: Names) -> Iterator[Finding]:
+    """Yield a finding for each other load or run on this server: the lock keeps apart those on one database only."""
+    for row in query(connection, statement("facts", "neighbours"), {"database": names.database}):
+        who = f"connection {row['connection']}"
+        with connection_registry.if_there_is_one():
+            purpose = connection_registry.purpose_of(connection, Names(row["name"]), row["connection"])
+            who = f"{purpose} ({who})" if purpose else who
+        why = f"database {row['name']} of this server is in use: {who}; each disturbs the other"
+        yield Finding("other load", why, "run them one after the other", False, spoils=True)
 
 
 # --- rights

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pymysql
 
 from openslob.engines.base import CounterReading
-from openslob.engines.mysql.connection import PACKAGE, Connection, is_on, query, thread_id
+from openslob.engines.mysql.connection import PACKAGE, Connection, is_on, query, statement, thread_id
 from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.names import Names
 from openslob.engines.mysql.sharing import attributed
@@ -37,6 +37,7 @@ class MysqlCounters:
 
     def __init__(self, connection: Connection, names: Names) -> None:
         self._connection = connection
+        self._names = names
         self._values = {"database": names.database}
         with reported("the counters can't be read"):
             query(connection, read_statements(PACKAGE, "session")["clock"])
@@ -98,7 +99,7 @@ class MysqlCounters:
     def task_kinds(self) -> dict[int, str]:
         """Return threads as performance_schema names them; none when it is off, or this user may not read it."""
         try:
-            rows = query(self._connection, read_statements(PACKAGE, "facts")["threads"])
+            rows = query(self._connection, statement("facts", "threads", roster=self._names.roster()), {})
         except pymysql.Error:
             return {}
         return {row["number"]: row["kind"] for row in rows}

@@ -73,8 +73,20 @@ SELECT COUNT(c2) AS n FROM {cf2}
 -- name: dirty
 SHOW GLOBAL STATUS WHERE Variable_name = 'Innodb_buffer_pool_pages_dirty'
 
+-- name: neighbours
+-- Result: name of each other database that this user may see and that a load or run of this product has locked (the lock
+-- is that of names.py); connection that holds the lock.
+SELECT schema_name AS name, IS_USED_LOCK(CONCAT('openslob/use/', LEFT(SHA2(schema_name, 256), 16))) AS connection
+FROM information_schema.schemata WHERE schema_name <> %(database)s
+HAVING connection IS NOT NULL ORDER BY name
+
 -- name: threads
--- Result: number of the thread in the operating system; kind.
-SELECT thread_os_id AS number, CASE WHEN name = 'thread/sql/one_connection' THEN 'session'
-                                    ELSE SUBSTRING_INDEX(name, '/', -1) END AS kind
-FROM performance_schema.threads WHERE thread_os_id IS NOT NULL
+-- Placeholder: roster. Result: number of the thread in the operating system; kind, with our samplers and the test's
+-- sessions apart from other clients.
+SELECT t.thread_os_id AS number,
+       CASE WHEN t.name <> 'thread/sql/one_connection' THEN SUBSTRING_INDEX(t.name, '/', -1)
+            WHEN r.purpose LIKE 'run/%%' THEN 'session'
+            WHEN r.purpose IN ('counters', 'waits') THEN 'sampler'
+            WHEN r.purpose IS NULL THEN 'other client' ELSE 'slob' END AS kind
+FROM performance_schema.threads t LEFT JOIN {roster} r ON r.connection = t.processlist_id
+WHERE t.thread_os_id IS NOT NULL
