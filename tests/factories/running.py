@@ -114,11 +114,12 @@ def overran(record, hung_s):
     found = verdicts_of(record)
     longest_us = max(latency["max_us"] for latency in record.latency.values())
     assert longest_us > hung_s * 1e6 - 100_000
-    for name, why in (("planned_time", "longer than the planned 1 s"), ("no_stalls", "1 s or more")):
+    for name, why in (("planned_time", "; 1 s were planned: the longest operation"), ("no_stalls", "1 s or more")):
         assert found[name].verdict is Holds.FAILS, found[name].why
         assert why in found[name].why
         assert found[name].figures["longest_us"] == longest_us
-    assert f", longest {micros(longest_us)}" in headline(record) or too_busy(record)
+    # On a busy host the counters of so short a run may be read too late for a rate.
+    assert f", longest {micros(longest_us)}" in headline(record) or record.summary["ops_per_s"].value is None
 
 
 def rows_of(folder, name):

@@ -174,7 +174,7 @@ def window_fault(measurement: Measurement, *spans: str) -> str:
     if measurement.window.load_seconds <= 0:
         return NO_LOAD
     if why := why_no_span(measurement):
-        return f"no rate can be given: {why}"
+        return why
     for name, difference in window_differences_pct(measurement).items():
         if name in spans and abs(difference) > WINDOW_TOLERANCE_PCT:
             more = "more" if difference > 0 else "less"

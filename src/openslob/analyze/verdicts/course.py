@@ -33,21 +33,26 @@ def planned_time(measurement: Measurement) -> Verdict | None:
         return None
     if load <= 0:
         return unknown(name, f"Can't be determined: {NO_LOAD}.")
-    usual_us, longest_us = _usual_us(measurement), _longest_us(measurement)
-    figures: dict[str, Shown] = {"load_seconds": load, "planned_seconds": planned, "longest_us": longest_us}
-    lasted, allowed = f"The load lasted {load:.2f} s", max(LEAST_OFF_S, planned * MAX_OFF_PCT / 100)
-    if load > planned + max(allowed, USUAL_OPERATIONS * usual_us / 1e6):
-        took = f"the longest operation took {_time(longest_us)}, and half of them {_time(usual_us)} at most"
-        return fails(
-            name, f"{lasted}, {load - planned:.2f} s longer than the planned {planned:g} s: {took}.", **figures
-        )
-    if load < planned - allowed:
-        missing = f"{lasted}, {planned - load:.2f} s shorter than the planned {planned:g} s"
+    figures = {"load_seconds": load, "planned_seconds": planned, "longest_us": _longest_us(measurement)}
+    allowed = max(LEAST_OFF_S, planned * MAX_OFF_PCT / 100)
+    lasted, fault = f"The load lasted {load:.2f} s; {planned:g} s were planned", _too_long(measurement, allowed)
+    if not fault and load < planned - allowed:
         if measurement.interrupted or measurement.workload.work_loop:
-            why = "it was interrupted" if measurement.interrupted else "WORK_LOOP ended it"
-            return holds(name, f"{missing}: {why}.", **figures)
-        return fails(name, f"{missing}: sessions began late or ended early.", **figures)
-    return holds(name, f"{lasted}; {planned:g} s were planned.", **figures)
+            why = "It was interrupted" if measurement.interrupted else "WORK_LOOP ended it"
+            return holds(name, f"{lasted}. {why}.", **figures)
+        fault = "sessions began late or ended early"
+    return fails(name, f"{lasted}: {fault}.", **figures) if fault else holds(name, f"{lasted}.", **figures)
+
+
+def _too_long(measurement: Measurement, allowed_s: float) -> str:
+    """Return by what operations the load went on for too long; empty if it did not."""
+    usual_us, planned = _usual_us(measurement), measurement.window.planned_s
+    if measurement.unfinished_s and not measurement.interrupted:
+        number = counted(len(measurement.unfinished_s), "operation")
+        return f"{number} had not ended {max(measurement.unfinished_s):.1f} s later and were cancelled"
+    if measurement.window.load_seconds <= planned + max(allowed_s, USUAL_OPERATIONS * usual_us / 1e6):
+        return ""
+    return f"the longest operation took {_time(_longest_us(measurement))}, and half of them {_time(usual_us)} at most"
 
 
 def idle_shares_pct(measurement: Measurement) -> tuple[float, float]:
@@ -117,7 +122,7 @@ def no_stalls(measurement: Measurement) -> Verdict:
         return holds(
             name, f"No operation took {_time(min(limits_us))}; the longest took {_time(longest_us)}.", **figures
         )
-    cancelled = f" ({len(cut)} cancelled before its end)" if cut else ""
+    cancelled = f" ({len(cut)} cancelled)" if cut else ""
     stalled = f"{counted(number + len(cut), 'operation')} of {_time(min(limits_us))} or more{cancelled}"
     time = "DB time" if measurement.schedule is None else "response time"
     return holds_or_fails(
