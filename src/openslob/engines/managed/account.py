@@ -99,8 +99,12 @@ def _opened(path: Path) -> Iterator[int]:
 
 
 def current_user() -> str:
-    """Return the login name of this process's user."""
-    return pwd.getpwuid(os.geteuid()).pw_name
+    """Return the login name of this process's user. SlobError if it has none."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError as error:
+        why = f"user id {os.geteuid()} has no name on this host"
+        raise SlobError(why, "add it to /etc/passwd: servers ask for it") from error
 
 
 def server_account() -> Account:

@@ -47,14 +47,19 @@ _DIRECTORY_TRIES = 5
 def home() -> Path:
     """Return the base directory of managed servers: $OPENSLOB_HOME, or root's default, or the user's data directory.
 
-    SlobError if another user made it: what is there says which programs are run.
+    SlobError if another user made it: what is there says which programs are run. Also for a user without a home.
     """
     if given := os.environ.get("OPENSLOB_HOME"):
         refuse_foreign(Path(given))
         return Path(given).absolute()
     if os.geteuid() == 0:
         return Path("/var/lib/openslob")
-    return Unix("openslob").user_data_path
+    try:
+        return Unix("openslob").user_data_path
+    except RuntimeError as error:
+        raise SlobError(
+            "this user has no home directory", "set HOME, or OPENSLOB_HOME to a directory of yours"
+        ) from error
 
 
 def check_name(name: str) -> None:

@@ -65,6 +65,15 @@ class ConnectionParams:
     arguments: Mapping[str, Any] = field(repr=False)
 
 
+def _option_file() -> Path | None:
+    """Return the user's option file, if there is one."""
+    try:
+        file = _OPTION_FILE.expanduser()
+    except RuntimeError:  # a user without a home, as in many containers
+        return None
+    return file if file.is_file() else None
+
+
 def parse(url: str) -> ConnectionParams:
     """Return the parameters in a ``mysql://`` or ``mariadb://`` URL. UsageError for a part that is not known."""
     require_target(url)
@@ -79,8 +88,8 @@ def parse(url: str) -> ConnectionParams:
     host, socket = parts.hostname or "localhost", given.get("unix_socket")
     password = unquote(parts.password) if parts.password is not None else os.environ.get(PASSWORD_VARIABLE)
     arguments = {"host": host, "port": port, "user": unquote(parts.username or ""), "password": password, **given}
-    if _OPTION_FILE.expanduser().is_file():
-        arguments["read_default_file"] = str(_OPTION_FILE.expanduser())
+    if option_file := _option_file():
+        arguments["read_default_file"] = str(option_file)
     database = unquote(parts.path.lstrip("/")) or DEFAULT_DATABASE
     if "%" in database:
         raise UsageError(

@@ -253,6 +253,11 @@ def test_home_by_environment_and_user(monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.delenv("XDG_DATA_HOME")
     monkeypatch.setenv("HOME", "/home/x")
     assert state.home() == Path("/home/x/.local/share/openslob")
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
+    for asked in (state.home, account.current_user):
+        with pytest.raises(SlobError, match=r"no home directory; set HOME|user id 1000 has no name"):
+            asked()
     monkeypatch.setattr(state.os, "geteuid", lambda: 0)
     assert state.home() == Path("/var/lib/openslob")
 

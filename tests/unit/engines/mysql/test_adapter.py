@@ -99,6 +99,9 @@ def test_a_password_from_the_environment_and_a_socket(monkeypatch, tmp_path):
     assert place.arguments["password"] == "hidden"
     (tmp_path / ".my.cnf").touch()
     assert parse("mysql://localhost/x").arguments["read_default_file"] == str(tmp_path / ".my.cnf")
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)  # as for the user of many a container
+    assert "read_default_file" not in parse("mysql://localhost/x").arguments
 
 
 @table("url", ["mysql://h/d?nonsense=1", "mysql://h/d?ssl_verify_cert=perhaps", "mysql://h:port/d", "mysql://h/a%25b"])
