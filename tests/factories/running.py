@@ -160,7 +160,7 @@ def judged(record, name, expected=Holds.HOLDS):
     return True
 
 
-COMMAND = [sys.executable, "-c", "from openslob.cli import main; main()"]
+COMMAND = [sys.executable, "-c", "from openslob.__main__ import main; main()"]
 
 
 def slob(*arguments, env=None, cwd=None):

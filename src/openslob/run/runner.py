@@ -24,6 +24,7 @@ from openslob.measurement import EVERY_FIGURE, EngineDelta, HostDelta, Instance,
 from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
 from openslob.record.store import RunFolder, UnsavedError
+from openslob.run.aftermath import data_after, end_sessions
 from openslob.run.plan import Phase, between_slices_s, session_plans
 from openslob.run.preflight import CACHEABLE, findings
 from openslob.run.record_builder import RecordBuilder
@@ -48,8 +49,6 @@ READ_AHEAD_PER_SESSION_S = 0.0001
 READ_AHEAD_PER_INSTANCE_S = 0.004
 # A run by WORK_LOOP alone has no end time; this one is never reached.
 NO_END_S = 100 * 86_400
-# The server ends a session soon after its connection was closed, not at once.
-GOODBYE_S = 2.0
 # What the closing readings may take, with all that follows them, of a server that did not answer before.
 CLOSING_S = 2.0
 
@@ -99,7 +98,13 @@ def run(
 
     SlobError, with the record written as failed, when the run could not be made or lost a session.
     """
-    return _Run(engine, request, interrupt, show, render).execute()
+    patience = Patience(interrupt)
+    engine.follow(patience)
+    try:
+        return _Run(engine, request, patience, show, render).execute()
+    finally:
+        # The run's limits are not those of what the caller does next.
+        engine.follow(Patience())
 
 
 class _Run:
@@ -107,16 +112,15 @@ class _Run:
         self,
         engine: Engine,
         request: RunRequest,
-        interrupt: Interrupt,
+        patience: Patience,
         show: ProgressSink,
         render: Callable[[RunRecord], str],
     ) -> None:
         self._engine = engine
         self._request = request
         self._workload = request.workload
-        self._interrupt = interrupt
-        self._patience = Patience(interrupt)
-        engine.follow(self._patience)
+        self._interrupt = patience.interrupt
+        self._patience = patience
         self._show = show
         self._render = render
         self._facts: ServerFacts = engine.facts()
@@ -141,8 +145,6 @@ class _Run:
                 raise
             record = self._builder.with_figures(measurement)
             folder.finish(record, self._render(record))
-        # The run's limits are not those of what the caller does next.
-        self._engine.follow(Patience())
         if record.errors:
             raise SlobError(record.errors[0], f"what was measured is in {folder.path}")
         return FinishedRun(record, folder.path)
@@ -164,7 +166,9 @@ class _Run:
                 samplers.close()
         finally:
             session_pool.shutdown()
-            self._cleanup_sessions()
+            if session_pool.overdue and not session_pool.silent:
+                self._patience.allow(CLOSING_S)
+            end_sessions(self._engine, self._builder.notes)
 
     def _connect_all(self, session_pool: SessionPool) -> Mapping[str, str]:
         self._show(Progress("connect", 0, 0))
@@ -284,7 +288,7 @@ class _Run:
                 session_pool.fail(problem)
 
         session_pool.run_phase(Phase("window", begin_ns, end_ns, load.work_loop), recorder.handle, read_before, sample)
-        self._patience.allow(CLOSING_S if session_pool.silent else ANSWER_S)
+        self._patience.allow(CLOSING_S if session_pool.overdue else ANSWER_S)
         readings.read_end(samplers, lambda: session_pool.drain(recorder.handle))
         recorder.finish()
         if recorder.error:
@@ -317,7 +321,7 @@ class _Run:
             "server_cpu_s", self._server_cpu(samplers, host), host.unknown.get("server_cpu_s") or WHY_UNATTRIBUTED
         )
         ceiling = self._request.ceiling
-        blocks_after = self._engine.data.table_blocks() if after else None
+        blocks_after, data_fault = data_after(self._engine, self._builder.notes) if after else (None, "")
         return Measurement(
             workload=self._workload,
             block_size=self._facts.block_size,
@@ -344,7 +348,7 @@ class _Run:
             file_system=self._builder.environment["data"]["file_system"] if samplers.data_directory else None,
             blocks_before=blocks_before,
             blocks_after=blocks_after,
-            data_fault="" if blocks_after is None else self._data_fault(),
+            data_fault=data_fault,
             errors=errors,
             interrupted=self._interrupt.requested,
             response=accumulator.response,
@@ -354,10 +358,6 @@ class _Run:
             other_storage=other_storage(ceiling, self._builder.environment) if ceiling else "",
             unfinished_s=tuple(unfinished_s.values()),
         )
-
-    def _data_fault(self) -> str:
-        state = self._engine.data.state()
-        return "the data are no longer there" if state is None else state.fault
 
     def _server_cpu(self, samplers: Samplers, host: HostDelta) -> Mapping[str, float] | None:
         try:
@@ -376,15 +376,3 @@ class _Run:
             Instance(facts.target, facts.read_only, numbers, len(session_pool.lost.intersection(numbers)), delta)
             for facts, numbers, delta in zip(every, own, deltas, strict=True)
         ]
-
-    def _cleanup_sessions(self) -> None:
-        """End all sessions that are still in the server; a server that is gone has none."""
-        try:
-            deadline = time.monotonic() + GOODBYE_S
-            while self._engine.sessions_left() and time.monotonic() < deadline:
-                time.sleep(GOODBYE_S / 20)
-            left = self._engine.release_sessions()
-        except SlobError:
-            return
-        if left:
-            self._builder.notes.append(f"{left} sessions did not end by themselves and were ended")

@@ -50,8 +50,8 @@ class SessionPool:
         self._interrupt = patience.interrupt
         self._ending = Event()
         self._end = Ending(self._tell_to_stop)
-        self._overdue = False
-        # How late the end of the phase was when it was given up.
+        # Whether the sessions did not end in time, and how late the end of the phase was when it was given up.
+        self.overdue = False
         self._late_s = 0.0
         self._signal = engine.open_stop()
         self._workers = [Worker(engine, plan, self._queue.put, self._stopping) for plan in plans]
@@ -159,7 +159,7 @@ class SessionPool:
                 if isinstance(message, SliceDone):
                     deadline.heard()
             self._patience.allow(deadline.left_s())
-            if running and deadline.left_s() < 0 and not self._overdue:
+            if running and deadline.left_s() < 0 and not self.overdue:
                 self._late_s = deadline.late_s()
                 self._give_up(deadline.complaint(len(running), len(self._workers)), running)
             if self._stopping():
@@ -215,7 +215,7 @@ class SessionPool:
         """Return how long sessions may take to end after they were asked to."""
         if self._interrupt.now.is_set():
             return 0.0
-        return LATE_PATIENCE_S if self._overdue else PATIENCE_S
+        return LATE_PATIENCE_S if self.overdue else PATIENCE_S
 
     def _tell_to_stop(self) -> None:
         self._patience.allow(self._patience_s() or LEAVE_AFTER_S)
@@ -230,12 +230,14 @@ class SessionPool:
 
     def _give_up(self, complaint: str, running: set[int]) -> None:
         """End an overdue phase, and say who keeps the sessions that still run from ending."""
-        self._overdue = True
+        self.overdue = True
         why = self._obstacle()
         if self.silent:
             cut(self._those(running))
         nobody = "the server answers, and no lock of others keeps them; was its clock set back? see also its log"
-        self.fail(f"{complaint}: {why or nobody}")
+        # The first error is the run's: what samplers report of the same server follows.
+        self.errors.insert(0, f"{complaint}: {why or nobody}")
+        self._ending.set()
 
     def _obstacle(self) -> str:
         """Return who keeps our connections waiting, or that the server does not answer; empty when nobody does."""

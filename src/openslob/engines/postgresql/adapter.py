@@ -23,10 +23,10 @@ from openslob.engines.patience import NoAnswerError, Patience, Watch, Work
 from openslob.engines.postgresql import checks, loader
 from openslob.engines.postgresql.connection import (
     PACKAGE,
+    LockConnection,
     PatientConnection,
     Pooling,
     detect,
-    require_alive,
     require_sessions,
     set_unlimited,
     transport,
@@ -122,7 +122,7 @@ class PostgresEngine:
                 set_unlimited(connection)
         return connection
 
-    def _connect(self, purpose: str, timeout_s: int = CONNECT_TIMEOUT_S) -> PatientConnection:
+    def _connect(self, purpose: str, timeout_s: int | None = None) -> PatientConnection:
         given = conninfo.conninfo_to_dict(self._url)
         kept: dict[str, Any] = {name: value for name, value in _KEEPALIVES.items() if name not in given}
         with reported(f"can't connect to {self.target}"):
@@ -130,7 +130,7 @@ class PostgresEngine:
                 self._url,
                 autocommit=True,
                 application_name=f"{APPLICATION}/{purpose}",
-                connect_timeout=timeout_s,
+                connect_timeout=timeout_s or CONNECT_TIMEOUT_S,
                 **kept,
             )
         checks.require_version(connection)
@@ -224,7 +224,7 @@ class PostgresEngine:
                 require_sessions(connection, lambda: self.open("query"), self.target)
                 set_unlimited(connection)
                 self._lock(connection)
-            yield Hold(require=lambda: require_alive(connection, f"the lock of {self.target}"))
+            yield Hold(require=LockConnection(connection, f"the lock of {self.target}").require)
 
     def _lock(self, connection: psycopg.Connection[Any]) -> None:
         text = read_statements(PACKAGE, "facts")

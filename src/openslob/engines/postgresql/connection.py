@@ -78,15 +78,30 @@ def set_unlimited(connection: Connection) -> None:
     connection.execute("; ".join(text for since, text in limits if since <= connection.info.server_version))
 
 
-def require_alive(connection: Connection, what: str) -> None:
-    """Raise SlobError when an idle connection was ended; nothing is sent to find out."""
-    try:
-        readable = select.poll()
-        readable.register(connection.fileno(), select.POLLIN)
-        if readable.poll(0):
-            connection.pgconn.consume_input()
-    except psycopg.Error as error:
-        raise SlobError(f"{what} was lost: {explain_error(error)}", "see the server's log for who ended it") from error
+class LockConnection:
+    """An idle connection whose end is noticed without a question to the server; ``what`` names what it holds."""
+
+    def __init__(self, connection: Connection, what: str) -> None:
+        self._connection = connection
+        self._what = what
+        self._said = ""
+        connection.add_notice_handler(self._note)
+
+    def _note(self, message: psycopg.errors.Diagnostic) -> None:
+        self._said = message.message_primary or ""
+
+    def require(self) -> None:
+        """Raise SlobError when the server, or the network, has ended the connection."""
+        try:
+            readable = select.poll()
+            readable.register(self._connection.fileno(), select.POLLIN)
+            if readable.poll(0):
+                self._connection.pgconn.consume_input()
+                # Looks at what came: the server's last words.
+                self._connection.pgconn.is_busy()
+        except psycopg.Error as error:
+            self._said = self._said or explain_error(error)
+            raise SlobError(f"{self._what} was lost: {self._said}", "see the server's log for who ended it") from error
 
 
 def statement(file: str, name: str, **parts: sql.Composable) -> sql.Composed:

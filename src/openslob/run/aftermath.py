@@ -1,0 +1,37 @@
+"""What a run does after its window, with a server that may be gone or held up by others: errors end nothing here."""
+
+from __future__ import annotations
+
+import time
+
+from openslob.engines.base import Engine
+from openslob.errors import SlobError
+
+# The server ends a session soon after its connection was closed, not at once.
+GOODBYE_S = 2.0
+
+
+def data_after(engine: Engine, notes: list[str]) -> tuple[int | None, str]:
+    """Return the blocks of the test tables after the window, and what is wrong with them.
+
+    None when they can't be counted, because of somebody's lock for example; a note has the reason.
+    """
+    try:
+        blocks, state = engine.data.table_blocks(), engine.data.state()
+    except SlobError as error:
+        notes.append(f"the tables could not be measured after the window: {error}")
+        return None, ""
+    return blocks, "the data are no longer there" if state is None else state.fault
+
+
+def end_sessions(engine: Engine, notes: list[str]) -> None:
+    """End all sessions that are still in the server; a server that is gone has none."""
+    try:
+        deadline = time.monotonic() + GOODBYE_S
+        while engine.sessions_left() and time.monotonic() < deadline:
+            time.sleep(GOODBYE_S / 20)
+        left = engine.release_sessions()
+    except SlobError:
+        return
+    if left:
+        notes.append(f"{left} sessions did not end by themselves and were ended")
