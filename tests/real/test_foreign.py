@@ -359,3 +359,40 @@ def test_physical_reads_of_cached_data_are_refused_before_the_run(pg_server, tmp
     assert "reads would be hits" in finding.why
     with pytest.raises(SlobError, match="reads would be hits"):
         measured(engine, tmp_path, scale="500", mode="pio")
+
+
+REFUSED = {
+    "nologin": ("NOLOGIN", "not permitted to log in; ALTER ROLE"),
+    "expired": ("VALID UNTIL '2020-01-01'", "authentication failed.*has not expired"),
+    "unwanted": ("CONNECTION LIMIT 0", "too many connections for role.*; end its other sessions, or ALTER ROLE"),
+    "stranger": ("", "permission denied for database.*; GRANT CONNECT"),
+}
+
+
+def test_a_refused_connection_says_what_to_do(foreign):
+    for role, (options, message) in REFUSED.items():
+        foreign.add_role(role)
+        foreign.ask(f"ALTER ROLE {role} {options}")
+        if role != "stranger":
+            foreign.ask(f"GRANT CONNECT ON DATABASE bench TO {role}")
+        with pytest.raises(SlobError, match=message):
+            engine_for(foreign.url(role, "bench")).facts()
+    for url, message in (
+        (
+            foreign.url("app", "bench").replace(PASSWORD, "x"),
+            "authentication failed.*; check role and password",
+        ),
+        (foreign.url("app", "nosuch"), "does not exist; create it, or name another one"),
+        (foreign.url("app", "bench", port=1), "Connection refused; check that the server is running and where"),
+        (foreign.url("app", "bench", sslmode="require"), "does not support SSL.*; take sslmode out"),
+        (foreign.url("app", "bench", options="-c%20statement_timeout%3D1"), "timeout; a time limit of role"),
+    ):
+        with pytest.raises(SlobError, match=message) as refused:
+            engine_for(url).facts()
+        assert "connection to server" not in str(refused.value)
+
+
+def test_a_role_whose_transactions_are_read_only_is_told_before_the_run(foreign):
+    url = foreign.url("app", "bench", options="-c%20default_transaction_read_only%3Don")
+    found = {finding.name: finding for finding in engine_for(url).findings(Workload(**SMALL))}
+    assert "default_transaction_read_only" in found["read only"].why

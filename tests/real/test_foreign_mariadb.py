@@ -144,3 +144,21 @@ def test_the_answer_of_the_command(secure):
     assert done.stdout.count("page cache") <= 1
     for told in ("TLSv1.3", "GRANT SUPER ON *.* TO 'app'@'127.0.0.1'", "WILL NOT BE KNOWN"):
         assert told in done.stdout
+
+
+def test_a_refused_connection_says_what_to_do(secure):
+    server, _ = secure
+    for user, options, message in (
+        ("locked", "ACCOUNT LOCK", "locked; ALTER USER .* ACCOUNT UNLOCK"),
+        ("expired", "PASSWORD EXPIRE", "SET PASSWORD.*; ALTER USER"),
+        ("hourly", "WITH MAX_CONNECTIONS_PER_HOUR 1", "max_connections_per_hour.*; raise the limit"),
+        ("certified", "REQUIRE SUBJECT '/CN=x'", "Access denied.*REQUIRE SSL"),
+    ):
+        server.ask(f"CREATE USER {user}@'127.0.0.1' IDENTIFIED BY '{PASSWORD}' {options}")
+        server.ask(f"GRANT ALL ON bench.* TO {user}@'127.0.0.1'")
+        with pytest.raises(SlobError, match=message):
+            [engine_for(verified(secure, user)).facts() for _ in range(2)]
+    server.ask(f"CREATE USER powerless@'127.0.0.1' IDENTIFIED BY '{PASSWORD}'")
+    engine = engine_for(verified(secure, "powerless", ""))
+    assert engine.release_sessions() == 0  # a run asks for them before it checks the rights
+    assert "lacks privileges" in names_of(engine.findings(small()))["rights"].why

@@ -8,15 +8,17 @@ import threading
 from contextlib import contextmanager
 
 import psycopg
+import pymysql
 import pytest
 from psycopg import sql
 
 from factories.load_target import SPEC, Target
 from factories.running import COMMAND, LONG_S, slob
 from openslob.engines import load, registry
+from openslob.engines.mysql.connection import parse
 from openslob.engines.postgresql import loader
 from openslob.errors import SlobError, UsageError
-from openslob.workload import DataSpec
+from openslob.workload import DataSpec, Workload
 
 pytestmark = pytest.mark.server
 
@@ -91,8 +93,9 @@ def test_a_killed_driver_leaves_nothing_that_counts_as_loaded(target):
     """kill -9 amid the tables: some are whole, one is half-way, the manifest says unverified; then load again."""
     code = f"""
 import psycopg
+from openslob.engines.mysql.connection import parse
 from openslob.engines.postgresql import loader
-from openslob.workload import DataSpec
+from openslob.workload import DataSpec, Workload
 connect = lambda: psycopg.connect({target.url!r}, autocommit=True, application_name="slob/load")
 loader.load(connect, {LARGE!r}, 1, lambda p: print(p.blocks_done, flush=True), lambda: False)
 """
@@ -215,3 +218,67 @@ def test_ctrl_c_ends_a_load_in_one_line(target):
     assert out == ""
     assert err.splitlines()[-1] == "slob: the load was cancelled; nothing of it is left"
     assert target.left() == []
+
+
+@pytest.mark.parametrize("engine", ["postgresql", "mariadb"])
+def test_what_somebody_altered_is_found_before_a_run_and_mended_by_a_load(engine, pg_buffered, maria_server):
+    """One server and one small load for all of it: each fault is found by the check, and the next load mends all."""
+    server = pg_buffered if engine == "postgresql" else maria_server
+    adapter = registry.engine_for(server.status().url)
+    block_size, workload = adapter.facts().block_size, Workload(schemas=1, scale="100", scan_table_sz="10")
+    connected, faults = ALTERED[engine]
+    ask = connected(server.status().url)
+
+    def load():
+        adapter.data.load(workload.data(block_size), 1, lambda _: None, lambda: False)
+        assert adapter.data.state().verified
+
+    load()
+    for statement, fault in faults:
+        ask(statement)
+        state = adapter.data.state()
+        if fault is None:
+            assert state is None
+            load()
+        else:
+            assert not state.verified
+            assert fault in state.fault, state.fault
+    load()
+    adapter.data.drop()
+
+
+def postgresql(url):
+    return Target(url).ask
+
+
+def mariadb(url):
+    def ask(statement):
+        with pymysql.connect(**parse(url).arguments, autocommit=True) as connection:
+            connection.cursor().execute(statement)
+
+    return ask
+
+
+# In an order in which each fault is the first that is found.
+ALTERED = {
+    "postgresql": (
+        postgresql,
+        [
+            ("DROP INDEX slob.cf1_1_custid_idx", "unique index on custid is missing"),
+            ("ALTER TABLE slob.cf1_1 DROP COLUMN c5", "columns are missing"),
+            ("UPDATE slob.manifest SET blocks = '[]'", "the manifest of the load is damaged"),
+            ("ALTER TABLE slob.manifest DROP COLUMN blocks", None),
+            ("DROP TABLE slob.cf1_1", "cf1_1 is no longer there"),
+        ],
+    ),
+    "mariadb": (
+        mariadb,
+        [
+            ("ALTER TABLE slob.cf1_1 DROP INDEX custid", "unique index on custid is missing"),
+            ("ALTER TABLE slob.cf1_1 DROP COLUMN c5", "columns are missing"),
+            ("UPDATE slob.manifest SET blocks = '{'", "the manifest of the load is damaged"),
+            ("ALTER TABLE slob.manifest DROP COLUMN blocks", None),
+            ("DROP TABLE slob.cf1_1", "cf1_1 is no longer there"),
+        ],
+    ),
+}

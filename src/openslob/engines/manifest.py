@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from openslob._version import __version__
@@ -21,7 +23,8 @@ class Manifest:
 
     ``blocks`` are those of each table by name when it was verified, ``blocks_now`` at present. A table may be
     ``growth`` times as large as it was when verified, and ``slack_blocks`` smaller or larger beside the tolerance.
-    ``made_container``: the load made the schema or database that the tables are in.
+    ``made_container``: the load made the schema or database that the tables are in. ``altered`` says of each table by
+    name what somebody changed in it since.
     """
 
     spec: DataSpec
@@ -32,6 +35,7 @@ class Manifest:
     growth: int = 1
     slack_blocks: int = 0
     made_container: bool = False
+    altered: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_whole(self) -> bool:
@@ -43,6 +47,8 @@ class Manifest:
         """Why no run can be made on these data; empty if they are whole."""
         if not self.verified:
             return "the last load did not finish"
+        if not self.blocks:
+            return "the manifest of the load is damaged"
         return next(filter(None, (self._fault_of(name, blocks) for name, blocks in self.blocks.items())), "")
 
     def _fault_of(self, name: str, loaded: int) -> str:
@@ -51,6 +57,8 @@ class Manifest:
         now = self.blocks_now.get(name)
         if now is None:
             return f"the table {name} is no longer there"
+        if name in self.altered:
+            return f"the table {name} is not as it was loaded: {self.altered[name]}"
         if least <= now <= most:
             return ""
         grown = "grown" if now > loaded else "shrunk"
@@ -67,6 +75,14 @@ class Manifest:
         blocks = sum(self.blocks_now.values())
         checks = {"tables and their blocks": f"{len(self.blocks_now)} tables as verified at {self.loaded_at}"}
         return LoadResult(self.spec, seconds, blocks, blocks * block_size, checks, reused=True)
+
+
+def blocks_of(document: object) -> dict[str, int]:
+    """Return the blocks by table of a manifest's JSON document, parsed or as text; none if somebody has damaged it."""
+    with suppress(ValueError):
+        document = json.loads(document) if isinstance(document, str) else document
+    whole = isinstance(document, dict) and all(isinstance(count, int) for count in document.values())
+    return dict(document) if isinstance(document, dict) and whole else {}
 
 
 def manifest_row(spec: DataSpec) -> dict[str, Any]:

@@ -14,12 +14,28 @@ from openslob.errors import SlobError
 KILLED_WHILE_CONNECTED = 1927
 QUERY_TIMED_OUT = (1969, 3024)
 _DISK_FULL = (1021, 1114)
+_ACCOUNT_LOCKED = (3118, 4151)
+_TOO_MANY_OF_USER = 1203
+_PASSWORD_EXPIRED = (1820, 1862)
 
 _REMEDIES: Mapping[int, str] = {
     **dict.fromkeys(_DISK_FULL, "free space or choose a smaller SCALE, then try again"),
     **dict.fromkeys(QUERY_TIMED_OUT, "a time limit of the user or server for statements ended it: remove the limit"),
     ER.CON_COUNT_ERROR: "raise max_connections or use fewer sessions",
-    ER.ACCESS_DENIED_ERROR: "set MYSQL_PWD, or --ask-password",
+    ER.ACCESS_DENIED_ERROR: (
+        "check user and password (MYSQL_PWD, --ask-password); an account with REQUIRE SSL needs TLS (ssl_ca in the URL)"
+    ),
+    **dict.fromkeys(_ACCOUNT_LOCKED, "ALTER USER … ACCOUNT UNLOCK, or use another user"),
+    **dict.fromkeys(_PASSWORD_EXPIRED, "ALTER USER … IDENTIFIED BY a new password"),
+    **dict.fromkeys(
+        (ER.USER_LIMIT_REACHED, _TOO_MANY_OF_USER),
+        "raise the limit: ALTER USER … WITH MAX_USER_CONNECTIONS (or the limit named) 0",
+    ),
+    ER.BAD_DB_ERROR: "create the database, or name another one in the URL",
+    ER.OPTION_PREVENTS_STATEMENT: "the server takes no writes (read_only): name a primary",
+    ER.BAD_FIELD_ERROR: "the tables are not as `slob load` made them; run it again",
+    ER.LOCK_WAIT_TIMEOUT: "another session holds a lock on the tables: see SHOW PROCESSLIST, and end it",
+    ER.CRASHED_ON_USAGE: "the data are damaged: see the server's log, then run `slob load` again",
     ER.DBACCESS_DENIED_ERROR: "name a database in the URL that this user may use, or grant the right",
     ER.TABLEACCESS_DENIED_ERROR: "grant the right, or use a user that has it",
     ER.SPECIFIC_ACCESS_DENIED_ERROR: "grant the right, or use a user that has it",

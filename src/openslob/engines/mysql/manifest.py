@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pymysql
 from pymysql.constants import ER
 
-from openslob.engines.manifest import Manifest, manifest_row, require_all_tables
+from openslob.engines.manifest import Manifest, blocks_of, manifest_row, require_all_tables
 from openslob.engines.mysql.connection import Connection, query, statement
 from openslob.engines.mysql.errors import code_of
 from openslob.engines.mysql.names import Names, quoted
@@ -47,12 +47,18 @@ def read(connection: Connection, names: Names) -> Manifest | None:
         spec,
         verified=bool(row["verified"]),
         loaded_at=row["loaded_at"],
-        blocks=json.loads(row["blocks"]),
+        blocks=blocks_of(row["blocks"]),
         blocks_now=blocks_now(connection, names).by_table,
         growth=_SPLIT_FACTOR if row["copied"] else 1,
         slack_blocks=_SLACK_BLOCKS,
         made_container=bool(row["made_database"]),
+        altered=_altered(connection, names),
     )
+
+
+def _altered(connection: Connection, names: Names) -> dict[str, str]:
+    rows = query(connection, statement("manifest", "altered"), {"database": names.database})
+    return {row["name"]: row["missing"] for row in rows}
 
 
 def blocks_now(connection: Connection, names: Names) -> TableBlocks:

@@ -70,6 +70,10 @@ def require_version(connection: Connection) -> None:
 def _role_findings(role: dict[str, Any], names: Names) -> Iterator[Finding]:
     if role.get("standby"):
         yield Finding(READ_ONLY_FINDING, "the server is a standby and takes no writes", "name its primary too", True)
+    elif role.get("read_only"):
+        why = f"transactions of role {role['name']} are read-only (default_transaction_read_only)"
+        remedy = f"ALTER ROLE {role['name']} SET default_transaction_read_only = off, or reset it where it was set"
+        yield Finding(READ_ONLY_FINDING, why, remedy, True)
     if role["has_schema"] and not (role["may_use"] and role["may_create"]):
         grant = f"GRANT USAGE, CREATE ON SCHEMA {names.schema} TO {role['name']}"
         yield Finding("rights", f"role {role['name']} may not use schema {names.schema}", grant, True)

@@ -2,12 +2,42 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import AbstractContextManager
 
 import psycopg
 from psycopg import errors
 
 from openslob.errors import SlobError
+
+# The server refuses a connection with a text alone: the library does not pass on the error's class. Where these texts
+# are translated, the general remedy is given.
+_REFUSALS: tuple[tuple[str, str], ...] = (
+    ("is not permitted to log in", "ALTER ROLE … LOGIN, or name another role in the URL"),
+    (
+        "password authentication failed",
+        "check role and password (PGPASSWORD, a password file, --ask-password) and that it has not expired "
+        "(rolvaliduntil in pg_roles)",
+    ),
+    ("no password supplied", "set PGPASSWORD or a password file, or give --ask-password"),
+    (r'database ".*" does not exist', "create it, or name another one in the URL"),
+    (r'role ".*" does not exist', "create it, or name another role in the URL"),
+    ("permission denied for database", "GRANT CONNECT ON DATABASE … TO the role"),
+    ("not currently accepting connections", "ALTER DATABASE … ALLOW_CONNECTIONS true, or name another one in the URL"),
+    ("too many connections for role", "end its other sessions, or ALTER ROLE … CONNECTION LIMIT"),
+    ("too many connections for database", "end its other sessions, or ALTER DATABASE … CONNECTION LIMIT"),
+    ("too many clients|connection slots are reserved", "raise max_connections, or end other sessions"),
+    (
+        r"pg_hba\.conf",
+        "let this host, role and database in by pg_hba.conf and reload it; TLS (sslmode) may be required",
+    ),
+    ("(Peer|Ident) authentication failed", "connect as the role of your user's name, or by TCP with a password"),
+    ("server does not support SSL", "take sslmode out of the URL, or let the server use TLS"),
+    ("starting up|shutting down|in recovery mode", "try again in a moment; the server's log says why"),
+    ("Connection refused|No such file or directory|could not translate", "check that the server is running and where"),
+)
+_ADDRESS = re.compile(r"^(connection failed: )?(connection to server (at|on socket) .* failed: )?([A-Z]+:  )?")
+_LIMIT = "timeout"
 
 _REMEDIES: tuple[tuple[type[psycopg.Error], str], ...] = (
     (
@@ -21,7 +51,17 @@ _REMEDIES: tuple[tuple[type[psycopg.Error], str], ...] = (
     (errors.CrashShutdown, "the server crashed; see its log"),
     (errors.CannotConnectNow, "the server is starting or stopping; try again in a moment"),
     (errors.QueryCanceled, "another user cancelled it"),
+    (
+        errors.ReadOnlySqlTransaction,
+        "name a primary; or default_transaction_read_only is on: ALTER ROLE or ALTER DATABASE … RESET it",
+    ),
+    (errors.LockNotAvailable, "another session holds a lock on the tables: see pg_locks, and end it"),
     (errors.UndefinedTable, "the data are not there; run `slob load` first"),
+    (errors.UndefinedColumn, "the tables are not as `slob load` made them; run it again"),
+    (errors.InvalidSchemaName, "the data are not there; run `slob load` first"),
+    (errors.DataCorrupted, "the data are damaged: see the server's log, then run `slob load` again"),
+    (errors.IndexCorrupted, "an index is damaged: see the server's log, then run `slob load` again"),
+    (errors.OutOfMemory, "the server has no memory left: lower its settings or the number of sessions; see its log"),
     (errors.UndefinedFunction, "the work loop is not there or of another version; run `slob run` again"),
     (errors.InvalidPassword, "set PGPASSWORD or a password file"),
 )
@@ -30,13 +70,19 @@ _REMEDIES: tuple[tuple[type[psycopg.Error], str], ...] = (
 def explain_error(error: psycopg.Error) -> str:
     """Return the first line of a server's error, without its prefix."""
     text = error.diag.message_primary or str(error) or type(error).__name__
-    return text.strip().splitlines()[0].removeprefix("FATAL:").strip()
+    return _ADDRESS.sub("", text.strip().splitlines()[0]).strip()
 
 
 def remedy_for(error: psycopg.Error) -> str:
     """Return what a user can do about a server's error; empty when the message says enough."""
+    said = explain_error(error)
+    if isinstance(error, errors.QueryCanceled) and _LIMIT in said:
+        return "a time limit of role, database or server ended it: RESET statement_timeout and its like"
     for kind, remedy in _REMEDIES:
         if isinstance(error, kind):
+            return remedy
+    for pattern, remedy in _REFUSALS if error.sqlstate is None else ():
+        if re.search(pattern, said):
             return remedy
     if isinstance(error, psycopg.OperationalError):
         return "check that the server is running and see its log"

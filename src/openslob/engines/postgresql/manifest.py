@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from psycopg import sql
+from psycopg import errors, sql
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
-from openslob.engines.manifest import Manifest, manifest_row, require_all_tables
+from openslob.engines.manifest import Manifest, blocks_of, manifest_row, require_all_tables
 from openslob.engines.postgresql.connection import Connection, statement
 from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.tables import tables_of
@@ -23,12 +23,21 @@ def read(connection: Connection, names: Names) -> Manifest | None:
     exists = connection.execute(statement("manifest", "exists"), {"manifest": names.manifest().as_string()}).fetchone()
     if not exists or not exists[0]:
         return None
-    with connection.cursor(row_factory=dict_row) as cursor:
-        row = cursor.execute(statement("manifest", "read", manifest=names.manifest())).fetchone()
+    try:
+        with connection.cursor(row_factory=dict_row) as cursor:
+            row = cursor.execute(statement("manifest", "read", manifest=names.manifest())).fetchone()
+    except (errors.UndefinedColumn, errors.UndefinedFunction, errors.DatatypeMismatch):
+        # Another program made it, or somebody altered it: a load makes it anew.
+        return None
     if row is None:
         return None
     spec = DataSpec(**{name: row[name] for name in DataSpec.__dataclass_fields__ if name in row})
-    return Manifest(spec, row["verified"], row["loaded_at"], row["blocks"], blocks_now(connection, names))
+    now, altered = blocks_now(connection, names), _altered(connection, names)
+    return Manifest(spec, row["verified"], row["loaded_at"], blocks_of(row["blocks"]), now, altered=altered)
+
+
+def _altered(connection: Connection, names: Names) -> dict[str, str]:
+    return dict(connection.execute(statement("manifest", "altered"), {"schema": names.schema}).fetchall())
 
 
 def blocks_now(connection: Connection, names: Names) -> dict[str, int]:

@@ -52,3 +52,17 @@ WHERE l.database_name = %(database)s AND l.table_name REGEXP '^cf[12]_[1-9][0-9]
 -- Result: as above.
 SELECT table_name AS name, CAST(data_length DIV @@innodb_page_size AS SIGNED) AS blocks FROM information_schema.tables
 WHERE table_schema = %(database)s AND table_name REGEXP '^cf[12]_[1-9][0-9]*$'
+
+-- name: altered
+-- Result: name, what is missing of each of our tables that is not as the load made it.
+SELECT name, IF(columns < 22, 'columns are missing', 'its unique index on custid is missing') AS missing
+FROM (SELECT t.table_name AS name,
+             (SELECT COUNT(*) FROM information_schema.columns c
+               WHERE c.table_schema = t.table_schema AND c.table_name = t.table_name
+                 AND c.column_name REGEXP '^(id|custid|pad|c([2-9]|1[0-9]|20))$') AS columns,
+             (SELECT COUNT(*) FROM information_schema.statistics s
+               WHERE s.table_schema = t.table_schema AND s.table_name = t.table_name
+                 AND s.index_name = 'custid' AND s.column_name = 'custid' AND s.non_unique = 0) AS indexed
+        FROM information_schema.tables t
+       WHERE t.table_schema = %(database)s AND t.table_name REGEXP '^cf[12]_[1-9][0-9]*$') tables
+WHERE columns < 22 OR indexed = 0 AND name LIKE 'cf1%%'

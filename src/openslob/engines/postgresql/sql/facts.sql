@@ -99,7 +99,8 @@ SELECT quote_ident(current_user) AS name,
        coalesce(has_schema_privilege(to_regnamespace(quote_ident(%(schema)s))::oid, 'CREATE'), false) AS may_create,
        coalesce(pg_has_role((SELECT oid FROM pg_roles WHERE rolname = 'pg_checkpoint'), 'USAGE'), false) AS may_checkpoint,
        pg_has_role('pg_read_all_stats', 'USAGE') AS may_see_all,
-       pg_is_in_recovery() AS standby
+       pg_is_in_recovery() AS standby,
+       current_setting('default_transaction_read_only')::boolean AS read_only
   FROM pg_roles WHERE rolname = current_user
 
 -- name: table_sizes

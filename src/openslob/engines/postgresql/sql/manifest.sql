@@ -41,3 +41,20 @@ SELECT relname AS name, pg_relation_size(oid) / current_setting('block_size')::i
 FROM pg_class
 WHERE relnamespace = to_regnamespace(quote_ident(%(schema)s)) AND relkind = 'r'
   AND relname ~ '^cf[12]_[1-9][0-9]*$';
+
+-- name: altered
+-- Result: name, what is missing of each of our tables that is not as the load made it.
+SELECT name, CASE WHEN columns < 20 THEN 'columns are missing or of another type'
+                  ELSE 'its unique index on custid is missing or not valid' END AS missing
+FROM (SELECT c.relname AS name,
+             (SELECT count(*) FROM pg_attribute a
+               WHERE a.attrelid = c.oid AND NOT a.attisdropped
+                 AND (a.attname = 'custid' AND a.atttypid = 'bigint'::regtype
+                      OR a.attname ~ '^c([2-9]|1[0-9]|20)$' AND a.atttypid = 'varchar'::regtype)) AS columns,
+             EXISTS (SELECT FROM pg_index i JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'custid'
+                      WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND i.indisready
+                        AND i.indnatts = 1 AND i.indkey[0] = a.attnum AND i.indpred IS NULL) AS indexed
+        FROM pg_class c
+       WHERE c.relnamespace = to_regnamespace(quote_ident(%(schema)s)) AND c.relkind = 'r'
+         AND c.relname ~ '^cf[12]_[1-9][0-9]*$') tables
+WHERE columns < 20 OR NOT indexed AND name LIKE 'cf1%%';
