@@ -242,3 +242,36 @@ def test_a_block_size_the_programs_do_not_have(make_server: MakeServer, slob_hom
     with pytest.raises(UsageError, match="was built for blocks of 8192 bytes, not 16384; name the --bin-dir"):
         make_server(name="blocks", block_size=16384)
     assert not (slob_home / "servers" / "blocks").exists()
+
+
+def test_nothing_of_a_killed_server_stays_in_memory(make_server: MakeServer):
+    server = make_server(name="killed")
+    pid, data = server.status().pid, server.status().data_directory
+    assert pid
+    segments = {Path(line.split()[-1]) for line in _maps(pid) if line.split()[-1].startswith("/dev/shm/PostgreSQL.")}
+    number = (data / "postmaster.pid").read_text().splitlines()[6].split()[1]
+    assert segments
+    assert number in _system_v()
+    for process in [main := psutil.Process(pid), *main.children()]:
+        process.kill()
+    server.destroy()
+    assert [path for path in segments if path.exists()] == []
+    assert number not in _system_v()
+
+
+def test_a_server_whose_data_were_removed_is_ended(make_server: MakeServer):
+    server = make_server(name="robbed")
+    pid, data = server.status().pid, server.status().data_directory
+    assert pid
+    shutil.rmtree(data)
+    server.destroy()
+    assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+
+def _maps(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/maps").read_text().splitlines()
+
+
+def _system_v() -> set[str]:
+    """The numbers of System V's shared memory segments."""
+    return {line.split()[1] for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]}

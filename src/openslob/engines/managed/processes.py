@@ -92,7 +92,9 @@ class ServerProcesses:
     def _is_ours(self, process: psutil.Process) -> bool:
         try:
             # a zombie has no working directory any more and counts as gone
-            return process.name() in self.programs and process.cwd() == str(self.data.resolve())
+            data = str(self.data.resolve())
+            # The kernel says so of a directory that was removed under the server.
+            return process.name() in self.programs and process.cwd() in (data, f"{data} (deleted)")
         except psutil.Error:
             return False
 

@@ -113,6 +113,12 @@ class LocalServer(ABC, Generic[P]):
     def last_complaint(self, said: str) -> str:
         """Return the last line of a log or of a program's errors that says what went wrong."""
 
+    def release_memory(self) -> None:
+        """Release shared memory that a crash of the server left on the host; the server is stopped, its data are there.
+
+        Most products have none: the operating system releases what no process has.
+        """
+
     @property
     def remains(self) -> Collection[Path]:
         """The files, besides the pid file, that a running server has and a stopped one must not have."""
@@ -146,6 +152,7 @@ class LocalServer(ABC, Generic[P]):
         with self._home.claimed("destroy"), self._home.locked("destroying"):
             self._require_own_data()
             self._halt(at_once=True)
+            self.release_memory()
             self._remove()
 
     def status(self) -> ServerStatus:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Collection, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
+from subprocess import TimeoutExpired
 
 from openslob.engines.managed import state as server_state
-from openslob.engines.managed.account import Account, current_user
+from openslob.engines.managed.account import Account, current_user, server_account
 from openslob.engines.managed.base import ServerSpec, ServerStatus
 from openslob.engines.managed.layout import check_path
 from openslob.engines.managed.processes import ServerProcesses, became_ready
@@ -18,7 +19,7 @@ from openslob.engines.postgresql import server_config
 from openslob.engines.postgresql import server_config as config
 from openslob.engines.postgresql.binaries import Installation, find_installation, major, readable_installation
 from openslob.engines.postgresql.client_benchmark import Pgbench
-from openslob.errors import UsageError
+from openslob.errors import SlobError, UsageError
 from openslob.units import MIB
 
 ENGINE = "postgresql"
@@ -26,6 +27,7 @@ ENGINE = "postgresql"
 _START_TIMEOUT_S = 300.0
 # A fresh cluster of version 18 takes 39 MB and its first WAL files 16 MB each.
 _EMPTY_BYTES = 100 * MIB
+_CHECK_TIMEOUT_S = 30.0
 _STATUS_LINE = 7  # of postmaster.pid, from 0
 
 
@@ -113,6 +115,19 @@ class PostgresServer(LocalServer[Installation]):
         super().destroy()
         if any(each.name == self.spec.standby_of for each in _servers()):
             server_config.forget(_primary(self.spec).status(), self.name)
+
+    def release_memory(self) -> None:
+        """Let the server's program remove what a killed server left in /dev/shm and of System V's shared memory.
+
+        The program does so whenever it starts. It alone can tell which segments are those of these data; --check starts
+        it without touching them. Versions without that option, and programs that are gone, leave the segments.
+        """
+        small: list[str | Path] = ["-c", "huge_pages=off", "-c", "shared_buffers=1MB"]
+        if self.layout.data.exists():
+            with suppress(SlobError, TimeoutExpired):
+                account = server_account()
+                postgres = self._programs(account).program("postgres")
+                account.run([postgres, "--check", "-D", self.layout.data, *small], timeout=_CHECK_TIMEOUT_S)
 
     def bulk_loading(self) -> AbstractContextManager[None]:
         """Configure the server for a load; not one with standbys, which could not follow a load without log."""
