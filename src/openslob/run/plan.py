@@ -96,11 +96,15 @@ class Phase:
         """Yield the ends of one session's slices, staggered so that not all sessions pause at the same moment."""
         length = int(slice_seconds(sessions) * NANOS)
         offset = length * (session + 1) // sessions
-        at = self.begin_ns + offset
+        at, last = self.begin_ns + offset, self.begin_ns
         while at < self.end_ns - SHORTEST_SLICE * length:
             if at > self.begin_ns + SHORTEST_SLICE * length:
                 yield at
+                last = at
             at += length
+        if self.end_ns - last > (1 + SHORTEST_SLICE) * length:
+            # Both ends of a short phase were too near to the only end of a slice within it.
+            yield (last + self.end_ns) // 2
         yield self.end_ns
 
     def end_soon(self, last_end_ns: int, sessions: int) -> None:

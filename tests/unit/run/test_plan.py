@@ -50,6 +50,12 @@ def test_no_slice_is_much_shorter_or_longer_than_asked(length_ns, sessions, data
     assert all(length == int(whole) for length in lengths[1:-1])
 
 
+def test_a_phase_of_one_and_a_half_slices_has_two():
+    sessions, length_ns = 212, 39_650_000_000
+    ends = boundaries(length_ns, 41, sessions)
+    assert [end - BEGIN_NS for end in ends] == [length_ns // 2, length_ns]
+
+
 def test_sessions_do_not_end_their_slices_at_the_same_moment():
     sessions = 16
     whole = slice_seconds(sessions) * NANOS
