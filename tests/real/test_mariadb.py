@@ -5,6 +5,7 @@ import signal
 import struct
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from threading import Thread
 from typing import Any
@@ -25,7 +26,7 @@ from factories.running import (
     stalled,
 )
 from openslob.engines.base import SliceRequest
-from openslob.engines.mysql import connection, connection_registry
+from openslob.engines.mysql import connection_registry
 from openslob.engines.mysql.adapter import connect
 from openslob.engines.mysql.connection import parse, query
 from openslob.engines.mysql.page_layout import layout_of
@@ -203,22 +204,25 @@ def test_an_ordinary_user_with_a_database_of_its_own(server, tmp_path):
         assert cursor.fetchall() == ()
 
 
-def test_a_server_that_no_longer_answers_is_cut_off(target, server, monkeypatch):
-    """`cancel` on a stopped server ends the session's slice from this side."""
-    monkeypatch.setattr(connection, "_CANCEL_S", 1)
+def test_a_slice_in_a_server_that_no_longer_answers_is_cut_off(target, server):
     workload = Workload(**{**DATA, "sessions": 1, "warmup": 0})
     target.engine.install(workload)
     session = target.engine.open_session(session_plans(workload, 16 * KIB, "stopped")[0])
     session.prepare()
-    pid = server.status().pid
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        begun = time.monotonic()
-        session.cancel()
-        assert time.monotonic() - begun < LONG_S
-    finally:
-        os.kill(pid, signal.SIGCONT)
-        session.close()
+    with ThreadPoolExecutor() as pool:
+        slice_done = pool.submit(session.run_slice, SliceRequest(0, 0, 2**61, 0))
+        pid = server.status().pid
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            assert session.cancel() is False
+            session.cut()
+            with pytest.raises(SlobError, match="session 0 was lost"):
+                slice_done.result(timeout=LONG_S)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+            session.close()
+    # The server notices that the client is gone when it next sends something.
+    target.engine.release_sessions()
     assert eventually(target.is_free)
 
 

@@ -16,7 +16,6 @@ from typing import TypeVar
 
 from openslob.errors import SlobError
 from openslob.interrupt import Interrupt
-from openslob.limits import start
 
 # How often a wait looks whether it must end, in s.
 POLL_S = 0.5
@@ -113,7 +112,7 @@ class Patience:
         """
         self.require()
         began, result = time.monotonic(), Future[_Opened]()
-        start(Thread(target=_open, args=(result, opened), name="connect", daemon=True))
+        Thread(target=_open, args=(result, opened), name="connect", daemon=True).start()
         try:
             while True:
                 try:

@@ -26,7 +26,6 @@ from openslob.host.processes import (
     combined,
     process_sampler,
 )
-from openslob.limits import start
 from openslob.measurement import DeviceIo, HostDelta
 from openslob.process_selector import ProcessSelector
 from openslob.units import NANOS
@@ -283,9 +282,8 @@ class Ticker:
     def start(self, t0_ns: int | None = None) -> None:
         """Start the thread, once. The first action is at ``t0_ns`` (``time.monotonic_ns``), or now."""
         t0 = time.monotonic_ns() if t0_ns is None else t0_ns
-        thread = threading.Thread(target=self._run, args=(t0,), name=self._name, daemon=True)
-        start(thread)
-        self._thread = thread
+        self._thread = threading.Thread(target=self._run, args=(t0,), name=self._name, daemon=True)
+        self._thread.start()
 
     def stop(self) -> Exception | None:
         """Stop, after the current action if there is one. Return the exception that ended the ticker, if any."""

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from openslob.engines.base import Engine
 from openslob.engines.facts import DATA, Finding, ServerFacts, ServerLocation
 from openslob.host.sampler import difference
-from openslob.limits import allow_files
 from openslob.measurement import EngineDelta, HostDelta
 from openslob.metrics import METRICS, PACED
 from openslob.metrics.run_metrics import ENGINE_INPUTS
@@ -24,11 +23,6 @@ from openslob.workload import BlockPath, Mode, Workload
 CACHEABLE = 0.8
 # The proof of PIO asks for nine visits of ten to be engine reads; hits of a uniform choice are cache over data.
 _PIO_FACTOR = 10
-# A socket; and for a server on this host two files of its process, which are opened once all sessions are connected:
-# until then, connecting takes one more.
-FILES_PER_SESSION = 3
-# Raw files, the connections beside those of the sessions, the server's other processes, devices; for each server.
-OTHER_FILES = 64
 # Counters that no verdict needs: they replace the host's CPU time and the sessions' time where those are unknown.
 _UNUSED = ("db_cpu_us", "db_time_us")
 # A run that ends by WORK_LOOP has no length beforehand: assume one.
@@ -83,20 +77,8 @@ def active_bytes(workload: Workload, block_size: int) -> int:
 
 def findings(engine: Engine, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
     """Yield what would stop or spoil the run: the engine's findings, then those about data and cache size."""
-    yield from file_findings(workload, facts)
     yield from engine.findings(workload)
     yield from purpose_findings(workload, facts)
-
-
-def file_findings(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
-    """Yield a finding when this process may not open the files of so many sessions; raise its soft limit if it can."""
-    sessions = workload.total_sessions
-    needed = FILES_PER_SESSION * sessions + OTHER_FILES * max(1, len(facts.instances))
-    allowed = allow_files(needed)
-    if allowed < needed:
-        why = f"{sessions} sessions need {needed} open files, and this process may have {allowed}"
-        remedy = f"`ulimit -n {needed}` before this command (LimitNOFILE= of a service), or use fewer sessions"
-        yield Finding("open files", why, remedy, True)
 
 
 def purpose_findings(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:

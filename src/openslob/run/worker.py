@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from queue import SimpleQueue
-from threading import Event, Thread
+from threading import Thread
 
 from openslob.engines.base import Engine, Session, SessionPlan, SliceRequest, SliceResult
 from openslob.errors import SlobError
@@ -73,7 +73,6 @@ class Worker(Thread):
         self._plan = plan
         self._report = report
         self._stopping = stopping
-        self._may_connect = Event()
         self._phases: SimpleQueue[Phase | None] = SimpleQueue()
         self._session: Session | None = None
         self._next_op = 0
@@ -83,15 +82,9 @@ class Worker(Thread):
         """The session's number, from 0."""
         return self._plan.number
 
-    def connect(self) -> None:
-        """Connect and prepare the session; until then its thread only waits."""
-        self._may_connect.set()
-
     def give(self, phase: Phase | None) -> None:
-        """Queue the next phase to run; None ends the session, and one that is not connected yet."""
+        """Queue the next phase to run; None ends the session."""
         self._phases.put(phase)
-        if phase is None:
-            self._may_connect.set()
 
     def cancel(self) -> bool:
         """Cancel the slice that is running; return whether the server took the request."""
@@ -104,17 +97,12 @@ class Worker(Thread):
 
     def run(self) -> None:
         """Connect, run the phases that are given, and close."""
-        self._may_connect.wait()
         try:
-            if self._stopping():
-                raise SlobError(f"session {self.number} was stopped before it was connected")
             self._session = self._engine.open_session(self._plan)
             if not self._stopping():
                 self._serve(self._session)
         except SlobError as error:
             self._report(Lost(self.number, str(error)))
-        except OSError as error:
-            self._report(Lost(self.number, f"session {self.number} was lost: {error}"))
         except BaseException as error:
             # A defect: the run must not wait for a thread that has ended, and the traceback must be shown.
             self._report(Lost(self.number, f"session {self.number} was lost: {error!r}"))

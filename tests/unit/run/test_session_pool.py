@@ -15,7 +15,6 @@ from openslob.run import ending
 from openslob.run import session_pool as crew_module
 from openslob.run.plan import Phase, session_plans
 from openslob.run.session_pool import SessionPool
-from openslob.run.worker import Worker
 from openslob.workload import Workload
 
 PATIENCE_S = 0.6
@@ -110,20 +109,6 @@ def brought_up(engine, **how):
     finally:
         session_pool.shutdown()
     return plans, sum(blocks)
-
-
-def test_nothing_is_connected_unless_every_session_has_its_thread(monkeypatch):
-    engine, real = Engine([[]] * 3), Worker.start
-
-    def limited(worker):
-        if worker.number == 2:
-            raise RuntimeError("can't start new thread")
-        real(worker)
-
-    monkeypatch.setattr(Worker, "start", limited)
-    with pytest.raises(SlobError, match="can't have more than"):
-        brought_up(engine)
-    assert (engine.prepared, engine.closed) == ([], [])
 
 
 def test_a_load_may_take_longer_than_patience_as_long_as_it_gets_on():

@@ -60,18 +60,6 @@ def worked(phases, **parameters):
     return session.requests, [report for report in reports if isinstance(report, SliceDone)]
 
 
-def test_a_session_without_an_open_file_for_it_is_lost_without_a_traceback():
-    class Full:
-        def open_session(self, _plan):
-            raise OSError(24, "Too many open files")
-
-    reports = []
-    worker = Worker(Full(), session_plans(Workload(sessions=1), 8192, "test")[0], reports.append, lambda: False)
-    worker.connect()
-    worker.run()
-    assert reports == [Lost(0, "session 0 was lost: [Errno 24] Too many open files")]
-
-
 WARM_UP = Phase("warm-up", BEGIN, BEGIN + 2 * NANOS)
 WINDOW = Phase("window", BEGIN + 2 * NANOS, BEGIN + 6 * NANOS)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,23 +17,50 @@ from openslob.engines.common_checks import require_own_storage
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
 from openslob.engines.managed.state import claimed_through
 from openslob.engines.mysql import checks, connection_registry, loader, manifest
-from openslob.engines.mysql.connection import Connection, Row, is_on, open_connection, parse, query, statement
+from openslob.engines.mysql.connection import (
+    Connection,
+    Row,
+    is_on,
+    open_connection,
+    parse,
+    query,
+    require_alive,
+    set_unlimited,
+    statement,
+    thread_id,
+)
 from openslob.engines.mysql.counters import MysqlCounters
 from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.global_settings import LOCK_PATIENCE_S, GlobalSettingsOverride, restore_leftovers
 from openslob.engines.mysql.location import PROXY, is_proxied, locate, require_direct, transport
 from openslob.engines.mysql.names import Names
+from openslob.engines.mysql.obstacle import obstacle
 from openslob.engines.mysql.page_layout import layout_of
 from openslob.engines.mysql.quiesce import quiesce
 from openslob.engines.mysql.session import MysqlSession
 from openslob.engines.mysql.slice_procedure import MysqlStop, compose_slice
 from openslob.engines.mysql.waits import MysqlWaits
-from openslob.engines.patience import Patience
+from openslob.engines.patience import NoAnswerError, Patience, Watch, Work
 from openslob.engines.slice_io import schemas_at_work
 from openslob.errors import SlobError
 from openslob.workload import DataSpec, Workload
 
 SESSIONS = "run/%"
+STOP = "stop"
+# What a probe may take to connect and ask, in s.
+PROBE_S = 4
+# Kinds of statements by the purpose of the connection; all others are short.
+_WORK = {
+    "counters": Work.SAMPLE,
+    "waits": Work.SAMPLE,
+    "quiesce": Work.SETTLE,
+    "analyze": Work.SETTLE,
+    "load": Work.LOAD,
+    "drop": Work.LOAD,
+}
+# Connections without the limits that a user may have; a session removes them itself, and one for a few queries is also
+# used through proxies, to which settings must not be given.
+_UNLIMITED = frozenset({*_WORK, "install", "settings", STOP})
 _DIRECT = ("O_DIRECT", "O_DIRECT_NO_FSYNC", "ALL_O_DIRECT")
 
 
@@ -51,11 +79,22 @@ class MysqlEngine:
         self.names = Names(self.params.database)
         self.target = self.params.shown
         self.patience = Patience()
+        # The server's numbers of all connections that were opened.
+        self._numbers: set[int] = set()
         self._override = GlobalSettingsOverride(lambda: self.open("settings"), self.names)
 
     def open(self, purpose: str) -> Connection:
         """Open a connection in autocommit mode."""
-        return open_connection(self.params, purpose)
+        connection = self._open(purpose, self.patience, _WORK.get(purpose, Work.SHORT), self.obstacle)
+        self._numbers.add(thread_id(connection))
+        if purpose in _UNLIMITED:
+            with reported(f"can't connect to {self.target}"):
+                set_unlimited(connection)
+        return connection
+
+    def _open(self, purpose: str, patience: Patience, work: Work, obstacle: Callable[[], str]) -> Connection:
+        watch = Watch(patience, work, obstacle)
+        return patience.connect(lambda: open_connection(self.params, purpose, watch), lambda late: late.close())
 
     def _open_known(self, purpose: str) -> Connection:
         """Open a connection that the wait sampler does not take for somebody else's."""
@@ -65,10 +104,28 @@ class MysqlEngine:
         return connection
 
     @contextmanager
-    def querying(self, failure: str) -> Iterator[Connection]:
+    def querying(self, failure: str, purpose: str = "query") -> Iterator[Connection]:
         """Open a connection for a few queries; errors begin with ``failure``."""
-        with self.open("query") as connection, reported(failure):
+        with self.open(purpose) as connection, reported(failure):
             yield connection
+
+    def follow(self, patience: Patience) -> None:
+        """Let connections that are opened from now on wait as ``patience`` says."""
+        self.patience = patience
+
+    def obstacle(self) -> str:
+        """Return who keeps our connections waiting; SlobError within seconds when the server does not answer."""
+        patience = Patience(self.patience.interrupt)
+        patience.allow(PROBE_S)
+        try:
+            with (
+                self._open("probe", patience, Work.SAMPLE, str) as connection,
+                reported(f"{self.target} does not answer"),
+            ):
+                return obstacle(connection, frozenset(self._numbers))
+        except NoAnswerError as error:
+            why = f"{self.target} does not answer, neither on this connection nor on a new one"
+            raise NoAnswerError(why, "it hangs or is stopped") from error
 
     @property
     def data(self) -> MysqlData:
@@ -125,14 +182,15 @@ class MysqlEngine:
     def exclusive(self, purpose: str) -> Iterator[Hold]:
         """Hold the named lock on a connection of its own; the server releases it when this process ends."""
         socket_file = Path(self.params.arguments.get("unix_socket", ""))
-        with claimed_through(socket_file.parent, purpose), self.open(purpose) as connection:
+        with claimed_through(socket_file.parent, purpose), self.open("lock") as connection:
             with reported(f"{self.target} can't be locked"):
                 require_direct(connection, self.target)
+                set_unlimited(connection)
                 self._lock(connection)
                 self._record_holder(connection, f"{purpose} by pid {os.getpid()} on {socket.gethostname()}")
                 restored = restore_leftovers(connection, self.names)
             try:
-                yield Hold(restored)
+                yield Hold(restored, lambda: require_alive(connection, f"the lock of {self.target}"))
             finally:
                 self._override.restore()
 
@@ -168,13 +226,16 @@ class MysqlEngine:
 
     def quiesce(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
         """Write dirty pages, if the user may, so that they are not written in the window; set how commits wait."""
-        with self.querying("the server can't be brought to rest") as connection:
+        with self.querying("the server can't be brought to rest", "quiesce") as connection:
             block_size = query(connection, statement("facts", "identity"))[0]["block_size"]
-            return quiesce(connection, self.names, self._override, workload, warm_cache, block_size)
+            return quiesce(connection, self.names, self._override, workload, warm_cache, block_size, self.patience)
 
     def open_session(self, plan: SessionPlan) -> MysqlSession:
         """Connect one session of the work loop."""
-        connection = self.open(f"run/{plan.tag}")
+        # It is opened on the session's own thread, which the session pool ends: nothing watches its waits.
+        self.patience.require()
+        connection = open_connection(self.params, f"run/{plan.tag}")
+        self._numbers.add(thread_id(connection))
         with reported(f"session {plan.number} can't be opened"):
             connection_registry.enter(connection, self.names, f"run/{plan.tag}")
         return MysqlSession(connection, self.params, self.names, plan)
@@ -192,17 +253,7 @@ class MysqlEngine:
 
     def open_stop(self) -> MysqlStop:
         """Connect the stop signal."""
-        return MysqlStop(self._open_known("stop"), self.names)
-
-    def follow(self, patience: Patience) -> None:
-        """Let connections that are opened from now on wait as ``patience`` says."""
-        self.patience = patience
-
-    def obstacle(self) -> str:
-        """Return who keeps our connections waiting; SlobError when the server does not answer."""
-        with self.querying(f"{self.target} does not answer") as connection:
-            query(connection, "SELECT 1")
-        return ""
+        return MysqlStop(self._open_known(STOP), self.names)
 
     def sessions_left(self) -> int:
         """Return the number of the work loop's sessions that the server still has."""
@@ -213,11 +264,25 @@ class MysqlEngine:
         """End sessions of the work loop that a killed driver left; return their number."""
         with self.querying("sessions of an earlier run can't be ended") as connection:
             numbers = connection_registry.sessions(connection, self.names, SESSIONS)
+            if numbers:
+                self._require_no_driver(connection)
             for number in numbers:
                 # The session may have ended by itself meanwhile.
                 with suppress(pymysql.err.OperationalError, pymysql.err.InternalError):
                     query(connection, "KILL CONNECTION %(number)s", {"number": number})
         return len(numbers)
+
+    def _require_no_driver(self, connection: Connection) -> None:
+        """Raise SlobError when the driver of these sessions is alive: its stop signal's connection is open.
+
+        That of a driver that has just ended is gone soon, not at once.
+        """
+        deadline = time.monotonic() + LOCK_PATIENCE_S
+        while drivers := connection_registry.sessions(connection, self.names, STOP):
+            if time.monotonic() > deadline:
+                why = f"another run is going on in {self.target}, although it has lost its lock"
+                raise SlobError(f"{why} (connection {drivers[0]} is its)", "wait for it to end, or stop it")
+            time.sleep(LOCK_PATIENCE_S / 20)
 
 
 class MysqlData:
@@ -235,17 +300,25 @@ class MysqlData:
     def load(self, spec: DataSpec, degree: int, progress: ProgressSink, cancelled: Callable[[], bool]) -> LoadResult:
         """Load and verify."""
         require_own_storage(spec, self._engine.target)
-        return loader.load(self._engine.params, self._engine.names, spec, degree, progress, cancelled)
+        return loader.load(
+            lambda: self._engine.open("load"),
+            self._engine.params,
+            self._engine.names,
+            spec,
+            degree,
+            progress,
+            cancelled,
+        )
 
     def drop(self) -> list[str]:
         """Remove everything a load made."""
-        with self._engine.querying(f"can't drop the data of {self._engine.target}") as connection:
+        with self._engine.querying(f"can't drop the data of {self._engine.target}", "drop") as connection:
             return manifest.remove(connection, self._engine.names)
 
     def table_blocks(self) -> int:
         """Return the number of blocks of all test tables, after updating their statistics."""
         names = self._engine.names
-        with self._engine.querying("the tables can't be measured") as connection:
+        with self._engine.querying("the tables can't be measured", "analyze") as connection:
             for name in manifest.blocks_now(connection, names).by_table:
                 query(connection, statement("load", "analyze", table=f"{names.schema()}.`{name}`"))
             return sum(manifest.blocks_now(connection, names).by_table.values())

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import io
 import os
+import select
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pymysql
+from pymysql.constants import CR
 from pymysql.cursors import DictCursor
 
 from openslob.engines.base import CANCEL_S
-from openslob.engines.mysql.errors import reported
+from openslob.engines.mysql.errors import explain_error, reported
 from openslob.engines.mysql.names import DEFAULT_DATABASE
+from openslob.engines.patience import POLL_S, Watch
 from openslob.engines.sql import read_statements
 from openslob.errors import SlobError, UsageError
 from openslob.secrets import redact_url, require_target
@@ -29,8 +34,16 @@ _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 PACKAGE = "openslob.engines.mysql"
 APPLICATION = "slob"
+# A server that is stopped (SIGSTOP) does not answer, while its kernel still accepts connections.
 CONNECT_TIMEOUT_S = 10
+# How long the server may take to accept that a statement is ended which is no longer waited for.
+_KILL_S = 0.5
+_BUFFER_BYTES = 64 * 1024
 Connection: TypeAlias = "pymysql.connections.Connection[DictCursor]"
+if TYPE_CHECKING:
+    _Base = pymysql.connections.Connection[DictCursor]
+else:  # only the description of the library's types has a parameter
+    _Base = pymysql.connections.Connection
 Row = Mapping[str, Any]
 
 
@@ -108,18 +121,126 @@ def _parameter(name: str, text: str) -> tuple[str, object]:
         raise UsageError(f"the target's parameter {name} can't be understood", "give yes or no, or a number") from None
 
 
-def open_connection(params: ConnectionParams, purpose: str) -> Connection:
-    """Open a connection in autocommit mode that names its purpose, where the server keeps such names."""
-    arguments = {"connect_timeout": CONNECT_TIMEOUT_S, **params.arguments}
+class _Incoming(io.RawIOBase):
+    """What the server sends: a socket with a time limit of `POLL_S`, of which one wait lasts as a watch says.
+
+    The file that a socket makes of itself can't be read again after a time limit.
+    """
+
+    def __init__(self, source: socket.socket, watch: Watch) -> None:
+        self._source = source
+        self._watch = watch
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - any writable buffer
+        return _waited(partial(self._source.recv_into, buffer), self._watch)
+
+
+def _waited(act: Callable[[], int], watch: Watch) -> int:
+    """Return what ``act`` does on a socket, however long it takes, within the limits of the watch."""
+    check = None
+    while True:
+        try:
+            return act()
+        except TimeoutError:
+            check = check or watch.begin(POLL_S)
+            check()
+
+
+class PatientConnection(_Base):
+    """A connection whose waits end when its watch says so: with SlobError, and then it is closed.
+
+    PyMySQL itself waits in a way that no signal ends, or up to a fixed time limit.
+    """
+
+    def __init__(self, watch: Watch, params: ConnectionParams, **arguments: Any) -> None:  # noqa: ANN401 - PyMySQL's
+        self._watch = watch
+        self._params = params
+        self._source: socket.socket | None = None
+        self._incoming: io.BufferedReader | None = None
+        self._ended_by: SlobError | None = None
+        super().__init__(**arguments, read_timeout=POLL_S, write_timeout=POLL_S)
+
+    def _execute_command(self, command: int, sql: str | bytes) -> None:
+        if self._ended_by:
+            raise self._ended_by
+        super()._execute_command(command, sql)  # type: ignore[misc]
+
+    def _read_bytes(self, num_bytes: int) -> bytes:
+        with self._ending():
+            own = own_socket(self)
+            # TLS replaces the socket.
+            if self._incoming is None or self._source is not own:
+                self._source = own
+                self._incoming = io.BufferedReader(_Incoming(own, self._watch), _BUFFER_BYTES)
+            received = self._incoming.read(num_bytes)
+            if len(received) < num_bytes:
+                raise OSError("the server closed the connection")
+            return received
+
+    def _write_bytes(self, data: bytes) -> None:
+        with self._ending():
+            own, rest = own_socket(self), memoryview(data)
+            own.settimeout(POLL_S)
+            while rest:
+                rest = rest[_waited(partial(own.send, rest), self._watch) :]
+
+    @contextmanager
+    def _ending(self) -> Iterator[None]:
+        """Close the connection when the block fails; after a wait was ended, what the server still does for it, too."""
+        try:
+            yield
+        except OSError as error:
+            self._force_close()  # type: ignore[attr-defined]
+            why = f"Lost connection to MySQL server during query ({error})"
+            raise pymysql.OperationalError(CR.CR_SERVER_LOST, why) from error
+        except SlobError as error:
+            self._ended_by = error
+            self._force_close()  # type: ignore[attr-defined]
+            # Before its greeting the server does nothing.
+            with suppress(pymysql.Error, AttributeError):
+                kill(self._params, thread_id(self), _KILL_S)
+            raise
+
+
+def open_connection(params: ConnectionParams, purpose: str, watch: Watch | None = None) -> Connection:
+    """Open a connection in autocommit mode that names its purpose, where the server keeps such names.
+
+    Without a watch a statement may take any time.
+    """
     failure = f"can't connect to {params.shown}"
     with reported(failure), _local_errors(failure):
-        return pymysql.connect(
-            **arguments,
-            autocommit=True,
-            charset="utf8mb4",
-            cursorclass=DictCursor,
-            program_name=f"{APPLICATION}/{purpose}",
-        )
+        arguments = {
+            "connect_timeout": CONNECT_TIMEOUT_S,
+            **params.arguments,
+            "autocommit": True,
+            "charset": "utf8mb4",
+            "cursorclass": DictCursor,
+            "program_name": f"{APPLICATION}/{purpose}",
+        }
+        if watch:
+            return PatientConnection(watch, params, **arguments)
+        connection: Connection = pymysql.connect(**arguments, read_timeout=CONNECT_TIMEOUT_S)
+        connection._read_timeout = None  # type: ignore[attr-defined]
+        return connection
+
+
+def set_unlimited(connection: Connection) -> None:
+    """Remove the time limits that server and user set for applications: of idle connections and of statements."""
+    query(connection, read_statements(PACKAGE, "session")["unlimited"])
+
+
+def require_alive(connection: Connection, what: str) -> None:
+    """Raise SlobError when an idle connection was ended; nothing is sent to find out."""
+    readable = select.poll()
+    try:
+        readable.register(file_descriptor(connection), select.POLLIN)
+    except (AttributeError, ValueError) as error:
+        raise SlobError(f"{what} was lost: {explain_error(error)}") from error
+    if readable.poll(0):
+        raise SlobError(f"{what} was lost: somebody ended its connection", "see the server's log for who ended it")
 
 
 @contextmanager
@@ -155,14 +276,19 @@ def is_on(connection: Connection, variable: str) -> bool:
         return False
 
 
-def cancel(params: ConnectionParams, connection_id: int) -> None:
-    """End another connection and what it does. pymysql.Error when the server no longer answers.
+def kill(params: ConnectionParams, connection_id: int, seconds: float = CANCEL_S) -> None:
+    """End another connection and what it does. pymysql.Error when the server does not answer in time.
 
     KILL QUERY would keep the connection, but has no effect on a procedure between two of its statements.
     """
-    limits = {"connect_timeout": CANCEL_S, "read_timeout": CANCEL_S, "write_timeout": CANCEL_S}
-    with pymysql.connect(**{**params.arguments, **limits}) as other:
+    with limited(params, seconds) as other:
         other.cursor().execute("KILL CONNECTION %s", (connection_id,))
+
+
+def limited(params: ConnectionParams, seconds: float) -> Connection:
+    """Open a connection that waits for no answer longer than this. pymysql.Error when the server does not answer."""
+    limits = {"connect_timeout": seconds, "read_timeout": seconds, "write_timeout": seconds}
+    return pymysql.connect(**{**params.arguments, **limits}, cursorclass=DictCursor, autocommit=True)
 
 
 def own_socket(connection: Connection) -> socket.socket:

@@ -43,6 +43,7 @@ _REMEDIES: Mapping[int, str] = {
     ER.SERVER_SHUTDOWN: "the server was stopped; see its log",
     ER.QUERY_INTERRUPTED: "another user cancelled it",
     KILLED_WHILE_CONNECTED: "another user ended it",
+    ER.LOCK_WAIT_TIMEOUT: "somebody else holds it: SHOW PROCESSLIST and SHOW ENGINE INNODB STATUS show who",
     ER.LOCK_DEADLOCK: "the server broke the work loop off because of another node's change: run again",
     ER.NO_SUCH_TABLE: "the data are not there; run `slob load` first",
     ER.SP_DOES_NOT_EXIST: "the work loop is not there; run `slob run` again",

@@ -13,8 +13,7 @@ from openslob.engines.mysql import manifest
 from openslob.engines.mysql.connection import (
     Connection,
     ConnectionParams,
-    cancel,
-    open_connection,
+    kill,
     query,
     statement,
     thread_id,
@@ -38,6 +37,7 @@ _PACKET_BYTES = 4 * MIB
 
 
 def load(
+    connect: Callable[[], Connection],
     params: ConnectionParams,
     names: Names,
     spec: DataSpec,
@@ -48,12 +48,12 @@ def load(
     """Load and verify, ``degree`` tables at a time; do nothing if exactly these data are there and verified.
 
     Whatever was loaded before is removed. SlobError when the load fails or ``cancelled`` returns true: then nothing is
-    left of it.
+    left of it. ``connect`` opens a connection of a load.
     """
     began_s = time.monotonic()
     require_a_block(spec)
-    with open_connection(params, "load") as connection, reported("the load failed"):
-        loader = _MysqlLoader(params, names, spec, connection)
+    with connect() as connection, reported("the load failed"):
+        loader = _MysqlLoader(connect, params, names, spec, connection)
         loaded = manifest.read(connection, names)
         if loaded and loaded.is_whole and loaded.spec == spec:
             return loaded.reused(time.monotonic() - began_s, loader.block_size)
@@ -64,7 +64,15 @@ def load(
 class _MysqlLoader:
     """Implements `openslob.engines.load.Loader`."""
 
-    def __init__(self, params: ConnectionParams, names: Names, spec: DataSpec, connection: Connection) -> None:
+    def __init__(
+        self,
+        connect: Callable[[], Connection],
+        params: ConnectionParams,
+        names: Names,
+        spec: DataSpec,
+        connection: Connection,
+    ) -> None:
+        self._connect = connect
         self._params, self._names, self._spec = params, names, spec
         server = query(connection, statement("load", "server"))[0]
         self.block_size: int = server["block_size"]
@@ -83,11 +91,11 @@ class _MysqlLoader:
         return check_space(needed, held, self._directory, "the server's disk can't be seen from here")
 
     def connect(self) -> Connection:
-        return open_connection(self._params, "load")
+        return self._connect()
 
     def cancel(self, connection: Connection) -> bool:
         try:
-            cancel(self._params, thread_id(connection))
+            kill(self._params, thread_id(connection))
         except pymysql.Error:
             return False
         return True

@@ -10,6 +10,7 @@ import pymysql
 from openslob.engines.mysql.connection import PACKAGE, Connection, query, statement
 from openslob.engines.mysql.global_settings import GlobalSettingsOverride
 from openslob.engines.mysql.names import Names
+from openslob.engines.patience import NoAnswerError, Patience, StoppedError
 from openslob.engines.slice_io import cache_warmed, schemas_at_work
 from openslob.engines.sql import read_statements
 from openslob.errors import SlobError
@@ -40,13 +41,14 @@ def quiesce(
     workload: Workload,
     warm_cache: bool,
     block_size: int,
+    patience: Patience,
 ) -> list[str]:
     """Read the active data once if asked to, write dirty pages if allowed, and set how commits wait.
 
     Return what was done. The setting for commits stays changed during the run (``override``).
     """
     done = [_warm(connection, names, workload, block_size)] if warm_cache else []
-    done.append(_flush(connection, override))
+    done.append(_flush(connection, override, patience))
     value = required_setting(workload)
     if value is not None:
         done.append(override.change(SETTING, value))
@@ -63,24 +65,27 @@ def _warm(connection: Connection, names: Names, workload: Workload, block_size: 
     return cache_warmed(scale, numbers)
 
 
-def _flush(connection: Connection, override: GlobalSettingsOverride) -> str:
+def _flush(connection: Connection, override: GlobalSettingsOverride, patience: Patience) -> str:
     """Write dirty pages: there is no CHECKPOINT statement, but the server writes them while it may keep none."""
     try:
         override.change(_DIRTY_SETTING, 0)
+    except (NoAnswerError, StoppedError):
+        raise
     except pymysql.Error:
         return f"dirty pages were not written out: this user may not set {_DIRTY_SETTING}"
     except SlobError as error:
         return f"dirty pages were not written out: {error.what}"
     try:
-        return _wait_until_clean(connection)
+        return _wait_until_clean(connection, patience)
     finally:
         override.restore()
 
 
-def _wait_until_clean(connection: Connection) -> str:
-    deadline = time.monotonic() + _FLUSH_LIMIT_S
+def _wait_until_clean(connection: Connection, patience: Patience) -> str:
+    began = time.monotonic()
     while (dirty := _dirty_pages(connection)) > _FEW_PAGES:
-        if time.monotonic() > deadline:
+        patience.check(began)
+        if time.monotonic() > began + _FLUSH_LIMIT_S:
             return f"{dirty:,} dirty pages were left after {_FLUSH_LIMIT_S:.0f} s"
         time.sleep(_POLL_EVERY_S)
     return "dirty pages were written out"

@@ -18,8 +18,8 @@ from openslob.engines.mysql.connection import (
     Connection,
     ConnectionParams,
     Row,
-    cancel,
     file_descriptor,
+    kill,
     query,
     thread_id,
 )
@@ -76,7 +76,7 @@ class MysqlSession:
         """Set the session up, run one operation of each kind to fill caches, then set the seed."""
         with reported(f"session {self._plan.number} was lost"):
             statements = read_statements(PACKAGE, "session")
-            for name in ("clock", "isolation", "plan", "mode", "patience"):
+            for name in ("unlimited", "patience", "clock", "isolation", "plan", "mode"):
                 query(self._connection, statements[name])
             self._run_calls_once()
             for shares in shares_by_kind(self._plan.workload):
@@ -150,7 +150,7 @@ class MysqlSession:
     def cancel(self) -> bool:
         """Cancel the running slice."""
         try:
-            cancel(self._params, self.backend_id())
+            kill(self._params, self.backend_id())
         except pymysql.Error:
             return False
         return True

@@ -17,9 +17,19 @@ SET SESSION optimizer_switch = 'mrr=off,index_condition_pushdown=on'
 -- Strict, so that nothing is truncated silently; backslashes escape, as the statements of the loop expect.
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'
 
+-- name: unlimited
+-- Limits that servers and users have for applications would end a connection that is idle for the whole run, such as that
+-- of the lock, or a long statement. All in s; MySQL's limit of statements, in ms, is for SELECTs outside procedures. A
+-- wait for a lock is given up by the driver before the server does.
+SET SESSION wait_timeout = 31536000, SESSION net_read_timeout = 3600, SESSION net_write_timeout = 3600,
+    SESSION lock_wait_timeout = 3600
+    /*M!100301 , SESSION max_statement_time = 0, SESSION idle_transaction_timeout = 0,
+    SESSION idle_readonly_transaction_timeout = 0, SESSION idle_write_transaction_timeout = 0 */
+    /*!80000 , SESSION max_execution_time = 0 */
+
 -- name: patience
--- The server closes a connection that is idle for so long, in s; sessions wait for the common start.
-SET SESSION wait_timeout = 86400, SESSION net_write_timeout = 3600, SESSION innodb_lock_wait_timeout = 50
+-- A session that waits for somebody's row for so long, in s, ends with an error.
+SET SESSION innodb_lock_wait_timeout = 50
 
 -- name: once
 -- Galera runs a CALL again as a whole when a transaction in it is refused. Its results are then half sent (the client gets

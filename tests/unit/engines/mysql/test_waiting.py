@@ -1,0 +1,111 @@
+"""Waits for a MariaDB or MySQL server: how they end, and who is named as the one that is waited for."""
+
+import socket
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from factories.tables import table
+from openslob.engines.mysql import connection
+from openslob.engines.mysql.connection import PatientConnection, parse
+from openslob.engines.mysql.obstacle import describe
+from openslob.engines.patience import NoAnswerError, Patience, StoppedError, Watch, Work
+from openslob.errors import SlobError
+from openslob.interrupt import Interrupt
+
+PARAMS = parse("mariadb://me@localhost/x?unix_socket=/nowhere")
+
+
+def silent(watch):
+    """A connection to a server that has just said nothing, and the server's end."""
+    ours, theirs = socket.socketpair()
+    made: Any = PatientConnection(watch, PARAMS, defer_connect=True)
+    made._sock = ours
+    ours.settimeout(0.01)
+    return made, theirs
+
+
+def test_a_wait_lasts_until_the_answer_comes():
+    made, theirs = silent(Watch(Patience(), Work.SHORT, str))
+    with theirs:
+        later = Thread(target=lambda: (theirs.send(b"one"), theirs.send(b"two")))
+        later.start()
+        assert made._read_bytes(6) == b"onetwo"
+        later.join()
+
+
+def test_a_wait_ends_with_the_time_that_all_have_and_closes_the_connection():
+    patience = Patience()
+    patience.allow(0.05)
+    made, theirs = silent(Watch(patience, Work.SHORT, str))
+    with theirs, pytest.raises(NoAnswerError, match="no answer came"):
+        made._read_bytes(1)
+    assert made._sock is None
+
+
+def test_a_wait_ends_at_once_when_that_is_asked_for(monkeypatch):
+    monkeypatch.setattr("openslob.engines.patience.AT_ONCE_S", 0)
+    interrupt = Interrupt()
+    made, theirs = silent(Watch(Patience(interrupt), Work.LOAD, str))
+    interrupt.request()
+    interrupt.request()
+    with theirs, pytest.raises(StoppedError, match="stopped at once"):
+        made._read_bytes(1)
+
+
+def test_what_does_not_fit_into_the_socket_is_waited_for_too():
+    patience = Patience()
+    patience.allow(0.05)
+    made, theirs = silent(Watch(patience, Work.SHORT, str))
+    with theirs, pytest.raises(NoAnswerError):
+        made._write_bytes(b"x" * 10_000_000)
+
+
+def test_a_connection_that_was_ended_is_noticed_without_a_question():
+    made, theirs = silent(Watch(Patience(), Work.SHORT, str))
+    connection.require_alive(made, "the lock")
+    theirs.close()
+    with pytest.raises(SlobError, match="the lock was lost: somebody ended its connection"):
+        connection.require_alive(made, "the lock")
+    made._force_close()
+    with pytest.raises(SlobError, match="the lock was lost"):
+        connection.require_alive(made, "the lock")
+
+
+def row(number, state="", command="Query", seconds=7):
+    return {"connection": number, "who": "app@web", "state": state, "command": command, "seconds": seconds}
+
+
+METADATA = "Waiting for table metadata lock"
+
+
+@table(
+    ("rows", "waits", "said"),
+    [
+        ([row(1), row(9, command="Sleep")], [], ""),
+        ([row(1), row(2)], [(1, 2)], ""),
+        ([row(8), row(9)], [(8, 9)], ""),
+        (
+            [row(1), row(2), row(9, command="Sleep")],
+            [(2, 9), (1, 9)],
+            "our connection 1 waits for a lock held by connection 9 (app@web, idle for 7 s), "
+            "and 1 more of our connections wait",
+        ),
+        ([row(1)], [(1, 9)], "our connection 1 waits for a lock held by connection 9"),
+        (
+            [row(1, METADATA), row(8, METADATA), row(9, "Sending data"), row(10, command="Sleep", seconds=99)],
+            [],
+            f"our connection 1 waits for a lock ({METADATA}) that may be held by connection 10 (app@web, idle for "
+            "99 s) or connection 9 (app@web, Sending data for 7 s)",
+        ),
+        (
+            [row(2, METADATA)],
+            [],
+            f"our connection 2 waits for a lock ({METADATA}) of a connection that this user may not see "
+            "(PROCESS shows it)",
+        ),
+    ],
+)
+def test_who_is_named(rows, waits, said):
+    assert describe(rows, waits, {1, 2}) == said
