@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -301,11 +301,7 @@ class _Run:
     ) -> Measurement:
         errors = list(dict.fromkeys([*session_pool.errors, *readings.errors]))
         unfinished_s = session_pool.unfinished_s
-        if unfinished_s:
-            longest = (
-                f"{len(unfinished_s)} operations were still running after at least {max(unfinished_s.values()):.1f} s"
-            )
-            self._builder.notes.append(f"{longest}: they were cancelled within a slice, which is not counted")
+        self._note_unfinished(unfinished_s.values())
         accumulator = readings.recorder.accumulator
         before, after = readings.before, readings.after
         if before is None or accumulator.load_begin_ns is None:
@@ -358,6 +354,11 @@ class _Run:
             other_storage=other_storage(ceiling, self._builder.environment) if ceiling else "",
             unfinished_s=tuple(unfinished_s.values()),
         )
+
+    def _note_unfinished(self, seconds: Collection[float]) -> None:
+        if seconds:
+            ran = f"{len(seconds)} operations were still running after at least {max(seconds):.1f} s"
+            self._builder.notes.append(f"{ran}: they were cancelled within a slice, which is not counted")
 
     def _server_cpu(self, samplers: Samplers, host: HostDelta) -> Mapping[str, float] | None:
         try:
