@@ -41,10 +41,19 @@ class MysqlCounters:
         self._values = {"database": names.database}
         with reported("the counters can't be read"):
             query(connection, read_statements(PACKAGE, "session")["clock"])
-            self._values |= query(connection, read_statements(PACKAGE, "counters")["folder"], self._values)[0]
+            self._values["folder"] = self._folder(names.database)
             self._statement = self._compose()
         self._resets = 0
         self._highest: Values = {}
+
+    def _folder(self, database: str) -> str:
+        """Return the name of the database in names of files; its own where the server does not convert it."""
+        try:
+            return str(
+                query(self._connection, read_statements(PACKAGE, "counters")["folder"], self._values)[0]["folder"]
+            )
+        except pymysql.Error:
+            return database
 
     def _compose(self) -> str:
         parts = read_statements(PACKAGE, "counters")

@@ -105,7 +105,7 @@ FROM (SELECT CASE WHEN SUBSTRING_INDEX(SUBSTRING_INDEX(file_name, '/', -2), '/',
              SUM(count_read) AS requests, SUM(sum_number_of_bytes_read) AS bytes, SUM(sum_timer_read) AS ps,
              SUM(count_write) AS writes
       FROM performance_schema.file_summary_by_instance
-      WHERE file_name LIKE '%%.ibd' AND file_name NOT REGEXP '/(mysql|sys)/[^/]*$'
+      WHERE file_name LIKE '%%.ibd' AND file_name NOT REGEXP '/(mysql|sys)(/[^/]*|[.]ibd)$'
       GROUP BY whose) AS files
 JOIN (SELECT 'reads' AS name UNION ALL SELECT 'read_bytes' UNION ALL SELECT 'read_ps' UNION ALL SELECT 'writes') AS kinds
 
