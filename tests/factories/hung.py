@@ -10,8 +10,10 @@ from dataclasses import dataclass
 
 import psutil
 import psycopg
+import pymysql
 
 from openslob.engines.managed.base import ManagedServer
+from openslob.engines.mysql.connection import parse
 
 
 @contextmanager
@@ -41,6 +43,13 @@ def _locked_in_postgresql(url: str) -> Iterator[None]:
         connection.rollback()
 
 
+@contextmanager
+def _locked_in_mariadb(url: str) -> Iterator[None]:
+    with pymysql.connect(**parse(url).arguments) as connection, connection.cursor() as cursor:
+        cursor.execute("LOCK TABLES slob.cf1_1 WRITE")
+        yield
+
+
 @dataclass(frozen=True)
 class Kind:
     """What tests need to know of an engine.
@@ -65,5 +74,13 @@ KINDS = {
         r"waits for a lock held by server process \d+ \(user slob, bob, idle in transaction since",
         # libpq knows no shorter ones.
         {"openslob.engines.postgresql.adapter.CONNECT_TIMEOUT_S": 2, "openslob.engines.postgresql.adapter.PROBE_S": 2},
+    ),
+    "mariadb": Kind(
+        "maria_server",
+        "openslob.engines.mysql.adapter",
+        _locked_in_mariadb,
+        r"\(connection \d+\) waits for a lock \(Waiting for table metadata lock\) that may be held by connection "
+        r"\d+ \(\w+@localhost, idle for",
+        {"openslob.engines.mysql.connection.CONNECT_TIMEOUT_S": 2, "openslob.engines.mysql.adapter.PROBE_S": 2},
     ),
 }

@@ -97,6 +97,34 @@ def test_a_run_that_is_interrupted_puts_back_what_it_changed_and_records_what_wa
     assert f"{SETTING} was set to 0 for the run; it was 1" in record.engine["settled"]
 
 
+def test_time_limits_of_the_server_end_no_run(target):
+    limits = {"wait_timeout": 1, "max_statement_time": 1, "idle_transaction_timeout": 1}
+    before = {name: setting(target, name) for name in limits}
+    try:
+        for name, seconds in limits.items():
+            ask(target, f"SET GLOBAL {name} = {seconds}")
+        done = target.run(run_time=3, **NOWAIT)
+    finally:
+        for name, value in before.items():
+            ask(target, f"SET GLOBAL {name} = {value}")
+    assert done.returncode == 0, done.stderr
+    assert setting(target) == 1
+
+
+def test_a_run_that_loses_its_lock_ends_and_puts_back_what_it_changed(target):
+    with target.running(**NOWAIT) as run:
+        run.wait_until_measured()
+        assert setting(target) == 0
+        for lock in ("openslob/settings", target.engine.names.lock("use")):
+            ask(target, f"KILL {ask(target, f'SELECT IS_USED_LOCK({lock!r})')[0][0]}")
+        code, _, stderr = run.end()
+    assert code == 1
+    assert "the lock of" in stderr
+    assert "was lost: somebody ended its connection" in stderr
+    assert setting(target) == 1
+    assert target.is_free()
+
+
 def test_check_tells_what_a_killed_run_left_and_the_next_run_puts_it_back(target):
     with target.running(**NOWAIT) as run:
         run.wait_until_measured()

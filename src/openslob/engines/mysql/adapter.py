@@ -79,14 +79,14 @@ class MysqlEngine:
         self.names = Names(self.params.database)
         self.target = self.params.shown
         self.patience = Patience()
-        # The server's numbers of all connections that were opened.
-        self._numbers: set[int] = set()
+        # The purpose of every connection that was opened, by the server's number of it.
+        self._opened: dict[int, str] = {}
         self._override = GlobalSettingsOverride(lambda: self.open("settings"), self.names)
 
     def open(self, purpose: str) -> Connection:
         """Open a connection in autocommit mode."""
         connection = self._open(purpose, self.patience, _WORK.get(purpose, Work.SHORT), self.obstacle)
-        self._numbers.add(thread_id(connection))
+        self._opened[thread_id(connection)] = purpose
         if purpose in _UNLIMITED:
             with reported(f"can't connect to {self.target}"):
                 set_unlimited(connection)
@@ -122,7 +122,7 @@ class MysqlEngine:
                 self._open("probe", patience, Work.SAMPLE, str) as connection,
                 reported(f"{self.target} does not answer"),
             ):
-                return obstacle(connection, frozenset(self._numbers))
+                return obstacle(connection, self._opened.copy())
         except NoAnswerError as error:
             why = f"{self.target} does not answer, neither on this connection nor on a new one"
             raise NoAnswerError(why, "it hangs or is stopped") from error
@@ -235,7 +235,7 @@ class MysqlEngine:
         # It is opened on the session's own thread, which the session pool ends: nothing watches its waits.
         self.patience.require()
         connection = open_connection(self.params, f"run/{plan.tag}")
-        self._numbers.add(thread_id(connection))
+        self._opened[thread_id(connection)] = f"session {plan.number}"
         with reported(f"session {plan.number} can't be opened"):
             connection_registry.enter(connection, self.names, f"run/{plan.tag}")
         return MysqlSession(connection, self.params, self.names, plan)

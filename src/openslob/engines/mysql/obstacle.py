@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pymysql
 
@@ -16,8 +16,11 @@ _MOST_SUSPECTS = 3
 _IDLE = "Sleep"
 
 
-def obstacle(connection: Connection, ours: Collection[int]) -> str:
-    """Return which of our connections waits for whose lock; empty when none waits for somebody else's."""
+def obstacle(connection: Connection, ours: Mapping[int, str]) -> str:
+    """Return which of our connections waits for whose lock; empty when none waits for somebody else's.
+
+    ``ours`` has the purpose of our connections by their number.
+    """
     statements = read_statements(PACKAGE, "obstacle")
     rows = query(connection, statements["connections"])
     waits = [
@@ -37,7 +40,7 @@ def _waits(connection: Connection, text: str) -> Iterable[tuple[int, int]]:
         return []
 
 
-def describe(rows: Sequence[Row], waits: Iterable[tuple[int, int]], ours: Collection[int]) -> str:
+def describe(rows: Sequence[Row], waits: Iterable[tuple[int, int]], ours: Mapping[int, str]) -> str:
     """Return the connections ``rows``, and the known ``waits`` of them (waiting, holder), as one line."""
     by_number = {row["connection"]: row for row in rows}
     held_up = {waiting: holder for waiting, holder in waits if waiting in ours and holder not in ours}
@@ -54,7 +57,7 @@ def describe(rows: Sequence[Row], waits: Iterable[tuple[int, int]], ours: Collec
     more = len({*states, *held_up}) - 1
     others = f", and {more} more of our connections wait" if more else ""
     state = f" ({states[waiting]})" if waiting in states else ""
-    return f"our connection {waiting} waits for a lock{state} {whose}{others}"
+    return f"{ours[waiting]} (connection {waiting}) waits for a lock{state} {whose}{others}"
 
 
 def _is_lock(state: str) -> bool:

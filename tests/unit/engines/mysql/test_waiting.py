@@ -89,23 +89,23 @@ METADATA = "Waiting for table metadata lock"
         (
             [row(1), row(2), row(9, command="Sleep")],
             [(2, 9), (1, 9)],
-            "our connection 1 waits for a lock held by connection 9 (app@web, idle for 7 s), "
+            "session 0 (connection 1) waits for a lock held by connection 9 (app@web, idle for 7 s), "
             "and 1 more of our connections wait",
         ),
-        ([row(1)], [(1, 9)], "our connection 1 waits for a lock held by connection 9"),
+        ([row(1)], [(1, 9)], "session 0 (connection 1) waits for a lock held by connection 9"),
         (
             [row(1, METADATA), row(8, METADATA), row(9, "Sending data"), row(10, command="Sleep", seconds=99)],
             [],
-            f"our connection 1 waits for a lock ({METADATA}) that may be held by connection 10 (app@web, idle for "
-            "99 s) or connection 9 (app@web, Sending data for 7 s)",
+            f"session 0 (connection 1) waits for a lock ({METADATA}) that may be held by connection 10 "
+            "(app@web, idle for 99 s) or connection 9 (app@web, Sending data for 7 s)",
         ),
         (
             [row(2, METADATA)],
             [],
-            f"our connection 2 waits for a lock ({METADATA}) of a connection that this user may not see "
+            f"stop (connection 2) waits for a lock ({METADATA}) of a connection that this user may not see "
             "(PROCESS shows it)",
         ),
     ],
 )
 def test_who_is_named(rows, waits, said):
-    assert describe(rows, waits, {1, 2}) == said
+    assert describe(rows, waits, {1: "session 0", 2: "stop"}) == said
