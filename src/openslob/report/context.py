@@ -187,9 +187,10 @@ def _duration(record: RunRecord) -> str:
     window = record.window
     assert window is not None
     done = f", {number(value(record, 'ops_total'))} operations"
+    counters = f"counters over {seconds(window.counter_seconds)} ({window.difference_pct:+.2f} %)"
     return (
         f"{seconds(window.load_seconds)} of load after {seconds(window.warmup_s)} of warm-up{done}; "
-        f"counters over {seconds(window.counter_seconds)} ({window.difference_pct:+.2f} %)"
+        f"{counters if window.counter_seconds else 'no counters over this time'}"
     )
 
 

@@ -120,7 +120,7 @@ def no_stalls(measurement: Measurement) -> Verdict:
     }
     if not stalled_s:
         return holds(
-            name, f"No operation took {_time(min(limits_us))}; the longest took {_time(longest_us)}.", **figures
+            name, f"No operation took {_time(min(limits_us))} or more; the longest took {_time(longest_us)}.", **figures
         )
     cancelled = f" ({len(cut)} cancelled)" if cut else ""
     stalled = f"{counted(number + len(cut), 'operation')} of {_time(min(limits_us))} or more{cancelled}"
