@@ -45,6 +45,7 @@ _REMEDIES: tuple[tuple[type[psycopg.Error], str], ...] = (
         "on a standby set hot_standby_feedback=on or raise max_standby_streaming_delay; elsewhere use read committed",
     ),
     (errors.DiskFull, "free space or choose a smaller SCALE, then try again"),
+    (errors.ConnectionTimeout, "the server hangs or is stopped, or something in between drops what is sent to it"),
     (errors.TooManyConnections, "raise max_connections or use fewer sessions"),
     (errors.InsufficientPrivilege, "grant the right, or use a role that has it"),
     (errors.AdminShutdown, "another user ended it, or the server was stopped; see its log"),

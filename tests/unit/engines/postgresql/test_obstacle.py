@@ -1,0 +1,42 @@
+"""Rows about waiting connections as one line."""
+
+from __future__ import annotations
+
+from factories.tables import table
+from openslob.engines.postgresql.obstacle import describe
+
+BOB = (4711, "client backend", "bob", "psql", "idle in transaction", "2026-01-02 03:04:05")
+
+
+@table(
+    ("rows", "line"),
+    [
+        ([], ""),
+        (
+            [("slob/run/ab12.3", 10, *BOB)],
+            "session 3 (server process 10) waits for a lock held by server process 4711 "
+            "(user bob, psql, idle in transaction since 2026-01-02 03:04:05)",
+        ),
+        (
+            [("slob/install", 10, *BOB), ("slob/install", 10, *BOB), ("slob/run/ab12.3", 11, *BOB)],
+            "our connection for install (server process 10) waits for a lock held by server process 4711 "
+            "(user bob, psql, idle in transaction since 2026-01-02 03:04:05), and 1 more of our connections wait",
+        ),
+        (
+            [("slob/load", 10, 0, None, None, None, None, None)],
+            "our connection for load (server process 10) waits for a lock held by "
+            "a prepared transaction (see pg_prepared_xacts)",
+        ),
+        (
+            [("slob/drop", 10, 12, "autovacuum worker", None, "", "active", "2026-01-02 03:04:05")],
+            "our connection for drop (server process 10) waits for a lock held by server process 12 "
+            "(autovacuum worker, active since 2026-01-02 03:04:05)",
+        ),
+        (
+            [("slob/drop", 10, 12, None, "bob", "psql", None, None)],
+            "our connection for drop (server process 10) waits for a lock held by server process 12 (user bob, psql)",
+        ),
+    ],
+)
+def test_the_first_that_waits_is_named_with_who_holds_the_lock(rows, line):
+    assert describe(rows) == line
