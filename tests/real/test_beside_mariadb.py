@@ -6,7 +6,7 @@ from threading import Thread
 import pymysql
 import pytest
 
-from factories.running import counted, ignore, judged, measured, slob, too_busy, verdicts_of
+from factories.running import ignore, judged, measured, slob, too_busy, verdicts_of
 from factories.subjects import NEVER_NS
 from openslob.engines.base import SliceRequest
 from openslob.engines.mysql.adapter import connect
@@ -88,13 +88,6 @@ def reads_of_tester(server):
     view = "performance_schema.events_waits_summary_by_user_by_event_name"
     ((count,),) = ask(server, f"SELECT count_star FROM {view} WHERE user = '{TESTER}' AND event_name = '{DATA_FILES}'")
     return int(count)
-
-
-def test_alone_all_is_ours(engine, tmp_path):
-    record = counted(engine, tmp_path, **RUN).record
-    if judged(record, "alone_on_server"):
-        assert record.summary["pio_read_per_s"].value > 0
-        assert record.summary["lio_per_s"].value > 0
 
 
 def test_beside_a_reader_reads_and_log_are_the_test_s_own(server, engine, tmp_path):

@@ -115,7 +115,7 @@ def test_a_run_to_its_verdicts(target):
     done = target.run(run_time=2, **UPDATES)
     assert done.returncode == 0, done.stderr
     document = target.document()
-    for name in ("errors", "counts_agree", "exact_mix", "data_in_place"):
+    for name in ("errors", "alone_on_server", "counts_agree", "exact_mix", "data_in_place"):
         judged(target.record(), name)
     assert document["engine"]["product"] == "MariaDB"
     assert document["environment"]["server_cpu_s"]["session"] > 0
