@@ -17,7 +17,7 @@ def named(target: str) -> Iterator[None]:
     try:
         yield
     except SlobError as error:
-        if error.what.startswith(f"{target}: "):
+        if error.what.startswith((f"{target}: ", f"{target} ")):
             raise
         raise SlobError(f"{target}: {error.what}", error.remedy) from error
 
