@@ -11,6 +11,9 @@ import pytest
 from openslob.engines.mysql.binaries import find_installation
 from openslob.errors import SlobError
 
+# Debian's package; what comes with us is newer, and was built without TLS.
+DEBIAN_POSTGRESQL = Path("/usr/lib/postgresql/15/bin")
+
 
 def need_mariadb() -> None:
     """Skip the test where no MariaDB server is installed."""

@@ -16,6 +16,7 @@ import pytest
 
 from factories.foreign_postgresql import HOST, PASSWORD, ForeignServer, free_port, make_certificates, relay
 from factories.paths import GOLDEN
+from factories.programs import DEBIAN_POSTGRESQL
 from factories.running import DATA, ignore, judged, load, measured, slob, verdicts_of
 from openslob.engines.managed.account import server_account
 from openslob.engines.postgresql import checks
@@ -28,8 +29,6 @@ from openslob.run.preflight import preflight
 from openslob.workload import Workload
 
 SMALL = {"schemas": 2, "scale": "1500", "scan_table_sz": "10"}
-# Debian's package; what comes with us was built without TLS.
-DEBIAN = Path("/usr/lib/postgresql/15/bin")
 GOLDEN = GOLDEN / "check-ordinary.txt"
 NEWER_SERVERS_ONLY = {"full_page_image_mb_per_s"}
 pytestmark = pytest.mark.server
@@ -64,12 +63,12 @@ def ordinary(foreign):
 @pytest.fixture(scope="module")
 def secure(slob_home):
     """Such a server with TLS, by programs that have it."""
-    if shutil.which("openssl") is None or not (DEBIAN / "postgres").exists():
-        pytest.skip(f"there is no openssl to make certificates, or no server with TLS in {DEBIAN}")
+    if shutil.which("openssl") is None or not (DEBIAN_POSTGRESQL / "postgres").exists():
+        pytest.skip(f"there is no openssl to make certificates, or no server with TLS in {DEBIAN_POSTGRESQL}")
     certificates = Path(tempfile.mkdtemp(prefix="slob-ca-"))
     try:
         ca = make_certificates(certificates)
-        with started(ForeignServer(DEBIAN, certificates)) as server:
+        with started(ForeignServer(DEBIAN_POSTGRESQL, certificates)) as server:
             yield server, ca
     finally:
         shutil.rmtree(certificates)

@@ -47,7 +47,7 @@ def test_timing_that_is_not_known_is_noticed(real: str, added: str) -> None:
 
 def test_every_script_is_explained() -> None:
     explained = (BENCH / "README.md").read_text(encoding="utf-8")
-    helpers = {"common.py", "peers.py"}
+    helpers = {"common.py", "foreign.py", "peers.py"}
     scripts = {path.name for path in BENCH.glob("*.py")} - helpers
     assert {name for name in scripts if f"]({name})" in explained} == scripts
 

@@ -15,6 +15,7 @@ SELECT kind,
            WHEN 'test' THEN coalesce(wait_event_type || ':' || wait_event, 'CPU')
            WHEN 'other' THEN concat(pg_get_userbyid(usesysid), ' in ' || (SELECT datname FROM pg_database WHERE oid = datid),
                                     ' (' || nullif(regexp_replace(application_name, '^(slob/[a-z]+).*', '\1'), '') || ')')
+           ELSE ''
        END AS what,
        count(*) AS sessions
   FROM (SELECT CASE

@@ -1,0 +1,117 @@
+"""Load of somebody else on a server: one session in another database, in a closed loop that runs inside the server.
+
+Each engine has a class of its own; `foreign_on` finds it. The benchmark `beside.py` uses them.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg import conninfo
+
+from openslob.errors import SlobError
+
+# A statement of the loop takes so long. Counters of a session move when its statement ends.
+STATEMENT_S = 0.2
+ROWS = 8000
+
+
+class Kind(StrEnum):
+    """What the session does: read rows that are mostly not cached, read few rows that are, or update and commit."""
+
+    READER = "reader"
+    CACHED = "cached reader"
+    WRITER = "writer"
+
+
+class Foreign(ABC):
+    """Somebody else on one server."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Create the other database and its table."""
+
+    @abstractmethod
+    def connect(self) -> Any:  # noqa: ANN401
+        """Open the session; it has ``execute`` and ``close``."""
+
+    @abstractmethod
+    def statement(self, kind: Kind) -> str:
+        """Return the statement that loops for `STATEMENT_S`."""
+
+    @abstractmethod
+    def io_counters(self, backend_ids: Sequence[int]) -> list[Path]:
+        """Return the operating system's counters of I/O of these sessions, one file each."""
+
+    @contextmanager
+    def working(self, kind: Kind) -> Iterator[None]:
+        """Work in the background for the length of the block."""
+        session, stop, failed = self.connect(), threading.Event(), []
+
+        def loop() -> None:
+            try:
+                while not stop.is_set():
+                    session.execute(self.statement(kind))
+            except Exception as error:  # reported below, by the thread that waits
+                failed.append(error)
+
+        thread = threading.Thread(target=loop)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+            session.close()
+        if failed:
+            raise SlobError(f"the other load ended early: {failed[0]}")
+
+
+class ForeignOnPostgres(Foreign):
+    """Somebody else on a PostgreSQL server."""
+
+    def prepare(self) -> None:
+        """Create the other database and its table of one row a block."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute("CREATE DATABASE other")
+        with self.connect() as session:
+            session.execute("CREATE TABLE items (id int PRIMARY KEY, filler text) WITH (fillfactor = 10)")
+            session.execute(f"INSERT INTO items SELECT n, repeat('x', 700) FROM generate_series(1, {ROWS}) AS n")
+            session.execute("VACUUM ANALYZE items")
+
+    def connect(self) -> psycopg.Connection[Any]:
+        """Open the session."""
+        other = conninfo.make_conninfo(self.url, dbname="other", application_name="reports")
+        return psycopg.connect(other, autocommit=True)
+
+    def statement(self, kind: Kind) -> str:
+        """Return an anonymous block."""
+        reach = ROWS // 40 if kind is Kind.CACHED else ROWS
+        # Without the sub-select the condition would be evaluated for every row of the table.
+        row = f"id = (SELECT 1 + floor(random() * {reach})::int);"
+        read, update = "PERFORM filler FROM items", "UPDATE items SET filler = repeat('y', 700)"
+        body = f"{update} WHERE {row} COMMIT;" if kind is Kind.WRITER else f"{read} WHERE {row}"
+        return f"""DO $$ DECLARE until timestamptz := clock_timestamp() + interval '{STATEMENT_S} s';
+            BEGIN WHILE clock_timestamp() < until LOOP {body} END LOOP; END $$"""
+
+    def io_counters(self, backend_ids: Sequence[int]) -> list[Path]:
+        """Return those of the processes."""
+        return [Path(f"/proc/{pid}/io") for pid in backend_ids]
+
+
+_FOREIGN: dict[str, type[Foreign]] = {"postgresql": ForeignOnPostgres}
+
+
+def foreign_on(engine: str, url: str) -> Foreign:
+    """Return somebody else on a server of this engine."""
+    return _FOREIGN[engine](url)
