@@ -7,7 +7,7 @@ product, and nothing outside an engine's own package may be.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -210,10 +210,21 @@ class Hold:
 
     ``restored`` has one line for each server setting that a killed driver had left changed and that was restored.
     ``require`` raises SlobError once the lock is lost; it asks the server nothing, so that it may be called often.
+    ``restore`` restores the settings that were changed under the lock, as its end does.
     """
 
     restored: Sequence[str] = ()
     require: Callable[[], None] = lambda: None
+    restore: Callable[[], None] = lambda: None
+
+    @contextmanager
+    def part(self) -> Iterator[Hold]:
+        """Hold the same lock for a part of its time, such as a run of a sweep; its settings are restored at its end."""
+        try:
+            self.require()
+            yield Hold(require=self.require)
+        finally:
+            self.restore()
 
 
 class StopSignal(Protocol):

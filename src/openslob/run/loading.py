@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from openslob.engines.base import Engine
+from openslob.engines.base import Engine, Hold
 from openslob.engines.facts import LoadResult, ProgressSink
 from openslob.engines.managed.base import ManagedServer
 from openslob.workload import Workload
@@ -17,14 +17,16 @@ def load(
     progress: ProgressSink,
     cancelled: Callable[[], bool],
     notify: Callable[[str], None],
+    outer: Hold | None = None,
 ) -> LoadResult:
     """Load what ``workload`` needs; ``server`` is the target's managed server, if it is one.
 
+    ``outer`` is the target's lock, if the caller has it already; not of a managed server, which may be restarted.
     ``notify`` gets a line for each change to the server. There is none when the data are already loaded.
     """
     facts = engine.facts()
     spec = workload.data(facts.block_size, facts.tablespace)
-    with engine.exclusive("load") as held:
+    with outer.part() if outer else engine.exclusive("load") as held:
         for line in held.restored:
             notify(line)
         state = engine.data.state()

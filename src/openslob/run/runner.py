@@ -66,7 +66,8 @@ class RunRequest:
 
     With ``steady_limit_s`` the warm-up lasts until the throughput is steady (`WarmupMonitor`), WARMUP at the least and
     so many seconds at the most. ``ceiling`` is a raw measurement of the storage to compare the run with. ``consented``
-    names the licensed capabilities of the server that the run may use.
+    names the licensed capabilities of the server that the run may use. ``held`` is the target's lock, if the caller has
+    it already.
     """
 
     workload: Workload
@@ -77,6 +78,7 @@ class RunRequest:
     steady_limit_s: float | None = None
     ceiling: StorageRecord | None = None
     consented: frozenset[str] = frozenset()
+    held: Hold | None = None
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,8 @@ class _Run:
         """Run everything and return the finished run."""
         with RunFolder.begin(self._request.results, self._builder.without_figures(Status.FAILED)) as folder:
             try:
-                with self._engine.exclusive("run") as held:
+                outer = self._request.held
+                with outer.part() if outer else self._engine.exclusive("run") as held:
                     self._builder.notes.extend(held.restored)
                     measurement = self._measure(folder, held)
             except (SlobError, OSError, MemoryError) as error:

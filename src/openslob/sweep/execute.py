@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from openslob.engines.base import Engine
+from openslob.engines.base import Engine, Hold
 from openslob.engines.facts import ProgressSink as LoadSink
 from openslob.engines.managed.base import ManagedServer
 from openslob.engines.patience import Patience
@@ -49,11 +49,15 @@ class _PreparationError(SlobError):
 
 @dataclass(frozen=True)
 class _PreparedServer:
-    """A server that runs with these settings, and the raw measurement of its storage, if there is one."""
+    """A server that runs with these settings, its lock, and the raw measurement of its storage, if there is one.
+
+    Of a managed server, which may be restarted, each run and load takes the lock; nobody else can use it meanwhile.
+    """
 
     engine: Engine
     server: ManagedServer | None
     values: Values
+    held: Hold | None
     ceiling: StorageRecord | None = None
 
 
@@ -121,15 +125,26 @@ class Execution:
         prepared = self._prepared
         try:
             if prepared is None or prepared.values != point.server:
-                prepared = self._prepared = _PreparedServer(*self._servers.start(point.server), point.server)
-            prepared.engine.follow(Patience(self._interrupt, self._view.notify))
+                prepared = self._prepared = self._start(point.server)
+            self._watch(prepared.engine)
             workload = workload_of(self._folder.record, point)
             # Existing data are kept; but updates may have made them grow so much that they must be loaded again.
             with self._view.loading(prepared.engine.facts().block_size) as sink:
-                loading.load(prepared.engine, prepared.server, workload, sink, self._stopped, self._view.notify)
+                loading.load(
+                    prepared.engine, prepared.server, workload, sink, self._stopped, self._view.notify, prepared.held
+                )
             return replace(prepared, ceiling=self._ceiling(prepared.engine))
         except SlobError as error:
             raise _PreparationError(str(error)) from error
+
+    def _start(self, values: Values) -> _PreparedServer:
+        engine, server = self._servers.start(values)
+        self._watch(engine)
+        return _PreparedServer(engine, server, values, None if server else self._servers.lock(engine))
+
+    def _watch(self, engine: Engine) -> None:
+        """Give the engine the limits that waits have outside of runs."""
+        engine.follow(Patience(self._interrupt, self._view.notify))
 
     def _stopped(self) -> bool:
         return self._interrupt.stop.is_set()
@@ -139,7 +154,12 @@ class Execution:
         record, folder = self._folder.record, self._folder.path
         workload, before = workload_of(record, point), set(folder.iterdir())
         request = runner.RunRequest(
-            workload, point.run_name, folder, steady_limit_s=record.steady_limit_s, ceiling=prepared.ceiling
+            workload,
+            point.run_name,
+            folder,
+            steady_limit_s=record.steady_limit_s,
+            ceiling=prepared.ceiling,
+            held=prepared.held,
         )
         try:
             with self._view.running(self._heading(point)) as show:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from openslob.engines import registry
-from openslob.engines.base import Engine
+from openslob.engines.base import Engine, Hold
 from openslob.engines.managed.base import ManagedServer, ServerSpec
 from openslob.errors import UsageError
 from openslob.record.sweep import SweepRecord, Value, Values, shown_parameter
@@ -94,7 +94,7 @@ class SweepServers:
         }
         self._target_exists = registry.find(target) is not None if self._before else False
         self._changed = False
-        self._claims = ExitStack()
+        self._claims, self._lock = ExitStack(), ExitStack()
 
     def claim(self) -> None:
         """Reserve the servers until `close`: else others could use or stop them between two points, or in a restart.
@@ -118,9 +118,17 @@ class SweepServers:
         server = registry.managed(spec)
         return registry.engine_for(server.start().url), server
 
+    def lock(self, engine: Engine) -> Hold:
+        """Take the lock of a target that is no managed server until `close`: for all points, and between them."""
+        self._lock.close()
+        held = self._lock.enter_context(engine.exclusive("sweep"))
+        for line in held.restored:
+            self._notify(line)
+        return held
+
     def close(self, finished: bool) -> None:
         """Restore the target, and remove the sweep's own servers if it is finished; otherwise they keep their data."""
-        with self._claims:
+        with self._claims, self._lock:
             if finished:
                 self._remove_own()
             if self._changed and self._before is not None:

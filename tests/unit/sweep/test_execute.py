@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 
 from factories.records import Made, physical
 from openslob.config.grid import Grid
+from openslob.engines.base import Hold
 from openslob.errors import SlobError
 from openslob.interrupt import Interrupt
 from openslob.record.model import Status
@@ -59,13 +60,15 @@ class World:
     killed_at: int = 0
     interrupt: Interrupt = field(default_factory=Interrupt)
 
-    def load(self, engine, server, workload, view, cancelled, notify):
+    def load(self, engine, server, workload, view, cancelled, notify, held):
+        held.require()
         if self.load_fails(workload):
             raise SlobError("the disk is full")
         if self.loaded[-1:] != [str(workload.scale)]:
             self.loaded.append(str(workload.scale))
 
     def run(self, engine, request, interrupt, show, render):
+        assert request.held.restored == ("put right",)
         self.ran.append(request)
         load, at = request.workload, len(self.ran)
         folder = request.results / f"run-{len(list(request.results.iterdir())):04}-{os.urandom(3).hex()}"
@@ -84,8 +87,16 @@ class World:
 
 
 class Engine:
+    taken = 0
+
     def follow(self, _):
         pass
+
+    @contextmanager
+    def exclusive(self, purpose):
+        assert purpose == "sweep"
+        Engine.taken += 1
+        yield Hold(("put right",))
 
     def facts(self):
         return physical_facts
@@ -127,9 +138,11 @@ def done_as(record):
     return [(p.number, p.values, p.repeat, p.state, p.error) for p in record.points], record.status
 
 
-def test_every_point_is_run_once_in_its_order_on_data_loaded_once(tmp_path, world):
+def test_every_point_is_run_once_in_its_order_on_data_loaded_once_under_one_lock(tmp_path, world, monkeypatch):
+    monkeypatch.setattr(Engine, "taken", 0)
     folder = SweepFolder.begin(tmp_path, asked())
-    go(folder, world)
+    view = go(folder, world)
+    assert (Engine.taken, view.told.count("put right")) == (1, 1)
     record = load_sweep(folder.path)
     assert (record.status, states(record)) == (Status.COMPLETE, ["done"] * 6)
     ran = [(request.workload.sessions, request.workload.update_pct) for request in world.ran]

@@ -7,7 +7,7 @@ database's own replication, which is waited for.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TypeVar
@@ -193,7 +193,9 @@ class ClusterEngine:
             for instance in sorted(self.instances, key=lambda each: each.target):
                 held.append(stack.enter_context(instance.exclusive(purpose)))
                 restored += [f"{instance.target}: {line}" for line in held[-1].restored]
-            yield Hold(restored, lambda: _require_all(held))
+            yield Hold(
+                restored, lambda: _each(each.require for each in held), lambda: _each(each.restore for each in held)
+            )
 
     def capabilities(self) -> list[Capability]:
         """Return the capabilities of the cluster: present only if all instances have them."""
@@ -294,9 +296,9 @@ class ClusterData:
         return self._cluster.writer().data.table_blocks()
 
 
-def _require_all(held: Sequence[Hold]) -> None:
-    for each in held:
-        each.require()
+def _each(acts: Iterable[Callable[[], None]]) -> None:
+    for act in acts:
+        act()
 
 
 def _await(copy: Replicated, goal: int, source: str) -> None:

@@ -190,7 +190,11 @@ class MysqlEngine:
                 self._record_holder(connection, f"{purpose} by pid {os.getpid()} on {socket.gethostname()}")
                 restored = restore_leftovers(connection, self.names)
             try:
-                yield Hold(restored, lambda: require_alive(connection, f"the lock of {self.target}"))
+                yield Hold(
+                    restored,
+                    lambda: require_alive(connection, f"the lock of {self.target}"),
+                    self._override.restore,
+                )
             finally:
                 self._override.restore()
 
