@@ -6,7 +6,7 @@ same run; logical reads from the statistics of the test's tables, or from what a
 bytes from what an update took there, which differs from run to run. `alone_on_server` must hold in all runs alone, and
 fail in 19 of 20 others.
 
-    .venv/bin/python bench/beside.py [--quick] [--seconds 5] [--rounds 20] [--servers 18 16 /usr/lib/postgresql/15/bin]
+    .venv/bin/python bench/beside.py [--quick] [--seconds 5] [--rounds 20] [--servers 18 16 mariadb]
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any
 
 from common import Bar, Bench, bench, notify, parse, parser, print_figure, print_heading, start
 from foreign import Foreign, Kind, foreign_on
+from openslob.engines import registry
 from openslob.engines.base import CounterReading, SessionPlan
 from openslob.record.model import Holds, RunRecord
 from openslob.units import MIB
@@ -40,6 +41,7 @@ class WatchedEngine:
     def __init__(self, engine: Any, foreign: Foreign) -> None:  # noqa: ANN401
         self._engine, self._foreign = engine, foreign
         self.backends: list[int] = []
+        self._updates = False
         self.bytes_read: list[tuple[int, float]] = []
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
@@ -48,13 +50,14 @@ class WatchedEngine:
     def open_session(self, plan: SessionPlan) -> Any:  # noqa: ANN401
         """Open a session and note its number in the server."""
         session = self._engine.open_session(plan)
+        self._updates = plan.workload.update_pct > 0
         self.backends.append(session.backend_id())
         return session
 
     def open_counters(self) -> Any:  # noqa: ANN401
         """Open the counters, with readings of the sessions' I/O beside them."""
         counters = self._engine.open_counters()
-        read, files = counters.read, self._foreign.io_counters(self.backends)
+        read, files = counters.read, self._foreign.io_counters(self.backends, self._updates)
         # A run that is repeated has new sessions.
         self.backends, self.bytes_read = [], []
 
@@ -93,8 +96,8 @@ class Results:
 def main() -> None:
     """Run the benchmark and print the results."""
     options = parser(__doc__, seconds=5, rounds=20)
-    default = ["18", "16", "/usr/lib/postgresql/15/bin"]
-    options.add_argument("--servers", nargs="+", default=default, help="versions, or directories of programs")
+    default = ["18", "16", "/usr/lib/postgresql/15/bin", "mariadb"]
+    options.add_argument("--servers", nargs="+", default=default, help="versions, directories of programs, or engines")
     options.add_argument("--workloads", nargs="+", default=list(WORKLOADS), choices=WORKLOADS, help="(all)")
     args = parse(options)
     for server in args.servers:
@@ -105,10 +108,12 @@ def main() -> None:
 
 @contextmanager
 def server_of(named: str) -> Iterator[Bench]:
-    """Create a server of this version or of these programs, with data many times its cache."""
+    """Create a server of this engine, of this version or of these programs, with data many times its cache."""
     programs = Path(named) if "/" in named else None
     # Programs of one's own may be too old for direct I/O.
-    chosen: dict[str, Any] = {"bin_dir": programs, "io": "buffered"} if programs else {"version": named, "io": "direct"}
+    chosen: dict[str, Any] = {"bin_dir": programs, "io": "buffered"} if programs else {"io": "direct"}
+    if not programs:
+        chosen["engine" if named in registry.managed_engines() else "version"] = named
     version = programs.parent.name if programs else named
     with bench(f"beside-{version}", cache_bytes=16 * MIB, **chosen) as target:
         yield target

@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pymysql
 from psycopg import conninfo
 
+from openslob.engines.mysql.connection import parse
 from openslob.errors import SlobError
 
 # A statement of the loop takes so long. Counters of a session move when its statement ends.
@@ -50,8 +52,11 @@ class Foreign(ABC):
         """Return the statement that loops for `STATEMENT_S`."""
 
     @abstractmethod
-    def io_counters(self, backend_ids: Sequence[int]) -> list[Path]:
-        """Return the operating system's counters of I/O of these sessions, one file each."""
+    def io_counters(self, backend_ids: Sequence[int], updates: bool) -> list[Path]:
+        """Return the operating system's counters of I/O of these sessions, one file each.
+
+        ``updates``: the sessions update rows, so that what purges them in the background works for them.
+        """
 
     @contextmanager
     def working(self, kind: Kind) -> Iterator[None]:
@@ -104,12 +109,70 @@ class ForeignOnPostgres(Foreign):
         return f"""DO $$ DECLARE until timestamptz := clock_timestamp() + interval '{STATEMENT_S} s';
             BEGIN WHILE clock_timestamp() < until LOOP {body} END LOOP; END $$"""
 
-    def io_counters(self, backend_ids: Sequence[int]) -> list[Path]:
+    def io_counters(self, backend_ids: Sequence[int], updates: bool) -> list[Path]:  # noqa: ARG002
         """Return those of the processes."""
         return [Path(f"/proc/{pid}/io") for pid in backend_ids]
 
 
-_FOREIGN: dict[str, type[Foreign]] = {"postgresql": ForeignOnPostgres}
+class MariaDbSession:
+    """A connection with the interface that `Foreign.working` needs."""
+
+    def __init__(self, url: str, database: str | None) -> None:
+        self._connection = pymysql.connect(**parse(url).arguments, database=database, autocommit=True)
+
+    def execute(self, statement: str) -> Sequence[tuple[Any, ...]]:
+        """Execute a statement; return its rows."""
+        with self._connection.cursor() as cursor:
+            cursor.execute(statement)
+            return cursor.fetchall()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+class ForeignOnMariaDb(Foreign):
+    """Somebody else on a MariaDB server."""
+
+    def prepare(self) -> None:
+        """Create the other database, its table of one row a block, and a procedure for each kind of work."""
+        session = MariaDbSession(self.url, None)
+        session.execute("CREATE DATABASE other")
+        session.execute("CREATE TABLE other.items (id int PRIMARY KEY, filler char(255), more varbinary(7500))")
+        session.execute(f"INSERT INTO other.items SELECT seq, 'x', REPEAT('x', 7500) FROM other.seq_1_to_{ROWS}")
+        for kind in Kind:
+            session.execute(self._procedure(kind))
+        session.close()
+
+    def _procedure(self, kind: Kind) -> str:
+        reach = ROWS // 40 if kind is Kind.CACHED else ROWS
+        read, update = "SELECT COUNT(filler) INTO found FROM items", "UPDATE items SET filler = RAND()"
+        body = f"{update if kind is Kind.WRITER else read} WHERE id = row_id;"
+        return f"""CREATE PROCEDURE other.`{kind}`() BEGIN
+            DECLARE row_id, found INT; DECLARE ends DATETIME(6) DEFAULT SYSDATE(6) + INTERVAL {STATEMENT_S} SECOND;
+            WHILE SYSDATE(6) < ends DO SET row_id = 1 + FLOOR(RAND() * {reach}); {body} END WHILE; END"""
+
+    def connect(self) -> MariaDbSession:
+        """Open the session."""
+        return MariaDbSession(self.url, "other")
+
+    def statement(self, kind: Kind) -> str:
+        """Return the call of a procedure."""
+        return f"CALL `{kind}`()"
+
+    def io_counters(self, backend_ids: Sequence[int], updates: bool) -> list[Path]:
+        """Return those of the threads; those that purge are threads of their own."""
+        numbers, background = ", ".join(map(str, backend_ids)), "thread/innodb/%" if updates else ""
+        session = MariaDbSession(self.url, None)
+        rows = session.execute(
+            "SELECT thread_os_id FROM performance_schema.threads "
+            f"WHERE processlist_id IN ({numbers}) OR name LIKE '{background}'"
+        )
+        session.close()
+        return [Path(f"/proc/{thread}/task/{thread}/io") for (thread,) in rows]
+
+
+_FOREIGN: dict[str, type[Foreign]] = {"postgresql": ForeignOnPostgres, "mysql": ForeignOnMariaDb}
 
 
 def foreign_on(engine: str, url: str) -> Foreign:
