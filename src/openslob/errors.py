@@ -9,9 +9,13 @@ class SlobError(Exception):
     exit_code = 1
 
     def __init__(self, what: str, remedy: str = "") -> None:
-        super().__init__(f"{what}; {remedy}" if remedy else what)
+        super().__init__(what, remedy)
         self.what = what
         self.remedy = remedy
+
+    def __str__(self) -> str:
+        """Return the line."""
+        return f"{self.what}; {self.remedy}" if self.remedy else self.what
 
 
 class UsageError(SlobError):

@@ -5,13 +5,13 @@ import signal
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
 
 import psycopg
 import pymysql
 import pytest
 from psycopg import sql
 
+from factories.disks import small_disk
 from factories.load_target import SPEC, Target
 from factories.running import COMMAND, LONG_S, slob
 from openslob.engines import load, registry
@@ -109,19 +109,6 @@ loader.load(connect, {LARGE!r}, 1, lambda p: print(p.blocks_done, flush=True), l
     assert not target.load().reused
     assert target.state().spec == SPEC
     assert target.sessions() == 0
-
-
-@contextmanager
-def small_disk(directory, size):
-    done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", directory], capture_output=True, check=False
-    )
-    if done.returncode:
-        pytest.skip(f"no small file system can be made here: {done.stderr.decode().strip()}")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "--lazy", directory], check=True)
 
 
 @pytest.fixture

@@ -78,7 +78,7 @@ def test_the_server_killed(target, server):
         run.wait_until_measured()
         os.kill(server.status().pid, signal.SIGKILL)
         code, _, stderr = run.end()
-    complaint(code, stderr)
+    assert f"servers/{server.name}/log/server.log" in complaint(code, stderr)
     record = kept(target.record(), Status.FAILED)
     assert record.summary["pio_read_per_s"].value is None
     assert record.summary["pio_read_per_s"].why

@@ -1,11 +1,14 @@
-"""What a run does after its window, with a server that may be gone or held up by others: errors end nothing here."""
+"""What follows a window, or a failure, with a server that may be gone or held up by others: errors end nothing here."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from openslob.engines.base import Engine
 from openslob.errors import SlobError
+from openslob.host.server_log import logs_of
 
 # The server ends a session soon after its connection was closed, not at once.
 GOODBYE_S = 2.0
@@ -35,3 +38,23 @@ def end_sessions(engine: Engine, notes: list[str]) -> None:
         return
     if left:
         notes.append(f"{left} sessions did not end by themselves and were ended")
+
+
+@contextmanager
+def explained(engine: Engine) -> Iterator[Callable[[str], str]]:
+    """Complete every error in this block by what the server's own log says of it, where it can be read.
+
+    The value does the same with the text of an error that is not raised.
+    """
+    location = engine.location()
+    logs = logs_of(each.main_pid for each in (location, *location.others))
+
+    def explain(text: str) -> str:
+        found = "; ".join(filter(None, (log.finding(text) for log in logs)))
+        return f"{text} ({found})" if found else text
+
+    try:
+        yield explain
+    except SlobError as error:
+        error.what = explain(error.what)
+        raise

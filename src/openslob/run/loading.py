@@ -7,6 +7,7 @@ from collections.abc import Callable
 from openslob.engines.base import Engine, Hold
 from openslob.engines.facts import LoadResult, ProgressSink
 from openslob.engines.managed.base import ManagedServer
+from openslob.run.aftermath import explained
 from openslob.workload import Workload
 
 
@@ -32,8 +33,9 @@ def load(
         state = engine.data.state()
         loaded = state is not None and state.verified and state.spec == spec
         if loaded or server is None:
-            return engine.data.load(spec, workload.load_parallel_degree, progress, cancelled)
+            with explained(engine):
+                return engine.data.load(spec, workload.load_parallel_degree, progress, cancelled)
     # The restart ends every connection, also the one that holds the lock, so the lock is taken again.
     notify(f"restarting {server.name} in its configuration for loads; afterwards it is restarted as it was")
-    with server.bulk_loading(), engine.exclusive("load"):
+    with server.bulk_loading(), engine.exclusive("load"), explained(engine):
         return engine.data.load(spec, workload.load_parallel_degree, progress, cancelled)

@@ -24,7 +24,7 @@ from openslob.measurement import EVERY_FIGURE, EngineDelta, HostDelta, Instance,
 from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
 from openslob.record.store import RunFolder, UnsavedError
-from openslob.run.aftermath import data_after, end_sessions
+from openslob.run.aftermath import data_after, end_sessions, explained
 from openslob.run.plan import Phase, between_slices_s, session_plans
 from openslob.run.preflight import CACHEABLE, findings
 from openslob.run.record_builder import RecordBuilder
@@ -135,10 +135,13 @@ class _Run:
         """Run everything and return the finished run."""
         with RunFolder.begin(self._request.results, self._builder.without_figures(Status.FAILED)) as folder:
             try:
-                outer = self._request.held
-                with outer.part() if outer else self._engine.exclusive("run") as held:
+                outer, log = self._request.held, explained(self._engine)
+                with log as explain, outer.part() if outer else self._engine.exclusive("run") as held:
                     self._builder.notes.extend(held.restored)
                     measurement = self._measure(folder, held)
+                    if measurement.errors:
+                        first, *others = measurement.errors
+                        measurement = replace(measurement, errors=[explain(first), *others])
             except (SlobError, OSError, MemoryError) as error:
                 status = Status.INTERRUPTED if self._interrupt.requested else Status.FAILED
                 # The record that is on disk since the begin says failed too; the reason is what the user needs now.

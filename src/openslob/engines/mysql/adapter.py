@@ -20,6 +20,7 @@ from openslob.engines.mysql import checks, connection_registry, loader, manifest
 from openslob.engines.mysql.connection import (
     Connection,
     Row,
+    closed_on_failure,
     is_on,
     open_connection,
     parse,
@@ -88,7 +89,7 @@ class MysqlEngine:
         connection = self._open(purpose, self.patience, _WORK.get(purpose, Work.SHORT), self.obstacle)
         self._opened[thread_id(connection)] = purpose
         if purpose in _UNLIMITED:
-            with reported(f"can't connect to {self.target}"):
+            with closed_on_failure(connection), reported(f"can't connect to {self.target}"):
                 set_unlimited(connection)
         return connection
 
@@ -99,7 +100,11 @@ class MysqlEngine:
     def _open_known(self, purpose: str) -> Connection:
         """Open a connection that the wait sampler does not take for somebody else's."""
         connection = self.open(purpose)
-        with reported(f"{self.target} does not answer"), connection_registry.if_there_is_one():
+        with (
+            closed_on_failure(connection),
+            reported(f"{self.target} does not answer"),
+            connection_registry.if_there_is_one(),
+        ):
             connection_registry.enter(connection, self.names, purpose)
         return connection
 
@@ -240,7 +245,7 @@ class MysqlEngine:
         self.patience.require()
         connection = open_connection(self.params, f"run/{plan.tag}")
         self._opened[thread_id(connection)] = f"session {plan.number}"
-        with reported(f"session {plan.number} can't be opened"):
+        with closed_on_failure(connection), reported(f"session {plan.number} can't be opened"):
             connection_registry.enter(connection, self.names, f"run/{plan.tag}")
         return MysqlSession(connection, self.params, self.names, plan)
 

@@ -227,6 +227,16 @@ def open_connection(params: ConnectionParams, purpose: str, watch: Watch | None 
         return connection
 
 
+@contextmanager
+def closed_on_failure(connection: Connection) -> Iterator[None]:
+    """Close a new connection when what is done first on it fails: nobody else has it yet."""
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
+
+
 def set_unlimited(connection: Connection) -> None:
     """Remove the time limits that server and user set for applications: of idle connections and of statements."""
     query(connection, read_statements(PACKAGE, "session")["unlimited"])
