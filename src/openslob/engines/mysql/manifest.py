@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 
 import pymysql
 from pymysql.constants import ER
@@ -24,6 +25,8 @@ _DENIED = (ER.TABLEACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR, ER.NO_SUCH_TAB
 _SPLIT_FACTOR = 2
 # Where the tree's first page was split, its fillers are in a page of their own.
 _SLACK_BLOCKS = 1
+# How blocks were counted, in the manifest: those that hold rows, or all that the server reserved.
+_LEAVES, _ALLOCATED = "leaves", "allocated"
 
 
 def read(connection: Connection, names: Names) -> Manifest | None:
@@ -37,6 +40,7 @@ def read(connection: Connection, names: Names) -> Manifest | None:
     if not rows:
         return None
     row = rows[0]
+    loaded, now = _comparable(row["blocks"], connection, names)
     spec = DataSpec(
         schemas=row["schema_count"],
         scale_blocks=row["scale_blocks"],
@@ -47,8 +51,8 @@ def read(connection: Connection, names: Names) -> Manifest | None:
         spec,
         verified=bool(row["verified"]),
         loaded_at=row["loaded_at"],
-        blocks=blocks_of(row["blocks"]),
-        blocks_now=blocks_now(connection, names).by_table,
+        blocks=loaded,
+        blocks_now=now,
         growth=_SPLIT_FACTOR if row["copied"] else 1,
         slack_blocks=_SLACK_BLOCKS,
         made_container=bool(row["made_database"]),
@@ -61,17 +65,40 @@ def _altered(connection: Connection, names: Names) -> dict[str, str]:
     return {row["name"]: row["missing"] for row in rows}
 
 
+def _comparable(text: str, connection: Connection, names: Names) -> tuple[dict[str, int], Mapping[str, int]]:
+    """Return the blocks by table when the load was verified and now, both counted in the same way.
+
+    The user who loaded and the one who asks may have different rights. Manifests of earlier versions do not say how
+    their blocks were counted.
+    """
+    now = blocks_now(connection, names)
+    with suppress(ValueError):
+        by_kind = json.loads(text)
+        if isinstance(by_kind, dict) and _ALLOCATED in by_kind:
+            if now.leaves_only and _LEAVES in by_kind:
+                return blocks_of(by_kind[_LEAVES]), now.by_table
+            return blocks_of(by_kind[_ALLOCATED]), _allocated(connection, names)
+    return blocks_of(text), now.by_table
+
+
 def blocks_now(connection: Connection, names: Names) -> TableBlocks:
     """Return the blocks of each of our tables by name, as last analysed."""
-    values = {"database": names.database}
     try:
-        rows = query(connection, statement("manifest", "leaf_pages"), values)
+        leaves = _by_table(connection, names, "leaf_pages")
     except pymysql.Error as error:
         if code_of(error) not in _DENIED:
             raise
-        rows = query(connection, statement("manifest", "table_pages"), values)
-        return TableBlocks({row["name"]: row["blocks"] for row in rows}, leaves_only=False)
-    return TableBlocks({row["name"]: row["blocks"] for row in rows}, leaves_only=True)
+        return TableBlocks(_allocated(connection, names), leaves_only=False)
+    return TableBlocks(leaves, leaves_only=True)
+
+
+def _allocated(connection: Connection, names: Names) -> dict[str, int]:
+    return _by_table(connection, names, "table_pages")
+
+
+def _by_table(connection: Connection, names: Names, count: str) -> dict[str, int]:
+    rows = query(connection, statement("manifest", count), {"database": names.database})
+    return {row["name"]: row["blocks"] for row in rows}
 
 
 def begin(connection: Connection, names: Names, spec: DataSpec) -> None:
@@ -86,10 +113,11 @@ def begin(connection: Connection, names: Names, spec: DataSpec) -> None:
 
 def finish(connection: Connection, names: Names, spec: DataSpec) -> Mapping[str, int]:
     """Mark the load as verified; return the blocks of each table."""
-    blocks = blocks_now(connection, names).by_table
-    require_all_tables(blocks, tables_of(spec, names))
-    query(connection, statement("manifest", "verified", manifest=names.manifest()), {"blocks": json.dumps(blocks)})
-    return blocks
+    now = blocks_now(connection, names)
+    require_all_tables(now.by_table, tables_of(spec, names))
+    by_kind = {_ALLOCATED: _allocated(connection, names)} | ({_LEAVES: now.by_table} if now.leaves_only else {})
+    query(connection, statement("manifest", "verified", manifest=names.manifest()), {"blocks": json.dumps(by_kind)})
+    return now.by_table
 
 
 def remove(connection: Connection, names: Names) -> list[str]:

@@ -15,7 +15,7 @@ CREATE TABLE {manifest} (
     started_at    DATETIME NOT NULL,
     verified_at   DATETIME,
     verified_on   VARCHAR(512),            -- server that has these blocks; a replica may have other numbers
-    blocks        LONGTEXT                 -- JSON: table name to blocks, when it was verified
+    blocks        LONGTEXT                 -- JSON: how they were counted, to table name, to blocks, when verified
 ) ENGINE = InnoDB
 
 -- name: begin
