@@ -13,7 +13,7 @@ from psycopg import sql
 
 from factories.disks import small_disk
 from factories.load_target import SPEC, Target
-from factories.running import COMMAND, LONG_S, slob
+from factories.running import COMMAND, LONG_S, measured, slob, verdicts_of
 from openslob.engines import load, registry
 from openslob.engines.mysql.connection import parse
 from openslob.engines.postgresql import loader
@@ -208,11 +208,15 @@ def test_ctrl_c_ends_a_load_in_one_line(target):
 
 
 @pytest.mark.parametrize("engine", ["postgresql", "mariadb"])
-def test_what_somebody_altered_is_found_before_a_run_and_mended_by_a_load(engine, pg_buffered, maria_server):
-    """One server and one small load for all of it: each fault is found by the check, and the next load mends all."""
+def test_what_somebody_altered_is_found_and_mended_by_a_load(engine, pg_buffered, maria_server, tmp_path):
+    """One server and one small load for all of it: each fault is found by the check, and the next load mends all.
+
+    Rows that are missing are found by a run.
+    """
     server = pg_buffered if engine == "postgresql" else maria_server
     adapter = registry.engine_for(server.status().url)
-    block_size, workload = adapter.facts().block_size, Workload(schemas=1, scale="100", scan_table_sz="10")
+    data = {"schemas": 1, "scale": "100", "scan_table_sz": "10"}
+    block_size, workload = adapter.facts().block_size, Workload(**data)
     connected, faults = ALTERED[engine]
     ask = connected(server.status().url)
 
@@ -231,6 +235,11 @@ def test_what_somebody_altered_is_found_before_a_run_and_mended_by_a_load(engine
             assert not state.verified
             assert fault in state.fault, state.fault
     load()
+    for delete in ("", "DELETE FROM slob.cf2_1 WHERE custid = 1", "DELETE FROM slob.cf1_1 WHERE custid % 10 = 0"):
+        if delete:
+            ask(delete)
+        run = measured(adapter, tmp_path, **data, run_time=0.5, sessions=1, update_pct=0, scan_pct=20)
+        assert ("the keys are not as loaded" in verdicts_of(run.record)["data_in_place"].why) is bool(delete)
     adapter.data.drop()
 
 

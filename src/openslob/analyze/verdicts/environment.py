@@ -13,12 +13,12 @@ from openslob.analyze.steady_state import (
     spread,
     steady_since,
 )
-from openslob.analyze.verdicts.outcome import counted, fails, holds, holds_or_fails, unknown, unknown_because
+from openslob.analyze.verdicts.outcome import count, counted, fails, holds, holds_or_fails, unknown, unknown_because
 from openslob.histogram import PERCENTILES, Histogram
 from openslob.measurement import Measurement
 from openslob.method import BLOCK_TOLERANCE, OpKind
 from openslob.metrics import METRICS
-from openslob.metrics.quantity import Quantity, engine, host, host_cpu_pct
+from openslob.metrics.quantity import Quantity, block_visits, engine, host, host_cpu_pct, total
 from openslob.record.model import Verdict
 
 # CPU that the driver takes on the server's host is missing in the figures; 2 % is within the spread between runs.
@@ -136,15 +136,27 @@ def _steady(points: list[RatePoint], end_s: float) -> Verdict:
 
 
 def data_in_place(measurement: Measurement) -> Verdict:
-    """Judge whether the data stayed as loaded: the tables did not grow, and updated rows stayed in their block.
+    """Judge whether the data stayed as loaded: no row was missing, no table grew, updated rows stayed in their block.
 
-    It fails if the next run would be refused because of the data (`Manifest.fault`), and also if copies of the tables
-    grew that no load knows: those of single sessions.
+    How many rows its operations find is exact: each key is there once. Apart from that, the verdict fails if the next
+    run would be refused because of the data (`Manifest.fault`), and also if copies of the tables grew that no load
+    knows: those of single sessions.
     """
     grown = _growth_pct(measurement)
     updated, in_place = engine(measurement, "rows_updated"), engine(measurement, "rows_updated_in_place")
     stayed = Quantity(100.0) if updated.value == 0 else in_place.times(100).per(updated, "no row updated")
-    figures = {"growth_pct": grown.value, "in_place_pct": stayed.value if updated.value else None}
+    wanted, found = _rows_wanted(measurement), block_visits(measurement)
+    figures = {
+        "growth_pct": grown.value,
+        "in_place_pct": stayed.value if updated.value else None,
+        "rows_wanted": wanted,
+        "rows_found": found,
+    }
+    if found != wanted:
+        missing = (
+            f"The operations found {count(found)} rows where {count(wanted)} should be: the keys are not as loaded."
+        )
+        return fails("data_in_place", f"{missing} Run `slob drop` and `slob load` before the next run.", **figures)
     if measurement.data_fault:
         fault = f"{measurement.data_fault[0].upper()}{measurement.data_fault[1:]}"
         why = f"{fault}. Run `slob load` again before the next run."
@@ -159,6 +171,16 @@ def data_in_place(measurement: Measurement) -> Verdict:
         return unknown_because("data_in_place", grown, stayed, **figures)
     moved = f"{stayed.value:.2f} % of the updated rows stayed in their block" if updated.value else "no row was updated"
     return holds("data_in_place", f"The test tables grew by {grown.value:.2f} %, and {moved}.", **figures)
+
+
+def _rows_wanted(measurement: Measurement) -> float:
+    """Return how many rows the operations find in data that are whole."""
+    load = measurement.workload
+    return (
+        total(measurement, "selects") * load.work_unit
+        + total(measurement, "updates") * load.rows_per_update
+        + total(measurement, "scans") * load.scan_table_sz.blocks(measurement.block_size)
+    )
 
 
 def percentiles_supported(measurement: Measurement) -> Verdict:

@@ -222,6 +222,8 @@ CASES = [
     ("data_in_place", FAILS, {"data_fault": "the table cf1_1 has grown"}, "The table cf1_1 has grown. Run `slob load`"),
     ("data_in_place", FAILS, {"engine": made.engine(rows_updated_in_place=90_000.0)}, "Only 93.8 %"),
     ("data_in_place", FAILS, {"engine": made.engine(rows_updated_in_place=0.0), "blocks_after": None}, "Only 0.0 %"),
+    ("data_in_place", FAILS, {"sessions": sessions(rows_read=1)}, "rows where 960,000 should be: the keys are not"),
+    ("data_in_place", FAILS, {"sessions": sessions(rows_scanned=1)}, " rows where 960,000 should be: the keys"),
     ("data_in_place", UNKNOWN, {"blocks_after": None}, "sizes were not measured"),
     ("data_in_place", UNKNOWN, {"engine": made.engine(rows_updated_in_place=None)}, "was not measured"),
     ("driver_quiet", HOLDS, {}, "1.00 %"),
