@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+from urllib.parse import quote
 
 import psycopg
 import pymysql
@@ -241,6 +242,23 @@ def test_what_somebody_altered_is_found_and_mended_by_a_load(engine, pg_buffered
         run = measured(adapter, tmp_path, **data, run_time=0.5, sessions=1, update_pct=0, scan_pct=20)
         assert ("the keys are not as loaded" in verdicts_of(run.record)["data_in_place"].why) is bool(delete)
     adapter.data.drop()
+
+
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_a_database_in_another_encoding_with_an_odd_name(encoding, target, tmp_path):
+    name = f'odd "{encoding}" größe'
+    quoted = sql.Identifier(name)
+    target.ask(sql.SQL("CREATE DATABASE {} TEMPLATE template0 ENCODING {} LOCALE 'C'").format(quoted, encoding))
+    url = target.url.replace("///slob?", f"///{quote(name)}?")
+    data = {"schemas": 1, "scale": "100", "scan_table_sz": "10"}
+    try:
+        engine = registry.engine_for(url)
+        engine.data.load(Workload(**data).data(engine.facts().block_size), 1, lambda _: None, lambda: False)
+        record = measured(engine, tmp_path, **data, run_time=0.5, sessions=1, update_pct=50).record
+        assert record.errors == ()
+        assert record.summary["updates_total"].value > 0
+    finally:
+        target.ask(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(quoted))
 
 
 def postgresql(url):

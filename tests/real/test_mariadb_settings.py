@@ -97,16 +97,16 @@ def test_a_run_that_is_interrupted_puts_back_what_it_changed_and_records_what_wa
     assert f"{SETTING} was set to 0 for the run; it was 1" in record.engine["settled"]
 
 
-def test_time_limits_of_the_server_end_no_run(target):
-    limits = {"wait_timeout": 1, "max_statement_time": 1, "idle_transaction_timeout": 1}
+def test_time_limits_and_sql_mode_of_the_server_end_no_run(target):
+    limits = {"wait_timeout": 1, "max_statement_time": 1, "idle_transaction_timeout": 1, "sql_mode": "'ORACLE'"}
     before = {name: setting(target, name) for name in limits}
     try:
-        for name, seconds in limits.items():
-            ask(target, f"SET GLOBAL {name} = {seconds}")
+        for name, value in limits.items():
+            ask(target, f"SET GLOBAL {name} = {value}")
         done = target.run(run_time=3, **NOWAIT)
     finally:
         for name, value in before.items():
-            ask(target, f"SET GLOBAL {name} = {value}")
+            ask(target, f"SET GLOBAL {name} = {value!r}")
     assert done.returncode == 0, done.stderr
     assert setting(target) == 1
 

@@ -23,10 +23,10 @@ from openslob.engines.mysql.connection import (
     closed_on_failure,
     is_on,
     open_connection,
+    override_defaults,
     parse,
     query,
     require_alive,
-    set_unlimited,
     statement,
     thread_id,
 )
@@ -90,7 +90,7 @@ class MysqlEngine:
         self._opened[thread_id(connection)] = purpose
         if purpose in _UNLIMITED:
             with closed_on_failure(connection), reported(f"can't connect to {self.target}"):
-                set_unlimited(connection)
+                override_defaults(connection)
         return connection
 
     def _open(self, purpose: str, patience: Patience, work: Work, obstacle: Callable[[], str]) -> Connection:
@@ -190,7 +190,7 @@ class MysqlEngine:
         with claimed_through(socket_file.parent, purpose), self.open("lock") as connection:
             with reported(f"{self.target} can't be locked"):
                 require_direct(connection, self.target)
-                set_unlimited(connection)
+                override_defaults(connection)
                 self._lock(connection)
                 self._record_holder(connection, f"{purpose} by pid {os.getpid()} on {socket.gethostname()}")
                 restored = restore_leftovers(connection, self.names)

@@ -237,9 +237,10 @@ def closed_on_failure(connection: Connection) -> Iterator[None]:
         raise
 
 
-def set_unlimited(connection: Connection) -> None:
-    """Remove the time limits that server and user set for applications: of idle connections and of statements."""
-    query(connection, read_statements(PACKAGE, "session")["unlimited"])
+def override_defaults(connection: Connection) -> None:
+    """Remove the time limits that server and user set for applications, and any mode in which SQL reads differently."""
+    for name in ("unlimited", "mode"):
+        query(connection, read_statements(PACKAGE, "session")[name])
 
 
 def require_alive(connection: Connection, what: str) -> None:

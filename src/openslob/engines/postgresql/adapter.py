@@ -131,6 +131,8 @@ class PostgresEngine:
                 autocommit=True,
                 application_name=f"{APPLICATION}/{purpose}",
                 connect_timeout=timeout_s or CONNECT_TIMEOUT_S,
+                # A database in SQL_ASCII would return bytes. Poolers know this setting.
+                client_encoding="UTF8",
                 **kept,
             )
         checks.require_version(connection)
