@@ -190,6 +190,7 @@ class MysqlEngine:
         with claimed_through(socket_file.parent, purpose), self.open("lock") as connection:
             with reported(f"{self.target} can't be locked"):
                 require_direct(connection, self.target)
+                checks.require_stored_name(connection, self.names.database)
                 override_defaults(connection)
                 self._lock(connection)
                 self._record_holder(connection, f"{purpose} by pid {os.getpid()} on {socket.gethostname()}")

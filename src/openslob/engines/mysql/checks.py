@@ -67,6 +67,16 @@ _BAD_SETTINGS = (
 )
 
 
+def require_stored_name(connection: Connection, database: str) -> None:
+    """Raise UsageError when the server stores the name in lower case: locks and statistics go by the name."""
+    stored = str(query(connection, statement("facts", "stored_name"), {"database": database})[0]["stored"])
+    if stored != database:
+        raise UsageError(
+            f"the server stores the name of the database {database} as {stored} (lower_case_table_names)",
+            "name it so in the target",
+        )
+
+
 def findings(
     connection: Connection,
     names: Names,

@@ -2,6 +2,7 @@
 
 import ssl
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import pymysql
@@ -296,3 +297,14 @@ def test_what_is_not_counted_is_unknown_with_a_reason():
     assert missing == set(delta.unknown)
     assert "userstat" in delta.unknown["rows_read"]
     assert counters.to_delta({**CHANGE, "status.INNODB_BUFFER_POOL_PAGES_SPLIT": 1.0}).rows_updated_in_place is None
+
+
+@table("database, stored, refused", [("slob", "slob", False), ("MyDB", "MyDB", False), ("MyDB", "mydb", True)])
+def test_a_database_must_be_named_as_the_server_stores_it(database, stored, refused):
+    """Two runs in one database would not see each other's lock, which goes by the name."""
+    with patch.object(checks, "query", lambda *_: [{"stored": stored}]):
+        if not refused:
+            checks.require_stored_name(None, database)
+            return
+        with pytest.raises(UsageError, match=r"stores the name of the database MyDB as mydb .*; name it so"):
+            checks.require_stored_name(None, database)
