@@ -327,7 +327,7 @@ def test_a_verdict_that_is_asked_for_decides_the_exit_code(pg_buffered, tmp_path
     load(pg_buffered)
     target = Target(pg_buffered.status().url, tmp_path)
     ran = slob(
-        "run", *target.arguments({"run_time": 2, **MIX}), "--json",
+        "run", *target.arguments({"run_time": 2, **MIX, "update_pct": 0}), "--json",
         "--require", "errors", "--require", "reads_reached_device",
     )  # fmt: skip
     assert ran.returncode == 3

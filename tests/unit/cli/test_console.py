@@ -91,14 +91,13 @@ def test_a_terminal_that_was_stopped_takes_no_message(monkeypatch):
 
 
 def test_a_terminal_that_is_closed_stops_a_run_unless_its_caller_ignores_that():
-    with console.stoppable() as interrupt:
-        signal.raise_signal(signal.SIGHUP)
-        assert interrupt.requested
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    before = signal.getsignal(signal.SIGHUP)
     try:
-        with console.stoppable() as interrupt:
-            signal.raise_signal(signal.SIGHUP)
-            assert not interrupt.requested
+        for handler, stops in ((signal.SIG_DFL, True), (signal.SIG_IGN, False)):
+            signal.signal(signal.SIGHUP, handler)
+            with console.stoppable() as interrupt:
+                signal.raise_signal(signal.SIGHUP)
+                assert interrupt.requested is stops
     finally:
         signal.signal(signal.SIGHUP, before)
 

@@ -57,23 +57,24 @@ SELECT 'log', '', jsonb_strip_nulls(jsonb_build_object('position', CASE WHEN NOT
        THEN pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0') END))
 
 -- name: tables
+-- Before a load there are no tables: they count 0. Counts that are missing are unknown.
 SELECT 'tables', '', to_jsonb(s) FROM (
-    SELECT sum(pg_stat_get_tuples_updated(c.oid))       AS n_tup_upd,
-           sum(pg_stat_get_tuples_hot_updated(c.oid))   AS n_tup_hot_upd,
-           sum(pg_stat_get_numscans(c.oid))             AS seq_scan,
-           sum(pg_stat_get_tuples_returned(c.oid))      AS seq_tup_read,
-           sum(pg_stat_get_blocks_fetched(c.oid))       AS heap_blks_fetched,
-           sum(pg_stat_get_blocks_hit(c.oid))           AS heap_blks_hit,
-           sum(pg_stat_get_autovacuum_count(c.oid) + pg_stat_get_autoanalyze_count(c.oid)) AS maintenance
+    SELECT coalesce(sum(pg_stat_get_tuples_updated(c.oid)), 0)       AS n_tup_upd,
+           coalesce(sum(pg_stat_get_tuples_hot_updated(c.oid)), 0)   AS n_tup_hot_upd,
+           coalesce(sum(pg_stat_get_numscans(c.oid)), 0)             AS seq_scan,
+           coalesce(sum(pg_stat_get_tuples_returned(c.oid)), 0)      AS seq_tup_read,
+           coalesce(sum(pg_stat_get_blocks_fetched(c.oid)), 0)       AS heap_blks_fetched,
+           coalesce(sum(pg_stat_get_blocks_hit(c.oid)), 0)           AS heap_blks_hit,
+           coalesce(sum(pg_stat_get_autovacuum_count(c.oid) + pg_stat_get_autoanalyze_count(c.oid)), 0) AS maintenance
       FROM pg_class AS c
      WHERE c.relnamespace = to_regnamespace(quote_ident($1)) AND c.relkind = 'r') AS s
 
 -- name: indexes
 SELECT 'indexes', '', to_jsonb(s) FROM (
-    SELECT sum(pg_stat_get_numscans(c.oid))             AS idx_scan,
-           sum(pg_stat_get_tuples_fetched(c.oid))       AS idx_tup_fetch,
-           sum(pg_stat_get_blocks_fetched(c.oid))       AS idx_blks_fetched,
-           sum(pg_stat_get_blocks_hit(c.oid))           AS idx_blks_hit
+    SELECT coalesce(sum(pg_stat_get_numscans(c.oid)), 0)             AS idx_scan,
+           coalesce(sum(pg_stat_get_tuples_fetched(c.oid)), 0)       AS idx_tup_fetch,
+           coalesce(sum(pg_stat_get_blocks_fetched(c.oid)), 0)       AS idx_blks_fetched,
+           coalesce(sum(pg_stat_get_blocks_hit(c.oid)), 0)           AS idx_blks_hit
       FROM pg_class AS c
      WHERE c.relnamespace = to_regnamespace(quote_ident($1)) AND c.relkind = 'i') AS s
 
