@@ -292,13 +292,14 @@ class OtherSessions:
     """Sessions of the server's clients that are not the test's, as the samples of the window saw them.
 
     ``seen`` maps who they are (user, database, application) to how often they were at work, over ``samples`` samples;
-    samples in which this user could not see them are left out, and ``seen`` is None if there were no others.
-    ``shares_pct`` is their share of what the engine counted, in %, by field of `EngineDelta`.
+    None if there were no samples. In ``hidden`` of them this user could not see all sessions. ``shares_pct`` is their
+    share of what the engine counted, in %, by field of `EngineDelta`.
     """
 
     seen: Mapping[str, int] | None = None
     samples: int = 0
     shares_pct: Mapping[str, float] = field(default_factory=dict)
+    hidden: int = 0
 
 
 @dataclass(frozen=True)

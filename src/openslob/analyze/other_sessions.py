@@ -48,18 +48,26 @@ def shares_pct(engine: EngineDelta, seconds: float) -> dict[str, float]:
 
 
 def at_work(others: OtherSessions) -> float | None:
-    """Return how many other sessions were at work on average; None when they could not be seen."""
-    return None if others.seen is None or not others.samples else sum(others.seen.values()) / others.samples
+    """Return how many other sessions were at work on average; None when they could not be seen.
+
+    Where some were hidden, it is the least number: None, unless that is a load already.
+    """
+    if others.seen is None or not others.samples:
+        return None
+    are_hidden = others.hidden > MAX_AT_WORK * others.samples
+    return None if are_hidden and not _seen_at_load(others) else sum(others.seen.values()) / others.samples
+
+
+def _seen_at_load(others: OtherSessions) -> bool:
+    times = sum((others.seen or {}).values())
+    return times >= MIN_SEEN and times > MAX_AT_WORK * others.samples
 
 
 def worked(others: OtherSessions) -> bool | None:
     """Return whether other sessions did noticeable work; None when neither samples nor counters show it."""
-    mean = at_work(others)
     if any(share > MAX_SHARE_PCT for share in others.shares_pct.values()):
         return True
-    if mean is None or others.seen is None:
-        return None
-    return mean > MAX_AT_WORK and sum(others.seen.values()) >= MIN_SEEN
+    return None if at_work(others) is None else _seen_at_load(others)
 
 
 def ours_alone(measurement: Measurement) -> Measurement:

@@ -72,7 +72,7 @@ class Recorder:
         self.waits: Counter[str] = Counter()
         self.wait_samples = 0
         self._others: Counter[str] = Counter()
-        self._others_samples = 0
+        self._hidden = 0
         self._raw = raw
         self._anchor = Anchor.now()
         self._difference_of = difference_of
@@ -98,17 +98,16 @@ class Recorder:
         for event, sessions in activity.events.items():
             self.waits[event] += sessions
         self.wait_samples += 1
-        if activity.others is not None:
-            for who, sessions in activity.others.items():
-                self._others[who] += sessions
-            self._others_samples += 1
+        for who, sessions in (activity.others or {}).items():
+            self._others[who] += sessions
+        self._hidden += activity.others is None
         self._raw.waits(time.time_ns(), activity.events)
 
     def forget_samples(self) -> None:
         """Drop the samples: those of a part of the window do not tell about all of it."""
         self.waits.clear()
         self._others.clear()
-        self.wait_samples = self._others_samples = 0
+        self.wait_samples = self._hidden = 0
 
     @property
     def error(self) -> SlobError | None:
@@ -118,7 +117,8 @@ class Recorder:
     @property
     def others(self) -> OtherSessions:
         """The sessions that are not the test's."""
-        return OtherSessions(dict(self._others) if self._others_samples else None, self._others_samples)
+        seen = dict(self._others) if self.wait_samples else None
+        return OtherSessions(seen, self.wait_samples, hidden=self._hidden)
 
     def _slice(self, done: SliceDone) -> None:
         result = done.result

@@ -172,9 +172,15 @@ class _Run:
                 samplers.close()
         finally:
             session_pool.shutdown()
-            if session_pool.overdue and not session_pool.silent:
-                self._patience.allow(CLOSING_S)
+            self._allow_closing(session_pool)
             end_sessions(self._engine, self._builder.notes)
+            # The end of the lock restores settings of the server.
+            self._allow_closing(session_pool)
+
+    def _allow_closing(self, session_pool: SessionPool) -> None:
+        """Give what follows an overdue window time of its own, if the server answers."""
+        if session_pool.overdue and not session_pool.silent:
+            self._patience.allow(CLOSING_S)
 
     def _connect_all(self, session_pool: SessionPool) -> Mapping[str, str]:
         self._show(Progress("connect", 0, 0))
@@ -296,6 +302,9 @@ class _Run:
         session_pool.run_phase(Phase("window", begin_ns, end_ns, load.work_loop), recorder.handle, read_before, sample)
         self._patience.allow(CLOSING_S if session_pool.overdue else ANSWER_S)
         readings.read_end(samplers, lambda: session_pool.drain(recorder.handle))
+        if readings.after is not None and not (session_pool.overdue or self._interrupt.requested):
+            # The server answers: to measure hundreds of tables may take longer, and settings must be restored after it.
+            self._patience.allow(None)
         recorder.finish()
         if recorder.error:
             session_pool.fail(str(recorder.error))

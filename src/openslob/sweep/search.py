@@ -21,6 +21,9 @@ from openslob.sweep.plan import run_seconds, workload_of
 
 # Throughput this far below the best has passed its peak; repeats on a quiet machine differ by less.
 FALL_SHARE = 0.05
+# Verdicts that fail where operations took so long that percentiles, which count operations, do not show it.
+STALL_VERDICTS = frozenset({"no_stalls", "planned_time"})
+_NO_PASS = "the latency is above the limit, operations stalled, or the run gave no figure"
 # With eight sessions, one session more or less changes throughput by less than FALL_SHARE.
 FINEST_SHARE = 1 / 8
 
@@ -29,7 +32,7 @@ FINEST_SHARE = 1 / 8
 class SessionProbe:
     """The result of a session count: throughput per second and latency in µs.
 
-    Both are None when its runs failed or a figure is missing.
+    Both are None when its runs failed, operations stalled, or a figure is missing.
     """
 
     throughput: float | None
@@ -55,7 +58,7 @@ class _Probes:
         self._probes[sessions] = probe
 
     def value(self, sessions: int) -> float:
-        """Return the throughput of a session count; -inf when it exceeds the limit or its runs failed."""
+        """Return the throughput of a session count; -inf when it has none within the limit."""
         probe = self._probes[sessions]
         if probe.throughput is None or probe.latency_us is None or probe.latency_us > self._limit_us:
             return -math.inf
@@ -84,7 +87,7 @@ def search_sessions(limit_us: float, most: int) -> Generator[int, SessionProbe, 
         why = _end_of_rise(probes, sessions, most)
         sessions = min(2 * sessions, most)
     if probes.value(probes.best) == -math.inf:
-        return SearchAnswer(None, "even with one session the latency is above the limit, or the run gave no figure")
+        return SearchAnswer(None, f"even with one session {_NO_PASS}")
     while (following := _next(probes)) is not None:
         probes.add(following, (yield following))
     return SearchAnswer(probes.best, why)
@@ -93,7 +96,7 @@ def search_sessions(limit_us: float, most: int) -> Generator[int, SessionProbe, 
 def _end_of_rise(probes: _Probes, sessions: int, most: int) -> str:
     """Return why doubling ends after ``sessions``; empty when it goes on."""
     if probes.value(sessions) == -math.inf:
-        return "with more sessions the latency is above the limit, or the run gave no figure"
+        return f"with more sessions {_NO_PASS}"
     if probes.value(sessions) < (1 - FALL_SHARE) * probes.value(probes.best):
         return "more sessions give less throughput"
     return "" if sessions < most else "the latency is within the limit even with the most sessions allowed"
@@ -156,7 +159,7 @@ def _new_point(folder: SweepFolder, sessions: int, repeat: int) -> SweepPoint:
 
 def _probe(folder: SweepFolder, repeats: Sequence[SweepPoint], request: SearchRecord) -> SessionProbe:
     mean = _mean(folder, repeats)
-    if mean is None:
+    if mean is None or STALL_VERDICTS & mean.failed.keys():
         return SessionProbe(None, None)
     # Session counts may differ in their share of cache hits, so that only rates of operations are comparable.
     return SessionProbe(mean.mean("ops_per_s"), mean.mean(latency_figure(request.at)))

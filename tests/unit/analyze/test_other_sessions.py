@@ -38,6 +38,25 @@ def test_what_is_a_load(seen, samples, shares, expected):
     assert worked(OtherSessions(seen, samples, shares)) is expected
 
 
+@table(
+    ("seen", "hidden", "expected"),
+    [
+        # A session that was hidden for a part of the window may have worked then.
+        ({}, 100, None),
+        ({}, 11, None),
+        ({}, 10, False),
+        ({"a": 3}, 190, None),
+        ({"a": 11}, 190, True),
+    ],
+)
+def test_sessions_that_could_not_be_seen_may_have_worked(seen, hidden, expected):
+    assert worked(OtherSessions(seen, 200, hidden=hidden)) is expected
+
+
+def test_of_few_samples_two_prove_nothing_where_others_are_hidden():
+    assert worked(OtherSessions({"a": 2}, 20, hidden=18)) is None
+
+
 def test_shares_of_what_the_engine_counts():
     counted = EngineDelta(
         logical_reads=900_000.0,

@@ -13,7 +13,7 @@ from openslob.engines.base import Activity, CounterReading, SliceResult
 from openslob.errors import SlobError
 from openslob.histogram import Histogram
 from openslob.host.sampler import OsReader, Ticker
-from openslob.measurement import EngineDelta
+from openslob.measurement import EngineDelta, OtherSessions
 from openslob.method import OpKind
 from openslob.record.raw_csv import RawCsv, slice_rows
 from openslob.run.plan import session_plans
@@ -116,6 +116,12 @@ class Sampling:
         if self.lost_after < 0:
             raise SlobError("the connection was lost")
         return Activity({"CPU": 1}, {"somebody": 1})
+
+
+def test_samples_that_could_not_see_all_sessions_are_counted(recorder):
+    for others in ({"a": 2}, None, {}):
+        recorder.sampled(Activity({"CPU": 1}, others))
+    assert recorder.others == OtherSessions({"a": 2}, 3, hidden=1)
 
 
 def test_a_window_goes_on_without_samples_of_the_waits_and_drops_those_of_its_begin(recorder):

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from factories.records import Made, physical
+from factories.tables import table
 from openslob.config.grid import Grid
 from openslob.engines.base import Hold
 from openslob.errors import SlobError
@@ -267,6 +268,34 @@ def test_a_search_is_a_sweep_whose_points_it_chose(tmp_path, world):
     assert {p.repeat for p in record.points} == {1, 2}
 
 
+def rewriting(run, change):
+    """``run``, whose records are changed by ``change(workload, record)``."""
+
+    def changed(*args):
+        finished = run(*args)
+        record = json.loads((file := finished.folder / "run.json").read_text())
+        change(args[1].workload, record)
+        file.write_text(json.dumps(record))
+        return finished
+
+    return changed
+
+
+@table("verdict", ["no_stalls", "planned_time"])
+def test_a_stall_that_percentiles_hide_is_not_within_the_limit(tmp_path, world, verdict):
+    def stall(workload, record):
+        if workload.total_sessions >= 4:
+            record["verdicts"].append({"name": verdict, "verdict": "fails", "why": "4 operations took 15 s."})
+
+    execute.runner.run = rewriting(world.run, stall)
+    world.made = lambda load: Made(sessions=load.total_sessions, read_us=100.0, visits=20_000 * load.total_sessions)
+    folder = SweepFolder.begin(tmp_path, asked({}, search=SearchRecord(limit_us=1000, at="mean", most_sessions=8)))
+    go(folder, world)
+    found = load_sweep(folder.path).search
+    assert found.sessions == 3
+    assert "operations stalled" in found.why
+
+
 def test_counts_that_find_more_in_the_cache_are_held_against_the_others_by_operations(tmp_path, world):
     def made(workload):
         # One session visits so little that most of it is cached: it makes logical reads, the others physical ones.
@@ -289,17 +318,7 @@ def test_a_search_whose_repeats_are_none_says_so(tmp_path, world):
     world.made = lambda _: Made()
     search = SearchRecord(limit_us=1000, at="mean", most_sessions=2)
     folder = SweepFolder.begin(tmp_path, asked({}, repeats=2, search=search))
-    run = world.run
-
-    def elsewhere(*args):
-        finished = run(*args)
-        file = finished.folder / "run.json"
-        record = json.loads(file.read_text())
-        record["environment"]["host"] = next(hosts)
-        file.write_text(json.dumps(record))
-        return finished
-
-    execute.runner.run = elsewhere
+    execute.runner.run = rewriting(world.run, lambda _, record: record["environment"].update(host=next(hosts)))
     with pytest.raises(SlobError, match="they are not repeats"):
         go(folder, world)
 

@@ -22,7 +22,7 @@ import psycopg
 
 from openslob.engines.base import CounterReading
 from openslob.engines.postgresql.connection import backend_pid
-from openslob.engines.postgresql.delta import Values, to_delta
+from openslob.engines.postgresql.delta import SESSIONS, Values, to_delta, without_sessions
 from openslob.engines.postgresql.errors import reported
 from openslob.engines.postgresql.libpq_statement import PlainStatement
 from openslob.engines.sql import read_statements
@@ -103,7 +103,11 @@ class PostgresCounters:
         """Return what happened between two readings."""
         if before.epoch != after.epoch:
             return EngineDelta(unknown={EVERY_FIGURE: "the server's statistics were reset during the run"})
-        delta = to_delta(_subtract(before.values, after.values), self._block_size, self._timing)
+        change: Values = _subtract(before.values, after.values)
+        if not after.values.get(SESSIONS):
+            # A pooler may give the work loop's sessions another name: their reads would seem to be none.
+            change = without_sessions(change)
+        delta = to_delta(change, self._block_size, self._timing)
         return delta if self._prompt else _without_late(delta, (after.server_ns - before.server_ns) / NANOS)
 
     def task_kinds(self) -> dict[int, str]:

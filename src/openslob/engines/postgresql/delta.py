@@ -28,7 +28,8 @@ _DATA_BEFORE_16 = {"reads": "database.blks_read", "hits": "database.blks_hit", "
 _LOG_BEFORE_18 = {"writes": "wal.wal_write", "fsyncs": "wal.wal_sync", "fsync_time": "wal.wal_sync_time"}
 _PAGE_IMAGES = {"full_page_images": "wal_fpi", "full_page_image_bytes": "wal_fpi_bytes"}
 # What 18 counts by session: I/O of the work loop's sessions and of our other ones, and the number of the former.
-_RUN, _OWN, _SESSIONS = "session_io.run", "session_io.own", "session_wal.sessions"
+_RUN, _OWN, SESSIONS = "session_io.run", "session_io.own", "session_wal.sessions"
+_BY_SESSION = "session_"
 _CLIENTS = "io.client backend/"
 _READ_EVENT = "IO:DataFileRead"
 # Spelt WALSync before 17.
@@ -110,7 +111,7 @@ class _Reads:
     @classmethod
     def of_test(cls, change: Values, io: _Io, block_size: int) -> _Reads:
         """Return the reads of the test's sessions or tables; those of all sessions if neither is counted."""
-        if _SESSIONS in change:
+        if SESSIONS in change:
             return cls.of_sessions(change, _RUN)
         requested, hits = (_added(*(change.get(f"{of}_{name}") for of in _BLOCKS)) for name in ("fetched", "hit"))
         if requested is None or hits is None:
@@ -142,14 +143,19 @@ def _times(value: float | None, factor: float) -> float | None:
     return None if value is None else value * factor
 
 
+def without_sessions(change: Values) -> Values:
+    """Return the changes without those that are counted by session."""
+    return {name: value for name, value in change.items() if not name.startswith(_BY_SESSION)}
+
+
 def to_delta(change: Values, block_size: int, timing: bool = True) -> EngineDelta:
     """Return the changes of an interval as `EngineDelta`; what this version does not count is None with a reason.
 
     ``timing``: the server times its I/O; without that it shows times of 0.
     """
-    if change.get(_SESSIONS, 0.0) < 0:
-        # The counters of a session that ended are gone.
-        change = {name: value for name, value in change.items() if not name.startswith("session_")}
+    if change.get(SESSIONS, 0.0) != 0:
+        # The counters of a session that ended are gone; those of one that came begin before the interval.
+        change = without_sessions(change)
     get, io = change.get, _Io.of_server(change)
     reads = _Reads.of_test(change, io, block_size)
     combined = _reads_combined(change)
@@ -199,7 +205,7 @@ def _private_visits(change: Values) -> float | None:
 
 def _log_amounts(change: Values) -> list[float | None]:
     """Return the log's bytes, full-page images and their bytes: the test's own, or all before version 18."""
-    if _SESSIONS in change:
+    if SESSIONS in change:
         return [change.get(f"session_wal.{name}") for name in ("wal_bytes", *_PAGE_IMAGES.values())]
     total = change.get("log.position", change.get("wal.wal_bytes"))
     return [total, *(change.get(f"wal.{name}") for name in _PAGE_IMAGES.values())]
@@ -207,7 +213,7 @@ def _log_amounts(change: Values) -> list[float | None]:
 
 def _server_wide(change: Values, reads: _Reads) -> frozenset[str]:
     found = {*_SERVER_WIDE, *_LOG_EVENTS}
-    if _SESSIONS not in change:
+    if SESSIONS not in change:
         found |= {"log_bytes", *_PAGE_IMAGES}
         every = change.get("database.blks_read")
         # The time is that of all reads of the database.

@@ -126,6 +126,7 @@ CASES = [
     ("alone_on_server", FAILS, {"others": LOADED}, "1.00 of them were at work on average, most often app in erp"),
     ("alone_on_server", FAILS, {"others": LOADED}, "they did 54.0 % of all commits"),
     ("alone_on_server", FAILS, {"others": UNSEEN}, "server: they did 30.0 % of all logical reads."),
+    ("alone_on_server", UNKNOWN, {"others": OtherSessions({}, 200, hidden=100)}, "may not see what other sessions do"),
     ("alone_on_server", UNKNOWN, {"others": OtherSessions()}, "may not see what other sessions do"),
     ("counts_agree", HOLDS, {}, "960,000 rows read and 96,000 updated"),
     ("counts_agree", FAILS, {"engine": made.engine(rows_read=960_001.0)}, "960,001 rows read"),

@@ -111,10 +111,19 @@ def test_the_databases_time_of_reads_is_the_tests_if_all_reads_are():
     assert not delta.server_wide & {"read_time_us", "IO:DataFileRead"}
 
 
-def test_a_session_that_ended_took_its_counters_with_it():
-    delta = to_delta({**DATA, **LOG, **TABLES, **WAL, **SESSIONS, "session_wal.sessions": -1}, BLOCK)
+@table("came", [-1, 1])
+def test_the_counters_of_a_session_that_came_or_went_are_not_those_of_the_interval(came):
+    delta = to_delta({**DATA, **LOG, **TABLES, **WAL, **SESSIONS, "session_wal.sessions": came}, BLOCK)
     assert (delta.read_requests, delta.log_bytes) == (80, 4096)
     assert "log_bytes" in delta.server_wide
+
+
+@table(("sessions", "reads"), [(4, 30), (0, 80)])
+def test_sessions_that_are_not_found_by_their_name_did_not_read_nothing(sessions, reads):
+    values = {**DATA, **LOG, **TABLES, **WAL, **SESSIONS, "session_wal.sessions": sessions}
+    before = CounterReading(0, {**dict.fromkeys(values, 0.0), "session_wal.sessions": sessions}, "")
+    delta = PostgresCounters(Server(), "slob", BLOCK).difference(before, CounterReading(1, values, ""))
+    assert delta.read_requests == reads
 
 
 def test_without_statistics_of_tables_reads_are_those_of_all():
