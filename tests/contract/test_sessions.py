@@ -210,6 +210,7 @@ def test_a_reset_of_the_counters_makes_every_figure_unknown(subject):
 
 
 def test_waits_are_of_sessions_in_operations_only(subject):
+    subject.engine.install(subject.workload())
     waits = subject.engine.open_waits()
     assert waits.sample().events == {}
     with subject.session(subject.workload()) as worked:

@@ -81,6 +81,6 @@ KINDS = {
         _locked_in_mariadb,
         r"\(connection \d+\) waits for a lock \(Waiting for table metadata lock\) that may be held by connection "
         r"\d+ \(\w+@localhost, idle for",
-        {"openslob.engines.mysql.connection.CONNECT_TIMEOUT_S": 2, "openslob.engines.mysql.adapter.PROBE_S": 2},
+        {"openslob.engines.mysql.connection.CONNECT_TIMEOUT_S": 2},
     ),
 }

@@ -42,7 +42,8 @@ def target(server, kind, tmp_path, monkeypatch):
     for place, seconds in kind.limits.items():
         monkeypatch.setattr(place, seconds)
     monkeypatch.setattr(patience, "ANSWER_S", 1.0)
-    monkeypatch.setattr(patience, "PROBE_S", 0.3)
+    monkeypatch.setattr(patience, "PROBE_EVERY_S", 0.3)
+    monkeypatch.setattr(patience, "PROBE_S", 2)
     monkeypatch.setattr(session_pool, "CONNECT_PATIENCE_S", 1.0)
     monkeypatch.setattr(session_pool, "LATE_PATIENCE_S", 0.5)
     monkeypatch.setattr(ending, "CUT_AFTER_S", 0.5)

@@ -334,7 +334,8 @@ class Engine(Protocol):
     def obstacle(self) -> str:
         """Return who keeps connections of this product waiting, in one line; empty when nobody else does.
 
-        SlobError, within a few seconds, when the server does not answer. Called from any thread.
+        It is empty, too, when the server answers that it takes no further connection. SlobError, within a few seconds,
+        when it does not answer. Called from any thread.
         """
 
     def sessions_left(self) -> int:

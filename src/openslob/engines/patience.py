@@ -21,8 +21,9 @@ from openslob.interrupt import Interrupt
 POLL_S = 0.5
 # A short statement takes milliseconds; a server that is up, but overloaded, answers it within seconds.
 ANSWER_S = 30.0
-# How often a long statement is asked after, over another connection.
-PROBE_S = 10.0
+# How often a long statement is asked after, over another connection, and what that may take: to connect and to ask.
+PROBE_EVERY_S = 10.0
+PROBE_S = 4
 # What goes on when a stop is requested may take so long to finish; after the second request, all that is left.
 SOON_S = 1.0
 AT_ONCE_S = 0.5
@@ -76,6 +77,12 @@ class Patience:
         """Let all waits together, the present ones too, last so many seconds from now; None: as long as each may."""
         self._until = None if seconds is None else time.monotonic() + seconds
         self._is_over = False
+
+    def of_probe(self) -> Patience:
+        """Return the limits of a probe that begins now: a time of its own, and the same stops."""
+        probe = Patience(self.interrupt)
+        probe.allow(PROBE_S)
+        return probe
 
     def give_up(self) -> None:
         """Let every further wait fail at once, until more time is allowed."""
@@ -160,7 +167,7 @@ class _Wait:
         now = time.monotonic()
         if self._is_short and now > self._began + ANSWER_S:
             raise self._late()
-        if self._work in (Work.SETTLE, Work.LOAD) and now > self._probed + PROBE_S:
+        if self._work in (Work.SETTLE, Work.LOAD) and now > self._probed + PROBE_EVERY_S:
             self._probe()
             self._probed = time.monotonic()
 

@@ -12,7 +12,7 @@ from openslob.engines import patience as module
 from openslob.engines.patience import (
     ANSWER_S,
     AT_ONCE_S,
-    PROBE_S,
+    PROBE_EVERY_S,
     SOON_S,
     NoAnswerError,
     Patience,
@@ -90,7 +90,7 @@ def test_how_long_a_statement_may_take(clock, work, obstacle, limit_s, words):
     if limit_s is None:
         assert ended is None
         return
-    assert limit_s < ended[0] <= limit_s + PROBE_S + 1
+    assert limit_s < ended[0] <= limit_s + PROBE_EVERY_S + 1
     assert str(ended[1]).startswith(words)
 
 
@@ -98,7 +98,7 @@ def test_what_holds_up_a_load_is_said_once(clock):
     said = []
     server = Server(LOCKED)
     watch = Watch(Patience(tell=said.append), Work.LOAD, server)
-    lasts(clock, watch.begin(), 5 * PROBE_S)
+    lasts(clock, watch.begin(), 5 * PROBE_EVERY_S)
     assert server.asked >= 4
     assert said == [LOCKED]
 
@@ -108,9 +108,9 @@ def test_a_server_that_answers_a_probe_again_may_take_longer(clock):
     check = Watch(Patience(), Work.LOAD, server).begin()
     assert lasts(clock, check, ANSWER_S - 1) is None
     server.obstacle = ""
-    assert lasts(clock, check, PROBE_S + 1) is None
+    assert lasts(clock, check, PROBE_EVERY_S + 1) is None
     server.obstacle = None
-    assert lasts(clock, check, ANSWER_S - PROBE_S - 2) is None
+    assert lasts(clock, check, ANSWER_S - PROBE_EVERY_S - 2) is None
 
 
 def test_the_first_stop_ends_what_goes_on_and_nothing_that_begins_later(clock):

@@ -31,7 +31,7 @@ from openslob.engines.mysql.connection import (
     thread_id,
 )
 from openslob.engines.mysql.counters import MysqlCounters
-from openslob.engines.mysql.errors import reported
+from openslob.engines.mysql.errors import is_full, reported
 from openslob.engines.mysql.global_settings import LOCK_PATIENCE_S, GlobalSettingsOverride, restore_leftovers
 from openslob.engines.mysql.location import PROXY, is_proxied, locate, require_direct, transport
 from openslob.engines.mysql.names import Names
@@ -48,8 +48,6 @@ from openslob.workload import DataSpec, Workload
 
 SESSIONS = "run/%"
 STOP = "stop"
-# What a probe may take to connect and ask, in s.
-PROBE_S = 4
 # Kinds of statements by the purpose of the connection; all others are short.
 _WORK = {
     "counters": Work.SAMPLE,
@@ -120,8 +118,7 @@ class MysqlEngine:
 
     def obstacle(self) -> str:
         """Return who keeps our connections waiting; SlobError within seconds when the server does not answer."""
-        patience = Patience(self.patience.interrupt)
-        patience.allow(PROBE_S)
+        patience = self.patience.of_probe()
         try:
             with (
                 self._open("probe", patience, Work.SAMPLE, str) as connection,
@@ -131,6 +128,10 @@ class MysqlEngine:
         except NoAnswerError as error:
             why = f"{self.target} does not answer, neither on this connection nor on a new one"
             raise NoAnswerError(why, "it hangs or is stopped") from error
+        except SlobError as error:
+            if is_full(error.__cause__):
+                return ""
+            raise
 
     @property
     def data(self) -> MysqlData:

@@ -17,6 +17,7 @@ _DISK_FULL = (1021, 1114)
 _ACCOUNT_LOCKED = (3118, 4151)
 _TOO_MANY_OF_USER = 1203
 _PASSWORD_EXPIRED = (1820, 1862)
+_FULL = (ER.CON_COUNT_ERROR, ER.USER_LIMIT_REACHED, _TOO_MANY_OF_USER)
 
 _REMEDIES: Mapping[int, str] = {
     **dict.fromkeys(_DISK_FULL, "free space or choose a smaller SCALE, then try again"),
@@ -34,7 +35,6 @@ _REMEDIES: Mapping[int, str] = {
     ER.BAD_DB_ERROR: "create the database, or name another one in the URL",
     ER.OPTION_PREVENTS_STATEMENT: "the server takes no writes (read_only): name a primary",
     ER.BAD_FIELD_ERROR: "the tables are not as `slob load` made them; run it again",
-    ER.LOCK_WAIT_TIMEOUT: "another session holds a lock on the tables: see SHOW PROCESSLIST, and end it",
     ER.CRASHED_ON_USAGE: "the data are damaged: see the server's log, then run `slob load` again",
     ER.DBACCESS_DENIED_ERROR: "name a database in the URL that this user may use, or grant the right",
     ER.TABLEACCESS_DENIED_ERROR: "grant the right, or use a user that has it",
@@ -57,6 +57,11 @@ _REMEDIES: Mapping[int, str] = {
 def code_of(error: BaseException) -> int:
     """Return the server's or library's number of an error; 0 when it has none."""
     return error.args[0] if error.args and isinstance(error.args[0], int) else 0
+
+
+def is_full(error: BaseException | None) -> bool:
+    """Return whether the server answered that it takes no further connection."""
+    return isinstance(error, pymysql.Error) and code_of(error) in _FULL
 
 
 def explain_error(error: BaseException) -> str:

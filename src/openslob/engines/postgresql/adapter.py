@@ -19,7 +19,7 @@ from openslob.engines.capabilities import Capability
 from openslob.engines.common_checks import require_own_storage
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
 from openslob.engines.managed.state import claimed_through
-from openslob.engines.patience import NoAnswerError, Patience, Watch, Work
+from openslob.engines.patience import PROBE_S, NoAnswerError, Patience, Watch, Work
 from openslob.engines.postgresql import checks, loader
 from openslob.engines.postgresql.connection import (
     PACKAGE,
@@ -32,7 +32,7 @@ from openslob.engines.postgresql.connection import (
     transport,
 )
 from openslob.engines.postgresql.counters import PostgresCounters
-from openslob.engines.postgresql.errors import reported
+from openslob.engines.postgresql.errors import is_full, reported
 from openslob.engines.postgresql.location import locate, with_tables_in
 from openslob.engines.postgresql.names import DEFAULT_SCHEMA, Names
 from openslob.engines.postgresql.obstacle import obstacle
@@ -51,8 +51,6 @@ SESSIONS = f"{APPLICATION}/run/%"
 STOP = "stop"
 CONNECT_TIMEOUT_S = 10
 _OTHER_ROLE = f"use another role, or one that may use the schema {DEFAULT_SCHEMA}"
-# What a probe may take to connect and ask.
-PROBE_S = 4
 # A connection that is idle for the whole run, as that of the lock, must outlive firewalls that forget idle ones; the
 # end of a host that vanished must be noticed. In s.
 _KEEPALIVES = {"keepalives_idle": "60", "keepalives_interval": "10", "keepalives_count": "6"}
@@ -144,14 +142,15 @@ class PostgresEngine:
 
     def obstacle(self) -> str:
         """Return who keeps our connections waiting; SlobError within seconds when the server does not answer."""
-        patience = Patience(self._patience.interrupt)
-        patience.allow(PROBE_S)
+        patience = self._patience.of_probe()
         try:
             with patience.connect(lambda: self._connect("probe", PROBE_S), lambda late: late.close()) as connection:
                 connection.watch = Watch(patience, Work.SAMPLE, str)
                 with reported(f"{self.target} does not answer"):
                     return obstacle(connection)
         except SlobError as error:
+            if is_full(error.__cause__):
+                return ""
             if isinstance(error, NoAnswerError) or isinstance(error.__cause__, psycopg.errors.ConnectionTimeout):
                 why = f"{self.target} does not answer, neither on this connection nor on a new one"
                 raise NoAnswerError(why, "it hangs or is stopped, or somebody has locked its catalogs") from error

@@ -36,6 +36,7 @@ _REFUSALS: tuple[tuple[str, str], ...] = (
     ("starting up|shutting down|in recovery mode", "try again in a moment; the server's log says why"),
     ("Connection refused|No such file or directory|could not translate", "check that the server is running and where"),
 )
+_FULL = re.compile("too many (clients|connections)|connection slots are reserved")
 _ADDRESS = re.compile(r"^(connection failed: )?(connection to server (at|on socket) .* failed: )?([A-Z]+:  )?")
 _LIMIT = "timeout"
 
@@ -72,6 +73,11 @@ def explain_error(error: psycopg.Error) -> str:
     """Return the first line of a server's error, without its prefix."""
     text = error.diag.message_primary or str(error) or type(error).__name__
     return _ADDRESS.sub("", text.strip().splitlines()[0]).strip()
+
+
+def is_full(error: BaseException | None) -> bool:
+    """Return whether the server answered that it takes no further connection."""
+    return isinstance(error, psycopg.OperationalError) and bool(_FULL.search(explain_error(error)))
 
 
 def remedy_for(error: psycopg.Error) -> str:

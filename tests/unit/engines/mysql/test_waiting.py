@@ -4,11 +4,13 @@ import socket
 from threading import Thread
 from typing import Any
 
+import pymysql
 import pytest
 
 from factories.tables import table
-from openslob.engines.mysql import connection
+from openslob.engines.mysql import adapter, connection
 from openslob.engines.mysql.connection import PatientConnection, parse
+from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.obstacle import describe
 from openslob.engines.patience import NoAnswerError, Patience, StoppedError, Watch, Work
 from openslob.errors import SlobError
@@ -109,3 +111,24 @@ METADATA = "Waiting for table metadata lock"
 )
 def test_who_is_named(rows, waits, said):
     assert describe(rows, waits, {1: "session 0", 2: "stop"}) == said
+
+
+def asked(monkeypatch, *said):
+    """What an engine finds out over a new connection that fails in this way."""
+
+    def refuse(*_):
+        with reported("can't connect"):
+            raise pymysql.OperationalError(*said)
+
+    monkeypatch.setattr(adapter, "open_connection", refuse)
+    return adapter.MysqlEngine("mariadb://me@localhost/x").obstacle()
+
+
+@table("number", [1040, 1203, 1226])
+def test_a_server_that_takes_no_further_connection_answers(monkeypatch, number):
+    assert asked(monkeypatch, number, "Too many connections") == ""
+
+
+def test_a_server_that_is_gone_does_not(monkeypatch):
+    with pytest.raises(SlobError, match="Can't connect"):
+        asked(monkeypatch, 2003, "Can't connect to MySQL server")

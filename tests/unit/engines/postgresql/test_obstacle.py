@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import psycopg
+import pytest
+
 from factories.tables import table
+from openslob.engines.postgresql.adapter import PostgresEngine
+from openslob.engines.postgresql.errors import reported
 from openslob.engines.postgresql.obstacle import describe
+from openslob.errors import SlobError
 
 BOB = (4711, "client backend", "bob", "psql", "idle in transaction", "2026-01-02 03:04:05")
 
@@ -40,3 +46,31 @@ BOB = (4711, "client backend", "bob", "psql", "idle in transaction", "2026-01-02
 )
 def test_the_first_that_waits_is_named_with_who_holds_the_lock(rows, line):
     assert describe(rows) == line
+
+
+FAILED = 'connection failed: connection to server at "127.0.0.1", port 5432 failed: '
+
+
+def asked(monkeypatch, said):
+    """What an engine finds out over a new connection that fails in this way."""
+
+    def refuse(*_):
+        with reported("can't connect"):
+            raise psycopg.OperationalError(FAILED + said)
+
+    monkeypatch.setattr(PostgresEngine, "_connect", refuse)
+    return PostgresEngine("postgresql://127.0.0.1/slob").obstacle()
+
+
+@table("said", [
+    "FATAL:  sorry, too many clients already",
+    "FATAL:  remaining connection slots are reserved for roles with the SUPERUSER attribute",
+    'FATAL:  too many connections for role "slob"',
+])  # fmt: skip
+def test_a_server_that_takes_no_further_connection_answers(monkeypatch, said):
+    assert asked(monkeypatch, said) == ""
+
+
+def test_a_server_that_is_gone_does_not(monkeypatch):
+    with pytest.raises(SlobError, match="Connection refused"):
+        asked(monkeypatch, "Connection refused")

@@ -7,8 +7,9 @@
 --           MariaDB does not instrument the wait for the log at a commit, but the commit is a state of its own.
 --           A call of the storage engine is an event, too, around whatever it does: it is no wait, so it is left out.
 --           Waits for rows have no event. Without the privilege for row_locks such sessions look like running ones.
---           Others that wait for a named lock or for metadata are not at work. Changes of another server are applied
---           by the `system user`; a scheduled event runs as a connection of its user.
+--           Others that wait for a named lock or for metadata are not at work. A session may be between two stages: its state
+--           is null then. Changes of another server are applied by the `system user`; a scheduled event runs as a
+--           connection of its user.
 
 -- name: instrumented
 SELECT r.connection IS NULL AS others,
@@ -31,10 +32,12 @@ LEFT JOIN performance_schema.events_waits_current w
        ON w.thread_id = t.thread_id AND w.end_event_id IS NULL AND w.event_name <> 'idle'
       AND w.event_name NOT LIKE 'wait/io/table/%%' AND r.connection IS NOT NULL
 LEFT JOIN ({row_locks}) AS l ON l.connection = t.processlist_id
-WHERE t.processlist_command IN ('Query', 'Execute', 'Fetch', 'Prepare', 'Connect') AND t.processlist_state <> 'User sleep'
+WHERE t.processlist_command IN ('Query', 'Execute', 'Fetch', 'Prepare', 'Connect')
+  AND COALESCE(t.processlist_state, '') <> 'User sleep'
   AND (r.purpose LIKE %(purpose)s
        OR r.connection IS NULL AND t.processlist_id <> CONNECTION_ID() AND t.processlist_user NOT IN ('system user', 'unauthenticated user')
-          AND t.processlist_state <> 'User lock' AND t.processlist_state NOT LIKE 'Waiting for%%')
+          AND COALESCE(t.processlist_state, '') <> 'User lock'
+          AND COALESCE(t.processlist_state, '') NOT LIKE 'Waiting for%%')
 GROUP BY others, event
 
 -- name: states
@@ -48,10 +51,10 @@ SELECT r.connection IS NULL AS others,
 FROM information_schema.processlist p
 LEFT JOIN {roster} r ON r.connection = p.id
 LEFT JOIN ({row_locks}) AS l ON l.connection = p.id
-WHERE p.command IN ('Query', 'Execute', 'Fetch', 'Prepare', 'Connect') AND p.state <> 'User sleep'
+WHERE p.command IN ('Query', 'Execute', 'Fetch', 'Prepare', 'Connect') AND COALESCE(p.state, '') <> 'User sleep'
   AND (r.purpose LIKE %(purpose)s
        OR r.connection IS NULL AND p.id <> CONNECTION_ID() AND p.user NOT IN ('system user', 'unauthenticated user')
-          AND p.state <> 'User lock' AND p.state NOT LIKE 'Waiting for%%')
+          AND COALESCE(p.state, '') <> 'User lock' AND COALESCE(p.state, '') NOT LIKE 'Waiting for%%')
 GROUP BY others, event
 
 -- name: ready
