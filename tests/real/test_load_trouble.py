@@ -17,7 +17,7 @@ from factories.load_target import SPEC, Target
 from factories.running import COMMAND, LONG_S, measured, slob, verdicts_of
 from openslob.engines import load, registry
 from openslob.engines.mysql.connection import parse
-from openslob.engines.postgresql import loader
+from openslob.engines.postgresql import checks, loader
 from openslob.errors import SlobError, UsageError
 from openslob.workload import DataSpec, Workload
 
@@ -95,7 +95,7 @@ def test_a_killed_driver_leaves_nothing_that_counts_as_loaded(target):
     code = f"""
 import psycopg
 from openslob.engines.mysql.connection import parse
-from openslob.engines.postgresql import loader
+from openslob.engines.postgresql import checks, loader
 from openslob.workload import DataSpec, Workload
 connect = lambda: psycopg.connect({target.url!r}, autocommit=True, application_name="slob/load")
 loader.load(connect, {LARGE!r}, 1, lambda p: print(p.blocks_done, flush=True), lambda: False)
@@ -296,3 +296,52 @@ ALTERED = {
         ],
     ),
 }
+
+
+@pytest.fixture
+def aside(target):
+    """A table in a tablespace of its own."""
+    with target.connect() as connection:
+        connection.execute("SET allow_in_place_tablespaces = on")
+        connection.execute("CREATE TABLESPACE aside LOCATION ''")
+    target.ask("CREATE TABLE aside TABLESPACE aside AS SELECT 1 AS one")
+    yield "aside"
+    target.ask("DROP TABLE aside")
+    target.ask("DROP TABLESPACE aside")
+
+
+def test_files_that_a_crash_left_are_told_and_those_in_use_are_not(target, pg_buffered, aside, ordinary):
+    """Orphans are made by hand: copies of a table's block, as old as those that a crash left."""
+    data, made = pg_buffered.status().data_directory, []
+
+    def leave(relation, name, size=8192):
+        file = data / target.ask("SELECT pg_relation_filepath(%s)", relation)[0][0]
+        made.append(file.with_name(name))
+        made[-1].write_bytes(file.read_bytes()[:size])
+        os.utime(made[-1], (1e9, 1e9))
+        return file.parent
+
+    def told(connect=target.connect):
+        with connect() as connection:
+            return checks.orphaned_files(connection)
+
+    assert told() == ""
+    try:
+        base = leave("pg_class", "4000000001.1")
+        leave("pg_class", "4000000001_vm")
+        leave("pg_class", "t9_4000000002")
+        leave("pg_class", "4000000003", size=0)
+        with target.connect() as connection, connection.transaction():
+            connection.execute("CREATE TABLE unfinished AS SELECT 1 AS one")
+            assert told() == f"2 files (16 KB) in {base}"
+        beside = leave(aside, "4000000004")
+        assert told() == f"3 files (24 KB) in {base}, {beside}"
+        assert told(ordinary) == ""
+        assert target.load().checks["orphaned files"] == f"{told()}; see `slob check`"
+        found = {one.name: one for one in registry.engine_for(target.url).findings(Workload())}["orphaned files"]
+        assert told() in found.why
+        assert not found.blocking
+    finally:
+        for file in made:
+            file.unlink()
+    target.ask("DROP TABLE IF EXISTS unfinished")

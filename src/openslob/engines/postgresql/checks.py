@@ -16,6 +16,7 @@ from openslob.engines.postgresql.connection import PACKAGE, REMEDY, Connection, 
 from openslob.engines.postgresql.names import Names
 from openslob.engines.sql import read_statements
 from openslob.errors import SlobError
+from openslob.units import format_bytes
 from openslob.workload import Workload
 
 OLDEST = 130000
@@ -23,6 +24,11 @@ _CHECKPOINT_ROLE_SINCE = 150000
 _BAD_SETTINGS = (
     BadSetting("fsync", "off", "commits are not durable and log syncs mean nothing", "set fsync = on"),
     BadSetting("full_page_writes", "off", "the log is smaller than a safe server's", "set full_page_writes = on"),
+)
+ORPHANS = "orphaned files"
+# What is safe: a mistake about single files would lose data.
+_REMOVE_ORPHANS = (
+    "they only take space; DROP DATABASE removes them with the database, `slob server destroy` with a managed server"
 )
 # Setting, what is unknown without it.
 _CAPABILITIES = (
@@ -48,6 +54,7 @@ def findings(
     yield from common_checks.bad_settings(_BAD_SETTINGS, facts)
     yield from lacking(capabilities(facts))
     yield from _neighbours(connection)
+    yield from _orphans(connection)
 
 
 def _role(connection: Connection, names: Names) -> dict[str, Any]:
@@ -108,6 +115,24 @@ def _neighbours(connection: Connection) -> Iterator[Finding]:
         who = application.removeprefix("slob/")
         why = f"database {database} of this server is in use: {who}; each disturbs the other"
         yield Finding("other load", why, "run them one after the other", False, spoils=True)
+
+
+def orphaned_files(connection: Connection) -> str:
+    """Return number, size and place of this database's files that no relation has; empty if none are known.
+
+    A crash of the server leaves the files of tables and indexes whose transactions it ended. It never removes them.
+    """
+    statements = read_statements(PACKAGE, "orphans")
+    if connection.execute(statements["may_look"]).fetchall() != [(True,)]:
+        return ""
+    files, size, directories = connection.execute(statements["orphans"]).fetchall()[0]
+    return f"{files:,} file{'' if files == 1 else 's'} ({format_bytes(size)}) in {directories}" if files else ""
+
+
+def _orphans(connection: Connection) -> Iterator[Finding]:
+    if found := orphaned_files(connection):
+        why = f"no table or index has {found}: a crash of the server amid a load leaves such files"
+        yield Finding(ORPHANS, why, _REMOVE_ORPHANS, False)
 
 
 def _pooler(facts: ServerFacts) -> Iterator[Finding]:

@@ -19,6 +19,7 @@ from openslob.engines.base import CANCEL_S
 from openslob.engines.facts import DataState, LoadResult, ProgressSink
 from openslob.engines.load import check_space, load_tables, require_a_block
 from openslob.engines.postgresql import manifest
+from openslob.engines.postgresql.checks import ORPHANS, orphaned_files
 from openslob.engines.postgresql.connection import Connection, statement
 from openslob.engines.postgresql.errors import reported
 from openslob.engines.postgresql.location import is_local, is_visible
@@ -66,9 +67,11 @@ def load(
         loaded = manifest.read(connection, names)
         if loaded and loaded.is_whole and loaded.spec == spec:
             return loaded.reused(time.monotonic() - began_s, server["block_size"])
-        space = _check_space(connection, server, spec)
+        checks = {"disk space": _check_space(connection, server, spec)}
+        if orphans := orphaned_files(connection):
+            checks[ORPHANS] = f"{orphans}; see `slob check`"
     loader = _PostgresLoader(connect, names, spec, server["block_size"])
-    return load_tables(loader, spec, degree, progress, cancelled, {"disk space": space})
+    return load_tables(loader, spec, degree, progress, cancelled, checks)
 
 
 def _server(connection: Connection, names: Names) -> Mapping[str, Any]:
