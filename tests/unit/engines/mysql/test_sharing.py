@@ -66,6 +66,14 @@ def test_a_reader_beside_is_taken_out_of_the_reads_and_adds_nothing_to_the_log()
     assert "logical_reads" in delta.server_wide
 
 
+def test_a_reader_of_another_table_in_the_test_s_database_is_taken_out_too():
+    in_ours = {
+        name.replace("others.read", "ours.read"): value for name, value in READER.items() if "others.read" in name
+    }
+    delta = delta_of(ALONE, {name: value for name, value in READER.items() if "others." not in name}, in_ours)
+    assert (delta.read_requests, delta.others["read_requests"]) == (4100, 1000)
+
+
 def test_a_writer_beside_makes_the_log_the_whole_server_s():
     delta = delta_of(ALONE, READER, {"status.HANDLER_WRITE": 30.0})
     assert (delta.others["rows_updated"], delta.rows_updated) == (30, 100)
