@@ -14,7 +14,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -60,10 +60,15 @@ class WatchedEngine:
         read, files = counters.read, self._foreign.io_counters(self.backends, self._updates)
         # A run that is repeated has new sessions.
         self.backends, self.bytes_read = [], []
+        read_by_file = dict.fromkeys(files, 0.0)
 
         def read_both() -> CounterReading:
             reading: CounterReading = read()
-            self.bytes_read.append((reading.server_ns, sum(map(_bytes_read, files))))
+            for file in files:
+                # The server may end a background thread at any time: what it read until then remains.
+                with suppress(FileNotFoundError):
+                    read_by_file[file] = _bytes_read(file)
+            self.bytes_read.append((reading.server_ns, sum(read_by_file.values())))
             return reading
 
         counters.read = read_both
