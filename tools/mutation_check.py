@@ -99,7 +99,7 @@ FAULTS = (
           "the test's reads count as others': no run is alone", _unit("engines/postgresql/test_counters")),
     Fault("analyze/other_sessions.py", "spoilt = engine.server_wide | ", "spoilt = ",
           "what other sessions did is published as the test's", _unit("analyze/test_other_sessions")),
-    Fault(_PG_DELTA, '("/wal/" in row, column)', "(False, column)",
+    Fault(_PG_DELTA, '"/wal/" in row, column)', "False, column)",
           "writes of the log count as writes of data blocks", _unit("engines/postgresql/test_counters")),
     Fault(_PG_COUNTERS, "value - before.get(name, 0.0)", "value - before.get(name, value)",
           "what is counted first during the run is lost", _unit("engines/postgresql/test_counters")),

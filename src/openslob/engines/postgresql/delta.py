@@ -58,13 +58,13 @@ class _Io:
     log: Values
 
     @classmethod
-    def of(cls, change: Values, rows: str = "io.") -> _Io:
-        """Return the sums of the ``io.<backend type>/<object>/<context>.<column>`` values that begin with ``rows``."""
+    def of(cls, change: Values, clients_only: bool = False) -> _Io:
+        """Return the sums of the ``io.<backend type>/<object>/<context>.<column>`` values, of all or of clients."""
         sums: tuple[dict[str, float], dict[str, float]] = ({}, {})
         for name, value in change.items():
             found = _io_column(name)
-            if found and name.startswith(rows):
-                is_log, column = found
+            if found and (found[0] or not clients_only):
+                _, is_log, column = found
                 kind = sums[is_log]
                 kind[column] = kind.get(column, 0.0) + value
         return cls(*sums)
@@ -124,10 +124,10 @@ class _Reads:
 
 
 @cache
-def _io_column(name: str) -> tuple[bool, str] | None:
-    """Return whether a value of pg_stat_io is of the log, and its column; None for a value of another view."""
+def _io_column(name: str) -> tuple[bool, bool, str] | None:
+    """Return whether a value of pg_stat_io is of clients, and of the log, and its column; None for other views."""
     row, _, column = name.rpartition(".")
-    return ("/wal/" in row, column) if row.startswith("io.") else None
+    return (row.startswith(_CLIENTS), "/wal/" in row, column) if row.startswith("io.") else None
 
 
 def _renamed(change: Values, names: Mapping[str, str]) -> Values:
@@ -228,7 +228,7 @@ def _others(change: Values, reads: _Reads, block_size: int) -> dict[str, float]:
     Before 16 blocks are counted for autovacuum, too: there the rows that other databases returned show their work.
     """
     found = {"commits": change.get("databases.xact_commit")}
-    clients = _Io.of(change, _CLIENTS)
+    clients = _Io.of(change, clients_only=True)
     if reads.whole or not clients.data:
         found["rows_read"] = change.get("databases.tup_returned")
     else:
@@ -244,10 +244,10 @@ def _less(total: float | None, *parts: float | None) -> float | None:
 
 def _reads_combined(change: Values) -> bool:
     """Return whether the count of reads has blocks in it, not requests: version 17 counts scans so."""
-    bytes_counted = any(name.startswith("io.") and name.endswith(".read_bytes") for name in change)
+    if change.get("tables.seq_scan", 0.0) + change.get("private_tables.seq_scan", 0.0) <= 0:
+        return False
     since_17 = any(name.startswith("checkpointer.") for name in change)
-    scans = change.get("tables.seq_scan", 0.0) + change.get("private_tables.seq_scan", 0.0)
-    return since_17 and not bytes_counted and scans > 0
+    return since_17 and not any(name.startswith("io.") and name.endswith(".read_bytes") for name in change)
 
 
 def _by_object(change: Values, log_io: Values, block_size: int) -> dict[str, ObjectIo]:
