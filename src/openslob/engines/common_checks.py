@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from openslob.engines.facts import DATA, DataState, Finding, ServerFacts
@@ -12,6 +13,8 @@ from openslob.workload import DataSpec, Workload
 # Beside the work loop's sessions: counters, waits, the lock, the stop signal, and one for other queries.
 OWN_CONNECTIONS = 5
 MORE_CONNECTIONS = "raise max_connections or use fewer sessions"
+# The server notices that the driver of a run has ended, and releases what it held: soon, not at once.
+LOCK_PATIENCE_S = 1.0
 
 
 def require_own_storage(data: DataSpec, target: str) -> None:
@@ -20,6 +23,20 @@ def require_own_storage(data: DataSpec, target: str) -> None:
         place = f"tablespace {data.tablespace}" if data.tablespace else f"blocks of {data.block_size} bytes"
         why = f"the data are specified for {place}, and tables of {target} can only be in the server's own"
         raise SlobError(why, "leave the tablespace out, or make it the database's default")
+
+
+def require_no_driver(target: str, drivers: Callable[[], Sequence[str]]) -> None:
+    """Raise SlobError while the driver of a run that has lost its lock is alive, unless it ends within a moment.
+
+    ``drivers`` asks the server for the connections of stop signals, which are open as long as their drivers live, and
+    returns each as the server names it.
+    """
+    deadline = time.monotonic() + LOCK_PATIENCE_S
+    while found := drivers():
+        if time.monotonic() > deadline:
+            why = f"another run is going on in {target}, although it has lost its lock ({found[0]} is its)"
+            raise SlobError(why, "wait for it to end, or stop it")
+        time.sleep(LOCK_PATIENCE_S / 20)
 
 
 @dataclass(frozen=True)

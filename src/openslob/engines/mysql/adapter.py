@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import socket
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import pymysql
 
 from openslob.engines.base import Engine, Hold, SessionPlan
 from openslob.engines.capabilities import Capability
-from openslob.engines.common_checks import require_own_storage
+from openslob.engines.common_checks import LOCK_PATIENCE_S, require_no_driver, require_own_storage
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
 from openslob.engines.managed.state import claimed_through
 from openslob.engines.mysql import checks, connection_registry, loader, manifest
@@ -32,7 +32,7 @@ from openslob.engines.mysql.connection import (
 )
 from openslob.engines.mysql.counters import MysqlCounters
 from openslob.engines.mysql.errors import is_full, reported
-from openslob.engines.mysql.global_settings import LOCK_PATIENCE_S, GlobalSettingsOverride, restore_leftovers
+from openslob.engines.mysql.global_settings import GlobalSettingsOverride, restore_leftovers
 from openslob.engines.mysql.location import PROXY, is_proxied, locate, require_direct, transport
 from openslob.engines.mysql.names import Names
 from openslob.engines.mysql.obstacle import obstacle
@@ -276,24 +276,16 @@ class MysqlEngine:
         with self.querying("sessions of an earlier run can't be ended") as connection:
             numbers = connection_registry.sessions(connection, self.names, SESSIONS)
             if numbers:
-                self._require_no_driver(connection)
+                require_no_driver(self.target, partial(self._drivers, connection))
             for number in numbers:
                 # The session may have ended by itself meanwhile.
                 with suppress(pymysql.err.OperationalError, pymysql.err.InternalError):
                     query(connection, "KILL CONNECTION %(number)s", {"number": number})
         return len(numbers)
 
-    def _require_no_driver(self, connection: Connection) -> None:
-        """Raise SlobError when the driver of these sessions is alive: its stop signal's connection is open.
-
-        That of a driver that has just ended is gone soon, not at once.
-        """
-        deadline = time.monotonic() + LOCK_PATIENCE_S
-        while drivers := connection_registry.sessions(connection, self.names, STOP):
-            if time.monotonic() > deadline:
-                why = f"another run is going on in {self.target}, although it has lost its lock"
-                raise SlobError(f"{why} (connection {drivers[0]} is its)", "wait for it to end, or stop it")
-            time.sleep(LOCK_PATIENCE_S / 20)
+    def _drivers(self, connection: Connection) -> list[str]:
+        numbers = connection_registry.sessions(connection, self.names, STOP)
+        return [f"connection {number}" for number in numbers]
 
 
 class MysqlData:

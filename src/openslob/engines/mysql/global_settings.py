@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import pymysql
 from pymysql.constants import ER
 
+from openslob.engines.common_checks import LOCK_PATIENCE_S
 from openslob.engines.mysql.connection import Connection, Row, query, statement
 from openslob.engines.mysql.errors import code_of, explain_error
 from openslob.engines.mysql.names import Names
@@ -21,8 +22,6 @@ from openslob.errors import SlobError
 
 # One lock for the whole server, whichever database a run uses.
 _LOCK = "openslob/settings"
-# The server frees the lock of a process that was killed when it notices, which is soon, not at once.
-LOCK_PATIENCE_S = 1.0
 _MISSING = (ER.NO_SUCH_TABLE, ER.BAD_DB_ERROR, ER.TABLEACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR)
 
 

@@ -16,7 +16,7 @@ from psycopg import conninfo, sql
 
 from openslob.engines.base import Engine, Hold, SessionPlan
 from openslob.engines.capabilities import Capability
-from openslob.engines.common_checks import require_own_storage
+from openslob.engines.common_checks import LOCK_PATIENCE_S, require_no_driver, require_own_storage
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
 from openslob.engines.managed.state import claimed_through
 from openslob.engines.patience import PROBE_S, NoAnswerError, Patience, Watch, Work
@@ -69,8 +69,6 @@ _UNLIMITED = frozenset({*_WORK, "install", "release", STOP})
 END_PATIENCE_S = 5.0
 # "openslob" as a number: the key of the advisory lock that keeps two loads or runs on one database apart.
 LOCK_KEY = int.from_bytes(b"openslob", "big", signed=True)
-# The server releases the lock of a killed process when it notices that the client is gone: soon, not at once.
-LOCK_PATIENCE_S = 1.0
 
 
 def connect(url: str) -> Engine:
@@ -286,7 +284,7 @@ class PostgresEngine:
         """End sessions of the work loop that a killed driver left; return their number."""
         sessions = self.query("sessions", application=SESSIONS)
         if sessions:
-            self._require_no_driver()
+            require_no_driver(self.target, self._drivers)
         with self.open("release") as connection, reported("sessions of an earlier run can't be ended"):
             for pid, _ in sessions:
                 connection.execute("SELECT pg_terminate_backend(%s)", (pid,))
@@ -295,19 +293,9 @@ class PostgresEngine:
             time.sleep(END_PATIENCE_S / 100)
         return len(sessions)
 
-    def _require_no_driver(self) -> None:
-        """Raise SlobError when the driver of these sessions is alive: its stop signal's connection is open.
-
-        That of a driver that has just ended is gone soon, not at once.
-        """
-        deadline = time.monotonic() + LOCK_PATIENCE_S
-        while drivers := self.query("sessions", application=f"{APPLICATION}/{STOP}"):
-            if time.monotonic() > deadline:
-                why = (
-                    f"another run is going on in {self.target}, although it has lost its lock (process {drivers[0][0]}"
-                )
-                raise SlobError(f"{why} of the server is its)", "wait for it to end, or stop it")
-            time.sleep(LOCK_PATIENCE_S / 20)
+    def _drivers(self) -> list[str]:
+        pids = self.query("sessions", application=f"{APPLICATION}/{STOP}")
+        return [f"process {pid} of the server" for pid, _ in pids]
 
 
 class PostgresData:
