@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from factories.tables import table
+from openslob.engines import common_checks
 from openslob.engines.common_checks import data, require_own_storage
 from openslob.engines.facts import DataState, ServerFacts
 from openslob.errors import SlobError
@@ -38,3 +39,11 @@ def test_an_engine_without_tablespaces_refuses_them(placed):
     require_own_storage(plain, "host/db")
     with pytest.raises(SlobError, match="host/db can only be in the server's own"):
         require_own_storage(replace(plain, **placed), "host/db")
+
+
+def test_sessions_of_a_driver_that_lives_are_not_taken_from_it(monkeypatch):
+    monkeypatch.setattr(common_checks, "LOCK_PATIENCE_S", 0.01)
+    lapsing = iter([["process 7"], []])
+    common_checks.require_no_driver("here/slob", lambda: next(lapsing))
+    with pytest.raises(SlobError, match=r"going on in here/slob, although it has lost its lock \(process 7 is its\)"):
+        common_checks.require_no_driver("here/slob", lambda: ["process 7"])
