@@ -1,4 +1,4 @@
-"""Where the data are: the tablespace that a specification names, and what an engine without tablespaces says of it."""
+"""Checks that are the same for every engine: where the data are, and whose the sessions are that a run finds."""
 
 from __future__ import annotations
 
