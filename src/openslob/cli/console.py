@@ -117,6 +117,21 @@ def takes_message(within_s: float = 0.0) -> bool:
         return False
 
 
+def columns(stream: TextIO | None = None) -> int | None:
+    """Return how wide a table on ``stream`` (default: standard output) may be; None: as wide as it needs to be.
+
+    That is COLUMNS if it is set, whatever the stream is; else the width of the terminal. Lines in files and pipes are
+    not folded, so that other programs find a row in one line.
+    """
+    with suppress(ValueError):
+        if (given := int(os.environ.get("COLUMNS", ""))) > 0:
+            return given
+    try:
+        return os.get_terminal_size((stream or sys.stdout).fileno()).columns or None
+    except (OSError, ValueError):  # not a terminal, closed, or without a file
+        return None
+
+
 def write(text: str, end: str = "\n", kept: Path | None = None) -> None:
     """Print a result on standard output; signs that its encoding lacks become plain ones.
 

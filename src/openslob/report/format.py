@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
+from openslob.report.folding import folded
 from openslob.units import MIB, format_bytes
 
 # Columns of running text: the narrowest terminal in use. Tables are as wide as they need to be.
@@ -83,14 +84,15 @@ def quantity(value: float | None, unit: str) -> str:
     return f"{number(value)} {unit}".rstrip()
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], ends_in_text: bool = False) -> list[str]:
-    """Return the lines of a table.
+def table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], ends_in_text: bool = False, columns: int | None = None
+) -> list[str]:
+    """Return the lines of a table that is at most ``columns`` wide, or as wide as it needs to be.
 
-    The first column is left-aligned, and with ``ends_in_text`` also the last; the others are right-aligned.
+    The first column is left-aligned, and with ``ends_in_text`` also the last; the others are right-aligned. Columns
+    that do not fit go into further blocks, each with the first column.
     """
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    left = {0, len(widths) - 1} if ends_in_text else {0}
-    return [INDENT + _aligned(row, widths, left) for row in (head, *rows)]
+    return folded(head, rows, columns, texts={0, len(head) - 1} if ends_in_text else {0}, indent=INDENT)
 
 
 def pairs(rows: Sequence[tuple[str, str]], columns: int = WIDTH) -> list[str]:
@@ -140,11 +142,3 @@ def printable(text: str, encoding: str | None) -> str:
     except (UnicodeEncodeError, LookupError):
         return text.translate(_PLAIN_SIGNS).encode("ascii", "replace").decode()
     return text
-
-
-def _aligned(row: Sequence[str], widths: Sequence[int], left: Collection[int]) -> str:
-    cells = (
-        cell.ljust(width) if column in left else cell.rjust(width)
-        for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-    )
-    return INDENT.join(cells).rstrip()

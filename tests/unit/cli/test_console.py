@@ -106,3 +106,21 @@ def test_a_program_without_memory_or_files_says_so():
     assert "no more memory" in cli.of_the_system(MemoryError())
     assert cli.of_the_system(OSError(24, "Too many open files")) == "Too many open files"
     assert cli.of_the_system(OSError(28, "No space left on device", "/x")) == "/x: No space left on device"
+
+
+@table(("given", "width"), [("100", 100), ("", 66), ("0", 66), ("wide", 66)])
+def test_the_width_is_that_of_the_terminal_unless_columns_says_another(monkeypatch, given, width):
+    monkeypatch.setenv("COLUMNS", given)
+    main, terminal = pty.openpty()
+    termios.tcsetwinsize(terminal, (20, 66))
+    with os.fdopen(terminal, "w") as stream:
+        assert console.columns(stream) == width
+    os.close(main)
+
+
+def test_a_file_has_no_width_unless_columns_says_one(monkeypatch, tmp_path):
+    with (tmp_path / "table.txt").open("w") as stream:
+        monkeypatch.delenv("COLUMNS", raising=False)
+        assert console.columns(stream) is None
+        monkeypatch.setenv("COLUMNS", "100")
+        assert console.columns(stream) == 100
