@@ -42,6 +42,8 @@ from openslob.sweep.create import new_sweep, ready_names, ready_sweep, unfinishe
 from openslob.sweep.execute import Execution
 from openslob.sweep.plan import Step, sessions_at_most, steps
 from openslob.sweep.servers import server_grid
+from openslob.sweep.sizing import server_memory
+from openslob.units import format_duration
 
 NAME = Annotated[
     str | None, typer.Option(metavar="NAME", help="Name of the sweep; default: sweep, or that of --ready.")
@@ -125,6 +127,8 @@ def sweep(
         if dry_run:
             write(_plan(_to_do(path, load_sweep(path), bool(resume)) if path else record), end="")
             return
+        if not path:
+            _announce(record)
         with _resume_folder(path, bool(resume)) if path else SweepFolder.begin(results, record) as folder:
             Execution(folder, _target(folder.record, several), interrupt, SweepView(), render, ceilings).execute()
             write(_result(folder, json), end="", kept=folder.path)
@@ -179,7 +183,7 @@ def _record(several: Several, options: _SweepOptions) -> SweepRecord:
     texts = {**file.grid, **{name: split(text) for name, text in several.texts.items()}}
     servers = server_grid({**file.server, **{name: split(text) for name, text in several.servers.items()}})
     found = resolve_grid(texts, several.config, os.environ)
-    record = new_sweep(
+    return new_sweep(
         options.name,
         several.target.shown,
         found,
@@ -189,10 +193,9 @@ def _record(several: Several, options: _SweepOptions) -> SweepRecord:
         options.search,
         options.compared({**servers, **found.values}),
         file.figures,
+        server_memory(several.target.reveal()),
+        file.data_per_cache,
     )
-    for note in record.notes:
-        notify(note)
-    return record
 
 
 def _resumed(wanted: str, results: Path, several: Several) -> Path:
@@ -237,6 +240,15 @@ def _plan(record: SweepRecord) -> str:
     local = "://" not in record.target
     free = shutil.disk_usage(existing_parent(servers_place())).free if local else None
     return render_plan(record, rows, free)
+
+
+def _announce(record: SweepRecord) -> None:
+    """Print how long a new sweep will take, and what of its plan the user should know."""
+    if record.points:
+        counted = f"{len(record.points)} point{'s' if len(record.points) > 1 else ''}"
+        notify(f"{counted}, about {format_duration(record.estimated_s or 0)} in all")
+    for note in record.notes:
+        notify(note)
 
 
 def _preparation(step: Step) -> str:

@@ -24,11 +24,13 @@ class Grid:
     """A workload with the first value of each varied parameter, and all their values by field name.
 
     The values have the form of records, without duplicates, in the order given. ``notices`` are printed and recorded.
+    ``sources`` says where each parameter of the workload came from, as in `Resolution`.
     """
 
     workload: Workload
     values: Mapping[str, tuple[Any, ...]]
     notices: Sequence[str]
+    sources: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,8 @@ class SweepFile:
     """The tables of a sweep file: the values of each parameter as text; those of ``server`` by the server's flags.
 
     ``about`` describes the sweep. ``repeats`` is None if the file does not give it. ``against`` is the parameter whose
-    two values are compared. ``figures`` are the metrics to show with every point.
+    two values are compared. ``figures`` are the metrics to show with every point. ``data_per_cache`` is how many times
+    the server's cache the data are at least, unless SCALE is given.
     """
 
     grid: Texts = field(default_factory=dict)
@@ -45,6 +48,7 @@ class SweepFile:
     repeats: int | None = None
     against: str | None = None
     figures: tuple[str, ...] = ()
+    data_per_cache: int | None = None
 
 
 def split(text: str) -> list[str]:
@@ -68,7 +72,8 @@ def resolve_grid(texts: Texts, config: Path | None, environment: Mapping[str, st
         for name, values in texts.items()
         if len(values) > 1
     }
-    return Grid(base.workload, {name: values for name, values in varied.items() if len(values) > 1}, base.notices)
+    several = {name: values for name, values in varied.items() if len(values) > 1}
+    return Grid(base.workload, several, base.notices, base.sources)
 
 
 def read_sweep_file(path: Path) -> SweepFile:
@@ -96,13 +101,14 @@ def read_sweep_file(path: Path) -> SweepFile:
 
 
 def _about(table: Mapping[str, Any], path: Path) -> SweepFile:
-    types = {"about": str, "repeats": int, "against": str, "figures": list}
+    types = {"about": str, "repeats": int, "against": str, "figures": list, "data_per_cache": int}
     for key, value in table.items():
         if not isinstance(value, types.get(key, ())):
             known = ", ".join(types)
             raise UsageError(f"{path}: {key} in [{SWEEP}] is unknown or has the wrong type", f"known are {known}")
-    if table.get("repeats", 1) < 1:
-        raise UsageError(f"{path}: repeats in [{SWEEP}] is below 1")
+    for key in ("repeats", "data_per_cache"):
+        if table.get(key, 1) < 1:
+            raise UsageError(f"{path}: {key} in [{SWEEP}] is below 1")
     figures = tuple(map(str, table.get("figures", ())))
     unknown = next((name for name in figures if name not in METRICS), None)
     if unknown:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from openslob.engines.base import Engine
 from openslob.engines.facts import DATA, Finding, ServerFacts, ServerLocation
@@ -27,6 +28,22 @@ _PIO_FACTOR = 10
 _UNUSED = ("db_cpu_us", "db_time_us")
 # A run that ends by WORK_LOOP has no length beforehand: assume one.
 _ANY_LENGTH_S = 60.0
+
+
+class Memory(Protocol):
+    """What of a server decides which data a test needs; `ServerFacts` has it."""
+
+    @property
+    def block_size(self) -> int:
+        """The size of a block in bytes."""
+
+    @property
+    def cache_bytes(self) -> int:
+        """The size of the cache in bytes."""
+
+    @property
+    def direct_io(self) -> bool | None:
+        """Whether the server bypasses the operating system's page cache; None when that is unknown."""
 
 
 @dataclass(frozen=True)
@@ -81,21 +98,26 @@ def findings(engine: Engine, workload: Workload, facts: ServerFacts) -> Iterator
     yield from purpose_findings(workload, facts)
 
 
-def purpose_findings(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
+def purpose_findings(workload: Workload, memory: Memory) -> Iterator[Finding]:
     """Yield what keeps the run from being the test that its MODE names; nothing without a MODE.
 
     There is nothing to find for the local path: it bypasses the server's cache, and sessions' own caches are small.
     """
     if workload.block_path is BlockPath.LOCAL:
         return
-    data, cache = active_bytes(workload, facts.block_size), facts.cache_bytes
-    remedies = {Mode.PIO: "load more, or use a smaller cache", Mode.LIO: "load less, or use a larger cache"}
+    data, cache = active_bytes(workload, memory.block_size), memory.cache_bytes
+    remedies = {
+        Mode.PIO: f"load more ({_PIO_FACTOR} times the cache or more), or use a smaller cache",
+        Mode.LIO: "load less, or use a larger cache",
+    }
+    # A test of the log needs cached data, too: otherwise it waits for reads.
+    needed = Mode.LIO if workload.mode is Mode.REDO else workload.mode
     for purpose in purposes(data, cache):
-        if purpose.mode is workload.mode and not purpose.possible:
+        if purpose.mode is needed and not purpose.possible:
             # Data that fit the cache are read from it: the run would measure memory and call it storage.
             blocking = purpose.mode is Mode.PIO and data <= cache
             yield Finding("mode", purpose.why, remedies[purpose.mode], blocking, spoils=True)
-    if workload.mode is Mode.PIO and not facts.direct_io:
+    if workload.mode is Mode.PIO and not memory.direct_io:
         why = "the server does buffered I/O: the operating system's page cache may serve what the engine reads"
         yield Finding("page cache", why, "use direct I/O, or data much larger than the host's memory", False, True)
 

@@ -14,6 +14,7 @@ from openslob.record.store import record_id
 from openslob.record.sweep import SearchRecord, SweepRecord, Value, find_sweeps
 from openslob.sweep.plan import notices, points, with_estimates
 from openslob.sweep.servers import described
+from openslob.sweep.sizing import ServerMemory, expected_failures, with_enough_data
 from openslob.units import iso
 
 Servers = Mapping[str, tuple[Value, ...]]
@@ -43,12 +44,16 @@ def new_sweep(
     search: SearchRecord | None = None,
     against: str | None = None,
     figures: tuple[str, ...] = (),
+    memory: ServerMemory | None = None,
+    data_per_cache: int | None = None,
 ) -> SweepRecord:
     """Return the record of a sweep with all its points pending; a search begins without points.
 
     ``target`` must not contain a password. ``servers`` holds the values of server parameters by the name of
-    `ServerSpec`'s field. UsageError for a combination that can't be run.
+    `ServerSpec`'s field. ``memory`` is that of the target, None when it is not known; with ``data_per_cache`` the data
+    are at least so many times the cache, unless SCALE is given. UsageError for a combination that can't be run.
     """
+    grid = with_enough_data(grid, servers, memory, data_per_cache) if data_per_cache else grid
     if search:
         _require_one_series(grid, servers)
     if against:
@@ -73,7 +78,7 @@ def new_sweep(
         points=() if search else points(grid.values, servers, repeats, seed),
     )
     planned = with_estimates(record)
-    return planned.model_copy(update={"notes": (*grid.notices, *notices(planned))})
+    return planned.model_copy(update={"notes": (*grid.notices, *notices(planned), *expected_failures(planned, memory))})
 
 
 def _require_one_series(grid: Grid, servers: Servers) -> None:

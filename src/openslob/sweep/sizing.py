@@ -1,0 +1,118 @@
+"""Cache and data of a sweep: data that are large enough for its verdicts, and verdicts that cannot hold as planned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from openslob.analyze.steady_state import MIN_STEADY_POINTS
+from openslob.analyze.verdicts.outcome import counted
+from openslob.config.grid import Grid
+from openslob.config.resolve import DEFAULT
+from openslob.engines import registry
+from openslob.errors import SlobError
+from openslob.record.sweep import SweepRecord, Value, Values
+from openslob.run.preflight import active_bytes, purpose_findings
+from openslob.sweep.plan import ASSUMED_BLOCK_BYTES, workload_of
+from openslob.units import MIB, Extent
+from openslob.workload import Workload
+
+DIRECT = "direct"
+# Sources of a SCALE that the user did not ask for.
+_OPEN = (DEFAULT,)
+UNKNOWN_CACHE_SCALE = Extent.parse("2G")
+
+
+@dataclass(frozen=True)
+class ServerMemory:
+    """What of a server decides which data a test needs: its cache, its block size, and whether its I/O is direct."""
+
+    block_size: int
+    cache_bytes: int
+    direct_io: bool | None
+
+    def with_settings(self, server: Values) -> ServerMemory:
+        """Return the memory of the server after a restart with these settings."""
+        return ServerMemory(
+            block_size=int(server.get("block_size") or self.block_size),
+            cache_bytes=int(server.get("cache_bytes") or self.cache_bytes),
+            direct_io=server["io"] == DIRECT if "io" in server else self.direct_io,
+        )
+
+
+def server_memory(target: str) -> ServerMemory | None:
+    """Return the memory of a target; of a managed server from its specification, whether it runs or not.
+
+    None for a server that can't be asked now.
+    """
+    try:
+        if "://" in target or "," in target:
+            facts = registry.resolve(target)[0].facts()
+            return ServerMemory(facts.block_size, facts.cache_bytes, facts.direct_io)
+        spec = registry.find_or_new(target).status().spec
+    except SlobError:
+        return None
+    return ServerMemory(spec.block_size or ASSUMED_BLOCK_BYTES, spec.cache_bytes, spec.io == DIRECT)
+
+
+def with_enough_data(
+    grid: Grid, servers: Mapping[str, tuple[Value, ...]], memory: ServerMemory | None, data_per_cache: int
+) -> Grid:
+    """Return the grid with tables large enough for data of ``data_per_cache`` times the largest cache of the sweep.
+
+    A SCALE that the user gave stays, and so do data that are larger.
+    """
+    workload, source = grid.workload, grid.sources.get("scale", DEFAULT)
+    if source not in _OPEN or "scale" in grid.values:
+        return grid
+    if memory is None:
+        why = f"the size of the server's cache is not known: the data are {UNKNOWN_CACHE_SCALE}; --scale changes that"
+        return replace(grid, workload=_with_scale(workload, UNKNOWN_CACHE_SCALE), notices=(*grid.notices, why))
+    caches = [int(cache) for cache in servers.get("cache_bytes", ()) if cache] or [memory.cache_bytes]
+    needed = max(caches) * data_per_cache
+    if active_bytes(workload, memory.block_size) >= needed:
+        return grid
+    scale = Extent(-(-needed // (workload.schemas * MIB)) * MIB, in_bytes=True)
+    return replace(grid, workload=_with_scale(workload, scale))
+
+
+def _with_scale(workload: Workload, scale: Extent) -> Workload:
+    return Workload.model_validate({**workload.to_record(), "scale": str(scale)})
+
+
+def expected_failures(record: SweepRecord, memory: ServerMemory | None) -> list[str]:
+    """Return what the verdicts of the pending points will not hold for, as far as the plan tells: a sentence each."""
+    reasons: dict[str, int] = {}
+    for point in record.pending:
+        workload = workload_of(record, point)
+        known = () if memory is None else _of_memory(workload, memory.with_settings(point.server))
+        for reason in dict.fromkeys(chain(known, _of_length(workload))):
+            reasons[reason] = reasons.get(reason, 0) + 1
+    alone = _without_repeats(record)
+    return [f"{_share(count, len(record.pending))}: {reason}" for reason, count in reasons.items()] + alone
+
+
+def _of_memory(workload: Workload, memory: ServerMemory) -> Iterator[str]:
+    for finding in purpose_findings(workload, memory):
+        outcome = "is refused" if finding.blocking else "can't hold"
+        subject = "the run" if finding.blocking else f"the verdict on mode {workload.mode}"
+        yield f"{subject} {outcome}: {finding.why}; {finding.remedy}"
+
+
+def _of_length(workload: Workload) -> Iterator[str]:
+    if 0 < workload.run_time < MIN_STEADY_POINTS:
+        yield (
+            f"the verdict steady stays unknown: a window of {workload.run_time:g} s is too short to judge; "
+            f"--run-time {MIN_STEADY_POINTS} or longer"
+        )
+
+
+def _without_repeats(record: SweepRecord) -> list[str]:
+    if not record.against or record.repeats > 1:
+        return []
+    return [f"the comparison of {record.against} has no interval: each value is run once; --repeats 5 gives one"]
+
+
+def _share(count: int, every: int) -> str:
+    return f"in all {counted(every, 'point')}" if count == every else f"in {count} of {every} points"
