@@ -1,0 +1,8 @@
+"""The Python interface for notebooks and scripts: `records` reads, and the other modules measure.
+
+Whatever reads records must not wait for engines to be imported, so this package imports `records` alone.
+"""
+
+from openslob.api.records import Results, find, joined, load
+
+__all__ = ["Results", "find", "joined", "load"]
