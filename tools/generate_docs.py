@@ -25,7 +25,7 @@ code by `tools/generate_docs.py`; a test fails when it is out of date. How to se
 
 A parameter's name in `slob.toml` is the lower-case or the upper-case one; its environment variable is `SLOB_` and the
 upper-case name; its flag is the lower-case name with dashes. Sizes take suffixes in powers of 1024; MB is 1,048,576
-bytes.
+bytes. A time is a number of seconds, or a duration such as `500ms`, `90s`, `5m`, `1h30m` or `1d`.
 """
 _PARAMETER_COLUMNS = ("name", "flag", "meaning", "unit", "allowed", "default")
 

@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from math import inf, isinf
 
 KIB = 1024
 MIB = 1024**2
@@ -16,6 +17,10 @@ NANOS = 1_000_000_000
 
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgtp]?)(i?b)?", re.IGNORECASE)
+# The units of durations in seconds, and the pattern of each, from the longest to the shortest.
+_SECONDS = {"d": "86400", "h": "3600", "m(?:in)?": "60", "s": "1", "ms": "0.001"}
+_DURATION = re.compile(r"\s*".join(rf"(?:(\d+(?:\.\d+)?)\s*{unit})?" for unit in _SECONDS), re.IGNORECASE)
+_PLAIN_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?", re.IGNORECASE)
 
 
 def parse_bytes(text: str) -> int:
@@ -33,6 +38,21 @@ def format_bytes(count: float) -> str:
             break
         count /= 1024
     return f"{count:.0f} {unit}" if unit == "B" else f"{count:.4g} {unit}"
+
+
+def parse_duration(text: str) -> float:
+    """Return the seconds of ``90``, ``90s``, ``1m30s``, ``2h`` or ``500ms``. ValueError otherwise."""
+    stripped = text.strip()
+    if _PLAIN_NUMBER.fullmatch(stripped):
+        total = float(stripped)
+    elif stripped and (match := _DURATION.fullmatch(stripped)):
+        parts = zip(match.groups(default="0"), _SECONDS.values(), strict=True)
+        total = float(sum(Decimal(amount) * Decimal(seconds) for amount, seconds in parts))
+    else:
+        total = inf
+    if isinf(total):
+        raise ValueError(f"{text!r} is not a duration such as 90, 90s, 5m or 1h30m")
+    return total
 
 
 def format_duration(seconds: float) -> str:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 
-from openslob.units import KIB, MIB, Extent
+from openslob.units import KIB, MIB, Extent, parse_duration
 
 
 class _Choice(StrEnum):
@@ -78,7 +78,12 @@ def _extent(value: object) -> object:
     return extent
 
 
+def _seconds(value: object) -> object:
+    return parse_duration(value) if isinstance(value, str) else value
+
+
 ExtentField = Annotated[Extent, BeforeValidator(_extent), PlainSerializer(str)]
+DurationField = Annotated[float, BeforeValidator(_seconds)]
 
 
 @dataclass(frozen=True)
@@ -150,7 +155,7 @@ class Workload(BaseModel):
     )  # fmt: skip
 
     # duration
-    run_time: float = Field(
+    run_time: DurationField = Field(
         default=60, ge=0, le=864_000, description="Length of the measured window. 0: end by WORK_LOOP only.",
         json_schema_extra={"slob": "RUN_TIME", "unit": "s", "group": "duration"},
     )  # fmt: skip
@@ -158,7 +163,7 @@ class Workload(BaseModel):
         default=0, ge=0, le=10**12, description="Operations per session after which it ends; 0: end by RUN_TIME only.",
         json_schema_extra={"slob": "WORK_LOOP", "unit": "operations", "group": "duration"},
     )  # fmt: skip
-    warmup: float = Field(
+    warmup: DurationField = Field(
         default=2, ge=0, le=86_400, description="Load before the measured window, which is not counted.",
         json_schema_extra={"slob": "WARMUP", "unit": "s", "group": "duration"},
     )  # fmt: skip
@@ -217,11 +222,11 @@ class Workload(BaseModel):
         default=0, ge=0, le=10**9, description="A session sleeps once in this many operations; 0: never.",
         json_schema_extra={"slob": "THINK_TM_FREQUENCY", "unit": "operations", "group": "think time"},
     )  # fmt: skip
-    think_tm_min: float = Field(
+    think_tm_min: DurationField = Field(
         default=0.1, ge=0, le=3600, description="Shortest sleep.",
         json_schema_extra={"slob": "THINK_TM_MIN", "unit": "s", "group": "think time"},
     )  # fmt: skip
-    think_tm_max: float = Field(
+    think_tm_max: DurationField = Field(
         default=0.5, ge=0, le=3600, description="Longest sleep.",
         json_schema_extra={"slob": "THINK_TM_MAX", "unit": "s", "group": "think time"},
     )  # fmt: skip

@@ -17,12 +17,14 @@ from openslob.record.model import Holds, Verdict
 from openslob.record.storage import StorageRecord
 from openslob.storage.fio import Fio
 from openslob.storage.job import IoEngine
-from openslob.units import parse_bytes
+from openslob.units import parse_bytes, parse_duration
 from openslob.versus.ceiling import Ceilings
 
 MEASURE = "measure"
 # Smallest unit of direct I/O, in bytes.
 SECTOR = 512
+# Metavar of options that take seconds or a duration.
+DURATION = "DURATION"
 
 
 def parse_size(text: str) -> int:
@@ -31,6 +33,21 @@ def parse_size(text: str) -> int:
         return parse_bytes(text)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
+
+
+def at_least(least_s: float) -> Callable[[str], float]:
+    """Return the parser of a duration of at least so many seconds."""
+
+    def parse(text: str) -> float:
+        try:
+            seconds = parse_duration(str(text))
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from error
+        if seconds < least_s:
+            raise typer.BadParameter(f"{text} is below {least_s:g} s")
+        return seconds
+
+    return parse
 
 
 def parse_block_size(text: str) -> int:

@@ -26,6 +26,7 @@ from typing import Annotated, Any
 
 import typer
 
+from openslob.cli.common_options import DURATION
 from openslob.cli.console import notify
 from openslob.config.parameters import Parameter, parameters, shown
 from openslob.config.resolve import resolve
@@ -183,10 +184,16 @@ def _flag(parameter: Parameter) -> object:
     kind: type = bool if parameter.is_switch else str
     name = f"{parameter.flag}/--no-{parameter.flag[2:]}" if parameter.is_switch else parameter.flag
     # Beside the two names of a switch, or a long range, 80 columns leave no room for the help text.
-    metavar = "" if parameter.is_switch else "N" if parameter.is_number else parameter.placeholder
+    metavar = "" if parameter.is_switch else _metavar(parameter)
     panel = "Workload: on or off" if parameter.is_switch else f"Workload: {parameter.group}"
     option = typer.Option(name, help=_help(parameter), rich_help_panel=panel, metavar=metavar, show_default=False)
     return Annotated[kind | None, option]
+
+
+def _metavar(parameter: Parameter) -> str:
+    if parameter.is_duration:
+        return DURATION
+    return "N" if parameter.is_number else parameter.placeholder
 
 
 def _server_flag(parameter: ServerParameter) -> object:
@@ -197,7 +204,11 @@ def _server_flag(parameter: ServerParameter) -> object:
 def _help(parameter: Parameter) -> str:
     facts = [
         *([f"Range: {parameter.placeholder}."] if parameter.is_number else []),
-        *([f"Unit: {parameter.unit}."] if parameter.unit else []),
+        *([_unit(parameter)] if parameter.unit else []),
         *([f"Default: {parameter.default}."] if parameter.default else []),
     ]
     return " ".join([parameter.meaning, *facts])
+
+
+def _unit(parameter: Parameter) -> str:
+    return "In seconds, or such as 90s, 5m, 1h30m." if parameter.is_duration else f"Unit: {parameter.unit}."

@@ -12,11 +12,13 @@ from openslob.cli import raw_compare, raw_orion
 from openslob.cli.common_options import (
     BLOCK_SIZE,
     CPUS,
+    DURATION,
     IO_ENGINE,
     MEASUREMENT_NAME,
     RECORD_JSON,
     REQUIRE,
     RESULTS,
+    at_least,
     parse_size,
 )
 from openslob.cli.console import notify, stoppable
@@ -60,7 +62,9 @@ VERIFY = Annotated[
     bool, typer.Option("--verify", metavar="", help="Measure also with the checksum of every block verified.")
 ]
 REPEATS = Annotated[int, typer.Option(metavar="N", min=1, help="How often the results are measured again.")]
-RUN_TIME = Annotated[float, typer.Option(min=0.5, metavar="S", help="Seconds of each step; a quarter more is ramp.")]
+RUN_TIME = Annotated[
+    float, typer.Option(parser=at_least(0.5), metavar=DURATION, help="Length of each step; a quarter more is ramp.")
+]
 IN_FLIGHT = Annotated[int, typer.Option(metavar="N", min=1, help="Random requests in flight.")]
 
 

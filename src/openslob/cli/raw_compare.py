@@ -11,11 +11,13 @@ import typer
 from openslob.cli.common_options import (
     BLOCK_SIZE,
     CPUS,
+    DURATION,
     IO_ENGINE,
     MEASUREMENT_NAME,
     RECORD_JSON,
     REQUIRE,
     RESULTS,
+    at_least,
     parse_size,
     require_verdicts,
 )
@@ -38,7 +40,8 @@ IN_FLIGHT = Annotated[
     int, typer.Option(metavar="N", min=1, max=256, help="Concurrent reads: fio's requests, processes, sessions.")
 ]
 RUN_TIME = Annotated[
-    float, typer.Option(min=1, metavar="S", help="Seconds of each measurement; a quarter more is ramp.")
+    float,
+    typer.Option(parser=at_least(1), metavar=DURATION, help="Length of each measurement; a quarter more is ramp."),
 ]
 REPEATS = Annotated[
     int, typer.Option(metavar="N", min=1, help="Repeats of all measurements, each in a new random order.")

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand
 
 from openslob.cli import console
-from openslob.cli.common_options import RECORD_JSON, REQUIRE, RESULTS, require_verdicts
+from openslob.cli.common_options import DURATION, RECORD_JSON, REQUIRE, RESULTS, at_least, require_verdicts
 from openslob.cli.console import notify, stoppable
 from openslob.errors import UsageError
 from openslob.record.storage import StorageRecord
@@ -84,8 +84,11 @@ MATRIX = Annotated[
         help="basic: first row and first column; detailed: all; one point, column or row; max: all up to both numbers.",
     ),
 ]  # fmt: skip
-DURATION = Annotated[
-    float, typer.Option(min=0.5, metavar="S", help="Duration of each point; Orion's is 60.", rich_help_panel=_POINTS)
+EACH_POINT = Annotated[
+    float,
+    typer.Option(
+        parser=at_least(0.5), metavar=DURATION, help="Duration of each point; Orion's is 60.", rich_help_panel=_POINTS
+    ),
 ]
 SIMULATE = Annotated[
     SimulatedArray, typer.Option(case_sensitive=False, help="How several LUNs are combined.", rich_help_panel=_STORAGE)
@@ -141,7 +144,7 @@ def orion(
     num_large: NUM_LARGE = None,
     num_streamio: STREAMIO = 4,
     matrix: MATRIX = None,
-    duration: DURATION = DURATION_S,
+    duration: EACH_POINT = DURATION_S,
     seed: SEED = 1,
     simulate: SIMULATE = SimulatedArray.CONCAT,
     stripe: STRIPE = 1,

@@ -15,7 +15,7 @@ import typer
 
 from openslob import api
 from openslob.analyze.curves.series import latency_figure, parse_latency_us
-from openslob.cli.common_options import CEILING_OR_MEASURE, RESULTS, ceiling_source
+from openslob.cli.common_options import CEILING_OR_MEASURE, DURATION, RESULTS, at_least, ceiling_source
 from openslob.cli.console import notify, stoppable, write
 from openslob.cli.options import Several, with_several
 from openslob.cli.progress import LiveLine, LoadView
@@ -62,7 +62,12 @@ REPEATS = Annotated[
 ]
 STEADY = Annotated[
     float | None,
-    typer.Option("--until-steady", min=1, metavar="S", help="Warm up until throughput is steady, at most this long."),
+    typer.Option(
+        "--until-steady",
+        parser=at_least(1),
+        metavar=DURATION,
+        help="Warm up until throughput is steady, at most this long.",
+    ),
 ]
 UNDER = Annotated[
     str | None,

@@ -34,6 +34,7 @@ class Parameter:
     default: str
     is_switch: bool
     is_number: bool
+    is_duration: bool
 
     @property
     def flag(self) -> str:
@@ -84,6 +85,7 @@ def _parameter(name: str, field: FieldInfo) -> Parameter:
         default=shown(field.default),
         is_switch=field.annotation is bool,
         is_number=_kind(field) in (int, float),
+        is_duration=_is_duration(field),
     )
 
 
@@ -99,6 +101,10 @@ def shown(value: object) -> str:
 def _kind(field: FieldInfo) -> type:
     kinds: tuple[type, ...] = get_args(field.annotation) or (field.annotation,)
     return next(kind for kind in kinds if kind is not type(None))
+
+
+def _is_duration(field: FieldInfo) -> bool:
+    return _kind(field) is float and isinstance(facts := field.json_schema_extra, dict) and facts["unit"] == "s"
 
 
 def _choices(kind: type) -> list[str]:
@@ -122,6 +128,8 @@ def _allowed(field: FieldInfo) -> str:
     if choices := _choices(kind):
         return " or ".join([", ".join(choices[:-1]), choices[-1]])
     low, high = _range(field)
+    if _is_duration(field):
+        return f"a duration from {low} to {high} s, such as 90, 90s or 1m30s"
     return f"{'a whole number' if kind is int else 'a number'} from {low} to {high}"
 
 
