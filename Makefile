@@ -2,7 +2,7 @@
 VENV := .venv
 export VENV
 
-.PHONY: demo test check unit lint format coverage bench clean
+.PHONY: demo test check unit lint format coverage docs bench clean
 
 demo: $(VENV)/.ready
 	$(VENV)/bin/slob demo
@@ -23,6 +23,10 @@ format: $(VENV)/.ready
 	$(VENV)/bin/ruff check --fix src tests bench tools
 	$(VENV)/bin/ruff format src tests bench tools
 
+# The documentation as a site that needs no network, in site/; any warning fails.
+docs: $(VENV)/.ready
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --quiet --strict
+
 # Lines and branches that tests run, in processes of their own, too.
 coverage: $(VENV)/.ready
 	scripts/test-tools
@@ -36,4 +40,4 @@ $(VENV)/.ready: pyproject.toml constraints.txt scripts/bootstrap
 	scripts/bootstrap $(VENV)
 
 clean:
-	rm -rf $(VENV) .coverage .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) site .coverage .mypy_cache .pytest_cache .ruff_cache

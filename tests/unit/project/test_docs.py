@@ -20,7 +20,7 @@ from openslob.workload import Mode
 
 DOCS = ROOT / "docs"
 GENERATED = runpy.run_path(str(ROOT / "tools" / "generate_docs.py"))["PAGES"]
-PAGES = [*sorted(DOCS.glob("*.md")), ROOT / "README.md", ROOT / "bench" / "README.md"]
+PAGES = [*sorted(DOCS.rglob("*.md")), ROOT / "README.md", ROOT / "bench" / "README.md"]
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -103,7 +103,14 @@ def test_links_resolve(page):
 
 def test_every_page_is_in_the_index():
     index = (DOCS / "README.md").read_text(encoding="utf-8")
-    assert [page.name for page in DOCS.glob("*.md") if page.name != "README.md" and f"({page.name})" not in index] == []
+    names = [str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")]
+    assert [name for name in names if name != "README.md" and f"({name})" not in index] == []
+
+
+def test_every_page_is_in_the_navigation_of_the_site():
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    names = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")}
+    assert names - set(re.findall(r": ([\w/-]+\.md)$", navigation, re.MULTILINE)) == set()
 
 
 @table("name", GENERATED)
