@@ -8,11 +8,12 @@ from typing import Annotated
 
 import typer
 
+from openslob import places
 from openslob.cli.console import notify
 from openslob.engines.base import Engine
 from openslob.errors import UsageError, VerdictError
 from openslob.interrupt import Interrupt
-from openslob.record import storage
+from openslob.record import finding, storage
 from openslob.record.model import Holds, Verdict
 from openslob.record.storage import StorageRecord
 from openslob.storage.fio import Fio
@@ -25,6 +26,8 @@ MEASURE = "measure"
 SECTOR = 512
 # Metavar of options that take seconds or a duration.
 DURATION = "DURATION"
+# Where records were written by default before they had one home, below the working directory.
+FORMER_RESULTS = Path("results")
 
 
 def parse_size(text: str) -> int:
@@ -58,7 +61,27 @@ def parse_block_size(text: str) -> int:
     return size
 
 
-RESULTS = Annotated[Path, typer.Option(envvar="SLOB_RESULTS", metavar="DIR", help="Folder of the records.")]
+def default_results() -> Path:
+    """Return the folder of the records unless --results or SLOB_RESULTS name another.
+
+    A message says how to see the records of `FORMER_RESULTS`, if there are any.
+    """
+    place = places.results()
+    if FORMER_RESULTS.absolute() != place and finding.has_records(FORMER_RESULTS):
+        notify(
+            f"records are in {place} now; there are some in ./{FORMER_RESULTS} too: --results {FORMER_RESULTS} "
+            f"(or SLOB_RESULTS={FORMER_RESULTS}) uses those"
+        )
+    return place
+
+
+RESULTS = Annotated[
+    Path,
+    typer.Option(
+        envvar="SLOB_RESULTS", metavar="DIR", help="Folder of the records.",
+        default_factory=default_results, show_default="the user's data directory",
+    ),
+]  # fmt: skip
 RECORD_JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the record as JSON.")]
 REQUIRE = Annotated[
     list[str] | None, typer.Option(metavar="VERDICT", help="Exit with 3 if this verdict does not hold; repeatable.")

@@ -35,7 +35,8 @@ def compare(
     b: B,
     anyway: ANYWAY = False,
     fail_if: FAIL_IF = None,
-    results: RESULTS = Path("results"),
+    *,
+    results: RESULTS,
     as_json: JSON = False,
 ) -> None:
     """Show how B differs from A in every figure, with a 95 % interval, or why that is unknown.

@@ -36,7 +36,8 @@ KEEP = Annotated[bool, typer.Option("--keep", metavar="", help="Leave the server
 
 def demo(
     engine: ENGINE = registry.default_engine(),
-    results: RESULTS = Path("results"),
+    *,
+    results: RESULTS,
     keep: KEEP = False,
     json: RECORD_JSON = False,
 ) -> None:

@@ -53,7 +53,8 @@ def export(
     form: FORMAT = None,
     output: OUTPUT = None,
     per: PER = Per.POINT,
-    results: RESULTS = Path("results"),
+    *,
+    results: RESULTS,
     as_json: JSON = False,
 ) -> None:
     """Write records as CSV, XLSX with petal charts, Parquet, OpenMetrics, HdrHistogram log or JSON.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,7 +16,7 @@ from openslob.report.listing import overview, render_list, render_sweeps
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the list as JSON.")]
 
 
-def list_records(results: RESULTS = Path("results"), as_json: JSON = False) -> None:
+def list_records(*, results: RESULTS, as_json: JSON = False) -> None:
     """List the records, the oldest first: how each ended, its main figures, and the verdicts that failed.
 
     Example: slob list --results /data/results
@@ -26,7 +25,7 @@ def list_records(results: RESULTS = Path("results"), as_json: JSON = False) -> N
     if as_json:
         print(json.dumps([overview(entry) for entry in found], indent=1))
     elif found:
-        write(render_list(found) + render_sweeps(find_sweeps(results)), end="")
+        write(render_list(found) + render_sweeps(find_sweeps(results)) + f"\nrecords: {results.absolute()}")
     else:
         notify(f"there are no records in {results}; `slob run` makes one")
 

@@ -81,7 +81,8 @@ def calibrate(
     buffered: BUFFERED = False,
     cpus: CPUS = None,
     name: MEASUREMENT_NAME = "calibrate",
-    results: RESULTS = Path("results"),
+    *,
+    results: RESULTS,
     require: REQUIRE = None,
     json: RECORD_JSON = False,
 ) -> None:
@@ -118,7 +119,8 @@ def dd(
     buffered: BUFFERED = False,
     cpus: CPUS = None,
     name: MEASUREMENT_NAME = "dd",
-    results: RESULTS = Path("results"),
+    *,
+    results: RESULTS,
     json: RECORD_JSON = False,
 ) -> None:
     """Read the same data with and without examining each byte: dd in 1 MB pieces, fio in random blocks.

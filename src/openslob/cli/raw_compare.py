@@ -81,7 +81,8 @@ def compare(
     io_engine: IO_ENGINE = IoEngine.IO_URING,
     data_dir: PLACE = None,
     name: MEASUREMENT_NAME = "compare",
-    results: RESULTS = Path("results"),
+    *,
+    results: RESULTS,
     require: REQUIRE = None,
     json: RECORD_JSON = False,
 ) -> None:

@@ -40,7 +40,8 @@ def report(
     png_dir: PNG = None,
     svg_dir: SVG = None,
     ceiling: CEILING = None,
-    results: RESULTS = Path("results"),
+    *,
+    results: RESULTS,
     as_json: JSON = False,
 ) -> None:
     """Write one HTML file that needs no network: the answer, verdicts, pictures, tables, configuration, definitions.

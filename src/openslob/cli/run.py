@@ -36,7 +36,8 @@ NAME = Annotated[str, typer.Option(metavar="NAME", help="Name of the run.")]
 def run(
     resolved: Resolved,
     name: NAME = "run",
-    results: RESULTS = Path("results"),
+    *,
+    results: RESULTS,
     require: REQUIRE = None,
     ceiling: CEILING_OR_MEASURE = None,
     json: RECORD_JSON = False,

@@ -23,7 +23,7 @@ RECORD = Annotated[
 ]
 
 
-def show(record: RECORD = "latest", results: RESULTS = Path("results"), as_json: RECORD_JSON = False) -> None:
+def show(record: RECORD = "latest", *, results: RESULTS, as_json: RECORD_JSON = False) -> None:
     """Show the report of a record, by default of the latest one.
 
     Example: slob show 20260301-12

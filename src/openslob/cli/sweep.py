@@ -99,7 +99,8 @@ LIST = "list"
 def sweep(
     several: Several,
     name: NAME = None,
-    results: RESULTS = Path("results"),
+    *,
+    results: RESULTS,
     grid: GRID = None,
     ready: READY = None,
     against: AGAINST = None,

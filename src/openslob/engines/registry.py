@@ -13,8 +13,9 @@ from openslob.engines.base import Engine
 from openslob.engines.cluster.engine import ClusterEngine
 from openslob.engines.entry import DEFAULT_SERVER, GROUP, ClientProgram, EngineEntry, ManagedServers
 from openslob.engines.managed.base import ManagedServer, ServerSpec
-from openslob.engines.managed.state import ServerState, home, is_ours, names, spec_from
+from openslob.engines.managed.state import ServerState, is_ours, names, spec_from
 from openslob.errors import SlobError, UsageError
+from openslob.places import home
 from openslob.secrets import redact_url, require_target
 
 # The managed server that is the default target.

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from filelock import FileLock, Timeout
-from platformdirs.unix import Unix
 
 from openslob.disk import open_regular, read_json, refuse_foreign, remove_tree, write_atomically
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.layout import DATA, RUN
 from openslob.errors import SlobError, UsageError
+from openslob.places import home
 from openslob.units import iso
 
 MARKER = "openslob-server"
@@ -42,24 +42,6 @@ _LOCK_POLL_S = 0.05
 LOADING = "loading"
 # Other processes that remove an empty directory at the very moment are few.
 _DIRECTORY_TRIES = 5
-
-
-def home() -> Path:
-    """Return the base directory of managed servers: $OPENSLOB_HOME, or root's default, or the user's data directory.
-
-    SlobError if another user made it: what is there says which programs are run. Also for a user without a home.
-    """
-    if given := os.environ.get("OPENSLOB_HOME"):
-        refuse_foreign(Path(given))
-        return Path(given).absolute()
-    if os.geteuid() == 0:
-        return Path("/var/lib/openslob")
-    try:
-        return Unix("openslob").user_data_path
-    except RuntimeError as error:
-        raise SlobError(
-            "this user has no home directory", "set HOME, or OPENSLOB_HOME to a directory of yours"
-        ) from error
 
 
 def check_name(name: str) -> None:

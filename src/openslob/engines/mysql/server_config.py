@@ -12,8 +12,8 @@ from urllib.parse import quote
 
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.layout import ConfigLine, ServerFiles, check_layout, check_path, header
-from openslob.engines.managed.state import home
 from openslob.errors import UsageError
+from openslob.places import home
 from openslob.units import KIB, MIB, format_bytes
 
 DATABASE = "slob"

