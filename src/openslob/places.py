@@ -1,4 +1,4 @@
-"""Where a user's servers and records are, unless told otherwise."""
+"""Default places of a user's servers and records."""
 
 from __future__ import annotations
 
