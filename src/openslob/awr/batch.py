@@ -11,15 +11,15 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
-from pathlib import PurePath
 from typing import Literal
 
-from openslob.awr import cells
-from openslob.awr.cells import ColumnValue, Subject, absent, latency_value, why_no_event
+from openslob.awr.cells import ColumnValue, Subject, absent
+from openslob.awr.cells.waits import latency_value, why_no_event
 from openslob.awr.columns import ROW_SETS, chosen, column_of
 from openslob.awr.filenames import compile_pattern, parse_name
 from openslob.awr.model import Report, WaitEvent
 from openslob.awr.parse import read
+from openslob.awr.points import PetalPoint, point_of
 from openslob.awr.source import ReportError
 from openslob.awr.verdicts import AwrVerdict, single_block_read, verdicts
 from openslob.errors import SlobError
@@ -46,18 +46,6 @@ class Selection:
     def headings(self) -> tuple[str, ...]:
         """Return the headings of the result rows."""
         return tuple(ROW_SETS.get(self.columns) or chosen(self.columns))
-
-
-@dataclass(frozen=True, slots=True)
-class PetalPoint:
-    """A report's point in the latency-over-IOPS picture. Rates are per second, MB are 2^20 bytes."""
-
-    series: str
-    sessions: int | None
-    iops: float
-    mb_per_s: float | None
-    latency_us: float
-    file: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +76,7 @@ def extract(path: str, selection: Selection) -> Result:
     pattern = compile_pattern(selection.pattern) if selection.pattern else None
     subject = Subject(report, parse_name(path, pattern))
     judged = verdicts(report, subject.name.sessions) if selection.details or selection.columns == "verdicts" else ()
-    point = _point(subject, selection.group_by, selection.events[0] if selection.events else None)
+    point = point_of(subject, selection.group_by, selection.events[0] if selection.events else None)
     return Result(
         path,
         status="whole" if report.complete else "partial",
@@ -161,35 +149,3 @@ def _event_row(report: Report, file: ColumnValue, event: WaitEvent | str) -> tup
         ColumnValue(mean.source) if mean.value is not None else absent(mean.why),
         ColumnValue(str(event.scope)),
     )
-
-
-def _point(subject: Subject, group_by: str, event: str | None) -> PetalPoint | str:
-    """Return the point of a report, or why it has none. The latency is that of ``event`` or the single-block read."""
-    latency = cells.latency(event)(subject) if event else cells.read_latency(subject)
-    rate = cells.iops(subject)
-    if not isinstance(rate.value, float):
-        return rate.why
-    if not isinstance(latency.value, float):
-        return latency.why
-    megabytes = cells.mb_per_s(subject).value
-    return PetalPoint(
-        series=_series(subject, group_by),
-        sessions=subject.name.sessions,
-        iops=rate.value,
-        mb_per_s=megabytes if isinstance(megabytes, float) else None,
-        latency_us=latency.value,
-        file=PurePath(subject.report.path).name,
-    )
-
-
-def _series(subject: Subject, group_by: str) -> str:
-    """Return the name of the series that a report belongs to."""
-    path = PurePath(subject.report.path)
-    if group_by == "dir":
-        return path.parent.name or "."
-    if group_by == "block_size":
-        size = cells.block_size(subject).value
-        return f"{size / 1024:g}k" if isinstance(size, int) else "block size unknown"
-    if group_by == "none":
-        return "all reports"
-    return subject.name.group if subject.name.sessions is not None else "no session count"

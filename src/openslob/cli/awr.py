@@ -25,7 +25,7 @@ from openslob.export import tidy
 if TYPE_CHECKING:
     from openslob.analyze.curves.external_points import ExternalPoint
 
-TITLE = "Latency over IOPS and MB/s"
+TITLE = "Latency over read IOPS and MB/s"
 READ_LATENCY = "Single-block read latency"
 NO_COUNTS = "No session counts in file names: the numbers at the points are the order of the files."
 
@@ -49,7 +49,7 @@ def draw(path: Path, results: Sequence[Result], events: Sequence[str]) -> None:
             remark(f"{result.path}: not in the picture: {result.no_point}")
     points = list(_external_points(results))
     if not points:
-        raise SlobError("no report has both IOPS and a latency", "nothing is drawn")
+        raise SlobError("no report has both reads per second and a latency", "nothing is drawn")
     notes = [NO_COUNTS] if any(result.point and result.point.sessions is None for result in results) else []
     latency = events[0].capitalize() if events else READ_LATENCY
     write_file(path, draw_external_points(points, path.suffix.lower(), TITLE, notes, latency))
@@ -68,9 +68,11 @@ def _external_points(results: Sequence[Result]) -> Iterator[ExternalPoint]:
                 sessions=position if point.sessions is None else point.sessions,
                 along=ORDER if point.sessions is None else SESSIONS,
                 figures={
-                    "pio_read_per_s": point.iops,
-                    "pio_read_mb_per_s": point.mb_per_s,
+                    "pio_read_per_s": point.reads,
+                    "pio_read_mb_per_s": point.read_mb,
                     "engine_read_latency_us": point.latency_us,
+                    "db_cpu_per_s": point.db_cpu,
+                    "host_cpu_busy_pct": point.host_busy_pct,
                 },
                 source=point.file,
                 verdicts=[
@@ -119,7 +121,7 @@ def awr(
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")] = None,
     petals: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Draw latency over IOPS and MB/s: .html (offline), .svg or .png."),
+        typer.Option(metavar="FILE", help="Draw latency over reads/s and MB/s read: .html (offline), .svg or .png."),
     ] = None,
     group_by: Annotated[Grouping, typer.Option(help="What the points of a line have in common.")] = Grouping.NAME,
     pattern: Annotated[

@@ -85,8 +85,10 @@ def _p99(point: Point) -> str:
 
 
 def _cpu(point: Point) -> str:
-    busy = point.mean("host_cpu_busy_pct")
-    return " with unknown CPU" if busy is None else f" with {percent(busy)} of the host's CPU busy"
+    busy, used = point.mean("host_cpu_busy_pct"), point.mean("db_cpu_per_s")
+    if busy is not None:
+        return f" with {percent(busy)} of the host's CPU busy"
+    return " with unknown CPU" if used is None else f" with {used:,.3g} CPUs used by the database"
 
 
 def _where(series: Series, point: Point) -> str:

@@ -218,3 +218,23 @@ def test_every_column_is_documented():
         assert heading == column or f"| {heading} | `{column}` |" in page
     for heading in (*EVENT_COLUMNS, *VERDICT_COLUMNS):
         assert f"`{heading}`" in page
+
+
+@table(
+    ("without", "cpu"),
+    [
+        ((), "13 % of the host"),
+        (("Host CPU",), "0.9 CPUs used by the database"),
+        (("Host CPU", "DB CPU"), "unknown CPU"),
+    ],
+)
+def test_a_point_counts_reads_only_and_names_the_cpu_that_was_read(slob, tmp_path, without, cpu):
+    text = (FIXTURES / "awr_11.2.txt").read_text()
+    for words in without:
+        text = text.replace(words, "Nobody".ljust(len(words)))
+    report_file, picture = tmp_path / "awr_0_8.txt", tmp_path / "p.html"
+    report_file.write_text(text)
+    assert slob(report_file, "--petals", picture)[0] == 0
+    page = picture.read_text()
+    assert "10,001 engine reads/s" in page, "51 writes/s are no reads"
+    assert cpu in page
