@@ -12,7 +12,7 @@ import typer
 from openslob.cli.console import write
 from openslob.cli.options import Resolved, with_workload
 from openslob.engines.facts import DATA, Finding
-from openslob.engines.registry import resolve
+from openslob.engines.registry import resolve_as_is
 from openslob.metrics import METRICS
 from openslob.report.context import fact_label
 from openslob.report.format import MISSING, hanging, pairs, wrapped
@@ -117,7 +117,7 @@ def check(resolved: Resolved, as_json: JSON = False) -> None:
 
     Nothing is changed. Exits with 1 when something blocks a run. Example: slob check --target embedded --mode pio
     """
-    engine, _ = resolve(resolved.target.reveal())
+    engine = resolve_as_is(resolved.target.reveal())
     result = preflight(engine, resolved.workload)
     text = result_json(engine.target, result) if as_json else result_text(engine.target, result)
     write(text)

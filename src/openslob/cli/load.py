@@ -11,11 +11,12 @@ import typer
 from openslob.cli.console import notify, stoppable, write
 from openslob.cli.options import Resolved, with_workload
 from openslob.cli.progress import LoadView
+from openslob.cli.server import settings_text
+from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.engines.facts import LoadResult
-from openslob.engines.managed.base import ManagedServer
+from openslob.engines.managed.base import ManagedServer, ServerSpec
 from openslob.engines.patience import Patience
-from openslob.engines.registry import resolve
 from openslob.interrupt import Interrupt
 from openslob.run import loading
 from openslob.units import format_bytes
@@ -30,10 +31,16 @@ def load(resolved: Resolved, as_json: JSON = False) -> None:
 
     Example: slob load --schemas 8 --scale 256M
     """
-    engine, server = resolve(resolved.target.reveal())
+    engine, server = registry.resolve(resolved.target.reveal(), announced)
     with stoppable() as interrupt:
         result = _load(engine, server, resolved.workload, interrupt)
     write(result_json(result) if as_json else result_text(result))
+
+
+def announced(spec: ServerSpec) -> ServerSpec:
+    """Say that a server is made, and how; return its specification."""
+    notify(f"there is no server {spec.name!r} yet: it is created, with {settings_text(spec)}, on this host")
+    return spec
 
 
 def _load(engine: Engine, server: ManagedServer | None, workload: Workload, interrupt: Interrupt) -> LoadResult:

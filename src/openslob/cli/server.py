@@ -125,7 +125,7 @@ def list_servers(as_json: JSON = False) -> None:
     if not found:
         notify("there are no managed servers; `slob server start NAME` creates one")
     for known in statuses:
-        write(f"{known.spec.name:<16} {known.state:<8} {_product(known.spec):<17} {_settings(known.spec)}")
+        write(f"{known.spec.name:<16} {known.state:<8} {_product(known.spec):<17} {settings_text(known.spec)}")
 
 
 def register(app: typer.Typer) -> None:
@@ -165,7 +165,8 @@ def _product(spec: ServerSpec) -> str:
     return f"{spec.engine} {spec.version}"
 
 
-def _settings(spec: ServerSpec) -> str:
+def settings_text(spec: ServerSpec) -> str:
+    """Return the settings that a server runs with, in a few words."""
     blocks = f"{format_bytes(spec.block_size)} blocks, " if spec.block_size else ""
     return f"{blocks}{format_bytes(spec.cache_bytes)} cache, {spec.io} I/O, CPUs {spec.cpus or ALL_CPUS}"
 
@@ -187,7 +188,7 @@ def _print_status(status: ServerStatus, as_json: bool) -> None:
         "server": f"{spec.name}, {status.state}" + (f", process {status.pid}" if status.pid else ""),
         "version": _product(spec) + (f" from {spec.bin_dir}" if spec.bin_dir else ""),
         **({"follows": spec.standby_of} if spec.standby_of else {}),
-        "runs with": f"{_settings(spec)}, {format_bytes(spec.log_bytes)} log, {spec.max_sessions} sessions",
+        "runs with": f"{settings_text(spec)}, {format_bytes(spec.log_bytes)} log, {spec.max_sessions} sessions",
         "url": status.url,
         "data": f"{status.data_directory}, {format_bytes(status.bytes_on_disk)} on disk",
     }

@@ -41,7 +41,7 @@ from openslob.secrets import STARS
 from openslob.sweep.create import new_sweep, ready_names, ready_sweep, unfinished_like
 from openslob.sweep.execute import Execution
 from openslob.sweep.plan import Step, sessions_at_most, steps
-from openslob.sweep.servers import server_grid
+from openslob.sweep.servers import require_target, server_grid
 from openslob.sweep.sizing import server_memory
 from openslob.units import format_duration
 
@@ -133,6 +133,7 @@ def sweep(
         if dry_run:
             write(_plan(_to_do(path, load_sweep(path), bool(resume)) if path else record), end="")
             return
+        require_target(record)
         if not path:
             _announce(record)
         with _resume_folder(path, bool(resume)) if path else SweepFolder.begin(results, record) as folder:

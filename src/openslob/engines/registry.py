@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import cache
@@ -12,7 +12,7 @@ from pathlib import Path
 from openslob.engines.base import Engine
 from openslob.engines.cluster.engine import ClusterEngine
 from openslob.engines.entry import DEFAULT_SERVER, GROUP, ClientProgram, EngineEntry, ManagedServers
-from openslob.engines.managed.base import ManagedServer, ServerSpec
+from openslob.engines.managed.base import RUNNING, ManagedServer, ServerSpec
 from openslob.engines.managed.state import ServerState, is_ours, names, spec_from
 from openslob.errors import SlobError, UsageError
 from openslob.places import home
@@ -20,6 +20,8 @@ from openslob.secrets import redact_url, require_target
 
 # The managed server that is the default target.
 EMBEDDED = DEFAULT_SERVER
+# Returns the specification to make a server with, from its default one.
+Creation = Callable[[ServerSpec], ServerSpec]
 
 
 @cache
@@ -181,21 +183,48 @@ def every_server() -> Iterator[ManagedServer | SlobError]:
             yield from [server] if server else []
 
 
-def resolve(target: str) -> tuple[Engine, ManagedServer | None]:
+def resolve(target: str, create: Creation | None = None) -> tuple[Engine, ManagedServer | None]:
     """Return the engine for a target, and its managed server if it is one, which is started when it is down.
 
-    A target is a URL or the name of a managed server. A server that is made on demand is made with defaults. Several
-    targets, separated by commas, are the instances of one cluster; none of them is then treated as a managed server.
+    A target is a URL or the name of a managed server. Several targets, separated by commas, are the instances of one
+    cluster; none of them is then treated as a managed server. ``create`` gets the default specification of a server
+    that is made on demand and not there yet, and returns the one to make it with; without ``create`` none is made.
     UsageError when there is no such server.
     """
+    return _resolve(target, lambda name: _started(name, create))
+
+
+def resolve_as_is(target: str) -> Engine:
+    """Return the engine for a target as `resolve` does, but start nothing: UsageError for a server that is down."""
+    return _resolve(target, _running)[0]
+
+
+def _resolve(target: str, server_of: Callable[[str], tuple[ManagedServer, str]]) -> tuple[Engine, ManagedServer | None]:
+    """Return engine and managed server; ``server_of`` returns the managed server of a name, and its URL."""
     require_target(target)
     instances = _instances(target)
     if len(instances) > 1:
-        return ClusterEngine([resolve(instance)[0] for instance in instances]), None
+        return ClusterEngine([_resolve(instance, server_of)[0] for instance in instances]), None
     if "://" in target:
         return engine_for(target), None
-    server = find_or_new(target)
-    return engine_for(server.start().url), server
+    server, url = server_of(target)
+    return engine_for(url), server
+
+
+def _started(name: str, create: Creation | None) -> tuple[ManagedServer, str]:
+    server = find(name) or (managed(create(_spec_on_demand(name))) if create else require_server(name))
+    return server, server.start().url
+
+
+def _running(name: str) -> tuple[ManagedServer, str]:
+    server = require_server(name)
+    status = server.status()
+    if status.state != RUNNING:
+        raise UsageError(
+            f"the server {name} is {status.state}, and this command changes nothing",
+            f"`slob server start {name}` starts it",
+        )
+    return server, status.url
 
 
 def _instances(target: str) -> list[str]:
@@ -212,18 +241,41 @@ def _instances(target: str) -> list[str]:
     return parts
 
 
+def require_there(target: str) -> None:
+    """Raise UsageError, which says how to get one, unless all managed servers that ``target`` names are there."""
+    require_target(target)
+    for instance in _instances(target):
+        if "://" not in instance:
+            require_server(instance)
+
+
+def require_server(name: str) -> ManagedServer:
+    """Return the managed server of this name. UsageError when there is none; it says how to get one."""
+    if server := find(name):
+        return server
+    spec = _spec_on_demand(name)
+    engine = "" if spec.engine == default_engine() else f" --engine {spec.engine}"
+    raise UsageError(
+        f"there is no server {name!r} yet, and this command creates none",
+        f"`slob load{engine}` creates it with data, `slob demo{engine}` shows all steps, --target URL names your own",
+    )
+
+
 def find_or_new(name: str) -> ManagedServer:
     """Return the managed server of this name, or one that is made on demand. UsageError when there is no such name.
 
     Nothing is changed yet.
     """
-    if server := find(name):
-        return server
+    return find(name) or managed(_spec_on_demand(name))
+
+
+def _spec_on_demand(name: str) -> ServerSpec:
+    """Return the default specification of the server of this name that is made on demand. UsageError without one."""
     engine = engine_on_demand(name)
     if engine is None:
         there = ", ".join(sorted({*known(), *(entry.embedded for entry in _engines().values() if entry.embedded)}))
         raise UsageError(f"there is no server {name!r}", f"give a URL or the name of a managed server ({there})")
-    return managed(default_spec(name, engine))
+    return default_spec(name, engine)
 
 
 def _servers_of(engine: str) -> ManagedServers:

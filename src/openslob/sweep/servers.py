@@ -18,10 +18,10 @@ from typing import Any
 
 from openslob.engines import registry
 from openslob.engines.base import Engine, Hold
-from openslob.engines.managed.base import ManagedServer, ServerSpec
+from openslob.engines.managed.base import RUNNING, ManagedServer, ServerSpec
 from openslob.errors import UsageError
 from openslob.record.sweep import SweepRecord, Value, Values, shown_parameter
-from openslob.sweep.plan import made_with
+from openslob.sweep.plan import MADE_WITH, made_with
 from openslob.units import parse_bytes
 
 ALL_CPUS = "all"
@@ -79,6 +79,12 @@ def described(target: str) -> dict[str, Value]:
         raise UsageError("only a managed server can be restarted with other settings", "name one by --target")
     spec = registry.find_or_new(target).status().spec
     return {name: str(value) if isinstance(value, Path) else value for name, value in asdict(spec).items()}
+
+
+def require_target(record: SweepRecord) -> None:
+    """Raise UsageError unless the sweep's target is there, or the sweep makes servers of its own in its place."""
+    if not any(name in MADE_WITH for name in record.server_grid):
+        registry.require_there(record.target)
 
 
 class SweepServers:
@@ -154,7 +160,7 @@ class SweepServers:
 
     def _stop_target(self) -> None:
         target = registry.find(self._target)
-        if target and target.status().state == "running":
+        if target and target.status().state == RUNNING:
             self._changed = True
             target.stop()
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+# State of a server that takes connections, or soon will.
+RUNNING = "running"
+
 
 @dataclass(frozen=True)
 class ServerSpec:

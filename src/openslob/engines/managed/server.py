@@ -28,7 +28,7 @@ from openslob.disk import (
 from openslob.engines.managed import resources
 from openslob.engines.managed import state as server_state
 from openslob.engines.managed.account import Account, server_account
-from openslob.engines.managed.base import ServerSpec, ServerStatus
+from openslob.engines.managed.base import RUNNING, ServerSpec, ServerStatus
 from openslob.engines.managed.layout import DATA, ServerFiles, check_socket_path
 from openslob.engines.managed.processes import ServerProcesses
 from openslob.engines.managed.resources import confined
@@ -162,7 +162,7 @@ class LocalServer(ABC, Generic[P]):
         stopped = "stopped" if self.layout.data.exists() else "gone"
         return ServerStatus(
             spec=server_state.spec_from(state) if state else self.spec,
-            state="running" if pid else stopped,
+            state=RUNNING if pid else stopped,
             pid=pid,
             url=self.url,
             data_directory=self.layout.data,
