@@ -37,6 +37,8 @@ _COLUMNS: tuple[Column, ...] = (
     Column("group", "", _FILE, "the name without its session count", header.named("group")),
     Column("kind", "", _HEAD, "awr, awr_pdb, awr_rac_global or statspack", header.kind),
     Column("db_name", "", _HEAD, "database name", header.header("db_name", "DB Name")),
+    Column("pdb_name", "", _HEAD, "the container that the report covers: a pluggable database or CDB$ROOT",
+           header.header("pdb_name", "Container Name")),
     Column("instance", "", _HEAD, "instance name, of a global report all of them", header.instance),
     Column("host", "", _HEAD, "host name, of a global report all of them", header.host),
     Column("platform", "", _HEAD, "operating system", header.header("platform", "Platform")),

@@ -7,8 +7,8 @@ not time / waits. The tolerance of each check is the rounding of the printed fig
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
 
+from openslob.awr.clock import seconds_between
 from openslob.awr.model import Report, ReportKind, Scope, Statistic, WaitEvent
 from openslob.awr.numbers import Number
 
@@ -58,24 +58,13 @@ def _cut_off(report: Report) -> Iterator[str]:
 
 def _clock(report: Report) -> Iterator[str]:
     """Compare the elapsed time with the times of the snapshots."""
-    elapsed, begin, end = (
-        report.elapsed_s,
-        _snapshot_time(report.header.begin_time),
-        _snapshot_time(report.header.end_time),
-    )
-    if elapsed is None or begin is None or end is None:
+    header = report.header
+    elapsed, clock = header.elapsed_min, seconds_between(header.begin_time, header.end_time)
+    if elapsed is None or clock is None:
         return
-    between = (end - begin).total_seconds()
-    if abs(between - elapsed.value) > _CLOCK_SLACK_S + spread(elapsed):
-        yield f"Elapsed: {elapsed.value:.0f} s, but the snapshots are {between:.0f} s apart"
-
-
-def _snapshot_time(text: str | None) -> datetime | None:
-    """Return a snapshot's time; None if it is not printed to the second, or not in English."""
-    try:
-        return datetime.strptime(text or "", "%d-%b-%y %H:%M:%S")
-    except ValueError:
-        return None
+    printed = elapsed.scaled(60.0)
+    if abs(clock.value - printed.value) > _CLOCK_SLACK_S + spread(printed):
+        yield f"Elapsed: {printed.value:.0f} s, but the snapshots are {clock.value:.0f} s apart"
 
 
 def _rates(report: Report) -> Iterator[str]:

@@ -11,6 +11,7 @@ from openslob.awr.tables import ReportTable, cell
 
 _YES_NO = {"YES": True, "NO": False, "Y": True, "N": False}
 _HOST = (r"host( name)?", "platform", "cpus", "cores", "sockets", r"memory ?\(gb?\)")
+_CONTAINER = re.compile(r"[\w$#.-]+")
 _MINUTES = re.compile(r"([\d.,' ]+)(?:\(min)?.*")
 
 
@@ -22,6 +23,9 @@ def identity(table: ReportTable, builder: ReportBuilder) -> None:
         database(table, builder)
     elif table.index("host name") is not None:
         host(table, builder)
+    elif table.index("container name") is not None and table.rows:
+        name = cell(table.rows[0], table.index("container name"))
+        builder.set("pdb_name", name if _CONTAINER.fullmatch(name) else None)
     elif table.index("instance") is not None and table.rows:
         builder.instances.append(_instance(table, table.rows[0], builder))
 

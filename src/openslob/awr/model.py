@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import TypeVar
 
+from openslob.awr.clock import seconds_between, snapshot_time
 from openslob.awr.numbers import Number
 
 
@@ -51,7 +53,10 @@ class ReportInstance:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Database, host and snapshots. ``memory_gb`` is in units of 2^30 bytes, ``block_size`` in bytes."""
+    """Database, host and snapshots. ``memory_gb`` is in units of 2^30 bytes, ``block_size`` in bytes.
+
+    ``pdb_name`` is the container that the report covers: a pluggable database or ``CDB$ROOT``.
+    """
 
     db_name: str | None = None
     db_id: int | None = None
@@ -61,6 +66,7 @@ class Header:
     release: str | None = None
     rac: bool | None = None
     cdb: bool | None = None
+    pdb_name: str | None = None
     instances: tuple[ReportInstance, ...] = ()
     host: str | None = None
     platform: str | None = None
@@ -83,6 +89,16 @@ class Header:
     def instance(self) -> str | None:
         """Name of the instance, if the report covers a single instance."""
         return self.instances[0].name if len(self.instances) == 1 else None
+
+    @property
+    def began(self) -> datetime | None:
+        """Time of the first snapshot; None if it is not printed, or in a language that is not known."""
+        return snapshot_time(self.begin_time)
+
+    @property
+    def ended(self) -> datetime | None:
+        """Time of the last snapshot."""
+        return snapshot_time(self.end_time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,9 +241,19 @@ class Report:
 
     @property
     def elapsed_s(self) -> Number | None:
-        """Seconds between the two snapshots; None if not printed or zero."""
+        """Seconds between the two snapshots; None if not printed or zero.
+
+        They are the printed minutes, or the difference of the snapshots' times where that is finer and agrees.
+        """
         minutes = self.header.elapsed_min
-        return minutes.scaled(60.0) if minutes is not None and minutes.value > 0 else None
+        printed = minutes.scaled(60.0) if minutes is not None and minutes.value > 0 else None
+        clock = seconds_between(self.header.begin_time, self.header.end_time)
+        if clock is None or clock.value <= 0:
+            return printed
+        if printed is None:
+            return clock
+        is_finer = clock.step < printed.step and abs(clock.value - printed.value) <= clock.step + printed.step
+        return clock if is_finer else printed
 
     def listed(self, scope: Scope) -> tuple[WaitEvent, ...]:
         """Return the events of one table, in its order."""
