@@ -6,7 +6,6 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from json import dumps
 from pathlib import Path
 from typing import Annotated
@@ -14,23 +13,19 @@ from typing import Annotated
 import typer
 
 from openslob import api
-from openslob.analyze.curves.series import latency_figure, parse_latency_us
 from openslob.cli.common_options import CEILING_OR_MEASURE, DURATION, RESULTS, at_least, ceiling_source
 from openslob.cli.console import notify, stoppable, write
 from openslob.cli.options import Several, with_several
 from openslob.cli.progress import LiveLine, LoadView
-from openslob.config.grid import SweepFile, read_sweep_file, resolve_grid, split
+from openslob.config.grid import split
 from openslob.disk import existing_parent
 from openslob.engines.registry import servers_place
 from openslob.errors import SlobError, UsageError, VerdictError
 from openslob.record.model import Status
 from openslob.record.sweep import (
-    SearchRecord,
     SweepFolder,
     SweepRecord,
-    Value,
     load_sweep,
-    lost_points,
     resolve_sweep,
 )
 from openslob.report.format import pairs
@@ -38,11 +33,12 @@ from openslob.report.sweep_text import render_plan, render_sweep
 from openslob.report.text import render
 from openslob.run.recorder import ProgressSink
 from openslob.secrets import STARS
-from openslob.sweep.create import new_sweep, ready_names, ready_sweep, unfinished_like
+from openslob.sweep.create import ready_names, ready_sweep, unfinished_like
 from openslob.sweep.execute import Execution
 from openslob.sweep.plan import Step, sessions_at_most, steps
-from openslob.sweep.servers import require_target, server_grid
-from openslob.sweep.sizing import server_memory
+from openslob.sweep.request import SweepRequest, search_for, sweep_file, to_do
+from openslob.sweep.request import resume as resume_sweep
+from openslob.sweep.servers import require_target
 from openslob.units import format_duration
 
 NAME = Annotated[
@@ -122,32 +118,37 @@ def sweep(
     if ready == LIST:
         write(_ready_list(json))
         return
-    search = _search(find_max_iops_under, at, most_sessions) if find_max_iops_under else None
+    search = search_for(find_max_iops_under, at, most_sessions) if find_max_iops_under else None
     path = _resumed(resume, results, several) if resume else None
-    options = _SweepOptions(name or ready or "sweep", _file(grid, ready), against, repeats, until_steady, search)
-    record = load_sweep(path) if path else _record(several, options)
+    request = SweepRequest(
+        name or ready or "sweep",
+        _split(several.texts),
+        _split(several.servers),
+        sweep_file(grid, ready),
+        against,
+        repeats,
+        until_steady,
+        search,
+    )
+    record = load_sweep(path) if path else request.record(several.target, several.config, os.environ)
     if not path and not new:
         path = unfinished_like(record, results, notify)
     with stoppable() as interrupt:
         ceilings = ceiling_source(ceiling, results, sessions_at_most(record), interrupt)
         if dry_run:
-            write(_plan(_to_do(path, load_sweep(path), bool(resume)) if path else record), end="")
+            write(_plan(to_do(path, load_sweep(path), bool(resume), notify) if path else record), end="")
             return
         require_target(record)
         if not path:
             _announce(record)
-        with _resume_folder(path, bool(resume)) if path else SweepFolder.begin(results, record) as folder:
+        with resume_sweep(path, bool(resume), notify) if path else SweepFolder.begin(results, record) as folder:
             Execution(folder, _target(folder.record, several), interrupt, SweepView(), render, ceilings).execute()
             write(_result(folder, json), end="", kept=folder.path)
             judge(folder)
 
 
-def _search(under: str, at: str, most: int) -> SearchRecord:
-    latency_figure(at)
-    try:
-        return SearchRecord(limit_us=parse_latency_us(under), at=at, most_sessions=most)
-    except UsageError as error:
-        raise UsageError(f"--find-max-iops-under: {error.what}", error.remedy) from None
+def _split(texts: Mapping[str, str]) -> dict[str, list[str]]:
+    return {name: split(text) for name, text in texts.items()}
 
 
 def _ready_list(json: bool) -> str:
@@ -157,77 +158,12 @@ def _ready_list(json: bool) -> str:
     return "\n".join(pairs(list(about.items())))
 
 
-def _file(grid: Path | None, ready: str | None) -> SweepFile:
-    if grid and ready:
-        raise UsageError("--grid and --ready each name a sweep file", "give one of them")
-    return ready_sweep(ready) if ready else read_sweep_file(grid) if grid else SweepFile()
-
-
-@dataclass(frozen=True)
-class _SweepOptions:
-    """The command's own flags and the sweep file."""
-
-    name: str
-    file: SweepFile
-    against: str | None
-    repeats: int | None
-    until_steady: float | None
-    search: SearchRecord | None
-
-    def compared(self, varied: Mapping[str, tuple[Value, ...]]) -> str | None:
-        """Return the parameter whose two values are compared.
-
-        None if flags give the parameter of the sweep file another number of values than two.
-        """
-        if self.against:
-            return self.against.replace("-", "_")
-        return self.file.against if len(varied.get(self.file.against or "", ())) == 2 else None
-
-
-def _record(several: Several, options: _SweepOptions) -> SweepRecord:
-    """Return a new sweep as flags and files describe it; flags take precedence over the sweep file."""
-    file = options.file
-    texts = {**file.grid, **{name: split(text) for name, text in several.texts.items()}}
-    servers = server_grid({**file.server, **{name: split(text) for name, text in several.servers.items()}})
-    found = resolve_grid(texts, several.config, os.environ)
-    return new_sweep(
-        options.name,
-        several.target.shown,
-        found,
-        servers,
-        options.repeats or file.repeats or 1,
-        options.until_steady,
-        options.search,
-        options.compared({**servers, **found.values}),
-        file.figures,
-        server_memory(several.target.reveal()),
-        file.data_per_cache,
-    )
-
-
 def _resumed(wanted: str, results: Path, several: Several) -> Path:
     """Return the folder of the sweep to resume. UsageError if parameters are given too."""
     if several.texts or several.servers:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in [*several.texts, *several.servers])
         raise UsageError(f"--resume takes the parameters of the sweep, not {flags}", "leave them out")
     return resolve_sweep(wanted, results, notify)
-
-
-def _resume_folder(path: Path, failures_too: bool) -> SweepFolder:
-    folder = SweepFolder.resume(path)
-    folder.save(_to_do(path, folder.record, failures_too))
-    counts = folder.record.counts
-    notify(f"resuming {path}: " + ", ".join(f"{count} {state}" for state, count in counts.items() if count))
-    return folder
-
-
-def _to_do(path: Path, record: SweepRecord, failures_too: bool) -> SweepRecord:
-    """Return the sweep with every point pending that is to be run again; nothing that was measured is removed."""
-    lost = lost_points(path, record)
-    if lost:
-        notify(f"{len(lost)} of the points are run again: {'; '.join(why for _, why in lost)}")
-    record = record.with_pending([point for point, _ in lost])
-    return record.with_failures_pending() if failures_too else record
 
 
 def _target(record: SweepRecord, several: Several) -> str:

@@ -1,0 +1,97 @@
+"""What a new sweep asks for, from the command line or from Python, and how an unfinished one is taken up again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from openslob.analyze.curves.series import latency_figure, parse_latency_us
+from openslob.config.grid import SweepFile, read_sweep_file, resolve_grid
+from openslob.errors import UsageError
+from openslob.record.sweep import SearchRecord, SweepFolder, SweepRecord, Value, lost_points
+from openslob.secrets import Target
+from openslob.sweep.create import new_sweep, ready_sweep
+from openslob.sweep.servers import server_grid
+from openslob.sweep.sizing import server_memory
+
+Texts = Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True)
+class SweepRequest:
+    """A new sweep: a sweep file, and what takes precedence over it.
+
+    ``texts`` are the values of parameters by field name, ``servers`` those of server parameters by their name.
+    ``until_steady`` is the longest warm-up in seconds if it lasts until the throughput is steady.
+    """
+
+    name: str
+    texts: Texts
+    servers: Texts
+    file: SweepFile = field(default_factory=SweepFile)
+    against: str | None = None
+    repeats: int | None = None
+    until_steady: float | None = None
+    search: SearchRecord | None = None
+
+    def record(self, target: Target, config: Path | None, environment: Mapping[str, str]) -> SweepRecord:
+        """Return the record of the sweep, with all its points pending. UsageError if it can't be run."""
+        servers = server_grid({**self.file.server, **self.servers})
+        found = resolve_grid({**self.file.grid, **self.texts}, config, environment)
+        return new_sweep(
+            self.name,
+            target.shown,
+            found,
+            servers,
+            self.repeats or self.file.repeats or 1,
+            self.until_steady,
+            self.search,
+            self._compared({**servers, **found.values}),
+            self.file.figures,
+            server_memory(target.reveal()),
+            self.file.data_per_cache,
+        )
+
+    def _compared(self, varied: Mapping[str, tuple[Value, ...]]) -> str | None:
+        """Return the parameter whose two values are compared.
+
+        None if the parameter of the sweep file is given another number of values than two.
+        """
+        if self.against:
+            return self.against.replace("-", "_")
+        return self.file.against if len(varied.get(self.file.against or "", ())) == 2 else None
+
+
+def search_for(under: str, at: str, most: int) -> SearchRecord:
+    """Return the search for the most IOPS with a latency below ``under``. UsageError for a value that is not one."""
+    latency_figure(at)
+    try:
+        return SearchRecord(limit_us=parse_latency_us(under), at=at, most_sessions=most)
+    except UsageError as error:
+        raise UsageError(f"--find-max-iops-under: {error.what}", error.remedy) from None
+
+
+def sweep_file(grid: Path | None, ready: str | None) -> SweepFile:
+    """Return the sweep file of a path, or a ready-made one; an empty one if there is neither. UsageError for both."""
+    if grid and ready:
+        raise UsageError("--grid and --ready each name a sweep file", "give one of them")
+    return ready_sweep(ready) if ready else read_sweep_file(grid) if grid else SweepFile()
+
+
+def resume(path: Path, failures_too: bool, tell: Callable[[str], None]) -> SweepFolder:
+    """Open the folder of an unfinished sweep with its points pending as `to_do` says; ``tell`` gets what is done."""
+    folder = SweepFolder.resume(path)
+    folder.save(to_do(path, folder.record, failures_too, tell))
+    counts = folder.record.counts
+    tell(f"resuming {path}: " + ", ".join(f"{count} {state}" for state, count in counts.items() if count))
+    return folder
+
+
+def to_do(path: Path, record: SweepRecord, failures_too: bool, tell: Callable[[str], None]) -> SweepRecord:
+    """Return the sweep with every point pending that is to be run again; nothing that was measured is removed."""
+    lost = lost_points(path, record)
+    if lost:
+        tell(f"{len(lost)} of the points are run again: {'; '.join(why for _, why in lost)}")
+    record = record.with_pending([point for point, _ in lost])
+    return record.with_failures_pending() if failures_too else record
