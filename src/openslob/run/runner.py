@@ -6,7 +6,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -32,32 +32,17 @@ from openslob.run.recorder import Progress, ProgressSink, Recorder
 from openslob.run.samplers import Samplers
 from openslob.run.session_pool import SessionPool, ignore
 from openslob.run.warmup import WarmupMonitor
-from openslob.run.window import WindowReadings, counted_between, snapshots_around
+from openslob.run.window import WindowReadings, counted_between, read_ahead_s, snapshots_around
 from openslob.units import NANOS
 from openslob.workload import Mode, Workload
 
 # Time from sending the first slices to the begin of the window: by then every session must wait in the server.
 LEAD_S = 0.06
 LEAD_PER_SESSION_S = 0.003
-# The counters are read before the window begins, by this share of its length and by READ_AHEAD_MOST_S at most: the
-# counters' window is then about as long as the load's. READ_AHEAD_LEAST_S is what a reading takes on a busy host; it
-# takes longer with more sessions and instances.
-READ_AHEAD_SHARE = 0.004
-READ_AHEAD_MOST_S = 0.04
-READ_AHEAD_LEAST_S = 0.012
-READ_AHEAD_PER_SESSION_S = 0.0001
-READ_AHEAD_PER_INSTANCE_S = 0.004
 # A run by WORK_LOOP alone has no end time; this one is never reached.
 NO_END_S = 100 * 86_400
 # What the closing readings may take, with all that follows them, of a server that did not answer before.
 CLOSING_S = 2.0
-
-
-def read_ahead_s(run_time: float, sessions: int, instances: int = 1) -> float:
-    """Return how many seconds before the window begins the counters are read."""
-    more = READ_AHEAD_PER_SESSION_S * sessions + READ_AHEAD_PER_INSTANCE_S * (instances - 1)
-    least = READ_AHEAD_LEAST_S + more
-    return max(least, min(READ_AHEAD_MOST_S, READ_AHEAD_SHARE * run_time))
 
 
 @dataclass(frozen=True)
@@ -96,9 +81,10 @@ def run(
     show: ProgressSink,
     render: Callable[[RunRecord], str],
 ) -> FinishedRun:
-    """Run a workload and write its record; once the server has answered, a record is written even if the run fails.
+    """Run a workload and write its record; once the checks have passed, a record is written even if the run fails.
 
-    SlobError, with the record written as failed, when the run could not be made or lost a session.
+    SlobError, with the record written as failed, when the run could not be made or lost a session; without any record
+    when the run was refused before it began.
     """
     patience = Patience(interrupt)
     engine.follow(patience)
@@ -133,31 +119,44 @@ class _Run:
 
     def execute(self) -> FinishedRun:
         """Run everything and return the finished run."""
-        with RunFolder.begin(self._request.results, self._builder.without_figures(Status.FAILED)) as folder:
-            try:
-                outer, log = self._request.held, explained(self._engine)
-                with log as explain, outer.part() if outer else self._engine.exclusive("run") as held:
-                    self._builder.notes.extend(held.restored)
-                    measurement = self._measure(folder, held)
-                    if measurement.errors:
-                        first, *others = measurement.errors
-                        measurement = replace(measurement, errors=[explain(first), *others])
-            except (SlobError, OSError, MemoryError) as error:
-                status = Status.INTERRUPTED if self._interrupt.requested else Status.FAILED
-                # The record that is on disk since the begin says failed too; the reason is what the user needs now.
-                with suppress(UnsavedError):
-                    failed = self._builder.without_figures(status, (str(error),))
-                    folder.finish(failed, self._render(failed))
-                raise
+        with ExitStack() as opened:
+            folder, measurement = self._begin_and_measure(opened)
             record = self._builder.with_figures(measurement)
             folder.finish(record, self._render(record))
         if record.errors:
             raise SlobError(record.errors[0], f"what was measured is in {folder.path}")
         return FinishedRun(record, folder.path)
 
-    def _measure(self, folder: RunFolder, held: Hold) -> Measurement:
-        state = self._check()
-        self._require_not_stopped("before the start")
+    def _begin_and_measure(self, opened: ExitStack) -> tuple[RunFolder, Measurement]:
+        """Check, begin the record, whose folder ``opened`` closes, and measure."""
+        outer, log = self._request.held, explained(self._engine)
+        folder: RunFolder | None = None
+        try:
+            with log as explain, outer.part() if outer else self._engine.exclusive("run") as held:
+                self._builder.notes.extend(held.restored)
+                state = self._check()
+                self._require_not_stopped("before the start")
+                # A run that is refused up to here has done nothing: it leaves no record.
+                unfinished = self._builder.without_figures(Status.FAILED)
+                folder = opened.enter_context(RunFolder.begin(self._request.results, unfinished))
+                measurement = self._measure(folder, held, state)
+                if measurement.errors:
+                    first, *others = measurement.errors
+                    measurement = replace(measurement, errors=[explain(first), *others])
+            return folder, measurement
+        except (SlobError, OSError, MemoryError) as error:
+            if folder:
+                self._record_failure(folder, error)
+            raise
+
+    def _record_failure(self, folder: RunFolder, error: Exception) -> None:
+        status = Status.INTERRUPTED if self._interrupt.requested else Status.FAILED
+        # The record that is on disk since the begin says failed too; the reason is what the user needs now.
+        with suppress(UnsavedError):
+            failed = self._builder.without_figures(status, (str(error),))
+            folder.finish(failed, self._render(failed))
+
+    def _measure(self, folder: RunFolder, held: Hold, state: DataState | None) -> Measurement:
         self._quiesce(state)
         self._require_not_stopped("before the start")
         held.require()

@@ -16,6 +16,21 @@ from openslob.units import NANOS
 # A busy host reads both clocks within this time of each other; a clock that is slewed gains less than a thousandth.
 CLOCK_SET_S = 0.25
 CLOCK_SET_SHARE = 0.01
+# The counters are read before the window begins, by this share of its length and by READ_AHEAD_MOST_S at most: the
+# counters' window is then about as long as the load's. READ_AHEAD_LEAST_S is what a reading takes on a busy host; it
+# takes longer with more sessions and instances.
+READ_AHEAD_SHARE = 0.004
+READ_AHEAD_MOST_S = 0.04
+READ_AHEAD_LEAST_S = 0.012
+READ_AHEAD_PER_SESSION_S = 0.0001
+READ_AHEAD_PER_INSTANCE_S = 0.004
+
+
+def read_ahead_s(run_time: float, sessions: int, instances: int = 1) -> float:
+    """Return how many seconds before the window begins the counters are read."""
+    more = READ_AHEAD_PER_SESSION_S * sessions + READ_AHEAD_PER_INSTANCE_S * (instances - 1)
+    least = READ_AHEAD_LEAST_S + more
+    return max(least, min(READ_AHEAD_MOST_S, READ_AHEAD_SHARE * run_time))
 
 
 def counted_between(
