@@ -19,6 +19,7 @@ from rich.table import Table
 from openslob.awr.batch import Result, Selection, extract_all
 from openslob.awr.columns import ROW_SETS, SETS
 from openslob.cli.console import notify, remark, write, write_file
+from openslob.cli.picture_options import THEME, PictureTheme
 from openslob.errors import SlobError, UsageError
 from openslob.export import tidy
 
@@ -40,7 +41,7 @@ def check_picture(path: Path) -> None:
     check_format(path)
 
 
-def draw(path: Path, results: Sequence[Result], events: Sequence[str]) -> None:
+def draw(path: Path, results: Sequence[Result], events: Sequence[str], theme: PictureTheme) -> None:
     """Draw the reports that have a point, and print why others have none. SlobError if no report has a point."""
     from openslob.report.html.pages import draw_external_points  # noqa: PLC0415
 
@@ -52,8 +53,9 @@ def draw(path: Path, results: Sequence[Result], events: Sequence[str]) -> None:
         raise SlobError("no report has both reads per second and a latency", "nothing is drawn")
     notes = [NO_COUNTS] if any(result.point and result.point.sessions is None for result in results) else []
     latency = events[0].capitalize() if events else READ_LATENCY
-    write_file(path, draw_external_points(points, path.suffix.lower(), TITLE, notes, latency))
-    remark(f"{path}: {len(points)} reports drawn")
+    for file, ground in theme.files(path):
+        write_file(file, draw_external_points(points, path.suffix.lower(), TITLE, notes, latency, ground))
+        remark(f"{file}: {len(points)} reports drawn")
 
 
 def _external_points(results: Sequence[Result]) -> Iterator[ExternalPoint]:
@@ -123,6 +125,7 @@ def awr(
         Path | None,
         typer.Option(metavar="FILE", help="Draw latency over reads/s and MB/s read: .html (offline), .svg or .png."),
     ] = None,
+    theme: THEME = PictureTheme.LIGHT,
     group_by: Annotated[Grouping, typer.Option(help="What the points of a line have in common.")] = Grouping.NAME,
     pattern: Annotated[
         str | None,
@@ -148,7 +151,7 @@ def awr(
     results = list(_with_messages(extract_all([str(file) for file in files], selection, jobs)))
     _write(form, output, selection, results)
     if petals is not None:
-        draw(petals, results, selection.events)
+        draw(petals, results, selection.events, theme)
     raise typer.Exit(_exit_code(results))
 
 

@@ -12,6 +12,7 @@ from typer.core import TyperCommand
 from openslob.cli import console
 from openslob.cli.common_options import DURATION, RECORD_JSON, REQUIRE, RESULTS, at_least, require_verdicts
 from openslob.cli.console import notify, stoppable
+from openslob.cli.picture_options import THEME, PictureTheme
 from openslob.errors import UsageError
 from openslob.record.storage import StorageRecord
 from openslob.record.store import save_text
@@ -157,6 +158,7 @@ def orion(
     *,
     results: RESULTS,
     pictures: PICTURES = None,
+    theme: THEME = PictureTheme.LIGHT,
     require: REQUIRE = None,
     json: RECORD_JSON = False,
 ) -> None:
@@ -178,7 +180,7 @@ def orion(
     with stoppable() as interrupt:
         record, folder = execute.run(Fio.find(interrupt.stop), request, notify)
     if pictures:
-        _draw(record, pictures)
+        _draw(record, pictures, theme)
     summary = next(folder.glob("*_summary.txt")).read_text(encoding="utf-8")
     console.write(record.model_dump_json(indent=1) if json else f"{summary}\nFiles: {folder}", kept=folder)
     require_verdicts(record.verdicts, require or ())
@@ -191,14 +193,14 @@ def _bytes(text: str) -> int:
         raise UsageError(f"--size: {error}") from error
 
 
-def _draw(record: StorageRecord, folder: Path) -> None:
+def _draw(record: StorageRecord, folder: Path, theme: PictureTheme) -> None:
     # The drawing library takes a second to import.
     from openslob.report.charts.picture import save_all  # noqa: PLC0415
     from openslob.report.html.page import render_page  # noqa: PLC0415
     from openslob.report.html.pages import storage_page  # noqa: PLC0415
 
     page = storage_page(record)
-    written = [path for ending in ("png", "svg") for path in save_all(page.pictures, folder, ending)]
+    written = [path for ending in ("png", "svg") for path in save_all(page.pictures, folder, ending, theme.themes)]
     html = folder / PAGE
     save_text(html, render_page(page))
     for path in (*written, html):

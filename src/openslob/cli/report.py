@@ -12,6 +12,7 @@ import typer
 from openslob import api
 from openslob.cli.common_options import CEILING, RESULTS, load_ceiling
 from openslob.cli.console import default_interrupt, notify, write, write_file
+from openslob.cli.picture_options import PNG, SVG, THEME, PictureTheme
 from openslob.errors import SlobError, UsageError
 from openslob.record import storage
 from openslob.record.model import RunRecord
@@ -29,8 +30,6 @@ OUTPUT_HELP = (
     "The file to write; default: report.html in the folder of the run or sweep; for several: in the current one."
 )
 OUTPUT = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help=OUTPUT_HELP)]
-PNG = Annotated[Path | None, typer.Option(metavar="DIR", help="Draw every picture as PNG into this folder too.")]
-SVG = Annotated[Path | None, typer.Option(metavar="DIR", help="Draw every picture as SVG into this folder too.")]
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the answers and what was written as JSON.")]
 
 
@@ -39,6 +38,7 @@ def report(
     output: OUTPUT = None,
     png_dir: PNG = None,
     svg_dir: SVG = None,
+    theme: THEME = PictureTheme.LIGHT,
     ceiling: CEILING = None,
     *,
     results: RESULTS,
@@ -57,8 +57,8 @@ def report(
     page, folders = page_of_raw(raw) if raw else page_of_runs(records, results, ceiling)
     file = output or default_file(folders)
     write_file(file, render_page(page))
-    pngs = save_all(page.pictures, png_dir, "png") if png_dir else []
-    svgs = save_all(page.pictures, svg_dir, "svg") if svg_dir else []
+    pngs = save_all(page.pictures, png_dir, "png", theme.themes) if png_dir else []
+    svgs = save_all(page.pictures, svg_dir, "svg", theme.themes) if svg_dir else []
     write_summary(page, [file, *pngs, *svgs], as_json)
 
 

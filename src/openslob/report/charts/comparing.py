@@ -12,11 +12,10 @@ from openslob.analyze.statistics import Difference, Outcome
 from openslob.histogram import bucket_of
 from openslob.metrics import METRICS, Better
 from openslob.record.model import RunRecord
+from openslob.report.charts.colours import QUIET, SERIES
 from openslob.report.charts.over_time import exceeding
 from openslob.report.charts.picture import Picture
 from openslob.report.charts.theme import (
-    COLOURS,
-    QUIET,
     FigureNames,
     coloured,
     dashed,
@@ -29,9 +28,9 @@ from openslob.report.comparison import main_differences, summary
 Row = dict[str, Any]
 # Colour and shape of each outcome that is drawn.
 OUTCOMES = {
-    Outcome.BETTER: (COLOURS[2], "triangle-up"),
-    Outcome.WORSE: (COLOURS[1], "triangle-down"),
-    Outcome.DIFFERENT: (COLOURS[0], "diamond"),
+    Outcome.BETTER: (SERIES[2], "triangle-up"),
+    Outcome.WORSE: (SERIES[1], "triangle-down"),
+    Outcome.DIFFERENT: (SERIES[0], "diamond"),
     Outcome.NOT_SHOWN: (QUIET, "circle"),
     Outcome.NOT_ENOUGH: (QUIET, "cross"),
 }

@@ -18,10 +18,9 @@ from openslob.analyze.curves.points import ORDER, SESSIONS, Point
 from openslob.analyze.curves.series import PHYSICAL, PointSet, Series
 from openslob.measurement import Ceiling
 from openslob.metrics import METRICS
+from openslob.report.charts.colours import QUIET, WARNING
 from openslob.report.charts.picture import DataTable, Panel, Picture
 from openslob.report.charts.theme import (
-    QUIET,
-    WARNING,
     FigureNames,
     Sign,
     coloured,

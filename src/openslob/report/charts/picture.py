@@ -12,6 +12,7 @@ import vl_convert
 
 from openslob.disk import write_atomically
 from openslob.errors import SlobError
+from openslob.report.charts.colours import Theme, colours_of, ending_of, page_variables, painted
 from openslob.report.charts.theme import CONFIG, HEIGHT, WIDTH
 
 Spec = dict[str, Any]
@@ -20,6 +21,8 @@ Panel = alt.LayerChart | alt.Chart | alt.FacetChart
 PNG_SCALE = 2.0
 # Version of Vega-Lite that the specifications are written for: major and minor number.
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+# A page has its own background and margins.
+_IN_PAGE: Spec = CONFIG | {"background": "transparent", "padding": 5}
 
 
 @dataclass(frozen=True)
@@ -49,52 +52,78 @@ class Picture:
 
 def page_specs(picture: Picture) -> list[Spec]:
     """Return a Vega-Lite specification for each panel, as wide as its element in the page."""
+    colours = page_variables()
     return [
-        _spec(panel.properties(width="container", height=_height(picture, at)), picture)
+        painted(_spec(panel.properties(width="container", height=_height(picture, at)), picture, _IN_PAGE), colours)
         | {"autosize": {"type": "fit-x", "contains": "padding"}}
         for at, panel in enumerate(picture.panels)
     ]
 
 
-def whole_spec(picture: Picture) -> Spec:
-    """Return the Vega-Lite specification of the whole picture, with its title and a fixed size."""
+def whole_spec(picture: Picture, theme: Theme = Theme.LIGHT) -> Spec:
+    """Return the Vega-Lite specification of the whole picture, with its title, a fixed size and its own background."""
+    spec: Spec = painted(_whole(picture), colours_of(theme))
+    return spec
+
+
+def chart(picture: Picture, theme: Theme = Theme.LIGHT) -> alt.Chart | alt.LayerChart | alt.VConcatChart:
+    """Return the whole picture as an Altair chart, to be changed or displayed in a notebook."""
+    spec = whole_spec(picture, theme)
+    # Altair accepts only what is in Vega-Lite's schema, which lacks the layout of legends.
+    legend = {name: each for name, each in spec["config"]["legend"].items() if name != "layout"}
+    drawn: alt.Chart | alt.LayerChart | alt.VConcatChart = alt.Chart.from_dict(
+        spec | {"config": spec["config"] | {"legend": legend}}
+    )
+    return drawn
+
+
+def _whole(picture: Picture) -> Spec:
     sized = [panel.properties(width=WIDTH, height=_height(picture, at)) for at, panel in enumerate(picture.panels)]
     title = alt.TitleParams(picture.title, anchor="start", subtitle=list(picture.notes), offset=12)
     if len(sized) == 1:
-        return _spec(sized[0].properties(title=title), picture)
+        return _spec(sized[0].properties(title=title), picture, CONFIG)
     # Keeps the legends with their panels; by default Vega-Lite collects them below the picture.
     stacked = alt.vconcat(*sized, spacing=14, title=title).resolve_scale(
         color="independent", shape="independent", strokeDash="independent"
     )
-    return _spec(stacked, picture)
+    return _spec(stacked, picture, CONFIG)
 
 
-def svg(picture: Picture) -> str:
+def svg(picture: Picture, theme: Theme = Theme.LIGHT) -> str:
     """Render the picture as SVG."""
-    return vl_convert.vegalite_to_svg(whole_spec(picture), vl_version=VEGA_LITE)
+    return vl_convert.vegalite_to_svg(whole_spec(picture, theme), vl_version=VEGA_LITE)
 
 
-def png(picture: Picture) -> bytes:
+def png(picture: Picture, theme: Theme = Theme.LIGHT) -> bytes:
     """Render the picture as PNG."""
-    return vl_convert.vegalite_to_png(whole_spec(picture), vl_version=VEGA_LITE, scale=PNG_SCALE)
+    return vl_convert.vegalite_to_png(whole_spec(picture, theme), vl_version=VEGA_LITE, scale=PNG_SCALE)
 
 
-def save_all(pictures: Sequence[Picture], folder: Path, ending: str) -> list[Path]:
-    """Write every picture into ``folder``, creating it; ``ending`` is ``svg`` or ``png``. SlobError on failure."""
+def save_all(
+    pictures: Sequence[Picture], folder: Path, ending: str, themes: Sequence[Theme] = (Theme.LIGHT,)
+) -> list[Path]:
+    """Write every picture into ``folder``, creating it; ``ending`` is ``svg`` or ``png``. SlobError on failure.
+
+    With several ``themes``, the names of dark pictures end in ``-dark``.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return [_save(picture, folder / f"{picture.name}.{ending}") for picture in pictures]
+        return [
+            _save(picture, folder / f"{picture.name}{ending_of(theme, themes)}.{ending}", theme)
+            for picture in pictures
+            for theme in themes
+        ]
     except OSError as error:
         raise SlobError(f"the pictures can't be written into {folder}: {error.strerror}") from error
 
 
-def draw(picture: Picture, ending: str) -> bytes:
+def draw(picture: Picture, ending: str, theme: Theme = Theme.LIGHT) -> bytes:
     """Return the content of the picture's file; ``ending`` is ``.svg`` or ``.png``."""
-    return png(picture) if ending == ".png" else svg(picture).encode()
+    return png(picture, theme) if ending == ".png" else svg(picture, theme).encode()
 
 
-def _save(picture: Picture, path: Path) -> Path:
-    write_atomically(path, draw(picture, path.suffix))
+def _save(picture: Picture, path: Path, theme: Theme) -> Path:
+    write_atomically(path, draw(picture, path.suffix, theme))
     return path
 
 
@@ -102,7 +131,7 @@ def _height(picture: Picture, at: int) -> int:
     return (picture.heights or {}).get(at, HEIGHT)
 
 
-def _spec(chart: Panel | alt.VConcatChart, picture: Picture) -> Spec:
+def _spec(drawn: Panel | alt.VConcatChart, picture: Picture, config: Spec) -> Spec:
     # Validation would take longer than drawing; tests validate every picture.
-    spec: Spec = chart.properties(description=picture.description).to_dict(validate=False)
-    return spec | {"config": CONFIG}
+    spec: Spec = drawn.properties(description=picture.description).to_dict(validate=False)
+    return spec | {"config": config}

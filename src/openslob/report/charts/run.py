@@ -13,10 +13,9 @@ from openslob.metrics import METRICS
 from openslob.metrics.model import TimelinePanel
 from openslob.record.model import Holds, RunRecord
 from openslob.report.charts import over_time
+from openslob.report.charts.colours import BANDS, GROUND, MAP_GROUND, MAP_STEPS, WARNING
 from openslob.report.charts.picture import DataTable, Panel, Picture
 from openslob.report.charts.theme import (
-    HEAT,
-    WARNING,
     FigureNames,
     coloured,
     dashed,
@@ -31,12 +30,12 @@ from openslob.report.run_series import RunSeries
 Row = dict[str, Any]
 # Longest normal slice: one second plus the remainder of the previous one.
 _LONG_SLICE_S = 1.5
-# Background of maps, light on dark pages too, so that dark cells are the frequent ones.
-MAP_GROUND = "#f6f6f4"
+# Shares in % at which the colour of a map's cells changes.
+MAP_SHARES = (0.1, 0.3, 1, 3, 10, 30)
 PANEL_HEIGHT, MAP_HEIGHT = 190, 300
 MARKED = {"p50_us": "p50", "p90_us": "p90", "p99_us": "p99", "p999_us": "p99.9"}
 # From dark at the median to light: the further from the median, the fewer operations.
-_BAND_COLOURS = {"p50": "#0B4F79", "p50 to p90": "#4A9CC9", "p90 to p99": "#A9D0E6"}
+_BAND_COLOURS = dict(zip(("p50", "p50 to p90", "p90 to p99"), BANDS, strict=True))
 _BAND_ENDS = ("p50_us", "p90_us", "p99_us")
 # Room for the widest label, so that the time axes of all panels are aligned.
 _Y_AXIS = alt.Axis(minExtent=58, maxExtent=58)
@@ -248,7 +247,7 @@ def _histogram(kind: str, figures: Mapping[str, Any]) -> Panel:
     x = alt.X("from_us:Q", title=f"{kind} latency (µs)", scale=axis)
     drawn = (
         alt.Chart(alt.InlineData(values=bars))
-        .mark_bar(color=_BAND_COLOURS["p50 to p90"], stroke="white", strokeWidth=0.3)
+        .mark_bar(color=_BAND_COLOURS["p50 to p90"], stroke=GROUND, strokeWidth=0.3)
         .encode(
             x=x,
             x2="to_us:Q",
@@ -277,7 +276,8 @@ def _histogram(kind: str, figures: Mapping[str, Any]) -> Panel:
 def _map(kind: str, cells: list[Row], length: float) -> Panel:
     window = [cell["from_us"] for cell in cells] + [cell["to_us"] for cell in cells]
     axis = alt.Scale(type="log", domain=[min(window), max(window)], nice=False)
-    legend = alt.Legend(title="operations of the step (%)", gradientLength=220, format="~g")
+    scale = alt.Scale(type="threshold", domain=MAP_SHARES, range=MAP_STEPS)
+    legend = alt.Legend(title="operations of the step (%)", format="~g", direction="horizontal")
     drawn: alt.Chart = (
         alt.Chart(alt.InlineData(values=cells))
         .mark_rect()
@@ -287,7 +287,7 @@ def _map(kind: str, cells: list[Row], length: float) -> Panel:
             x2="to_s:Q",
             y=alt.Y("from_us:Q", title=f"{kind} latency (µs)", scale=axis, axis=_Y_AXIS),
             y2="to_us:Q",
-            color=alt.Color("share_pct:Q", scale=alt.Scale(type="log", scheme=HEAT, reverse=True), legend=legend),
+            color=alt.Color("share_pct:Q", scale=scale, legend=legend),
             tooltip=[
                 _tip("from_s:Q", "from (s)"), _tip("from_us:Q", "from (µs)"), _tip("to_us:Q", "below (µs)"),
                 _tip("count:Q", "operations"), _tip("share_pct:Q", "% of the step"),

@@ -10,6 +10,7 @@ import altair as alt
 from openslob.analyze.realism import ContenderKind, ContenderRow, RoundRange
 from openslob.analyze.realism import rows as contender_rows
 from openslob.record.storage import StorageRecord, StorageStep
+from openslob.report.charts.colours import INK
 from openslob.report.charts.picture import DataTable, Panel, Picture
 from openslob.report.charts.theme import HEAT, coloured, dashed, from_zero, legend_selection, selection_opacity, shaped
 from openslob.report.format import micros, number, percent
@@ -30,8 +31,6 @@ _MEANINGS = {
     ContenderKind.UPDATES: "shared cache, with updates",
     ContenderKind.CLIENT: "client outside the server",
 }
-# The page's style sheet replaces it on a dark page.
-_INK = "#404040"
 
 
 def storage_pictures(record: StorageRecord) -> tuple[Picture, ...]:
@@ -249,8 +248,8 @@ def _bars(cells: list[Row], title: str) -> Panel:
     tips += [alt.Tooltip(f"{name}:Q", title=name, format=",.0f") for name in ("value", "low", "high")]
     base = alt.Chart(alt.InlineData(values=cells)).encode(y=names)
     bars = base.mark_bar(height={"band": 0.62}).encode(x=x, color=coloured("what", kinds), tooltip=tips)
-    ranges = base.mark_rule(strokeWidth=1.6, color=_INK).encode(x="low:Q", x2="high:Q")
-    text = base.mark_text(align="left", dx=6, fontSize=12, color=_INK).encode(x="high:Q", text="shown:N")
+    ranges = base.mark_rule(strokeWidth=1.6, color=INK).encode(x="low:Q", x2="high:Q")
+    text = base.mark_text(align="left", dx=6, fontSize=12, color=INK).encode(x="high:Q", text="shown:N")
     return alt.layer(bars, ranges, text)
 
 

@@ -10,27 +10,25 @@ import altair as alt
 
 from openslob.analyze.curves.points import RESPONSE_PREFIX
 from openslob.metrics import METRICS
+from openslob.report.charts.colours import GRID, GROUND, INK, QUIET, SERIES, SOFT
 
-# Okabe and Ito (2008). Black and yellow, invisible on dark and on white pages, are replaced by grey and violet.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A63B8", "#808080")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "triangle-right", "triangle-left")
 DASHES = ((1, 0), (6, 3), (2, 2), (9, 3, 2, 3))
-# Colours for warnings and for secondary marks, visible on white and on dark pages.
-WARNING, QUIET = "#C62828", "#8C8C8C"
 # Colour scheme from light to dark in even steps, readable in grey and by colour-blind people.
 HEAT: Literal["cividis"] = "cividis"
 WIDTH, HEIGHT = 640, 380
 # Above this ratio of largest to smallest value, the axis is logarithmic.
 LOG_RATIO = 100.0
 CONFIG: dict[str, Any] = {
-    "background": "transparent",
+    "background": GROUND, "padding": 12,
     "view": {"stroke": None},
-    "axis": {"gridColor": "#e4e4e4", "domainColor": QUIET, "tickColor": QUIET, "labelFontSize": 12, "titleFontSize": 13,
-             "titleFontWeight": "normal", "labelOverlap": True},
+    "text": {"color": INK}, "rule": {"color": INK},
+    "axis": {"gridColor": GRID, "domainColor": QUIET, "tickColor": QUIET, "labelFontSize": 12, "titleFontSize": 13,
+             "labelColor": INK, "titleColor": INK, "titleFontWeight": "normal", "labelOverlap": True},
     "legend": {"orient": "bottom", "labelFontSize": 12, "titleFontSize": 12, "symbolSize": 110,
-               "labelLimit": 360,
+               "labelColor": INK, "titleColor": INK, "labelLimit": 360,
                "layout": {"bottom": {"direction": "vertical", "anchor": "start", "center": False, "margin": 4}}},
-    "title": {"fontSize": 16, "subtitleFontSize": 12, "subtitleColor": "#606060"},
+    "title": {"fontSize": 16, "subtitleFontSize": 12, "color": INK, "subtitleColor": SOFT},
 }  # fmt: skip
 # Width in pixels of a letter, and of a symbol with its spaces. Columns of a legend are as wide as the longest name.
 LETTER, SYMBOL = 7, 40
@@ -92,7 +90,7 @@ def coloured(field: str, names: Sequence[str], signs: Sequence[Sign] = (), outli
 
     ``outlined`` draws the legend's symbols as strokes, for lines without points.
     """
-    scale = _scale(names, COLOURS, signs, [sign.colour for sign in signs])
+    scale = _scale(names, SERIES, signs, [sign.colour for sign in signs])
     return alt.Color(f"{field}:N", scale=scale, legend=_legend(names, signs, outlined))
 
 
@@ -107,7 +105,7 @@ def dashed(field: str, names: Sequence[str], signs: Sequence[Sign] = (), outline
 
     With ``outlined`` each name has its own dash. Otherwise the dash changes when the colours repeat.
     """
-    round_of = 1 if outlined else len(COLOURS)
+    round_of = 1 if outlined else len(SERIES)
     dashes = [list(DASHES[at // round_of % len(DASHES)]) for at in range(len(names))]
     none: list[list[int]] = [[1, 0]] * len(signs)
     scale = _scale(names, dashes, signs, none)

@@ -17,6 +17,7 @@ from markupsafe import Markup
 from openslob._version import __version__
 from openslob.metrics import METRICS
 from openslob.record.model import Holds, Verdict
+from openslob.report.charts.colours import Theme, declarations
 from openslob.report.charts.picture import VEGA_LITE, DataTable, Picture, page_specs
 
 # Exports of the JavaScript bundle that draw.js uses.
@@ -144,6 +145,7 @@ def render_page(page: Page) -> str:
         pictures=pictures,
         specs=_json(specs),
         library=_library() if specs else "",
+        colours=Markup(_colours()),
         style=Markup(_file("style.css")),
         script=Markup(_file("draw.js")),
     )
@@ -169,6 +171,12 @@ def _template() -> Template:
         loader=PackageLoader(_PACKAGE, ""), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     return environment.get_template("template.html.j2")
+
+
+def _colours() -> str:
+    """Return the colours as variables: those of the reader's system, and the light ones in print."""
+    light, dark = (f":root {{ {declarations(theme)} }}" for theme in Theme)
+    return f"{light}\n@media screen and (prefers-color-scheme: dark) {{ {dark} }}\n"
 
 
 def _file(name: str) -> str:

@@ -12,14 +12,13 @@ from openslob.analyze.compare import ComparedValues, Comparison, compare, compar
 from openslob.analyze.curves.external_points import ExternalPoint, external_point_set
 from openslob.analyze.curves.points import Run
 from openslob.analyze.curves.series import PointSet
-from openslob.errors import SlobError, UsageError
+from openslob.errors import UsageError
 from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
-from openslob.report import context, figures, run_series
+from openslob.report import context, figures
+from openslob.report.charts.colours import Theme
 from openslob.report.charts.petals import petals
 from openslob.report.charts.picture import DataTable, Picture, draw
-from openslob.report.charts.run import heat_map, latency_histogram, response_histogram, response_map, timeline
-from openslob.report.charts.storage import storage_pictures
 from openslob.report.charts.theme import FigureNames
 from openslob.report.headline import headline
 from openslob.report.html.page import (
@@ -33,8 +32,9 @@ from openslob.report.html.page import (
     verdicts_of_all,
 )
 from openslob.report.html.set_page import set_page
+from openslob.report.pictures import pictures_of_run, storage_pictures
 from openslob.report.record_view import figures_of, label, reason, shown, value
-from openslob.report.set_summary import reads_are_physical, set_summary_lines
+from openslob.report.set_summary import set_summary_lines
 from openslob.report.storage import render_storage, storage_headline, what_it_is
 
 # Files that the points of AWR reports can be drawn into.
@@ -89,34 +89,20 @@ def _comparison(sides: Sides, runs: Sequence[Run], against: ComparedValues | Non
 
 def run_page(record: RunRecord, folder: Path) -> Page:
     """Return the page of the run in ``folder``. If raw files are damaged, a banner says so and the rest is shown."""
-    raw, problem = _run_series(record, folder)
-    pictures = (
-        timeline(record, raw, FigureNames(reads_are_physical([record]))),
-        latency_histogram(record),
-        response_histogram(record),
-        heat_map(record, raw),
-        response_map(record, raw),
-    )
+    pictures, problem = pictures_of_run(record, folder)
     return Page(
         title=f"{record.name}: {_server_and_host(record)}",
         about=f"Run {record.id}, started {_start(record)} UTC.",
         banners=tuple(filter(None, (_incomplete(record, "run"), problem))),
         answers=(headline(record),),
         verdicts=verdict_rows(record.verdicts),
-        pictures=tuple(picture for picture in pictures if picture is not None and picture.panels),
+        pictures=pictures,
         sections=(
             _figures(record),
             *(section for render in _RUN_SECTIONS for section in text_section(render(record))),
             definitions(),
         ),
     )
-
-
-def _run_series(record: RunRecord, folder: Path) -> tuple[run_series.RunSeries, str]:
-    try:
-        return run_series.read(folder, record), ""
-    except SlobError as error:
-        return run_series.RunSeries(), f"Nothing is drawn over time: {error}"
 
 
 def _server_and_host(record: RunRecord) -> str:
@@ -167,7 +153,12 @@ def check_format(path: Path) -> None:
 
 
 def draw_external_points(
-    points: Sequence[ExternalPoint], suffix: str, title: str, notes: Sequence[str], latency: str
+    points: Sequence[ExternalPoint],
+    suffix: str,
+    title: str,
+    notes: Sequence[str],
+    latency: str,
+    theme: Theme = Theme.LIGHT,
 ) -> bytes:
     """Draw points of AWR reports as latency over IOPS and over MB/s.
 
@@ -177,6 +168,7 @@ def draw_external_points(
         title: Title of the page or picture.
         notes: Remarks on the whole set: banners of a page, notes of a picture.
         latency: Name of the latency axis.
+        theme: Ground of a picture; a page follows the reader's system.
 
     """
     point_set = external_point_set(points)
@@ -185,7 +177,7 @@ def draw_external_points(
     if suffix == ".html":
         verdicts = verdicts_of_all([(point.source, point.verdicts) for point in points])
         return render_page(_external_page(point_set, pictures, title, notes, verdicts)).encode()
-    return draw(_one_picture(pictures, title, notes), suffix)
+    return draw(_one_picture(pictures, title, notes), suffix, theme)
 
 
 def _external_page(

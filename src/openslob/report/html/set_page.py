@@ -3,41 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from openslob.analyze.compare import Comparison
-from openslob.analyze.curves.ceiling import ceiling_of, other_storage
+from openslob.analyze.curves.ceiling import other_storage
 from openslob.analyze.curves.points import SESSIONS, Point, Run
-from openslob.analyze.curves.series import (
-    CACHED,
-    PHYSICAL,
-    RESPONSE_LATENCY,
-    Axes,
-    PointSet,
-    Series,
-    axes_for,
-    point_set,
-)
+from openslob.analyze.curves.series import RESPONSE_LATENCY, PointSet, Series, point_set
 from openslob.analyze.curves.usl import Scaling
-from openslob.measurement import Ceiling
 from openslob.metrics import METRICS
 from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
 from openslob.report import context
-from openslob.report.charts.comparing import changes, tails
-from openslob.report.charts.over_sessions import cpu, latency_percentiles
-from openslob.report.charts.petals import axis_text, petals
-from openslob.report.charts.picture import DataTable, Picture
+from openslob.report.charts.petals import axis_text
+from openslob.report.charts.picture import DataTable
 from openslob.report.charts.theme import FigureNames
 from openslob.report.comparison import side_by_side_rows, summary
 from openslob.report.format import MISSING, number, percent, size
 from openslob.report.headline import headline
 from openslob.report.html.page import Page, PageSection, definitions, in_words, text_section, verdicts_of_all
+from openslob.report.pictures import MOST_SIDE_BY_SIDE, measured, names_for, pictures_of_runs, point_sets
 from openslob.report.record_view import shown
-from openslob.report.set_summary import figure_with_interval, mismatch_text, reads_are_physical, set_summary_lines
+from openslob.report.set_summary import figure_with_interval, mismatch_text, set_summary_lines
 
-# More runs would be too many columns of a table and too many lines of a picture.
-MOST_SIDE_BY_SIDE = 6
 MOST_REASONS = 3
 _POINT_FIGURES = (
     "ops_per_s", "pio_read_per_s", "pio_read_mb_per_s", "lio_per_s", "engine_read_latency_us", "redo_mb_per_s",
@@ -59,45 +45,30 @@ def set_page(
 
     ``ceilings`` are drawn beside physical reads, for each block size that they have in common with the runs.
     """
-    # Runs that failed before their window have no points, and would add parameters to the names of the others.
-    measured = [run for run in runs if run.record.summary] or runs
-    records, sets = [run.record for run in runs], point_sets(measured)
-    is_physical = reads_are_physical([record for record in records if record.status is Status.COMPLETE])
-    names = FigureNames(is_physical)
+    records, sets = [run.record for run in runs], point_sets(measured(runs))
+    names = names_for(records)
     few = records if len(records) <= MOST_SIDE_BY_SIDE else []
-    compared = [changes(comparison, names)] if comparison else []
-    side_by_side = [tails([(record.id, record) for record in few])] if len(few) > 1 else []
-    drawn = [picture for points in sets for picture in _pictures(points, names, len(sets) > 1, ceilings)]
     return Page(
         title=f"{name}: {_servers_and_hosts(records)}",
         about=_about(records, sets),
         banners=(*_banners(records, problems), *_mixed_conditions(runs, ceilings)),
         answers=(
             *([summary(comparison)] if comparison else []),
-            *(answer for points in sets for answer in set_summary_lines(points, is_physical)),
+            *(answer for points in sets for answer in set_summary_lines(points, names.physical)),
         ),
         verdicts=verdicts_of_all([(_run_text(record), record.verdicts) for record in records]),
-        pictures=tuple(each for each in (*compared, *drawn, *side_by_side) if each and each.panels),
+        pictures=pictures_of_runs(runs, comparison, ceilings),
         sections=(
             *([_mismatches(comparison)] if comparison and comparison.mismatches else []),
             *([_comparison_table(comparison)] if comparison else []),
             *(section for points in sets for section in (_lines(points, names), _points(points, names))),
             *([_runs_side_by_side(few)] if few else []),
-            _configuration(point_set(measured)),
+            _configuration(point_set(measured(runs))),
             _runs(records, sets),
             *(section for render in _LAST for section in text_section(render(records[-1]))),
             definitions(),
         ),
     )
-
-
-def point_sets(runs: Sequence[Run]) -> list[PointSet]:
-    """Return a set for physical reads and one for cached runs, as their figures have different axes."""
-    by_axes: dict[Axes, set[str]] = {PHYSICAL: set(), CACHED: set()}
-    for series in point_set(runs).series:
-        ids = by_axes.setdefault(axes_for(series.points), set())
-        ids.update(run for point in series.points for run in (*point.record_ids, *point.left_out))
-    return [point_set([run for run in runs if run.record.id in ids], axes) for axes, ids in by_axes.items() if ids]
 
 
 def _servers_and_hosts(records: Sequence[RunRecord]) -> str:
@@ -139,28 +110,6 @@ def _other_storage(run: Run, ceilings: Sequence[StorageRecord]) -> str:
     """Return why no raw measurement is of this run's storage; empty if one may be."""
     whys = [other_storage(ceiling, run.record.environment) for ceiling in ceilings]
     return whys[0] if whys and all(whys) else ""
-
-
-def _ceilings(points: PointSet, records: Sequence[StorageRecord]) -> list[Ceiling]:
-    sizes = {size for point in points.points if isinstance(size := point.parameters.get("block_size"), int)}
-    return [ceiling_of(record, size) for size in sorted(sizes) for record in records]
-
-
-def _pictures(
-    points: PointSet, names: FigureNames, is_one_of_two: bool, ceilings: Sequence[StorageRecord]
-) -> list[Picture]:
-    """Return the pictures of a set of points; of two sets, names and titles say which one."""
-    reads = points.axes.throughput == PHYSICAL.throughput
-    pictures = [
-        petals(points, points.axes.throughput, names, _ceilings(points, ceilings)),
-        *([petals(points, "pio_read_mb_per_s", names)] if reads else []),
-        latency_percentiles(points),
-        cpu(points, names),
-    ]
-    if not is_one_of_two:
-        return pictures
-    kind = ("reading" if reads else "cached") + ("-paced" if points.axes.latency == RESPONSE_LATENCY else "")
-    return [replace(each, name=f"{each.name}-{kind}", title=f"{each.title}: {kind} runs") for each in pictures]
 
 
 def _run_text(record: RunRecord) -> str:

@@ -38,7 +38,7 @@ from openslob.report.charts.over_sessions import cpu, latency_percentiles, sessi
 from openslob.report.charts.petals import DOUBTED, SOUND, UNTRUE, arrow_rows, petal_rows, petals, verdict_sign
 from openslob.report.charts.picture import Picture, page_specs, png, save_all, svg, whole_spec
 from openslob.report.charts.run import heat_map, latency_histogram, timeline
-from openslob.report.charts.theme import COLOURS, LOG_RATIO, FigureNames, count_axis, from_zero, is_log
+from openslob.report.charts.theme import LOG_RATIO, FigureNames, count_axis, from_zero, is_log
 from openslob.report.run_series import HostReading, WaitSample
 
 GOLDEN = GOLDEN / "charts"
@@ -272,14 +272,6 @@ def test_sixteen_lines_are_told_apart_without_colour() -> None:
     assert len({(shape, dash) for shape, dash, _ in samples}) >= 14
 
 
-def test_the_palette_is_distinct_for_colour_blind_readers_and_on_both_grounds() -> None:
-    # Luminance apart from white and from the dark page: contrast of at least 2:1 as WCAG defines it.
-    for colour in COLOURS:
-        assert _contrast(colour, "#ffffff") >= 2
-        assert _contrast(colour, "#16181b") >= 2
-    assert len(set(COLOURS)) == len(COLOURS)
-
-
 def test_axis_titles_have_the_units_of_the_registry_and_physical_is_said_only_where_it_is_so() -> None:
     assert FigureNames().axis("pio_read_mb_per_s") == "Physical reads (MB/s)"
     assert FigureNames(physical=False).axis("pio_read_mb_per_s") == "Engine reads (MB/s)"
@@ -461,14 +453,3 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _rounded(each) for name, each in value.items()}
     return [_rounded(each) for each in value] if isinstance(value, (list, tuple)) else value
-
-
-def _contrast(one: str, other: str) -> float:
-    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
-
-
-def _luminance(colour: str) -> float:
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -1,0 +1,40 @@
+"""Options of pictures that are written as files."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from openslob.report.charts.colours import Theme, ending_of
+
+
+class PictureTheme(StrEnum):
+    """The ground of pictures in files, or one file for each."""
+
+    LIGHT = "light"
+    DARK = "dark"
+    BOTH = "both"
+
+    @property
+    def themes(self) -> tuple[Theme, ...]:
+        """The themes to draw."""
+        return tuple(Theme) if self is PictureTheme.BOTH else (Theme(self),)
+
+    def files(self, path: Path) -> list[tuple[Path, Theme]]:
+        """Return the files to draw instead of ``path``, which is one for a page: it follows the reader's system."""
+        if path.suffix.lower() == ".html":
+            return [(path, Theme.LIGHT)]
+        return [
+            (path.with_name(f"{path.stem}{ending_of(each, self.themes)}{path.suffix}"), each) for each in self.themes
+        ]
+
+
+PNG = Annotated[Path | None, typer.Option(metavar="DIR", help="Draw every picture as PNG into this folder too.")]
+SVG = Annotated[Path | None, typer.Option(metavar="DIR", help="Draw every picture as SVG into this folder too.")]
+_THEME_HELP = (
+    "Ground of the PNG and SVG files; both: also dark ones, named …-dark. Pages follow the reader's system colours."
+)
+THEME = Annotated[PictureTheme, typer.Option(metavar="light|dark|both", help=_THEME_HELP)]

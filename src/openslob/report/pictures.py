@@ -1,0 +1,125 @@
+"""The pictures of records: of a run, of several runs or a sweep, and of storage without a database.
+
+`charts.picture` draws them: ``chart`` for notebooks, ``svg`` and ``png``, ``save_all`` for files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from openslob.analyze.compare import Comparison
+from openslob.analyze.curves.ceiling import ceiling_of
+from openslob.analyze.curves.points import Run
+from openslob.analyze.curves.series import (
+    CACHED,
+    PHYSICAL,
+    RESPONSE_LATENCY,
+    Axes,
+    PointSet,
+    axes_for,
+    point_set,
+)
+from openslob.errors import SlobError
+from openslob.measurement import Ceiling
+from openslob.record.model import RunRecord, Status
+from openslob.record.storage import StorageRecord
+from openslob.report import run_series
+from openslob.report.charts.comparing import changes, tails
+from openslob.report.charts.over_sessions import cpu, latency_percentiles
+from openslob.report.charts.petals import petals
+from openslob.report.charts.picture import Picture
+from openslob.report.charts.run import heat_map, latency_histogram, response_histogram, response_map, timeline
+from openslob.report.charts.storage import storage_pictures
+from openslob.report.charts.theme import FigureNames
+from openslob.report.set_summary import reads_are_physical
+
+__all__ = ["MOST_SIDE_BY_SIDE", "pictures_of_run", "pictures_of_runs", "storage_pictures"]
+# More runs would be too many columns of a table and too many lines of a picture.
+MOST_SIDE_BY_SIDE = 6
+
+
+def pictures_of_run(record: RunRecord, folder: Path) -> tuple[tuple[Picture, ...], str]:
+    """Return the pictures of the run in ``folder``, and what its damaged raw files prevent; empty if nothing."""
+    raw, problem = _read_series(record, folder)
+    drawn = (
+        timeline(record, raw, FigureNames(reads_are_physical([record]))),
+        latency_histogram(record),
+        response_histogram(record),
+        heat_map(record, raw),
+        response_map(record, raw),
+    )
+    return _with_panels(drawn), problem
+
+
+def pictures_of_runs(
+    runs: Sequence[Run], comparison: Comparison | None = None, ceilings: Sequence[StorageRecord] = ()
+) -> tuple[Picture, ...]:
+    """Return the pictures of a sweep or of any several runs, those of a ``comparison`` first.
+
+    ``ceilings`` are drawn beside physical reads, for each block size that they have in common with the runs.
+    """
+    records, sets = [run.record for run in runs], point_sets(measured(runs))
+    names = names_for(records)
+    few = records if 1 < len(records) <= MOST_SIDE_BY_SIDE else []
+    return _with_panels((
+        *([changes(comparison, names)] if comparison else []),
+        *(picture for points in sets for picture in _of_points(points, names, len(sets) > 1, ceilings)),
+        *([tails([(record.id, record) for record in few])] if few else []),
+    ))  # fmt: skip
+
+
+def measured(runs: Sequence[Run]) -> Sequence[Run]:
+    """Return the runs with figures, or all if there is none.
+
+    Runs that failed before their window have no points, and would add parameters to the names of the others.
+    """
+    return [run for run in runs if run.record.summary] or runs
+
+
+def names_for(records: Sequence[RunRecord]) -> FigureNames:
+    """Return the names of figures for these records."""
+    return FigureNames(reads_are_physical([record for record in records if record.status is Status.COMPLETE]))
+
+
+def point_sets(runs: Sequence[Run]) -> list[PointSet]:
+    """Return a set for physical reads and one for cached runs, as their figures have different axes."""
+    by_axes: dict[Axes, set[str]] = {PHYSICAL: set(), CACHED: set()}
+    for series in point_set(runs).series:
+        ids = by_axes.setdefault(axes_for(series.points), set())
+        ids.update(run for point in series.points for run in (*point.record_ids, *point.left_out))
+    return [point_set([run for run in runs if run.record.id in ids], axes) for axes, ids in by_axes.items() if ids]
+
+
+def _read_series(record: RunRecord, folder: Path) -> tuple[run_series.RunSeries, str]:
+    try:
+        return run_series.read(folder, record), ""
+    except SlobError as error:
+        return run_series.RunSeries(), f"Nothing is drawn over time: {error}"
+
+
+def _of_points(
+    points: PointSet, names: FigureNames, is_one_of_two: bool, ceilings: Sequence[StorageRecord]
+) -> list[Picture]:
+    """Return the pictures of a set of points; of two sets, names and titles say which one."""
+    reads = points.axes.throughput == PHYSICAL.throughput
+    pictures = [
+        petals(points, points.axes.throughput, names, _ceilings(points, ceilings)),
+        *([petals(points, "pio_read_mb_per_s", names)] if reads else []),
+        latency_percentiles(points),
+        cpu(points, names),
+    ]
+    if not is_one_of_two:
+        return pictures
+    kind = ("reading" if reads else "cached") + ("-paced" if points.axes.latency == RESPONSE_LATENCY else "")
+    return [replace(each, name=f"{each.name}-{kind}", title=f"{each.title}: {kind} runs") for each in pictures]
+
+
+def _ceilings(points: PointSet, records: Sequence[StorageRecord]) -> list[Ceiling]:
+    sizes = {size for point in points.points if isinstance(size := point.parameters.get("block_size"), int)}
+    return [ceiling_of(record, size) for size in sorted(sizes) for record in records]
+
+
+def _with_panels(pictures: Sequence[Picture | None]) -> tuple[Picture, ...]:
+    return tuple(picture for picture in pictures if picture is not None and picture.panels)
