@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from openslob.awr.model import (
+    FileIo,
     HostCpu,
+    HourlyStat,
     InitParameter,
     IoRates,
     IoStat,
@@ -18,6 +20,8 @@ from openslob.awr.model import (
 )
 from openslob.awr.numbers import Number, NumberFormat, why_unreadable
 from openslob.awr.tables import ReportTable, cell
+
+_LONGEST_NUMBER = 5  # digits of the number of an instance
 
 
 @dataclass(slots=True)
@@ -52,6 +56,14 @@ class ReportBuilder:
     warnings: list[str] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
     unread: dict[str, None] = field(default_factory=dict)
+    wait_classes: list[WaitEvent] = field(default_factory=list)
+    efficiency_pct: dict[str, Number] = field(default_factory=dict)
+    thread_activity: dict[str, HourlyStat] = field(default_factory=dict)
+    tablespaces: list[FileIo] = field(default_factory=list)
+    files: list[FileIo] = field(default_factory=list)
+    global_cache: dict[str, Number] = field(default_factory=dict)
+    per_instance: dict[int, dict[str, Number]] = field(default_factory=dict)
+    instance_events: dict[int, list[WaitEvent]] = field(default_factory=dict)
 
     def number(self, table: ReportTable, row: tuple[str, ...], at: int | None) -> Number | None:
         """Return the number in a cell. If there is text that is not a number, note it in ``missing``."""
@@ -68,6 +80,14 @@ class ReportBuilder:
         if number is None and text:
             self.note(table, row, at, text)
         return number
+
+    def of_instance(
+        self, table: ReportTable, row: tuple[str, ...], name: str, at: int | None, size: float = 1.0
+    ) -> None:
+        """Keep the figure ``name`` of the instance whose number is in the first cell of ``row``."""
+        number = self.number(table, row, at)
+        if number is not None and row[0].isdecimal() and len(row[0]) < _LONGEST_NUMBER:
+            self.per_instance.setdefault(int(row[0]), {}).setdefault(name, number.scaled(size))
 
     def cannot_read(self, table: ReportTable) -> None:
         """Note that a section with rows has unknown columns."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from openslob.awr.builder import ReportBuilder
 from openslob.awr.model import HostCpu, InitParameter, IoRates, IoStat, OsStat, Rate, Statistic
 from openslob.awr.numbers import Number
+from openslob.awr.sections import thread_activity
 from openslob.awr.tables import ReportTable, cell, plain
 
 # Label in the load profile of any version -> name. Blocks, requests and bytes per second; MB are 2^20 bytes.
@@ -62,6 +63,8 @@ GLOBAL_TIMES: tuple[tuple[str, str], ...] = (
     (r"bg time ?\(s\)", "background elapsed time"),
     (r"bg cpu ?\(s\)", "background cpu time"),
 )
+# Figures of an instance's I/O, in the order of the columns of a global report up to 12.1.
+_TOTALS = ("read_mb_per_s", "write_mb_per_s", "read_requests_per_s", "write_requests_per_s")
 _CONTAINER = re.compile(r"PDB: .*")  # a line below a parameter: the container that set it
 _FOOTNOTE = re.compile(r"\s*\[\d+\]$")
 MB = 1024.0**2
@@ -86,6 +89,8 @@ def activity(table: ReportTable, builder: ReportBuilder) -> None:
     """Read instance activity. Absolute values and thread activity have the same title but other headings."""
     name, total = table.index("statistic"), table.index("total")
     second, transaction = table.index("per second"), table.index("per trans")
+    if table.index("per hour") is not None:  # Statspack prints thread activity under the same title
+        thread_activity(table, builder)
     if name is None or total is None or second is None:
         return
     for row in table.rows:
@@ -114,30 +119,27 @@ def time_model(table: ReportTable, builder: ReportBuilder) -> None:
 
 def global_times(table: ReportTable, builder: ReportBuilder) -> None:
     """Read the time model of a global report, which has a row per instance and a sum."""
-    row = _sum(table)
+    row = table.of_cluster()
     for pattern, name in GLOBAL_TIMES:
-        seconds = builder.number(table, row, table.index(pattern)) if row else None
+        column = table.index(pattern)
+        for instance in table.rows:
+            builder.of_instance(table, instance, name, column)
+        seconds = builder.number(table, row, column) if row else None
         if seconds is not None:
             builder.time_model_s.setdefault(name, seconds)
 
 
 def global_rates(table: ReportTable, builder: ReportBuilder) -> None:
     """Read the rates that replace the load profile in a global report. Redo is in units of 1024 bytes."""
-    row = _sum(table)
+    row = table.of_cluster()
     for pattern, name, size in GLOBAL_RATES:
-        number = builder.number(table, row, table.index(pattern)) if row else None
+        column = table.index(pattern)
+        for instance in table.rows:
+            builder.of_instance(table, instance, name, column, size)
+        number = builder.number(table, row, column) if row else None
         if number is not None:
             rate = Rate(number.scaled(size), origin="System Statistics - Per Second")
             builder.load_profile.setdefault(name, rate)
-
-
-def _sum(table: ReportTable) -> tuple[str, ...] | None:
-    """Return the row of the whole cluster: ``Sum``, or that of the only instance."""
-    for row in table.rows:
-        if row[0].lower() == "sum":
-            return row
-    listed = [row for row in table.rows if row[0].isdigit()]
-    return listed[0] if len(listed) == 1 else None
 
 
 def io_profile(table: ReportTable, builder: ReportBuilder) -> None:
@@ -161,12 +163,17 @@ def iostat(target: str) -> Callable[[ReportTable, ReportBuilder], None]:
         waits, average = table.index(r".*count"), table.index(r".*avg ?(time|tm).*")
         small, large = table.index(r".*small ?read.*"), table.index(r".*large ?read.*")
         name, instance = table.index(r"(function|filetype).*"), table.index("i#")
+        if name is None and _by_instance(table, builder, target):
+            return
         if name is None or len(requests) != 2 or len(data) != 2:
             builder.cannot_read(table)
             return
         unit = _heading_unit(table, average)
         listed = builder.iostat_functions if target == "functions" else builder.iostat_filetypes
         for row in table.rows:
+            if target == "filetypes" and cell(row, name).rstrip(":").lower() == "total":
+                for figure, at in zip(_TOTALS, (data[0], data[1], requests[0], requests[1]), strict=True):
+                    builder.of_instance(table, row, figure, at)
             if cell(row, instance) in ("", "*") and cell(row, name):
                 stat = IoStat(
                     name=cell(row, name).rstrip(":"),
@@ -182,6 +189,28 @@ def iostat(target: str) -> Callable[[ReportTable, ReportBuilder], None]:
                 listed.append(stat)
 
     return read
+
+
+def _by_instance(table: ReportTable, builder: ReportBuilder, target: str) -> bool:
+    """Read the I/O of a global report up to 12.1: a row for each instance, and columns in four groups.
+
+    The groups are MB read, MB written, reads and writes, per second; each begins with ``Total``. Return whether the
+    table has this form.
+    """
+    starts = [at for at, column in enumerate(table.columns) if plain(column) == "total"]
+    if table.index("i#") != 0 or len(starts) != len(_TOTALS):
+        return False
+    row = table.of_cluster()
+    found: dict[str, dict[str, Number | None]] = {}
+    for figure, start, end in zip(_TOTALS, starts, [*starts[1:], len(table.columns)], strict=True):
+        if target == "filetypes":
+            for instance in table.rows:
+                builder.of_instance(table, instance, figure, start)
+        for at in range(start, end):
+            found.setdefault(table.columns[at], {})[figure] = builder.number(table, row, at) if row else None
+    listed = builder.iostat_functions if target == "functions" else builder.iostat_filetypes
+    listed.extend(IoStat(name, **figures) for name, figures in found.items())
+    return True
 
 
 def _indices(table: ReportTable, pattern: str) -> list[int]:

@@ -178,6 +178,30 @@ class IoStat:
 
 
 @dataclass(frozen=True, slots=True)
+class FileIo:
+    """I/O of a data file or, without ``file``, of a tablespace. ``writes`` is None where the report misprints it."""
+
+    tablespace: str
+    file: str | None = None
+    reads: Number | None = None
+    reads_per_s: Number | None = None
+    read_us: Number | None = None
+    blocks_per_read: Number | None = None
+    writes: Number | None = None
+    writes_per_s: Number | None = None
+    buffer_waits: Number | None = None
+    buffer_wait_us: Number | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HourlyStat:
+    """A statistic of thread activity, such as log switches."""
+
+    total: Number | None = None
+    per_hour: Number | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class OsStat:
     """An operating system statistic. ``end`` is its value at the last snapshot, if the report prints one."""
 
@@ -215,7 +239,9 @@ class Report:
 
     ``complete`` is False for a report that is cut off. ``sections`` are the titles that were parsed, ``unparsed`` those
     that were not. ``warnings`` name figures that contradict each other; ``missing`` maps a cell or figure that could
-    not be read to the reason.
+    not be read to the reason. ``wait_classes`` have the name of the class in place of an event's, and the scope of
+    their processes. ``global_cache`` has times in µs and shares in %. ``per_instance`` has the figures of each instance
+    of a global report by its number, and ``instance_events`` its waits.
     """
 
     path: str
@@ -238,6 +264,14 @@ class Report:
     unparsed: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict)
+    wait_classes: tuple[WaitEvent, ...] = ()
+    efficiency_pct: Mapping[str, Number] = field(default_factory=dict)
+    thread_activity: Mapping[str, HourlyStat] = field(default_factory=dict)
+    tablespaces: tuple[FileIo, ...] = ()
+    files: tuple[FileIo, ...] = ()
+    global_cache: Mapping[str, Number] = field(default_factory=dict)
+    per_instance: Mapping[int, Mapping[str, Number]] = field(default_factory=dict)
+    instance_events: Mapping[int, tuple[WaitEvent, ...]] = field(default_factory=dict)
 
     @property
     def elapsed_s(self) -> Number | None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from openslob.awr import figures, header, html, text, waits
+from openslob.awr import figures, header, html, sections, text, waits
 from openslob.awr.builder import ReportBuilder
 from openslob.awr.consistency import inconsistencies
 from openslob.awr.model import Header, Report, ReportInstance, ReportKind, Scope
@@ -28,7 +28,7 @@ _TITLES: tuple[tuple[str, Reader], ...] = (
     (r"cache sizes( \(end\))?", header.caches),
     (r"database summary", header.summary),
     (r"database instances included in report", header.instances),
-    (r"os statistics by instance", header.hosts),
+    (r"os statistics by instance", sections.instance_hosts),
     (r"load profile", figures.load_profile),
     (r"top \d+ (timed )?foreground (timed )?events( by .*)?", waits.events(Scope.TOP)),
     (r"top timed foreground events", waits.events(Scope.TOP)),
@@ -49,6 +49,16 @@ _TITLES: tuple[tuple[str, Reader], ...] = (
     (r"host cpu( ?\(.*\))?", figures.host_cpu),
     (r"init\.ora parameters?|parameters modified by (this|other) containers?", figures.parameters),
     (r"database resource limits", figures.limits),
+    (r"foreground wait class", sections.wait_classes(Scope.FOREGROUND)),
+    (r"wait classes by total wait time", sections.wait_classes(Scope.ALL)),
+    (r"foreground wait classes", sections.global_wait_classes),
+    (r"instance efficiency (percentages|indicators).*", sections.efficiency),
+    (r"instance activity stats ?- ?thread activity", sections.thread_activity),
+    (r"tablespace io stats", sections.tablespaces),
+    (r"file io stats", sections.files),
+    (r"global cache load profile", figures.load_profile),
+    (r"global cache and enqueue services ?- ?(workload characteristics|messaging statistics)", sections.global_cache),
+    (r"global cache and enqueue workload characteristics|global latency characteristics", sections.global_latencies),
 )
 # HTML's summary attribute, for a table whose title is missing or not in English.
 _SUMMARIES: tuple[tuple[str, Reader], ...] = (
@@ -211,6 +221,14 @@ def _report(
         unparsed=unparsed,
         warnings=tuple(builder.warnings),
         missing=builder.missing,
+        wait_classes=tuple(builder.wait_classes),
+        efficiency_pct=builder.efficiency_pct,
+        thread_activity=builder.thread_activity,
+        tablespaces=tuple(builder.tablespaces),
+        files=tuple(builder.files),
+        global_cache=builder.global_cache,
+        per_instance=builder.per_instance,
+        instance_events={number: tuple(listed) for number, listed in builder.instance_events.items()},
     )
 
 

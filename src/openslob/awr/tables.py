@@ -44,6 +44,14 @@ class ReportTable:
                     return at
         return None
 
+    def of_cluster(self) -> tuple[str, ...] | None:
+        """Return the row of the whole cluster in a table with a row per instance: ``Sum``, or the only instance's."""
+        for row in self.rows:
+            if row[0].lower() == "sum":
+                return row
+        listed = [row for row in self.rows if row[0].isdigit()]
+        return listed[0] if len(listed) == 1 else None
+
     def labelled(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Yield each ``label:`` of the table with the non-empty cells that follow it."""
         for row in self.rows:

@@ -34,6 +34,9 @@ _SPANNER = re.compile(r"-{3,} ?[^-]* ?-{3,}")  # "---- % of Waits ----" over sev
 _SECOND_HALF = "\u2060"  # placeholder after a double-width character, which Oracle counts as two columns
 _FIGURE = re.compile(r"[\d,.]+")
 _PROSE = re.compile(r" {0,4}\S+(?: \S+)*")  # continuation of a note; headings have gaps
+_NAMES_ABOVE = re.compile(r"Tablespace(?:\s+Filename)?")  # headings of names in lines of their own, above the figures
+_FIGURE_CELL = re.compile(r"[\d.,]+(?:[EKMGT][+\d]*)?|#+|N/A|")
+_WIDE_LABEL = re.compile(r"(?<=[A-Za-z])\s{2,}(?=Hit\b|%:)")  # "Buffer  Hit   %:"
 _MORE_HEADINGS = 4  # a second ruler within so many lines belongs to two-level headings, not to data
 
 Span = tuple[int, int]
@@ -63,6 +66,7 @@ class _Lexer:
         self.ruled: list[Span] | None = None  # columns of the table being read
         self.headings: list[str] = []
         self.body: list[str] = []
+        self.names: list[Span] | None = None  # columns of the lines with names above those with figures
         self.is_paged = False  # the title repeats on every page; a line of dashes ends the table, blank lines do not
         self.resumed = 0  # number of body lines up to the last blank line
 
@@ -144,11 +148,13 @@ class _Lexer:
 
     def ruler(self, line: str) -> Iterator[ReportTable]:
         spans = [match.span() for match in _GROUP.finditer(line)]
-        if self.ruled is None:
+        if self.ruled is None and self.pending and _NAMES_ABOVE.fullmatch(self.pending[-1]):
+            self.names, self.pending = spans, []
+        elif self.ruled is None:
             if len(spans) > 1:
                 self.open(spans, self.pending or (self.after_note if self.in_note else []))
             return  # a single dash group underlines a group of headings, or ends an empty section
-        if len(spans) == 1:
+        elif len(spans) == 1:
             yield from self.close()
         elif spans == [] or not self.body:
             return  # ~~~~ separates instances from their sum
@@ -164,9 +170,14 @@ class _Lexer:
 
     def close(self) -> Iterator[ReportTable]:
         spans, headings, body = self.ruled or [], self.headings, self.body
+        names, self.names = self.names, None
         self.ruled, self.headings, self.body, self.resumed = None, [], [], 0
         if body and self.is_parsed(self.section):
-            yield _cut(self.section, spans, headings, body)
+            yield (
+                _under_names(self.section, names, spans, headings, body)
+                if names
+                else _cut(self.section, spans, headings, body)
+            )
 
     def values(self) -> Iterator[ReportTable]:
         """Yield a table of labelled values without a ruler, such as ``Redo NoWait %: 100.00``."""
@@ -204,7 +215,8 @@ def _pairs(line: str) -> Iterator[tuple[str, ...]]:
     """Yield each ``label: value value`` group of a line."""
     if ":" not in line or len(line) > _LONGEST:
         return
-    for match in _PAIR.finditer(line.replace("(mins)", "(mins)  ")):  # one blank before the next label
+    line = _WIDE_LABEL.sub(" ", line.replace("(mins)", "(mins)  "))  # one blank before the next label
+    for match in _PAIR.finditer(line):
         yield (squeeze(match["label"]), *(part for part in _GAP.split(match["rest"].strip()) if part))
 
 
@@ -226,7 +238,7 @@ def _cut(section: str, spans: list[Span], headings: list[str], body: list[str]) 
         if len(pairs) > 1:
             rows.extend(pairs)
         elif _fits(line, spans):
-            row = tuple(line[start:end].replace(_SECOND_HALF, "").strip() for start, end in _open_ended(spans))
+            row = _cells(line, spans)
             is_rest = rows and not is_new_page and row[0] and not any(row[1:])
             if is_rest and len(rows[-1][0]) >= spans[0][1] - spans[0][0] - 1:
                 rows[-1] = (rows[-1][0] + row[0], *rows[-1][1:])  # a name wrapped at its column's width
@@ -240,6 +252,35 @@ def _cut(section: str, spans: list[Span], headings: list[str], body: list[str]) 
     columns = tuple(_heading(headings, spans, at) for at in range(len(spans)))
     widths = tuple(end - start for start, end in spans)
     return ReportTable(section, columns, tuple(rows), widths=widths, misfits=tuple(misfits))
+
+
+def _under_names(
+    section: str, names: list[Span], spans: list[Span], headings: list[str], body: list[str]
+) -> ReportTable:
+    """Cut a table whose rows have two lines: the names of tablespace and file, and the figures below them.
+
+    Long names go on in the next line; a blank tablespace is that of the row before.
+    """
+    rows: list[tuple[str, ...]] = []
+    misfits: list[str] = []
+    above: tuple[str, ...] = ()
+    for line in filter(None, body):
+        cells = _cells(line, spans)
+        if not (_fits(line, spans) and all(map(_FIGURE_CELL.fullmatch, cells))):
+            part = _cells(line, names)
+            above = tuple(map("".join, zip(above, part, strict=True))) if above else part
+        elif above:
+            first = above[0] or (rows[-1][0] if rows else "")
+            rows.append((first, *above[1:], *cells))
+            above = ()
+        else:
+            misfits.append(line)
+    columns = (*("Tablespace", "Filename")[: len(names)], *(_heading(headings, spans, at) for at in range(len(spans))))
+    return ReportTable(section, columns, tuple(rows), misfits=tuple(misfits))
+
+
+def _cells(line: str, spans: list[Span]) -> tuple[str, ...]:
+    return tuple(line[start:end].replace(_SECOND_HALF, "").strip() for start, end in _open_ended(spans))
 
 
 def _widened(line: str) -> str:

@@ -54,9 +54,7 @@ def events(scope: Scope) -> Callable[[ReportTable, ReportBuilder], None]:
         average_unit = _unit(table, average)
         time_unit = US_PER[_unit(table, time) or "s"] / 1e6
         for row in table.rows:
-            if not cell(row, name) or cell(row, instance) not in ("", "*"):
-                continue
-            if not any(cell(row, at) for at in (waits, time, average)):
+            if not cell(row, name) or not any(cell(row, at) for at in (waits, time, average)):
                 continue  # text between pages
             seconds = builder.number(table, row, time)
             event = WaitEvent(
@@ -70,7 +68,11 @@ def events(scope: Scope) -> Callable[[ReportTable, ReportBuilder], None]:
                 wait_class=cell(row, wait_class) or None,
                 cut=_is_cut(table, row, name),
             )
-            builder.events.append(event)
+            number = cell(row, instance)
+            if number in ("", "*"):
+                builder.events.append(event)
+            elif number.isdecimal() and len(number) < 5:
+                builder.instance_events.setdefault(int(number), []).append(event)
 
     return read
 
