@@ -12,7 +12,7 @@ from openslob.record.model import Figure, Holds, RunRecord, Status, Verdict, Wai
 from openslob.workload import Workload
 
 START_NS = 1_772_366_400_000_000_000
-NOT_LOCAL = "the server is not on this host"
+NOT_LOCAL = "the server is not known to be on this host"
 PLAN = """Aggregate
   ->  Index Scan using cf1_custid on cf1
         Index Cond: ((custid >= $1) AND (custid < $2))

@@ -193,6 +193,14 @@ def test_a_server_that_is_too_old_is_refused_in_one_line(ordinary, monkeypatch):
             use(engine_for(ordinary))
 
 
+def test_a_denied_load_names_the_statement_that_grants_the_right(foreign, ordinary):
+    foreign.add_role("lacking")
+    foreign.ask("GRANT CONNECT ON DATABASE bench TO lacking")
+    denied = slob("load", "--target", foreign.url("lacking", "bench"), "--schemas", "1", "--scale", "8M")
+    assert denied.returncode == 1
+    assert "GRANT USAGE, CREATE ON SCHEMA slob TO lacking" in denied.stderr
+
+
 # --- where the server is
 
 
@@ -220,14 +228,18 @@ def test_a_tunnel_on_this_host_proves_nothing(foreign, ordinary, tmp_path):
     judged(record, "counts_agree")
 
 
-def test_a_user_without_access_is_told_so(foreign, ordinary, monkeypatch):
+def test_a_user_who_may_not_see_the_server_s_sockets_knows_its_process_by_the_port(foreign, ordinary, monkeypatch):
     def forbidden(*_):
         raise psutil.AccessDenied
 
     monkeypatch.setattr("psutil.Process.net_connections", forbidden)
-    location = engine_for(ordinary).location()
+    pid = int((foreign.data / "postmaster.pid").read_text().splitlines()[0])
+    assert engine_for(ordinary).location().main_pid == pid
+    with relay(foreign.port) as port:
+        location = engine_for(foreign.url("app", "bench", port=port)).location()
     assert location.main_pid is None
     assert "this user may not see" in location.why_unknown
+    assert "unix socket" in location.why_unknown
 
 
 # --- TLS

@@ -350,7 +350,7 @@ def test_an_unknown_key_in_a_configuration_file(target, tmp_path):
     [
         ("postgresql:///slob?host=/nowhere&user=slob", 1, "/nowhere"),
         ("postgresql://127.0.0.1:1/slob?user=slob", 1, "127.0.0.1:1"),
-        ("nosuch://host/db", 2, "no engine takes the target"),
+        ("nosuch://host/db", 2, "no engine for nosuch:// is installed"),
         ("nosuchserver", 2, "there is no server 'nosuchserver'"),
     ],
 )

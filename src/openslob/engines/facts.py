@@ -11,6 +11,8 @@ from openslob.workload import DataSpec
 
 # The name of findings about the data, which a load repairs.
 DATA = "data"
+# The name of findings about missing rights; the remedy is the statement that grants them.
+RIGHTS = "rights"
 # The finding about a server that takes no writes. A cluster has others that do, and a check of its own.
 READ_ONLY_FINDING = "read only"
 

@@ -4,7 +4,9 @@ An address proves nothing: 127.0.0.1 may be a tunnel, a proxy or a container's p
 
 - Of a unix socket it reports the process that called ``listen`` (SO_PEERCRED).
 - A TCP connection between two processes of this host is in the kernel's table twice, once from either end. psutil
-  finds the far end among the open files of the process that has it; reading those takes root or the same user.
+  finds the far end among the open files of the process that has it; reading those takes root or the same user. For
+  another user's process it is proof, too, that it is the only one that can have the far end, and that the server sees
+  the same client port as this end: a proxy or a tunnel would have a port of its own.
 """
 
 from __future__ import annotations
@@ -42,22 +44,24 @@ def listener(handle: int) -> int:
     return pid
 
 
-def holder(handle: int, candidates: Iterable[int]) -> int:
+def holder(handle: int, candidates: Iterable[int], seen_port: int | None = None) -> int:
     """Return the process among ``candidates`` that has the far end of the TCP connection ``handle``.
 
+    ``seen_port`` is the client's port as the server sees it.
+
     Raises:
-        UnprovedError: None of them has it, or this user may not see it.
+        UnprovedError: None of them has it, or this user may not see which of them.
 
     """
     with socket.socket(fileno=os.dup(handle)) as shared:
         far_end = _end(shared.getpeername()), _end(shared.getsockname())
-    hidden = False
+    hidden: list[int] = []
     for pid in candidates:
         try:
             if far_end in _connections(psutil.Process(pid)):
                 return pid
         except psutil.AccessDenied:
-            hidden = True
+            hidden.append(pid)
         except psutil.NoSuchProcess:
             continue
     try:
@@ -66,8 +70,13 @@ def holder(handle: int, candidates: Iterable[int]) -> int:
         raise UnprovedError("this system does not report where connections end") from None
     if not on_this_host:
         raise UnprovedError("the server is not on this host")
+    if len(hidden) == 1 and seen_port == far_end[1][1]:
+        return hidden[0]
     if hidden:
-        raise UnprovedError("this user may not see which process of this host has the other end of the connection")
+        raise UnprovedError(
+            "this user may not see which process of this host has the other end of the connection: connect by the "
+            "server's unix socket, or run slob as the server's user or as root"
+        )
     raise UnprovedError("the connection ends in another process of this host than the server: a proxy or a tunnel")
 
 

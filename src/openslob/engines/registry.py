@@ -78,8 +78,9 @@ def engine_for(url: str) -> Engine:
     scheme = url.partition("://")[0]
     if "://" not in url or scheme not in _entry_points():
         known = ", ".join(f"{name}://" for name in sorted(_entry_points()))
-        shown = redact_url(url.partition("@")[2] or url)
-        raise UsageError(f"no engine takes the target {shown!r}", f"known are {known}")
+        if "://" in url:
+            raise UsageError(f"no engine for {scheme}:// is installed", f"installed are {known}")
+        raise UsageError(f"no engine takes the target {redact_url(url)!r}", f"targets begin with {known}")
     return _load(scheme).connect(url)
 
 

@@ -14,7 +14,7 @@ from openslob.counts import COUNTERS
 from openslob.measurement import EVERY_FIGURE, EngineDelta, HostDelta, Measurement
 from openslob.metrics.cpu import AT_REST, total_s
 
-NOT_LOCAL = "the server is not on this host"
+NOT_LOCAL = "the server is not known to be on this host"
 NO_LOAD = "no operation ended in the window"
 # A rate is wrong by the same factor as the length of its counters' window: for this reason, published figures of
 # SLOB and pgio were wrong by 10 % and by a factor of three. One percent is below the spread between runs on a quiet

@@ -105,7 +105,8 @@ def host(record: RunRecord) -> list[str]:
         return []
     local = environment.get("local")
     rows = [("driver's host" if local is False else "host", str(environment.get("host") or "unknown"))]
-    rows += [("server's host", "another host; its CPU, memory and devices are unknown")] if local is False else []
+    unseen = "not known to be this one; its CPU, memory and devices are unknown"
+    rows += [("server's host", unseen)] if local is False else []
     cpu = environment.get("host_cpu_s")
     rows += [("CPU time", _cpu_by_kind(cpu))] if isinstance(cpu, Mapping) and cpu else []
     server_cpu = environment.get("server_cpu_s")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from openslob.engines.base import Engine, Hold
-from openslob.engines.facts import LoadResult, ProgressSink
+from openslob.engines.facts import RIGHTS, LoadResult, ProgressSink
 from openslob.engines.managed.base import ManagedServer
+from openslob.errors import SlobError
 from openslob.run.aftermath import explained
 from openslob.workload import Workload
 
@@ -25,6 +27,19 @@ def load(
     ``outer`` is the target's lock, if the caller has it already; not of a managed server, which may be restarted.
     ``notify`` gets a line for each change to the server. There is none when the data are already loaded.
     """
+    with _with_grants(engine, workload):
+        return _load(engine, server, workload, progress, cancelled, notify, outer)
+
+
+def _load(
+    engine: Engine,
+    server: ManagedServer | None,
+    workload: Workload,
+    progress: ProgressSink,
+    cancelled: Callable[[], bool],
+    notify: Callable[[str], None],
+    outer: Hold | None,
+) -> LoadResult:
     facts = engine.facts()
     spec = workload.data(facts.block_size, facts.tablespace)
     with outer.part() if outer else engine.exclusive("load") as held:
@@ -39,3 +54,23 @@ def load(
     notify(f"restarting {server.name} in its configuration for loads; afterwards it is restarted as it was")
     with server.bulk_loading(), engine.exclusive("load"), explained(engine):
         return engine.data.load(spec, workload.load_parallel_degree, progress, cancelled)
+
+
+@contextmanager
+def _with_grants(engine: Engine, workload: Workload) -> Iterator[None]:
+    """Give an error inside the block the statement that grants a missing right as its remedy, if one is missing."""
+    try:
+        yield
+    except SlobError as error:
+        if grant := _missing_grant(engine, workload):
+            raise SlobError(error.what, grant) from error
+        raise
+
+
+def _missing_grant(engine: Engine, workload: Workload) -> str:
+    """Return the statement that grants a right that a run needs and lacks; empty if the server does not answer."""
+    found = engine.findings(workload)
+    try:
+        return next((each.remedy for each in found if each.name == RIGHTS and each.blocking), "")
+    except SlobError:
+        return ""

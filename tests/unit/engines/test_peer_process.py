@@ -91,3 +91,16 @@ def test_files_that_may_not_be_seen_are_no_proof(monkeypatch):
     monkeypatch.setattr("psutil.Process.net_connections", forbidden)
     with connected(socket.AF_INET, ("127.0.0.1", 0)) as client, pytest.raises(UnprovedError, match="may not see"):
         holder(client.fileno(), (os.getpid(),))
+
+
+def test_the_only_process_that_may_not_be_seen_is_proved_by_the_port_that_the_server_sees(monkeypatch):
+    def forbidden(*_):
+        raise psutil.AccessDenied
+
+    monkeypatch.setattr("psutil.Process.net_connections", forbidden)
+    with connected(socket.AF_INET, ("127.0.0.1", 0)) as client:
+        port = client.getsockname()[1]
+        assert holder(client.fileno(), (os.getpid(),), port) == os.getpid()
+        for candidates, seen in (((os.getpid(), os.getppid()), port), ((os.getpid(),), port + 1)):
+            with pytest.raises(UnprovedError, match="unix socket"):
+                holder(client.fileno(), candidates, seen)

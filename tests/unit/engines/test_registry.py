@@ -57,7 +57,9 @@ def test_an_engine_of_another_distribution_serves_its_scheme(installed):
     assert "tinydb" not in registry.managed_engines()
     with pytest.raises(UsageError, match=r"no server of 'tinydb' can be managed; known are mariadb, postgresql$"):
         registry.default_spec("x", "tinydb")
-    with pytest.raises(UsageError, match=r"no engine takes the target 'host/db'; known are mariadb://.*, tinys://$"):
+    with pytest.raises(
+        UsageError, match=r"no engine for oracle:// is installed; installed are mariadb://.*, tinys://$"
+    ):
         registry.engine_for("oracle://user:secret@host/db")
 
 

@@ -86,10 +86,13 @@ def quiet_machine(measurement: Measurement) -> Verdict:
         )
     )
     limits = f"({MAX_STEAL_PCT:g} %, {MAX_OTHERS_PCT:g} % and {MAX_SPREAD_PCT:g} % are allowed)"
-    over = ((steal.value, MAX_STEAL_PCT), (others.value, MAX_OTHERS_PCT), (between, MAX_SPREAD_PCT))
+    unseen = steal.value is None or others.value is None
+    over = [(steal.value, MAX_STEAL_PCT), (others.value, MAX_OTHERS_PCT)]
+    # On a host that can't be seen, the spread alone does not tell a noisy machine from a server that does other work.
+    over += [] if unseen else [(between, MAX_SPREAD_PCT)]
     if any((value or 0) > allowed for value, allowed in over):
         return fails("quiet_machine", f"The machine is noisy: {facts} {limits}.", **figures)
-    if between is None:
+    if unseen or between is None:
         return unknown("quiet_machine", f"Can't be determined: {facts}.", **figures)
     return holds("quiet_machine", f"The machine was quiet: {facts} {limits}.", **figures)
 

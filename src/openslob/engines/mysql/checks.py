@@ -10,7 +10,7 @@ import pymysql
 from openslob.engines import common_checks
 from openslob.engines.capabilities import Capability, lacking
 from openslob.engines.common_checks import BadSetting
-from openslob.engines.facts import READ_ONLY_FINDING, DataState, Finding, ServerFacts
+from openslob.engines.facts import READ_ONLY_FINDING, RIGHTS, DataState, Finding, ServerFacts
 from openslob.engines.mysql import connection_registry, global_settings
 from openslob.engines.mysql.connection import Connection, Row, query, statement
 from openslob.engines.mysql.location import PROXY_REMEDY, why_not
@@ -268,7 +268,7 @@ def _rights(
     account = _account(user)
     if missing := ", ".join(missing_privileges(_NEEDED, grants, names.database)):
         why = f"user {user} lacks privileges that a run needs in database {names.database}"
-        yield Finding("rights", why, f"GRANT {missing} ON {names.schema()}.* TO {account}", True)
+        yield Finding(RIGHTS, why, f"GRANT {missing} ON {names.schema()}.* TO {account}", True)
     if not may_set(grants):
         why = "this user may not have dirty pages written before the window: old writes may fall into it"
         yield Finding("checkpoint", why, f"GRANT {_SETTING_RIGHTS[facts.product]} ON *.* TO {account}", False)

@@ -24,7 +24,7 @@ _REMEDIES: Mapping[int, str] = {
     **dict.fromkeys(QUERY_TIMED_OUT, "a time limit of the user or server for statements ended it: remove the limit"),
     ER.CON_COUNT_ERROR: "raise max_connections or use fewer sessions",
     ER.ACCESS_DENIED_ERROR: (
-        "check user and password (MYSQL_PWD, --ask-password); an account with REQUIRE SSL needs TLS (ssl_ca in the URL)"
+        "check user and password (--ask-password, MYSQL_PWD); an account with REQUIRE SSL needs TLS (ssl_ca in the URL)"
     ),
     **dict.fromkeys(_ACCOUNT_LOCKED, "ALTER USER … ACCOUNT UNLOCK, or use another user"),
     **dict.fromkeys(_PASSWORD_EXPIRED, "ALTER USER … IDENTIFIED BY a new password"),
@@ -36,9 +36,9 @@ _REMEDIES: Mapping[int, str] = {
     ER.OPTION_PREVENTS_STATEMENT: "the server takes no writes (read_only): name a primary",
     ER.BAD_FIELD_ERROR: "the tables are not as `slob load` made them; run it again",
     ER.CRASHED_ON_USAGE: "the data are damaged: see the server's log, then run `slob load` again",
-    ER.DBACCESS_DENIED_ERROR: "name a database in the URL that this user may use, or grant the right",
-    ER.TABLEACCESS_DENIED_ERROR: "grant the right, or use a user that has it",
-    ER.SPECIFIC_ACCESS_DENIED_ERROR: "grant the right, or use a user that has it",
+    ER.DBACCESS_DENIED_ERROR: "GRANT ALL ON the database.* TO the user, or name a database that this user may use",
+    ER.TABLEACCESS_DENIED_ERROR: "grant the right (`slob check` prints the statement), or use a user that has it",
+    ER.SPECIFIC_ACCESS_DENIED_ERROR: "grant the right (`slob check` prints the statement), or use a user that has it",
     ER.PROCACCESS_DENIED_ERROR: "GRANT CREATE ROUTINE, ALTER ROUTINE, EXECUTE on the database to the user",
     ER.SERVER_SHUTDOWN: "the server was stopped; see its log",
     ER.QUERY_INTERRUPTED: "another user cancelled it",

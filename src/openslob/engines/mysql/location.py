@@ -49,7 +49,7 @@ def require_direct(connection: Connection, target: str) -> None:
 def locate(connection: Connection) -> ServerLocation:
     """Return the server's process behind ``connection`` and its data directory, as far as this user may see them."""
     try:
-        main_pid = _server(file_descriptor(connection))
+        main_pid = _server(connection)
     except UnprovedError as error:
         return ServerLocation.unknown(str(error))
     try:
@@ -59,15 +59,22 @@ def locate(connection: Connection) -> ServerLocation:
         return ServerLocation(ProcessTree(main_pid), (), str(error))
 
 
-def _server(ours: int) -> int:
+def _server(connection: Connection) -> int:
     """Return the process at the other end, if it is a server by its program's name."""
-    servers = tuple(_servers())
+    ours, servers = file_descriptor(connection), tuple(_servers())
     if not is_unix(ours):
-        return holder(ours, servers)
+        return holder(ours, servers, _seen_port(connection))
     pid = listener(ours)
     if pid not in servers:
         raise UnprovedError("another program than the server listens on the socket: a proxy or a tunnel")
     return pid
+
+
+def _seen_port(connection: Connection) -> int | None:
+    """Return this client's port as the server sees it."""
+    seen = str(query(connection, statement("facts", "own_address"))[0]["address"])
+    port = seen.rpartition(":")[2]
+    return int(port) if port.isdecimal() else None
 
 
 def _servers() -> Iterator[int]:

@@ -10,7 +10,7 @@ from psycopg.rows import dict_row
 from openslob.engines import common_checks
 from openslob.engines.capabilities import Capability, lacking
 from openslob.engines.common_checks import BadSetting
-from openslob.engines.facts import READ_ONLY_FINDING, DataState, Finding, ServerFacts
+from openslob.engines.facts import READ_ONLY_FINDING, RIGHTS, DataState, Finding, ServerFacts
 from openslob.engines.postgresql import local_path
 from openslob.engines.postgresql.connection import PACKAGE, REMEDY, Connection, Pooling, why_not
 from openslob.engines.postgresql.names import Names
@@ -83,10 +83,10 @@ def _role_findings(role: dict[str, Any], names: Names) -> Iterator[Finding]:
         yield Finding(READ_ONLY_FINDING, why, remedy, True)
     if role["has_schema"] and not (role["may_use"] and role["may_create"]):
         grant = f"GRANT USAGE, CREATE ON SCHEMA {names.schema} TO {role['name']}"
-        yield Finding("rights", f"role {role['name']} may not use schema {names.schema}", grant, True)
+        yield Finding(RIGHTS, f"role {role['name']} may not use schema {names.schema}", grant, True)
     if not role["has_schema"] and not role["may_make_schema"]:
         why = f"there is no schema {names.schema}, and role {role['name']} may not create it"
-        yield Finding("rights", why, f"CREATE SCHEMA {names.schema} AUTHORIZATION {role['name']}", True)
+        yield Finding(RIGHTS, why, f"CREATE SCHEMA {names.schema} AUTHORIZATION {role['name']}", True)
     if not (role["superuser"] or role["may_checkpoint"]):
         why = "this role may not run a checkpoint before the window: old writes may fall into it"
         has_role = role["version"] >= _CHECKPOINT_ROLE_SINCE

@@ -16,10 +16,10 @@ _REFUSALS: tuple[tuple[str, str], ...] = (
     ("is not permitted to log in", "ALTER ROLE … LOGIN, or name another role in the URL"),
     (
         "password authentication failed",
-        "check role and password (PGPASSWORD, a password file, --ask-password) and that it has not expired "
+        "check role and password (--ask-password, PGPASSWORD, ~/.pgpass) and that it has not expired "
         "(rolvaliduntil in pg_roles)",
     ),
-    ("no password supplied", "set PGPASSWORD or a password file, or give --ask-password"),
+    ("no password supplied", "--ask-password asks for it; or set PGPASSWORD, or write it to ~/.pgpass"),
     (r'database ".*" does not exist', "create it, or name another one in the URL"),
     (r'role ".*" does not exist', "create it, or name another role in the URL"),
     ("permission denied for database", "GRANT CONNECT ON DATABASE … TO the role"),
@@ -48,7 +48,7 @@ _REMEDIES: tuple[tuple[type[psycopg.Error], str], ...] = (
     (errors.DiskFull, "free space or choose a smaller SCALE, then try again"),
     (errors.ConnectionTimeout, "the server hangs or is stopped, or something in between drops what is sent to it"),
     (errors.TooManyConnections, "raise max_connections or use fewer sessions"),
-    (errors.InsufficientPrivilege, "grant the right, or use a role that has it"),
+    (errors.InsufficientPrivilege, "grant the right (`slob check` prints the statement), or use a role that has it"),
     (errors.AdminShutdown, "another user ended it, or the server was stopped; see its log"),
     (errors.CrashShutdown, "the server crashed; see its log"),
     (errors.CannotConnectNow, "the server is starting or stopping; try again in a moment"),
@@ -65,7 +65,7 @@ _REMEDIES: tuple[tuple[type[psycopg.Error], str], ...] = (
     (errors.IndexCorrupted, "an index is damaged: see the server's log, then run `slob load` again"),
     (errors.OutOfMemory, "the server has no memory left: lower its settings or the number of sessions; see its log"),
     (errors.UndefinedFunction, "the work loop is not there or of another version; run `slob run` again"),
-    (errors.InvalidPassword, "set PGPASSWORD or a password file"),
+    (errors.InvalidPassword, "--ask-password asks for it; or set PGPASSWORD, or write it to ~/.pgpass"),
 )
 
 

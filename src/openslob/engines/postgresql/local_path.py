@@ -16,7 +16,7 @@ from psycopg.rows import dict_row
 
 from openslob.disk import require_space
 from openslob.engines.base import SessionPlan
-from openslob.engines.facts import Finding
+from openslob.engines.facts import RIGHTS, Finding
 from openslob.engines.postgresql.connection import Connection, statement
 from openslob.engines.postgresql.location import is_local, is_visible
 from openslob.engines.postgresql.names import Names
@@ -73,7 +73,7 @@ def findings(connection: Connection, workload: Workload, block_size: int) -> Ite
         storage: dict[str, Any] = cursor.execute(statement("private", "storage")).fetchone() or {}
     if not storage["may_create"]:
         why = f"role {storage['role']} may not create temporary tables, which BLOCK_PATH=local reads"
-        yield Finding("rights", why, f"GRANT TEMPORARY ON DATABASE {storage['database']} TO {storage['role']}", True)
+        yield Finding(RIGHTS, why, f"GRANT TEMPORARY ON DATABASE {storage['database']} TO {storage['role']}", True)
     yield from _space(connection, workload, block_size, storage["directory"])
     if workload.update_pct:
         why = "updates on the local path write no log, and their commits do not wait for one"

@@ -36,13 +36,14 @@ def with_tables_in(location: ServerLocation, tablespaces: Sequence[str]) -> Serv
 
 def _postmaster(connection: Connection) -> int:
     """Return the parent of the process that is proved to serve the connection."""
-    row = connection.execute("SELECT pg_backend_pid()").fetchone()
-    backend = int(row[0]) if row else 0
+    row = connection.execute("SELECT pg_backend_pid(), inet_client_port()").fetchone()
+    backend, port = row or (0, None)
     parent = _parent_of(backend)
     if is_unix(connection.fileno()):
         proved = listener(connection.fileno()) == parent
     else:
-        proved = holder(connection.fileno(), (backend,)) == backend
+        seen_port = port if _serves_port(backend, port) else None
+        proved = holder(connection.fileno(), (backend,), seen_port) == backend
     if parent is None or not proved:
         raise UnprovedError("no process of this host serves the connection: a proxy, a tunnel or a container does")
     return parent
@@ -55,6 +56,18 @@ def _parent_of(pid: int) -> int | None:
         return None
     # The second field is the command's name, which may hold blanks and parentheses.
     return int(status[status.rindex(")") + 2 :].split()[1])
+
+
+def _serves_port(pid: int, port: int | None) -> bool:
+    """Return whether a process is by its title the backend of a client with this port.
+
+    A server in a container has process ids of its own, which other processes of this host may have.
+    """
+    try:
+        title = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+    return f"({port})".encode() in title
 
 
 def is_local(connection: Connection) -> bool:

@@ -34,6 +34,10 @@ SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_cluster_state_uuid', 'wsrep_la
 -- Result: number of this connection. With @@version in it, since a proxy may answer SELECT CONNECTION_ID() itself.
 SELECT CONNECTION_ID() AS number, @@version AS told_by
 
+-- name: own_address
+-- Result: address of this connection's client, HOST:PORT by TCP.
+SELECT HOST AS address FROM information_schema.PROCESSLIST WHERE ID = CONNECTION_ID()
+
 -- name: stored_name
 -- Result: the name as the server stores it.
 SELECT IF(@@lower_case_table_names = 1, LOWER(%(database)s), %(database)s) AS stored
