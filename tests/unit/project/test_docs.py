@@ -80,16 +80,6 @@ def test_the_index_names_no_command_that_is_not_there():
     assert {name for name in cells(DOCS / "README.md") if name.startswith("slob ")} == set(COMMANDS)
 
 
-@table("name", COMMANDS)
-def test_options_in_examples_exist(name):
-    known = {option for one in COMMANDS[name].params for option in (*one.opts, *one.secondary_opts)} | {"--help"}
-    used = set()
-    for page in PAGES:
-        for line in re.findall(rf"\b{name}\b[^\n`|]*", page.read_text(encoding="utf-8")):
-            used |= set(re.findall(r"(?<!\S)--[a-z][a-z-]*", line.partition("#")[0]))
-    assert used <= known
-
-
 @table("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_resolve(page):
     for link in LINK.findall(without_code(page)):

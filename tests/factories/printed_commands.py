@@ -1,0 +1,113 @@
+"""The commands that the project prints: in README and docs, in help texts, and in the hints of the program itself.
+
+A block of code that a machine of CI can't run has a comment above it that says why::
+
+    <!-- walk: needs a second host -->
+
+Such blocks, and commands within sentences, are parsed by the command line; all others run, too (tests/real/test_walk.py
+and `make walk`).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from factories.paths import ROOT, SOURCE
+
+DOCS = ROOT / "docs"
+PAGES = (ROOT / "README.md", *sorted(DOCS.rglob("*.md")), ROOT / "bench" / "README.md", ROOT / "CONTRIBUTING.md")
+
+_BLOCK = re.compile(r"(?:^<!-- walk: (?P<needs>[^\n]*?) -->\n+)?^```(?P<kind>\w*)\n(?P<text>.*?)^```", re.M | re.S)
+_INLINE = re.compile(r"(?<!`)`(slob [^`\n]+)`")
+# A line of a block that is typed: other blocks show output, files or syntax.
+_COMMAND = re.compile(r"^(?:slob|make|python|pip|\.venv/|bench/)(?!:)", re.MULTILINE)
+# The program's own texts name commands in backquotes, after a colon, or on lines of their own.
+_HINT = re.compile(r"(?:`|: |^ {2,})(slob (?!never )[a-z][^`\n,;()]*)", re.MULTILINE)
+# Languages of blocks that a shell reads.
+_SHELL = frozenset({"", "sh", "bash", "console"})
+# A word of a sentence that stands for something: RECORD, NAME=…, or left out.
+PLACEHOLDER = re.compile(r"[A-Z][A-Z_]*|\.\.\.|…|.*….*|\|.*")
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A printed command: where, its words after `slob`, and whether it can be typed as it is."""
+
+    place: str
+    words: tuple[str, ...]
+    whole: bool
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of shell commands of a page, and what it needs that a machine of CI may lack (empty: nothing)."""
+
+    place: str
+    needs: str
+    text: str
+
+    @property
+    def lines(self) -> list[str]:
+        """Its commands, those with continued lines as one."""
+        return [line for line in re.sub(r"\\\n\s*", " ", self.text).splitlines() if line.strip()]
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    """Yield the blocks of a page that begin with a command."""
+    text = page.read_text(encoding="utf-8")
+    for match in _BLOCK.finditer(text):
+        if match["kind"] in _SHELL and _COMMAND.search(match["text"]):
+            place = f"{page.relative_to(ROOT)}:{text.count(chr(10), 0, match.start('text'))}"
+            yield Block(place, match["needs"] or "", match["text"])
+
+
+def printed() -> Iterator[Printed]:
+    """Yield every command line of `slob` that the project prints."""
+    for page in PAGES:
+        yield from _of_page(page)
+    for file in sorted(SOURCE.rglob("*.py")):
+        yield from _of_source(file)
+
+
+def _of_page(page: Path) -> Iterator[Printed]:
+    for block in blocks(page):
+        for line in block.lines:
+            if re.match(r"\s*slob ", line):
+                yield Printed(block.place, tuple(shlex.split(line, comments=True)[1:]), whole=True)
+    prose = _BLOCK.sub("", page.read_text(encoding="utf-8"))
+    for match in _INLINE.finditer(prose):
+        yield Printed(str(page.relative_to(ROOT)), _words(match[1].replace("\\|", "|")), whole=False)
+
+
+def _of_source(file: Path) -> Iterator[Printed]:
+    """Yield the commands within a file's texts: hints of errors, help with its examples, what commands print last."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        text = _text(node)
+        place = f"{file.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
+        example = re.search(r"Example: (slob .+)", text)
+        if example:
+            yield Printed(place, _words(example[1]), whole=True)
+        for match in _HINT.finditer(text.replace("Example: ", "")):
+            if not example:
+                yield from (Printed(place, _words(one), whole=False) for one in re.split(r" {3,}(?=slob )", match[1]))
+
+
+def _text(node: ast.AST) -> str:
+    """Return a constant or formatted text of the program, with X in place of values; empty for other nodes."""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values)
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """Return the words after `slob` up to a pipe; brackets of optional parts are removed."""
+    text = text.partition(" | ")[0]
+    try:
+        return tuple(shlex.split(re.sub(r"[\[\]]", "", text), comments=True)[1:])
+    except ValueError:  # the text ends within quotes
+        return tuple(text.split()[1:])
