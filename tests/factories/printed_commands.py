@@ -98,9 +98,13 @@ def _of_source(file: Path) -> Iterator[Printed]:
 
 
 def _text(node: ast.AST) -> str:
-    """Return a constant or formatted text of the program, with X in place of values; empty for other nodes."""
+    """Return a constant or formatted text of the program, with X in place of words; empty for other nodes."""
     if isinstance(node, ast.JoinedStr):
-        return "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values)
+        text = ""
+        for part in node.values:
+            # A value behind a word adds an option or nothing.
+            text += str(part.value) if isinstance(part, ast.Constant) else "" if text[-1:].isalnum() else "X"
+        return text
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 

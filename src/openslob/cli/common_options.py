@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from openslob import places
+from openslob import places, rehearsal
 from openslob.cli.console import notify
 from openslob.engines.base import Engine
 from openslob.errors import UsageError, VerdictError
@@ -18,7 +18,7 @@ from openslob.record.model import Holds, Verdict
 from openslob.record.storage import StorageRecord
 from openslob.storage.fio import Fio
 from openslob.storage.job import IoEngine
-from openslob.units import parse_bytes, parse_duration
+from openslob.units import MIB, parse_bytes, parse_duration
 from openslob.versus.ceiling import Ceilings
 
 MEASURE = "measure"
@@ -38,6 +38,16 @@ def parse_size(text: str) -> int:
         raise typer.BadParameter(str(error)) from error
 
 
+def parse_amount(text: str) -> int:
+    """Return the bytes that an option's text means for data and files; fewer in a rehearsal."""
+    return rehearsal.amount(parse_size(text), 64 * MIB)
+
+
+def parse_cache(text: str) -> int:
+    """Return the bytes that an option's text means for a cache; fewer in a rehearsal."""
+    return rehearsal.amount(parse_size(text), rehearsal.LEAST_CACHE)
+
+
 def at_least(least_s: float) -> Callable[[str], float]:
     """Return the parser of a duration of at least so many seconds."""
 
@@ -48,7 +58,7 @@ def at_least(least_s: float) -> Callable[[str], float]:
             raise typer.BadParameter(str(error)) from error
         if seconds < least_s:
             raise typer.BadParameter(f"{text} is below {least_s:g} s")
-        return seconds
+        return rehearsal.seconds(seconds, least_s)
 
     return parse
 

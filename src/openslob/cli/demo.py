@@ -13,6 +13,7 @@ from typing import Annotated
 import psutil
 import typer
 
+from openslob import rehearsal
 from openslob.cli.common_options import RECORD_JSON, RESULTS
 from openslob.cli.console import notify, stoppable, write
 from openslob.cli.progress import LiveLine, LoadView
@@ -82,7 +83,9 @@ def measure(engine: Engine, run: plan.DemoRun, results: Path, interrupt: Interru
     """Make one of the runs."""
     live = LiveLine(run.name)
     try:
-        return runner.run(engine, runner.RunRequest(run.workload, run.name, results), interrupt, live, render).record
+        return runner.run(
+            engine, runner.RunRequest(run.workload, run.name, results, rehearsal.notices()), interrupt, live, render
+        ).record
     finally:
         live.clear()
 

@@ -19,7 +19,7 @@ from openslob.cli.common_options import (
     REQUIRE,
     RESULTS,
     at_least,
-    parse_size,
+    parse_amount,
 )
 from openslob.cli.console import notify, stoppable
 from openslob.cli.raw_compare import show
@@ -48,7 +48,7 @@ PATH = Annotated[
 ]
 SIZE = Annotated[
     int,
-    typer.Option(parser=parse_size, metavar="SIZE", help="Size of the test file; exceed any cache of the storage."),
+    typer.Option(parser=parse_amount, metavar="SIZE", help="Size of the test file; exceed any cache of the storage."),
 ]
 LIMIT = Annotated[
     float,

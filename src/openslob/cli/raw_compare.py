@@ -18,7 +18,7 @@ from openslob.cli.common_options import (
     REQUIRE,
     RESULTS,
     at_least,
-    parse_size,
+    parse_amount,
     require_verdicts,
 )
 from openslob.cli.console import notify, stoppable, write
@@ -47,7 +47,7 @@ REPEATS = Annotated[
     int, typer.Option(metavar="N", min=1, help="Repeats of all measurements, each in a new random order.")
 ]
 SCALE = Annotated[
-    int, typer.Option(parser=parse_size, metavar="SIZE", help="Size of the test file and of each server's data.")
+    int, typer.Option(parser=parse_amount, metavar="SIZE", help="Size of the test file and of each server's data.")
 ]
 ENGINES = Annotated[
     str | None,

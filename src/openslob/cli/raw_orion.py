@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from openslob import rehearsal
 from openslob.cli import console
 from openslob.cli.common_options import DURATION, RECORD_JSON, REQUIRE, RESULTS, at_least, require_verdicts
 from openslob.cli.console import notify, stoppable
@@ -188,7 +189,7 @@ def orion(
 
 def _bytes(text: str) -> int:
     try:
-        return parse_bytes(text)
+        return rehearsal.amount(parse_bytes(text), 64 * MIB)
     except ValueError as error:
         raise UsageError(f"--size: {error}") from error
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from openslob.cli.common_options import parse_size
+from openslob.cli.common_options import parse_amount, parse_cache, parse_size
 from openslob.cli.console import notify, write
 from openslob.engines import registry
 from openslob.engines.managed.base import ManagedServer, ServerSpec, ServerStatus
@@ -42,10 +42,10 @@ BLOCK_SIZE = Annotated[
     typer.Option(parser=parse_size, metavar="SIZE", help="Block size (new server: default of the programs)."),
 ]
 CACHE = Annotated[
-    int | None, typer.Option(parser=parse_size, metavar="SIZE", help="Cache size, such as 2G (new server: 128M).")
+    int | None, typer.Option(parser=parse_cache, metavar="SIZE", help="Cache size, such as 2G (new server: 128M).")
 ]
 LOG_SIZE = Annotated[
-    int | None, typer.Option(parser=parse_size, metavar="SIZE", help="Most that the log may take (new server: 4G).")
+    int | None, typer.Option(parser=parse_amount, metavar="SIZE", help="Most that the log may take (new server: 4G).")
 ]
 IO = Annotated[
     str | None,

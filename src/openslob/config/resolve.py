@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from openslob import rehearsal
 from openslob.config.files import ALIASES, read_shell, read_toml, translate
 from openslob.config.parameters import ENVIRONMENT_PREFIX, Parameter, Setting, by_slob_name, parameters
 from openslob.errors import UsageError
+from openslob.units import Extent
 from openslob.workload import Workload
 
 DEFAULT_FILE = Path("slob.toml")
 DEFAULT = "default"
 # Variables with our prefix that are not parameters and are read elsewhere.
-OTHER_VARIABLES = frozenset({"SLOB_TARGET", "SLOB_CONFIG"})
+OTHER_VARIABLES = frozenset({"SLOB_TARGET", "SLOB_CONFIG", rehearsal.VARIABLE})
+
+# Blocks of a table that a rehearsal leaves at least.
+FEWEST_BLOCKS = 128
 
 Layer = Mapping[str, Setting]
 
@@ -45,6 +50,7 @@ def resolve(flags: Mapping[str, str], config: Path | None, environment: Mapping[
 
     """
     from_file, notices = _file_layer(config, environment)
+    notices.extend(rehearsal.notices())
     layers = [from_file, _environment_layer(environment, notices), _flag_layer(flags)]
     given = _merge(layers, notices)
     sources = {name: given[name].where if name in given else DEFAULT for name in parameters()}
@@ -144,9 +150,25 @@ def _merge(layers: Sequence[Layer], notices: list[str]) -> Layer:
 
 def _validated(given: Layer) -> Workload:
     try:
-        return Workload.model_validate({name: setting.value for name, setting in given.items()})
+        workload = Workload.model_validate({name: setting.value for name, setting in given.items()})
     except ValidationError as error:
         raise _explained(error, given) from None
+    return _rehearsed(workload)
+
+
+def _rehearsed(workload: Workload) -> Workload:
+    """Return the workload with less data and shorter times in a rehearsal."""
+    if rehearsal.divisor() == 1:
+        return workload
+    data = {name: _fewer(getattr(workload, name)) for name in ("scale", "scan_table_sz")}
+    times = {"run_time": rehearsal.seconds(workload.run_time), "warmup": rehearsal.seconds(workload.warmup, least=0.2)}
+    return workload.model_copy(update={**data, **times})
+
+
+def _fewer(extent: Extent) -> Extent:
+    if extent.in_bytes:
+        return replace(extent, amount=rehearsal.amount(extent.amount))
+    return replace(extent, amount=max(extent.amount // rehearsal.divisor(), min(extent.amount, FEWEST_BLOCKS)))
 
 
 def _explained(error: ValidationError, given: Layer) -> UsageError:

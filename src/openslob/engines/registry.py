@@ -9,6 +9,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
+from openslob import rehearsal
 from openslob.engines.base import Engine
 from openslob.engines.cluster.engine import ClusterEngine
 from openslob.engines.entry import DEFAULT_SERVER, GROUP, ClientProgram, EngineEntry, ManagedServers
@@ -91,7 +92,12 @@ def managed(spec: ServerSpec) -> ManagedServer:
 
 def default_spec(name: str, engine: str | None = None) -> ServerSpec:
     """Return the specification of a server for which nothing else is asked; without ``engine``, of the default one."""
-    return _servers_of(engine or default_engine()).default_spec(name)
+    spec = _servers_of(engine or default_engine()).default_spec(name)
+    cache, log = (
+        rehearsal.amount(spec.cache_bytes, rehearsal.LEAST_CACHE),
+        rehearsal.amount(spec.log_bytes, rehearsal.LEAST_LOG),
+    )
+    return replace(spec, cache_bytes=cache, log_bytes=log)
 
 
 def client_program(server: ManagedServer) -> ClientProgram:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from openslob import rehearsal
 from openslob._version import __version__
 from openslob.errors import SlobError
 from openslob.host.environment import environment
@@ -83,7 +84,10 @@ def session(
         else:
             notify(f"writing a test file of {format_bytes(target.size)} in {target.directory}")
             file = stack.enter_context(testfile.temporary_file(fio, target.path, target.size, direct=target.direct))
-        folder.update(place=_description(fio, target, location, file), notes=(*location.notes, *_hole_notes(file)))
+        folder.update(
+            place=_description(fio, target, location, file),
+            notes=(*rehearsal.notices(), *location.notes, *_hole_notes(file)),
+        )
         yield StepRunner(fio, monitor, folder, notify), file
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from openslob import rehearsal
 from openslob.errors import SlobError
 from openslob.units import MIB, Extent, format_bytes
 from openslob.workload import Mode, Workload
@@ -51,7 +52,11 @@ def sizes(free_disk: int, memory: int) -> Sizes:
 
     SlobError when the host is too small.
     """
-    most = min(LARGEST_CACHE, int(memory * MEMORY_SHARE), int(free_disk * DISK_SHARE / DATA_PER_CACHE))
+    most = min(
+        rehearsal.amount(LARGEST_CACHE, SMALLEST_CACHE),
+        int(memory * MEMORY_SHARE),
+        int(free_disk * DISK_SHARE / DATA_PER_CACHE),
+    )
     cache = most // MIB * MIB
     if cache < SMALLEST_CACHE:
         needed = int(SMALLEST_CACHE * DATA_PER_CACHE / DISK_SHARE)
@@ -92,8 +97,8 @@ def _run(name: str, sessions: int, update_pct: int, data: int, mode: Mode) -> De
         scale=_per_schema(data),
         sessions=sessions,
         update_pct=update_pct,
-        run_time=RUN_TIME_S,
-        warmup=WARMUP_S,
+        run_time=rehearsal.seconds(RUN_TIME_S),
+        warmup=rehearsal.seconds(WARMUP_S, least=0.2),
         mode=mode,
     )
     return DemoRun(f"{name}-{sessions}-sessions-{update_pct}-updates", workload)

@@ -16,6 +16,7 @@ from itertools import starmap
 from pathlib import Path
 from typing import Any
 
+from openslob import rehearsal
 from openslob.engines import registry
 from openslob.engines.base import Engine, Hold
 from openslob.engines.managed.base import RUNNING, ManagedServer, ServerSpec
@@ -43,10 +44,14 @@ class ServerParameter:
         return "--" + self.name.replace("_", "-")
 
 
+def _cache(text: str) -> int:
+    return rehearsal.amount(parse_bytes(text), rehearsal.LEAST_CACHE)
+
+
 SERVER_PARAMETERS: Mapping[str, ServerParameter] = {
     each.name: each
     for each in (
-        ServerParameter("cache", "cache_bytes", parse_bytes, "Sizes of the cache, such as 64M,1G."),
+        ServerParameter("cache", "cache_bytes", _cache, "Sizes of the cache, such as 64M,1G."),
         ServerParameter("io", "io", str, "direct, buffered or both."),
         ServerParameter("cpus", "cpus", str, "CPUs of the whole server: such as 0 or 0-3 or all."),
         ServerParameter("version", "version", str, "Major versions; each gets a server of its own."),
