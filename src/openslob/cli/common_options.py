@@ -92,6 +92,13 @@ RESULTS = Annotated[
         default_factory=default_results, show_default="the user's data directory",
     ),
 ]  # fmt: skip
+REPORT_INTERVAL = Annotated[
+    float | None,
+    typer.Option(
+        parser=at_least(1), metavar=DURATION,
+        help="Print a line of rates so often instead of a bar: time, reads, visits and commits per second, p99.",
+    ),
+]  # fmt: skip
 RECORD_JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the record as JSON.")]
 REQUIRE = Annotated[
     list[str] | None, typer.Option(metavar="VERDICT", help="Exit with 3 if this verdict does not hold; repeatable.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import select
+import shutil
 import signal
 import sys
 import traceback
@@ -18,6 +19,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, TextIO
 
+from openslob.cli.output import OUTPUT, coloured
 from openslob.disk import write_atomically
 from openslob.errors import SlobError
 from openslob.interrupt import Interrupt
@@ -143,6 +145,22 @@ def write(text: str, end: str = "\n", kept: Path | None = None) -> None:
         raise OutputError(error.what, f"the result is in {kept}" if kept else "") from None
 
 
+def write_report(text: str, answer: str = "", kept: Path | None = None) -> None:
+    """Print a report on standard output, in colour where the user wants it.
+
+    On a terminal with fewer lines, ``answer``, what the report says in short, is printed again at its end: so it can be
+    read without scrolling.
+    """
+    text = printable(text, sys.stdout.encoding).rstrip("\n") + "\n"
+    answer = printable(answer, sys.stdout.encoding).strip("\n")
+    if answer and sys.stdout.isatty() and text.count("\n") >= shutil.get_terminal_size().lines:
+        text += f"\n{answer}\n"
+    try:
+        print(coloured(text) if OUTPUT.is_coloured(sys.stdout) else text, end="", flush=True)
+    except OutputError as error:
+        raise OutputError(error.what, f"the result is in {kept}" if kept else "") from None
+
+
 def write_file(path: Path, content: str | bytes) -> None:
     """Write a result into the file that the user names.
 
@@ -157,7 +175,19 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 
 def notify(text: str) -> None:
-    """Print a message on standard error: progress, a warning, or the reason why a command failed."""
+    """Print a message on standard error: progress, a hint or a warning. Nothing with --quiet."""
+    if not OUTPUT.quiet:
+        complain(text)
+
+
+def explain(text: str) -> None:
+    """Print with --verbose what was decided, and why."""
+    if OUTPUT.verbose:
+        complain(text)
+
+
+def complain(text: str) -> None:
+    """Print on standard error why a command failed."""
     remark(f"slob: {text}")
 
 

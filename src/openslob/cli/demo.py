@@ -15,8 +15,8 @@ import typer
 
 from openslob import rehearsal
 from openslob.cli.common_options import RECORD_JSON, RESULTS
-from openslob.cli.console import notify, stoppable, write
-from openslob.cli.progress import LiveLine, LoadView
+from openslob.cli.console import columns, notify, stoppable, write, write_report
+from openslob.cli.progress import LiveLine, LoadView, working
 from openslob.disk import existing_parent
 from openslob.engines import registry
 from openslob.engines.base import Engine
@@ -52,9 +52,15 @@ def demo(
         )
         with demo_server(engine, size, keep) as (target, server):
             load(target, server, size, interrupt)
-            records = [measure(target, run, results, interrupt) for run in plan.runs(size, os.cpu_count() or 1)]
-    text = demo_json(records) if json else render_demo_table(records) + next_steps(results, keep)
-    write(text, end="", kept=results)
+            runs = plan.runs(size, os.cpu_count() or 1)
+            records = [
+                measure(target, run, f"[{number} of {len(runs)}] {run.name}", results, interrupt)
+                for number, run in enumerate(runs, start=1)
+            ]
+    if json:
+        write(demo_json(records), end="", kept=results)
+    else:
+        write_report(render_demo_table(records, columns()) + next_steps(results, keep), kept=results)
 
 
 @contextmanager
@@ -65,7 +71,9 @@ def demo_server(engine: str, size: plan.Sizes, keep: bool) -> Iterator[tuple[Eng
     server = registry.managed(spec)
     with registry.claim(plan.SERVER, "demo"):
         try:
-            yield registry.engine_for(server.start().url), server
+            with working(f"starting the server {plan.SERVER}"):
+                url = server.start().url
+            yield registry.engine_for(url), server
         finally:
             if not keep:
                 server.destroy()
@@ -79,9 +87,9 @@ def load(engine: Engine, server: ManagedServer, size: plan.Sizes, interrupt: Int
     notify(f"loaded and verified {result.bytes / 2**30:.1f} GB of blocks in {result.seconds:.0f} s")
 
 
-def measure(engine: Engine, run: plan.DemoRun, results: Path, interrupt: Interrupt) -> RunRecord:
+def measure(engine: Engine, run: plan.DemoRun, label: str, results: Path, interrupt: Interrupt) -> RunRecord:
     """Make one of the runs."""
-    live = LiveLine(run.name)
+    live = LiveLine(label)
     try:
         return runner.run(
             engine, runner.RunRequest(run.workload, run.name, results, rehearsal.notices()), interrupt, live, render
@@ -94,9 +102,11 @@ def next_steps(results: Path, keep: bool) -> str:
     """Return where the records are, and commands to try next."""
     kept = f"The server {plan.SERVER!r} still runs: slob server stop {plan.SERVER}\n" if keep else ""
     return f"""
-Records: {results.absolute()}   (slob list; slob show RECORD has each run's whole report)
+Records: {results.absolute()}
+`slob list` lists them, `slob show RECORD` has the whole report of a run.
 {kept}Next, on a server that you create:
-  slob server start big --cache 1G        slob load --target big --schemas 8 --scale 2G
+  slob server start big --cache 1G
+  slob load --target big --schemas 8 --scale 2G
   slob run --target big --sessions 16 --update-pct 10 --mode pio
 """
 

@@ -1,36 +1,57 @@
-"""Progress on stderr while a run or a load goes on: live on a terminal, a line now and then elsewhere."""
+"""Progress on stderr while a run or a load goes on: bars on a terminal, a line now and then elsewhere.
+
+Nothing here wakes up by itself while a window is measured: what is shown is drawn when the run reports, once a second.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as ProgressBar
+from rich.progress_bar import ProgressBar as Bar
+from rich.table import Table
 from rich.text import Text
 
-from openslob.cli.console import takes_message
+from openslob.cli.console import remark, takes_message
+from openslob.cli.output import OUTPUT
 from openslob.engines.facts import LoadProgress
-from openslob.report.format import shortened
-from openslob.run.recorder import Progress
-from openslob.units import format_bytes
+from openslob.report.format import MISSING, micros, number, shortened
+from openslob.run.progress import Amounts, Progress, Rates, rates_between
+from openslob.units import format_bytes, format_duration
 
 # Without a terminal lines are not overwritten, so they are printed less often.
 RUN_INTERVAL_S = 10.0
 LOAD_INTERVAL_S = 5.0
+# A run reports about once a second: a line that is due within less than that is printed now.
+_REPORT_TOLERANCE_S = 0.5
 
 
 class LiveLine:
-    """The progress of a run: one line that is redrawn on a terminal, a line now and then elsewhere."""
+    """The progress of a run: a bar with rates that is redrawn on a terminal, a line now and then elsewhere.
 
-    def __init__(self, label: str = "") -> None:
-        self._label = f"{label}: " if label else ""
-        self._terminal = _is_terminal()
+    Args:
+        label: What is run.
+        left_s: How long the whole of which this run is a part takes from now on, if it is a part.
+        every_s: Print a line of rates so often instead, also on a terminal.
+
+    """
+
+    def __init__(self, label: str = "", left_s: float | None = None, every_s: float | None = None) -> None:
+        self._label = label
+        self._left_s = left_s
+        self._begun = time.monotonic()
+        self._lines = None if every_s is None else RateLines(label, every_s)
+        self._terminal = _is_terminal() and not OUTPUT.quiet
         # Other messages are printed only after `clear`, so neither stream needs to be redirected.
         self._live = Live(
-            console=Console(stderr=True, force_terminal=self._terminal),
+            console=_console(),
             auto_refresh=False,
             transient=True,
             redirect_stdout=False,
@@ -43,25 +64,115 @@ class LiveLine:
         """Show one state of the run, unless the terminal is stopped or a pipe is full: the run does not wait for it."""
         if not takes_message():
             return
-        line = f"{self._label}{describe(progress)}"
-        if self._terminal:
-            self._redraw(line)
+        if self._lines:
+            self._lines(progress)
+        elif self._terminal:
+            self._redraw(progress)
         elif progress.phase != self._phase or time.monotonic() - self._shown_at >= RUN_INTERVAL_S:
-            print(line, file=sys.stderr, flush=True)
+            _say(f"{self._heading()}{describe(progress)}")
             self._shown_at = time.monotonic()
         self._phase = progress.phase
 
     def clear(self) -> None:
-        """Remove the line, so that later output begins on an empty one."""
+        """Remove the bar, so that later output begins on an empty line."""
         self._live.stop()
 
-    def _redraw(self, line: str) -> None:
+    def _heading(self) -> str:
+        return f"{self._label}{self._time_left()}: " if self._label else ""
+
+    def _time_left(self) -> str:
+        """Return how long the whole still takes; it counts down while this part runs."""
+        if self._left_s is None:
+            return ""
+        return f", {format_duration(max(0.0, self._left_s - (time.monotonic() - self._begun)))} left"
+
+    def _redraw(self, progress: Progress) -> None:
         console = self._live.console
         if not self._live.is_started:
             self._live.start()
             # A driver that is killed can't show the cursor again, so it stays visible.
             console.show_cursor(True)
-        self._live.update(Text(shortened(line, console.width - 1), no_wrap=True), refresh=True)
+        heading = f"{self._label}{self._time_left()}" if self._label else ""
+        self._live.update(screen(heading, progress, console.width - 1), refresh=True)
+
+
+class RateLines:
+    """A line of rates every so many seconds, for logs: time, phase, reads, visits and commits per second, p99."""
+
+    def __init__(self, label: str, every_s: float) -> None:
+        self._label = f"{label}  " if label else ""
+        self._every_s = every_s
+        self._since: Amounts | None = None
+        self._phase = ""
+
+    def __call__(self, progress: Progress) -> None:
+        """Print the line that is due, or that a phase begins."""
+        if progress.phase != self._phase:
+            self._phase, self._since = progress.phase, None
+            if progress.phase != "window":
+                self._print(progress.phase)
+        after = progress.so_far
+        if after is None or progress.rates is None:
+            # There are no rates while first slices run: what they count is not of the time that passed.
+            self._since = self._since and after
+            return
+        if self._since is None:
+            self._since = after
+            return
+        if after.at_s - self._since.at_s >= self._every_s - _REPORT_TOLERANCE_S:
+            total = f" of {progress.total_s:.0f}" if progress.total_s else ""
+            rates = rate_texts(rates_between(self._since, after), progress.wanted_per_s)
+            self._print(f"{progress.elapsed_s:.0f}{total} s  {'  '.join(rates)}")
+            self._since = after
+
+    def _print(self, text: str) -> None:
+        remark(f"{datetime.now().astimezone():%H:%M:%S}  {self._label}{text}")
+
+
+def screen(heading: str, progress: Progress, width: int) -> RenderableType:
+    """Return the live display, at most ``width`` columns wide: heading, bar with time left, and rates."""
+    lines: list[RenderableType] = [Text(shortened(heading, width), no_wrap=True)] if heading else []
+    lines.append(_bar(progress, width))
+    if progress.rates:
+        lines.append(_rates(progress, width))
+    return Group(*lines)
+
+
+def _bar(progress: Progress, width: int) -> RenderableType:
+    done, total, text = progress.elapsed_s, progress.total_s, ""
+    if progress.blocks_done is not None:
+        done, total = progress.blocks_done, progress.blocks_total
+        text = f"{done:,.0f} of {total:,} blocks"
+    elif total:
+        text = f"{done:.0f} of {total:.0f} s, {format_duration(max(0.0, total - done))} left"
+    elif done:
+        text = f"{done:.0f} s"
+    room = width - len(progress.phase) - len(text) - 4
+    if not total or room < 5:
+        return Text(shortened(f"{progress.phase}  {text}".rstrip(), width), no_wrap=True)
+    line = Table.grid(padding=(0, 2, 0, 0))
+    line.add_row(progress.phase, Bar(total=total, completed=min(done, total), width=room), text)
+    return line
+
+
+def _rates(progress: Progress, width: int) -> RenderableType:
+    """Return the rates in as many lines as they need."""
+    texts = rate_texts(progress.rates, progress.wanted_per_s) if progress.rates else []
+    if progress.server_cpu is not None:
+        texts.append(f"server CPU {progress.server_cpu:.2f}")
+    lines = [""]
+    for text in texts:
+        joined = f"{lines[-1]} · {text}" if lines[-1] else text
+        lines = [*lines[:-1], joined] if len(joined) <= width else [*lines, text]
+    return Text("\n".join(shortened(line, width) for line in lines), no_wrap=True)
+
+
+def rate_texts(rates: Rates, wanted_per_s: float | None = None) -> list[str]:
+    """Return reads, visits and commits per second, and the 99th percentile of the operations; a dash for unknown."""
+    planned = [] if wanted_per_s is None else [f"{rates.ops:,.0f} of {wanted_per_s:,.0f} ops/s"]
+    reads = MISSING if rates.reads is None else f"{rates.reads:,.0f}"
+    per_s = [f"{reads} reads/s", f"{rates.visits:,.0f} visits/s", f"{number(round(rates.commits, 1))} commits/s"]
+    return [*planned, *per_s, f"p99 {micros(rates.p99_us)}"]
 
 
 class LoadView:
@@ -72,21 +183,22 @@ class LoadView:
 
     def __init__(self, block_size: int) -> None:
         self._block_size = block_size
-        self._terminal = sys.stderr.isatty()
+        self._terminal = _is_terminal() and not OUTPUT.quiet
         self._begun: float | None = None
         self._shown_at = 0.0
         self._phase = ""
         self._bar = ProgressBar(
             TextColumn("{task.description}"),
             BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("blocks  {task.fields[rate]}"),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
+            TextColumn("{task.fields[blocks]}  {task.fields[rate]}"),
+            TimeRemainingColumn(compact=True),
+            TextColumn("left"),
+            console=_console(),
             transient=True,
+            refresh_per_second=2,
             disable=not self._terminal,
         )
-        self._task = self._bar.add_task("loading", total=None, rate="")
+        self._task = self._bar.add_task("loading", total=None, rate="", blocks="")
 
     def __enter__(self) -> LoadView:
         self._bar.start()
@@ -100,10 +212,12 @@ class LoadView:
         rate = self._rate(progress)
         if self._terminal:
             done, total = progress.blocks_done, progress.blocks_total
-            self._bar.update(self._task, completed=done, total=total, description=progress.phase, rate=rate)
+            size = f"{format_bytes(done * self._block_size)} of {format_bytes(total * self._block_size)}"
+            phase = shortened(progress.phase, self._bar.console.width // 2)
+            self._bar.update(self._task, completed=done, total=total, description=phase, rate=rate, blocks=size)
         elif progress.phase != self._phase or time.monotonic() - self._shown_at >= LOAD_INTERVAL_S:
             self._shown_at = time.monotonic()
-            print(self._line(progress, rate), file=sys.stderr, flush=True)
+            _say(self._line(progress, rate))
         self._phase = progress.phase
 
     def _elapsed(self) -> float:
@@ -123,22 +237,38 @@ class LoadView:
         return f"{progress.phase}: {done:,} of {total:,} blocks" + (f", {rate}{left}" if rate else "")
 
 
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show on a terminal that something goes on whose length is not known, such as the start of a server."""
+    shown = _is_terminal() and not OUTPUT.quiet
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with ProgressBar(*columns, console=_console(), transient=True, refresh_per_second=4, disable=not shown) as bar:
+        bar.add_task(shortened(what, max(10, bar.console.width - 14)), total=None)
+        yield
+
+
 def describe(progress: Progress) -> str:
     """Return phase, time and rates of a run in one line."""
     total = f" of {progress.total_s:.0f}" if progress.total_s else ""
-    parts = [f"{progress.phase} {progress.elapsed_s:.0f}{total} s" if progress.phase == "window" else progress.phase]
+    parts = [f"{progress.phase} {progress.elapsed_s:.0f}{total} s" if progress.elapsed_s else progress.phase]
     if progress.blocks_done is not None:
         parts.append(f"{progress.blocks_done:,} of {progress.blocks_total:,} blocks")
-    if progress.ops_per_s is not None:
-        planned = f" of {progress.wanted_per_s:,.0f}" if progress.wanted_per_s is not None else ""
-        parts.append(f"{progress.ops_per_s:,.0f}{planned} ops/s")
-    if progress.reads_per_s is not None:
-        parts.append(f"{progress.reads_per_s:,.0f} reads/s")
-    if progress.mean_us is not None:
-        parts.append(f"{progress.mean_us:,.0f} µs/op")
+    if progress.rates:
+        parts += rate_texts(progress.rates, progress.wanted_per_s)
     if progress.server_cpu is not None:
         parts.append(f"server CPU {progress.server_cpu:.2f}")
     return " · ".join(parts)
+
+
+def _say(text: str) -> None:
+    """Print a line of progress, unless the user wants none."""
+    if not OUTPUT.quiet:
+        remark(text)
+
+
+def _console() -> Console:
+    """Return the console on stderr: the width that COLUMNS says, and colours only as the user wants them."""
+    return Console(stderr=True, force_terminal=_is_terminal(), no_color=not OUTPUT.is_coloured(sys.stderr))
 
 
 def _is_terminal() -> bool:

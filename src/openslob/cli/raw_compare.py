@@ -21,13 +21,13 @@ from openslob.cli.common_options import (
     parse_amount,
     require_verdicts,
 )
-from openslob.cli.console import notify, stoppable, write
+from openslob.cli.console import columns, notify, stoppable, write, write_report
 from openslob.cli.progress import LiveLine
 from openslob.engines import registry
 from openslob.engines.managed.resources import usable_cpus
 from openslob.errors import UsageError
 from openslob.record.storage import StorageRecord
-from openslob.report.storage import render_storage
+from openslob.report.storage import render_storage, storage_answer
 from openslob.report.text import render
 from openslob.storage.fio import Fio
 from openslob.storage.job import IoEngine
@@ -134,7 +134,10 @@ def _request(
 
 def show(record: StorageRecord, folder: Path, require: list[str] | None, json: bool) -> None:
     """Print the result of a raw measurement. VerdictError if a required verdict does not hold."""
-    write(record.model_dump_json(indent=1) if json else render_storage(record, folder), kept=folder)
+    if json:
+        write(record.model_dump_json(indent=1), kept=folder)
+    else:
+        write_report(render_storage(record, folder, columns()), storage_answer(record), folder)
     require_verdicts(record.verdicts, require or ())
 
 

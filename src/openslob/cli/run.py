@@ -12,20 +12,21 @@ from openslob.analyze.verdicts import VERDICTS
 from openslob.cli.common_options import (
     CEILING_OR_MEASURE,
     RECORD_JSON,
+    REPORT_INTERVAL,
     REQUIRE,
     RESULTS,
     ceiling_source,
     require_known,
     require_verdicts,
 )
-from openslob.cli.console import stoppable, write
+from openslob.cli.console import columns, stoppable, write, write_report
 from openslob.cli.options import Resolved, with_workload
 from openslob.cli.progress import LiveLine
 from openslob.engines.registry import resolve
 from openslob.errors import SlobError
 from openslob.record.model import RunRecord, Status
 from openslob.record.store import UnsavedError
-from openslob.report.text import render
+from openslob.report.text import answer, render
 from openslob.run import runner
 from openslob.workload import BlockPath
 
@@ -40,6 +41,7 @@ def run(
     results: RESULTS,
     require: REQUIRE = None,
     ceiling: CEILING_OR_MEASURE = None,
+    report_interval: REPORT_INTERVAL = None,
     json: RECORD_JSON = False,
 ) -> None:
     """Run a workload on loaded data: warm-up, measured window, record, report.
@@ -49,27 +51,30 @@ def run(
     require_known(require or (), [verdict.__name__ for verdict in VERDICTS])
     engine, _ = resolve(resolved.target.reveal())
     request = runner.RunRequest(resolved.workload, name, results, resolved.notices, resolved.sources)
-    live = LiveLine()
+    live = LiveLine(every_s=report_interval)
     with stoppable() as interrupt:
         try:
             raw = ceiling_source(ceiling, results, resolved.workload.total_sessions, interrupt)(engine)
             finished = runner.run(engine, replace(request, ceiling=raw), interrupt, live, render)
         except UnsavedError as error:
             live.clear()
-            write(shown(error.record, None, json))
+            _print(error.record, None, json)
             raise SlobError(
                 error.what,
                 "the report on standard output is the result; free space or choose another folder with --results",
             ) from error
         finally:
             live.clear()
-    write(shown(finished.record, finished.folder, json), kept=finished.folder)
+    _print(finished.record, finished.folder, json)
     judge(finished.record, required_of(resolved, require))
 
 
-def shown(record: RunRecord, folder: Path | None, json: bool) -> str:
-    """Return the record as JSON or as the report."""
-    return record.model_dump_json(indent=1) if json else render(record, folder)
+def _print(record: RunRecord, folder: Path | None, json: bool) -> None:
+    """Print the record as JSON or as the report."""
+    if json:
+        write(record.model_dump_json(indent=1), kept=folder)
+    else:
+        write_report(render(record, folder, columns()), answer(record), folder)
 
 
 def required_of(resolved: Resolved, require: list[str] | None) -> list[str]:

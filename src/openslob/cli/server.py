@@ -11,10 +11,13 @@ from typing import Annotated, Any
 import typer
 
 from openslob.cli.common_options import parse_amount, parse_cache, parse_size
-from openslob.cli.console import notify, write
+from openslob.cli.console import columns, notify, write, write_report
+from openslob.cli.progress import working
 from openslob.engines import registry
 from openslob.engines.managed.base import ManagedServer, ServerSpec, ServerStatus
 from openslob.errors import SlobError, UsageError
+from openslob.report.folding import folded
+from openslob.report.format import wrapped
 from openslob.units import format_bytes
 
 ALL_CPUS = "all"
@@ -86,12 +89,17 @@ def start(
     given |= {"cache_bytes": cache, "log_bytes": log_size, "max_sessions": max_sessions, "huge_pages": huge_pages}
     given |= {"standby_of": standby_of}
     spec = _changed(_spec(name, engine), {**given, "engine": engine, "cpus": cpus})
-    _print_status(registry.managed(spec).start(), as_json)
+    with working(f"starting the server {name}"):
+        started = registry.managed(spec).start()
+    _print_status(started, as_json)
 
 
 def stop(name: NAME = registry.EMBEDDED, as_json: JSON = False) -> None:
     """Stop a server cleanly and keep its data. Example: slob server stop embedded"""
-    _print_status(_existing(name).stop(), as_json)
+    server = _existing(name)
+    with working(f"stopping the server {name}"):
+        stopped = server.stop()
+    _print_status(stopped, as_json)
 
 
 def status(name: NAME = registry.EMBEDDED, as_json: JSON = False) -> None:
@@ -124,8 +132,10 @@ def list_servers(as_json: JSON = False) -> None:
         return
     if not found:
         notify("there are no managed servers; `slob server start NAME` creates one")
-    for known in statuses:
-        write(f"{known.spec.name:<16} {known.state:<8} {_product(known.spec):<17} {settings_text(known.spec)}")
+    rows = [(known.spec.name, known.state, _product(known.spec), settings_text(known.spec)) for known in statuses]
+    if rows:
+        head = ("server", "state", "version", "runs with")
+        write_report("\n".join(folded(head, rows, columns(), texts=range(len(head)), indent="")))
 
 
 def register(app: typer.Typer) -> None:
@@ -184,6 +194,7 @@ def _print_status(status: ServerStatus, as_json: bool) -> None:
         typer.echo(json.dumps(_as_json(status), indent=1))
         return
     spec = status.spec
+    # A URL and a path are to be copied: they stay in one line.
     lines = {
         "server": f"{spec.name}, {status.state}" + (f", process {status.pid}" if status.pid else ""),
         "version": _product(spec) + (f" from {spec.bin_dir}" if spec.bin_dir else ""),
@@ -193,4 +204,6 @@ def _print_status(status: ServerStatus, as_json: bool) -> None:
         "data": f"{status.data_directory}, {format_bytes(status.bytes_on_disk)} on disk",
     }
     for label, text in lines.items():
-        write(f"{label:<10} {text}")
+        head = f"{label:<10} "
+        whole = label in ("url", "data")
+        write(f"{head}{text}" if whole else "\n".join(wrapped(text, head, " " * len(head))))

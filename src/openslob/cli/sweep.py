@@ -13,8 +13,8 @@ from typing import Annotated
 import typer
 
 from openslob import api
-from openslob.cli.common_options import CEILING_OR_MEASURE, DURATION, RESULTS, at_least, ceiling_source
-from openslob.cli.console import notify, stoppable, write
+from openslob.cli.common_options import CEILING_OR_MEASURE, DURATION, REPORT_INTERVAL, RESULTS, at_least, ceiling_source
+from openslob.cli.console import columns, notify, stoppable, write, write_report
 from openslob.cli.options import Several, with_several
 from openslob.cli.progress import LiveLine, LoadView
 from openslob.config.grid import split
@@ -29,9 +29,9 @@ from openslob.record.sweep import (
     resolve_sweep,
 )
 from openslob.report.format import pairs
-from openslob.report.sweep_text import render_plan, render_sweep
+from openslob.report.sweep_text import render_plan, render_sweep, sweep_answer
 from openslob.report.text import render
-from openslob.run.recorder import ProgressSink
+from openslob.run.progress import ProgressSink
 from openslob.secrets import STARS
 from openslob.sweep.create import ready_names, ready_sweep, unfinished_like
 from openslob.sweep.execute import Execution
@@ -109,6 +109,7 @@ def sweep(
     resume: RESUME = None,
     new: NEW = False,
     ceiling: CEILING_OR_MEASURE = None,
+    report_interval: REPORT_INTERVAL = None,
     json: JSON = False,
 ) -> None:
     """Run a grid of points; any parameter takes several values. After a stop the same command resumes it.
@@ -142,8 +143,10 @@ def sweep(
         if not path:
             _announce(record)
         with resume_sweep(path, bool(resume), notify) if path else SweepFolder.begin(results, record) as folder:
-            Execution(folder, _target(folder.record, several), interrupt, SweepView(), render, ceilings).execute()
-            write(_result(folder, json), end="", kept=folder.path)
+            Execution(
+                folder, _target(folder.record, several), interrupt, SweepView(report_interval), render, ceilings
+            ).execute()
+            _print(folder, json)
             judge(folder)
 
 
@@ -182,7 +185,7 @@ def _plan(record: SweepRecord) -> str:
     ]
     local = "://" not in record.target
     free = shutil.disk_usage(existing_parent(servers_place())).free if local else None
-    return render_plan(record, rows, free)
+    return render_plan(record, rows, free, columns())
 
 
 def _announce(record: SweepRecord) -> None:
@@ -199,13 +202,16 @@ def _preparation(step: Step) -> str:
     return ", ".join(part for part in (server, "load" if step.loaded else "") if part)
 
 
-def _result(folder: SweepFolder, json: bool) -> str:
+def _print(folder: SweepFolder, json: bool) -> None:
+    """Print the sweep as JSON or as the report."""
     if json:
-        return folder.record.model_dump_json(indent=1) + "\n"
+        write(folder.record.model_dump_json(indent=1), kept=folder.path)
+        return
     runs = api.load(folder.path).runs if any(point.run for point in folder.record.points) else ()
     done = [run for run in runs if run.record.status is Status.COMPLETE]
     drawn = f"   (slob report {folder.path} draws them)" if done else ""
-    return f"{render_sweep(folder.record, done)}records: {folder.path}{drawn}\n"
+    text = f"{render_sweep(folder.record, done, columns())}records: {folder.path}{drawn}\n"
+    write_report(text, sweep_answer(folder.record, done), folder.path)
 
 
 def judge(folder: SweepFolder) -> None:
@@ -220,16 +226,19 @@ def judge(folder: SweepFolder) -> None:
 
 
 class SweepView:
-    """The progress of a sweep on stderr."""
+    """The progress of a sweep on stderr; ``every_s``: as a line of rates so often."""
+
+    def __init__(self, every_s: float | None = None) -> None:
+        self._every_s = every_s
 
     def notify(self, text: str) -> None:
         """Print a message."""
         notify(text)
 
     @contextmanager
-    def running(self, label: str) -> Iterator[ProgressSink]:
+    def running(self, label: str, left_s: float | None) -> Iterator[ProgressSink]:
         """Show the live line of a run in this block."""
-        live = LiveLine(label)
+        live = LiveLine(label, left_s, self._every_s)
         try:
             yield live
         finally:

@@ -270,7 +270,7 @@ def _pair_json(pair: Pair) -> dict[str, Any]:
     }
 
 
-def side_by_side_lines(comparison: Comparison, more_figures: Sequence[str] = ()) -> list[str]:
+def side_by_side_lines(comparison: Comparison, more_figures: Sequence[str] = (), width: int | None = None) -> list[str]:
     """Return a table for each point that both sides have; ``more_figures`` come before those that are always shown."""
     head = f"{comparison.name_b} against {comparison.name_a}: differences of means, ± half of the 95 % interval."
     lines = wrapped(head[0].upper() + head[1:])
@@ -278,7 +278,7 @@ def side_by_side_lines(comparison: Comparison, more_figures: Sequence[str] = ())
         lines += ["Conditions that are not the same on both sides, too:", *mismatch_lines(comparison.mismatches)]
     for pair in comparison.pairs:
         columns = (pair.label, comparison.name_a, comparison.name_b, "difference", "")
-        lines += ["", *table(columns, side_by_side_rows(pair, more_figures), ends_in_text=True)]
+        lines += ["", *table(columns, side_by_side_rows(pair, more_figures), ends_in_text=True, columns=width)]
     return lines
 
 

@@ -49,7 +49,7 @@ _LATENCY = {
 assert set(PERCENTILES) <= set(_LATENCY.values())
 
 
-def load_profile(record: RunRecord) -> list[str]:
+def load_profile(record: RunRecord, columns: int | None = None) -> list[str]:
     """Return the rates per second, per operation and per commit."""
     if not record.summary:
         return []
@@ -58,10 +58,11 @@ def load_profile(record: RunRecord) -> list[str]:
     per = {"per second": 1.0, "per operation": value(record, "ops_per_s")}
     if commits := value(record, "commits_per_s"):
         per["per commit"] = commits
-    return ["LOAD PROFILE", *table(("", *per), [_profile_row(record, name, per.values()) for name in LOAD_PROFILE])]
+    rows = [_profile_row(record, name, per.values()) for name in LOAD_PROFILE]
+    return ["LOAD PROFILE", *table(("", *per), rows, columns=columns)]
 
 
-def instances(record: RunRecord) -> list[str]:
+def instances(record: RunRecord, columns: int | None = None) -> list[str]:
     """Return a row for each instance of a cluster, and their total."""
     rows = record.instances
     if not rows:
@@ -70,7 +71,7 @@ def instances(record: RunRecord) -> list[str]:
     lines = [_instance_row(str(number), row.role, [row]) for number, row in enumerate(rows, start=1)]
     lines.append(_instance_row("all", "", rows))
     targets = [line for number, row in enumerate(rows, start=1) for line in hanging(f"{number}  ", row.target)]
-    return ["INSTANCES, over the window", *table(head, lines), *targets]
+    return ["INSTANCES, over the window", *table(head, lines, columns=columns), *targets]
 
 
 def efficiency(record: RunRecord) -> list[str]:
@@ -116,29 +117,31 @@ def timed_events(record: RunRecord) -> list[str]:
     )
 
 
-def latencies(record: RunRecord) -> list[str]:
+def latencies(record: RunRecord, columns: int | None = None) -> list[str]:
     """Return the latency of each kind of operation, measured from its begin."""
     since = ", from its begin (service time)" if is_paced(record) else ""
-    return _latency_table(f"LATENCY of one operation{since}, µs", record.latency)
+    return _latency_table(f"LATENCY of one operation{since}, µs", record.latency, columns)
 
 
-def responses(record: RunRecord) -> list[str]:
+def responses(record: RunRecord, columns: int | None = None) -> list[str]:
     """Return the latency measured from when operations were due; nothing for a run without a target rate."""
-    return _latency_table("LATENCY of one operation, from when it was due (response time), µs", record.response)
+    return _latency_table(
+        "LATENCY of one operation, from when it was due (response time), µs", record.response, columns
+    )
 
 
-def _latency_table(head: str, latency: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _latency_table(head: str, latency: Mapping[str, Mapping[str, Any]], columns: int | None) -> list[str]:
     rows = [_latency_row(kind, figures) for kind, figures in latency.items() if figures.get("count")]
-    return [head, *table(("", "count", *_LATENCY), rows)] if rows else []
+    return [head, *table(("", "count", *_LATENCY), rows, columns=columns)] if rows else []
 
 
-def object_io(record: RunRecord) -> list[str]:
+def object_io(record: RunRecord, columns: int | None = None) -> list[str]:
     """Return I/O by kind of object, over the window."""
     rows = [_object_row(kind, io) for kind, io in record.io_by_object.items()]
     if not rows:
         return []
     head = ("", "cache hits", "% hits", "reads", "read", "mean read", "writes")
-    lines = ["I/O BY OBJECT, over the window", *table(head, rows)]
+    lines = ["I/O BY OBJECT, over the window", *table(head, rows, columns=columns)]
     absent = any(MISSING in row for row in rows)
     return [*lines, f"{INDENT}{MISSING}  none, or not counted by the engine"] if absent else lines
 

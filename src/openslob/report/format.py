@@ -114,6 +114,12 @@ def wrapped(text: str, first: str = "", later: str = "", columns: int = WIDTH) -
     return [line.replace(_NO_BREAK, " ") for line in lines]
 
 
+def title_lines(name: str, right: str) -> list[str]:
+    """Return a name and, at the right margin, what belongs to it; in two lines if one is too short."""
+    room = WIDTH - len(name) - len(INDENT)
+    return [f"{name}{INDENT}{right:>{room}}"] if len(right) <= room else [name, f"{right:>{WIDTH}}"]
+
+
 def shortened(text: str, width: int) -> str:
     """Cut ``text`` to ``width`` columns, ending in an ellipsis."""
     return text if len(text) <= width else text[: width - 1] + "…"

@@ -10,6 +10,7 @@ from openslob.record.model import Holds, RunRecord
 from openslob.record.storage import StorageRecord
 from openslob.record.store import RecordEntry
 from openslob.record.sweep import SweepRecord
+from openslob.report.folding import folded
 from openslob.report.format import INDENT, MISSING, micros, number, pairs, percent, table, wrapped
 from openslob.report.record_view import value
 
@@ -100,14 +101,18 @@ def _p99(record: RunRecord) -> float | None:
     return max(kinds, key=lambda figures: figures["count"])["p99_us"] if kinds else None
 
 
-def render_demo_table(records: Sequence[RunRecord]) -> str:
-    """Return the best rates, a row for each run, and the verdicts that fail."""
+def render_demo_table(records: Sequence[RunRecord], columns: int | None = None) -> str:
+    """Return a row for each run, the verdicts that fail, and last the answer: the best rates.
+
+    The table is at most ``columns`` wide, or as wide as it needs to be.
+    """
+    rows = [_demo_row(record) for record in records]
     lines = [
-        *best_rates(records),
-        "",
-        *table(HEAD, [_demo_row(record) for record in records]),
+        *folded(HEAD, rows, columns, keys=3),
         "",
         *failed_verdicts(records),
+        "",
+        *best_rates(records),
     ]
     return "\n".join(lines) + "\n"
 

@@ -10,8 +10,19 @@ from openslob.analyze.realism import ContenderKind, ContenderRow, RoundRange, be
 from openslob.analyze.realism import rows as contender_rows
 from openslob.record.model import Status
 from openslob.record.storage import STORAGE_FILE, StorageRecord, StorageStep
-from openslob.report.format import INDENT, MISSING, WIDTH, hanging, micros, number, pairs, percent, size, table, wrapped
-from openslob.report.text import verdicts
+from openslob.report.format import (
+    MISSING,
+    hanging,
+    micros,
+    number,
+    pairs,
+    percent,
+    size,
+    table,
+    title_lines,
+    wrapped,
+)
+from openslob.report.text import failing, verdicts
 
 # Figure of a step, heading of its column, format of its cells.
 _Column = tuple[str, str, Callable[[float | None], str]]
@@ -26,19 +37,27 @@ _STEP_COLUMNS: tuple[_Column, ...] = (
 )
 
 
-def render_storage(record: StorageRecord, folder: Path | None = None) -> str:
-    """Return the report; if ``folder`` is given, its last line names the record's file."""
+def render_storage(record: StorageRecord, folder: Path | None = None, columns: int | None = None) -> str:
+    """Return the report; if ``folder`` is given, its last line names the record's file.
+
+    Tables are at most ``columns`` wide, or as wide as they need to be.
+    """
     sections = (
         _title(record),
         wrapped(storage_headline(record)),
         verdicts(record.verdicts),
-        *_tables(record),
-        _steps(record.steps),
+        *_tables(record, columns),
+        _steps(record.steps, columns),
         _target_rows(record),
         ["NOTES", *(line for note in record.notes for line in hanging("", note))] if record.notes else [],
         [f"record: {folder / STORAGE_FILE}"] if folder else [],
     )
     return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
+
+
+def storage_answer(record: StorageRecord) -> str:
+    """Return the report in short: the result, how many verdicts hold, and those that fail."""
+    return "\n".join([*wrapped(storage_headline(record)), *failing(record.verdicts)])
 
 
 def storage_headline(record: StorageRecord) -> str:
@@ -58,8 +77,8 @@ def what_it_is(record: StorageRecord) -> str:
 def _title(record: StorageRecord) -> list[str]:
     started = record.started_at.replace("T", " ").removesuffix("Z")
     right = f"{started} UTC, openslob {record.openslob_version}"
-    lines = [f"{record.id}{INDENT}{right:>{max(WIDTH - len(record.id) - len(INDENT), 0)}}"]
     host = record.environment.get("host")
+    lines = title_lines(record.id, right)
     lines += wrapped(f"{what_it_is(record)}{f', on {host}' if host else ''}")
     if record.status is not Status.COMPLETE:
         lines += hanging(f"!! {record.status.upper()}: ", "; ".join(record.errors) or "the record does not say why")
@@ -124,11 +143,11 @@ def _ceiling_headline(record: StorageRecord) -> str:
     )
 
 
-def _comparison_tables(record: StorageRecord) -> list[list[str]]:
+def _comparison_tables(record: StorageRecord, columns: int | None) -> list[list[str]]:
     """Return the tables of rates, latencies and meanings; nothing if no contender was measured."""
     contenders = contender_rows(record)
     measured = [row for row in contenders if row.rounds]
-    return [_rates(measured), _latencies(measured), _meanings(contenders)] if measured else []
+    return [_rates(measured, columns), _latencies(measured, columns), _meanings(contenders)] if measured else []
 
 
 def comparison_headline(record: StorageRecord) -> str:
@@ -156,7 +175,7 @@ def _block(record: StorageRecord) -> str:
     return f"{number(record.asked['block_size'] / 1024)} KB"
 
 
-def _rates(contenders: Sequence[ContenderRow]) -> list[str]:
+def _rates(contenders: Sequence[ContenderRow], columns: int | None) -> list[str]:
     rounds = max(row.rounds for row in contenders)
     head = ("", "IOPS", "lowest–highest", "of ceiling", "IOPS/CPU", "lowest–highest", "CPUs", "host CPU")
     cells = [
@@ -168,13 +187,13 @@ def _rates(contenders: Sequence[ContenderRow]) -> list[str]:
         for row in contenders
     ]  # fmt: skip
     of = "one round" if rounds == 1 else f"medians of {rounds} rounds"
-    return [f"READS PER SECOND AND PER CPU SECOND, {of}", *table(head, cells)]
+    return [f"READS PER SECOND AND PER CPU SECOND, {of}", *table(head, cells, columns=columns)]
 
 
-def _latencies(contenders: Sequence[ContenderRow]) -> list[str]:
+def _latencies(contenders: Sequence[ContenderRow], columns: int | None) -> list[str]:
     head = ("", "mean", "p50", "p99", "of one")
     cells = [(row.name, micros(row.mean_us), micros(row.p50_us), micros(row.p99_us), row.timed) for row in contenders]
-    return ["LATENCY", *table(head, cells, ends_in_text=True)]
+    return ["LATENCY", *table(head, cells, ends_in_text=True, columns=columns)]
 
 
 def _meanings(contenders: Sequence[ContenderRow]) -> list[str]:
@@ -210,7 +229,7 @@ def _micros(record: StorageRecord, name: str) -> str:
     return micros(record.value(name))
 
 
-def _steps(steps: Sequence[StorageStep]) -> list[str]:
+def _steps(steps: Sequence[StorageStep], columns: int | None) -> list[str]:
     if not steps:
         return []
     head = ("step", *(title for _, title, _ in _STEP_COLUMNS), "why")
@@ -218,20 +237,21 @@ def _steps(steps: Sequence[StorageStep]) -> list[str]:
         (f"{step.number}. {step.name}", *(shown(step.value(name)) for name, _, shown in _STEP_COLUMNS), step.purpose)
         for step in steps
     ]
-    return ["STEPS", *table(head, rows, ends_in_text=True)]
+    return ["STEPS", *table(head, rows, ends_in_text=True, columns=columns)]
 
 
-def _tables(record: StorageRecord) -> list[list[str]]:
+def _tables(record: StorageRecord, columns: int | None) -> list[list[str]]:
     if record.tool == "compare":
-        return _comparison_tables(record)
-    return [_table(rows) for rows in record.tables.values()]
+        return _comparison_tables(record, columns)
+    return [_table(rows, columns) for rows in record.tables.values()]
 
 
-def _table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def _table(rows: Sequence[Mapping[str, Any]], columns: int | None) -> list[str]:
     if not rows:
         return []
     heads = list(rows[0])
-    return table([head.replace("_", " ") for head in heads], [[_cell(row.get(head)) for head in heads] for row in rows])
+    cells = [[_cell(row.get(head)) for head in heads] for row in rows]
+    return table([head.replace("_", " ") for head in heads], cells, columns=columns)
 
 
 def _cell(value: object) -> str:

@@ -12,6 +12,7 @@ from openslob.errors import UsageError
 from openslob.metrics import METRICS
 from openslob.record.sweep import PointState, SweepRecord, Value, shown_parameter
 from openslob.report.comparison import side_by_side_lines
+from openslob.report.folding import folded
 from openslob.report.format import MISSING, micros, number, pairs, percent, size, table, wrapped
 from openslob.report.set_summary import figure_with_interval, limited_by, mismatch_text
 from openslob.units import format_duration
@@ -34,16 +35,27 @@ _COLUMNS = (
 _MOST_ERRORS = 10
 
 
-def render_sweep(record: SweepRecord, runs: Sequence[Run]) -> str:
-    """Return the report: the result of a search, each series with its knee and points, then what failed."""
+def render_sweep(record: SweepRecord, runs: Sequence[Run], columns: int | None = None) -> str:
+    """Return the report: the result of a search, each series with its knee and points, then what failed.
+
+    Tables are at most ``columns`` wide, or as wide as they need to be.
+    """
     lines = [*_search_result(record)]
     if runs:
         points = point_set(runs)
         for series in points.series:
-            lines += ["", *_series_table(series, points), *_figures(series, record.figures), *_mismatches(series)]
-        lines += [*_compared(record, runs), "", *_failed_verdicts(points.points)]
+            lines += ["", *_series_table(series, points, columns)]
+            lines += [*_figures(series, record.figures, columns), *_mismatches(series)]
+        lines += [*_compared(record, runs, columns), "", *_failed_verdicts(points.points)]
     lines += ["", *_point_states(record)]
     return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def sweep_answer(record: SweepRecord, runs: Sequence[Run]) -> str:
+    """Return the report in short: the result of a search or the knee of each series, and how the points ended."""
+    points = point_set(runs) if runs else None
+    shapes = [line for series in points.series for line in wrapped(_head(series, points))] if points else []
+    return "\n".join([*(_search_result(record) or shapes), *_point_states(record)])
 
 
 def _search_result(record: SweepRecord) -> list[str]:
@@ -61,20 +73,26 @@ def _search_result(record: SweepRecord) -> list[str]:
     return wrapped(text)
 
 
-def _series_table(series: Series, points: PointSet) -> list[str]:
+def _series_table(series: Series, points: PointSet, columns: int | None) -> list[str]:
     rows = [_row(point, points.axes) for point in series.points]
     paced = points.axes.latency == RESPONSE_LATENCY
     heads = {"sessions": "asked/s" if points.along != SESSIONS else "sessions"}
     heads |= {"op p50": "resp p50", "op p99": "resp p99", "latency": "response"} if paced else {}
-    head = f"{series.label}, {METRICS[points.axes.throughput].label.lower()}: {_shape(series, points.axes)}"
-    return [*wrapped(head), *table(tuple(heads.get(name, name) for name in _COLUMNS), rows, ends_in_text=True)]
+    return [
+        *wrapped(_head(series, points)),
+        *table(tuple(heads.get(name, name) for name in _COLUMNS), rows, ends_in_text=True, columns=columns),
+    ]
+
+
+def _head(series: Series, points: PointSet) -> str:
+    return f"{series.label}, {METRICS[points.axes.throughput].label.lower()}: {_shape(series, points.axes)}"
 
 
 def _mismatches(series: Series) -> list[str]:
     return wrapped(f"! {mismatch_text(series)}", later="  ") if series.mismatches else []
 
 
-def _figures(series: Series, names: Sequence[str]) -> list[str]:
+def _figures(series: Series, names: Sequence[str], columns: int | None) -> list[str]:
     """Return a table of further figures with half of their 95 % intervals where known."""
     if not names:
         return []
@@ -82,10 +100,10 @@ def _figures(series: Series, names: Sequence[str]) -> list[str]:
         (str(point.sessions), *(figure_with_interval(point.figure(name)) for name in names)) for point in series.points
     ]
     head = [f"{METRICS[name].label}, {METRICS[name].unit}" for name in names]
-    return ["", *table(("sessions", *head), rows)]
+    return ["", *table(("sessions", *head), rows, columns=columns)]
 
 
-def _compared(record: SweepRecord, runs: Sequence[Run]) -> list[str]:
+def _compared(record: SweepRecord, runs: Sequence[Run], columns: int | None) -> list[str]:
     """Return the comparison of the two values that the sweep was asked to compare, if any."""
     if not record.against:
         return []
@@ -93,7 +111,7 @@ def _compared(record: SweepRecord, runs: Sequence[Run]) -> list[str]:
         comparison = compare_values(runs, ComparedValues(record.against, *record.values_against))
     except UsageError as error:
         return ["", *wrapped(f"! The two values are not compared: {error}", later="  ")]
-    return ["", *side_by_side_lines(comparison, record.figures)]
+    return ["", *side_by_side_lines(comparison, record.figures, columns)]
 
 
 def _shape(series: Series, axes: Axes) -> str:
@@ -163,7 +181,9 @@ def _varied(name: str, values: Sequence[Value]) -> tuple[str, str]:
     return shown[0][0].replace("_", " "), ", ".join(text for _, text in shown)
 
 
-def render_plan(record: SweepRecord, rows: Sequence[tuple[str, ...]], free_bytes: int | None) -> str:
+def render_plan(
+    record: SweepRecord, rows: Sequence[tuple[str, ...]], free_bytes: int | None, columns: int | None = None
+) -> str:
     """Return the plan of a sweep. ``rows``: number, point, what happens before it, seconds; in order of execution."""
     grid = {**record.server_grid, **record.grid}
     free = "" if free_bytes is None else f", {size(free_bytes)} free"
@@ -177,7 +197,8 @@ def render_plan(record: SweepRecord, rows: Sequence[tuple[str, ...]], free_bytes
     ]
     lines = [*pairs(facts), ""]
     if rows:
-        lines += [*table(("no", "point", "before it", "s"), rows), ""]
+        head = ("no", "point", "before it", "s")
+        lines += [*folded(head, rows, columns, texts={1, 2}), ""]
     for note in record.notes:
         lines += wrapped(note, "! ", "  ")
     return "\n".join(lines).rstrip("\n") + "\n"

@@ -18,31 +18,36 @@ from openslob.report.figures import (
     responses,
     timed_events,
 )
-from openslob.report.format import INDENT, WIDTH, hanging, without_controls, wrapped
+from openslob.report.format import (
+    hanging,
+    title_lines,
+    without_controls,
+    wrapped,
+)
 from openslob.report.headline import headline
 
 _SIGNS = {Holds.FAILS: "✗ FAILS  ", Holds.UNKNOWN: "? unknown", Holds.HOLDS: "✓ holds  "}
 
 
-def render(record: RunRecord, folder: Path | None = None) -> str:
+def render(record: RunRecord, folder: Path | None = None, columns: int | None = None) -> str:
     """Return the report. If ``folder`` is given, the last section names it as the place of the record's files.
 
-    Running text is wrapped at `WIDTH` columns; tables are as wide as they need to be.
+    Running text is wrapped at `WIDTH` columns. Tables are at most ``columns`` wide, or as wide as they need to be.
     """
     sections = (
         title(record),
         wrapped(headline(record)),
         verdicts(record.verdicts),
         test(record),
-        load_profile(record),
+        load_profile(record, columns),
         log(record),
         pacing(record),
-        instances(record),
+        instances(record, columns),
         efficiency(record),
         timed_events(record),
-        latencies(record),
-        responses(record),
-        object_io(record),
+        latencies(record, columns),
+        responses(record, columns),
+        object_io(record, columns),
         host(record),
         server(record),
         unknown(record),
@@ -52,12 +57,22 @@ def render(record: RunRecord, folder: Path | None = None) -> str:
     return without_controls("\n\n".join("\n".join(lines) for lines in sections if lines) + "\n")
 
 
+def answer(record: RunRecord) -> str:
+    """Return the report in short: the headline, how many verdicts hold, and those that fail."""
+    return without_controls("\n".join([*wrapped(headline(record)), *failing(record.verdicts)]))
+
+
+def failing(judged: Sequence[Verdict]) -> list[str]:
+    """Return how many verdicts hold, and those that fail."""
+    fails = [verdict for verdict in judged if verdict.verdict is Holds.FAILS]
+    return ["", _verdict_counts(judged), *verdicts(fails)[1:]] if judged else []
+
+
 def title(record: RunRecord) -> list[str]:
     """Return the title: record, start, server and host, and the status of a run that is not complete."""
     started = record.started_at.replace("T", " ").removesuffix("Z")
     right = f"{started} UTC, openslob {record.openslob_version}"
-    lines = [f"{record.id}{INDENT}{right:>{max(WIDTH - len(record.id) - len(INDENT), 0)}}"]
-    lines += wrapped(_server_and_host(record))
+    lines = [*title_lines(record.id, right), *wrapped(_server_and_host(record))]
     if record.status is not Status.COMPLETE:
         lines += hanging(f"!! {record.status.upper()}: ", _why(record))
     return lines

@@ -126,6 +126,11 @@ class WindowAccumulator:
         """Times from when operations were due, by kind; empty when no rate is given."""
         return self._response.totals
 
+    @property
+    def counts(self) -> SliceCounts:
+        """The counts of all sessions."""
+        return sum((session.counts for session in self._sessions), SliceCounts())
+
     def add(self, session: int, result: SliceResult) -> None:
         """Add one slice."""
         self._sessions[session].add(result)

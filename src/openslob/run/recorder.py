@@ -14,6 +14,7 @@ from openslob.measurement import EngineDelta, HostDelta, OtherSessions, Timeline
 from openslob.record.raw_csv import RawCsv
 from openslob.run.accumulator import WindowAccumulator
 from openslob.run.plan import SHORTEST_SLICE, SLICE_S, slice_seconds
+from openslob.run.progress import Amounts, Progress, ProgressSink, amounts, rates_between
 from openslob.run.samplers import SystemReading
 from openslob.run.session_pool import Message
 from openslob.run.worker import SliceDone
@@ -23,27 +24,6 @@ from openslob.units import NANOS, Anchor
 SHORTEST_INTERVAL_S = 0.5
 
 
-@dataclass(frozen=True)
-class Progress:
-    """Contents of the live line: phase, seconds done of how many, and rates over the last interval (None: unknown).
-
-    ``wanted_per_s`` is the rate that was given, if one was. ``blocks_done`` of ``blocks_total`` is the progress of
-    sessions that load their own tables.
-    """
-
-    phase: str
-    elapsed_s: float
-    total_s: float
-    ops_per_s: float | None = None
-    reads_per_s: float | None = None
-    mean_us: float | None = None
-    server_cpu: float | None = None
-    wanted_per_s: float | None = None
-    blocks_done: int | None = None
-    blocks_total: int = 0
-
-
-ProgressSink = Callable[[Progress], None]
 EngineDifference = Callable[[SystemReading, SystemReading], EngineDelta]
 
 
@@ -83,8 +63,8 @@ class Recorder:
         self._readings: list[SystemReading] = []
         self._raw_seen: dict[str, float] = {}
         self._intervals: list[_Interval] = []
-        # Operations and their time when progress was last shown, and the time before that.
-        self._shown = self._shown_before = (0, 0.0)
+        # What was counted when progress was last shown, and the time before that.
+        self._shown = self._shown_before = Amounts()
 
     def handle(self, message: Message) -> None:
         """Handle one message from the queue."""
@@ -183,22 +163,20 @@ class Recorder:
         self._show_progress(interval, host)
 
     def _show_progress(self, interval: _Interval, host: HostDelta) -> None:
-        histograms = self.accumulator.latency.values()
-        ops, busy_us = sum(h.count for h in histograms), sum(h.sum_us for h in histograms)
-        new_ops, new_busy = ops - self._shown[0], busy_us - self._shown[1]
-        self._shown_before, self._shown = self._shown, (ops, busy_us)
-        seconds = (interval.end_ns - interval.begin_ns) / NANOS
-        has_rates = self._keeps_pace(interval)
+        before, seconds = self._shown, (interval.end_ns - interval.begin_ns) / NANOS
+        reads = None if before.reads is None or interval.reads is None else before.reads + interval.reads
+        # The difference in time is that of the readings, which may begin before the window does.
+        now = amounts(self.accumulator, before.at_s + seconds, reads)
+        self._shown_before, self._shown = before, now
         self._show(
             Progress(
                 phase="window",
                 elapsed_s=max(0.0, (interval.end_ns - self.accumulator.begin_ns) / NANOS),
                 total_s=self._total_s,
-                ops_per_s=new_ops / seconds if has_rates else None,
-                reads_per_s=interval.reads / seconds if has_rates and interval.reads is not None else None,
-                mean_us=new_busy / new_ops if new_ops else None,
+                rates=rates_between(before, now) if self._keeps_pace(interval) else None,
                 server_cpu=None if host.server_cpu_s is None else host.server_cpu_s / host.seconds,
                 wanted_per_s=self.accumulator.wanted_per_s,
+                so_far=now,
             )
         )
 

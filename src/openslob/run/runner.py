@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 from openslob.analyze.curves.ceiling import ceiling_of, other_storage
@@ -27,8 +26,9 @@ from openslob.record.store import RunFolder, UnsavedError
 from openslob.run.aftermath import data_after, end_sessions, explained
 from openslob.run.plan import Phase, between_slices_s, session_plans
 from openslob.run.preflight import CACHEABLE, findings
+from openslob.run.progress import Progress, ProgressSink, each_second
 from openslob.run.record_builder import RecordBuilder
-from openslob.run.recorder import Progress, ProgressSink, Recorder
+from openslob.run.recorder import Recorder
 from openslob.run.samplers import Samplers
 from openslob.run.session_pool import SessionPool, ignore
 from openslob.run.warmup import WarmupMonitor
@@ -182,13 +182,13 @@ class _Run:
             self._patience.allow(CLOSING_S)
 
     def _connect_all(self, session_pool: SessionPool) -> Mapping[str, str]:
-        self._show(Progress("connect", 0, 0))
+        self._show(Progress("connect"))
         total, done = self._workload.private_blocks(self._facts.block_size), 0
 
         def loaded(blocks: int) -> None:
             nonlocal done
             done += blocks
-            self._show(Progress("sessions load their own tables", 0, 0, blocks_done=done, blocks_total=total))
+            self._show(Progress("sessions load their own tables", blocks_done=done, blocks_total=total))
 
         plans = session_pool.connect_all(loaded, total * self._facts.block_size)
         landed = Counter(session_pool.instances.values())
@@ -198,7 +198,7 @@ class _Run:
         return plans
 
     def _check(self) -> DataState | None:
-        self._show(Progress("check", 0, 0))
+        self._show(Progress("check"))
         released = self._engine.release_sessions()
         if released:
             self._builder.notes.append(f"{released} sessions of an earlier run were still in the server and were ended")
@@ -209,7 +209,7 @@ class _Run:
         return self._engine.data.state()
 
     def _quiesce(self, state: DataState | None) -> None:
-        self._show(Progress("settle", 0, 0))
+        self._show(Progress("settle"))
         self._engine.install(self._workload)
         fits = state is not None and self._builder.data_bytes <= CACHEABLE * self._facts.cache_bytes
         warm = self._workload.mode is Mode.LIO or (self._workload.mode is not Mode.PIO and fits)
@@ -244,10 +244,15 @@ class _Run:
 
     def _warm_up(self, held: Hold, session_pool: SessionPool, plans: Sequence[SessionPlan], begin_ns: int) -> None:
         limit_s = max(self._workload.warmup, self._request.steady_limit_s or 0)
-        self._show(Progress("warm-up", 0, limit_s))
         phase = Phase("warm-up", begin_ns, begin_ns + int(limit_s * NANOS))
         watch = WarmupMonitor(phase, plans, self._workload.warmup) if self._request.steady_limit_s else None
-        session_pool.run_phase(phase, watch.handle if watch else ignore, pulse=partial(session_pool.watch, held))
+        show = each_second(self._show, "warm-up", limit_s)
+
+        def pulse() -> None:
+            session_pool.watch(held)
+            show()
+
+        session_pool.run_phase(phase, watch.handle if watch else ignore, pulse=pulse)
         self._require_going_on(session_pool)
         self._warmup_s = (phase.end_ns - begin_ns) / NANOS
         if watch:
@@ -300,6 +305,7 @@ class _Run:
 
         session_pool.run_phase(Phase("window", begin_ns, end_ns, load.work_loop), recorder.handle, read_before, sample)
         self._patience.allow(CLOSING_S if session_pool.overdue else ANSWER_S)
+        self._show(Progress("read-out"))
         readings.read_end(samplers, lambda: session_pool.drain(recorder.handle))
         if readings.after is not None and not (session_pool.overdue or self._interrupt.requested):
             # The server answers: to measure hundreds of tables may take longer, and settings must be restored after it.

@@ -7,7 +7,6 @@ not part of the sweep.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -23,11 +22,11 @@ from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
 from openslob.record.sweep import PointState, SweepFolder, SweepPoint, Values
 from openslob.run import loading, runner
-from openslob.run.recorder import ProgressSink
-from openslob.sweep.plan import data_of, seconds_left, workload_of
+from openslob.run.progress import ProgressSink
+from openslob.sweep.plan import data_of, estimates, workload_of
 from openslob.sweep.search import run_search
 from openslob.sweep.servers import SweepServers
-from openslob.units import format_duration
+from openslob.sweep.time_left import TimeLeft
 
 
 class SweepDisplay(Protocol):
@@ -36,8 +35,8 @@ class SweepDisplay(Protocol):
     def notify(self, text: str) -> None:
         """Show one line about what happens now."""
 
-    def running(self, label: str) -> AbstractContextManager[ProgressSink]:
-        """Show the progress of a run while the context lasts."""
+    def running(self, label: str, left_s: float | None) -> AbstractContextManager[ProgressSink]:
+        """Show the progress of a run while the context lasts; ``left_s`` is the time left of the sweep, if known."""
 
     def loading(self, block_size: int) -> AbstractContextManager[LoadSink]:
         """Show the progress of a load while the context lasts."""
@@ -84,7 +83,8 @@ class Execution:
         self._render = render
         self._servers = SweepServers(target, folder.record, view.notify)
         self._prepared: _PreparedServer | None = None
-        self._done_s = self._spent_s = 0.0
+        self._planned = estimates(folder.record)
+        self._time_left = TimeLeft()
 
     def execute(self) -> None:
         """Run the pending points. SlobError when another process uses the servers, or the record can't be written."""
@@ -107,15 +107,13 @@ class Execution:
 
     def _run(self, point: SweepPoint) -> None:
         """Run one point, and record how it ended unless it was stopped."""
-        begun = time.monotonic()
+        self._time_left.begin()
         try:
             self._save([self._measure(point, self._prepare(point))])
         except _PreparationError as error:
             self._prepared = None
             if not self._stopped():
                 self._skip_block(point, str(error))
-        self._done_s += point.estimated_s
-        self._spent_s += time.monotonic() - begun
 
     def _save(self, changed: Sequence[SweepPoint]) -> None:
         self._folder.save(self._folder.record.with_points(changed))
@@ -130,9 +128,11 @@ class Execution:
             workload = workload_of(self._folder.record, point)
             # Existing data are kept; but updates may have made them grow so much that they must be loaded again.
             with self._view.loading(prepared.engine.facts().block_size) as sink:
-                loading.load(
+                data = loading.load(
                     prepared.engine, prepared.server, workload, sink, self._stopped, self._view.notify, prepared.held
                 )
+            if planned := self._planned.get(point.number):
+                self._time_left.prepared(planned, data.reused)
             return replace(prepared, ceiling=self._ceiling(prepared.engine))
         except SlobError as error:
             raise _PreparationError(str(error)) from error
@@ -162,7 +162,7 @@ class Execution:
             held=prepared.held,
         )
         try:
-            with self._view.running(self._heading(point)) as show:
+            with self._view.running(self._heading(point), self._left_s(point)) as show:
                 finished = runner.run(prepared.engine, request, self._interrupt, show, self._render)
         except SlobError as error:
             # The server may have gone down with the run: it is started again for the next point.
@@ -173,13 +173,21 @@ class Execution:
             return point.model_copy(update={"state": PointState.FAILED, "error": error.what, "run": created})
         if finished.record.status is not Status.COMPLETE:
             return point
+        if planned := self._planned.get(point.number):
+            self._time_left.done(planned)
         return point.model_copy(update={"state": PointState.DONE, "error": None, "run": finished.folder.name})
 
     def _heading(self, point: SweepPoint) -> str:
         record = self._folder.record
-        left = seconds_left(record, self._done_s, self._spent_s)
-        of = "" if record.search else f" of {len(record.points)}, {format_duration(left)} left"
+        of = "" if record.search else f" of {len(record.points)}"
         return f"[{point.number}{of}] {point.label}"
+
+    def _left_s(self, point: SweepPoint) -> float | None:
+        """Return how long the sweep takes from here, where the point is prepared; None for a search."""
+        pending = [self._planned[each.number] for each in self._folder.record.pending if each.number in self._planned]
+        if point.number not in self._planned:
+            return None
+        return self._time_left.of(pending) - self._time_left.of_preparation(self._planned[point.number])
 
     def _skip_block(self, point: SweepPoint, why: str) -> None:
         """Mark every pending point as skipped that needs the same server settings and data as ``point``."""

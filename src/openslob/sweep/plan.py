@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from openslob.errors import UsageError
 from openslob.record.sweep import SweepPoint, SweepRecord, Value, Values
+from openslob.sweep.time_left import Estimate
 from openslob.units import MIB
 from openslob.workload import Workload
 
@@ -179,13 +180,16 @@ def disk_bytes(record: SweepRecord, workloads: Sequence[Workload]) -> float:
     return max((2 * data_bytes(each) + private_bytes(each) for each in workloads), default=0) + records
 
 
-def seconds_left(record: SweepRecord, done_s: float, spent_s: float) -> float:
-    """Return the estimated time of the pending points, scaled by how long the points so far really took.
-
-    ``spent_s`` is the time that points estimated at ``done_s`` took together; both are 0 before the first point.
-    """
-    estimated = sum(point.estimated_s for point in record.pending)
-    return estimated * (spent_s / done_s if done_s else 1)
+def estimates(record: SweepRecord) -> dict[int, Estimate]:
+    """Return the estimates of the pending points by their numbers; none for a search, whose points are not known."""
+    if record.search:
+        return {}
+    found = {}
+    for step in steps(record):
+        run_s = run_seconds(record, step.workload)
+        load_s = max(step.workload.warmup, record.steady_limit_s or 0) + step.workload.run_time
+        found[step.point.number] = Estimate(step.preparation_s, run_s, load_s, step.loaded)
+    return found
 
 
 def notices(record: SweepRecord) -> list[str]:

@@ -23,7 +23,7 @@ from openslob.metrics import storage_figure
 from openslob.record.model import Figure, RunRecord, Status
 from openslob.record.storage import StorageRecord, StorageStep
 from openslob.run import loading, runner
-from openslob.run.recorder import ProgressSink
+from openslob.run.progress import ProgressSink
 from openslob.storage import session
 from openslob.storage.fio import Fio
 from openslob.storage.job import Job

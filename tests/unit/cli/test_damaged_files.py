@@ -245,7 +245,7 @@ SERVER_FAULTS = {
 def test_a_damaged_server_stops_no_command_about_others_and_can_be_destroyed(home: Path) -> None:
     listed = slob("server", "list")
     assert listed.returncode == 0
-    assert [line.split()[0] for line in listed.stdout.splitlines()] == ["good"]
+    assert [line.split()[0] for line in listed.stdout.splitlines()] == ["server", "good"]
     problems = _lines(listed.stderr)
     assert [name for name in SERVER_FAULTS if not any(f"{home / name}/server.json" in line for line in problems)] == []
     assert slob("server", "status", "good").returncode == 0

@@ -1,9 +1,10 @@
-"""The live line: redrawn on a terminal and never wider than it, a line now and then elsewhere."""
+"""The progress of a run: a bar with rates that is redrawn on a terminal, lines now and then elsewhere."""
 
 from __future__ import annotations
 
 import os
 import pty
+import re
 import select
 import sys
 from collections.abc import Iterator
@@ -11,11 +12,18 @@ from io import StringIO
 from typing import IO
 
 import pytest
+from rich.console import Console
 
-from openslob.cli.progress import LiveLine
-from openslob.run.recorder import Progress
+from factories.tables import table
+from openslob.cli.output import OUTPUT
+from openslob.cli.progress import LiveLine, LoadView, screen
+from openslob.engines.facts import LoadProgress
+from openslob.histogram import bucket_of
+from openslob.run.progress import Amounts, Progress, Rates
 
-WINDOW = Progress("window", 3, 10, ops_per_s=98)
+RATES = Rates(ops=98, visits=6272, commits=9.8, reads=6100, mean_us=500, p99_us=1200)
+WINDOW = Progress("window", 3, 10, rates=RATES)
+SHOWN = "6,100 reads/s · 6,272 visits/s · 9.80 commits/s · p99 1.20 ms"
 
 
 @pytest.fixture
@@ -24,6 +32,13 @@ def terminal() -> Iterator[tuple[int, IO[str]]]:
     with os.fdopen(writer, "w") as stderr:
         yield reader, stderr
     os.close(reader)
+
+
+def not_a_terminal(monkeypatch) -> StringIO:
+    """Return what stands for standard error; called in the test, since pytest sets its own after fixtures."""
+    stream = StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    return stream
 
 
 def written(terminal: tuple[int, IO[str]]) -> str:
@@ -35,23 +50,54 @@ def written(terminal: tuple[int, IO[str]]) -> str:
     return text.decode()
 
 
-def test_on_a_terminal_one_line_is_redrawn_and_removed(terminal, monkeypatch):
+def lines_of(heading, progress, width):
+    console = Console(width=200, file=StringIO(), color_system=None)
+    with console.capture() as captured:
+        console.print(screen(heading, progress, width))
+    return [line.rstrip() for line in captured.get().splitlines()]
+
+
+def test_on_a_terminal_the_bar_is_redrawn_and_removed(terminal, monkeypatch):
     monkeypatch.setattr(sys, "stderr", terminal[1])  # here, since pytest sets its own between fixtures and tests
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "24")
+    monkeypatch.setenv("COLUMNS", "80")
     live = LiveLine("cached")
     live(WINDOW)
     live(WINDOW)
     shown = written(terminal)
-    assert shown.count("cached: window 3 of 10…") == 2
-    assert "\n" not in shown
+    assert shown.count("3 of 10 s, 7 s left") == 2
     assert shown.rindex("\r\x1b[2K") > shown.index("cached")
     assert shown.rindex("\x1b[?25h") > shown.rfind("\x1b[?25l")
     live.clear()
-    assert written(terminal).endswith("\r\x1b[1A\x1b[2K")
+    assert written(terminal).endswith("\r" + 3 * "\x1b[1A\x1b[2K")
     live(WINDOW)
     assert "cached" in written(terminal)
     live.clear()
+
+
+@table("width", [30, 40, 79, 119, 199])
+def test_the_bar_is_not_wider_than_the_terminal_and_shows_every_rate(width):
+    lines = lines_of("[3 of 24] sessions 8, update pct 20, 12 min left", WINDOW, width)
+    assert max(map(len, lines)) <= width
+    for rate in SHOWN.split(" · "):
+        assert any(rate in line for line in lines)
+    assert any("7 s left" in line for line in lines)
+
+
+def test_the_bar_of_80_columns():
+    assert lines_of("", WINDOW, 79) == [f"window  {'━' * 15}{' ' * 37}3 of 10 s, 7 s left", SHOWN]
+
+
+@table(
+    ("progress", "line"),
+    [
+        (Progress("check"), "check"),
+        (Progress("window", 12, 0), "window  12 s"),
+        (Progress("sessions load their own tables", blocks_done=5, blocks_total=10), "5 of 10 blocks"),
+    ],
+)
+def test_a_phase_without_a_planned_length_has_no_bar(progress, line):
+    assert line in lines_of("", progress, 79)[0]
 
 
 @pytest.mark.parametrize("term", ["dumb", "unknown"])
@@ -59,15 +105,58 @@ def test_a_terminal_that_cannot_redraw_gets_lines(terminal, monkeypatch, term):
     monkeypatch.setattr(sys, "stderr", terminal[1])
     monkeypatch.setenv("TERM", term)
     LiveLine()(WINDOW)
-    assert written(terminal) == "window 3 of 10 s · 98 ops/s\r\n"
+    assert written(terminal) == f"window 3 of 10 s · {SHOWN}\r\n"
 
 
 def test_elsewhere_a_line_is_printed_when_the_phase_changes(monkeypatch):
-    stderr = StringIO()
-    monkeypatch.setattr(sys, "stderr", stderr)
+    stderr = not_a_terminal(monkeypatch)
     monkeypatch.setenv("FORCE_COLOR", "1")
     live = LiveLine()
-    for progress in (Progress("warm-up", 1, 2), WINDOW, WINDOW):
+    for progress in (Progress("warm-up", 0, 2), WINDOW, WINDOW):
         live(progress)
     live.clear()
-    assert stderr.getvalue() == "warm-up\nwindow 3 of 10 s · 98 ops/s\n"
+    assert stderr.getvalue() == f"warm-up\nwindow 3 of 10 s · {SHOWN}\n"
+
+
+def test_the_time_left_of_the_whole_is_in_its_heading(monkeypatch):
+    stderr = not_a_terminal(monkeypatch)
+    LiveLine("[3 of 24]", left_s=725)(Progress("check"))
+    assert stderr.getvalue() == "[3 of 24], 12 min 5 s left: check\n"
+
+
+def test_quiet_means_no_progress(monkeypatch):
+    stderr = not_a_terminal(monkeypatch)
+    monkeypatch.setattr(OUTPUT, "quiet", True)
+    LiveLine()(WINDOW)
+    with LoadView(8192) as view:
+        view(LoadProgress("filling", 1, 2))
+    assert stderr.getvalue() == ""
+
+
+def counted(at_s, reads=6100.0):
+    """Return the state of a window at one second, with 98 operations a second of which one in ten commits."""
+    done = 98 * at_s
+    latencies = {bucket_of(500): done - at_s, bucket_of(20_000): at_s}
+    so_far = Amounts(at_s, done, 500.0 * done, 64 * done, done // 10, reads * at_s, latencies)
+    return Progress("window", at_s, 10, rates=RATES, so_far=so_far)
+
+
+def test_a_line_of_rates_comes_so_often_as_the_user_wants(monkeypatch):
+    stderr = not_a_terminal(monkeypatch)
+    live = LiveLine(every_s=3)
+    live(Progress("warm-up", 0, 2))
+    for second in range(1, 11):
+        live(counted(second))
+    lines = [re.sub(r"^\d\d:\d\d:\d\d  ", "", line) for line in stderr.getvalue().splitlines()]
+    rates = "6,100 reads/s  6,272 visits/s  10 commits/s  p99 20.1 ms"
+    assert lines[0] == "warm-up"
+    assert [line.split("  ", 1)[0] for line in lines[1:]] == ["4 of 10 s", "7 of 10 s", "10 of 10 s"]
+    assert lines[1].split("  ", 1)[1] == rates
+
+
+def test_rates_that_are_not_known_are_dashes(monkeypatch):
+    stderr = not_a_terminal(monkeypatch)
+    live = LiveLine(every_s=1)
+    live(Progress("window", 1, 10, rates=RATES, so_far=Amounts(1, reads=None)))
+    live(Progress("window", 2, 10, rates=RATES, so_far=Amounts(2, reads=None)))
+    assert "– reads/s  0 visits/s  0 commits/s  p99 –" in stderr.getvalue()

@@ -201,7 +201,7 @@ def test_the_last_rate_shown_is_of_all_the_seconds_it_is_divided_by(raw):
         recorder.handle(sliced(number, 100))
         recorder.reading(reading(at_s, 100 * at_s))
     recorder.reading(reading(2.1, 210))
-    assert [round(progress.ops_per_s) for progress in shown] == [100, 100, 91]
+    assert [round(progress.rates.ops) for progress in shown] == [100, 100, 91]
 
 
 def test_slices_go_to_the_file_as_they_were(recorder, raw, tmp_path):
@@ -220,7 +220,7 @@ def test_no_rate_is_shown_live_of_the_seconds_in_which_the_first_slices_run_or_a
     # Two sessions' slices of a second end half a second apart: by 0.75 s one of half a second has.
     for at_s, reads in ((-0.01, 0), (0.75, 50), (1.75, 250), (2.75, 450), (3.01, 600)):
         recorder.reading(reading(at_s, reads))
-    assert [progress.reads_per_s for progress in shown] == [None, 200, 200, None]
+    assert [reads_per_s(progress) for progress in shown] == [None, 200, 200, None]
 
 
 def test_no_rate_is_shown_live_while_long_slices_are_the_first_or_the_last(raw):
@@ -229,8 +229,12 @@ def test_no_rate_is_shown_live_while_long_slices_are_the_first_or_the_last(raw):
     recorder = Recorder(plans, BEGIN, 10, raw, between, shown.append)
     for second in range(11):
         recorder.reading(reading(second, 100 * second))
-    assert [progress.reads_per_s for progress in shown] == [None] * 3 + [100] * 6 + [None]
+    assert [reads_per_s(progress) for progress in shown] == [None] * 3 + [100] * 6 + [None]
     assert all(progress.elapsed_s for progress in shown)
+
+
+def reads_per_s(progress):
+    return progress.rates and round(progress.rates.reads)
 
 
 def sliced(number, ops):

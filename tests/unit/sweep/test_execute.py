@@ -6,6 +6,7 @@ import json
 import os
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -29,19 +30,21 @@ from openslob.record.sweep import (
 from openslob.run.runner import FinishedRun
 from openslob.sweep import execute
 from openslob.sweep.create import new_sweep, unfinished_like
-from openslob.sweep.plan import sessions_at_most
+from openslob.sweep.plan import POINT_OVERHEAD_S, sessions_at_most
 from openslob.workload import Workload
 
 
 class SweepDisplay:
     def __init__(self):
         self.told = []
+        self.left_s = []
 
     def notify(self, text):
         self.told.append(text)
 
-    def running(self, label):
+    def running(self, label, left_s):
         self.told.append(label)
+        self.left_s.append(left_s)
         return nullcontext(lambda _: None)
 
     def loading(self, block_size):
@@ -65,8 +68,10 @@ class World:
         held.require()
         if self.load_fails(workload):
             raise SlobError("the disk is full")
-        if self.loaded[-1:] != [str(workload.scale)]:
+        reused = self.loaded[-1:] == [str(workload.scale)]
+        if not reused:
             self.loaded.append(str(workload.scale))
+        return SimpleNamespace(reused=reused)
 
     def run(self, engine, request, interrupt, show, render):
         assert request.held.restored == ("put right",)
@@ -229,9 +234,11 @@ def test_going_on_with_a_finished_sweep_does_nothing(tmp_path, world):
 def test_the_time_left_is_shown(tmp_path, world):
     view = go(SweepFolder.begin(tmp_path, asked()), world)
     headings = [text for text in view.told if text.startswith("[")]
-    assert headings[0].startswith("[1 of 6, ")
-    assert "min" in headings[0]
-    assert headings[-1].startswith("[6 of 6, 0 s left] ")  # made-up runs take no time
+    assert [heading.split("]")[0] for heading in headings] == [f"[{number} of 6" for number in range(1, 7)]
+    # Before the first point from the plan, afterwards from the points so far: these made-up runs take no time.
+    load_s = asked().workload["run_time"] + asked().workload["warmup"]
+    assert view.left_s[0] == pytest.approx(6 * (load_s + POINT_OVERHEAD_S))
+    assert max(view.left_s[1:]) < 1
 
 
 def test_the_same_question_finds_the_sweep_that_is_unfinished(tmp_path, world):

@@ -139,12 +139,6 @@ def test_time_and_disk_are_those_of_the_runs_and_of_what_goes_before_them():
     assert plan.run_seconds(longer, Workload()) == 30 + 60 + plan.POINT_OVERHEAD_S
 
 
-def test_time_left_follows_the_points_so_far():
-    asked = record({"sessions": [1, 2, 4, 8]}, workload=Workload(run_time=10))
-    assert plan.seconds_left(asked, 0, 0) == asked.estimated_s
-    assert plan.seconds_left(asked, 10, 20) == pytest.approx(2 * asked.estimated_s)
-
-
 def test_few_sessions_on_many_schemas_are_told():
     grid = Grid(Workload(schemas=4, sessions=1), {"sessions": (1, 8)}, ())
     assert "the least: 1 of 4 schemas" in new_sweep("n", "embedded", grid, {}).notes[0]
