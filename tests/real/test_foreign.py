@@ -21,7 +21,7 @@ from factories.running import DATA, ignore, judged, load, measured, slob, verdic
 from openslob.engines.managed.account import server_account
 from openslob.engines.postgresql import checks
 from openslob.engines.registry import engine_for
-from openslob.errors import SlobError
+from openslob.errors import SlobError, UsageError
 from openslob.metrics import METRICS
 from openslob.metrics.run_metrics import NO_READS
 from openslob.report.record_view import figures_of
@@ -240,6 +240,20 @@ def test_a_user_who_may_not_see_the_server_s_sockets_knows_its_process_by_the_po
     assert location.main_pid is None
     assert "this user may not see" in location.why_unknown
     assert "unix socket" in location.why_unknown
+
+
+def test_a_process_that_the_user_names_is_measured_where_none_is_found(foreign, tmp_path):
+    pid = int((foreign.data / "postmaster.pid").read_text().splitlines()[0])
+    with relay(foreign.port) as port:
+        engine = engine_for(foreign.url("app", "bench", port=port))
+        engine.server_pid = pid
+        record = run_small(engine, tmp_path)
+        assert record.environment["local"] is True
+        assert record.environment["server_cpu_s"]
+        assert any(f"--server-pid {pid}" in note for note in record.notes)
+        engine.server_pid = 2**22 + 1
+        with pytest.raises(UsageError, match="this host has no such process"):
+            engine.location()
 
 
 # --- TLS

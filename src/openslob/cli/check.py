@@ -118,6 +118,7 @@ def check(resolved: Resolved, as_json: JSON = False) -> None:
     Nothing is changed. Exits with 1 when something blocks a run. Example: slob check --target embedded --mode pio
     """
     engine = resolve_as_is(resolved.target.reveal())
+    engine.server_pid = resolved.server_pid
     result = preflight(engine, resolved.workload)
     text = result_json(engine.target, result) if as_json else result_text(engine.target, result)
     write(text)

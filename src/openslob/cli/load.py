@@ -32,6 +32,7 @@ def load(resolved: Resolved, as_json: JSON = False) -> None:
     Example: slob load --schemas 8 --scale 256M
     """
     engine, server = registry.resolve(resolved.target.reveal(), announced)
+    engine.server_pid = resolved.server_pid
     with stoppable() as interrupt:
         result = _load(engine, server, resolved.workload, interrupt)
     write(result_json(result) if as_json else result_text(result))

@@ -59,6 +59,13 @@ ASK_PASSWORD = Annotated[
         "--ask-password", metavar="", help="Ask for the password of the target's user.", rich_help_panel="Target"
     ),
 ]
+SERVER_PID = Annotated[
+    int | None,
+    typer.Option(
+        "--server-pid", min=1, metavar="PID", rich_help_panel="Target",
+        help="The server's main process on this host, where slob can't find it: then its CPU is known.",
+    ),
+]  # fmt: skip
 CONFIG = Annotated[
     Path | None,
     typer.Option(
@@ -70,24 +77,30 @@ CONFIG = Annotated[
 
 @dataclass(frozen=True)
 class Resolved:
-    """Workload and target of a command. ``sources`` and ``notices`` are for the record and contain no password."""
+    """Workload and target of a command. ``sources`` and ``notices`` are for the record and contain no password.
+
+    ``server_pid`` is the server's main process as the user names it.
+    """
 
     workload: Workload
     sources: Mapping[str, str]
     notices: Sequence[str]
     target: Target
+    server_pid: int | None = None
 
 
 def with_workload(command: Command) -> Command:
     """Add the flags of a workload and its target to ``command``, which receives them as ``resolved: Resolved``."""
 
-    def called(config: Path | None, **given: Any) -> None:  # noqa: ANN401
+    def called(config: Path | None, server_pid: int | None, **given: Any) -> None:  # noqa: ANN401
         target = _target(given)
         flags, own = _split_options(given)
         resolution = resolve(flags, config, os.environ)
         for notice in resolution.notices:
             notify(notice)
-        command(resolved=Resolved(resolution.workload, resolution.sources, resolution.notices, target), **own)
+        command(
+            resolved=Resolved(resolution.workload, resolution.sources, resolution.notices, target, server_pid), **own
+        )
 
     return _with_signature(called, command, "resolved", _workload_options())
 
@@ -100,16 +113,17 @@ class Several:
     servers: Mapping[str, str]
     config: Path | None
     target: Target
+    server_pid: int | None = None
 
 
 def with_several(command: Command) -> Command:
     """Add the flags like `with_workload`; the command receives them unresolved as ``several: Several``."""
 
-    def called(config: Path | None, **given: Any) -> None:  # noqa: ANN401
+    def called(config: Path | None, server_pid: int | None, **given: Any) -> None:  # noqa: ANN401
         target = _target(given)
         texts, rest = _split_options(given)
         servers = {name: text for name in SERVER_PARAMETERS if (text := rest.pop(name))}
-        command(several=Several(texts, servers, config, target), **rest)
+        command(several=Several(texts, servers, config, target, server_pid), **rest)
 
     servers = [_option(parameter.name, _server_flag(parameter), None) for parameter in SERVER_PARAMETERS.values()]
     return _with_signature(called, command, "several", [*servers, *_workload_options()])
@@ -132,6 +146,7 @@ def _split_options(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, 
 
 def _workload_options() -> list[inspect.Parameter]:
     return [
+        _option("server_pid", SERVER_PID, None),
         _option("config", CONFIG, None),
         *(_option(name, _flag(parameter), None) for name, parameter in parameters().items()),
     ]

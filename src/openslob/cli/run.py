@@ -50,6 +50,7 @@ def run(
     """
     require_known(require or (), [verdict.__name__ for verdict in VERDICTS])
     engine, _ = resolve(resolved.target.reveal())
+    engine.server_pid = resolved.server_pid
     request = runner.RunRequest(resolved.workload, name, results, resolved.notices, resolved.sources)
     live = LiveLine(every_s=report_interval)
     with stoppable() as interrupt:

@@ -143,9 +143,8 @@ def sweep(
         if not path:
             _announce(record)
         with resume_sweep(path, bool(resume), notify) if path else SweepFolder.begin(results, record) as folder:
-            Execution(
-                folder, _target(folder.record, several), interrupt, SweepView(report_interval), render, ceilings
-            ).execute()
+            target, view = _target(folder.record, several), SweepView(report_interval)
+            Execution(folder, target, interrupt, view, render, ceilings, several.server_pid).execute()
             _print(folder, json)
             judge(folder)
 

@@ -267,12 +267,14 @@ class Replicated(Protocol):
 class Engine(Protocol):
     """One database server as a target of loads and runs.
 
-    ``data`` are the test data. ``replication`` is None for a database whose instances share one copy of the data: a
-    cluster of them has nothing to wait for.
+    ``server_pid`` is the server's main process on this host as the user names it, for servers whose process can't be
+    found from here. ``data`` are the test data. ``replication`` is None for a database whose instances share one copy
+    of the data: a cluster of them has nothing to wait for.
     """
 
     name: str
     target: str
+    server_pid: int | None
 
     @property
     def data(self) -> DataStore:

@@ -22,6 +22,10 @@ from typing import Any
 
 import psutil
 
+from openslob.engines.facts import ServerLocation
+from openslob.errors import UsageError
+from openslob.process_selector import ProcessTree
+
 # struct ucred: pid, uid, gid.
 _CREDENTIALS = struct.Struct("3i")
 _End = tuple[str, int]
@@ -75,7 +79,7 @@ def holder(handle: int, candidates: Iterable[int], seen_port: int | None = None)
     if hidden:
         raise UnprovedError(
             "this user may not see which process of this host has the other end of the connection: connect by the "
-            "server's unix socket, or run slob as the server's user or as root"
+            "server's unix socket, run slob as the server's user or as root, or name the process by --server-pid"
         )
     raise UnprovedError("the connection ends in another process of this host than the server: a proxy or a tunnel")
 
@@ -93,6 +97,23 @@ def serves(pid: int) -> Path:
     if not ours:
         raise UnprovedError("the server's process sees other files than this one: it runs in a container of its own")
     return place
+
+
+def found_or_named(location: ServerLocation, pid: int | None) -> ServerLocation:
+    """Return a location as it was found; if nothing was, that of the process ``pid``, which the user names.
+
+    Raises:
+        UsageError: This host has no such process.
+
+    """
+    if location.is_here or pid is None:
+        return location
+    if not Path(f"/proc/{pid}").exists():
+        raise UsageError(f"--server-pid {pid}: this host has no such process", "give the server's main process")
+    try:
+        return ServerLocation(ProcessTree(pid), (serves(pid),))
+    except UnprovedError as error:
+        return ServerLocation(ProcessTree(pid), (), str(error))
 
 
 def is_unix(handle: int) -> bool:

@@ -227,6 +227,8 @@ class _Run:
     ) -> Measurement:
         self._builder.environment = environment(samplers.data_directory)
         self._builder.environment["local"] = samplers.local
+        if (pid := self._engine.server_pid) is not None:
+            self._builder.notes.append(f"--server-pid {pid} names the server's process where it was not found")
         offset_ns = session_pool.clock_offset_ns = samplers.server_clock_offset_ns()
         self._builder.environment["server_clock_offset_s"] = offset_ns / NANOS
         blocks_before = self._engine.data.table_blocks()

@@ -75,13 +75,14 @@ class Execution:
         view: SweepDisplay,
         render: Callable[[RunRecord], str],
         ceiling: Callable[[Engine], StorageRecord | None] = no_ceiling,
+        server_pid: int | None = None,
     ) -> None:
         self._folder = folder
         self._ceiling = ceiling
         self._interrupt = interrupt
         self._view = view
         self._render = render
-        self._servers = SweepServers(target, folder.record, view.notify)
+        self._servers = SweepServers(target, folder.record, view.notify, server_pid)
         self._prepared: _PreparedServer | None = None
         self._planned = estimates(folder.record)
         self._time_left = TimeLeft()

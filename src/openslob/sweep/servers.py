@@ -95,8 +95,11 @@ def require_target(record: SweepRecord) -> None:
 class SweepServers:
     """The servers of one sweep. `SweepRecord.server` holds the target's specification before the sweep."""
 
-    def __init__(self, target: str, record: SweepRecord, notify: Callable[[str], None]) -> None:
+    def __init__(
+        self, target: str, record: SweepRecord, notify: Callable[[str], None], server_pid: int | None = None
+    ) -> None:
         self._target = target
+        self._server_pid = server_pid
         self._sweep_id = record.id
         self._before = None if record.server is None else _spec(record.server)
         self._notify = notify
@@ -118,7 +121,9 @@ class SweepServers:
     def start(self, values: Values) -> tuple[Engine, ManagedServer | None]:
         """Start the server with these settings, or restart it with them. SlobError when that fails."""
         if self._before is None:
-            return registry.resolve(self._target)
+            engine, server = registry.resolve(self._target)
+            engine.server_pid = self._server_pid
+            return engine, server
         spec = self._spec_with(self._before, values)
         self._remove_own(keep=spec.name)
         self._notify(f"server {spec.name}: {', '.join(map(' '.join, starmap(shown_parameter, values.items())))}")

@@ -41,6 +41,7 @@ class ClusterEngine:
     """Instances of one database. Implements `openslob.engines.base.Engine`; UsageError if they can't be one target."""
 
     def __init__(self, instances: Sequence[Engine]) -> None:
+        self.server_pid: int | None = None
         products = sorted({instance.name for instance in instances})
         if len(products) > 1:
             raise UsageError(
@@ -128,6 +129,8 @@ class ClusterEngine:
 
     def location(self) -> ServerLocation:
         """Return every instance's processes and data, if all are on this host."""
+        if self.server_pid is not None:
+            raise UsageError("--server-pid names one process, and the target has several instances", "leave it out")
         locations = self.ask(lambda instance: instance.location())
         for target, location in zip(self._targets, locations, strict=True):
             if not location.is_here:

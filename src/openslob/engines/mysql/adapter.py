@@ -42,6 +42,7 @@ from openslob.engines.mysql.session import MysqlSession
 from openslob.engines.mysql.slice_procedure import MysqlStop, compose_slice
 from openslob.engines.mysql.waits import MysqlWaits
 from openslob.engines.patience import NoAnswerError, Patience, Watch, Work
+from openslob.engines.peer_process import found_or_named
 from openslob.engines.slice_io import schemas_at_work
 from openslob.errors import SlobError
 from openslob.workload import DataSpec, Workload
@@ -78,6 +79,7 @@ class MysqlEngine:
         self.names = Names(self.params.database)
         self.target = self.params.shown
         self.patience = Patience()
+        self.server_pid: int | None = None
         # The purpose of every connection that was opened, by the server's number of it.
         self._opened: dict[int, str] = {}
         self._override = GlobalSettingsOverride(lambda: self.open("settings"), self.names)
@@ -171,7 +173,7 @@ class MysqlEngine:
     def location(self) -> ServerLocation:
         """Return the server's process and its data directory, if it is proved that they are on this host."""
         with self.querying(f"{self.target} does not answer") as connection:
-            return locate(connection)
+            return found_or_named(locate(connection), self.server_pid)
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
         """Yield everything that would spoil this run."""

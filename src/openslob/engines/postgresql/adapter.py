@@ -20,6 +20,7 @@ from openslob.engines.common_checks import LOCK_PATIENCE_S, require_no_driver, r
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
 from openslob.engines.managed.state import claimed_through
 from openslob.engines.patience import PROBE_S, NoAnswerError, Patience, Watch, Work
+from openslob.engines.peer_process import found_or_named
 from openslob.engines.postgresql import checks, loader
 from openslob.engines.postgresql.connection import (
     PACKAGE,
@@ -96,6 +97,7 @@ class PostgresEngine:
         require_target(url)
         self._url = url
         self._patience = Patience()
+        self.server_pid: int | None = None
         parameters = _parameters(url)
         self._host = str(parameters.get("host", "localhost"))
         address = f"{self._host}:{parameters.get('port', 5432)}"
@@ -198,7 +200,7 @@ class PostgresEngine:
     def location(self) -> ServerLocation:
         """Return the postmaster and the directory of the test tables, if it is proved that they are on this host."""
         with self.open("query") as connection, reported(f"{self.target} does not answer"):
-            location = locate(connection)
+            location = found_or_named(locate(connection), self.server_pid)
         tablespaces = [str(directory) for (directory,) in self.query("tablespaces", schema=self.names.schema)]
         return with_tables_in(location, tablespaces)
 
