@@ -1,45 +1,73 @@
 """Lexer for HTML reports: returns the same tables as the lexer for text.
 
-Oracle's HTML is flat (no nested tables), but reports have been mailed, saved from browsers, wrapped by SQL*Plus and
-edited. So this is not an HTML parser: it finds tables, rows and cells by their opening tags, and does not rely on
-closing tags or attributes.
+The standard library's parser reads the tags. Reports have been mailed, saved from browsers, wrapped by SQL*Plus and
+edited, so closing tags may be missing, tables may stand in the cells of a page's layout, and tags may be damaged.
 """
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
 
 from openslob.awr.tables import ReportTable, squeeze
 
-_SUMMARY = re.compile(r'summary\s*=\s*"{1,2}([^"]*)', re.IGNORECASE)
-_NO_TITLE = re.compile(
-    r"<(li|a|style|script|title)\b[^>]*>.*?(?=</\1\b|<\1\b|</ul\b|<h\d|\Z)", re.IGNORECASE | re.DOTALL
+_DOUBLED = re.compile(r'summary\s*=\s*""([^"]*)', re.IGNORECASE)
+_NO_TITLE = frozenset({"li", "a", "title"})  # a note, a link, the title of the page
+_NO_TITLE_ENDS = frozenset({"ul", "ol", "h1", "h2", "h3", "h4", "h5", "h6"})
+_UNSEEN = frozenset({"style", "script"})
+_LINE_TAGS = (
+    "address article blockquote body br caption center dd div dl dt footer form h1 h2 h3 h4 h5 h6 head header hr html"
+    " li main nav ol p pre section tbody tfoot thead title ul"
 )
-_TAG = re.compile(r"<[^>]*>")
-_ROW = re.compile(r"<tr\b[^>]*>", re.IGNORECASE)
-_CELL = re.compile(r"<(t[hd])\b[^>]*>", re.IGNORECASE)
+_OTHER_TAGS = (
+    "a abbr acronym area b base basefont bdo big button cite code col colgroup dfn em fieldset font frame frameset i"
+    " iframe img input ins kbd label legend link map mark meta noframes noscript object option param picture s samp"
+    " script select small source span strike strong style sub summary sup svg table td template textarea th time tr tt"
+    " u var wbr"
+)
+_LINES = frozenset(_LINE_TAGS.split())
+_TAGS = _LINES.union(_OTHER_TAGS.split())
+_NAME = re.compile(r"<([a-z][a-z0-9]*|[a-z]+:[\w-]+)(?=[\s/>])", re.IGNORECASE)  # <o:p> is a word processor's
+_WHOLE = re.compile(  # the limits keep damage from being read as a long tag
+    r"""<[\w:-]+(?:\s+[^\s"'<>/=]+(?:\s*=\s*(?:"[^"]{0,5000}"|'[^']{0,5000}'|[^\s"'>]+))?|\s*/){0,100}+\s*>"""
+)
+_SPANNING = tuple(
+    (re.compile(opening, re.IGNORECASE), re.compile(closing, re.IGNORECASE))
+    for opening, closing in (("<!--", "-->"), *((f"<{tag}", f"</{tag}") for tag in ("style", "script", "title")))
+)
+_ROW = re.compile(r"<tr\b", re.IGNORECASE)
 _WRAPPED_LINES = 5  # if so many lines have exactly the maximum length, a program wrapped them there
+
+_Cell = tuple[str, list[str]]  # "th" or "td", and the pieces of its text
+
+
+@dataclass(slots=True, eq=False)
+class _Table:
+    """A table of the page; ``title`` are the lines of text before it, in the cell around it if it stands in one."""
+
+    title: list[str]
+    summary: str
+    rows: list[list[_Cell]] = field(default_factory=list)
+    is_row_open: bool = False
+    cell: list[str] | None = None
 
 
 def tables(text: str, is_parsed: Callable[[str, str], bool]) -> Iterator[ReportTable]:
     """Yield the tables of ``text`` in order for which ``is_parsed(title, summary)`` is true."""
-    lower = text.lower()
-    title, end = "", 0
-    start = lower.find("<table")
-    while start >= 0:
-        title = _title(text[end:start]) or title
-        inside = text.find(">", start)
-        following = lower.find("<table", start + 6)
-        closing = lower.find("</table", start + 6)
-        end = min(position for position in (following, closing, len(text)) if position >= 0)
-        if 0 <= inside < end:
-            attribute = _SUMMARY.search(text, start, inside)
-            summary = squeeze(html.unescape(attribute[1])) if attribute else ""
-            if is_parsed(title, summary):
-                yield _table(title, summary, text[inside + 1 : end])
-        start = following
+    text = _without_unclosed(text)
+    page = _Page()
+    page.feed(text)
+    page.close()
+    title = ""
+    for table in page.found:
+        title = next((line for line in map(squeeze, reversed(table.title)) if line), title)
+        if is_parsed(title, table.summary):
+            yield _report_table(title, table)
+    lost = len(_ROW.findall(text)) - page.rows
+    if lost > 0:
+        yield ReportTable("HTML page", (), (), misfits=("a row inside a damaged tag",) * lost)
 
 
 def unwrap(text: str) -> str:
@@ -51,38 +79,156 @@ def unwrap(text: str) -> str:
     return "".join(line if len(line) == width and line[-1:] != " " else line + "\n" for line in lines)
 
 
-def _title(between: str) -> str:
-    """Return the last text between two tables that is not a note, a link or a style."""
-    text = _TAG.sub("\n", _NO_TITLE.sub("", between).replace("\n", " "))  # a title may be wrapped
-    lines = [squeeze(html.unescape(line)) for line in text.split("\n")]
-    return next((line for line in reversed(lines) if line), "")
+def _without_unclosed(text: str) -> str:
+    """Take the meaning from tags that would hide the rest of the page because their end is missing."""
+    text = text[: text.rfind(">") + 1]
+    for opening, closing in _SPANNING:
+        end = max((found.end() for found in closing.finditer(text)), default=0)
+        text = text[:end] + opening.sub(" ", text[end:])
+    return text
 
 
-def _table(title: str, summary: str, inside: str) -> ReportTable:
+class _Page(HTMLParser):
+    """Collects the tables of a page. ``rows`` counts the rows that were seen, also in comments and attributes."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.found: list[_Table] = []
+        self.rows = 0
+        self.nested: list[_Table] = []  # the tables that are open, the innermost last
+        self.lines: list[str] = [""]  # of text since the last table or cell: the title of the next table
+        self.skipping = ""  # the tag whose text is no title
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in ("td", "th"):
+            self.open_cell(tag)
+        elif tag == "tr":
+            self.rows += 1
+            self.open_row()
+        elif tag == "table":
+            self.open_table(dict(attrs).get("summary") or "")
+        else:
+            self.new_line(tag)
+            if tag in _NO_TITLE or tag in _UNSEEN:
+                self.skipping = tag
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("td", "th", "tr"):
+            self.lines = [""]
+            if self.nested:
+                self.nested[-1].cell, self.nested[-1].is_row_open = None, tag != "tr"
+        elif tag == "table":
+            self.close_table()
+        else:
+            self.new_line(tag)
+            if tag == self.skipping:
+                self.skipping = ""
+
+    def handle_data(self, data: str) -> None:
+        if self.skipping in _UNSEEN:
+            self.count_hidden(data)
+            return
+        if self.nested and (cell := self.nested[-1].cell) is not None:
+            cell.append(data)
+        if not self.skipping:
+            self.lines[-1] += data
+
+    def handle_comment(self, data: str) -> None:
+        self.count_hidden(data)
+
+    def new_line(self, tag: str) -> None:
+        """Begin a line at the start or end of ``tag``; a word in bold, or a font, does not end a line."""
+        if tag in _LINES:
+            if self.nested and (cell := self.nested[-1].cell) is not None:
+                cell.append(" ")
+            self.lines.append("")
+            if tag in _NO_TITLE_ENDS:
+                self.skipping = ""
+
+    def open_table(self, summary: str) -> None:
+        if not summary and (doubled := _DOUBLED.search(self.get_starttag_text() or "")):
+            summary = doubled[1]
+        table = _Table(self.lines, squeeze(summary))
+        self.lines, self.skipping = [""], ""
+        self.found.append(table)
+        self.nested.append(table)
+
+    def close_table(self) -> None:
+        if not self.nested:
+            return
+        table = self.nested.pop()
+        self.lines = [""]  # text inside a table is no title of the next one
+        if self.nested and (cell := self.nested[-1].cell) is not None and [len(row) for row in table.rows] == [1]:
+            cell.extend(table.rows[0][0][1])  # a frame around the cell's text
+            self.found.remove(table)
+
+    def open_row(self) -> None:
+        self.lines = [""]
+        if self.nested:
+            table = self.nested[-1]
+            table.rows.append([])
+            table.is_row_open, table.cell, self.skipping = True, None, ""
+
+    def open_cell(self, tag: str) -> None:
+        if not self.nested:
+            return
+        table = self.nested[-1]
+        if not table.is_row_open:
+            self.open_row()
+        table.cell, self.skipping, self.lines = [], "", [""]
+        table.rows[-1].append((tag, table.cell))
+
+    def count_hidden(self, text: str) -> None:
+        self.rows += len(_ROW.findall(text))
+
+    def parse_starttag(self, i: int) -> int:
+        """Read the tag at ``i``. What is no tag of HTML, such as ``a <b.c`` in SQL, is text, and an open quote ends.
+
+        The attributes of cells and rows are not read, which takes a third of the time.
+        """
+        match, end = _NAME.match(self.rawdata, i), self.rawdata.find(">", i) + 1
+        name = match[1].lower() if match else ""
+        if name not in _TAGS and ":" not in name:
+            self.handle_data("<")
+            return i + 1
+        tag = self.rawdata[i:end]
+        if _quotes_are_odd(tag):
+            whole = _WHOLE.match(self.rawdata, i)
+            if whole is None:
+                self.handle_starttag(name, [])
+                return end
+            self.count_hidden(whole[0][1:])
+        elif name in ("td", "th", "tr"):
+            self.handle_starttag(name, [])
+            return end
+        return super().parse_starttag(i)
+
+    def parse_marked_section(self, i: int, report: int = 1) -> int:  # noqa: ARG002 - the base class has it
+        """Skip ``<![if …]>`` of word processors; the base class knows only some."""
+        return self.rawdata.find(">", i) + 1
+
+
+def _quotes_are_odd(tag: str) -> bool:
+    return tag.count('"') % 2 == 1 or tag.count("'") % 2 == 1
+
+
+def _report_table(title: str, table: _Table) -> ReportTable:
     columns: tuple[str, ...] = ()
     rows: list[tuple[str, ...]] = []
     misfits: list[str] = []
-    for part in _ROW.split(inside)[1:]:
-        pieces = _CELL.split(part)
-        tags, cells = pieces[1::2], tuple(_cell_text(piece) for piece in pieces[2::2])
+    for row in table.rows:
+        cells = tuple(squeeze("".join(pieces)) for _, pieces in row)
         if not cells:
             continue
-        if not rows and _is_headings(tags, cells):
+        if not rows and _is_headings([tag for tag, _ in row], cells):
             columns = cells  # the last of several heading rows names the columns
         elif columns and len(cells) != len(columns) and not cells[0].endswith(":"):
             misfits.append(" | ".join(cells))
         else:
             rows.append(cells)
-    return ReportTable(title, columns, tuple(rows), summary, misfits=tuple(misfits))
+    return ReportTable(title, columns, tuple(rows), table.summary, misfits=tuple(misfits))
 
 
 def _is_headings(tags: list[str], cells: tuple[str, ...]) -> bool:
     """Return whether a row holds headings: ``th`` cells, possibly with blank ``td`` cells in between."""
-    kinds = [tag.lower() for tag in tags]
-    return "th" in kinds and not any(kind == "td" and cell for kind, cell in zip(kinds, cells, strict=True))
-
-
-def _cell_text(piece: str) -> str:
-    text = piece.split("</t", 1)[0]
-    text = _TAG.sub("", text) if "<" in text else text
-    return squeeze(html.unescape(text) if "&" in text else text)
+    return "th" in tags and not any(tag == "td" and cell for tag, cell in zip(tags, cells, strict=True))

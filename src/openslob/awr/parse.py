@@ -126,7 +126,7 @@ def parse(source: Source, name: str) -> Report:
         if read_section is not None:
             read_section(table, builder)
             sections[table.section] = None
-            _note_misfits(table, builder)
+        _note_misfits(table, builder)
     _fill_in_names(source, builder)
     if source.follows:
         builder.warnings.append(f"the file holds more than one report: {source.follows} follows, which is not read")

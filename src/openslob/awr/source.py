@@ -64,6 +64,7 @@ _PAGE = re.compile(r"</?(?:html|head|title|body|pre|div|span|font|p|br)\b[^>]*>"
 _PAGE_HEADING = re.compile(r"\n(?:[ \t]*\n)?OUTPUT[ \t]*\n(?:-{10,}[ \t]*\n)?")  # of "select output from table(...)"
 _RULERS = re.compile(r"(?m)^[ ~]*-{2,}(?: +-{2,})+ *$")
 _QUOTED = re.compile(r"[ \t>|]+")  # quotation marks of mail, or indentation
+_HTML_ROW = re.compile(r"</?tr\b", re.IGNORECASE)
 _END = re.compile(r"End\s+of\s+Report")
 _HEADER = "begin snap"  # in the header of every report, after all repetitions of the title
 _TITLE_REACH = 20_000  # characters between the page title and the report title, style sheet included
@@ -180,8 +181,9 @@ def _whole_rows(text: str, is_html: bool) -> str:
     """Drop the row in which a report is cut off: half a figure looks like a complete one."""
     if is_complete(text):
         return text
-    end = text.lower().rfind("</tr") if is_html else text.rfind("\n")
-    return text[: max(end, 0)]
+    if not is_html:
+        return text[: max(text.rfind("\n"), 0)]
+    return text[: max((row.start() for row in _HTML_ROW.finditer(text)), default=0)]
 
 
 def is_complete(text: str) -> bool:
