@@ -116,7 +116,8 @@ class _Page(HTMLParser):
         if tag in ("td", "th", "tr"):
             self.lines = [""]
             if self.nested:
-                self.nested[-1].cell, self.nested[-1].is_row_open = None, tag != "tr"
+                self.nested[-1].cell = None
+                self.nested[-1].is_row_open &= tag != "tr"
         elif tag == "table":
             self.close_table()
         else:
