@@ -49,25 +49,48 @@ one fails; `slob run --require NAME` makes the exit code depend on it.
 """
 _PYTHON = """# Python
 
-What notebooks and scripts may use; everything else is internal and may change.
-
-::: openslob
-    options:
-      show_root_heading: false
-      show_root_toc_entry: false
-      members: [load]
-
-::: openslob.api
-    options:
-      show_root_heading: false
-      show_root_toc_entry: false
+What notebooks and scripts may use; everything else is internal and may change. [Python](../python.md) shows how.
 """
+# The modules of the Python interface, in the order of the page; the functions are those of the package itself.
+_PYTHON_MODULES = {
+    "functions": "`import openslob`, and call them as `openslob.server` and so on.",
+    "targets": "",
+    "parameters": "",
+    "results": "",
+    "run_result": "",
+    "comparison": "",
+    "storage_result": "",
+    "loading": "",
+    "checking": "",
+    "table": "",
+    "progress": "",
+}
+_OF_MODULE = """
+## {title}
+
+{about}
+
+::: openslob.api.{module}
+    options:
+      show_root_heading: false
+      show_root_toc_entry: false
+      heading_level: 3
+"""
+
+
+def python_page() -> str:
+    """Return the page of the Python interface."""
+    parts = [
+        _OF_MODULE.format(title=module.replace("_", " ").capitalize(), about=about, module=module)
+        for module, about in _PYTHON_MODULES.items()
+    ]
+    return "".join([_PYTHON, *parts])
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the generated pages and those of other folders."""
     made = {"reference/commands.md": commands_page(), "reference/verdicts.md": verdicts_page()}
-    made["reference/python.md"] = _PYTHON
+    made["reference/python.md"] = python_page()
     made.update({name: (ROOT / source).read_text(encoding="utf-8") for name, source in ELSEWHERE.items()})
     for name, text in made.items():
         files.append(File.generated(config, name, content=text))

@@ -1,22 +1,117 @@
-"""openslob: what a database platform can really do, measured by the SLOB method."""
+"""openslob: what a database platform can really do, measured by the SLOB method.
+
+Example::
+
+    import openslob
+
+    with openslob.server("big", cache="1G") as big:
+        big.load(schemas=8, scale="2G")
+        run = big.run(sessions=16, update_pct=10, run_time="30s")
+    print(run.answer)
+
+Importing this package is quick: what a name needs is imported when it is used first, so that reading records does not
+wait for database drivers.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import inspect
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from openslob._version import __version__
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from openslob.api.checking import CheckResult
+    from openslob.api.comparison import ComparisonResult
+    from openslob.api.functions import compare, load, read, read_storage, run, server, sweep, target
+    from openslob.api.loading import LoadSummary
+    from openslob.api.progress import Progress
+    from openslob.api.results import Results
+    from openslob.api.run_result import FigureValue, RunResult
+    from openslob.api.storage_result import StorageResult
+    from openslob.api.table import MissingLibraryError, Table, UnknownNameError
+    from openslob.api.targets import Server, Target
+    from openslob.errors import SlobError, UsageError, VerdictError
 
-    from openslob.api import Results
+# The module of each public name.
+_MODULES = {
+    "api.functions": ("compare", "load", "read", "read_storage", "run", "server", "sweep", "target"),
+    "api.checking": ("CheckResult",),
+    "api.comparison": ("ComparisonResult",),
+    "api.loading": ("LoadSummary",),
+    "api.progress": ("Progress",),
+    "api.results": ("Results",),
+    "api.run_result": ("FigureValue", "RunResult"),
+    "api.storage_result": ("StorageResult",),
+    "api.table": ("MissingLibraryError", "Table", "UnknownNameError"),
+    "api.targets": ("Server", "Target"),
+    "errors": ("SlobError", "UsageError", "VerdictError"),
+}
+_HOMES = {name: f"{__name__}.{module}" for module, names in _MODULES.items() for name in names}
 
-__all__ = ["__version__", "load"]
+__all__ = [
+    "CheckResult",
+    "ComparisonResult",
+    "FigureValue",
+    "LoadSummary",
+    "MissingLibraryError",
+    "Progress",
+    "Results",
+    "RunResult",
+    "Server",
+    "SlobError",
+    "StorageResult",
+    "Table",
+    "Target",
+    "UnknownNameError",
+    "UsageError",
+    "VerdictError",
+    "__version__",
+    "compare",
+    "load",
+    "read",
+    "read_storage",
+    "run",
+    "server",
+    "sweep",
+    "target",
+]
 
 
-def load(path: str | Path) -> Results:
-    """Everything in the folder of a run, of a sweep, or of many of both (`openslob.api.Results`)."""
-    # Only notebooks want this: the command line does not wait for the analysis to be imported.
-    from openslob.api import load as load_results  # noqa: PLC0415
+class _Callable(ModuleType):
+    """A part of the package with the name of a function of the interface, which it calls."""
 
-    return load_results(path)
+    @property
+    def __doc__(self) -> str:  # type: ignore[override]
+        """The description of the function."""
+        return str(_function(self).__doc__)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """The signature of the function."""
+        return inspect.signature(_function(self))
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:  # noqa: ANN401
+        return _function(self)(*arguments, **keywords)
+
+
+def _function(part: ModuleType) -> Any:  # noqa: ANN401
+    name = part.__name__.rpartition(".")[2]
+    return getattr(import_module(_HOMES[name]), name)
+
+
+# `openslob.run` and `openslob.sweep` are parts of the package too, which Python puts in place of the functions.
+for _part in ("run", "sweep"):
+    import_module(f"{__name__}.{_part}").__class__ = _Callable
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

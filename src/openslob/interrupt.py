@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from threading import Event
+from types import FrameType
 
 
 class Interrupt:
@@ -28,3 +32,24 @@ class Interrupt:
         self.stop_at = self.stop_at or at
         self.requested = True
         self.stop.set()
+
+
+@contextmanager
+def stopped_by(numbers: Sequence[signal.Signals], tell: Callable[[int, bool], None]) -> Iterator[Interrupt]:
+    """Let these signals request the interrupt in this block, which must be in the main thread.
+
+    ``tell`` gets each signal's number and whether it is a repeated one; it is called in the handler.
+    """
+    interrupt = Interrupt()
+
+    def handler(number: int, _frame: FrameType | None) -> None:
+        repeated = interrupt.requested
+        interrupt.request()
+        tell(number, repeated)
+
+    before = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield interrupt
+    finally:
+        for number, previous in before.items():
+            signal.signal(number, previous)

@@ -1,61 +1,22 @@
-"""Results for notebooks and scripts: records, points and tidy tables, in plain Python.
-
-Example::
-
-    import openslob, pandas
-    runs = openslob.load("results/20260301-120000-petals")
-    table = pandas.DataFrame(runs.rows())
-"""
+"""Finding and reading records: the runs of a folder, of a sweep, or of a name."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from openslob.analyze import timeline
 from openslob.analyze.compare import ComparedValues
 from openslob.analyze.curves.points import ParameterValue, Run
-from openslob.analyze.curves.series import PointSet, point_set
+from openslob.api.results import Results
 from openslob.errors import SlobError, UsageError
-from openslob.export.tidy import Row, point_rows, run_rows
 from openslob.record import store
 from openslob.record.model import RunRecord
 from openslob.record.raw_csv import engine_rows, latency_rows, slice_rows, slice_spans
 from openslob.record.store import RecordEntry
 from openslob.record.sweep import SWEEP_FILE, SweepRecord, find_sweeps, load_sweep, resolve_sweep
-
-
-@dataclass(frozen=True)
-class Results:
-    """Runs in the order in which they began, with their folders, and the problems of records that can't be read.
-
-    ``against`` is the parameter whose two values a sweep compares, None if it compares none.
-    """
-
-    name: str
-    runs: tuple[Run, ...]
-    folders: tuple[Path, ...]
-    problems: tuple[str, ...] = ()
-    against: ComparedValues | None = None
-
-    @property
-    def records(self) -> tuple[RunRecord, ...]:
-        """The records of the runs."""
-        return tuple(run.record for run in self.runs)
-
-    def points(self) -> PointSet:
-        """Return the runs as points (repeats with 95 % intervals) in series with knee, peak and limiting resource."""
-        return point_set(self.runs)
-
-    def rows(self) -> list[Row]:
-        """Return a tidy table, one row for each run: parameters and figures by name, the unit at the end of a name."""
-        return run_rows(self.runs)
-
-    def point_rows(self) -> list[Row]:
-        """Return a tidy table, one row for each point: mean figures, and half interval widths as ``…_ci95``."""
-        return point_rows(self.points().points)
 
 
 def load(path: str | Path) -> Results:
@@ -93,8 +54,8 @@ def joined(several: Sequence[Results]) -> Results:
     ordered = sorted(runs.values(), key=lambda pair: (pair[0].record.started_at, pair[0].record.id))
     problems = tuple(problem for part in several for problem in part.problems)
     name = ", ".join(part.name for part in several)
-    against = several[0].against if len(several) == 1 else None
-    return Results(name, tuple(run for run, _ in ordered), tuple(folder for _, folder in ordered), problems, against)
+    of_one = (several[0].against, several[0].sweep) if len(several) == 1 else ()
+    return Results(name, tuple(run for run, _ in ordered), tuple(folder for _, folder in ordered), problems, *of_one)
 
 
 def _folders_named(
@@ -112,7 +73,7 @@ def _folders_named(
 def _load_folder(path: Path) -> Results:
     if path.is_file() or any(os.path.lexists(path / name) for name in (store.RECORD_FILE, store.SLICES)):
         folder = path if path.is_dir() else path.parent
-        return Results(folder.name, (_run(folder, store.load(path), {}),), (folder,))
+        return Results(folder.name, (run_of(folder, store.load(path)),), (folder,))
     problems: list[str] = []
     given = _server_parameters(path, problems)
     runs: dict[Path, Run] = {}
@@ -123,19 +84,15 @@ def _load_folder(path: Path) -> Results:
             if entry.record is None:
                 problems.append(entry.problem)
             else:
-                runs[entry.path] = _run(entry.path, entry.record, given.get(entry.path, {}))
+                runs[entry.path] = run_of(entry.path, entry.record, given.get(entry.path))
         except SlobError as error:
             problems.append(str(error))
     if not runs:
         problem = next(iter(problems), "")
         raise UsageError(f"there are no records in {path}", problem or "`slob run` and `slob sweep` make them")
-    return Results(path.name or str(path), tuple(runs.values()), tuple(runs), tuple(problems), _against(path))
-
-
-def _against(path: Path) -> ComparedValues | None:
-    """Return the two values that the sweep in this folder compares, if it does."""
-    record = load_sweep(path) if (path / SWEEP_FILE).is_file() else None
-    return ComparedValues(record.against, *record.values_against) if record and record.against else None
+    sweep = load_sweep(path) if (path / SWEEP_FILE).is_file() else None
+    against = ComparedValues(sweep.against, *sweep.values_against) if sweep and sweep.against else None
+    return Results(path.name or str(path), tuple(runs.values()), tuple(runs), tuple(problems), against, sweep)
 
 
 def _server_parameters(path: Path, problems: list[str]) -> dict[Path, dict[str, ParameterValue]]:
@@ -162,7 +119,8 @@ def _is_included(path: Path, given: dict[Path, dict[str, ParameterValue]]) -> bo
     return path in given or not os.path.lexists(path.parent / SWEEP_FILE)
 
 
-def _run(folder: Path, record: RunRecord, given: dict[str, ParameterValue]) -> Run:
+def run_of(folder: Path, record: RunRecord, given: Mapping[str, ParameterValue] | None = None) -> Run:
+    """Return a run with its time line; ``given`` are parameters that a sweep set."""
     if record.window is None:
         return Run.of(record, given)
     span = record.window.load_start_ns, record.window.load_end_ns

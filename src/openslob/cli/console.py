@@ -16,13 +16,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedWriter, FileIO, TextIOWrapper
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Any, TextIO
 
 from openslob.cli.output import OUTPUT, coloured
 from openslob.disk import write_atomically
 from openslob.errors import SlobError
-from openslob.interrupt import Interrupt
+from openslob.interrupt import Interrupt, stopped_by
 from openslob.report.format import plain_signs, printable, without_controls
 from openslob.secrets import conceal
 
@@ -218,20 +218,13 @@ def stoppable() -> Iterator[Interrupt]:
 
     SIGHUP, which comes when the terminal is closed, stays ignored if the caller ignores it, as nohup does.
     """
-    interrupt = Interrupt()
 
-    def handler(_number: int, _frame: FrameType | None) -> None:
-        repeated = interrupt.requested
-        interrupt.request()
+    def tell(_number: int, repeated: bool) -> None:
         # Not print(): the signal may interrupt a print, and the buffer of a stream is not reentrant.
         with suppress(OSError):
             if takes_message():
                 os.write(_STDERR, b"\nstopping at once\n" if repeated else b"\nstopping; again to leave at once\n")
 
     hangup = [] if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [signal.SIGHUP]
-    before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM, *hangup)}
-    try:
+    with stopped_by([signal.SIGINT, signal.SIGTERM, *hangup], tell) as interrupt:
         yield interrupt
-    finally:
-        for number, previous in before.items():
-            signal.signal(number, previous)

@@ -215,6 +215,31 @@ def host_rows(folder: Path) -> list[tuple[int, str, float]]:
     return [(at, counter, value) for at, counter, value in rows if value is not None]
 
 
+# Columns of text; all others hold numbers.
+_TEXTS = frozenset({"epoch", "counter", "figure", "event", "kind"})
+
+
+def raw_table(folder: Path, name: str) -> tuple[tuple[str, ...], list[list[Cell]]]:
+    """Read any of the files in `COLUMNS`: its columns, and its rows with numbers as numbers; None is unknown.
+
+    Files of older records lack the columns that were added since.
+    """
+    columns = COLUMNS[name]
+    rows = _read(folder / name, lambda row: [_value(*each) for each in zip(columns, row, strict=False)])
+    return columns[: len(rows[0])] if rows else columns, rows
+
+
+def _value(column: str, text: str) -> Cell:
+    if column in _TEXTS:
+        return text or None
+    if not text:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
 def _read(path: Path, parse: Callable[[list[str]], _Row]) -> list[_Row]:
     try:
         return [parse(row) for row in _rows(path)]

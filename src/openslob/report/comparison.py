@@ -42,7 +42,7 @@ def render_comparison(comparison: Comparison, checks: Sequence[GateCheck] = ()) 
     differences = main_differences(comparison)
     several = len(comparison.pairs) > 1
     physical = all(REACHED_DEVICE in point.held for pair in comparison.pairs for point in (pair.a, pair.b))
-    rows = {name: change for name, change in differences.items() if _is_listed(name, change)}
+    rows = {name: change for name, change in differences.items() if is_listed(name, change)}
     lines = [
         *_sides(comparison),
         "",
@@ -213,7 +213,8 @@ def value_cells(difference: Difference) -> tuple[str, str]:
     return figure_text(difference.a.mean, difference.unit), figure_text(difference.b.mean, difference.unit)
 
 
-def _is_listed(name: str, difference: Difference) -> bool:
+def is_listed(name: str, difference: Difference) -> bool:
+    """Return whether a comparison shows the figure: a main one, or one that differs."""
     return not _is_empty(difference) and (name in _MAIN or difference.outcome in _SHOWN)
 
 

@@ -224,12 +224,12 @@ def save(results: Path, record: RunRecord) -> Path:
 def test_load_reads_a_run_and_a_folder_of_runs(tmp_path: Path) -> None:
     one = save(tmp_path, physical())
     save(tmp_path, physical(Made(sessions=16), record_id="20260301-121500-pio"))
-    assert [record.id for record in openslob.load(one).records] == [physical().id]
-    both = openslob.load(tmp_path)
+    assert [record.id for record in openslob.read(one).records] == [physical().id]
+    both = openslob.read(tmp_path)
     assert [point.sessions for point in both.points().points] == [8, 16]
     assert [row["sessions"] for row in both.rows()] == [8, 16]
-    with pytest.raises(SlobError, match="does not exist"):
-        openslob.load(tmp_path / "nothing")
+    with pytest.raises(SlobError, match="no record"):
+        openslob.read(tmp_path / "nothing", results=tmp_path)
 
 
 def test_runs_are_found_by_name_id_and_path(tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ def test_runs_are_found_by_name_id_and_path(tmp_path: Path) -> None:
 
 
 def test_a_single_run_has_intervals_from_its_own_seconds(tmp_path: Path) -> None:
-    point = openslob.load(save(tmp_path, physical())).points().points[0]
+    point = openslob.read(save(tmp_path, physical())).points().points[0]
     for figure in ("ops_per_s", "pio_read_per_s", "engine_read_latency_us", "select_mean_us"):
         estimate = point.figure(figure)
         assert estimate.basis == "within one run", figure
@@ -256,10 +256,10 @@ def test_a_damaged_raw_file_is_told_and_a_cut_off_line_is_not(tmp_path: Path) ->
     one = save(tmp_path, physical())
     file = one / "slices.csv"
     file.write_text(file.read_text() + "0,20,177")
-    assert len(openslob.load(one).runs) == 1
+    assert len(openslob.read(one).runs) == 1
     file.write_text(file.read_text() + "\n")
     with pytest.raises(SlobError, match="damaged at line"):
-        openslob.load(one)
+        openslob.read(one)
 
 
 @pytest.mark.parametrize("ending", ["csv", "json", "xlsx", "openmetrics", "prom", "hlog"])

@@ -17,6 +17,7 @@ from openslob.report.charts.theme import CONFIG, HEIGHT, WIDTH
 
 Spec = dict[str, Any]
 Panel = alt.LayerChart | alt.Chart | alt.FacetChart
+Chart = alt.Chart | alt.LayerChart | alt.VConcatChart
 # Pixels of a PNG per unit of the drawing: enough for print at page width.
 PNG_SCALE = 2.0
 # Version of Vega-Lite that the specifications are written for: major and minor number.
@@ -66,14 +67,12 @@ def whole_spec(picture: Picture, theme: Theme = Theme.LIGHT) -> Spec:
     return spec
 
 
-def chart(picture: Picture, theme: Theme = Theme.LIGHT) -> alt.Chart | alt.LayerChart | alt.VConcatChart:
+def chart(picture: Picture, theme: Theme = Theme.LIGHT) -> Chart:
     """Return the whole picture as an Altair chart, to be changed or displayed in a notebook."""
     spec = whole_spec(picture, theme)
     # Altair accepts only what is in Vega-Lite's schema, which lacks the layout of legends.
     legend = {name: each for name, each in spec["config"]["legend"].items() if name != "layout"}
-    drawn: alt.Chart | alt.LayerChart | alt.VConcatChart = alt.Chart.from_dict(
-        spec | {"config": spec["config"] | {"legend": legend}}
-    )
+    drawn: Chart = alt.Chart.from_dict(spec | {"config": spec["config"] | {"legend": legend}})
     return drawn
 
 

@@ -1,0 +1,87 @@
+"""What a call asks for, as texts: parameters, targets and folders mean the same as on the command line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from openslob import places, rehearsal
+from openslob.api.table import unknown
+from openslob.config.parameters import parameters
+from openslob.config.resolve import Resolution, resolve
+from openslob.engines import registry
+from openslob.errors import UsageError
+from openslob.sweep.servers import SERVER_PARAMETERS
+from openslob.units import parse_bytes
+
+Folder = str | os.PathLike[str] | None
+
+
+def results_folder(given: Folder) -> Path:
+    """Return the folder of the records: the given one, that of SLOB_RESULTS, or the user's."""
+    return Path(given or os.environ.get("SLOB_RESULTS") or places.results())
+
+
+def default_target() -> str:
+    """Return the target where none is given: that of SLOB_TARGET, or the embedded server."""
+    return os.environ.get("SLOB_TARGET") or registry.EMBEDDED
+
+
+def amount(name: str, given: int | str | None, least: int) -> int | None:
+    """Return the bytes of a size; fewer in a rehearsal, though not below ``least``. UsageError for no size."""
+    asked = size(name, given)
+    return None if asked is None else rehearsal.amount(asked, least)
+
+
+def size(name: str, given: int | str | None) -> int | None:
+    """Return the bytes of a size such as ``1G``. UsageError for anything else."""
+    try:
+        return None if given is None else parse_bytes(str(given))
+    except ValueError as error:
+        raise UsageError(f"{name}: {error}") from None
+
+
+def resolution(given: Mapping[str, object], config: Folder) -> Resolution:
+    """Return the workload that ``given`` parameters ask for; others come from environment, file and defaults.
+
+    Raises:
+        UsageError: A parameter is unknown, a value is not allowed, or there are several values.
+
+    """
+    several = next((name for name, value in given.items() if isinstance(value, (list, tuple))), None)
+    if several:
+        raise UsageError(f"{several} takes one value here", "sweep() takes several")
+    return resolve(texts(given), Path(config) if config else None, os.environ)
+
+
+def texts(given: Mapping[str, object]) -> dict[str, str]:
+    """Return parameters as texts, without those that are None. UnknownNameError for one that does not exist."""
+    for name in given:
+        if name not in parameters():
+            raise unknown(name, "parameter", list(parameters()))
+    return {name: _text(value) for name, value in given.items() if value is not None}
+
+
+def several_texts(given: Mapping[str, object]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Return the values of parameters, and those of server parameters, as texts; each is given one or several."""
+    for name in given:
+        if name not in parameters() and name not in SERVER_PARAMETERS:
+            raise unknown(name, "parameter", [*parameters(), *SERVER_PARAMETERS])
+    values = {name: _texts(name, value) for name, value in given.items() if value is not None}
+    servers = {name: texts for name, texts in values.items() if name in SERVER_PARAMETERS}
+    return {name: texts for name, texts in values.items() if name not in servers}, servers
+
+
+def _texts(name: str, value: object) -> list[str]:
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",")]
+    found = [_text(each) for each in value] if hasattr(value, "__iter__") else [_text(value)]
+    if not found:
+        raise UsageError(f"{name} has no value", "give one, or leave it out")
+    return found
+
+
+def _text(value: object) -> str:
+    """Return a value as a flag takes it, with all digits."""
+    return str(value).upper() if isinstance(value, bool) else str(value)

@@ -1,0 +1,299 @@
+"""The functions of the package: `openslob.server`, `openslob.run`, `openslob.read` and so on."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any, Unpack, overload
+
+from openslob import rehearsal
+from openslob.api.asking import Folder, amount, default_target, results_folder, size
+from openslob.api.comparison import ComparisonResult, compared
+from openslob.api.loading import LoadSummary
+from openslob.api.parameters import Parameters, SweptParameters
+from openslob.api.progress import ProgressOption
+from openslob.api.records import find, joined
+from openslob.api.records import load as read_folder
+from openslob.api.results import Results
+from openslob.api.run_result import RunResult
+from openslob.api.storage_result import StorageResult
+from openslob.api.targets import Server, Target, changed, with_parameters
+from openslob.engines import registry
+from openslob.errors import UsageError
+from openslob.record import storage
+
+Side = str | Results | RunResult
+
+
+def server(
+    name: str = registry.EMBEDDED,
+    *,
+    engine: str | None = None,
+    version: str | int | None = None,
+    bin_dir: Folder = None,
+    data_dir: Folder = None,
+    block_size: int | str | None = None,
+    cache: int | str | None = None,
+    log_size: int | str | None = None,
+    io: str | None = None,
+    cpus: str | int | None = None,
+    max_sessions: int | None = None,
+    huge_pages: bool | None = None,
+    standby_of: str | None = None,
+) -> Server:
+    """Create a managed server if it is new, start it if it is down, restart it if its settings change.
+
+    Settings that are not given stay as they are. The server keeps running; used as a context manager, one that was
+    down before is stopped at the end of the block.
+
+    Args:
+        name: The name of the server.
+        engine: The database, as `slob server start --engine` takes it.
+        version: The major version; by default the latest that is installed.
+        bin_dir: The directory of the server's programs, instead of those found.
+        data_dir: A directory for the data, empty or new.
+        block_size: The block size, such as ``"16K"``.
+        cache: The size of the cache, such as ``"1G"``.
+        log_size: The most that the log may take, such as ``"4G"``.
+        io: direct, or buffered: through the page cache of the operating system.
+        cpus: The CPUs of the whole server, such as ``"0-3"``, or all.
+        max_sessions: The most sessions of a run.
+        huge_pages: Whether to reserve huge pages for the cache, which needs root.
+        standby_of: The managed server of which this one is a read-only copy.
+
+    Raises:
+        SlobError: The server can't be created or started.
+        UsageError: A setting is not allowed, or differs from one that can't be changed.
+
+    """
+    present = registry.find(name)
+    made_of = engine or registry.engine_on_demand(name) or registry.default_engine()
+    spec = present.status().spec if present else registry.default_spec(name, made_of)
+    settings: dict[str, Any] = {"engine": engine, "io": io, "max_sessions": max_sessions, "huge_pages": huge_pages}
+    settings |= {"version": _text(version), "cpus": _text(cpus), "standby_of": standby_of}
+    settings |= {"bin_dir": _path(bin_dir), "data_dir": _path(data_dir)}
+    settings |= {"block_size": size("block_size", block_size)}
+    settings |= {"cache_bytes": amount("cache", cache, rehearsal.LEAST_CACHE)}
+    settings |= {"log_bytes": amount("log_size", log_size, rehearsal.LEAST_LOG)}
+    return Server(changed(spec, settings))
+
+
+def target(url: str, *, server_pid: int | None = None) -> Target:
+    """Return a server to measure by its URL, such as ``ENGINE://me@db1/test``, or by the name of a managed one.
+
+    Several, separated by commas, are the instances of one cluster. Nothing is connected yet.
+
+    Args:
+        url: The URL or the name.
+        server_pid: The server's main process on this host, where it can't be found: its CPU is then known.
+
+    Raises:
+        UsageError: The text is neither a URL nor a name.
+
+    """
+    return Target(url, server_pid)
+
+
+@overload
+def load(path: Folder, /) -> Results: ...
+
+
+@overload
+def load(
+    *,
+    target: str | Target | None = None,
+    config: Folder = None,
+    progress: ProgressOption = None,
+    **parameters: Unpack[Parameters],
+) -> LoadSummary: ...
+
+
+@with_parameters(Parameters)
+def load(
+    path: Folder = None,
+    /,
+    *,
+    target: str | Target | None = None,
+    config: Folder = None,
+    progress: ProgressOption = None,
+    **parameters: Unpack[Parameters],
+) -> Results | LoadSummary:
+    """Load the test tables of a target, as `Target.load` does.
+
+    With the path of a folder of records this reads them, as it did before there was `read`; that form is deprecated.
+
+    Args:
+        path: A folder of records; deprecated.
+        target: A URL, the name of a managed server, or a `Target`; by default that of the command line.
+        config: As for `Target.load`.
+        progress: As for `Target.load`.
+        parameters: What to load, such as ``schemas=8, scale="2G"``.
+
+    Raises:
+        SlobError: The load failed.
+        UsageError: A parameter is unknown, or its value is not allowed.
+
+    """
+    if path is None:
+        return _target(target).load(config=config, progress=progress, **parameters)
+    if not Path(path).exists():
+        raise UsageError(
+            f"openslob.load loads data, and {str(path)!r} is not a keyword",
+            f"openslob.read({str(path)!r}) reads records, openslob.load(target={str(path)!r}) loads data",
+        )
+    warnings.warn(
+        f"openslob.load loads data now: openslob.read({str(path)!r}) reads records", DeprecationWarning, stacklevel=2
+    )
+    return read_folder(Path(path))
+
+
+@with_parameters(Parameters)
+def run(
+    name: str = "run",
+    *,
+    target: str | Target | None = None,
+    results: Folder = None,
+    config: Folder = None,
+    progress: ProgressOption = None,
+    **parameters: Unpack[Parameters],
+) -> RunResult:
+    """Run a workload on loaded data and write its record, as `Target.run` does.
+
+    Args:
+        name: The name of the run.
+        target: A URL, the name of a managed server, or a `Target`; by default that of the command line.
+        results: As for `Target.run`.
+        config: As for `Target.run`.
+        progress: As for `Target.run`.
+        parameters: What to run, such as ``sessions=16, update_pct=10, run_time="30s"``.
+
+    Raises:
+        SlobError: The run could not be made, or lost a session; what was measured is in its record.
+        UsageError: A parameter is unknown, or its value is not allowed.
+
+    """
+    return _target(target).run(name, results=results, config=config, progress=progress, **parameters)
+
+
+@with_parameters(SweptParameters)
+def sweep(
+    name: str | None = None,
+    *,
+    target: str | Target | None = None,
+    ready: str | None = None,
+    grid: Folder = None,
+    against: str | None = None,
+    repeats: int | None = None,
+    until_steady: float | str | None = None,
+    find_max_iops_under: str | None = None,
+    at: str = "p99",
+    most_sessions: int = 128,
+    new: bool = False,
+    resume: Folder = None,
+    results: Folder = None,
+    config: Folder = None,
+    progress: ProgressOption = None,
+    **parameters: Unpack[SweptParameters],
+) -> Results:
+    """Run a grid of points, with the errors of `Target.sweep`.
+
+    Args:
+        name: The name of the sweep.
+        target: A URL, the name of a managed server, or a `Target`; by default that of the command line.
+        ready: As for `Target.sweep`, like the others.
+        grid: A TOML file with tables grid and server.
+        against: Compare the two values of this parameter.
+        repeats: How often each point is run, in shuffled rounds.
+        until_steady: Warm up until throughput is steady, at most this long.
+        find_max_iops_under: Search for the most IOPS below this latency.
+        at: Which latency the search judges.
+        most_sessions: The highest session count of a search.
+        new: Begin a new sweep in any case.
+        resume: A sweep to resume.
+        results: The folder of the records.
+        config: A file with parameters.
+        progress: A function that gets each `Progress`, or False.
+        parameters: Values, such as ``sessions=[1, 2, 4, 8], update_pct=[0, 20]``.
+
+    """
+    return _target(target).sweep(
+        name,
+        ready=ready,
+        grid=grid,
+        against=against,
+        repeats=repeats,
+        until_steady=until_steady,
+        find_max_iops_under=find_max_iops_under,
+        at=at,
+        most_sessions=most_sessions,
+        new=new,
+        resume=resume,
+        results=results,
+        config=config,
+        progress=progress,
+        **parameters,
+    )
+
+
+def read(record: Folder = "latest", *, results: Folder = None) -> Results:
+    """Read records of runs and sweeps; no database is needed.
+
+    Args:
+        record: A path, the name of runs or of a sweep, an id, its beginning, or ``latest``. A name means all runs with
+            that name: runs with the same name are repeats. Several, separated by commas, are read together.
+        results: The folder of the records; by default that of the command line.
+
+    Raises:
+        SlobError: A record can't be read.
+        UsageError: There is no such record.
+
+    """
+    folder = results_folder(results)
+    text = str(record)
+    return joined([find(name, folder) for name in ([text] if Path(text).exists() else text.split(","))])
+
+
+def read_storage(record: Folder = "latest", *, results: Folder = None) -> StorageResult:
+    """Read the record of a measurement of storage without a database, as `slob raw` makes them.
+
+    Args:
+        record: A path, an id, its beginning, or ``latest``.
+        results: The folder of the records; by default that of the command line.
+
+    Raises:
+        SlobError: The record can't be read.
+        UsageError: There is no such record.
+
+    """
+    path = storage.resolve(str(record), results_folder(results))
+    return StorageResult(storage.load(path), path if path.is_dir() else path.parent)
+
+
+def compare(a: Side, b: Side, *, anyway: bool = False, results: Folder = None) -> ComparisonResult:
+    """Return how B differs from A in every figure, with a 95 % interval, or why that is unknown.
+
+    Args:
+        a: Runs: an object, or what `read` takes.
+        b: The runs to compare with them.
+        anyway: Compare although conditions differ, and name the differences.
+        results: The folder of the records; by default that of the command line.
+
+    Raises:
+        SlobError: The conditions differ.
+        UsageError: There is no such record, a run is on both sides, or no point is.
+
+    """
+    sides = [read(side, results=results) if isinstance(side, str) else side for side in (a, b)]
+    return compared(sides[0], sides[1], anyway)
+
+
+def _target(given: str | Target | None) -> Target:
+    return given if isinstance(given, Target) else Target(given or default_target())
+
+
+def _text(value: str | int | None) -> str | None:
+    return None if value is None else str(value)
+
+
+def _path(value: Folder) -> Path | None:
+    return None if value is None else Path(value).absolute()

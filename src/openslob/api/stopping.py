@@ -1,0 +1,36 @@
+"""Ctrl-C, and the interrupt of a notebook's kernel, end what runs as they end a command: cleanly, with a record."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from openslob.errors import SlobError
+from openslob.interrupt import Interrupt, stopped_by
+
+
+@contextmanager
+def interruptible() -> Iterator[Interrupt]:
+    """Let SIGINT and SIGTERM ask what runs in this block to end: the first within a slice, the second at once.
+
+    After the block the signal goes to the handler that was there before, usually as KeyboardInterrupt. Signals reach
+    the main thread only; in others the block can't be interrupted.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield Interrupt()
+        return
+    received: list[int] = []
+    error: SlobError | None = None
+    known = [number for number in (signal.SIGINT, signal.SIGTERM) if callable(signal.getsignal(number))]
+    default = [signal.SIGTERM] if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL else []
+    with stopped_by([*known, *default], lambda number, _repeated: received.append(number)) as interrupt:
+        try:
+            yield interrupt
+        except SlobError as ended:
+            error = ended
+    if received:
+        signal.raise_signal(received[0])
+    if error:
+        raise error

@@ -1,0 +1,139 @@
+"""A sweep from Python: planned and executed as `slob sweep` does it."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from openslob import rehearsal
+from openslob.api.asking import Folder, several_texts
+from openslob.api.progress import Display, load_sink, run_sink
+from openslob.api.records import load as read_folder
+from openslob.api.results import Results
+from openslob.api.stopping import interruptible
+from openslob.engines.facts import LoadProgress
+from openslob.errors import SlobError, UsageError, VerdictError
+from openslob.record.model import Status
+from openslob.record.sweep import SweepFolder, SweepRecord, load_sweep, resolve_sweep
+from openslob.report.text import render
+from openslob.run.progress import ProgressSink
+from openslob.secrets import Target
+from openslob.sweep.create import unfinished_like
+from openslob.sweep.execute import Execution
+from openslob.sweep.request import SweepRequest, resume, search_for, sweep_file
+from openslob.sweep.servers import require_target
+from openslob.units import parse_duration
+
+log = logging.getLogger("openslob")
+
+
+@dataclass(frozen=True)
+class SweepOptions:
+    """What a sweep has beside its parameters; see `Target.sweep`."""
+
+    name: str | None
+    ready: str | None
+    grid: Folder
+    against: str | None
+    repeats: int | None
+    until_steady: float | str | None
+    find_max_iops_under: str | None
+    at: str
+    most_sessions: int
+    new: bool
+    resume: Folder
+    server_pid: int | None
+
+
+class _View:
+    """The progress of a sweep on a display; messages go to the log."""
+
+    def __init__(self, display: Display) -> None:
+        self._display = display
+
+    def notify(self, text: str) -> None:
+        """Log a message."""
+        log.info(text)
+
+    def running(self, label: str, left_s: float | None) -> AbstractContextManager[ProgressSink]:
+        """Show a run in this block."""
+        return run_sink(self._display, label, left_s)
+
+    def loading(self, block_size: int) -> AbstractContextManager[Callable[[LoadProgress], None]]:  # noqa: ARG002
+        """Show a load in this block."""
+        return load_sink(self._display)
+
+
+def executed(
+    target: Target,
+    options: SweepOptions,
+    parameters: Mapping[str, object],
+    results: Path,
+    config: Folder,
+    display: Display,
+) -> Results:
+    """Execute a sweep, or the rest of an unfinished one that asks for the same, and return its runs."""
+    path = resolve_sweep(str(options.resume), results, log.warning) if options.resume else None
+    record = load_sweep(path) if path else _new(options, parameters, target, config)
+    if path is None and not options.new:
+        path = unfinished_like(record, results, log.warning)
+    with (
+        interruptible() as interrupt,
+        resume(path, bool(options.resume), log.info) if path else SweepFolder.begin(results, record) as folder,
+    ):
+        view = _View(display)
+        Execution(folder, target.reveal(), interrupt, view, render, server_pid=options.server_pid).execute()
+    _judge(folder)
+    return read_folder(folder.path)
+
+
+def _new(options: SweepOptions, parameters: Mapping[str, object], target: Target, config: Folder) -> SweepRecord:
+    record = _request(options, parameters).record(target, Path(config) if config else None, os.environ)
+    require_target(record)
+    for note in record.notes:
+        log.info(note)
+    return record
+
+
+def _request(options: SweepOptions, parameters: Mapping[str, object]) -> SweepRequest:
+    under = options.find_max_iops_under
+    search = search_for(under, options.at, options.most_sessions) if under else None
+    if options.repeats is not None and options.repeats < 1:
+        raise UsageError(f"repeats={options.repeats} is not allowed", "a whole number from 1")
+    texts, servers = several_texts(parameters)
+    return SweepRequest(
+        options.name or options.ready or "sweep",
+        texts,
+        servers,
+        sweep_file(Path(options.grid) if options.grid else None, options.ready),
+        options.against,
+        options.repeats,
+        _seconds(options.until_steady),
+        search,
+    )
+
+
+def _seconds(given: float | str | None) -> float | None:
+    try:
+        return None if given is None else rehearsal.seconds(parse_duration(str(given)))
+    except ValueError as error:
+        raise UsageError(f"until_steady: {error}") from None
+
+
+def _judge(folder: SweepFolder) -> None:
+    """Raise the error of a sweep that was stopped, of failed points, or of a search without an answer."""
+    record = folder.record
+    if record.status is Status.INTERRUPTED:
+        raise SlobError("the sweep was stopped before its end", "the same call resumes it")
+    where = repr(str(folder.path))
+    if record.status is Status.FAILED:
+        why = next((point.error for point in record.points if point.error), "")
+        raise SlobError(
+            f"some points failed: {why}", f"openslob.read({where}) has the others, sweep(resume={where}) repeats them"
+        )
+    if record.search and record.search.sessions is None:
+        raise VerdictError(f"no session count stays under the limit: {record.search.why}")

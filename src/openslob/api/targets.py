@@ -1,0 +1,315 @@
+"""Servers to measure as objects: any target by its URL, and managed servers with their life cycle."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Self, TypeVar, Unpack
+
+from openslob.api.asking import Folder, resolution, results_folder
+from openslob.api.checking import CheckResult
+from openslob.api.loading import LoadSummary
+from openslob.api.parameters import Parameters, SweptParameters
+from openslob.api.progress import ProgressOption, display_for, load_sink, run_sink
+from openslob.api.records import run_of
+from openslob.api.results import Results
+from openslob.api.run_result import RunResult
+from openslob.api.stopping import interruptible
+from openslob.api.sweeping import SweepOptions, executed
+from openslob.engines import registry
+from openslob.engines.managed.base import RUNNING, ManagedServer, ServerSpec, ServerStatus
+from openslob.engines.patience import Patience
+from openslob.errors import SlobError, UsageError
+from openslob.record.model import Status
+from openslob.report.notebook import lines_html
+from openslob.report.text import render
+from openslob.run import loading, runner
+from openslob.run.preflight import preflight
+from openslob.secrets import Target as Address
+from openslob.units import format_bytes
+
+log = logging.getLogger("openslob")
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def with_parameters(kind: type) -> Callable[[Function], Function]:
+    """Give a function the signature with the names of ``kind`` in place of ``**parameters``: editors complete them."""
+
+    def decorated(function: Function) -> Function:
+        own = [each for each in inspect.signature(function).parameters.values() if each.kind is not each.VAR_KEYWORD]
+        named = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+            for name, annotation in kind.__annotations__.items()
+        ]
+        vars(function)["__signature__"] = inspect.Signature([*own, *named])
+        return function
+
+    return decorated
+
+
+class Target:
+    """A database server to measure, as `openslob.target` returns it.
+
+    Its methods do what the commands of the same names do, with the same parameters and the same errors.
+    """
+
+    def __init__(self, address: str, server_pid: int | None = None) -> None:
+        self._address = Address.parse(address)
+        self._server_pid = server_pid
+
+    @with_parameters(Parameters)
+    def load(
+        self, *, config: Folder = None, progress: ProgressOption = None, **parameters: Unpack[Parameters]
+    ) -> LoadSummary:
+        """Load the test tables and verify them; tables that match are only verified.
+
+        Args:
+            config: A file with parameters: slob.toml, slob.conf or pgio.conf.
+            progress: A function that gets each `Progress`, or False to show nothing.
+            parameters: What to load, such as ``schemas=8, scale="2G"``.
+
+        Raises:
+            SlobError: The load failed.
+            UsageError: A parameter is unknown, or its value is not allowed.
+
+        """
+        workload = resolution(parameters, config).workload
+        with interruptible() as interrupt:
+            engine, server = registry.resolve(self._address.reveal(), _announced)
+            engine.server_pid = self._server_pid
+            engine.follow(Patience(interrupt, log.info))
+            with load_sink(display_for(progress)) as sink:
+                result = loading.load(engine, server, workload, sink, interrupt.stop.is_set, log.info)
+        return LoadSummary(result)
+
+    @with_parameters(Parameters)
+    def run(
+        self,
+        name: str = "run",
+        *,
+        results: Folder = None,
+        config: Folder = None,
+        progress: ProgressOption = None,
+        **parameters: Unpack[Parameters],
+    ) -> RunResult:
+        """Run a workload on loaded data and write its record.
+
+        Ctrl-C, or the interrupt of a notebook's kernel, ends the run within a slice; its record says interrupted.
+
+        Args:
+            name: The name of the run.
+            results: The folder of the records; by default that of the command line.
+            config: A file with parameters: slob.toml, slob.conf or pgio.conf.
+            progress: A function that gets each `Progress`, or False to show nothing.
+            parameters: What to run, such as ``sessions=16, update_pct=10, run_time="30s"``.
+
+        Raises:
+            SlobError: The run could not be made, or lost a session; what was measured is in its record.
+            UsageError: A parameter is unknown, or its value is not allowed.
+
+        """
+        asked = resolution(parameters, config)
+        with interruptible() as interrupt:
+            engine, _ = registry.resolve(self._address.reveal())
+            engine.server_pid = self._server_pid
+            request = runner.RunRequest(asked.workload, name, results_folder(results), asked.notices, asked.sources)
+            with run_sink(display_for(progress)) as sink:
+                finished = runner.run(engine, request, interrupt, sink, render)
+        if finished.record.status is not Status.COMPLETE:
+            raise SlobError("the run was stopped before its end", f"its record is {finished.folder}")
+        return RunResult(run_of(finished.folder, finished.record), finished.folder)
+
+    @with_parameters(SweptParameters)
+    def sweep(
+        self,
+        name: str | None = None,
+        *,
+        ready: str | None = None,
+        grid: Folder = None,
+        against: str | None = None,
+        repeats: int | None = None,
+        until_steady: float | str | None = None,
+        find_max_iops_under: str | None = None,
+        at: str = "p99",
+        most_sessions: int = 128,
+        new: bool = False,
+        resume: Folder = None,
+        results: Folder = None,
+        config: Folder = None,
+        progress: ProgressOption = None,
+        **parameters: Unpack[SweptParameters],
+    ) -> Results:
+        """Run a grid of points: every combination of the values of the parameters; any may have several.
+
+        After a stop the same call resumes the sweep.
+
+        Args:
+            name: The name of the sweep.
+            ready: A ready-made sweep; parameters take precedence over it.
+            grid: A TOML file with tables grid and server.
+            against: Compare the two values of this parameter.
+            repeats: How often each point is run, in shuffled rounds.
+            until_steady: Warm up until throughput is steady, at most this long.
+            find_max_iops_under: Search for the session count with the most IOPS below this latency, such as ``2ms``.
+            at: Which latency of operations the search judges: mean, p50, p90, p99 or p999.
+            most_sessions: The highest session count of a search.
+            new: Begin a new sweep even if the same one is unfinished.
+            resume: The folder or the id of a sweep to resume; points that failed are run again.
+            results: The folder of the records; by default that of the command line.
+            config: A file with parameters: slob.toml, slob.conf or pgio.conf.
+            progress: A function that gets each `Progress`, or False to show nothing.
+            parameters: Values, such as ``sessions=[1, 2, 4, 8], update_pct=[0, 20], run_time="10s"``.
+
+        Raises:
+            SlobError: A point failed; the others are in the record.
+            VerdictError: A search found no session count below the limit.
+            UsageError: A parameter is unknown, or a value is not allowed.
+
+        """
+        options = SweepOptions(
+            name,
+            ready,
+            grid,
+            against,
+            repeats,
+            until_steady,
+            find_max_iops_under,
+            at,
+            most_sessions,
+            new,
+            resume,
+            self._server_pid,
+        )
+        return executed(self._address, options, parameters, results_folder(results), config, display_for(progress))
+
+    @with_parameters(Parameters)
+    def check(self, *, config: Folder = None, **parameters: Unpack[Parameters]) -> CheckResult:
+        """Return what can be measured, what will be unknown and why, and what spoils a test. Nothing is changed.
+
+        Args:
+            config: A file with parameters: slob.toml, slob.conf or pgio.conf.
+            parameters: The run to check, such as ``mode="pio"``.
+
+        Raises:
+            SlobError: The server can't be reached.
+            UsageError: A parameter is unknown, or its value is not allowed.
+
+        """
+        engine = registry.resolve_as_is(self._address.reveal())
+        engine.server_pid = self._server_pid
+        return CheckResult(engine.target, preflight(engine, resolution(parameters, config).workload))
+
+    def drop(self) -> list[str]:
+        """Remove everything that loads and runs made in the database, and return the names of what was removed.
+
+        Raises:
+            SlobError: Something could not be removed, or another process uses the server.
+
+        """
+        engine, _ = registry.resolve(self._address.reveal())
+        with interruptible() as interrupt:
+            engine.follow(Patience(interrupt, log.info))
+            with engine.exclusive("drop") as held:
+                for line in held.restored:
+                    log.info(line)
+                return list(engine.data.drop())
+
+    def __repr__(self) -> str:
+        """Return the address without a password."""
+        return f"<Target {self._address}>"
+
+
+class Server(Target):
+    """A managed server, as `openslob.server` returns it: created and run by openslob on this host.
+
+    As a context manager it leaves the server as it was found: one that was down is stopped at the end, with its data.
+    """
+
+    def __init__(self, spec: ServerSpec) -> None:
+        super().__init__(spec.name)
+        self._name = spec.name
+        present = registry.find(spec.name)
+        self._was_running = present is not None and present.status().state == RUNNING
+        registry.managed(spec).start()
+
+    @property
+    def name(self) -> str:
+        """The name of the server."""
+        return self._name
+
+    @property
+    def status(self) -> ServerStatus:
+        """The state of the server now: whether it runs, its process, its URL, its settings and its data directory."""
+        return self._server().status()
+
+    @property
+    def url(self) -> str:
+        """The URL of the server's database, for other programs."""
+        return self.status.url
+
+    def start(self) -> None:
+        """Start the server if it is down. SlobError when it can't be started."""
+        self._server().start()
+
+    def stop(self) -> None:
+        """Stop the server cleanly and keep its data. SlobError while another process uses it."""
+        self._server().stop()
+
+    def destroy(self) -> None:
+        """Stop the server and remove it with all its data. SlobError while another process uses it."""
+        if server := registry.find(self._name):
+            server.destroy()
+
+    def __enter__(self) -> Self:
+        """Return the server."""
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _value: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        """Stop the server, unless it was running before or is gone."""
+        if not self._was_running and (server := registry.find(self._name)):
+            server.stop()
+
+    def __repr__(self) -> str:
+        """Return the name and the state."""
+        server = registry.find(self._name)
+        return f"<Server {self._name}, {server.status().state if server else 'destroyed'}>"
+
+    def _repr_html_(self) -> str:
+        """Return the state and the settings for a notebook."""
+        server = registry.find(self._name)
+        if server is None:
+            return lines_html(f"Server {self._name}", ["It is destroyed."], (), ())
+        status = server.status()
+        spec = status.spec
+        facts = {
+            "version": f"{spec.engine} {spec.version}",
+            "cache": format_bytes(spec.cache_bytes),
+            "I/O": spec.io,
+            "CPUs": spec.cpus or "all",
+            "url": status.url,
+            "data": f"{status.data_directory}, {format_bytes(status.bytes_on_disk)} on disk",
+        }
+        return lines_html(f"Server {self._name}, {status.state}", [], ("", ""), list(facts.items()))
+
+    def _server(self) -> ManagedServer:
+        server = registry.find(self._name)
+        if server is None:
+            raise UsageError(f"there is no server {self._name!r}", f"openslob.server({self._name!r}) creates it")
+        return server
+
+
+def changed(spec: ServerSpec, settings: dict[str, Any]) -> ServerSpec:
+    """Return a specification with these settings; those that are None stay as they are."""
+    given = {field: value for field, value in settings.items() if value is not None}
+    return replace(spec, **({**given, "cpus": None} if given.get("cpus") == "all" else given))
+
+
+def _announced(spec: ServerSpec) -> ServerSpec:
+    log.info("there is no server %r yet: it is created", spec.name)
+    return spec

@@ -1,0 +1,74 @@
+"""Records as small pieces of HTML for notebooks: answer, verdicts and main figures, in the notebook's own colours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from openslob.record.model import Holds, RunRecord, Status, Verdict
+from openslob.report.format import number
+from openslob.report.headline import headline
+from openslob.report.record_view import label, shown, value
+
+_SIGNS = {Holds.FAILS: "✗", Holds.UNKNOWN: "?", Holds.HOLDS: "✓"}
+# Figures of a run that are shown where they are known.
+MAIN_FIGURES = (
+    "sessions", "ops_per_s", "lio_per_s", "pio_read_per_s", "pio_read_mb_per_s", "engine_read_latency_us",
+    "pio_write_per_s", "redo_mb_per_s", "commits_per_s", "db_cpu_per_s", "iops_per_db_cpu", "lio_per_db_cpu",
+    "host_cpu_left_pct",
+)  # fmt: skip
+
+Cell = str | int | float | bool | None
+
+
+def run_html(record: RunRecord) -> str:
+    """Return a run: its headline, the verdicts that do not hold, the number of the others, and the main figures."""
+    known = [name for name in MAIN_FIGURES if value(record, name)]
+    figures = [(label(record, name), shown(record, name)) for name in known]
+    ended = "" if record.status is Status.COMPLETE else f" ({record.status.value})"
+    errors = [f"✗ {error}" for error in record.errors]
+    return _block(
+        f"{record.name}{ended}",
+        [headline(record), *errors],
+        [*_verdicts(record.verdicts), _table(("figure", "value"), figures)],
+    )
+
+
+def lines_html(title: str, lines: Sequence[str], head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
+    """Return a title, paragraphs and a table."""
+    return _block(title, lines, [_table(head, rows)] if rows else [])
+
+
+def table_html(head: Sequence[str], rows: Sequence[Sequence[Cell]], total: int) -> str:
+    """Return the first rows of a table, and how many rows it has."""
+    more = f"<p>{len(rows)} of {total:,} rows</p>" if len(rows) < total else ""
+    return f"<div>{_table(head, rows)}{more}</div>"
+
+
+def _verdicts(verdicts: Sequence[Verdict]) -> list[str]:
+    bad = [verdict for outcome in (Holds.FAILS, Holds.UNKNOWN) for verdict in verdicts if verdict.verdict is outcome]
+    rows = [(_SIGNS[each.verdict], each.name.replace("_", " "), each.why) for each in bad]
+    held = len(verdicts) - len(bad)
+    return [
+        *([_table(("", "verdict", "why"), rows)] if rows else []),
+        f"<p>{_SIGNS[Holds.HOLDS]} {held} of {len(verdicts)} verdicts hold.</p>",
+    ]
+
+
+def _block(title: str, lines: Sequence[str], parts: Sequence[str]) -> str:
+    paragraphs = "".join(f"<p>{escape(line)}</p>" for line in lines)
+    return f"<div><p><b>{escape(title)}</b></p>{paragraphs}{''.join(parts)}</div>"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
+    heading = "".join(f"<th>{escape(name)}</th>" for name in head)
+    lines = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
+    return f"<table><thead><tr>{heading}</tr></thead><tbody>{lines}</tbody></table>"
+
+
+def _cell(cell: Cell) -> str:
+    if isinstance(cell, float):
+        return f"<td>{number(cell)}</td>"
+    text = "–" if cell is None else escape(str(cell))
+    side = ' style="text-align:left"' if isinstance(cell, str) else ""
+    return f"<td{side}>{text}</td>"
