@@ -79,6 +79,11 @@ _BARE_TITLES = re.compile("|".join(f"(?:{title})" for title, _ in _TITLES[:1] + 
 _TITLE_NAMES = re.compile(r"AWR\s+Report\s+for\s+DB:\s*([^\s,]+),\s*Inst:\s*([^\s,]+),\s*Snaps:", re.IGNORECASE)
 _GLOBAL_NAME = re.compile(r"AWR\s+RAC\s+Report\s+for\s+DB:\s*([^\s,]+),\s*Snaps:", re.IGNORECASE)
 _LINE_NAMES = re.compile(r"DB/Inst:\s*([^\s/]+)/(\S+)\s+Snaps?:")
+# Tables whose rows begin at the margin, so that they keep their columns where blanks at the margin are lost.
+_STARTS_AT_THE_MARGIN = re.compile(
+    r"(workload repository|statspack).*|database|snapshot|load profile|time model.*|.*instance activity stat(istic)?s"
+    r"|top .*events.*|.*wait events( \(fg and bg\))?|os statistics|operating system statistics"
+)
 _FORMAT_CELLS = 4000  # enough cells to detect the number format
 
 
@@ -130,6 +135,8 @@ def parse(source: Source, name: str) -> Report:
     _fill_in_names(source, builder)
     if source.follows:
         builder.warnings.append(f"the file holds more than one report: {source.follows} follows, which is not read")
+    if source.is_flush:
+        builder.warnings.append(_why_flush((*unparsed, *builder.unread)))
     if not (builder.load_profile or builder.activity or builder.events):
         raise ReportError(f"{name}: {source.kind.value} report without readable figures{_why_without_figures(source)}")
     return _with_inconsistencies(_report(source, name, builder, tuple(sections), (*unparsed, *builder.unread)))
@@ -137,7 +144,8 @@ def parse(source: Source, name: str) -> Report:
 
 def _tables(source: Source, unparsed: dict[str, None]) -> Iterator[ReportTable]:
     def is_parsed(title: str, summary: str = "") -> bool:
-        if reader(title, summary) is None:
+        is_sure = not source.is_flush or _STARTS_AT_THE_MARGIN.fullmatch(plain(title))
+        if reader(title, summary) is None or not is_sure:
             if title:
                 unparsed[squeeze(title)[:80]] = None
             return False
@@ -185,7 +193,17 @@ def _fill_in_names(source: Source, builder: ReportBuilder) -> None:
         )
 
 
+def _why_flush(titles: tuple[str, ...]) -> str:
+    lost = [title for title in titles if reader(title) is not None]
+    return (
+        "the blanks at the beginning of the lines are lost, as in a mail or a wiki, and with them the columns of some "
+        f"tables, which are not read: {', '.join(lost) or 'none'}"
+    )
+
+
 def _why_without_figures(source: Source) -> str:
+    if source.is_flush:
+        return ": the blanks at the beginning of its lines are lost, and with them its columns"
     return "" if is_complete(source.text) else ": it is cut off before the first one, or its columns are lost"
 
 

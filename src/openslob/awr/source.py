@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openslob.awr.html import unwrap
+from openslob.awr.listing import without_line_numbers
 from openslob.awr.model import ReportKind
 from openslob.awr.tables import squeeze
 from openslob.errors import SlobError
@@ -64,21 +65,27 @@ _PAGE = re.compile(r"</?(?:html|head|title|body|pre|div|span|font|p|br)\b[^>]*>"
 _PAGE_HEADING = re.compile(r"\n(?:[ \t]*\n)?OUTPUT[ \t]*\n(?:-{10,}[ \t]*\n)?")  # of "select output from table(...)"
 _RULERS = re.compile(r"(?m)^[ ~]*-{2,}(?: +-{2,})+ *$")
 _QUOTED = re.compile(r"[ \t>|]+")  # quotation marks of mail, or indentation
+_INDENTED = re.compile(r"(?m)^[ \t]+\S")
 _HTML_ROW = re.compile(r"</?tr\b", re.IGNORECASE)
 _END = re.compile(r"End\s+of\s+Report")
-_HEADER = "begin snap"  # in the header of every report, after all repetitions of the title
+_PAGE_TITLE = re.compile(r"AWR (?:RAC |PDB )?Report for (?:DB|PDB):".replace(" ", r"\s+"), re.IGNORECASE)
+_HEADING = re.compile(r"\bDB\s+(?:Name|Id)\b|\bSnap\s+Id\b|\bBegin\s+Snap\b", re.IGNORECASE)  # of a report's header
 _TITLE_REACH = 20_000  # characters between the page title and the report title, style sheet included
 _LARGEST = 256 * 1024 * 1024  # bytes; the report of a month of a large cluster has 3 MB
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Text of a report from its title to its last complete row. ``follows`` names a second report in the file."""
+    """Text of a report from its title to its last complete row. ``follows`` names a second report in the file.
+
+    ``is_flush``: no line begins with a blank, because a mail program or a wiki removed what was there.
+    """
 
     kind: ReportKind
     is_html: bool
     text: str
     follows: str = ""
+    is_flush: bool = False
 
 
 def load(path: Path) -> Source:
@@ -99,19 +106,26 @@ def recognise(data: bytes, name: str) -> Source:
             raise ReportError(f"{name}: not an AWR or Statspack report: the file is {description}", _REMEDY)
     if _QUOTED_PRINTABLE.search(data, 0, _MAIL_HEAD):
         data = quopri.decodestring(data)
-    text = re.sub(r"\r+\n|\r", "\n", decode(data)).replace("\0", " ")
+    text = without_line_numbers(re.sub(r"\r+\n|\r", "\n", decode(data)).replace("\0", " "), _MARKS)
     mark = _MARKS.search(text)
     if mark is None:
         raise ReportError(f"{name}: not an AWR or Statspack report: {_describe(text)}", _REMEDY)
-    kind = _KINDS[(mark.lastindex or 1) - 1][1]
+    kind = _kind(mark)
     if not isinstance(kind, ReportKind):
         raise ReportError(f"{name}: this is {kind}, not a report of a single period", _REMEDY)
+    following = _next_report(text, mark)
+    text = text[: following[0]]
     is_html = _is_html(text)
     text = unwrap(text) if is_html else _plain_text(text, mark.start())
     mark = _MARKS.search(text) or mark
     if kind is ReportKind.AWR and _PDB.search(text, mark.end(), mark.end() + _TITLE_REACH):
         kind = ReportKind.AWR_PDB  # the title of the HTML page is the same
-    return _first_report(kind, is_html, text[mark.start() :])
+    text = _whole_rows(text[mark.start() :], is_html)
+    return Source(kind, is_html, text, following[1], is_flush=not is_html and _INDENTED.search(text) is None)
+
+
+def _kind(mark: re.Match[str]) -> ReportKind | str:
+    return _KINDS[(mark.lastindex or 1) - 1][1]
 
 
 def _is_html(text: str) -> bool:
@@ -136,30 +150,34 @@ def _single_spaced(text: str) -> str:
     return text if any(map(str.strip, lines[1::2])) else "\n".join(lines[::2])
 
 
-def _first_report(kind: ReportKind, is_html: bool, text: str) -> Source:
-    """Return the first report of ``text``; a spool file may hold several, one after the other."""
-    following = _next_report(text)
-    if following is None:
-        return Source(kind, is_html, _whole_rows(text, is_html))
-    follows = _KINDS[(following.lastindex or 1) - 1][1]
-    return Source(
-        kind,
-        is_html,
-        _whole_rows(text[: following.start()], is_html),
-        follows=_FOLLOWS[follows] if isinstance(follows, ReportKind) else follows,
-    )
+def _next_report(text: str, first: re.Match[str]) -> tuple[int, str]:
+    """Return where the next report of the file begins, and its description; the text's end and "" if there is none.
+
+    After the end of the first report any title counts. Before it, which means that the first one is cut off, only the
+    title of a report with a header: reports have sections named after ADDM and ASH, and SQL text may hold any title.
+    """
+    end = _END.search(text, first.end())
+    after = end.start() if end else len(text)
+    titled = True
+    for mark in _MARKS.finditer(text, first.end()):
+        kind = _kind(mark)
+        if mark.start() < after:
+            if not isinstance(kind, ReportKind) or not _HEADING.search(text, mark.end(), mark.end() + _TITLE_REACH):
+                continue
+            if titled and _is_titled_twice(text, first, mark):
+                titled = False
+                continue
+        page = max(text.rfind("<html", after if end and mark.start() > after else first.end(), mark.start()), -1)
+        start = page if mark.start() - page < _TITLE_REACH and page >= 0 else mark.start()
+        return start, _FOLLOWS[kind] if isinstance(kind, ReportKind) else kind
+    return len(text), ""
 
 
-def _next_report(text: str) -> re.Match[str] | None:
-    """Return the title of the next report: after the end of the first one, or, without an end, the same title again."""
-    end = _END.search(text)
-    title = _MARKS.match(text)
-    lower = text.lower()
-    header = lower.find(_HEADER)
-    again = lower.find(title[0].lower(), header) if title and header >= 0 else -1
-    if again >= 0 and (end is None or again < end.start()):
-        return _MARKS.match(text, again)
-    return _MARKS.search(text, end.end()) if end else None
+def _is_titled_twice(text: str, first: re.Match[str], mark: re.Match[str]) -> bool:
+    """Return whether ``first`` is the title of a page, and ``mark`` that of the report on it."""
+    titles = [_PAGE_TITLE.match(text, title.start()) is not None for title in (first, mark)]
+    is_headed = _HEADING.search(text, first.end(), mark.start()) is not None
+    return titles == [True, False] and _kind(mark) is not ReportKind.STATSPACK and not is_headed
 
 
 def decode(data: bytes) -> str:
@@ -182,7 +200,7 @@ def _whole_rows(text: str, is_html: bool) -> str:
     if is_complete(text):
         return text
     if not is_html:
-        return text[: max(text.rfind("\n"), 0)]
+        return text[: text.rstrip().rfind("\n") + 1]  # an editor may have ended the last line
     return text[: max((row.start() for row in _HTML_ROW.finditer(text)), default=0)]
 
 
