@@ -82,12 +82,12 @@ def run_html(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def seen_sweep(sweep_html: str) -> Seen:
-    return browse(sweep_html, "--window-size=1100,900")
+    return browse(sweep_html, "--window-size=1280,800")
 
 
 @pytest.fixture(scope="module")
 def seen_run(run_html: str) -> Seen:
-    return browse(run_html, "--window-size=1100,900")
+    return browse(run_html, "--window-size=1280,800")
 
 
 Which = Callable[[str], Seen]
@@ -126,6 +126,8 @@ def test_every_chart_is_drawn_in_full_and_described(seen: Seen) -> None:
 def test_every_chart_tells_its_figures_when_pointed_at(seen: Seen) -> None:
     for chart in seen.page["charts"]:
         assert re.search(r"\d", chart["tooltip"]), chart
+        assert "null" not in chart["tooltip"]
+        assert "undefined" not in chart["tooltip"]
 
 
 def test_a_click_on_the_legend_picks_a_line_and_another_brings_all_back(seen_sweep: Seen) -> None:
@@ -147,6 +149,24 @@ def test_a_narrow_window_is_enough(seen_narrow_and_dark: Seen) -> None:
     assert narrow.page["page"] <= narrow.page["window"]
     assert all(chart["width"] <= narrow.page["window"] for chart in narrow.page["charts"])
     assert [chart["cut"] for chart in narrow.page["charts"]] == [[]] * len(narrow.page["charts"])
+
+
+def test_the_first_picture_is_on_the_first_screen(seen_sweep: Seen, seen_run: Seen, seen_narrow_and_dark: Seen) -> None:
+    # A phone shows 844 pixels; half of the drawing is enough to see what it is.
+    for seen, height in ((seen_sweep, 800), (seen_run, 800), (seen_narrow_and_dark, 844)):
+        top, bottom = seen.page["first"]
+        assert (top + bottom) / 2 < height, seen.page["first"]
+
+
+def test_tables_that_scroll_say_so_and_others_do_not(seen_sweep: Seen, seen_narrow_and_dark: Seen) -> None:
+    for seen in (seen_sweep, seen_narrow_and_dark):
+        assert [box["says"] for box in seen.page["tables"]] == [box["scrolls"] for box in seen.page["tables"]]
+        assert any(box["says"] for box in seen.page["tables"])
+
+
+def test_in_print_everything_is_unfolded_and_light(seen_narrow_and_dark: Seen) -> None:
+    assert seen_narrow_and_dark.page["folded"]["screen"] > 0
+    assert seen_narrow_and_dark.page["folded"]["print"] == 0
 
 
 def test_on_a_dark_page_the_words_of_the_charts_are_light(seen_sweep: Seen, seen_narrow_and_dark: Seen) -> None:

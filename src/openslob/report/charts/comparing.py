@@ -23,6 +23,7 @@ from openslob.report.charts.theme import (
     legend_selection,
     selection_opacity,
 )
+from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.comparison import main_differences, summary
 
 Row = dict[str, Any]
@@ -55,18 +56,18 @@ def changes(comparison: Comparison, names: FigureNames | None = None) -> Picture
         y=alt.Y("figure:N", title=None, sort=None, axis=alt.Axis(labelLimit=260, grid=True)),
         color=alt.Color("outcome:N", scale=scale, legend=legend),
     )
-    tips = [
-        alt.Tooltip("figure:N", title="figure"),
-        alt.Tooltip("a:Q", title="A", format=",.4~r"),
-        alt.Tooltip("b:Q", title="B", format=",.4~r"),
-        *(alt.Tooltip(f"{field}:Q", title=title, format="+.2f") for field, title in _TOOLTIPS.items()),
-        alt.Tooltip("outcome:N", title="outcome"),
-    ]
+    tips = (
+        Tip("figure", "figure"), Tip("a", "A"), Tip("b", "B"), Tip("pct", "change (%)", "low", "high", form="+.2f"),
+        Tip("outcome", "outcome"),
+    )  # fmt: skip
     panel = alt.layer(
         alt.Chart(alt.InlineData(values=[{"pct": 0}])).mark_rule(color=QUIET, strokeDash=[4, 3]).encode(x=x),
         base.mark_rule(clip=True, strokeWidth=1.6).encode(x="low:Q", x2="high:Q"),
-        base.mark_point(filled=True, size=85, clip=True).encode(
-            x=x, shape=alt.Shape("outcome:N", scale=shapes, legend=legend), tooltip=tips
+        with_tips(
+            base.mark_point(filled=True, size=85, clip=True).encode(
+                x=x, shape=alt.Shape("outcome:N", scale=shapes, legend=legend)
+            ),
+            *tips,
         ),
     )
     return Picture(
@@ -126,7 +127,7 @@ def tails(records: Sequence[tuple[str, RunRecord]]) -> Picture | None:
     )
 
 
-_TOOLTIPS = {"pct": "change (%)", "low": "from (%)", "high": "to (%)"}
+_ENDS = ("pct", "low", "high")
 
 
 def _is_shown(difference: Difference) -> bool:
@@ -134,7 +135,7 @@ def _is_shown(difference: Difference) -> bool:
 
 
 def _axis_domain(rows: Sequence[Row]) -> list[float]:
-    ends = [row[field] for row in rows for field in _TOOLTIPS if row[field] is not None]
+    ends = [row[field] for row in rows for field in _ENDS if row[field] is not None]
     low, high = max(min(ends, default=-1.0), -WIDEST_PCT), min(max(ends, default=1.0), WIDEST_PCT)
     low, high = min([low, *(row["pct"] for row in rows)]), max([high, *(row["pct"] for row in rows)])
     return [min(low * 1.08, -1.0), max(high * 1.08, 1.0)]

@@ -22,6 +22,7 @@ from openslob.report.charts.theme import (
     shaped,
     unit_of,
 )
+from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.format import MISSING, number
 
 Row = dict[str, Any]
@@ -88,7 +89,7 @@ def _percentile_panel(rows: list[Row], along: str) -> Panel:
     drawn = base.mark_line(strokeWidth=1.8).encode(
         strokeDash=dashed("percentile", names, outlined=True), detail=["line:N", "percentile:N", "stretch:N"]
     )
-    tips = [*_tips("latency (µs)", along), alt.Tooltip("percentile:N", title="percentile")]
+    tips = [*_tips("latency (µs)", along), Tip("percentile", "percentile")]
     return alt.layer(_bars(base), drawn, *_dots(base, shaped("line", lines), tips)).add_params(*picks)
 
 
@@ -115,20 +116,15 @@ def _bars(base: alt.Chart) -> alt.Chart:
     return bars
 
 
-def _dots(base: alt.Chart, shape: alt.Shape, tips: list[alt.Tooltip]) -> list[alt.Chart]:
+def _dots(base: alt.Chart, shape: alt.Shape, tips: Sequence[Tip]) -> list[alt.Chart]:
     """Return the points: filled if every verdict holds, hollow if one fails."""
     sound = base.transform_filter(alt.datum.doubt == SOUND).mark_point(filled=True, size=55)
     doubted = base.transform_filter(alt.datum.doubt != SOUND).mark_point(filled=False, size=55, strokeWidth=1.8)
-    return [dots.encode(shape=shape, tooltip=tips) for dots in (sound, doubted)]
+    return [with_tips(dots.encode(shape=shape), *tips) for dots in (sound, doubted)]
 
 
-def _tips(title: str, along: str) -> list[alt.Tooltip]:
-    figures = {"sessions": along, "value": title, "low": "95 % interval from", "high": "to"}
-    return [
-        alt.Tooltip("line:N", title="line"),
-        *(alt.Tooltip(f"{field}:Q", title=text, format=",.4~r") for field, text in figures.items()),
-        alt.Tooltip("doubt:N", title="verdicts"),
-    ]
+def _tips(title: str, along: str) -> list[Tip]:
+    return [Tip("line", "line"), Tip("sessions", along), Tip("value", title, "low", "high"), Tip("doubt", "verdicts")]
 
 
 def _axis_scale(rows: Sequence[Row]) -> alt.Scale:

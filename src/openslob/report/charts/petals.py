@@ -31,6 +31,7 @@ from openslob.report.charts.theme import (
     selection_opacity,
     shaped,
 )
+from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.format import number, quantity
 from openslob.units import format_bytes
 
@@ -142,7 +143,7 @@ def missing(points: PointSet, figures: Sequence[str]) -> list[str]:
     for series in points.series:
         known = {order for _, order, _ in stretches(series, figures)}
         counts = [f"{point.step:,g}" for order, point in enumerate(series.points) if order not in known]
-        what = "asked per second" if points.along != SESSIONS else "sessions"
+        what = "asked per second" if points.along != SESSIONS else "session" if counts == ["1"] else "sessions"
         texts += [f"No result: {series.label} with {', '.join(counts)} {what}."] if counts else []
     return texts
 
@@ -226,8 +227,8 @@ def _panel(
             color=colour, strokeDash=dash, order="order:Q", detail=["line:N", "stretch:N"]
         ),
         _arrows(between, x_scale, y_scale, colour).encode(**selection_opacity(*picks)),
-        *_dots(base, colour, shape, _tooltips(throughput, points, names)),
-        _labels(base, colour, rows),
+        *_dots(base, colour, shape, _tips(throughput, points, names)),
+        _labels(base, rows),
         *(_signed(base, shaped("sign", dashes, signs, two), sign) for sign in signs),
     ).add_params(*picks)
 
@@ -251,15 +252,9 @@ def _ceiling(ceiling_points: Sequence[Row], x: alt.X, y: alt.Y) -> alt.Chart:
         y=y,
         order="in_flight:Q",
         detail=["ceiling:N", "block:N"],
-        tooltip=[
-            alt.Tooltip("ceiling:N", title="storage alone"),
-            alt.Tooltip("block:N", title="block size"),
-            alt.Tooltip("in_flight:Q", title="in flight"),
-            alt.Tooltip("x:Q", title="reads/s", format=",.4~r"),
-            alt.Tooltip("y:Q", title="mean µs", format=",.4~r"),
-        ],
     )
-    return drawn
+    tips = (("ceiling", "storage alone"), ("block", "block size"), ("in_flight", "in flight"), ("x", "reads/s"))
+    return with_tips(drawn, *(Tip(*each) for each in (*tips, ("y", "mean µs"))))
 
 
 def _bars(base: alt.Chart, colour: alt.Color) -> list[alt.Chart]:
@@ -282,18 +277,18 @@ def _arrows(between: alt.Chart, x: alt.Scale, y: alt.Scale, colour: alt.Color) -
     return drawn
 
 
-def _dots(base: alt.Chart, colour: alt.Color, shape: alt.Shape, tooltip: list[alt.Tooltip]) -> list[alt.Chart]:
+def _dots(base: alt.Chart, colour: alt.Color, shape: alt.Shape, tips: Sequence[Tip]) -> list[alt.Chart]:
     """Return the points: filled if every verdict holds, hollow if one fails."""
     sound = base.transform_filter(alt.datum.doubt == SOUND).mark_point(filled=True, size=70)
     doubted = base.transform_filter(alt.datum.doubt != SOUND).mark_point(filled=False, size=70, strokeWidth=1.8)
-    return [dots.encode(color=colour, shape=shape, tooltip=tooltip) for dots in (sound, doubted)]
+    return [with_tips(dots.encode(color=colour, shape=shape), *tips) for dots in (sound, doubted)]
 
 
-def _labels(base: alt.Chart, colour: alt.Color, rows: Sequence[Row]) -> alt.Chart:
+def _labels(base: alt.Chart, rows: Sequence[Row]) -> alt.Chart:
     """Return the labels of the points; with many lines only those of ends and knees."""
     many = len({row["line"] for row in rows}) > LABELLED_LINES
     shown = base.transform_filter("datum.end || datum.knee") if many else base
-    text: alt.Chart = shown.mark_text(align="left", dx=7, dy=-7, fontSize=11).encode(text="sessions:Q", color=colour)
+    text: alt.Chart = shown.mark_text(align="left", dx=7, dy=-7, fontSize=11).encode(text="sessions:Q")
     return text
 
 
@@ -311,20 +306,12 @@ def _signed(base: alt.Chart, shape: alt.Shape, sign: Sign) -> alt.Chart:
     return drawn
 
 
-def _tooltips(throughput: str, points: PointSet, names: FigureNames) -> list[alt.Tooltip]:
-    latency = points.axes.latency
-    return [
-        alt.Tooltip("line:N", title="line"),
-        alt.Tooltip("sessions:Q", title=axis_text(points)),
-        alt.Tooltip("x:Q", title=names.axis(throughput), format=",.4~r"),
-        alt.Tooltip("x_low:Q", title="from", format=",.4~r"),
-        alt.Tooltip("x_high:Q", title="to", format=",.4~r"),
-        alt.Tooltip("y:Q", title=names.axis(latency), format=",.4~r"),
-        alt.Tooltip("y_low:Q", title="from", format=",.4~r"),
-        alt.Tooltip("y_high:Q", title="to", format=",.4~r"),
-        alt.Tooltip("runs:Q", title="runs"),
-        alt.Tooltip("fails:N", title="verdicts that fail"),
-    ]
+def _tips(throughput: str, points: PointSet, names: FigureNames) -> tuple[Tip, ...]:
+    return (
+        Tip("line", "line"), Tip("sessions", axis_text(points)), Tip("x", names.axis(throughput), "x_low", "x_high"),
+        Tip("y", names.axis(points.axes.latency), "y_low", "y_high"), Tip("runs", "runs"),
+        Tip("fails", "verdicts that fail"),
+    )  # fmt: skip
 
 
 def _axis_scale(rows: Sequence[Row], axis: str) -> alt.Scale:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import altair as alt
@@ -13,13 +14,15 @@ import vl_convert
 from openslob.disk import write_atomically
 from openslob.errors import SlobError
 from openslob.report.charts.colours import Theme, colours_of, ending_of, page_variables, painted
-from openslob.report.charts.theme import CONFIG, HEIGHT, WIDTH
+from openslob.report.charts.theme import CONFIG, HEIGHT, LEGEND_ROOM, WIDTH
 
 Spec = dict[str, Any]
 Panel = alt.LayerChart | alt.Chart | alt.FacetChart
 Chart = alt.Chart | alt.LayerChart | alt.VConcatChart
 # Pixels of a PNG per unit of the drawing: enough for print at page width.
 PNG_SCALE = 2.0
+# Letters in a line over a picture.
+TITLE_WIDTH, NOTE_WIDTH = 70, 110
 # Version of Vega-Lite that the specifications are written for: major and minor number.
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 # A page has its own background and margins.
@@ -78,7 +81,8 @@ def chart(picture: Picture, theme: Theme = Theme.LIGHT) -> Chart:
 
 def _whole(picture: Picture) -> Spec:
     sized = [panel.properties(width=WIDTH, height=_height(picture, at)) for at, panel in enumerate(picture.panels)]
-    title = alt.TitleParams(picture.title, anchor="start", subtitle=list(picture.notes), offset=12)
+    notes = [line for note in picture.notes for line in wrap(note, NOTE_WIDTH)]
+    title = alt.TitleParams(wrap(picture.title, TITLE_WIDTH), anchor="start", subtitle=notes, offset=12)
     if len(sized) == 1:
         return _spec(sized[0].properties(title=title), picture, CONFIG)
     # Keeps the legends with their panels; by default Vega-Lite collects them below the picture.
@@ -133,4 +137,5 @@ def _height(picture: Picture, at: int) -> int:
 def _spec(drawn: Panel | alt.VConcatChart, picture: Picture, config: Spec) -> Spec:
     # Validation would take longer than drawing; tests validate every picture.
     spec: Spec = drawn.properties(description=picture.description).to_dict(validate=False)
-    return spec | {"config": config}
+    room = {"name": LEGEND_ROOM, "value": WIDTH}
+    return spec | {"config": config, "params": [*spec.get("params", ()), room]}

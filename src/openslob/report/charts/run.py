@@ -23,6 +23,7 @@ from openslob.report.charts.theme import (
     selection_opacity,
     shaped,
 )
+from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.format import micros, number, seconds
 from openslob.report.record_view import ALONE, outcome, value
 from openslob.report.run_series import RunSeries
@@ -37,6 +38,9 @@ MARKED = {"p50_us": "p50", "p90_us": "p90", "p99_us": "p99", "p999_us": "p99.9"}
 # From dark at the median to light: the further from the median, the fewer operations.
 _BAND_COLOURS = dict(zip(("p50", "p50 to p90", "p90 to p99"), BANDS, strict=True))
 _BAND_ENDS = ("p50_us", "p90_us", "p99_us")
+_MAP_TIPS = (
+    Tip("from_s", "from (s)"), Tip("from_us", "from (µs)"), Tip("to_us", "below (µs)"), Tip("count", "operations"),
+)  # fmt: skip
 # Room for the widest label, so that the time axes of all panels are aligned.
 _Y_AXIS = alt.Axis(minExtent=58, maxExtent=58)
 
@@ -167,10 +171,9 @@ def _rates(pick_name: str, rows: list[Row], title: str, names: FigureNames, leng
         **selection_opacity(pick),
     )
     lines = base.mark_line(strokeWidth=1.8).encode(strokeDash=dashed("series", series))
-    tips = [_tip("series:N", "figure"), _tip("middle_s:Q", "at (s)"), _tip("value:Q", title)]
-    return alt.layer(
-        lines, base.mark_point(size=28, filled=True).encode(shape=shaped("series", series), tooltip=tips)
-    ).add_params(pick)
+    tips = (Tip("series", "figure"), Tip("middle_s", "at (s)"), Tip("value", title))
+    dots = base.mark_point(size=28, filled=True).encode(shape=shaped("series", series))
+    return alt.layer(lines, with_tips(dots, *tips)).add_params(pick)
 
 
 def _bands(kind: str, seconds_of: Mapping[int, Any], length: float) -> Panel:
@@ -184,15 +187,9 @@ def _bands(kind: str, seconds_of: Mapping[int, Any], length: float) -> Panel:
         if any(row[end] is not None for row in rows)
     }
     scale = alt.Scale(domain=list(drawn), range=list(drawn.values()))
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
-        x=_time_axis("from_s", length),
-        x2="to_s:Q",
-        tooltip=[
-            _tip("from_s:Q", "from (s)"),
-            _tip("count:Q", "operations"),
-            *(_tip(f"{name}:Q", f"{MARKED[name]} (µs)") for name in _BAND_ENDS),
-        ],
-    )
+    bare = alt.Chart(alt.InlineData(values=rows)).encode(x=_time_axis("from_s", length), x2="to_s:Q")
+    ends = (Tip(name, f"{MARKED[name]} (µs)", unknown="too few operations") for name in _BAND_ENDS)
+    base = with_tips(bare, Tip("from_s", "from (s)"), Tip("count", "operations"), *ends)
     layers = [
         base.transform_filter(f"isValid(datum.{high})")
         .mark_rect()
@@ -217,25 +214,21 @@ def _waits(rows: list[Row], length: float) -> Panel:
             y=alt.Y("low:Q", title="DB time (s/s)", scale=alt.Scale(zero=True), axis=_Y_AXIS),
             y2="high:Q",
             color=coloured("event", events),
-            tooltip=[_tip("event:N", "event"), _tip("value:Q", "sessions in it"), _tip("from_s:Q", "from (s)")],
             **selection_opacity(pick),
         )
         .add_params(pick)
     )
-    return drawn
+    return with_tips(drawn, Tip("event", "event"), Tip("value", "sessions in it"), Tip("from_s", "from (s)"))
 
 
 def _cpu(rows: list[Row], length: float) -> Panel:
     kinds = [kind for kind in (*over_time.CPU_KINDS, over_time.SERVER) if any(row["kind"] == kind for row in rows)]
     pick = legend_selection("kind", "picked_kind")
     y = alt.Y("low:Q", title="host CPU (%)", scale=alt.Scale(domain=[0, 100]), axis=_Y_AXIS)
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
-        x=_time_axis("from_s", length),
-        x2="to_s:Q",
-        color=coloured("kind", kinds),
-        tooltip=[_tip("kind:N", "kind"), _tip("value:Q", "% of the host's CPU"), _tip("from_s:Q", "from (s)")],
-        **selection_opacity(pick),
+    bare = alt.Chart(alt.InlineData(values=rows)).encode(
+        x=_time_axis("from_s", length), x2="to_s:Q", color=coloured("kind", kinds), **selection_opacity(pick)
     )
+    base = with_tips(bare, Tip("kind", "kind"), Tip("value", "% of the host's CPU"), Tip("from_s", "from (s)"))
     host, server = (base.transform_filter(f'datum.kind {sign} "{over_time.SERVER}"') for sign in ("!=", "=="))
     line = server.mark_rule(strokeWidth=3).encode(y="high:Q")
     return alt.layer(host.mark_rect().encode(y=y, y2="high:Q"), line).add_params(pick)
@@ -253,20 +246,17 @@ def _histogram(kind: str, figures: Mapping[str, Any]) -> Panel:
             x2="to_us:Q",
             y=alt.Y("share_pct:Q", title="operations (%)", stack=None, axis=_Y_AXIS),
             y2=alt.datum(0),
-            tooltip=[
-                _tip("from_us:Q", "from (µs)"), _tip("to_us:Q", "below (µs)"), _tip("count:Q", "operations"),
-                _tip("share_pct:Q", "% of them"),
-            ],
         )
-    )  # fmt: skip
+    )
+    drawn = with_tips(drawn, *_MAP_TIPS[1:], Tip("share_pct", "% of them"))
     marks = [
         {"us": us, "name": name, "row": at}
         for at, (field, name) in enumerate(MARKED.items())
         if (us := figures.get(field)) is not None
     ]
     marked = alt.Chart(alt.InlineData(values=marks)).encode(x=alt.X("us:Q", scale=axis))
-    rules = marked.mark_rule(strokeDash=[4, 3], color=WARNING, strokeWidth=1.2).encode(
-        tooltip=[_tip("name:N", "percentile"), _tip("us:Q", "µs")]
+    rules = with_tips(
+        marked.mark_rule(strokeDash=[4, 3], color=WARNING, strokeWidth=1.2), Tip("name", "percentile"), Tip("us", "µs")
     )
     return alt.layer(drawn, rules, marked.mark_text(align="left", dx=3, dy=8, color=WARNING).encode(
         y=alt.value(0), text="name:N"
@@ -288,17 +278,9 @@ def _map(kind: str, cells: list[Row], length: float) -> Panel:
             y=alt.Y("from_us:Q", title=f"{kind} latency (µs)", scale=axis, axis=_Y_AXIS),
             y2="to_us:Q",
             color=alt.Color("share_pct:Q", scale=scale, legend=legend),
-            tooltip=[
-                _tip("from_s:Q", "from (s)"), _tip("from_us:Q", "from (µs)"), _tip("to_us:Q", "below (µs)"),
-                _tip("count:Q", "operations"), _tip("share_pct:Q", "% of the step"),
-            ],
         )
-    )  # fmt: skip
-    return drawn
-
-
-def _tip(field: str, title: str) -> alt.Tooltip:
-    return alt.Tooltip(field, title=title, format=",.4~r" if field.endswith(":Q") else alt.Undefined)
+    )
+    return with_tips(drawn, *_MAP_TIPS, Tip("share_pct", "% of the step"))
 
 
 def _log_scale(values: Sequence[float]) -> alt.Scale:

@@ -1,4 +1,4 @@
-"""Pictures of raw measurements: Orion's rates and latencies over the load, and storage alone beside databases."""
+"""Pictures of raw measurements: of each tool, Orion's rates and latencies, and storage alone beside databases."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import altair as alt
 from openslob.analyze.realism import ContenderKind, ContenderRow, RoundRange
 from openslob.analyze.realism import rows as contender_rows
 from openslob.record.storage import StorageRecord, StorageStep
-from openslob.report.charts.colours import INK
+from openslob.report.charts.bars import bars, bars_height, ways
+from openslob.report.charts.calibration import calibration
 from openslob.report.charts.picture import DataTable, Panel, Picture
 from openslob.report.charts.theme import HEAT, coloured, dashed, from_zero, legend_selection, selection_opacity, shaped
+from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.format import micros, number, percent
 from openslob.report.storage import comparison_headline, range_text
 
@@ -23,7 +25,6 @@ PERCENTILES = {"p50_us": "p50", "p90_us": "p90", "p99_us": "p99", "p999_us": "p9
 MOST_LINES = 6
 _MATRIX_HEIGHT = 240
 _TITLES = {SMALL: "small requests in flight", LARGE: "large requests in flight, or streams"}
-_ROW_HEIGHT, _FRAME = 30, 10
 _MEANINGS = {
     ContenderKind.RAW: "storage alone: data not examined",
     ContenderKind.LOCAL: "private memory",
@@ -61,9 +62,9 @@ def rate_rows(record: StorageRecord, kind: str) -> list[Row]:
     steps = steps_of(record, kind)
     chosen = _evenly_spaced(sorted({load_of(step, other) for step in steps}))
     return [
-        {"load": load_of(step, kind), "line": _load_text(load_of(step, other), other), "value": step.value(figure)}
+        {"load": load_of(step, kind), "line": _load_text(load_of(step, other), other), "value": value}
         for step in steps
-        if load_of(step, other) in chosen
+        if load_of(step, other) in chosen and (value := step.value(figure)) is not None
     ]
 
 
@@ -71,9 +72,10 @@ def latency_rows(record: StorageRecord) -> list[Row]:
     """Return rows of latency percentiles of small requests at the lowest load of large requests."""
     _, steps = _with_lowest(steps_of(record, SMALL))
     return [
-        {"load": load_of(step, SMALL), "line": name, "value": step.value(field)}
+        {"load": load_of(step, SMALL), "line": name, "value": value}
         for step in steps
         for field, name in PERCENTILES.items()
+        if (value := step.value(field)) is not None
     ]
 
 
@@ -147,15 +149,12 @@ def _lines(rows: Sequence[Row], x_title: str, y_title: str) -> Panel:
         x=alt.X("load:Q", title=x_title, scale=scale, axis=alt.Axis(values=loads, format="d")),
         y=alt.Y("value:Q", title=y_title, scale=from_zero([row["value"] for row in rows])),
         color=coloured("line", lines),
-        tooltip=[
-            alt.Tooltip("line:N", title="line"),
-            alt.Tooltip("load:Q", title=x_title),
-            alt.Tooltip("value:Q", title=y_title, format=",.4~r"),
-        ],
         **selection_opacity(pick),
     )
     drawn = base.mark_line(strokeWidth=1.8).encode(strokeDash=dashed("line", lines))
-    return alt.layer(drawn, base.mark_point(filled=True, size=55).encode(shape=shaped("line", lines))).add_params(pick)
+    dots = base.mark_point(filled=True, size=55).encode(shape=shaped("line", lines))
+    tips = (Tip("line", "line"), Tip("load", x_title), Tip("value", y_title))
+    return alt.layer(drawn, with_tips(dots, *tips)).add_params(pick)
 
 
 def _heat(rows: Sequence[Row], title: str) -> Panel:
@@ -167,13 +166,12 @@ def _heat(rows: Sequence[Row], title: str) -> Panel:
     legend = alt.Legend(title=title, gradientLength=220, format=",.4~r", orient="top")
     squares = base.mark_rect().encode(
         color=alt.Color("value:Q", scale=alt.Scale(scheme=HEAT, reverse=True), legend=legend),
-        tooltip=[alt.Tooltip(f"{name}:Q", title=name) for name in (SMALL, LARGE)]
-        + [alt.Tooltip("value:Q", title=title, format=",.4~r")],
     )
+    tips = (Tip(SMALL, SMALL), Tip(LARGE, LARGE), Tip("value", title))
     text = base.mark_text(fontSize=11).encode(
         text="shown:N", color=alt.condition(alt.datum.value > middle, alt.value("white"), alt.value("black"))
     )
-    return alt.layer(squares, text)
+    return alt.layer(with_tips(squares, *tips), text)
 
 
 def _other(kind: str) -> str:
@@ -212,13 +210,13 @@ def _comparison(record: StorageRecord) -> tuple[Picture, ...]:
         (bar_rows(contenders, lambda row: row.iops_per_cpu), "reads per CPU second"),
         (bar_rows(contenders, lambda row: row.iops), "reads per second"),
     )
-    height = _FRAME + _ROW_HEIGHT * len(contenders)
+    height = bars_height(len(contenders))
     return (
         Picture(
             name="realism",
             title="What storage gives, and what databases get",
             description=comparison_headline(record),
-            panels=tuple(_bars(cells, title) for cells, title in panels),
+            panels=tuple(bars(cells, title, _kinds(cells)) for cells, title in panels),
             notes=("Bars: medians of the rounds. Lines: lowest to highest.",),
             table=_comparison_table(contenders),
             heights=dict.fromkeys(range(len(panels)), height),
@@ -238,19 +236,8 @@ def bar_rows(contenders: Sequence[ContenderRow], figure: Callable[[ContenderRow]
     ]  # fmt: skip
 
 
-def _bars(cells: list[Row], title: str) -> Panel:
-    kinds = [meaning for meaning in _MEANINGS.values() if any(cell["what"] == meaning for cell in cells)]
-    most = max((cell["high"] for cell in cells), default=1.0)
-    names = alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=220, minExtent=150, maxExtent=150))
-    # Room for the label of the longest bar.
-    x = alt.X("value:Q", title=title, scale=alt.Scale(domain=[0, most * 1.15], nice=False))
-    tips = [alt.Tooltip("name:N", title=" "), alt.Tooltip("what:N", title="data")]
-    tips += [alt.Tooltip(f"{name}:Q", title=name, format=",.0f") for name in ("value", "low", "high")]
-    base = alt.Chart(alt.InlineData(values=cells)).encode(y=names)
-    bars = base.mark_bar(height={"band": 0.62}).encode(x=x, color=coloured("what", kinds), tooltip=tips)
-    ranges = base.mark_rule(strokeWidth=1.6, color=INK).encode(x="low:Q", x2="high:Q")
-    text = base.mark_text(align="left", dx=6, fontSize=12, color=INK).encode(x="high:Q", text="shown:N")
-    return alt.layer(bars, ranges, text)
+def _kinds(cells: Sequence[Row]) -> list[str]:
+    return [meaning for meaning in _MEANINGS.values() if any(cell["what"] == meaning for cell in cells)]
 
 
 def _comparison_table(contenders: Sequence[ContenderRow]) -> DataTable:
@@ -267,4 +254,10 @@ def _comparison_table(contenders: Sequence[ContenderRow]) -> DataTable:
     )  # fmt: skip
 
 
-_PICTURES: Mapping[str, Callable[[StorageRecord], tuple[Picture, ...]]] = {"compare": _comparison, "orion": _orion}
+_PICTURES: Mapping[str, Callable[[StorageRecord], tuple[Picture, ...]]] = {
+    "calibrate": calibration,
+    "ceiling": calibration,
+    "compare": _comparison,
+    "dd": ways,
+    "orion": _orion,
+}

@@ -24,12 +24,18 @@ CONFIG: dict[str, Any] = {
     "view": {"stroke": None},
     "text": {"color": INK}, "rule": {"color": INK},
     "axis": {"gridColor": GRID, "domainColor": QUIET, "tickColor": QUIET, "labelFontSize": 12, "titleFontSize": 13,
-             "labelColor": INK, "titleColor": INK, "titleFontWeight": "normal", "labelOverlap": True},
+             "labelColor": INK, "titleColor": INK, "titleFontWeight": "normal", "labelOverlap": True,
+             "labelSeparation": 3},
+    # A label that is wider than the room at the end of the axis would be cut off.
+    "axisX": {"labelBound": True},
     "legend": {"orient": "bottom", "labelFontSize": 12, "titleFontSize": 12, "symbolSize": 110,
                "labelColor": INK, "titleColor": INK, "labelLimit": 360,
                "layout": {"bottom": {"direction": "vertical", "anchor": "start", "center": False, "margin": 4}}},
     "title": {"fontSize": 16, "subtitleFontSize": 12, "color": INK, "subtitleColor": SOFT},
 }  # fmt: skip
+# Parameter with the width for legends, which a page sets to its own. The width of the drawing would be too late:
+# the height that is kept for a legend depends on its number of columns.
+LEGEND_ROOM = "legend_room"
 # Width in pixels of a letter, and of a symbol with its spaces. Columns of a legend are as wide as the longest name.
 LETTER, SYMBOL = 7, 40
 _LATENCIES = {
@@ -155,5 +161,5 @@ def _scale(names: Sequence[str], values: Sequence[Any], signs: Sequence[Sign], o
 def _legend(names: Sequence[str], signs: Sequence[Sign], outlined: bool) -> alt.Legend:
     # Vega-Lite merges legends with equal domains only if all their properties are equal.
     widest = max((len(name) for name in (*names, *(sign.name for sign in signs))), default=0)
-    columns = alt.expr(f"max(1, floor(width / {LETTER * widest + SYMBOL}))")
+    columns = alt.expr(f"max(1, floor({LEGEND_ROOM} / {LETTER * widest + SYMBOL}))")
     return alt.Legend(title=None, columns=columns, symbolStrokeWidth=2 if outlined else 0)

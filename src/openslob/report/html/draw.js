@@ -3,11 +3,18 @@
 (function () {
   const specs = JSON.parse(document.getElementById("specs").textContent);
   const options = { renderer: "svg", actions: false, mode: "vega-lite", tooltip: { theme: "custom" } };
+  // The width that the axis' labels, which stand beside the drawing, take from a chart.
+  const beside = 80;
   const charts = Array.from(document.querySelectorAll(".chart"));
   const drawn = charts.map(function (element) {
-    return vegaEmbed(element, specs[Number(element.dataset.spec)], options).then(function (result) {
-      // The number of the legend's columns depends on the width, which is known only now: a second pass resizes it.
-      return result.view.resize().runAsync();
+    const room = function () { return element.clientWidth - beside; };
+    const spec = specs[Number(element.dataset.spec)];
+    spec.params.find(function (each) { return each.name === "legend_room"; }).value = room();
+    return vegaEmbed(element, spec, options).then(function (result) {
+      new ResizeObserver(function () {
+        result.view.signal("legend_room", room()).resize().runAsync();
+      }).observe(element);
+      return result.view;
     }).catch(function (error) {
       element.textContent = "This picture can't be drawn: " + error.message;
       throw error;

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 import vl_convert
@@ -24,7 +26,20 @@ from openslob.report.charts.picture import VEGA_LITE, DataTable, Picture, page_s
 _GLOBALS = "window.vegaEmbed = vegaEmbed; window.vega = vega;"
 _PACKAGE = "openslob.report.html"
 SIGNS = {Holds.FAILS: ("✗", "fails"), Holds.UNKNOWN: ("?", "unknown"), Holds.HOLDS: ("✓", "holds")}
+# Letters of the names of records in a title.
+LONGEST_TITLE = 60
 VERDICT_HEAD = ("outcome", "verdict", "why")
+
+
+@dataclass(frozen=True)
+class ShownFirst:
+    """How many banners and answers are shown at once; the others are folded, so that the first picture is in sight."""
+
+    banners: int = 2
+    answers: int = 1
+
+
+SHOWN = ShownFirst()
 
 
 @dataclass(frozen=True)
@@ -65,6 +80,12 @@ class Page:
     sections: tuple[PageSection, ...]
     version: str = __version__
     verdict_head: tuple[str, ...] = VERDICT_HEAD
+
+    @property
+    def verdicts_in_short(self) -> list[tuple[Holds, str, str, list[str]]]:
+        """Outcomes other than "holds" with their sign, in words, and the names of their verdicts."""
+        names = {outcome: [row.name for row in self.verdicts if row.outcome is outcome] for outcome in SIGNS}
+        return [(each, *SIGNS[each], names[each]) for each in SIGNS if each is not Holds.HOLDS and names[each]]
 
     @property
     def verdict_counts(self) -> str:
@@ -111,6 +132,18 @@ def in_words(name: str) -> str:
     return name.replace("_", " ")
 
 
+def in_short(names: Sequence[str]) -> str:
+    """Return the names of records, given as names or paths, as a title: as many as have room, and how many follow."""
+    called = [_cut(Path(name).name or name) for name in names]
+    lengths = list(accumulate(len(name) for name in called))
+    shown = max(sum(length <= LONGEST_TITLE for length in lengths), 1)
+    return ", ".join(called[:shown]) + (f" and {len(called) - shown} more" if called[shown:] else "")
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= LONGEST_TITLE else f"{name[: LONGEST_TITLE - 1]}…"
+
+
 def text_section(lines: Sequence[str]) -> list[PageSection]:
     """Return a section of the text report as a section of the page; none for no lines."""
     if not lines:
@@ -148,6 +181,8 @@ def render_page(page: Page) -> str:
         colours=Markup(_colours()),
         style=Markup(_file("style.css")),
         script=Markup(_file("draw.js")),
+        tables=Markup(_file("tables.js")),
+        shown=SHOWN,
     )
 
 

@@ -26,6 +26,7 @@ from openslob.report.html.page import (
     PageSection,
     VerdictRow,
     definitions,
+    in_short,
     render_page,
     text_section,
     verdict_rows,
@@ -73,7 +74,7 @@ def page_for(
     """
     if len(runs) == 1:
         return run_page(runs[0].record, folders[0])
-    name = ", ".join(Path(side).name or side for side, _ in sides)
+    name = in_short([part for side, _ in sides for part in side.split(",")])
     try:
         return set_page(name, runs, problems, _comparison(sides, runs, against), ceilings)
     except UsageError as error:
@@ -83,7 +84,7 @@ def page_for(
 def _comparison(sides: Sides, runs: Sequence[Run], against: ComparedValues | None) -> Comparison | None:
     if len(sides) == 2:
         (name_a, a), (name_b, b) = sides
-        return compare(a, b, name_a, name_b)
+        return compare(a, b, *(in_short(name.split(",")) for name in (name_a, name_b)))
     return compare_values(runs, against) if against and len(sides) == 1 else None
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
+from html import unescape
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -14,13 +16,14 @@ from typer.testing import CliRunner
 from factories import record_files
 from factories.records import cached, failed, interrupted, physical, remote, unpublished
 from factories.sweeps import failing, sweep
+from factories.tables import table
 from openslob.analyze.curves.points import Run
 from openslob.cli import app
 from openslob.metrics import METRICS
-from openslob.record.model import RunRecord
+from openslob.record.model import Holds, RunRecord
 from openslob.record.store import RunFolder
 from openslob.report.headline import headline
-from openslob.report.html.page import Page, render_page
+from openslob.report.html.page import Page, in_short, render_page
 from openslob.report.html.pages import page_for, run_page
 from openslob.report.html.set_page import set_page
 from openslob.report.set_summary import reads_are_physical
@@ -83,12 +86,54 @@ def test_every_kind_of_run_has_a_page_whose_elements_close(made, tmp_path: Path)
 def test_the_answer_stands_before_verdicts_pictures_and_tables(tmp_path: Path) -> None:
     record_files.write(tmp_path)
     html = render_page(run_page(record_files.record(), tmp_path))
-    places = [html.index(f'<h2 id="{name}">') for name in ("answer", "verdicts", "pictures")]
+    places = [html.index(f'<h2 id="{name}"') for name in ("answer", "verdicts", "pictures")]
     assert places == sorted(places)
-    assert places[-1] < html.index("<h2>Figures</h2>") < html.index("<h2>Server</h2>")
+    assert html.index("<figure") < html.index("<h2>Figures</h2>") < html.index("<h2>Server</h2>")
     assert "What the figures mean" in html
     read = Reader(html)
     assert all(metric.definition in read.text for metric in METRICS.values())
+
+
+def test_what_stands_before_the_first_picture_is_short_and_the_rest_is_folded() -> None:
+    before = small_html()[: small_html().index("<figure")]
+    shown = re.sub(r"<details>.*?</details>", "", before, flags=re.DOTALL)
+    assert SMALL_PAGE.answers[0] in unescape(shown)
+    assert SMALL_PAGE.answers[1] not in unescape(shown)
+    assert SMALL_PAGE.answers[1] in unescape(before)
+    assert "Every verdict, and why" not in shown
+    failing_page = page_of([failing(SMALL[0], "quiet_machine"), *SMALL[1:]])
+    names = {outcome: names for outcome, _, _, names in failing_page.verdicts_in_short}
+    assert names[Holds.FAILS] == ["quiet machine"]
+
+
+@table(
+    ("names", "title"),
+    [
+        (["before"], "before"),
+        (["results/20260301-a", "results/b/"], "20260301-a, b"),
+        (
+            [f"20260301-12000{at}-petals" for at in range(5)],
+            "20260301-120000-petals, 20260301-120001-petals and 3 more",
+        ),
+        (["x" * 80, "y"], "x" * 59 + "… and 1 more"),
+    ],
+)
+def test_a_title_names_few_records_and_counts_the_others(names: list[str], title: str) -> None:
+    assert in_short(names) == title
+
+
+def test_headings_are_in_order_and_tables_and_pictures_are_named() -> None:
+    levels = [int(tag[1]) for tag, _ in small_read().elements if re.fullmatch(r"h\d", tag)]
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    ids = [attributes["id"] for _, attributes in small_read().elements if "id" in attributes]
+    assert len(set(ids)) == len(ids)
+    for tag, attributes in small_read().elements:
+        if tag == "figure":
+            assert {attributes["aria-labelledby"], attributes["aria-describedby"]} <= set(ids)
+        if "tabindex" in attributes:
+            assert attributes["role"] == "region", tag
+            assert attributes["aria-label"], tag
 
 
 def test_a_sweep_s_answer_has_interval_latency_cpu_and_limit() -> None:
@@ -147,7 +192,7 @@ def test_nothing_a_record_says_becomes_markup(tmp_path: Path) -> None:
     for html in (render_page(run_page(evil, tmp_path)), render_page(page_of([evil, other]))):
         reader = Reader(html)
         tags = [tag for tag, _ in reader.elements]
-        assert tags.count("script") == [tag for tag, _ in clean.elements].count("script") == 3
+        assert tags.count("script") == [tag for tag, _ in clean.elements].count("script") == 4
         assert "img" not in tags
         assert not any(name.startswith("on") for _, attributes in reader.elements for name in attributes)
         assert any("alert(2)" in text for text in reader.text)

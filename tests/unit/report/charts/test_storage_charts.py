@@ -1,0 +1,143 @@
+"""Pictures of calibrations and of dd: the medians of the steps, the depth, the result and the limit."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import altair as alt
+import pytest
+
+from openslob.metrics import storage_figure
+from openslob.record.model import Status
+from openslob.record.storage import StorageLoad, StorageRecord, StorageStep
+from openslob.report.charts.bars import EXAMINED, ONLY_READ, way_rows
+from openslob.report.charts.calibration import curve_rows
+from openslob.report.charts.picture import Picture, chart, svg
+from openslob.report.charts.storage import storage_pictures
+from openslob.report.html.page import render_page
+from openslob.report.html.pages import storage_page
+from openslob.storage.dd import LOOKED, NOWHERE
+from openslob.units import MIB
+
+BLOCK = 8192
+# Requests in flight, IOPS, mean and p99 in µs.
+SMALL = (
+    (1, 15_000, 60, 120),
+    (2, 27_000, 75, 130),
+    (4, 60_000, 110, 160),
+    (8, 61_000, 400, None),
+    (4, 58_000, 120, 190),
+)
+LARGE = ((1, 900, 800, 950), (2, 1_100, 1_700, 2_500))
+
+
+def step(name: str, load: StorageLoad, **figures: float | None) -> StorageStep:
+    return StorageStep(
+        number=1, name=name, purpose="", load=load,
+        figures={each: storage_figure(each, value, "too few") for each, value in figures.items()},
+    )  # fmt: skip
+
+
+def reads(block: int, measured: tuple[int, float, float, float | None], verified: bool = False) -> StorageStep:
+    in_flight, iops, mean, p99 = measured
+    load = StorageLoad(block_bytes=block, in_flight=in_flight, engine="io_uring", verified=verified)
+    return step("random", load, iops=iops, mb_per_s=iops * block / MIB, mean_us=mean, p99_us=p99)
+
+
+def record(tool: str, *steps: StorageStep, limit: float = 200.0, **summary: float | None) -> StorageRecord:
+    return StorageRecord(
+        tool=tool, id="x", name="x", status=Status.COMPLETE, started_at="2026-03-01T12:00:00Z", openslob_version="0",
+        asked={"block_bytes": BLOCK, "latency_limit_us": limit, "at": "p99"}, environment={}, steps=steps,
+        summary={name: storage_figure(name, value, "over") for name, value in summary.items()},
+    )  # fmt: skip
+
+
+CALIBRATED = record(
+    "calibrate",
+    *(reads(BLOCK, each) for each in SMALL),
+    *(reads(MIB, each) for each in LARGE),
+    reads(BLOCK, (4, 50_000, 130, 180), verified=True),
+    max_iops=59_000, max_iops_in_flight=4, max_mb_in_flight=2, max_mb_per_s=1_100,
+    max_iops_mean_us=115, cpu_us_per_io=6, latency_mean_us=60, latency_p99_us=120,
+)  # fmt: skip
+
+
+def dd_step(name: str, mb_per_s: float, cpu: float | None) -> StorageStep:
+    load = StorageLoad(block_bytes=MIB, in_flight=1, pattern="sequential", engine="dd")
+    return step(name, load, mb_per_s=mb_per_s, cpu_us_per_io=cpu)
+
+
+def random_step(verified: bool) -> StorageStep:
+    load = StorageLoad(block_bytes=BLOCK, in_flight=8, engine="io_uring", verified=verified)
+    return step(f"random, {verified}", load, mb_per_s=360, cpu_us_per_io=9.0)
+
+
+WAYS = record(
+    "dd", dd_step(NOWHERE, 1200, 80), dd_step(LOOKED, 600, 780), dd_step(NOWHERE, 1000, 90), random_step(False),
+    random_step(True), nowhere_mb_per_s=1100, looked_mb_per_s=600, nowhere_cpu_us_per_mb=85, looked_cpu_us_per_mb=780,
+    looked_share_pct=54.5,
+)  # fmt: skip
+
+
+def texts(picture: Picture) -> str:
+    return json.dumps(chart(picture).to_dict(), ensure_ascii=False)
+
+
+def test_a_calibration_is_drawn_as_latency_over_the_rate_by_depth() -> None:
+    rows = curve_rows(CALIBRATED, BLOCK, "iops", 4)
+    mean = [(row["in_flight"], row["rate"], row["us"], row["times"]) for row in rows if row["line"] == "mean"]
+    assert mean == [(1, 15_000, 60, 1), (2, 27_000, 75, 1), (4, 59_000, 115, 2), (8, 61_000, 400, 1)]
+    assert [row["in_flight"] for row in rows if row["line"] == "p99"] == [1, 2, 4]  # that of 8 is not known
+    assert [row["line"] for row in rows if row["result"]] == ["mean", "p99"]
+    assert [row["rate"] for row in rows if row["line"] == "mean, contents verified"] == [50_000]
+    assert [row["rate"] for row in curve_rows(CALIBRATED, MIB, "mb_per_s", 2)] == [900, 1_100] * 2
+
+
+def test_the_limit_is_drawn_where_it_is_near_and_else_named() -> None:
+    (near,) = storage_pictures(CALIBRATED)
+    (far,) = storage_pictures(CALIBRATED.model_copy(update={"asked": {**CALIBRATED.asked, "latency_limit_us": 9e6}}))
+    assert len(near.panels) == 2
+    assert "limit 200 µs" in texts(near)
+    assert not any("limit" in note for note in near.notes)
+    assert "limit 9" not in texts(far).replace("The limit", "")
+    assert any("is above the picture" in note for note in far.notes)
+
+
+def test_dd_is_drawn_as_bars_with_their_ranges_per_mb() -> None:
+    rates, cpu = way_rows(WAYS, "mb_per_s"), way_rows(WAYS, "cpu_us_per_io")
+    assert [(row["name"], row["what"], row["value"], row["low"], row["high"]) for row in rates[:2]] == [
+        (NOWHERE, ONLY_READ, 1100, 1000, 1200), (LOOKED, EXAMINED, 600, 600, 600),
+    ]  # fmt: skip
+    assert [row["what"] for row in rates[2:]] == [ONLY_READ, EXAMINED]
+    assert [row["value"] for row in cpu] == [85, 780, 9 * 128, 9 * 128]
+
+
+@pytest.mark.parametrize("made", [CALIBRATED, CALIBRATED.model_copy(update={"tool": "ceiling"}), WAYS])
+def test_every_picture_is_valid_drawn_and_on_the_page(made: StorageRecord) -> None:
+    for picture in storage_pictures(made):
+        alt.Chart.from_dict(chart(picture).to_dict())
+        assert "NaN" not in svg(picture)
+        assert picture.table is not None
+        assert picture.description
+        assert f'<figure id="{picture.name}"' in render_page(storage_page(made))
+
+
+@pytest.mark.parametrize("tool", ["calibrate", "ceiling", "dd", "compare", "orion"])
+def test_a_measurement_without_steps_has_a_page_without_pictures(tool: str) -> None:
+    stopped = record(tool).model_copy(update={"status": Status.FAILED, "errors": ("stopped by Ctrl-C",), "asked": {}})
+    page = storage_page(stopped)
+    assert page.pictures == ()
+    assert page.banners == ("This measurement is failed: stopped by Ctrl-C",)
+    assert "There is nothing to draw" in render_page(page)
+
+
+def test_unknown_figures_are_left_out_of_orion_s_pictures() -> None:
+    def load(small: int, p999: float | None) -> StorageStep:
+        figures: dict[str, Any] = dict.fromkeys(("p50_us", "p90_us", "p99_us", "max_us", "mean_us"), 100.0)
+        point = StorageLoad(block_bytes=BLOCK, in_flight=small, engine="io_uring")
+        return step("small", point, iops=1000.0 * small, mb_per_s=8.0, small=small, large=0, p999_us=p999, **figures)
+
+    made = record("orion", load(1, None), load(2, 300.0))
+    latency = next(picture for picture in storage_pictures(made) if picture.name == "orion-latency")
+    assert "NaN" not in svg(latency)
