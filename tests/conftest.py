@@ -57,6 +57,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def no_screen() -> None:
+    """Tables are as wide as they need to be, unless a test names a width; workers of a parallel run have one."""
+    os.environ.pop("COLUMNS", None)
+
+
+@pytest.fixture(scope="session", autouse=True)
 def slob_home() -> Iterator[Path]:
     """A home of the tests' own, so that none of them ever meets a server of the user's."""
     # short, since a socket's path has at most 107 bytes

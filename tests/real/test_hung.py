@@ -121,9 +121,11 @@ def test_a_server_that_hangs_while_it_is_brought_to_rest(target, server, at_rest
 
 
 def test_a_lock_that_the_check_waits_for(target, kind):
-    with kind.locked(target.url), pytest.raises(SlobError, match=kind.blocker):
+    with kind.locked(target.url), pytest.raises(SlobError, match=kind.blocker) as caught:
         measured(target.engine, target.results, sessions=2, run_time=1)
-    assert target.folders() == []
+    # Not every engine waits in its check; a run that has begun has a record with the reason.
+    if target.folders():
+        failed(target, str(caught.value))
     assert target.is_free()
 
 

@@ -20,7 +20,7 @@ from openslob.api.storage_result import StorageResult
 from openslob.api.targets import Server, Target, changed, with_parameters
 from openslob.engines import registry
 from openslob.errors import UsageError
-from openslob.record import storage
+from openslob.record import finding, storage
 
 Side = str | Results | RunResult
 
@@ -257,7 +257,7 @@ def read_storage(record: Folder = "latest", *, results: Folder = None) -> Storag
     """Read the record of a measurement of storage without a database, as `slob raw` makes them.
 
     Args:
-        record: A path, an id, its beginning, or ``latest``.
+        record: A path, an id, a name, the beginning of either, or ``latest``.
         results: The folder of the records; by default that of the command line.
 
     Raises:
@@ -265,8 +265,8 @@ def read_storage(record: Folder = "latest", *, results: Folder = None) -> Storag
         UsageError: There is no such record.
 
     """
-    path = storage.resolve(str(record), results_folder(results))
-    return StorageResult(storage.load(path), path if path.is_dir() else path.parent)
+    found = finding.one(str(record), results_folder(results), kinds={finding.Kind.STORAGE})
+    return StorageResult(storage.load(found.path), found.folder)
 
 
 def compare(a: Side, b: Side, *, anyway: bool = False, results: Folder = None) -> ComparisonResult:

@@ -12,11 +12,10 @@ from openslob.analyze.compare import ComparedValues
 from openslob.analyze.curves.points import ParameterValue, Run
 from openslob.api.results import Results
 from openslob.errors import SlobError, UsageError
-from openslob.record import store
+from openslob.record import finding, store
 from openslob.record.model import RunRecord
 from openslob.record.raw_csv import engine_rows, latency_rows, slice_rows, slice_spans
-from openslob.record.store import RecordEntry
-from openslob.record.sweep import SWEEP_FILE, SweepRecord, find_sweeps, load_sweep, resolve_sweep
+from openslob.record.sweep import SWEEP_FILE, find_sweeps, load_sweep
 
 
 def load(path: str | Path) -> Results:
@@ -28,22 +27,19 @@ def load(path: str | Path) -> Results:
 
 
 def find(wanted: str, results: Path) -> Results:
-    """Read the runs that a command's argument names: a path, the name of runs or sweeps, an id, or its beginning.
+    """Read the runs that a command's argument names: a path, an id, a name, the beginning of either, or ``latest``.
 
     A name means all runs with that name: runs with the same name are repeats.
     """
     path = Path(wanted)
-    if path.exists():
+    if path.is_dir() and not finding.at(path) and ("/" in wanted or finding.has_records(path)):
         return _load_folder(path)
-    sweeps, problems = find_sweeps(results), list[str]()
-    named = _folders_named(wanted, results, sweeps, problems)
-    if named:
-        found = replace(joined([_load_folder(each) for each in named]), name=wanted)
-    elif any(sweep.id.startswith(wanted) for sweep in sweeps):
-        return _load_folder(resolve_sweep(wanted, results))
+    problems: list[str] = []
+    folders = [found.folder for found in finding.several(wanted, results, problems.append)]
+    if len(folders) == 1:
+        found = _load_folder(folders[0])
     else:
-        problems.clear()
-        found = _load_folder(store.resolve(wanted, results, problems.append))
+        found = replace(joined([_load_folder(folder) for folder in folders]), name=wanted)
     return replace(found, problems=(*problems, *found.problems))
 
 
@@ -56,18 +52,6 @@ def joined(several: Sequence[Results]) -> Results:
     name = ", ".join(part.name for part in several)
     of_one = (several[0].against, several[0].sweep) if len(several) == 1 else ()
     return Results(name, tuple(run for run, _ in ordered), tuple(folder for _, folder in ordered), problems, *of_one)
-
-
-def _folders_named(
-    name: str, results: Path, sweeps: Sequence[RecordEntry[SweepRecord]], problems: list[str]
-) -> list[Path]:
-    """Return the folders of sweeps with this name, else of runs; ``problems`` gets why others could not be asked."""
-    problems += [sweep.problem for sweep in sweeps if sweep.problem]
-    if named := [sweep.path for sweep in sweeps if sweep.record and sweep.record.name == name]:
-        return named
-    alone = [entry for entry in store.find(results) if not os.path.lexists(entry.path.parent / SWEEP_FILE)]
-    problems += [entry.problem for entry in alone if entry.problem]
-    return [entry.path for entry in alone if entry.record and entry.record.name == name and entry.pid is None]
 
 
 def _load_folder(path: Path) -> Results:

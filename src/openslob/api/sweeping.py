@@ -17,8 +17,9 @@ from openslob.api.results import Results
 from openslob.api.stopping import interruptible
 from openslob.engines.facts import LoadProgress
 from openslob.errors import SlobError, UsageError, VerdictError
+from openslob.record import finding
 from openslob.record.model import Status
-from openslob.record.sweep import SweepFolder, SweepRecord, load_sweep, resolve_sweep
+from openslob.record.sweep import SweepFolder, SweepRecord, load_sweep
 from openslob.report.text import render
 from openslob.run.progress import ProgressSink
 from openslob.secrets import Target
@@ -77,7 +78,9 @@ def executed(
     display: Display,
 ) -> Results:
     """Execute a sweep, or the rest of an unfinished one that asks for the same, and return its runs."""
-    path = resolve_sweep(str(options.resume), results, log.warning) if options.resume else None
+    path = None
+    if options.resume:
+        path = finding.one(str(options.resume), results, log.warning, {finding.Kind.SWEEP}).folder
     record = load_sweep(path) if path else _new(options, parameters, target, config)
     if path is None and not options.new:
         path = unfinished_like(record, results, log.warning)

@@ -126,7 +126,7 @@ def load_ceiling(name: str, results: Path) -> StorageRecord:
         raise UsageError(
             f"only `slob run` and `slob sweep` accept --ceiling {MEASURE}", "give the record of a raw measurement"
         )
-    return storage.load(storage.resolve(name, results, notify))
+    return storage.load(finding.one(name, results, notify, {finding.Kind.STORAGE}).path)
 
 
 def ceiling_source(

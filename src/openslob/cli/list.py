@@ -3,31 +3,43 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from openslob.cli.common_options import RESULTS
-from openslob.cli.console import notify, write
-from openslob.record import storage
-from openslob.record.sweep import find_sweeps
-from openslob.report.listing import overview, render_list, render_sweeps
+from openslob.cli.console import columns, notify, write
+from openslob.record import finding
+from openslob.record.finding import Listed
+from openslob.report.listing import overview, render_list
 
-JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the list as JSON.")]
+POINTS = Annotated[bool, typer.Option("--points", metavar="", help="List the runs of sweeps, too.")]
+JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the list as JSON, with the runs of sweeps.")]
 
 
-def list_records(*, results: RESULTS, as_json: JSON = False) -> None:
-    """List the records, the oldest first: how each ended, its main figures, and the verdicts that failed.
+def list_records(*, results: RESULTS, points: POINTS = False, as_json: JSON = False) -> None:
+    """List runs, sweeps and raw measurements, the oldest first: main figures, failed verdicts, and why a run failed.
 
     Example: slob list --results /data/results
     """
-    found = storage.find_all(results)
+    found = finding.every(results)
     if as_json:
-        print(json.dumps([overview(entry) for entry in found], indent=1))
+        print(json.dumps([overview(each) for each in found], indent=1))
     elif found:
-        write(render_list(found) + render_sweeps(find_sweeps(results)) + f"\nrecords: {results.absolute()}")
+        write(render_list(found if points else finding.whole(found), columns()) + "\n" + _foot(found, results))
     else:
         notify(f"there are no records in {results}; `slob run` makes one")
+
+
+def _foot(found: list[Listed], results: Path) -> str:
+    whole = finding.whole(found)
+    lines = [f"records: {results.absolute()}"]
+    if whole:
+        lines.append(f"latest:  {finding.latest(whole).entry.id}")
+    if len(found) > len(whole):
+        lines.append(f"--points lists the {len(found) - len(whole)} runs of the sweeps, too")
+    return "\n".join(lines)
 
 
 def register(app: typer.Typer) -> None:

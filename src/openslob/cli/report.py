@@ -14,7 +14,8 @@ from openslob.cli.common_options import CEILING, RESULTS, load_ceiling
 from openslob.cli.console import default_interrupt, notify, write, write_file
 from openslob.cli.picture_options import PNG, SVG, THEME, PictureTheme
 from openslob.errors import SlobError, UsageError
-from openslob.record import storage
+from openslob.record import finding, storage
+from openslob.record.finding import Kind
 from openslob.record.model import RunRecord
 from openslob.record.storage import StorageRecord
 from openslob.record.sweep import SWEEP_FILE
@@ -24,8 +25,11 @@ if TYPE_CHECKING:
     from openslob.report.html.page import Page
 
 REPORT = "report.html"
-WHICH = "Paths, ids or beginnings of ids of runs and sweeps, or of one raw measurement; a,b: two records as one side."
-RECORDS = Annotated[list[str], typer.Argument(metavar="RECORD", help=WHICH)]
+WHICH = (
+    "Names, ids, beginnings of either, or paths of runs and sweeps, or of one raw measurement; default: latest. "
+    "a,b: two records as one side."
+)
+RECORDS = Annotated[list[str] | None, typer.Argument(metavar="[RECORD]", help=WHICH, show_default=False)]
 OUTPUT_HELP = (
     "The file to write; default: report.html in the folder of the run or sweep; for several: in the current one."
 )
@@ -34,7 +38,7 @@ JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the answer
 
 
 def report(
-    records: RECORDS,
+    records: RECORDS = None,
     output: OUTPUT = None,
     png_dir: PNG = None,
     svg_dir: SVG = None,
@@ -53,8 +57,9 @@ def report(
         from openslob.report.charts.picture import save_all  # noqa: PLC0415
         from openslob.report.html.page import render_page  # noqa: PLC0415
 
-    raw = raw_measurement(records, results)
-    page, folders = page_of_raw(raw) if raw else page_of_runs(records, results, ceiling)
+    wanted = records or ["latest"]
+    raw = raw_measurement(wanted, results)
+    page, folders = page_of_raw(raw) if raw else page_of_runs(wanted, results, ceiling)
     file = output or default_file(folders)
     write_file(file, render_page(page))
     pngs = save_all(page.pictures, png_dir, "png", theme.themes) if png_dir else []
@@ -62,21 +67,21 @@ def report(
     write_summary(page, [file, *pngs, *svgs], as_json)
 
 
-def raw_measurement(records: list[str], results: Path) -> Path | None:
+def raw_measurement(records: Sequence[str], results: Path) -> Path | None:
     """Return the folder of the raw measurement if ``records`` names exactly one, else None."""
     if len(records) > 1:
         return None
-    passed_over: list[str] = []
+    messages: list[str] = []
     try:
-        path = storage.resolve_any(records[0], results, passed_over.append)
+        found = finding.one(records[0], results, messages.append)
     except SlobError:
-        # A sweep or an unknown name: `page_of_runs` reads the sweep or reports the error.
+        # A folder of several records, or an unknown name: `page_of_runs` reads them or reports the error.
         return None
-    if not (path.is_dir() and storage.is_storage(path)):
+    if found.kind is not Kind.STORAGE:
         return None
-    for problem in passed_over:
-        notify(problem)
-    return path
+    for message in messages:
+        notify(message)
+    return found.folder
 
 
 def page_of_raw(folder: Path) -> tuple[Page, tuple[Path, ...]]:
@@ -86,7 +91,7 @@ def page_of_raw(folder: Path) -> tuple[Page, tuple[Path, ...]]:
     return storage_page(storage.load(folder)), (folder,)
 
 
-def page_of_runs(records: list[str], results: Path, ceiling: str | None) -> tuple[Page, tuple[Path, ...]]:
+def page_of_runs(records: Sequence[str], results: Path, ceiling: str | None) -> tuple[Page, tuple[Path, ...]]:
     """Return the page of runs and sweeps and the folders of the runs."""
     from openslob.report.html.pages import page_for  # noqa: PLC0415
 

@@ -3,65 +3,87 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from openslob import api
+from openslob.analyze.curves.points import Run
 from openslob.cli.common_options import RECORD_JSON, RESULTS
-from openslob.cli.console import notify, write
+from openslob.cli.console import columns, notify, write_report
 from openslob.errors import UsageError
-from openslob.record import storage, store
-from openslob.record.model import RunRecord
+from openslob.record import finding, storage, store
+from openslob.record.finding import Found, Kind
+from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
-from openslob.record.sweep import resolve_sweep
-from openslob.report.storage import render_storage
-from openslob.report.text import render
+from openslob.record.sweep import SweepRecord, load_sweep
+from openslob.report.storage import render_storage, storage_answer
+from openslob.report.sweep_text import render_sweep, sweep_answer
+from openslob.report.text import answer, render
 
 RECORD = Annotated[
-    str, typer.Argument(metavar="[RECORD]", help="A path, an id, the beginning of just one id, or latest.")
+    str,
+    typer.Argument(metavar="[RECORD]", help="A path, an id, a name, the beginning of either, or latest."),
 ]
 
 
 def show(record: RECORD = "latest", *, results: RESULTS, as_json: RECORD_JSON = False) -> None:
-    """Show the report of a record, by default of the latest one.
+    """Show the report of a run, a sweep or a raw measurement, by default of the latest.
 
     Example: slob show 20260301-12
     """
-    path = _resolved(record, results)
-    folder = path if path.is_dir() else path.parent
-    if (pid := store.running_pid(folder)) is not None:
-        notify(f"this run is still in progress (process {pid}); its record is written at its end")
-    loaded, text = _read(path, folder)
+    found = finding.one(record, results, notify)
+    if (pid := store.running_pid(found.folder)) is not None:
+        notify(f"this {found.kind} is still in progress (process {pid}){_WRITTEN[found.kind]}")
+    loaded, text = _read(found)
     if as_json:
         print(json.dumps(loaded.model_dump(mode="json"), indent=1))
     else:
-        write(text, end="")
+        write_report(*text(), found.folder)
 
 
-def _resolved(record: str, results: Path) -> Path:
-    """Return the path of the record. The UsageError for a sweep names the commands for sweeps."""
+_WRITTEN = {
+    Kind.RUN: "; its record is written at its end",
+    Kind.SWEEP: "; these are the points so far",
+    Kind.STORAGE: "; these are the steps so far",
+}
+
+
+def _read(found: Found) -> tuple[RunRecord | StorageRecord | SweepRecord, Callable[[], tuple[str, str]]]:
+    """Read the record; the second value renders its report and its answer."""
+    match found.kind:
+        case Kind.SWEEP:
+            sweep = load_sweep(found.path)
+            return sweep, lambda: sweep_report(found.folder, sweep)
+        case Kind.STORAGE:
+            measured = storage.load(found.path)
+            return measured, lambda: (render_storage(measured, found.folder, columns()), storage_answer(measured))
+        case _:
+            run = store.load(found.path)
+            return run, lambda: (render(run, found.folder, columns()), answer(run))
+
+
+def sweep_report(folder: Path, record: SweepRecord) -> tuple[str, str]:
+    """Return the text of a sweep, with where its records are, and its answer."""
+    done = [run for run in _runs(folder, record) if run.record.status is Status.COMPLETE]
+    drawn = f"   (slob report {folder} draws them)" if done else ""
+    text = f"{render_sweep(record, done, columns())}records: {folder}{drawn}\n"
+    return text, sweep_answer(record, done)
+
+
+def _runs(folder: Path, record: SweepRecord) -> Sequence[Run]:
+    if not any(point.run for point in record.points):
+        return ()
     try:
-        return storage.resolve_any(record, results, notify)
-    except UsageError:
-        try:
-            sweep = resolve_sweep(record, results).name
-        except UsageError:
-            sweep = ""
-        if sweep:
-            raise UsageError(
-                f"{sweep} is a sweep", f"`slob report {sweep}` has its answers, `slob list` its runs"
-            ) from None
-        raise
-
-
-def _read(path: Path, folder: Path) -> tuple[RunRecord | StorageRecord, str]:
-    """Read the record and render its report."""
-    if storage.is_storage(path):
-        measured = storage.load(path)
-        return measured, render_storage(measured, folder)
-    run = store.load(path)
-    return run, render(run, folder)
+        found = api.load(folder)
+    except UsageError as error:  # every run is lost: what the sweep itself says is left
+        notify(str(error))
+        return ()
+    for problem in found.problems:
+        notify(problem)
+    return found.runs
 
 
 def register(app: typer.Typer) -> None:

@@ -12,24 +12,24 @@ from typing import Annotated
 
 import typer
 
-from openslob import api
 from openslob.cli.common_options import CEILING_OR_MEASURE, DURATION, REPORT_INTERVAL, RESULTS, at_least, ceiling_source
 from openslob.cli.console import columns, notify, stoppable, write, write_report
 from openslob.cli.options import Several, with_several
 from openslob.cli.progress import LiveLine, LoadView
+from openslob.cli.show import sweep_report
 from openslob.config.grid import split
 from openslob.disk import existing_parent
 from openslob.engines.registry import servers_place
 from openslob.errors import SlobError, UsageError, VerdictError
+from openslob.record import finding
 from openslob.record.model import Status
 from openslob.record.sweep import (
     SweepFolder,
     SweepRecord,
     load_sweep,
-    resolve_sweep,
 )
 from openslob.report.format import pairs
-from openslob.report.sweep_text import render_plan, render_sweep, sweep_answer
+from openslob.report.sweep_text import render_plan
 from openslob.report.text import render
 from openslob.run.progress import ProgressSink
 from openslob.secrets import STARS
@@ -165,7 +165,7 @@ def _resumed(wanted: str, results: Path, several: Several) -> Path:
     if several.texts or several.servers:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in [*several.texts, *several.servers])
         raise UsageError(f"--resume takes the parameters of the sweep, not {flags}", "leave them out")
-    return resolve_sweep(wanted, results, notify)
+    return finding.one(wanted, results, notify, {finding.Kind.SWEEP}).folder
 
 
 def _target(record: SweepRecord, several: Several) -> str:
@@ -206,11 +206,7 @@ def _print(folder: SweepFolder, json: bool) -> None:
     if json:
         write(folder.record.model_dump_json(indent=1), kept=folder.path)
         return
-    runs = api.load(folder.path).runs if any(point.run for point in folder.record.points) else ()
-    done = [run for run in runs if run.record.status is Status.COMPLETE]
-    drawn = f"   (slob report {folder.path} draws them)" if done else ""
-    text = f"{render_sweep(folder.record, done, columns())}records: {folder.path}{drawn}\n"
-    write_report(text, sweep_answer(folder.record, done), folder.path)
+    write_report(*sweep_report(folder.path, folder.record), folder.path)
 
 
 def judge(folder: SweepFolder) -> None:

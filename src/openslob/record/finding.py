@@ -1,16 +1,248 @@
-"""Records of every kind: where they are, and which of them a word means."""
+"""Records of every kind: which there are, and which of them a word means. All commands find records here.
+
+A whole record is a run, a sweep or a raw measurement. The runs of a sweep are its points: parts of a whole record,
+which only their paths and ids name.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
+from openslob.errors import SlobError, UsageError
+from openslob.record import storage, store, sweep
 from openslob.record.storage import STORAGE_FILE
-from openslob.record.store import RECORD_FILE
+from openslob.record.store import RECORD_FILE, SLICES, RecordEntry, say_nothing
 from openslob.record.sweep import SWEEP_FILE
 
-_FILES = (RECORD_FILE, SWEEP_FILE, STORAGE_FILE)
+LATEST = frozenset({"latest", "last"})
+_MOST_NAMED = 5
+
+
+class Kind(StrEnum):
+    """The kinds of records, as messages name them."""
+
+    RUN = "run"
+    SWEEP = "sweep"
+    STORAGE = "raw measurement"
+
+
+ALL = frozenset(Kind)
+# What has runs: these can be compared and exported.
+OF_RUNS = frozenset({Kind.RUN, Kind.SWEEP})
+_FILES = {RECORD_FILE: Kind.RUN, SWEEP_FILE: Kind.SWEEP, STORAGE_FILE: Kind.STORAGE, SLICES: Kind.RUN}
+_MAKERS = {Kind.RUN: "slob run", Kind.SWEEP: "slob sweep", Kind.STORAGE: "slob raw calibrate"}
+
+
+@dataclass(frozen=True)
+class Found:
+    """A record: its kind and its path, which is a folder or, if the user named one, a file."""
+
+    kind: Kind
+    path: Path
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the record."""
+        return self.path if self.path.is_dir() else self.path.parent
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A record of a folder of records; ``sweep`` is the folder of the sweep that it is a point of, if it is one."""
+
+    kind: Kind
+    entry: RecordEntry[Any]
+    sweep: Path | None = None
+
+    @property
+    def name(self) -> str:
+        """The name that the user gave the record; that of its folder if it can't be read."""
+        return self.entry.record.name if self.entry.record else self.entry.id
+
+    @property
+    def ids(self) -> set[str]:
+        """The ids of the record: two if the user renamed its folder."""
+        return {self.entry.id} | ({self.entry.record.id} if self.entry.record else set())
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is nothing in the record yet, because its run is in progress."""
+        return self.kind is not Kind.SWEEP and self.entry.pid is not None
 
 
 def has_records(folder: Path) -> bool:
     """Return whether there is a record of any kind in ``folder``."""
     return any(next(folder.glob(f"*/{name}"), None) for name in _FILES)
+
+
+def every(results: Path) -> list[Listed]:
+    """Return all records in ``results`` and the points of sweeps, the oldest first, with those that can't be read."""
+    runs = [Listed(Kind.RUN, entry, _sweep_of(entry.path)) for entry in store.find(results)]
+    sweeps = [Listed(Kind.SWEEP, entry) for entry in sweep.find_sweeps(results)]
+    raw = [Listed(Kind.STORAGE, entry) for entry in storage.find(results)]
+    return sorted([*runs, *sweeps, *raw], key=lambda each: store.age(each.entry))
+
+
+def whole(listed: Sequence[Listed]) -> list[Listed]:
+    """Return those that are no points of a sweep."""
+    return [each for each in listed if each.sweep is None]
+
+
+def at(path: Path) -> Found | None:
+    """Return the record at a path, without reading it; None if there is none."""
+    for name, kind in _FILES.items():
+        if os.path.lexists(path / name):
+            return Found(kind, path)
+    return Found(_FILES.get(path.name, Kind.RUN), path) if path.is_file() else None
+
+
+def one(wanted: str, results: Path, tell: Callable[[str], None] = say_nothing, kinds: Collection[Kind] = ALL) -> Found:
+    """Return the record of one of these kinds that ``wanted`` names.
+
+    ``wanted`` is a path, also below ``results``; an id, a name, or the beginning of either; or ``latest``, the newest
+    whole record. Of several with the same name it is the newest. ``tell`` gets the problem of each newer record that
+    can't be read, and the ids of others with the same name.
+
+    Raises:
+        UsageError: No record is named so, those that are have another kind, or several different names begin so.
+
+    """
+    if found := _at_path(wanted, results, kinds):
+        return found
+    matches = _matches(wanted, results, tell, kinds)
+    chosen = matches[-1]
+    if len(matches) > 1:
+        others = _ids(matches[:-1])
+        tell(f"{len(matches)} records are named {chosen.name}: this is the newest, {chosen.entry.id} (not {others})")
+    return Found(chosen.kind, chosen.entry.path)
+
+
+def several(wanted: str, results: Path, tell: Callable[[str], None] = say_nothing) -> list[Found]:
+    """Return the runs or sweeps that ``wanted`` names, as in `one`. A name means all that have it, sweeps before runs.
+
+    ``tell`` also gets the problems of records that can't be read and may have that name.
+
+    Raises:
+        UsageError: As in `one`.
+        SlobError: The only record with that name is still in progress.
+
+    """
+    if found := _at_path(wanted, results, OF_RUNS):
+        return [found]
+    matches = _matches(wanted, results, tell, OF_RUNS)
+    sweeps = [each for each in matches if each.kind is Kind.SWEEP]
+    ended = [each for each in sweeps or matches if not each.busy]
+    if not ended:
+        raise _in_progress(matches[-1])
+    return [Found(each.kind, each.entry.path) for each in ended]
+
+
+def _at_path(wanted: str, results: Path, kinds: Collection[Kind]) -> Found | None:
+    if not wanted.strip():
+        raise UsageError("an empty word names no record", "give a name, an id, a path or latest")
+    found = at(Path(wanted)) or at(results / wanted)
+    if found and found.kind not in kinds:
+        raise _other_kind(wanted, found.kind, kinds)
+    return found
+
+
+def _matches(wanted: str, results: Path, tell: Callable[[str], None], kinds: Collection[Kind]) -> list[Listed]:
+    """Return the whole records of these kinds that are named so, the oldest first, or the points: at least one."""
+    listed = every(results)
+    fitting = [each for each in listed if each.kind in kinds]
+    if not fitting:
+        nothing = SlobError if wanted in LATEST else UsageError
+        raise nothing(f"there are no records in {results}", _how_to_make(kinds))
+    if wanted in LATEST:
+        return [latest(whole(listed), tell, kinds)]
+    if matches := _named(wanted, whole(fitting), tell) or _points(wanted, fitting):
+        return matches
+    if others := _named(wanted, whole(listed), say_nothing):
+        raise _other_kind(others[-1].entry.id, others[-1].kind, kinds)
+    what = "record" if len(kinds) == len(Kind) else " or ".join(_in_order(kinds))
+    raise UsageError(f"no {what} in {results} has an id or a name that is or begins with {wanted!r}", "see `slob list`")
+
+
+def _named(wanted: str, listed: Sequence[Listed], tell: Callable[[str], None]) -> list[Listed]:
+    """Return the records whose id is ``wanted``, or else whose name is, or else whose id or name begin so."""
+    if exact := [each for each in listed if wanted in each.ids]:
+        return exact
+    if named := [each for each in listed if each.name == wanted]:
+        for each in listed:
+            if each.entry.problem:
+                tell(each.entry.problem)
+        return named
+    begin = [each for each in listed if each.name.startswith(wanted) or any(i.startswith(wanted) for i in each.ids)]
+    by_id = [each for each in begin if not each.name.startswith(wanted)]
+    if len(begin) > 1 and (by_id or len({each.name for each in begin}) > 1):
+        raise _ambiguous(wanted, begin)
+    return begin
+
+
+def _points(wanted: str, listed: Sequence[Listed]) -> list[Listed]:
+    points = [each for each in listed if each.sweep is not None]
+    if exact := [each for each in points if wanted in each.ids]:
+        return exact
+    begin = [each for each in points if any(i.startswith(wanted) for i in each.ids)]
+    if len(begin) > 1:
+        raise _ambiguous(wanted, begin)
+    return begin
+
+
+def latest(
+    listed: Sequence[Listed], tell: Callable[[str], None] = say_nothing, kinds: Collection[Kind] = ALL
+) -> Listed:
+    """Return the newest record of these kinds that can be read and is not in progress; if none can, the newest.
+
+    ``tell`` gets which newer ones are passed over, and why.
+    """
+    fitting = [each for each in listed if each.kind in kinds]
+    usable = [each for each in fitting if each.entry.record is not None and not each.busy]
+    chosen = usable[-1] if usable else fitting[-1]
+    for newer in listed[listed.index(chosen) + 1 :]:
+        if newer.kind not in kinds:
+            # Who names a raw measurement by "latest" means the latest of these.
+            if Kind.RUN in kinds:
+                tell(f"{newer.entry.id} is newer, but a {newer.kind}")
+        elif newer.entry.problem:
+            tell(newer.entry.problem)
+        else:
+            tell(f"{newer.entry.id} is newer, but still in progress (process {newer.entry.pid})")
+    return chosen
+
+
+def _sweep_of(run: Path) -> Path | None:
+    return run.parent if os.path.lexists(run.parent / SWEEP_FILE) else None
+
+
+def _ids(listed: Sequence[Listed]) -> str:
+    names = ", ".join(each.entry.id for each in listed[-_MOST_NAMED:])
+    more = len(listed) - _MOST_NAMED
+    return f"{names} and {more} more" if more > 0 else names
+
+
+def _how_to_make(kinds: Collection[Kind]) -> str:
+    makers = [f"`{_MAKERS[kind]}`" for kind in _in_order(kinds)][:2]
+    return f"{' or '.join(makers)} makes one; --results names another folder"
+
+
+def _ambiguous(wanted: str, listed: Sequence[Listed]) -> UsageError:
+    return UsageError(f"{len(listed)} records begin with {wanted!r}: {_ids(listed)}", "give more of the id or the name")
+
+
+def _other_kind(wanted: str, kind: Kind, kinds: Collection[Kind]) -> UsageError:
+    asked = " or a ".join(_in_order(kinds))
+    return UsageError(f"{wanted} is a {kind}, not a {asked}", f"`slob show {wanted}` shows it")
+
+
+def _in_order(kinds: Collection[Kind]) -> list[Kind]:
+    return [each for each in Kind if each in kinds]
+
+
+def _in_progress(listed: Listed) -> SlobError:
+    return SlobError(f"{listed.entry.id} is still in progress (process {listed.entry.pid})", "wait for its end")

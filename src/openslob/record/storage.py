@@ -10,7 +10,7 @@ History of the format, newest first:
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,7 +18,7 @@ from pydantic import Field
 
 from openslob.record import store
 from openslob.record.model import Figure, RecordModel, Status, Verdict
-from openslob.record.store import UNFINISHED, DocumentFolder, RecordEntry, lock_marker, new_folder, say_nothing
+from openslob.record.store import UNFINISHED, DocumentFolder, RecordEntry, lock_marker, new_folder
 from openslob.record.versions import Format
 
 STORAGE_VERSION = 1
@@ -139,26 +139,6 @@ def find(results: Path) -> list[RecordEntry[StorageRecord]]:
     return store.find_records(results, (f"*/{STORAGE_FILE}",), load)
 
 
-def resolve(wanted: str, results: Path, tell: Callable[[str], None] = say_nothing) -> Path:
-    """Return the path of the raw measurement that ``wanted`` names: a path, an id, a unique prefix, or ``latest``.
-
-    ``tell`` gets the problem of each newer one that can't be read.
-    """
-    return store.resolve_record(wanted, results, STORAGE_FILE, find(results), tell, "slob raw calibrate")
-
-
 def is_storage(path: Path) -> bool:
     """Return whether ``path``, a folder or a file, is a raw measurement."""
     return os.path.lexists(path / STORAGE_FILE) or path.name == STORAGE_FILE
-
-
-def find_all(results: Path) -> list[RecordEntry[Any]]:
-    """Return all runs and raw measurements in ``results``, the oldest first."""
-    return sorted([*store.find(results), *find(results)], key=store.age)
-
-
-def resolve_any(wanted: str, results: Path, tell: Callable[[str], None] = say_nothing) -> Path:
-    """Return the path of the run or raw measurement that ``wanted`` names, in the same ways as `resolve`."""
-    if is_storage(Path(wanted)):
-        return Path(wanted)
-    return store.resolve_record(wanted, results, store.RECORD_FILE, find_all(results), tell)

@@ -23,7 +23,7 @@ from typing import IO, Any, Generic, Self, TypeVar
 from pydantic import BaseModel
 
 from openslob.disk import open_regular, read_json, refuse_planted, write_atomically
-from openslob.errors import SlobError, UsageError
+from openslob.errors import SlobError
 from openslob.record.model import RunRecord, Status
 from openslob.record.raw_csv import RawCsv
 from openslob.record.versions import RESTORE, RUN
@@ -34,12 +34,10 @@ REPORT_FILE = "report.txt"
 ATTACHMENTS = "attachments"
 MARKER_FILE = "running"
 SLICES = "slices.csv"
-LATEST = frozenset({"latest", "last"})
 UNFINISHED = "the run did not finish: its driver ended before it could write the result"
 # The folder of a run is in the results folder itself, or in that of its sweep. A run that lost its record still has the
 # raw files.
 _PATTERNS = tuple(f"{folder}/{name}" for folder in ("*", "*/*") for name in (RECORD_FILE, SLICES))
-_MOST_NAMES_SHOWN = 5
 
 Record = TypeVar("Record", bound=BaseModel)
 
@@ -228,50 +226,6 @@ def say_nothing(_problem: str) -> None:
     """Ignore the problem of a record that was passed over."""
 
 
-def resolve(wanted: str, results: Path, tell: Callable[[str], None] = say_nothing) -> Path:
-    """Return the run folder or record file that ``wanted`` names: a path, an id, a unique prefix of an id, ``latest``.
-
-    ``tell`` gets the problem of each newer record that can't be read and is not the latest therefore.
-
-    Raises:
-        UsageError: No record has that name, or several ids begin with it.
-
-    """
-    return resolve_record(wanted, results, RECORD_FILE, find(results), tell)
-
-
-def resolve_record(
-    wanted: str,
-    results: Path,
-    file_name: str,
-    entries: Sequence[RecordEntry[Any]],
-    tell: Callable[[str], None],
-    maker: str = "slob run",
-) -> Path:
-    """Return the folder among ``entries`` (the command ``maker`` makes such records) that ``wanted`` names.
-
-    ``wanted`` may also be the path of a record file or of a folder that holds ``file_name``.
-    """
-    path = Path(wanted)
-    if os.path.lexists(path / file_name) or path.is_file():
-        return path
-    if not entries:
-        raise SlobError(f"there are no records in {results}", f"`{maker}` makes one; --results names another folder")
-    if wanted in LATEST:
-        return latest(entries, tell)
-    exact = [entry.path for entry in entries if wanted in _names(entry)]
-    return _only_match(wanted, exact or [entry.path for entry in entries if entry.id.startswith(wanted)], results)
-
-
-def latest(entries: Sequence[RecordEntry[Any]], tell: Callable[[str], None]) -> Path:
-    """Return the newest of ``entries`` that can be read, the newest of all if none can; tell what was passed over."""
-    readable = [number for number, entry in enumerate(entries) if entry.record is not None]
-    chosen = readable[-1] if readable else len(entries) - 1
-    for entry in entries[chosen + 1 :]:
-        tell(entry.problem)
-    return entries[chosen].path
-
-
 def running_pid(folder: Path) -> int | None:
     """Return the process id of the driver that is writing this folder, or None; 0 if it is not known which it is."""
     try:
@@ -283,20 +237,6 @@ def running_pid(folder: Path) -> int | None:
     except OSError:
         return None
     return None
-
-
-def _only_match(wanted: str, paths: list[Path], results: Path) -> Path:
-    if not paths:
-        raise UsageError(f"no record in {results} has an id that is or begins with {wanted!r}", "see `slob list`")
-    if len(paths) > 1:
-        names = ", ".join(path.name for path in paths[:_MOST_NAMES_SHOWN])
-        raise UsageError(f"{len(paths)} records begin with {wanted!r}: {names}", "give more of the id")
-    return paths[0]
-
-
-def _names(entry: RecordEntry[Any]) -> set[str]:
-    # If the user renamed the folder, both names are valid.
-    return {entry.id} | ({entry.record.id} if entry.record else set())
 
 
 def _entry(path: Path, read: Callable[[Path], Record]) -> RecordEntry[Record]:

@@ -12,28 +12,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self
 
 from pydantic import Field
 
-from openslob.errors import SlobError, UsageError
+from openslob.errors import SlobError
 from openslob.record import store
 from openslob.record.model import RecordModel, Status
 from openslob.record.store import (
     DocumentFolder,
     RecordEntry,
     find_records,
-    latest,
     lock_marker,
     new_folder,
     read_document,
     running_pid,
-    say_nothing,
 )
 from openslob.record.versions import Format, NewerVersionError
 from openslob.units import Extent
@@ -263,23 +260,3 @@ def lost_points(path: Path, record: SweepRecord) -> list[tuple[SweepPoint, str]]
 def find_sweeps(results: Path) -> list[RecordEntry[SweepRecord]]:
     """Return all sweeps in ``results``, the oldest first; one that can't be read has a problem instead of a record."""
     return find_records(results, (f"*/{SWEEP_FILE}",), load_sweep)
-
-
-def resolve_sweep(wanted: str, results: Path, tell: Callable[[str], None] = say_nothing) -> Path:
-    """Return the sweep folder that ``wanted`` names: a path, an id, a unique prefix of an id, or ``latest``.
-
-    ``tell`` gets the problem of each newer sweep that can't be read. UsageError when there is none, or more than one.
-    """
-    if os.path.lexists(Path(wanted) / SWEEP_FILE):
-        return Path(wanted)
-    entries = find_sweeps(results)
-    if wanted == "latest" and entries:
-        return latest(entries, tell)
-    folders = [entry.path for entry in entries]
-    matches = [folder for folder in folders if folder.name == wanted] or [
-        folder for folder in folders if folder.name.startswith(wanted)
-    ]
-    if len(matches) == 1:
-        return matches[0]
-    many = f"the ids of {len(matches)} sweeps begin with {wanted!r}: give more of the id"
-    raise UsageError(many if matches else f"no sweep in {results} has an id that is {wanted!r} or begins with it")

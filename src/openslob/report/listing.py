@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from openslob.record.model import Holds, RunRecord
+from openslob.record.finding import Kind, Listed
+from openslob.record.model import Holds, RunRecord, Status
 from openslob.record.storage import StorageRecord
-from openslob.record.store import RecordEntry
 from openslob.record.sweep import SweepRecord
 from openslob.report.folding import folded
-from openslob.report.format import INDENT, MISSING, micros, number, pairs, percent, table, wrapped
+from openslob.report.format import INDENT, MISSING, micros, number, percent, wrapped
 from openslob.report.record_view import value
 
 RUNNING = "running"
+KINDS = {Kind.RUN: "run", Kind.SWEEP: "sweep", Kind.STORAGE: "raw"}
 UNREADABLE = "unreadable"
 
 HEAD = (
@@ -27,25 +28,30 @@ PER_CPU = {"pio": "iops_per_db_cpu"}
 READS_MATTER = 0.001
 
 
-def overview(entry: RecordEntry[RunRecord] | RecordEntry[StorageRecord]) -> dict[str, Any]:
+def overview(listed: Listed) -> dict[str, Any]:
     """Return one record as plain values; None means unknown.
 
     ``p99_us`` is that of the most frequent kind of operation. For a raw measurement, ``tool`` names its command and
-    ``pio_read_per_s`` is the highest rate it found.
+    ``pio_read_per_s`` is the highest rate it found. ``sweep`` is the id of the sweep that a run is a point of.
     """
-    record = entry.record
+    entry, record = listed.entry, listed.entry.record
     row: dict[str, Any] = {"id": entry.id, "path": str(entry.path)}
     if record is None:
         return {**row, "status": UNREADABLE, "problem": entry.problem}
     return {
         **row,
         "kind": record.kind,
+        "name": record.name,
+        "sweep": listed.sweep.name if listed.sweep else None,
         "started_at": record.started_at,
         "status": RUNNING if entry.pid is not None else record.status.value,
         "pid": entry.pid,
-        **(_of_storage(record) if isinstance(record, StorageRecord) else _of_run(record)),
-        "failed_verdicts": [verdict.name for verdict in record.verdicts if verdict.verdict is Holds.FAILS],
+        **_OF[type(record)](record),
     }
+
+
+def _failed(record: RunRecord | StorageRecord) -> list[str]:
+    return [verdict.name for verdict in record.verdicts if verdict.verdict is Holds.FAILS]
 
 
 def _of_storage(record: StorageRecord) -> dict[str, Any]:
@@ -53,6 +59,7 @@ def _of_storage(record: StorageRecord) -> dict[str, Any]:
         "tool": record.tool,
         "pio_read_per_s": record.value("max_iops"),
         "p99_us": record.value("max_iops_p99_us"),
+        "failed_verdicts": _failed(record),
     }
 
 
@@ -63,37 +70,69 @@ def _of_run(record: RunRecord) -> dict[str, Any]:
         "ops_per_s": value(record, "ops_per_s"),
         "pio_read_per_s": value(record, "pio_read_per_s"),
         "p99_us": _p99(record),
+        "failed_verdicts": _failed(record),
     }
 
 
-def render_list(runs: Sequence[RecordEntry[Any]]) -> str:
-    """Return the table of records, followed by the problems of those that cannot be read."""
-    rows = [_row(overview(entry)) for entry in runs]
-    head = ("id", "when (UTC)", "status", "sessions", "upd %", "ops/s", "reads/s", "p99", "fails")
-    problems = [f"{INDENT}! {entry.problem}" for entry in runs if entry.problem]
-    return "\n".join([*table(head, rows, ends_in_text=True), *problems]) + "\n"
+def _of_sweep(record: SweepRecord) -> dict[str, Any]:
+    return {
+        **{name: _asked(record, name) for name in ("sessions", "update_pct")},
+        "points": {state.value: count for state, count in record.counts.items()},
+        "failed_verdicts": [],
+    }
 
 
-def render_sweeps(sweeps: Sequence[RecordEntry[SweepRecord]]) -> str:
-    """Return a line for each sweep that listed runs belong to, then the problems; empty if there is none."""
-    rows = [(each.id, _state(each.record) if each.record else UNREADABLE) for each in sweeps]
-    problems = [f"{INDENT}! {each.problem}" for each in sweeps if each.problem]
-    return "\n".join(["", *pairs(rows), *problems, ""]) if rows else ""
+def _asked(record: SweepRecord, name: str) -> list[float] | None:
+    """Return the values of a parameter over the points of a sweep; None if it is left to the default."""
+    given = [{**record.workload, **point.values}.get(name) for point in record.points]
+    return sorted({each for each in given if isinstance(each, int | float)}) or None
 
 
-def _state(sweep: SweepRecord) -> str:
-    return f"sweep, {sweep.status.value}: {_points(sweep)}"
+_OF: Mapping[type, Callable[[Any], dict[str, Any]]] = {
+    RunRecord: _of_run, StorageRecord: _of_storage, SweepRecord: _of_sweep,
+}  # fmt: skip
+
+
+def render_list(listed: Sequence[Listed], columns: int | None = None) -> str:
+    """Return the table of records, in as many columns as the screen has."""
+    head = ("id", "kind", "sessions", "upd%", "ops/s", "reads/s", "p99", "remarks")
+    rows = [_row(each) for each in listed]
+    return "\n".join(folded(head, rows, columns, texts={0, 1, len(head) - 1})) + "\n"
+
+
+def _row(listed: Listed) -> tuple[str, ...]:
+    row = overview(listed)
+    counts = [number(row.get(name)) for name in ("ops_per_s", "pio_read_per_s")]
+    kind = f"{INDENT}point" if listed.sweep else row.get("tool") or KINDS[listed.kind]
+    varied = [_values(row.get(name)) for name in ("sessions", "update_pct")]
+    return (row["id"], kind, *varied, *counts, micros(row.get("p99_us")), _remarks(listed, row))
+
+
+def _values(value: float | Sequence[float] | None) -> str:
+    """Return a value, or the lowest and the highest of several."""
+    if isinstance(value, Sequence):
+        low, high = (number(each) for each in (min(value), max(value)))
+        return low if low == high else f"{low}–{high}"
+    return number(value)
+
+
+def _remarks(listed: Listed, row: Mapping[str, Any]) -> str:
+    """Return how a record ended unless it is complete, why, and which verdicts fail."""
+    record, status = listed.entry.record, row["status"]
+    if record is None:
+        return f"{status}: {listed.entry.problem}"
+    why = next(iter(getattr(record, "errors", ())), "")
+    fails = ", ".join(name.replace("_", " ") for name in row["failed_verdicts"])
+    parts = [
+        f"{status}: {why}" if why and status != RUNNING else status if status != Status.COMPLETE else "",
+        f"fails: {fails}" if fails else "",
+        _points(record) if isinstance(record, SweepRecord) else "",
+    ]
+    return "; ".join(part for part in parts if part)
 
 
 def _points(sweep: SweepRecord) -> str:
     return ", ".join(f"{count} {state.value}" for state, count in sweep.counts.items() if count) or "no points yet"
-
-
-def _row(run: dict[str, Any]) -> tuple[str, ...]:
-    when = run.get("started_at", MISSING).replace("T", " ").removesuffix("Z")[:16]
-    counts = [number(run.get(name)) for name in ("sessions", "update_pct", "ops_per_s", "pio_read_per_s")]
-    fails = ", ".join(name.replace("_", " ") for name in run.get("failed_verdicts", ()))
-    return (run["id"], when, run["status"], *counts, micros(run.get("p99_us")), fails)
 
 
 def _p99(record: RunRecord) -> float | None:

@@ -129,16 +129,15 @@ class _Run:
 
     def _begin_and_measure(self, opened: ExitStack) -> tuple[RunFolder, Measurement]:
         """Check, begin the record, whose folder ``opened`` closes, and measure."""
-        outer, log = self._request.held, explained(self._engine)
-        folder: RunFolder | None = None
+        folder, outer, log = None, self._request.held, explained(self._engine)
         try:
             with log as explain, outer.part() if outer else self._engine.exclusive("run") as held:
                 self._builder.notes.extend(held.restored)
                 state = self._check()
                 self._require_not_stopped("before the start")
                 # A run that is refused up to here has done nothing: it leaves no record.
-                unfinished = self._builder.without_figures(Status.FAILED)
-                folder = opened.enter_context(RunFolder.begin(self._request.results, unfinished))
+                begun = RunFolder.begin(self._request.results, self._builder.without_figures(Status.FAILED))
+                folder = opened.enter_context(begun)
                 measurement = self._measure(folder, held, state)
                 if measurement.errors:
                     first, *others = measurement.errors
@@ -152,8 +151,8 @@ class _Run:
     def _record_failure(self, folder: RunFolder, error: Exception) -> None:
         status = Status.INTERRUPTED if self._interrupt.requested else Status.FAILED
         # The record that is on disk since the begin says failed too; the reason is what the user needs now.
+        failed = self._builder.without_figures(status, (str(error),))
         with suppress(UnsavedError):
-            failed = self._builder.without_figures(status, (str(error),))
             folder.finish(failed, self._render(failed))
 
     def _measure(self, folder: RunFolder, held: Hold, state: DataState | None) -> Measurement:

@@ -6,19 +6,15 @@ import io
 import re
 import signal
 import sys
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from factories.records import Made, physical
 from factories.tables import table
 from openslob import __main__, __version__, cli
 from openslob.config.parameters import parameters
-from openslob.errors import SlobError, UsageError
-from openslob.record.model import Status
-from openslob.record.store import RecordEntry, save_text
-from openslob.report.listing import render_sweeps
+from openslob.errors import SlobError
+from openslob.record.store import save_text
 
 
 def called(monkeypatch, capsys, *arguments):
@@ -93,24 +89,3 @@ def test_ctrl_c_is_back_when_the_command_line_is_there(monkeypatch):
 def test_a_file_in_a_place_that_is_gone_is_told_with_what_to_do(tmp_path):
     with pytest.raises(SlobError, match="No such file or directory; name another file by --output"):
         save_text(tmp_path / "no" / "report.html", "text", "name another file by --output")
-
-
-def test_sweeps_are_listed_by_name_and_those_that_cannot_be_read_too():
-    assert render_sweeps([]) == ""
-    text = render_sweeps([RecordEntry(Path("20260301-120000-broken"), None, "It is broken.", None)])
-    assert text == "\n  20260301-120000-broken  unreadable\n  ! It is broken.\n"
-
-
-def test_showing_a_sweep_tells_what_to_do_with_it(tmp_path, monkeypatch, capsys):
-    (tmp_path / "20260301-120000-petals").mkdir()
-    (tmp_path / "20260301-120000-petals" / "sweep.json").write_text("{}")
-    write_run(tmp_path)
-    code, _, err = called(monkeypatch, capsys, "show", "20260301-120000-petals", "--results", str(tmp_path))
-    assert code == UsageError.exit_code
-    assert "20260301-120000-petals is a sweep; `slob report 20260301-120000-petals` has its answers" in err
-
-
-def write_run(results):
-    record = physical(Made()).model_copy(update={"status": Status.COMPLETE})
-    (results / record.id).mkdir()
-    (results / record.id / "run.json").write_text(record.model_dump_json())

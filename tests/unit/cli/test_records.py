@@ -1,12 +1,17 @@
 """Records have one home, and every command finds the same ones by the same words."""
 
+import json
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 
+from factories.paths import FIXTURES
 from factories.records import physical
 from factories.running import slob
 from openslob import places
+from openslob.record.model import Status
 from openslob.record.store import RunFolder
 
 
@@ -33,7 +38,7 @@ def test_records_have_one_home_from_every_directory(home, tmp_path):
         done = slob("list", cwd=place)
         assert (done.returncode, done.stderr) == (0, "")
         assert made in done.stdout
-        assert done.stdout.endswith(f"records: {home}\n")
+        assert done.stdout.endswith(f"\nrecords: {home}\nlatest:  {made}\n")
 
 
 def test_another_home_is_told_by_flag_or_variable(home, tmp_path, monkeypatch):
@@ -55,3 +60,36 @@ def test_records_in_the_former_place_are_not_lost(home, tmp_path):
     seen = slob("list", "--results", "results", cwd=tmp_path)
     assert (old in seen.stdout, seen.stderr) == (True, "")
     assert "too" not in slob("list", cwd=tmp_path.parent).stderr
+
+
+def test_a_sweep_is_one_row_and_its_points_are_listed_on_request(home):
+    run = save(home)
+    shutil.copytree(FIXTURES / "records" / "sweep-v1" / "measured", home / "20270302-000000-petals")
+    listed = slob("list").stdout
+    assert "20270302-000000-petals  sweep       1–4" in listed
+    assert listed.count("\n") == len(["head", run, "sweep", "", "records", "latest", "points"])
+    assert "--points lists the 3 runs of the sweeps, too" in listed
+    assert len(slob("list", "--points").stdout.splitlines()) == len(listed.splitlines()) + 3
+    rows = json.loads(slob("list", "--json").stdout)
+    assert sorted(row["kind"] for row in rows) == ["run", "run", "run", "run", "sweep"]
+    assert len([row for row in rows if row.get("sweep") == "20270302-000000-petals"]) == 3
+
+
+def test_the_list_says_why_a_run_failed_and_hides_nothing_at_80_columns(home):
+    save(home, status=Status.FAILED, errors=("the server ended session 3: terminating connection", "more"))
+    listed = slob("list", env={**os.environ, "COLUMNS": "80"}).stdout
+    assert "failed: the server ended session 3: terminating" in listed
+    assert all(len(line) <= 80 for line in listed.splitlines() if str(home) not in line)
+
+
+def test_latest_is_the_same_for_every_command(home, tmp_path):
+    save(home)
+    shutil.copytree(FIXTURES / "records" / "sweep-v1" / "measured", home / "20270302-000000-petals")
+    assert "latest:  20270302-000000-petals" in slob("list").stdout
+    for arguments in (("show",), ("show", "latest"), ("show", "fixture-sweep")):
+        shown = slob(*arguments)
+        assert (shown.returncode, "knee" in shown.stdout, "points: 3 done" in shown.stdout) == (0, True, True)
+    assert json.loads(slob("show", "--json").stdout)["kind"] == "sweep"
+    assert len(slob("export", "latest").stdout.splitlines()) == 1 + 3
+    done = slob("report", "--json", "-o", tmp_path / "latest.html")
+    assert (done.returncode, json.loads(done.stdout)["written"]) == (0, [str(tmp_path / "latest.html")])

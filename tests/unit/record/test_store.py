@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from factories.paths import ROOT
-from factories.records import cached, failed, histogram, physical
+from factories.records import failed, histogram, physical
 from openslob.counts import SliceCounts
-from openslob.errors import SlobError, UsageError
+from openslob.errors import SlobError
 from openslob.measurement import EngineDelta
 from openslob.method import OpKind
 from openslob.record import store, versions
@@ -303,33 +303,3 @@ def test_find_goes_by_time_not_by_name_and_into_sweeps(tmp_path: Path) -> None:
     in_sweep = _saved(tmp_path / "sweep", physical())
     assert [found.path for found in store.find(tmp_path)] == [in_sweep, renamed]
     assert store.find(tmp_path / "nowhere") == []
-
-
-def test_resolve(tmp_path: Path) -> None:
-    first, second = (
-        _saved(tmp_path, physical()),
-        _saved(tmp_path, cached().model_copy(update={"started_at": "2026-03-01T12:10"})),
-    )
-    renamed = first.rename(tmp_path / "baseline")
-    for wanted, path in {
-        str(renamed): renamed,
-        str(renamed / "run.json"): renamed / "run.json",
-        "baseline": renamed,
-        "20260301-120000-pio": renamed,
-        "base": renamed,
-        "20260301-121": second,
-        "latest": second,
-        "last": second,
-    }.items():
-        assert store.resolve(wanted, tmp_path) == path
-
-
-def test_an_exact_id_wins_over_longer_ones_that_begin_so(tmp_path: Path) -> None:
-    first, _second = _saved(tmp_path, physical()), _saved(tmp_path, physical())
-    assert store.resolve(first.name, tmp_path) == first
-    with pytest.raises(UsageError, match=r"2 records begin with '2026'"):
-        store.resolve("2026", tmp_path)
-    with pytest.raises(UsageError, match="no record"):
-        store.resolve("nothing-so", tmp_path)
-    with pytest.raises(SlobError, match="there are no records"):
-        store.resolve("latest", tmp_path / "empty")

@@ -20,7 +20,7 @@ from factories.records import Made, buffered, cached, failed, interrupted, physi
 from factories.tables import table
 from openslob.cli import app
 from openslob.metrics import METRICS
-from openslob.record import store
+from openslob.record import finding
 from openslob.record.model import Figure, Holds, RunRecord, Verdict, WaitRow
 from openslob.record.store import RunFolder
 from openslob.report import format as shape
@@ -210,7 +210,8 @@ def _save(results: Path, *records: RunRecord) -> None:
 
 
 def _slob(*arguments: object, env: dict[str, str] | None = None) -> str:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], env=env, catch_exceptions=False)
+    words, wide = [str(argument) for argument in arguments], {"COLUMNS": "", **(env or {})}
+    result = CliRunner().invoke(app, words, env=wide, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.stdout
 
@@ -246,7 +247,7 @@ def test_list_is_the_reviewed_one_and_hides_nothing(tmp_path: Path) -> None:
 def test_list_shows_the_p99_of_the_most_frequent_operation(tmp_path: Path) -> None:
     record = physical(Made(update_pct=90))
     _save(tmp_path, record)
-    assert overview(store.find(tmp_path)[0])["p99_us"] == record.latency["update"]["p99_us"]
+    assert overview(finding.every(tmp_path)[0])["p99_us"] == record.latency["update"]["p99_us"]
 
 
 def test_verdict_without_matching_sign_is_impossible() -> None:

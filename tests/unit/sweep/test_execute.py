@@ -17,6 +17,7 @@ from openslob.config.grid import Grid
 from openslob.engines.base import Hold
 from openslob.errors import SlobError
 from openslob.interrupt import Interrupt
+from openslob.record import finding
 from openslob.record.model import Status
 from openslob.record.store import say_nothing
 from openslob.record.sweep import (
@@ -25,7 +26,6 @@ from openslob.record.sweep import (
     SweepFolder,
     find_sweeps,
     load_sweep,
-    resolve_sweep,
 )
 from openslob.run.runner import FinishedRun
 from openslob.sweep import execute
@@ -349,13 +349,12 @@ def test_a_search_that_was_stopped_asks_the_same_again_and_runs_only_what_is_mis
 def test_records_of_sweeps_are_found_by_path_name_and_beginning(tmp_path):
     with SweepFolder.begin(tmp_path, asked()) as one, SweepFolder.begin(tmp_path, asked()) as two:
         assert [each.path for each in find_sweeps(tmp_path)] == sorted([one.path, two.path])
-        assert resolve_sweep(str(one.path), tmp_path) == one.path
-        assert resolve_sweep(two.path.name, tmp_path) == two.path
-        assert resolve_sweep("latest", tmp_path) == two.path
-        with pytest.raises(SlobError, match="2 sweeps begin with '2'"):
-            resolve_sweep("2", tmp_path)
+        for wanted, path in {str(one.path): one.path, two.path.name: two.path, "latest": two.path}.items():
+            assert finding.one(wanted, tmp_path, kinds={finding.Kind.SWEEP}).path == path
+        with pytest.raises(SlobError, match="2 records begin with '2'"):
+            finding.one("2", tmp_path, kinds={finding.Kind.SWEEP})
         with pytest.raises(SlobError, match="no sweep"):
-            resolve_sweep("x", tmp_path)
+            finding.one("x", tmp_path, kinds={finding.Kind.SWEEP})
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from openslob.analyze.curves.points import Run
 from openslob.analyze.verdicts import judge
 from openslob.cli.report import ceilings
 from openslob.errors import SlobError
-from openslob.record import storage
+from openslob.record import finding, storage
 from openslob.record.model import Figure, Holds, Status, Verdict
 from openslob.record.storage import StorageFolder, StorageLoad, StorageRecord, StorageStep
 from openslob.report.charts.petals import petals
@@ -212,13 +212,13 @@ def test_a_raw_record_says_failed_until_its_end_and_keeps_its_steps(tmp_path):
         begun = storage.load(folder.path)
         assert begun.status is Status.FAILED
         assert [each.number for each in begun.steps] == [1]
-        assert overview(storage.find(tmp_path)[0])["status"] == "running"
+        assert overview(finding.every(tmp_path)[0])["status"] == "running"
         folder.finish(Status.COMPLETE, summary={"max_iops": Figure(value=10_000, unit="1/s")})
     ended = storage.load(folder.path)
     assert (ended.status, ended.errors, ended.value("max_iops")) == (Status.COMPLETE, (), 10_000)
-    assert storage.resolve_any("latest", tmp_path) == folder.path
-    assert storage.resolve_any(str(folder.path), tmp_path) == folder.path
-    assert "10,000" in render_list(storage.find_all(tmp_path))
+    assert finding.one("latest", tmp_path).path == folder.path
+    assert finding.one(str(folder.path), tmp_path).path == folder.path
+    assert "10,000" in render_list(finding.every(tmp_path))
 
 
 def test_a_second_measurement_of_the_same_second_has_a_folder_of_its_own(tmp_path):
