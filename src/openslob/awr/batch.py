@@ -9,19 +9,21 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
-from openslob.awr.cells import ColumnValue, Subject, absent
-from openslob.awr.cells.waits import latency_value, why_no_event
-from openslob.awr.columns import ROW_SETS, chosen, column_of
+from openslob.awr.cells import ColumnValue, Subject
 from openslob.awr.filenames import compile_pattern, parse_name
-from openslob.awr.model import Report, WaitEvent
+from openslob.awr.inputs import STDIN
+from openslob.awr.order import Order, SortKey, sort_key
 from openslob.awr.parse import read
+from openslob.awr.plain import plain_model
 from openslob.awr.points import PetalPoint, point_of
-from openslob.awr.source import ReportError
-from openslob.awr.verdicts import AwrVerdict, single_block_read, verdicts
+from openslob.awr.rows import ROW_SETS
+from openslob.awr.selection import LIST, LIST_HEADINGS, MODEL, chosen, column_of, headings, names_of
+from openslob.awr.source import ForeignFileError, ReportError
+from openslob.awr.verdicts import AwrVerdict, verdicts
 from openslob.errors import SlobError
 
 REPORTS_PER_CORE = 8  # fewer are read sooner than another process starts
@@ -31,10 +33,11 @@ REPORTS_PER_CORE = 8  # fewer are read sooner than another process starts
 class Selection:
     """What to extract from each report.
 
-    ``columns`` is the name of a set or a comma-separated list of columns. ``events`` are the wait events of the set
-    ``events``; the first one also replaces the single-block read as the latency of points. ``pattern`` reads session
-    counts from file names. ``group_by`` makes the series of points. ``details`` adds verdicts and the titles of
-    unparsed sections, which would make the results of thousands of reports large.
+    ``columns`` is the name of a set or a comma-separated list of columns. ``events`` are the wait events of the sets
+    with rows for events; the first one also replaces the single-block read as the latency of points. ``pattern`` reads
+    session counts from file names. ``group_by`` makes the series of points. ``details`` adds verdicts and the titles of
+    unparsed sections, which would make the results of thousands of reports large. ``in_file`` adds columns that the
+    screen does not show. ``order`` is that of the reports.
     """
 
     columns: str = "slob"
@@ -42,10 +45,14 @@ class Selection:
     pattern: str | None = None
     group_by: str = "name"
     details: bool = False
+    in_file: bool = False
+    order: Order = field(default_factory=Order)
 
     def headings(self) -> tuple[str, ...]:
         """Return the headings of the result rows."""
-        return tuple(ROW_SETS.get(self.columns) or chosen(self.columns))
+        if self.columns == LIST:
+            return LIST_HEADINGS
+        return () if self.columns == MODEL else headings(self.columns, self.in_file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +60,8 @@ class Result:
     """What was extracted from one file.
 
     ``partial``: the report is damaged or cut off, and the rows hold the figures that could be read. ``error`` is why a
-    failed file could not be read, ``no_point`` why a report has no point in the picture.
+    failed file could not be read; ``foreign``: it is of another kind. ``no_point`` is why a report has no point in the
+    picture. ``model`` is the whole report as plain data, if it was selected.
     """
 
     path: str
@@ -65,6 +73,9 @@ class Result:
     verdicts: tuple[AwrVerdict, ...] = ()
     point: PetalPoint | None = None
     no_point: str = ""
+    foreign: bool = False
+    model: dict[str, object] | None = None
+    sort_key: SortKey = ()
 
 
 def extract(path: str, selection: Selection) -> Result:
@@ -72,20 +83,22 @@ def extract(path: str, selection: Selection) -> Result:
     try:
         report = read(path)
     except ReportError as error:
-        return Result(path, "failed", error=str(error))
+        return Result(path, "failed", error=str(error), foreign=isinstance(error, ForeignFileError))
     pattern = compile_pattern(selection.pattern) if selection.pattern else None
     subject = Subject(report, parse_name(path, pattern))
-    judged = verdicts(report, subject.name.sessions) if selection.details or selection.columns == "verdicts" else ()
+    judged = verdicts(report, subject.name.sessions) if selection.details else ()
     point = point_of(subject, selection.group_by, selection.events[0] if selection.events else None)
     return Result(
         path,
         status="whole" if report.complete else "partial",
-        rows=tuple(_rows(subject, selection, judged)),
+        rows=tuple(_rows(subject, selection)),
         warnings=report.warnings,
         unparsed=report.unparsed if selection.details else (),
-        verdicts=judged if selection.details else (),
+        verdicts=judged,
         point=point if isinstance(point, PetalPoint) else None,
         no_point=point if isinstance(point, str) else "",
+        model=plain_model(report) if selection.columns == MODEL else None,
+        sort_key=sort_key(subject, selection.order),
     )
 
 
@@ -97,7 +110,7 @@ def extract_all(paths: Sequence[str], selection: Selection, jobs: int | None = N
     selection.headings()  # an unknown column is an error before the first file is read
     extract_one = partial(extract, selection=selection)
     processes = jobs or min(cores(), -(-len(paths) // REPORTS_PER_CORE))
-    if processes <= 1:
+    if processes <= 1 or STDIN in paths:  # another process does not have this one's standard input
         yield from map(extract_one, paths)
         return
     try:
@@ -113,39 +126,11 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _rows(subject: Subject, selection: Selection, judged: tuple[AwrVerdict, ...]) -> Iterator[tuple[ColumnValue, ...]]:
-    file = ColumnValue(subject.report.path)
-    if selection.columns == "events":
-        yield from (_event_row(subject.report, file, event) for event in _events(subject.report, selection))
-    elif selection.columns == "verdicts":
-        for verdict in judged:
-            yield file, ColumnValue(verdict.name), ColumnValue(verdict.verdict), ColumnValue(verdict.why)
-    else:
-        yield tuple(column_of(name).read(subject) for name in chosen(selection.columns).values())
-
-
-def _events(report: Report, selection: Selection) -> Iterator[WaitEvent | str]:
-    """Yield the selected events, by default the single-block read; for an event that is not listed, its name."""
-    if not selection.events:
-        yield single_block_read(report) or "db file sequential read"
-    for name in selection.events:
-        yield report.foreground(name) or report.background(name) or name
-
-
-def _event_row(report: Report, file: ColumnValue, event: WaitEvent | str) -> tuple[ColumnValue, ...]:
-    if isinstance(event, str):
-        nothing = absent(why_no_event(report, event))
-        return (file, ColumnValue(event), *(nothing,) * 6)
-    mean = latency_value(report, event)
-    elapsed, waits = report.elapsed_s, event.waits
-    rate = ColumnValue(waits.value / elapsed.value) if elapsed and waits else absent("Elapsed or Waits is missing")
-    return (
-        file,
-        ColumnValue(event.name),
-        ColumnValue(int(waits.value)) if waits else absent("Waits is blank"),
-        ColumnValue(event.time_s.value) if event.time_s else absent("Time is blank"),
-        mean,
-        rate,
-        ColumnValue(mean.source) if mean.value is not None else absent(mean.why),
-        ColumnValue(str(event.scope)),
-    )
+def _rows(subject: Subject, selection: Selection) -> Iterator[tuple[ColumnValue, ...]]:
+    if selection.columns == LIST:
+        yield from (tuple(map(ColumnValue, line)) for line in names_of(subject.report))
+    elif selection.columns in ROW_SETS:
+        yield from ROW_SETS[selection.columns].rows_of(subject, selection.events)
+    elif selection.columns != MODEL:
+        names = chosen(selection.columns, selection.in_file).values()
+        yield tuple(column_of(name).read(subject) for name in names)

@@ -6,11 +6,11 @@ the cell says why; a column with several sources says which one was used.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from openslob.awr.cells import ColumnReader, header, host, rates, waits
-from openslob.errors import UsageError
+from openslob.awr.cells import ColumnReader, header, host, places, rates, waits
+from openslob.awr.named import PREFIXES
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,16 @@ class Column:
 
 _HEAD, _LOAD, _TIME, _ACTIVITY = "Header", "Load Profile", "Time Model Statistics", "Instance Activity Stats"
 _FOREGROUND, _BACKGROUND, _FILE = "Foreground Wait Events", "Background Wait Events", "file name"
-_TOP = "Top Timed Events"
+_TOP, _EFFICIENCY = "Top Timed Events", "Instance Efficiency Percentages"
+_THREAD, _OS = "Instance Activity Stats - Thread Activity", "Operating System Statistics"
+_CLASS = "Foreground Wait Class"
+_CACHE, _GC = "Global Cache Load Profile", "Global Cache and Enqueue Services"
 MB_PER_S = "MB/s (2^20 bytes)"
+
+
+def _efficiency(name: str) -> ColumnReader:
+    return places.listed(places.efficiency, _EFFICIENCY, name)
+
 
 _COLUMNS: tuple[Column, ...] = (
     Column("file", "", _FILE, "the report's file, as it was given", header.file),
@@ -96,111 +104,105 @@ _COLUMNS: tuple[Column, ...] = (
     Column("dfscr_us", "us", _FOREGROUND, "db file scattered read", waits.latency("db file scattered read")),
     Column("lfs_us", "us", _FOREGROUND, "log file sync", waits.latency("log file sync")),
     Column("dfpw_us", "us", _BACKGROUND, "db file parallel write",
-           waits.latency("db file parallel write", background=True)),
+           waits.latency("db file parallel write", waits.background)),
     Column("lfpw_us", "us", _BACKGROUND, "log file parallel write",
-           waits.latency("log file parallel write", background=True)),
-    Column("host_idle_pct", "%", "Host CPU", "idle CPU of the host", host.host_idle),
+           waits.latency("log file parallel write", waits.background)),
+    Column("host_idle_pct", "%", "Host CPU", "idle CPU of the host", host.cpu("idle_pct")),
     Column("top_wait", "", _TOP, "the longest wait (no CPU, no idle event): name, waits, s, us, % of DB time",
            waits.top_wait),
     Column("verdicts_failed", "", "all", "verdicts that do not hold", header.failed_verdicts),
     Column("warnings", "", "all", "how many figures of the report do not agree with each other", header.warnings),
     Column("complete", "", "End of Report", "whether the report's end is there", header.complete),
+    Column("instance_number", "", _HEAD, "number of the instance, of a global report those of all",
+           header.instance_number),
+    Column("unique_name", "", _HEAD, "unique name of the database", header.header("unique_name", "Unique Name")),
+    Column("cdb", "", _HEAD, "whether it is a container database", header.header("cdb", "CDB")),
+    Column("sockets", "", _HEAD, "CPU sockets", header.header("sockets", "Sockets")),
+    Column("sessions_begin", "", _HEAD, "sessions of the instance at the first snapshot",
+           header.header("sessions_begin", "Sessions")),
+    Column("sessions_end", "", _HEAD, "sessions of the instance at the last snapshot",
+           header.header("sessions_end", "Sessions")),
+    Column("db_cpu_s", "s", _TIME, "DB CPU in all", rates.seconds("DB CPU")),
+    Column("db_cpu_pct", "%", _TIME, "DB CPU / DB time", rates.db_cpu_pct),
+    Column("redo_writes", "requests/s", "IO Profile", "writes to the redo log", rates.redo_requests),
+    Column("buffer_hit_pct", "%", _EFFICIENCY, "Buffer Hit %", _efficiency("buffer hit %")),
+    Column("memory_sort_pct", "%", _EFFICIENCY, "In-memory Sort %", _efficiency("in-memory sort %")),
+    Column("library_hit_pct", "%", _EFFICIENCY, "Library Hit %", _efficiency("library hit %")),
+    Column("soft_parse_pct", "%", _EFFICIENCY, "Soft Parse %", _efficiency("soft parse %")),
+    Column("log_switches", "", _THREAD, "log switches in all", places.hourly("total", "log switches")),
+    Column("log_switches_per_h", "1/h", _THREAD, "log switches", places.hourly("per_hour", "log switches")),
+    Column("gc_received", "blocks/s", _CACHE, "blocks received from other instances", rates.blocks_received),
+    Column("gc_served", "blocks/s", _CACHE, "blocks sent to other instances", rates.blocks_served),
+    Column("gc_cr_us", "us", _GC, "mean time to receive a consistent-read block", places.received_us("cr")),
+    Column("gc_current_us", "us", _GC, "mean time to receive a current block", places.received_us("current")),
+    Column("host_busy_pct", "%", "Host CPU", "CPU time that was neither idle nor waiting for I/O", host.busy_pct),
+    Column("host_user_pct", "%", "Host CPU", "CPU time of programs", host.cpu("user_pct")),
+    Column("host_system_pct", "%", "Host CPU", "CPU time of the kernel", host.cpu("system_pct")),
+    Column("host_iowait_pct", "%", "Host CPU", "CPU time waiting for I/O", host.cpu("wio_pct")),
+    Column("load_begin", "", "Host CPU", "load average at the first snapshot", host.cpu("load_begin")),
+    Column("load_end", "", "Host CPU", "load average at the last snapshot", host.cpu("load_end")),
+    *(
+        Column(f"os_{name.lower().removesuffix('_time')}_s", "s", _OS, f"{name}, in seconds", host.os_seconds(name))
+        for name in ("BUSY_TIME", "IDLE_TIME", "IOWAIT_TIME", "USER_TIME", "SYS_TIME", "NICE_TIME",
+                     "OS_CPU_WAIT_TIME", "RSRC_MGR_CPU_WAIT_TIME")
+    ),
+    Column("datafile_read_us", "us", "IOStat by Filetype", "mean of small reads of data files",
+           places.iostat(places.filetypes, "small_read_us", "IOStat by Filetype", "Data File")),
 )  # fmt: skip
-COLUMNS: dict[str, Column] = {column.name: column for column in _COLUMNS}
 
-# Columns by the name of a figure, such as ``stat:redo size``: prefix -> unit, section, meaning, reader.
-PREFIXES: dict[str, tuple[str, str, str, Callable[[str], ColumnReader]]] = {
-    "stat": ("1/s", _ACTIVITY, "a statistic, per second", rates.activity),
-    "total": ("", _ACTIVITY, "a statistic, in all", rates.total),
-    "event": ("us", _FOREGROUND, "mean latency of a wait event", waits.latency),
-    "waits": ("", _FOREGROUND, "waits for a wait event", waits.waits),
-    "time": ("s", _TIME, "a statistic of the time model", rates.seconds),
-    "parameter": ("", "init.ora Parameters", "a parameter at the first snapshot", header.parameter),
+# Longest waits, wait classes and events with all of their figures: column's name -> what it is about.
+_RANKS = range(1, 6)
+_CLASSES = ("Administrative", "Application", "Cluster", "Commit", "Concurrency", "Configuration", "Network", "Other",
+            "Scheduler", "System I/O", "User I/O")  # fmt: skip
+_EVENTS: dict[str, tuple[str, waits.Finder]] = {
+    "dfsr": ("db file sequential read", waits.foreground),
+    "dpr": ("direct path read", waits.foreground),
+    "dfpr": ("db file parallel read", waits.foreground),
+    "dfscr": ("db file scattered read", waits.foreground),
+    "dpw": ("direct path write", waits.foreground),
+    "dprt": ("direct path read temp", waits.foreground),
+    "dpwt": ("direct path write temp", waits.foreground),
+    "lfs": ("log file sync", waits.foreground),
+    "dfpw": ("db file parallel write", waits.background),
+    "lfpw": ("log file parallel write", waits.background),
+    "lfsr": ("log file sequential read", waits.background),
 }
-
-# Predefined sets: heading -> column. The first has the headings of SLOB's awr_info, so that existing scripts work.
-SLOB: dict[str, str] = {
-    "FILE": "file",
-    "SESSIONS": "sessions",
-    "ELAPSED": "elapsed_s",
-    "DB CPU": "db_cpu",
-    "DB Tm": "db_time",
-    "EXECUTES": "executes",
-    "LIO": "lio",
-    "PREADS": "preads",
-    "READ_MBS": "read_mb_per_s",
-    "PWRITES": "pwrites",
-    "WRITE_MBS": "write_mb_per_s",
-    "REDO_MBS": "redo_mb_per_s",
-    "DFSR_LAT": "dfsr_us",
-    "DPR_LAT": "dpr_us",
-    "DFPR_LAT": "dfpr_us",
-    "DFPW_LAT": "dfpw_us",
-    "LFPW_LAT": "lfpw_us",
-    "TOP WAIT": "top_wait",
-}
-TAPE: dict[str, str] = {
-    "file": "file",
-    "IOPS": "iops",
-    "DB CPU": "db_cpu",
-    "IOPS per DB CPU": "iops_per_db_cpu",
-    "latency (us)": "latency_us",
-    "latency from": "latency_from",
-}
-SETS: dict[str, dict[str, str]] = {"slob": SLOB, "tape": TAPE, "wide": {name: name for name in COLUMNS}}
-# Sets with a row for each event or verdict of a report: heading -> unit, section, meaning.
-EVENT_COLUMNS: dict[str, tuple[str, str, str]] = {
-    "Filename": ("", _FILE, "the report's file, as it was given"),
-    "Event": ("", _FOREGROUND, "the wait event"),
-    "Waits": ("", _FOREGROUND, "how often it was waited for"),
-    "Time(s)": ("s", _FOREGROUND, "how long in all"),
-    "Latency(us)": ("us", _FOREGROUND, "mean of a wait"),
-    "IOPS": ("1/s", _FOREGROUND, "waits per second between the snapshots: of an I/O event its requests"),
-    "Latency from": ("", _FOREGROUND, "time/waits, printed average or histogram"),
-    "Section": ("", _FOREGROUND, "the table that lists the event"),
-}
-VERDICT_COLUMNS: dict[str, tuple[str, str, str]] = {
-    "Filename": ("", _FILE, "the report's file, as it was given"),
-    "Check": ("", "all", "what should hold"),
-    "Verdict": ("", "all", "holds, fails or unknown"),
-    "Why": ("", "all", "the figures it rests on"),
-}
-ROW_SETS: dict[str, dict[str, tuple[str, str, str]]] = {"events": EVENT_COLUMNS, "verdicts": VERDICT_COLUMNS}
+_EDGES = ("512us", "1ms", "2ms", "4ms", "8ms", "16ms", "32ms", "1s")
 
 
-def chosen(choice: str) -> dict[str, str]:
-    """Return heading -> column for the name of a set or a list of columns; UsageError names unknown columns."""
-    if choice in SETS:
-        return SETS[choice]
-    names = [name.strip() for name in choice.split(",") if name.strip()]
-    unknown = [name for name in names if name not in COLUMNS and _by_prefix(name) is None]
-    if unknown or not names:
-        raise UsageError(
-            f"unknown column {', '.join(unknown) or '(none given)'}",
-            f"a set is one of {', '.join((*SETS, *ROW_SETS))}; columns are {', '.join(COLUMNS)}",
-        )
-    return {name: name for name in names}
+def _ranked() -> Iterable[Column]:
+    for rank in _RANKS:
+        what = f"of the wait number {rank} by time"
+        yield Column(f"top{rank}_event", "", _TOP, f"name {what}", waits.top(rank, "name"))
+        yield Column(f"top{rank}_class", "", _TOP, f"wait class {what}", waits.top(rank, "wait_class"))
+        yield Column(f"top{rank}_waits", "", _TOP, f"waits {what}", waits.top(rank, "waits"))
+        yield Column(f"top{rank}_s", "s", _TOP, f"time {what}", waits.top(rank, "time_s"))
+        yield Column(f"top{rank}_us", "us", _TOP, f"mean latency {what}", waits.top(rank, "us"))
+        yield Column(f"top{rank}_pct", "%", _TOP, f"share of DB time {what}", waits.top(rank, "share_pct"))
 
 
-def column_of(name: str) -> Column:
-    """Return the column ``name``: one of the registry, or one for a figure, such as ``stat:physical reads cache``."""
-    column = COLUMNS.get(name) or _by_prefix(name)
-    if column is None:
-        raise UsageError(f"unknown column {name}")
-    return column
+def _of_classes() -> Iterable[Column]:
+    for name in _CLASSES:
+        short = name.lower().replace("/", "").replace(" ", "_")
+        for figure, (unit, make) in PREFIXES["class"].figures.items():
+            yield Column(f"{short}_{figure}", unit, _CLASS, f"wait class {name}: {_MEANINGS[figure]}", make(name))
 
 
-def _by_prefix(name: str) -> Column | None:
-    prefix, _, figure = name.partition(":")
-    if not figure or prefix not in PREFIXES:
-        return None
-    unit, section, meaning, reader = PREFIXES[prefix]
-    return Column(name, unit, section, meaning, reader(figure))
+def _of_events() -> Iterable[Column]:
+    for short, (name, find) in _EVENTS.items():
+        section = _BACKGROUND if find is waits.background else _FOREGROUND
+        yield Column(f"{short}_waits", "", section, f"{name}: waits", waits.count(name, find))
+        yield Column(f"{short}_s", "s", section, f"{name}: time", waits.seconds(name, find))
+        yield Column(f"{short}_us", "us", section, f"{name}", waits.latency(name, find))
+        yield Column(f"{short}_pct", "%", section, f"{name}: share of DB time", waits.share(name, find))
+    for short in ("dfsr", "lfpw"):
+        for edge in _EDGES:
+            name = _EVENTS[short][0]
+            meaning = f"{name}: share of waits shorter than {edge}"
+            yield Column(f"{short}_below_{edge}", "%", "Wait Event Histogram", meaning, waits.below(edge, name))
 
 
-def markdown() -> Iterable[str]:
-    """Yield the registry as lines of a Markdown table for the documentation."""
-    yield "| column | unit | section | meaning |"
-    yield "|---|---|---|---|"
-    for column in COLUMNS.values():
-        yield f"| `{column.name}` | {column.unit} | {column.section} | {column.meaning} |"
+_MEANINGS = {"s": "time", "waits": "waits", "us": "mean latency", "pct": "share of DB time"}
+COLUMNS: dict[str, Column] = {}
+for _column in (*_COLUMNS, *_ranked(), *_of_classes(), *_of_events()):
+    COLUMNS.setdefault(_column.name, _column)

@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from openslob.awr.inputs import bare_name
 from openslob.errors import UsageError
 
 _FORMS = tuple(
@@ -50,7 +51,7 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
 
 def parse_name(path: str, pattern: re.Pattern[str] | None = None) -> FileName:
     """Parse the name of ``path``. A ``pattern`` is searched for in the whole path and replaces the default forms."""
-    name = PurePath(path).name
+    name = bare_name(path)
     if pattern is not None:
         return _from_match(pattern.search(path), name)
     return _from_match(next((match for form in _FORMS if (match := form.fullmatch(name))), None), name)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openslob.awr.html import unwrap
+from openslob.awr.inputs import STDIN, TooLargeError, UnreadableError, content
 from openslob.awr.listing import without_line_numbers
 from openslob.awr.model import ReportKind
 from openslob.awr.tables import squeeze
@@ -17,6 +18,10 @@ from openslob.errors import SlobError
 
 class ReportError(SlobError):
     """A file is not a readable report. The message is one line that begins with the file's name."""
+
+
+class ForeignFileError(ReportError):
+    """A file is no report at all, such as the output of another program."""
 
 
 # Titles of reports; the first one found in the file decides. A string is the description of an unsupported kind.
@@ -90,29 +95,32 @@ class Source:
 
 def load(path: Path) -> Source:
     """Read the file at ``path``; ReportError if it cannot be read or is not a report of a single period."""
+    name = "standard input" if str(path) == STDIN else str(path)
     try:
-        if path.stat().st_size > _LARGEST:
-            raise ReportError(f"{path}: too large for a report ({path.stat().st_size} bytes)", _REMEDY)
-        data = path.read_bytes()
+        data = content(path, _LARGEST)
+    except TooLargeError:
+        raise ReportError(f"{name}: too large for a report (more than {_LARGEST >> 20} MB)", _REMEDY) from None
+    except UnreadableError as error:
+        raise ReportError(f"{name}: cannot be read: {error}") from None
     except OSError as error:
-        raise ReportError(f"{path}: cannot be read: {error.strerror or error}") from None
-    return recognise(data, str(path))
+        raise ReportError(f"{name}: cannot be read: {error.strerror or error}") from None
+    return recognise(data, name)
 
 
 def recognise(data: bytes, name: str) -> Source:
     """Decode ``data`` and find the report in it; ReportError if there is none."""
     for signature, description in _FORMATS:
         if data.startswith(signature):
-            raise ReportError(f"{name}: not an AWR or Statspack report: the file is {description}", _REMEDY)
+            raise ForeignFileError(f"{name}: not an AWR or Statspack report: the file is {description}", _REMEDY)
     if _QUOTED_PRINTABLE.search(data, 0, _MAIL_HEAD):
         data = quopri.decodestring(data)
     text = without_line_numbers(re.sub(r"\r+\n|\r", "\n", decode(data)).replace("\0", " "), _MARKS)
     mark = _MARKS.search(text)
     if mark is None:
-        raise ReportError(f"{name}: not an AWR or Statspack report: {_describe(text)}", _REMEDY)
+        raise ForeignFileError(f"{name}: not an AWR or Statspack report: {_describe(text)}", _REMEDY)
     kind = _kind(mark)
     if not isinstance(kind, ReportKind):
-        raise ReportError(f"{name}: this is {kind}, not a report of a single period", _REMEDY)
+        raise ForeignFileError(f"{name}: this is {kind}, not a report of a single period", _REMEDY)
     following = _next_report(text, mark)
     text = text[: following[0]]
     is_html = _is_html(text)

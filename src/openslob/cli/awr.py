@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
-from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from openslob.awr.batch import Result, Selection, extract_all
-from openslob.awr.columns import ROW_SETS, SETS
+from openslob.awr.inputs import expanded
+from openslob.awr.order import GIVEN, NATURAL, TIME, parse_order
+from openslob.awr.rows import FILE, ROW_SETS
+from openslob.awr.selection import LIST, LIST_HEADINGS, MODEL, SETS, keys, listing
+from openslob.cli.console import columns as screen_columns
 from openslob.cli.console import notify, remark, write, write_file
 from openslob.cli.picture_options import THEME, PictureTheme
 from openslob.errors import SlobError, UsageError
 from openslob.export import tidy
+from openslob.report.folding import folded
 
 if TYPE_CHECKING:
     from openslob.analyze.curves.external_points import ExternalPoint
 
 TITLE = "Latency over read IOPS and MB/s"
 READ_LATENCY = "Single-block read latency"
-NO_COUNTS = "No session counts in file names: the numbers at the points are the order of the files."
+NO_COUNTS = "No session counts in file names: the numbers at the points are the order of the rows."
 
-_SETS = ", ".join((*SETS, *ROW_SETS))
+_SETS = ", ".join((*SETS, *ROW_SETS, MODEL, LIST))
 
 
 def check_picture(path: Path) -> None:
@@ -108,19 +108,34 @@ def register(app: typer.Typer) -> None:
 
 
 def awr(
-    files: Annotated[list[Path], typer.Argument(help="AWR or Statspack reports, text or HTML.")],
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="FILE...",
+            help="AWR or Statspack reports, text or HTML; also folders, patterns, .gz, .zip, and - for standard input.",
+        ),
+    ] = None,
     columns: Annotated[
-        str, typer.Option(metavar="SET|LIST", help=f"A set ({_SETS}) or a list of columns, see docs/awr.md.")
+        str,
+        typer.Option(metavar="SET|COLUMN,...", help=f"A set ({_SETS}), or columns; 'list' shows what there is."),
     ] = "slob",
     event: Annotated[
         list[str] | None,
-        typer.Option(metavar="EVENT", help="Wait event for --columns events and --petals; repeatable."),
+        typer.Option(metavar="EVENT", help="Wait event for the sets with events and for --petals; 'all'; repeatable."),
     ] = None,
     form: Annotated[
         AwrFormat | None, typer.Option("--format", help="Default: by the ending of --output, else a table.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", metavar="", help="The same as --format json.")] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")] = None,
+    sort: Annotated[
+        str,
+        typer.Option(
+            metavar="ORDER",
+            help=f"Order of the reports: {NATURAL} (folder, series, sessions, time), {TIME}, {GIVEN}, or a column; "
+            "-COLUMN for the largest first.",
+        ),
+    ] = NATURAL,
     petals: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Draw latency over reads/s and MB/s read: .html (offline), .svg or .png."),
@@ -135,24 +150,60 @@ def awr(
     ] = None,
     jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Processes; by default one per core.")] = None,
 ) -> None:
-    r"""Read AWR and Statspack reports, without a database: a row per report, event or verdict.
+    r"""Read AWR and Statspack reports, without a database: a row per report, event, file, instance or verdict.
 
     Exit code 0: every report was read completely; 1: some were; 2: none was.
 
-    Example: slob awr reports/awr_0_*.txt --columns events --petals petals.html
+    Example: slob awr reports/ --columns events --petals petals.html
     """
-    form = _format(form, json, output)
+    form = _format(form, json, output, columns)
     for target in filter(None, (output, petals)):
         _check_target(target)
     if petals is not None:
         check_picture(petals)
+    if not files:
+        _write_listing(columns, form, output)
+        return
     details = form is AwrFormat.JSON or petals is not None
-    selection = Selection(columns, tuple(event or ()), pattern, group_by.value, details)
-    results = list(_with_messages(extract_all([str(file) for file in files], selection, jobs)))
+    in_file = form is not AwrFormat.TABLE
+    selection = Selection(
+        columns, tuple(event or ()), pattern, group_by.value, details, in_file, order=parse_order(sort)
+    )
+    found = dict(expanded(map(str, files)))
+    results = list(_with_messages(extract_all(list(found), selection, jobs), found))
+    if all(_is_left_out(result, found) for result in results):
+        notify(f"no AWR or Statspack report in {', '.join(map(str, files))}")
+    results = _sorted([result for result in results if not _is_left_out(result, found)], selection)
     _write(form, output, selection, results)
     if petals is not None:
         draw(petals, results, selection.events, theme)
     raise typer.Exit(_exit_code(results))
+
+
+def _write_listing(columns: str, form: AwrFormat, output: Path | None) -> None:
+    """Write what there is to choose from. UsageError if reports are needed."""
+    if columns != LIST:
+        raise UsageError("no report is given", "give files or a folder, such as `slob awr reports/`")
+    _write_rows(form, output, LIST_HEADINGS, list(listing()), key_count=1)
+
+
+def _sorted(results: list[Result], selection: Selection) -> list[Result]:
+    """Return the results in their order; files that failed come last, in the order of their names."""
+    if selection.order.by == GIVEN:
+        return results
+    read = sorted((result for result in results if result.status != "failed"), key=lambda result: result.sort_key)
+    if selection.order.is_descending and not _is_by_number(read):
+        read.reverse()
+    return [*read, *(result for result in results if result.status == "failed")]
+
+
+def _is_by_number(results: Sequence[Result]) -> bool:
+    return any(result.sort_key[:2] == (0, 0) for result in results)
+
+
+def _is_left_out(result: Result, found: Mapping[str, bool]) -> bool:
+    """Return whether a file is of another kind and was only found in a folder or an archive."""
+    return result.foreign and found.get(result.path, False)
 
 
 def _check_target(path: Path) -> None:
@@ -161,20 +212,24 @@ def _check_target(path: Path) -> None:
         raise UsageError(f"{path} can't be written", "give a file in a directory that you may write to")
 
 
-def _format(form: AwrFormat | None, json: bool, output: Path | None) -> AwrFormat:
-    if json:
+def _format(form: AwrFormat | None, json: bool, output: Path | None, columns: str) -> AwrFormat:
+    if json or (columns == MODEL and form is None):
         return AwrFormat.JSON
     endings = {".csv": AwrFormat.CSV, ".json": AwrFormat.JSON, ".xlsx": AwrFormat.XLSX}
     chosen = form or (endings.get(output.suffix.lower()) if output else None) or AwrFormat.TABLE
     if chosen is AwrFormat.XLSX and output is None:
         raise UsageError("--format xlsx needs an output file", "add --output figures.xlsx")
+    if columns == MODEL and chosen is not AwrFormat.JSON:
+        raise UsageError(f"the whole model is not a table: --format {chosen.value}", "use --format json")
     return chosen
 
 
-def _with_messages(results: Iterator[Result]) -> Iterator[Result]:
+def _with_messages(results: Iterator[Result], found: Mapping[str, bool]) -> Iterator[Result]:
     """Yield ``results`` and print the error and the warnings of each on stderr as it comes."""
     for result in results:
-        if result.error:
+        if result.error and _is_left_out(result, found):
+            remark(f"left out: {result.error}")
+        elif result.error:
             notify(result.error)
         for warning in result.warnings:
             remark(f"{result.path}: warning: {warning}")
@@ -183,18 +238,42 @@ def _with_messages(results: Iterator[Result]) -> Iterator[Result]:
 
 def _write(form: AwrFormat, output: Path | None, selection: Selection, results: Sequence[Result]) -> None:
     headings = selection.headings()
+    if form is AwrFormat.JSON:
+        _output(tidy.as_json(_document(headings, results)), output)
+        return
     rows = [[reading.value for reading in row] for result in results for row in result.rows]
+    key_count = 1 if selection.columns == LIST else keys(selection.columns)
+    _write_rows(form, output, headings, rows, key_count, _notes(headings, results))
+    for heading, why in _empty_columns(headings, results):
+        remark(f"{heading}: empty in every report: {why}")
+
+
+def _empty_columns(headings: Sequence[str], results: Sequence[Result]) -> Iterator[tuple[str, str]]:
+    """Yield each column chosen by a figure's name that no report has, with the reason of the first report."""
+    rows = [row for result in results for row in result.rows]
+    for at, heading in enumerate(headings):
+        if rows and ":" in heading and all(row[at].value is None for row in rows):
+            yield heading, rows[0][at].why
+
+
+def _write_rows(
+    form: AwrFormat,
+    output: Path | None,
+    headings: Sequence[str],
+    rows: Sequence[Sequence[tidy.Cell]],
+    key_count: int,
+    notes: Iterable[Sequence[str]] = (),
+) -> None:
     if form is AwrFormat.XLSX and output is not None:
-        write_file(output, tidy.as_xlsx(headings, rows, _notes(headings, results)))
+        write_file(output, tidy.as_xlsx(headings, rows, iter(notes)))
     elif form is AwrFormat.TABLE:
-        _table(headings, rows, output)
+        width = None if output else screen_columns()
+        folder, shown = ("", rows) if width is None else _without_folder(headings, rows)
+        _output(folder + _table(headings, shown, key_count, width), output)
+    elif form is AwrFormat.CSV:
+        _output(tidy.as_csv(headings, [map(tidy.rounded, row) for row in rows]), output)
     else:
-        text = (
-            tidy.as_csv(headings, [map(tidy.rounded, row) for row in rows])
-            if form is AwrFormat.CSV
-            else tidy.as_json(_document(headings, results))
-        )
-        _output(text, output)
+        _output(tidy.as_json([dict(zip(headings, row, strict=True)) for row in rows]), output)
 
 
 def _output(text: str, output: Path | None) -> None:
@@ -204,17 +283,28 @@ def _output(text: str, output: Path | None) -> None:
         write_file(output, text)
 
 
-def _table(headings: Sequence[str], rows: Sequence[Sequence[tidy.Cell]], output: Path | None) -> None:
-    """Print a table. In a file or a pipe, it is as wide as its columns need."""
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for index, heading in enumerate(headings):
-        figures = all(isinstance(row[index], int | float | None) for row in rows)
-        table.add_column(heading, justify="right" if figures else "left", no_wrap=not figures, overflow="fold")
-    for row in rows:
-        table.add_row(*(escape(_cell_text(cell)) for cell in row))
-    with StringIO() as text:
-        Console(file=text, width=None if sys.stdout.isatty() and output is None else 500).print(table)
-        _output("".join(line.rstrip() + "\n" for line in text.getvalue().splitlines()), output)
+def _without_folder(
+    headings: Sequence[str], rows: Sequence[Sequence[tidy.Cell]]
+) -> tuple[str, Sequence[Sequence[tidy.Cell]]]:
+    """Return a line with the folder of all files, and the rows with the rest of their paths: a screen is narrow."""
+    paths = [str(row[0]) for row in rows]
+    try:
+        folder = os.path.commonpath([str(Path(path).parent) for path in paths])
+    except ValueError:  # no rows, or absolute and relative paths
+        return "", rows
+    begin = folder + os.sep
+    if headings[0] not in {"FILE", "file", FILE} or not all(path.startswith(begin) for path in paths):
+        return "", rows
+    shown = [[path.removeprefix(begin), *row[1:]] for path, row in zip(paths, rows, strict=True)]
+    return f"Files in {folder}\n\n", shown
+
+
+def _table(headings: Sequence[str], rows: Sequence[Sequence[tidy.Cell]], key_count: int, width: int | None) -> str:
+    """Return a table. On the screen, columns that do not fit follow in further blocks with the key columns repeated."""
+    is_figure = [all(isinstance(row[at], int | float | None) for row in rows) for at in range(len(headings))]
+    texts = [at for at, is_number in enumerate(is_figure) if not is_number]
+    cells = [[_cell_text(cell) for cell in row] for row in rows]
+    return "".join(f"{line}\n" for line in folded(headings, cells, width, key_count, texts, indent=""))
 
 
 def _cell_text(cell: tidy.Cell) -> str:
@@ -255,11 +345,11 @@ def _entry(headings: Sequence[str], result: Result) -> dict[str, object]:
         "verdicts": [asdict(verdict) for verdict in result.verdicts],
         "warnings": list(result.warnings),
         "unparsed": list(result.unparsed),
-    }
+    } | ({"model": result.model} if result.model is not None else {})
 
 
 def _exit_code(results: Sequence[Result]) -> int:
     """Return 0 if all reports were read completely, 1 if some were, 2 if none was."""
-    if all(result.status == "whole" for result in results):
-        return 0
-    return 2 if all(result.status == "failed" for result in results) else 1
+    if all(result.status == "failed" for result in results):
+        return 2
+    return 0 if all(result.status == "whole" for result in results) else 1

@@ -15,7 +15,9 @@ import pytest
 
 from factories.awr_reports import FIXTURES, ROOT, report
 from factories.tables import table
-from openslob.awr.columns import COLUMNS, EVENT_COLUMNS, SETS, SLOB, VERDICT_COLUMNS, markdown
+from openslob.awr.columns import COLUMNS
+from openslob.awr.rows import ROW_SETS
+from openslob.awr.selection import SETS, SLOB, SLOB_TOP, markdown, markdown_of_names, markdown_of_rows
 from openslob.cli import main
 
 WHOLE = str(FIXTURES / "awr_23ai.html")
@@ -23,6 +25,8 @@ WHOLE = str(FIXTURES / "awr_23ai.html")
 
 @pytest.fixture
 def slob(monkeypatch, capsys):
+    monkeypatch.delenv("COLUMNS", raising=False)
+
     def run(*words: str | Path) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["slob", "awr", *map(str, words)])
         with pytest.raises(SystemExit) as end:
@@ -70,7 +74,7 @@ def test_the_slob_columns_as_csv(slob):
     code, out, _ = slob(WHOLE, "--format", "csv")
     (row,) = csv.DictReader(io.StringIO(out))
     assert code == 0
-    assert list(row) == list(SLOB)
+    assert list(row) == [*SLOB, *SLOB_TOP]
     expected = {"ELAPSED": "600", "LIO": "11000", "PREADS": "10001", "PWRITES": "51", "READ_MBS": "78.140625"}
     assert {key: row[key] for key in expected} == expected
     assert (row["DFSR_LAT"], row["LFPW_LAT"], row["DPR_LAT"]) == ("400", "3210", "")
@@ -82,7 +86,7 @@ def test_the_events_columns(slob):
     code, out, _ = slob(WHOLE, "--columns", "events", *events, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(out)))
     assert code == 0
-    assert list(rows[0]) == list(EVENT_COLUMNS)
+    assert list(rows[0]) == list(ROW_SETS["events"].headings())
     assert (rows[0]["Waits"], rows[0]["Time(s)"], rows[0]["Latency(us)"]) == ("6000000", "2400", "400")
     assert (rows[0]["IOPS"], rows[0]["Latency from"]) == ("10000", "time/waits")
     assert (rows[1]["Latency(us)"], rows[1]["Latency from"]) == ("3210", "printed average")
@@ -92,7 +96,7 @@ def test_the_events_columns(slob):
 def test_verdicts_tape_wide_and_a_list_of_columns(slob):
     _, out, _ = slob(WHOLE, "--columns", "verdicts", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(out)))
-    assert list(rows[0]) == list(VERDICT_COLUMNS)
+    assert list(rows[0]) == list(ROW_SETS["verdicts"].headings())
     assert {row["Check"]: row["Verdict"] for row in rows}["commits_are_waited_for"] == "fails"
     _, out, _ = slob(WHOLE, "--columns", "tape", "--format", "csv")
     (row,) = csv.DictReader(io.StringIO(out))
@@ -216,8 +220,8 @@ def test_every_column_is_documented():
     assert "\n".join(markdown()) in page
     for heading, column in {**SLOB, **SETS["tape"]}.items():
         assert heading == column or f"| {heading} | `{column}` |" in page
-    for heading in (*EVENT_COLUMNS, *VERDICT_COLUMNS):
-        assert f"`{heading}`" in page
+    assert "\n".join(markdown_of_names()) in page
+    assert "\n".join(markdown_of_rows()) in page
 
 
 @table(
@@ -238,3 +242,16 @@ def test_a_point_counts_reads_only_and_names_the_cpu_that_was_read(slob, tmp_pat
     page = picture.read_text()
     assert "10,001 engine reads/s" in page, "51 writes/s are no reads"
     assert cpu in page
+
+
+def test_a_narrow_screen_folds_the_columns_and_loses_none(slob, monkeypatch):
+    for width in (80, 120, 200):
+        monkeypatch.setenv("COLUMNS", str(width))
+        monkeypatch.setattr("openslob.cli.awr.screen_columns", lambda width=width: width)
+        code, out, _ = slob(WHOLE, FIXTURES / "awr_11.2.txt")
+        assert code == 0
+        assert max(map(len, out.splitlines())) <= width
+        words = out.split()
+        assert f"Files in {FIXTURES}" in out
+        assert {"11,000", "10,001", "78.14", "0.7812", "400", "3,210"} <= set(words)
+        assert words.count("awr_23ai.html") == words.count("FILE"), "each block has the file"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import difflib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from openslob.awr.filenames import FileName
@@ -43,11 +44,21 @@ def absent(why: str) -> ColumnValue:
     return ColumnValue(None, why)
 
 
-def why_not(report: Report, section: str, present: bool, name: str) -> str:
-    """Return why ``name`` has no figure in ``section``, which is ``present`` in the report or not."""
+def why_not(report: Report, section: str, present: bool, name: str, names: Iterable[str] = ()) -> str:
+    """Return why ``name`` has no figure in ``section``, ``present`` in the report or not, which has ``names``."""
     unreadable = next((why for cell, why in report.missing.items() if f": {name}" in cell), "")
     if unreadable:
         return f"{name}: {unreadable}"
     if not present:
         return f"the report has no {section}" + ("" if report.complete else " (it is cut off)")
-    return f"{name}: not listed in {section}"
+    return f"{name}: not listed in {section}{near(name, names)}"
+
+
+def near(name: str, names: Iterable[str]) -> str:
+    """Return a hint at the name that was probably meant, for the end of a message; empty if none is similar."""
+    lower = {known.lower(): known for known in names}
+    found = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=_SIMILAR)
+    return f" (did you mean {lower[found[0]]!r}?)" if found else ""
+
+
+_SIMILAR = 0.75

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openslob.awr.cells.base import ColumnReader, ColumnValue, Subject, absent
+from openslob.awr.cells.base import ColumnReader, ColumnValue, Subject, absent, near
 from openslob.awr.model import ReportKind
 from openslob.awr.numbers import Number
 from openslob.awr.verdicts import verdicts
@@ -75,7 +75,9 @@ def parameter(name: str) -> ColumnReader:
 
     def read(subject: Subject) -> ColumnValue:
         setting = subject.report.parameters.get(name)
-        return ColumnValue(setting.begin) if setting else absent(f"{name}: not listed in init.ora Parameters")
+        if setting is not None:
+            return ColumnValue(setting.begin)
+        return absent(f"{name}: not listed in init.ora Parameters{near(name, subject.report.parameters)}")
 
     return read
 
@@ -94,3 +96,9 @@ def warnings(subject: Subject) -> ColumnValue:
 def complete(subject: Subject) -> ColumnValue:
     """Return whether the report is complete, not cut off."""
     return ColumnValue(subject.report.complete)
+
+
+def instance_number(subject: Subject) -> ColumnValue:
+    """Return the number of the instance, of a global report those of all instances."""
+    numbers = [str(entry.number) for entry in subject.report.header.instances if entry.number is not None]
+    return ColumnValue(" ".join(numbers)) if numbers else absent("Inst Num is blank in the report")

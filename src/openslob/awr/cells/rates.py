@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from openslob.awr.cells.base import MB, ColumnReader, ColumnValue, Subject, absent, why_not
+from openslob.awr.cells.base import MB, ColumnReader, ColumnValue, Subject, absent, near, why_not
 from openslob.awr.numbers import Number
+
+COARSE = 0.01  # a rate whose last digit is more than 1 % of it is coarse
 
 
 def db_time_s(subject: Subject) -> ColumnValue:
@@ -28,12 +30,20 @@ def load(name: str) -> ColumnReader:
 
 
 def _over_elapsed(subject: Subject, name: str, statistic: str) -> ColumnValue:
-    """Return a rate of the load profile, or else of the time model: global reports and 10g have it only there."""
-    printed = load(name)(subject)
-    seconds, elapsed = subject.report.time_model_s.get(statistic), subject.report.elapsed_s
-    if printed.value is not None or seconds is None or elapsed is None:
-        return printed
-    return ColumnValue(seconds.value / elapsed.value, source="time model / elapsed")
+    """Return a rate of the load profile, or else of the time model: global reports and 10g have it only there.
+
+    The time model is also used where the load profile is coarse, such as DB CPU with one decimal, and both agree.
+    """
+    report, rate = subject.report, subject.report.load_profile.get(name)
+    seconds, elapsed = report.time_model_s.get(statistic), report.elapsed_s
+    if seconds is None or elapsed is None:
+        return load(name)(subject)
+    computed = seconds.scaled(1 / elapsed.value)
+    if rate is not None and (printed := rate.per_second) is not None:
+        is_finer = computed.step < printed.step and printed.step > COARSE * printed.value
+        if not is_finer or abs(computed.value - printed.value) > printed.step:
+            return load(name)(subject)
+    return ColumnValue(computed.value, source="time model / elapsed")
 
 
 def db_time(subject: Subject) -> ColumnValue:
@@ -68,7 +78,8 @@ def activity(name: str) -> ColumnReader:
             return ColumnValue(stat.per_second.value, source="per second")
         if stat is not None and stat.total is not None and elapsed is not None:
             return ColumnValue(stat.total.value / elapsed.value, source="total / elapsed")
-        return absent(why_not(subject.report, "Instance Activity Stats", bool(subject.report.activity), name))
+        known = subject.report.activity
+        return absent(why_not(subject.report, "Instance Activity Stats", bool(known), name, known))
 
     return read
 
@@ -80,7 +91,20 @@ def total(name: str) -> ColumnReader:
         stat = subject.report.activity.get(name)
         if stat is not None and stat.total is not None:
             return ColumnValue(stat.total.value)
-        return absent(why_not(subject.report, "Instance Activity Stats", bool(subject.report.activity), name))
+        known = subject.report.activity
+        return absent(why_not(subject.report, "Instance Activity Stats", bool(known), name, known))
+
+    return read
+
+
+def per_transaction(name: str) -> ColumnReader:
+    """Return a reader of an instance activity statistic per transaction."""
+
+    def read(subject: Subject) -> ColumnValue:
+        stat, known = subject.report.activity.get(name), subject.report.activity
+        if stat is not None and stat.per_transaction is not None:
+            return ColumnValue(stat.per_transaction.value)
+        return absent(why_not(subject.report, "Instance Activity Stats", bool(known), name, known))
 
     return read
 
@@ -90,7 +114,9 @@ def seconds(name: str) -> ColumnReader:
 
     def read(subject: Subject) -> ColumnValue:
         statistic = subject.report.time_model_s.get(name)
-        return ColumnValue(statistic.value) if statistic else absent(f"{name}: not listed in the time model")
+        if statistic is not None:
+            return ColumnValue(statistic.value)
+        return absent(f"{name}: not listed in the time model{near(name, subject.report.time_model_s)}")
 
     return read
 
@@ -163,3 +189,35 @@ def per_db_cpu(read_rate: ColumnReader) -> ColumnReader:
         return ColumnValue(rate.value / (seconds.value / elapsed.value), source=rate.source)
 
     return read
+
+
+def db_cpu_pct(subject: Subject) -> ColumnValue:
+    """Return DB CPU as a share of DB time, in percent."""
+    used, in_all = seconds("DB CPU")(subject), db_time_s(subject)
+    if used.number is None or not in_all.number:
+        return absent(used.why or in_all.why or "DB time is 0")
+    return ColumnValue(100.0 * used.number / in_all.number, source=in_all.source)
+
+
+def redo_requests(subject: Subject) -> ColumnValue:
+    """Return writes to the redo log per second, from the I/O profile or else from the statistic ``redo writes``."""
+    counted = activity("redo writes")(subject)
+    return _profile(subject, "redo requests", "write", counted)
+
+
+def blocks_received(subject: Subject) -> ColumnValue:
+    """Return blocks received from other instances per second."""
+    return _of_cluster(subject, "gc_blocks_received", "received")
+
+
+def blocks_served(subject: Subject) -> ColumnValue:
+    """Return blocks sent to other instances per second."""
+    return _of_cluster(subject, "gc_blocks_served", "served")
+
+
+def _of_cluster(subject: Subject, name: str, direction: str) -> ColumnValue:
+    printed = load(name)(subject)
+    if printed.value is not None:
+        return printed
+    counted = _added(*(activity(f"gc {kind} blocks {direction}")(subject) for kind in ("cr", "current")))
+    return counted if counted.value is not None else absent("the report has no figures of the global cache")

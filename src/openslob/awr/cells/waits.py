@@ -1,22 +1,84 @@
-"""Readers of columns with wait events."""
+"""Readers of columns with wait events, their histograms and wait classes."""
 
 from __future__ import annotations
 
-from openslob.awr.cells.base import ColumnReader, ColumnValue, Subject, absent
+import re
+from collections.abc import Callable, Iterable
+
+from openslob.awr.cells.base import ColumnReader, ColumnValue, Subject, absent, near
 from openslob.awr.latency import latency_of
 from openslob.awr.model import Report, Scope, WaitEvent
+from openslob.awr.numbers import US_PER, Number
 from openslob.awr.verdicts import single_block_read
 from openslob.awr.waits import is_cpu, is_idle
 
+Finder = Callable[[Report, str], WaitEvent | None]
+_EDGE = re.compile(r"<?(\d+) ?(us|ms|s|min)")
 
-def waits(name: str) -> ColumnReader:
-    """Return a reader of the number of foreground waits for an event."""
+
+def foreground(report: Report, name: str) -> WaitEvent | None:
+    """Return the event as waited for by foreground processes."""
+    return report.foreground(name)
+
+
+def background(report: Report, name: str) -> WaitEvent | None:
+    """Return the event as waited for by background processes."""
+    return report.background(name)
+
+
+def either(report: Report, name: str) -> WaitEvent | None:
+    """Return the event as waited for by foreground processes, or else by background ones."""
+    return report.foreground(name) or report.background(name)
+
+
+def wait_class(report: Report, name: str) -> WaitEvent | None:
+    """Return the wait class ``name`` of the foreground, or else that of all processes."""
+    known = {(found.name.lower(), found.scope): found for found in reversed(report.wait_classes)}
+    return known.get((name.lower(), Scope.FOREGROUND)) or known.get((name.lower(), Scope.ALL))
+
+
+def count(name: str, find: Finder = foreground) -> ColumnReader:
+    """Return a reader of the number of waits."""
+    return _number(name, find, lambda event: event.waits, "Waits")
+
+
+def seconds(name: str, find: Finder = foreground) -> ColumnReader:
+    """Return a reader of the time waited, in seconds."""
+    return _number(name, find, lambda event: event.time_s, "Time")
+
+
+def share(name: str, find: Finder = foreground) -> ColumnReader:
+    """Return a reader of the share of DB time in percent (of background events: of background time)."""
+    return _number(name, find, lambda event: event.share_pct, "% of DB time")
+
+
+def latency(name: str, find: Finder = foreground) -> ColumnReader:
+    """Return a reader of the mean latency in µs."""
 
     def read(subject: Subject) -> ColumnValue:
-        event = subject.report.foreground(name)
-        if event is None or event.waits is None:
-            return absent(why_no_event(subject.report, name))
-        return ColumnValue(event.waits.value, source=event.scope)
+        event = find(subject.report, name)
+        return latency_value(subject.report, event) if event else absent(_why_none(subject.report, name, find))
+
+    return read
+
+
+def latency_source(name: str, find: Finder = foreground) -> ColumnReader:
+    """Return a reader of what the mean latency was computed from."""
+
+    def read(subject: Subject) -> ColumnValue:
+        mean = latency(name, find)(subject)
+        return ColumnValue(mean.source) if mean.value is not None else absent(mean.why)
+
+    return read
+
+
+def _number(name: str, find: Finder, of: Callable[[WaitEvent], Number | None], heading: str) -> ColumnReader:
+    def read(subject: Subject) -> ColumnValue:
+        event = find(subject.report, name)
+        if event is None:
+            return absent(_why_none(subject.report, name, find))
+        number = of(event)
+        return ColumnValue(number.value, source=event.scope) if number else absent(f"{name}: {heading} is blank")
 
     return read
 
@@ -39,17 +101,6 @@ def read_latency_source(subject: Subject) -> ColumnValue:
     return ColumnValue(mean.source) if mean.value is not None else absent(mean.why)
 
 
-def latency(name: str, background: bool = False) -> ColumnReader:
-    """Return a reader of the mean latency of a wait event in µs."""
-
-    def read(subject: Subject) -> ColumnValue:
-        report = subject.report
-        event = report.background(name) if background else report.foreground(name)
-        return latency_value(report, event) if event else absent(why_no_event(report, name))
-
-    return read
-
-
 def latency_value(report: Report, event: WaitEvent) -> ColumnValue:
     """Return the latency of ``event`` with its source."""
     mean = latency_of(report, event)
@@ -60,6 +111,49 @@ def latency_value(report: Report, event: WaitEvent) -> ColumnValue:
     return ColumnValue(mean.us, source=mean.source)
 
 
+def class_share(name: str) -> ColumnReader:
+    """Return a reader of a wait class's share of DB time; a global report prints only the times."""
+
+    def read(subject: Subject) -> ColumnValue:
+        printed = share(name, wait_class)(subject)
+        spent, in_all = seconds(name, wait_class)(subject).number, subject.report.time_model_s.get("DB time")
+        if printed.value is not None or spent is None or in_all is None or in_all.value <= 0:
+            return printed
+        return ColumnValue(100.0 * spent / in_all.value, source="time / DB time")
+
+    return read
+
+
+def below(edge: str, name: str) -> ColumnReader:
+    """Return a reader of the share of waits that were shorter than ``edge``, such as ``1ms``, in percent."""
+
+    def read(subject: Subject) -> ColumnValue:
+        histogram, match = subject.report.histogram(name), _EDGE.fullmatch(edge)
+        if histogram is None:
+            return absent(f"{name}: no histogram{near(name, (one.name for one in subject.report.histograms))}")
+        edges = [bucket.high_us for bucket in histogram.buckets if bucket.high_us is not None]
+        wanted = float(match[1]) * US_PER[match[2]] if match else 0.0
+        bound = next((high for high in edges if abs(high / wanted - 1.0) < _SAME_EDGE), None) if wanted else None
+        if bound is None:
+            return absent(f"{name}: the histogram has no edge at {edge}; it has {_edges(edges)}")
+        shares = (one.share_pct for one in histogram.buckets if one.high_us is not None and one.high_us <= bound)
+        return ColumnValue(min(100.0, sum(shares)))
+
+    return read
+
+
+_SAME_EDGE = 0.03  # 1024 us and 1 ms are the same edge
+
+
+def _edges(edges: Iterable[float]) -> str:
+    return ", ".join(f"{edge / 1e3:g}ms" if edge >= 1e3 else f"{edge:g}us" for edge in edges)
+
+
+def is_edge(text: str) -> bool:
+    """Return whether ``text`` is a time such as ``512us`` or ``1ms``."""
+    return _EDGE.fullmatch(text) is not None
+
+
 def why_no_event(report: Report, name: str) -> str:
     """Return why the report has no row for the event ``name`` in the expected table."""
     elsewhere = next((scope for scope in Scope if report.event(name, scope)), None)
@@ -68,16 +162,63 @@ def why_no_event(report: Report, name: str) -> str:
     cut = [event.name for event in report.events if event.cut and name.startswith(event.name)]
     if cut:
         return f"{name}: several names are cut to {cut[0]!r}"
-    return f"{name}: not listed" if report.events else "the report has no wait events"
+    names = (event.name for event in report.events)
+    return f"{name}: not listed{near(name, names)}" if report.events else "the report has no wait events"
+
+
+def _why_none(report: Report, name: str, find: Finder) -> str:
+    if find is not wait_class:
+        return why_no_event(report, name)
+    if not report.wait_classes:
+        return "the report has no wait classes"
+    return f"{name}: no such wait class{near(name, (one.name for one in report.wait_classes))}"
+
+
+def top_events(report: Report) -> list[WaitEvent]:
+    """Return the longest waits, without CPU and idle events, from the most exact table that lists each.
+
+    A top list in thousands of seconds is coarser than the table of all foreground events, which also continues it.
+    """
+    scopes = (Scope.TOP, Scope.TOP_ALL, Scope.FOREGROUND, Scope.ALL)
+    first = next((listed for scope in scopes if (listed := [*filter(_is_wait, report.listed(scope))])), [])
+    if not first or first[0].scope is not Scope.TOP:
+        return first
+    names = dict.fromkeys(event.name for event in (*first, *filter(_is_wait, report.listed(Scope.FOREGROUND))))
+    return [event for name in names if (event := _most_exact(report, name)) is not None]
+
+
+def _most_exact(report: Report, name: str) -> WaitEvent | None:
+    found = [event for scope in (Scope.TOP, Scope.FOREGROUND) if (event := report.event(name, scope))]
+    return min(found, key=lambda event: event.time_s.step if event.time_s else float("inf"), default=None)
+
+
+def _is_wait(event: WaitEvent) -> bool:
+    return not is_cpu(event.name) and not is_idle(event.name)
 
 
 def top_wait(subject: Subject) -> ColumnValue:
-    """Return the first event that is neither CPU nor idle, with its waits, seconds, mean latency and share."""
-    for scope in (Scope.TOP, Scope.TOP_ALL, Scope.FOREGROUND, Scope.ALL):
-        for event in subject.report.listed(scope):
-            if not is_cpu(event.name) and not is_idle(event.name):
-                return ColumnValue(_event_text(subject.report, event), source=scope)
+    """Return the longest wait: its name, waits, seconds, mean latency and share."""
+    for event in top_events(subject.report):
+        return ColumnValue(_event_text(subject.report, event), source=event.scope)
     return absent("no waits are listed")
+
+
+def top(rank: int, figure: str) -> ColumnReader:
+    """Return a reader of a figure of the wait with this rank among the longest ones."""
+
+    def read(subject: Subject) -> ColumnValue:
+        listed = top_events(subject.report)
+        if len(listed) < rank:
+            return absent(f"only {len(listed)} waits are listed" if listed else "no waits are listed")
+        event = listed[rank - 1]
+        if figure == "us":
+            return latency_value(subject.report, event)
+        value: Number | str | None = getattr(event, figure)
+        if value is None:
+            return absent(f"{event.name}: blank in {event.scope}")
+        return ColumnValue(value.value if isinstance(value, Number) else value, source=event.scope)
+
+    return read
 
 
 def _event_text(report: Report, event: WaitEvent) -> str:

@@ -1,0 +1,187 @@
+"""Choice of columns: predefined sets, lists of names, and what there is to choose from."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from openslob.awr.columns import COLUMNS, Column
+from openslob.awr.model import Report
+from openslob.awr.named import PREFIXES, by_name
+from openslob.awr.rows import ROW_SETS
+from openslob.errors import UsageError
+
+LIST, MODEL = "list", "model"  # what there is to choose from; the whole model of each report
+# Heading -> column. The first set has the headings of SLOB's awr_info, so that existing scripts work.
+SLOB: dict[str, str] = {
+    "FILE": "file",
+    "SESSIONS": "sessions",
+    "ELAPSED": "elapsed_s",
+    "DB CPU": "db_cpu",
+    "DB Tm": "db_time",
+    "EXECUTES": "executes",
+    "LIO": "lio",
+    "PREADS": "preads",
+    "READ_MBS": "read_mb_per_s",
+    "PWRITES": "pwrites",
+    "WRITE_MBS": "write_mb_per_s",
+    "REDO_MBS": "redo_mb_per_s",
+    "DFSR_LAT": "dfsr_us",
+    "DPR_LAT": "dpr_us",
+    "DFPR_LAT": "dfpr_us",
+    "DFPW_LAT": "dfpw_us",
+    "LFPW_LAT": "lfpw_us",
+    "TOP WAIT": "top_wait",
+}
+# Further columns of the first set in files, where TOP WAIT is of no use in one cell.
+SLOB_TOP: dict[str, str] = {
+    f"TOP{rank} {heading}": f"top{rank}_{figure}"
+    for rank in range(1, 6)
+    for heading, figure in (("EVENT", "event"), ("WAITS", "waits"), ("S", "s"), ("US", "us"), ("PCT", "pct"))
+}
+TAPE: dict[str, str] = {
+    "file": "file",
+    "IOPS": "iops",
+    "DB CPU": "db_cpu",
+    "IOPS per DB CPU": "iops_per_db_cpu",
+    "latency (us)": "latency_us",
+    "latency from": "latency_from",
+}
+SETS: dict[str, dict[str, str]] = {"slob": SLOB, "tape": TAPE, "wide": {name: name for name in COLUMNS}}
+# Columns that name the report of a row, wherever a set has them first.
+KEYS = {"file", "sessions"}
+
+
+def chosen(choice: str, in_file: bool = False) -> dict[str, str]:
+    """Return heading -> column for the name of a set or a list of columns; UsageError names unknown columns.
+
+    ``in_file`` adds the columns that the first set has in files.
+    """
+    if choice in SETS:
+        return SLOB | SLOB_TOP if in_file and choice == "slob" else SETS[choice]
+    names = [name.strip() for name in choice.split(",") if name.strip()]
+    unknown = [name for name in names if name not in COLUMNS and by_name(name) is None]
+    if unknown or not names:
+        raise UsageError(
+            f"unknown column {', '.join(unknown) or '(none given)'}",
+            "; ".join((*filter(None, map(_likely, unknown)), "`slob awr --columns list` shows what there is")),
+        )
+    return {name: name for name in names}
+
+
+def _likely(name: str) -> str:
+    """Return a hint at what the unknown column ``name`` may mean."""
+    prefix, colon, rest = name.partition(":")
+    if colon and prefix in PREFIXES:
+        if prefix == "histogram" and rest:
+            return f"{name} needs a time at its end, such as {prefix}:{rest}:1ms"
+        return f"{prefix}: needs a name, such as {prefix}:{EXAMPLES[prefix]}"
+    if colon:
+        near = difflib.get_close_matches(prefix, PREFIXES, 1)
+        return f"did you mean {near[0]}:{rest}?" if near else f"a name follows one of {', '.join(PREFIXES)}"
+    known = {word.lower(): word for word in (*SETS, *ROW_SETS, *COLUMNS)}
+    near = difflib.get_close_matches(name.lower(), known, 1) or [word for word in known if name.lower() in word][:1]
+    heading = {text.lower(): column for text, column in (SLOB | TAPE).items()}.get(name.lower())
+    meant = heading or (known[near[0]] if near else "")
+    return f"did you mean {meant}?" if meant else ""
+
+
+EXAMPLES: dict[str, str] = {
+    "stat": "physical reads cache",
+    "total": "user commits",
+    "event": "log file sync:waits",
+    "background": "log file parallel write:us",
+    "waits": "log file sync",
+    "histogram": "db file sequential read:1ms",
+    "class": "User I/O:s",
+    "time": "sql execute elapsed time",
+    "function": "LGWR:write_mb",
+    "filetype": "Data File:small_read_us",
+    "tablespace": "USERS:read_us",
+    "datafile": "users01.dbf:read_us",
+    "os": "BUSY_TIME",
+    "efficiency": "latch hit %",
+    "thread": "log switches:per_hour",
+    "gc": "cr block receive time",
+    "parameter": "cpu_count",
+}
+
+
+def column_of(name: str) -> Column:
+    """Return the column ``name``: one of the registry, or one for a figure, such as ``stat:physical reads cache``."""
+    column = COLUMNS.get(name)
+    if column is not None:
+        return column
+    found = by_name(name)
+    if found is None:
+        raise UsageError(f"unknown column {name}")
+    return Column(name, found.unit, found.section, found.meaning, found.read)
+
+
+def headings(choice: str, in_file: bool = False) -> tuple[str, ...]:
+    """Return the headings of the rows of a set or a list of columns. UsageError for unknown columns."""
+    return ROW_SETS[choice].headings() if choice in ROW_SETS else tuple(chosen(choice, in_file))
+
+
+def keys(choice: str) -> int:
+    """Return how many of the first columns name a row."""
+    if choice in ROW_SETS:
+        return ROW_SETS[choice].keys
+    names = list(chosen(choice).values())
+    return max(1, next((at for at, name in enumerate(names) if name not in KEYS), len(names)))
+
+
+LIST_HEADINGS = ("column", "unit", "where in the report", "meaning")
+
+
+def listing() -> Iterable[tuple[str, str, str, str]]:
+    """Yield what there is to choose from: sets, columns, and figures by name."""
+    for name, columns in SETS.items():
+        yield name, "", "a set", f"{len(columns)} columns, a row for each report"
+    for name, rows in ROW_SETS.items():
+        yield name, "", rows.section, f"a set with several rows for each report: {', '.join(rows.columns)}"
+    yield MODEL, "", "all", "the whole model of each report, as JSON"
+    for column in COLUMNS.values():
+        yield column.name, column.unit, column.section, column.meaning
+    for key, prefix in PREFIXES.items():
+        figures = [f"{figure} in {unit}" if unit else figure for figure, (unit, _) in prefix.figures.items()]
+        what = f" ({', '.join(figures)})" if len(figures) > 1 else ""
+        first = next(iter(prefix.figures.values()), ("%", None))[0]
+        yield f"{key}:NAME", first, prefix.section, f"{prefix.meaning}{what}; as in {key}:{EXAMPLES[key]}"
+
+
+def names_of(report: Report) -> Iterable[tuple[str, str, str, str]]:
+    """Yield what a report lists by name: prefix and name, unit, section, meaning."""
+    for key, prefix in PREFIXES.items():
+        for name in prefix.names(report):
+            unit = next(iter(prefix.figures.values()), ("%", None))[0]
+            column = f"{key}:{name}:1ms" if key == "histogram" else f"{key}:{name}"
+            yield column, unit, prefix.section, prefix.meaning
+
+
+def markdown() -> Iterable[str]:
+    """Yield the registry as lines of a Markdown table for the documentation."""
+    yield "| column | unit | section | meaning |"
+    yield "|---|---|---|---|"
+    for column in COLUMNS.values():
+        yield f"| `{column.name}` | {column.unit} | {column.section} | {column.meaning} |"
+
+
+def markdown_of_names() -> Iterable[str]:
+    """Yield the figures by name as lines of a Markdown table."""
+    yield "| name | figures, the first by default | section | example |"
+    yield "|---|---|---|---|"
+    for key, prefix in PREFIXES.items():
+        figures = ", ".join(
+            f"`{figure}`" + (f" ({unit})" if unit else "") for figure, (unit, _) in prefix.figures.items()
+        )
+        yield f"| `{key}:` | {figures or 'a time, such as `1ms` (%)'} | {prefix.section} | `{key}:{EXAMPLES[key]}` |"
+
+
+def markdown_of_rows() -> Iterable[str]:
+    """Yield the sets with several rows for each report as lines of a Markdown table."""
+    yield "| set | section | columns after the file |"
+    yield "|---|---|---|"
+    for name, rows in ROW_SETS.items():
+        columns = ", ".join(f"{heading} ({unit})" if unit else heading for heading, (unit, _) in rows.columns.items())
+        yield f"| `{name}` | {rows.section} | {columns} |"
