@@ -4,44 +4,38 @@ from __future__ import annotations
 
 import codecs
 import sys
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 
 from openslob._version import __version__
-from openslob.cli.console import BROKEN_PIPE, guarded_streams, notify, report_bug
+from openslob.cli.console import BROKEN_PIPE, complain, guarded_streams, report_bug
+from openslob.cli.tree import OUTPUT_PANEL, Group, finish
 from openslob.errors import SlobError
 from openslob.report.format import plain_signs
 
 app = typer.Typer(
     name="slob",
     no_args_is_help=True,
-    add_completion=False,
+    cls=Group,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-# The order of `slob --help`: the order in which a user needs the commands.
-COMMANDS: tuple[str, ...] = (
-    "demo",
-    "server",
-    "check",
-    "load",
-    "run",
-    "sweep",
-    "drop",
-    "show",
-    "list",
-    "report",
-    "compare",
-    "export",
-    "awr",
-    "raw",
-)
+# The order of `slob --help`: the order in which a user needs the commands, under these headings.
+COMMANDS: Mapping[str, tuple[str, ...]] = {
+    "Measure a database": ("demo", "server", "check", "load", "run", "sweep", "drop"),
+    "Look at records": ("show", "list", "report", "compare", "export"),
+    "Without a database": ("awr", "raw"),
+    "Help": ("help",),
+}
 
-for _name in COMMANDS:
-    import_module(f"{__name__}.{_name}").register(app)
+for _names in COMMANDS.values():
+    for _name in _names:
+        import_module(f"{__name__}.{_name}").register(app)
+finish(app, COMMANDS)
 
 
 # The base class of every error in options and arguments; its module differs between versions of typer.
@@ -57,7 +51,15 @@ def _version(show: bool) -> None:
 @app.callback()
 def _common(
     version: Annotated[
-        bool, typer.Option("--version", metavar="", is_eager=True, callback=_version, help="Show the version and exit.")
+        bool,
+        typer.Option(
+            "--version",
+            metavar="",
+            is_eager=True,
+            callback=_version,
+            help="Show the version and exit.",
+            rich_help_panel=OUTPUT_PANEL,
+        ),
     ] = False,
 ) -> None:
     """What can this database platform really do? The SLOB method: load, run, show."""
@@ -79,17 +81,17 @@ def _run() -> int:
         sys.stdout.flush()
         return code or 0
     except SlobError as error:
-        notify(str(error))
+        complain(str(error))
         return error.exit_code
     except _OptionError as error:
         if line := one_line(error):
-            notify(line)
+            complain(line)
         return int(error.exit_code)
     except typer.Abort:
-        notify("stopped")
+        complain("stopped")
         return 1
     except (OSError, MemoryError) as error:
-        notify(of_the_system(error))
+        complain(of_the_system(error))
         return 1
 
 

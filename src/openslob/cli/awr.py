@@ -17,7 +17,7 @@ from openslob.awr.order import GIVEN, NATURAL, TIME, parse_order
 from openslob.awr.rows import FILE, ROW_SETS
 from openslob.awr.selection import LIST, LIST_HEADINGS, MODEL, SETS, keys, listing
 from openslob.cli.console import columns as screen_columns
-from openslob.cli.console import notify, remark, write, write_file
+from openslob.cli.console import complain, notify, remark, write, write_file
 from openslob.cli.picture_options import THEME, PictureTheme
 from openslob.errors import SlobError, UsageError
 from openslob.export import tidy
@@ -111,7 +111,7 @@ def awr(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="FILE...",
+            metavar="FILE",
             help="AWR or Statspack reports, text or HTML; also folders, patterns, .gz, .zip, and - for standard input.",
         ),
     ] = None,
@@ -230,7 +230,7 @@ def _with_messages(results: Iterator[Result], found: Mapping[str, bool]) -> Iter
         if result.error and _is_left_out(result, found):
             remark(f"left out: {result.error}")
         elif result.error:
-            notify(result.error)
+            complain(result.error)
         for warning in result.warnings:
             remark(f"{result.path}: warning: {warning}")
         yield result

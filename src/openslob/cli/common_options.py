@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from openslob import places, rehearsal
+from openslob.cli.completion import records, verdicts
 from openslob.cli.console import notify
 from openslob.engines.base import Engine
 from openslob.errors import UsageError, VerdictError
@@ -101,7 +102,10 @@ REPORT_INTERVAL = Annotated[
 ]  # fmt: skip
 RECORD_JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the record as JSON.")]
 REQUIRE = Annotated[
-    list[str] | None, typer.Option(metavar="VERDICT", help="Exit with 3 if this verdict does not hold; repeatable.")
+    list[str] | None,
+    typer.Option(
+        metavar="VERDICT", autocompletion=verdicts, help="Exit with 3 if this verdict does not hold; repeatable."
+    ),
 ]
 BLOCK_SIZE = Annotated[int, typer.Option(parser=parse_block_size, metavar="SIZE", help="Size of the random reads.")]
 IO_ENGINE = Annotated[IoEngine, typer.Option(help="How requests reach the kernel; there is no fallback to another.")]
@@ -109,7 +113,7 @@ CPUS = Annotated[str | None, typer.Option(metavar="CPUS", help="CPUs of the driv
 MEASUREMENT_NAME = Annotated[str, typer.Option(metavar="NAME", help="Name of the measurement.")]
 
 _CEILING_HELP = "A raw measurement of the same storage (a path, an id, latest) to compare the figures with"
-CEILING = Annotated[str | None, typer.Option(metavar="RECORD", help=f"{_CEILING_HELP}.")]
+CEILING = Annotated[str | None, typer.Option(metavar="RECORD", autocompletion=records, help=f"{_CEILING_HELP}.")]
 CEILING_OR_MEASURE = Annotated[
     str | None, typer.Option(metavar=f"RECORD|{MEASURE}", help=f"{_CEILING_HELP}, or measure it first.")
 ]

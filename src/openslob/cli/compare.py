@@ -12,14 +12,15 @@ from openslob import api
 from openslob.analyze import ci_gate
 from openslob.analyze.compare import Comparison
 from openslob.analyze.compare import compare as compared
+from openslob.cli import completion
 from openslob.cli.common_options import RESULTS
 from openslob.cli.console import notify, remark, write
 from openslob.errors import SlobError, UsageError, VerdictError
 from openslob.report.comparison import comparison_json, mismatch_lines, render_comparison
 
 _SIDE = "Name or id of runs or a sweep, or a path; several: a,b,c."
-A = Annotated[str, typer.Argument(metavar="A", help=_SIDE)]
-B = Annotated[str, typer.Argument(metavar="B", help=_SIDE)]
+A = Annotated[str, typer.Argument(autocompletion=completion.records, metavar="A", help=_SIDE)]
+B = Annotated[str, typer.Argument(autocompletion=completion.records, metavar="B", help=_SIDE)]
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the comparison as JSON.")]
 ANYWAY = Annotated[
     bool, typer.Option("--anyway", metavar="", help="Compare although conditions differ, and name the differences.")

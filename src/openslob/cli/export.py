@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from openslob import api
+from openslob.cli import completion
 from openslob.cli.common_options import RESULTS
 from openslob.cli.console import notify, write_file
 from openslob.errors import SlobError, UsageError
@@ -39,7 +40,12 @@ class Per(StrEnum):
 
 
 _ENDINGS = {".prom": ExportFormat.OPENMETRICS, ".om": ExportFormat.OPENMETRICS, ".hlog": ExportFormat.HDR}
-RECORDS = Annotated[list[str], typer.Argument(metavar="RECORD", help="Names or ids of runs and sweeps, or paths.")]
+RECORDS = Annotated[
+    list[str],
+    typer.Argument(
+        autocompletion=completion.records, metavar="RECORD", help="Names or ids of runs and sweeps, or paths."
+    ),
+]
 FORMAT = Annotated[
     ExportFormat | None, typer.Option("--format", "-f", help="Default: by the ending of FILE, else csv.")
 ]

@@ -27,7 +27,8 @@ from typing import Annotated, Any
 import typer
 
 from openslob.cli.common_options import DURATION
-from openslob.cli.console import notify
+from openslob.cli.completion import one_of, servers
+from openslob.cli.console import explain, notify
 from openslob.config.parameters import Parameter, parameters, shown
 from openslob.config.resolve import resolve
 from openslob.engines import registry
@@ -41,7 +42,7 @@ Command = Callable[..., None]
 TARGET = Annotated[
     str,
     typer.Option(
-        "--target", envvar="SLOB_TARGET", metavar="URL|NAME[,…]", show_default=True,
+        "--target", envvar="SLOB_TARGET", metavar="URL|NAME[,…]", show_default=True, autocompletion=servers,
         help="The server to measure: a URL, or the name of a managed server; several: the instances of one cluster.",
         rich_help_panel="Target",
     ),
@@ -49,7 +50,7 @@ TARGET = Annotated[
 ENGINE = Annotated[
     str | None,
     typer.Option(
-        metavar="ENGINE", rich_help_panel="Target",
+        metavar="ENGINE", rich_help_panel="Target", autocompletion=one_of(registry.managed_engines()),
         help=f"Instead of a target: the embedded server of {' or '.join(registry.managed_engines())}.",
     ),
 ]  # fmt: skip
@@ -98,6 +99,10 @@ def with_workload(command: Command) -> Command:
         resolution = resolve(flags, config, os.environ)
         for notice in resolution.notices:
             notify(notice)
+        explain(f"the target is {target}")
+        for name, source in resolution.sources.items():
+            if source != "default":
+                explain(f"{name} is {shown(getattr(resolution.workload, name))}: {source}")
         command(
             resolved=Resolved(resolution.workload, resolution.sources, resolution.notices, target, server_pid), **own
         )
@@ -201,7 +206,11 @@ def _flag(parameter: Parameter) -> object:
     # Beside the two names of a switch, or a long range, 80 columns leave no room for the help text.
     metavar = "" if parameter.is_switch else _metavar(parameter)
     panel = "Workload: on or off" if parameter.is_switch else f"Workload: {parameter.group}"
-    option = typer.Option(name, help=_help(parameter), rich_help_panel=panel, metavar=metavar, show_default=False)
+    is_choice = not (parameter.is_switch or parameter.is_number or parameter.unit)
+    option = typer.Option(
+        name, help=_help(parameter), rich_help_panel=panel, metavar=metavar, show_default=False,
+        autocompletion=one_of(parameter.placeholder.split("|")) if is_choice else None,
+    )  # fmt: skip
     return Annotated[kind | None, option]
 
 

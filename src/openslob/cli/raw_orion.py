@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from openslob import rehearsal
 from openslob.cli import console
 from openslob.cli.common_options import DURATION, RECORD_JSON, REQUIRE, RESULTS, at_least, require_verdicts
 from openslob.cli.console import notify, stoppable
 from openslob.cli.picture_options import THEME, PictureTheme
+from openslob.cli.tree import Command
 from openslob.errors import UsageError
 from openslob.record.storage import StorageRecord
 from openslob.record.store import save_text
@@ -36,7 +36,7 @@ def spelled(argument: str) -> str:
     return f"--{match[1].lower().replace('_', '-')}{match[2] or ''}" if match else argument
 
 
-class OrionCommand(TyperCommand):
+class OrionCommand(Command):
     """A command that also accepts options in Orion's spelling."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - a class of Typer's insides

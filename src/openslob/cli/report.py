@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openslob import api
+from openslob.cli import completion
 from openslob.cli.common_options import CEILING, RESULTS, load_ceiling
 from openslob.cli.console import default_interrupt, notify, write, write_file
 from openslob.cli.picture_options import PNG, SVG, THEME, PictureTheme
@@ -29,7 +30,10 @@ WHICH = (
     "Names, ids, beginnings of either, or paths of runs and sweeps, or of one raw measurement; default: latest. "
     "a,b: two records as one side."
 )
-RECORDS = Annotated[list[str] | None, typer.Argument(metavar="[RECORD]", help=WHICH, show_default=False)]
+RECORDS = Annotated[
+    list[str] | None,
+    typer.Argument(autocompletion=completion.records, metavar="[RECORD]", help=WHICH, show_default=False),
+]
 OUTPUT_HELP = (
     "The file to write; default: report.html in the folder of the run or sweep; for several: in the current one."
 )

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from openslob.cli.common_options import parse_amount, parse_cache, parse_size
+from openslob.cli.completion import servers
 from openslob.cli.console import columns, notify, write, write_report
 from openslob.cli.progress import working
 from openslob.engines import registry
@@ -23,7 +24,7 @@ from openslob.units import format_bytes
 ALL_CPUS = "all"
 
 
-NAME = Annotated[str, typer.Argument(metavar="[NAME]", help="Name of the server.")]
+NAME = Annotated[str, typer.Argument(autocompletion=servers, metavar="[NAME]", help="Name of the server.")]
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the result as JSON.")]
 ENGINE = Annotated[
     str | None,

@@ -12,6 +12,7 @@ import typer
 from openslob import api
 from openslob.analyze.curves.points import Run
 from openslob.cli.common_options import RECORD_JSON, RESULTS
+from openslob.cli.completion import records
 from openslob.cli.console import columns, notify, write_report
 from openslob.errors import UsageError
 from openslob.record import finding, storage, store
@@ -25,7 +26,9 @@ from openslob.report.text import answer, render
 
 RECORD = Annotated[
     str,
-    typer.Argument(metavar="[RECORD]", help="A path, an id, a name, the beginning of either, or latest."),
+    typer.Argument(
+        autocompletion=records, metavar="[RECORD]", help="A path, an id, a name, the beginning of either, or latest."
+    ),
 ]
 
 

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from openslob.cli.common_options import CEILING_OR_MEASURE, DURATION, REPORT_INTERVAL, RESULTS, at_least, ceiling_source
+from openslob.cli.completion import ready_sweeps, records
 from openslob.cli.console import columns, notify, stoppable, write, write_report
 from openslob.cli.options import Several, with_several
 from openslob.cli.progress import LiveLine, LoadView
@@ -46,7 +47,9 @@ NAME = Annotated[
 ]
 READY = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="A ready-made sweep; flags override it. list: show them all."),
+    typer.Option(
+        metavar="NAME", autocompletion=ready_sweeps, help="A ready-made sweep; flags override it. list: show them all."
+    ),
 ]
 AGAINST = Annotated[
     str | None,
@@ -82,7 +85,11 @@ DRY = Annotated[
 ]
 RESUME = Annotated[
     str | None,
-    typer.Option(metavar="SWEEP", help="Resume this sweep (a folder, an id, latest); failed points are run again."),
+    typer.Option(
+        metavar="SWEEP",
+        autocompletion=records,
+        help="Resume this sweep (a folder, an id, latest); failed points are run again.",
+    ),
 ]
 NEW = Annotated[bool, typer.Option("--new", metavar="", help="Begin a new sweep even if the same one is unfinished.")]
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the sweep's record as JSON.")]

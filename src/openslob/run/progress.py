@@ -59,14 +59,15 @@ class Progress:
 ProgressSink = Callable[[Progress], None]
 
 
-def each_second(show: ProgressSink, phase: str, total_s: float) -> Callable[[], None]:
-    """Return a function that shows the time since now once a second, however often it is called."""
+def each_second(show: ProgressSink, phase: str, total_s: float, also: Callable[[], None]) -> Callable[[], None]:
+    """Return a function that does ``also``, and shows the time since now at most once a second."""
     begun = time.monotonic()
     shown_s = 0.0
     show(Progress(phase, 0, total_s))
 
     def pulse() -> None:
         nonlocal shown_s
+        also()
         elapsed_s = time.monotonic() - begun
         if elapsed_s >= shown_s + 1:
             shown_s = elapsed_s

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from openslob.analyze.curves.ceiling import ceiling_of, other_storage
@@ -247,12 +248,7 @@ class _Run:
         limit_s = max(self._workload.warmup, self._request.steady_limit_s or 0)
         phase = Phase("warm-up", begin_ns, begin_ns + int(limit_s * NANOS))
         watch = WarmupMonitor(phase, plans, self._workload.warmup) if self._request.steady_limit_s else None
-        show = each_second(self._show, "warm-up", limit_s)
-
-        def pulse() -> None:
-            session_pool.watch(held)
-            show()
-
+        pulse = each_second(self._show, "warm-up", limit_s, partial(session_pool.watch, held))
         session_pool.run_phase(phase, watch.handle if watch else ignore, pulse=pulse)
         self._require_going_on(session_pool)
         self._warmup_s = (phase.end_ns - begin_ns) / NANOS

@@ -1,0 +1,52 @@
+"""What a shell may complete: names of records, servers, verdicts and ready-made sweeps.
+
+A shell asks while the user types: nothing here prints, fails, or connects to anything.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from openslob import places
+from openslob.analyze.verdicts import VERDICTS
+from openslob.engines import registry
+from openslob.errors import SlobError
+from openslob.sweep.create import ready_names
+
+Completion = Callable[[str], list[str]]
+
+
+def one_of(choices: Iterable[str]) -> Completion:
+    """Return the completion of a word that is one of these."""
+    return lambda incomplete: [choice for choice in choices if choice.startswith(incomplete)]
+
+
+def records(incomplete: str) -> list[str]:
+    """Return the ids of the records, the latest first, and the word for the latest."""
+    with suppress(SlobError, OSError):
+        folder = Path(os.environ.get("SLOB_RESULTS") or places.results())
+        ids = sorted((path.name for path in folder.iterdir() if path.is_dir()), reverse=True)
+        return [name for name in ("latest", *ids) if name.startswith(incomplete)]
+    return []
+
+
+def servers(incomplete: str) -> list[str]:
+    """Return the names of the managed servers; of several targets, the last one is completed."""
+    before, comma, last = incomplete.rpartition(",")
+    with suppress(SlobError, OSError):
+        names = dict.fromkeys([registry.EMBEDDED, *registry.known()])
+        return [f"{before}{comma}{name}" for name in names if name.startswith(last)]
+    return []
+
+
+def verdicts(incomplete: str) -> list[str]:
+    """Return the names of the verdicts."""
+    return one_of([verdict.__name__ for verdict in VERDICTS])(incomplete)
+
+
+def ready_sweeps(incomplete: str) -> list[str]:
+    """Return the names of the ready-made sweeps."""
+    return one_of(["list", *ready_names()])(incomplete)

@@ -1,0 +1,177 @@
+"""What all commands have in common: the options of output, the order of the help, and names of values in it.
+
+Commands are declared with typer in their files; `finish` puts these classes in the place of typer's own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
+from typer.models import CommandInfo
+
+from openslob.cli.output import OUTPUT, Color
+
+OUTPUT_PANEL = "Help and output"
+_USUAL_PANEL = "The usual options"
+_OWN_PANEL = "Record, result and more"
+# Of commands with the parameters of a workload, the options that most users need, in this order.
+_USUAL = {
+    "load": ("target", "schemas", "scale"),
+    "check": ("target", "mode", "sessions"),
+    "run": ("target", "sessions", "update_pct", "run_time", "warmup", "mode", "name"),
+    "sweep": ("target", "sessions", "update_pct", "run_time", "repeats", "ready", "dry_run", "name"),
+}
+
+
+_LONGEST_METAVAR = 24
+# The order of the program's commands in its help.
+_ORDER: list[str] = []
+
+
+def finish(app: typer.Typer, panels: Mapping[str, Sequence[str]]) -> None:
+    """Let every command and group of ``app`` be a `Command` or a `Group`, under the headings of ``panels``."""
+    heading = {name: panel for panel, names in panels.items() for name in names}
+    _ORDER.extend(heading)
+    for command in app.registered_commands:
+        if not issubclass(command.cls or TyperCommand, Command):
+            command.cls = Command
+        command.rich_help_panel = heading.get(_name(command))
+    for group in app.registered_groups:
+        group.cls = Group
+        if group.typer_instance:
+            group.rich_help_panel = heading.get(group.name or group.typer_instance.info.name or "")
+            finish(group.typer_instance, {})
+
+
+def _name(command: CommandInfo) -> str:
+    return command.name or str(getattr(command.callback, "__name__", ""))
+
+
+class _Common:
+    """Adds the common options, and puts the usual ones first."""
+
+    _help_option: Any
+
+    def __init__(self, **given: Any) -> None:  # noqa: ANN401 - typer's own, of which there are many
+        params = [*(given.pop("params", None) or ()), *_output_options()]
+        super().__init__(  # type: ignore[call-arg]
+            params=_in_order(given.get("name") or "", params), **given
+        )
+
+    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - typer's own
+        """Return the parameters, each with a word for its value; those of typer are among those of help."""
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for param in params:
+            if isinstance(param, TyperOption) and param.metavar is None:
+                param.metavar = _metavar(param, ctx)
+            if isinstance(param, TyperArgument):
+                # The usage has brackets of its own; and what an argument is called says more than its type.
+                param.metavar = param.metavar and param.metavar.strip("[]")
+                vars(param)["display_type_rich"] = lambda ctx: ""  # noqa: ARG005 - typer's own
+            if param.name in ("install_completion", "show_completion"):
+                param.metavar, param.rich_help_panel = "", OUTPUT_PANEL
+        return params
+
+    def get_help_option(self, ctx: Any) -> Any:  # noqa: ANN401 - typer's own
+        """Return --help, in the panel of the common options and without a type of its own."""
+        option = super().get_help_option(ctx)  # type: ignore[misc]
+        if option is not None:
+            option.metavar, option.rich_help_panel = "", OUTPUT_PANEL
+        return option
+
+
+class Command(_Common, TyperCommand):
+    """A command."""
+
+
+class Group(_Common, TyperGroup):
+    """A group of commands, or the whole program, with its commands in the order of their headings."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401 - typer's own
+        """Return the names of the commands."""
+        order = _ORDER if ctx.parent is None else []
+        return sorted(self.commands, key=lambda name: order.index(name) if name in order else len(order))
+
+
+def _in_order(name: str, params: list[Any]) -> list[Any]:
+    usual = [param for wanted in _USUAL.get(name, ()) for param in params if param.name == wanted]
+    if not usual:
+        return params
+    rest = [param for param in params if param not in usual]
+    for param in usual:
+        param.rich_help_panel = _USUAL_PANEL
+    own = [param for param in rest if param.rich_help_panel is None]
+    for param in own:
+        param.rich_help_panel = _OWN_PANEL
+    return [*usual, *own, *(param for param in rest if param not in own)]
+
+
+def _metavar(option: TyperOption, ctx: Any) -> str:  # noqa: ANN401 - typer's own
+    """Return what stands for an option's value in the help: its choices, or N; empty for a flag, which has none."""
+    if option.is_flag or option.count:
+        return ""
+    shown = (option.display_type_rich(ctx=ctx) or "").strip("<>[]")
+    if "|" not in shown:
+        return "N"
+    # Beside long lists of choices, 80 columns leave no room for the help text, which names them too.
+    return shown if len(shown) <= _LONGEST_METAVAR else (option.name or "").upper()
+
+
+def _output_options() -> list[Any]:
+    """Return the options that every command has; the program has them too, so that they can stand before a command."""
+    app = typer.Typer(add_completion=False)
+    app.command()(_output)
+    options = typer.main.get_command(app).params
+    for option in options:
+        option.expose_value = False
+    return list(options)
+
+
+def _be_quiet(ctx: typer.Context, value: bool) -> None:
+    OUTPUT.quiet = value or (OUTPUT.quiet and ctx.parent is not None)
+
+
+def _be_verbose(ctx: typer.Context, value: bool) -> None:
+    OUTPUT.verbose = value or (OUTPUT.verbose and ctx.parent is not None)
+
+
+def _colour(ctx: typer.Context, value: Color | None) -> None:
+    if value is None:
+        OUTPUT.color = OUTPUT.color if ctx.parent else Color.AUTO
+        return
+    OUTPUT.color = value
+    # The help is printed by a library that knows only these variables.
+    os.environ.pop("NO_COLOR", None)
+    if value is Color.NEVER:
+        os.environ["NO_COLOR"] = "1"
+    elif value is Color.ALWAYS:
+        os.environ["FORCE_COLOR"] = "1"
+
+
+def _output(
+    quiet: Annotated[
+        bool,
+        typer.Option(
+            "--quiet", "-q", metavar="", callback=_be_quiet, rich_help_panel=OUTPUT_PANEL,
+            help="Print only the result, and errors.",
+        ),
+    ] = False,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose", "-v", metavar="", callback=_be_verbose, rich_help_panel=OUTPUT_PANEL,
+            help="Print what is decided, and why.",
+        ),
+    ] = False,
+    color: Annotated[
+        Color | None,
+        typer.Option(
+            "--color", metavar="auto|always|never", callback=_colour, is_eager=True, rich_help_panel=OUTPUT_PANEL,
+            help="When to colour; auto: on a terminal.",
+        ),
+    ] = None,
+) -> None: ...  # fmt: skip

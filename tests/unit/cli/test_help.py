@@ -1,0 +1,186 @@
+"""Help, manual pages, completion, and the options that all commands have."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from factories.records import Made, physical
+from factories.tables import table
+from openslob import cli
+from openslob.cli import completion, console, help, output
+from openslob.cli.manual import manual_pages
+from openslob.cli.output import OUTPUT, Color, Output, coloured
+from openslob.report.text import render
+
+
+def all_commands(command=None, path=("slob",)):
+    command = command or typer.main.get_command(cli.app)
+    yield path
+    for name, child in getattr(command, "commands", {}).items():
+        yield from all_commands(child, (*path, name))
+
+
+COMMANDS = {" ".join(path): path[1:] for path in all_commands()}
+
+
+def called(*words, **environment):
+    runner = CliRunner()
+    return runner.invoke(cli.app, list(words), env={"COLUMNS": "80", "TERM": "dumb", **environment})
+
+
+@pytest.fixture(autouse=True)
+def _as_before(monkeypatch):
+    monkeypatch.setattr(OUTPUT, "quiet", False)
+    monkeypatch.setattr(OUTPUT, "verbose", False)
+    monkeypatch.setattr(OUTPUT, "color", Color.AUTO)
+    for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "OPENSLOB_HOME", "SLOB_RESULTS"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@table("name", COMMANDS)
+def test_help_fits_80_columns_and_shows_no_types_of_python(name):
+    text = called(*COMMANDS[name], "--help").stdout
+    assert max(map(len, text.splitlines())) <= 80
+    assert not re.search(r"(?<!P)<[a-z]+[\[>]", text)
+    assert "--quiet" in text
+
+
+@table("command", ["load", "check", "run", "sweep"])
+def test_the_usual_options_come_first(command):
+    text = called(command, "--help").stdout
+    assert text.index("The usual options") < text.index("│ --target") < text.index("Workload: contention")
+    assert text.count("│ --target ") == 1
+
+
+@table(("words", "quiet"), [(("-q", "list"), True), (("list", "-q"), True), (("list",), False)])
+def test_quiet_can_stand_before_or_after_the_command(words, quiet, tmp_path):
+    result = called(*words, "--results", str(tmp_path))
+    assert result.exit_code == 0
+    assert (result.stderr == "") == quiet
+
+
+def test_verbose_says_where_a_parameter_came_from(capsys):
+    OUTPUT.verbose = True
+    console.explain("update_pct is 5: flag")
+    OUTPUT.verbose = False
+    console.explain("no more")
+    assert capsys.readouterr().err == "slob: update_pct is 5: flag\n"
+
+
+class Terminal:
+    def __init__(self, is_terminal=True):
+        self.isatty = lambda: is_terminal
+
+
+@table(
+    ("choice", "is_terminal", "environment", "wanted"),
+    [
+        ("auto", True, {}, True),
+        ("auto", False, {}, False),
+        ("always", False, {"NO_COLOR": "1"}, True),
+        ("never", True, {"FORCE_COLOR": "1"}, False),
+        ("auto", True, {"NO_COLOR": "1"}, False),
+        ("auto", True, {"NO_COLOR": ""}, True),
+        ("auto", True, {"NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
+        ("auto", False, {"FORCE_COLOR": "1"}, True),
+        ("auto", False, {"CLICOLOR_FORCE": "1"}, True),
+        ("auto", False, {"CLICOLOR_FORCE": "0"}, False),
+        ("auto", True, {"CLICOLOR": "0"}, False),
+        ("auto", True, {"TERM": "dumb"}, False),
+    ],
+)
+def test_colour_is_as_the_user_and_the_terminal_want(choice, is_terminal, environment, wanted):
+    terminal = {"TERM": "xterm", **environment}
+    assert Output(color=Color(choice)).is_coloured(Terminal(is_terminal), terminal) == wanted
+
+
+def test_colour_adds_nothing_but_colour():
+    text = render(physical(Made()))
+    shown = coloured(text)
+    assert "\x1b[32m✓ holds\x1b[0m" in shown
+    assert "\x1b[1mLOAD PROFILE\x1b[0m" in shown
+    for code in (output._RED, output._GREEN, output._YELLOW, output._BOLD, output._PLAIN):
+        shown = shown.replace(code, "")
+    assert shown == text
+
+
+def test_a_report_in_a_pipe_has_no_colour_and_ends_as_it_does(capsys):
+    console.write_report("✓ holds  a\n" * 99, "answer")
+    assert capsys.readouterr().out == "✓ holds  a\n" * 99
+
+
+def test_the_answer_is_printed_again_below_a_report_that_is_longer_than_the_screen(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("LINES", "24")
+    console.write_report("line\n" * 24, "answer")
+    console.write_report("line\n" * 5, "answer")
+    assert capsys.readouterr().out == "line\n" * 24 + "\nanswer\n" + "line\n" * 5
+
+
+@table("name", help.CHAPTERS)
+def test_every_chapter_is_a_part_of_the_documentation(name):
+    text = help.rendered(help.chapter(name), 80)
+    assert text.split()
+    assert max(map(len, text.splitlines())) <= 80
+    assert "](" not in text
+
+
+def test_a_chapter_ends_where_the_next_section_begins():
+    text = help.chapter("verdicts")
+    assert text.startswith("## The verdicts\n")
+    assert text.count("\n## ") == 0
+
+
+def test_help_lists_what_there_is_help_on():
+    text = called("help").stdout
+    for name in ("sweep", "verdicts", "exit-codes"):
+        assert f"\n  {name} " in text
+    assert "--sessions" in called("help", "run").stdout
+    assert "VERDICTS" in called("help", "verdicts").stdout.upper()
+    assert "there is no help on 'nonsense'" in str(called("help", "nonsense").exception)
+
+
+def test_there_is_a_manual_page_for_each_command(tmp_path):
+    assert called("help", "--man", str(tmp_path)).exit_code == 0
+    assert {path.name for path in tmp_path.iterdir()} == {f"{name.replace(' ', '-')}.1" for name in COMMANDS}
+    text = (tmp_path / "slob-run.1").read_text()
+    assert "\\fB\\-\\-update\\-pct\\fR \\fIN\\fR" in text
+
+
+@pytest.mark.skipif(not shutil.which("groff"), reason="needs groff")
+def test_manual_pages_are_read_without_a_warning():
+    pages = "".join(manual_pages(typer.main.get_command(cli.app)).values())
+    command = ["groff", "-man", "-Tutf8", "-Kutf8", "-ww", "-rLL=200n"]
+    done = subprocess.run(command, input=pages, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+
+
+@table("shell", ["bash", "zsh"])
+def test_there_are_completion_scripts(shell):
+    assert f"_SLOB_COMPLETE=complete_{shell}" in called(_SLOB_COMPLETE=f"source_{shell}").stdout
+
+
+def test_names_are_completed(tmp_path, monkeypatch):
+    monkeypatch.setenv("SLOB_RESULTS", str(tmp_path))
+    for name in ("20260301-120000-run", "20260302-120000-run"):
+        (tmp_path / name).mkdir()
+    assert completion.records("") == ["latest", "20260302-120000-run", "20260301-120000-run"]
+    assert completion.records("20260301") == ["20260301-120000-run"]
+    monkeypatch.setenv("OPENSLOB_HOME", str(tmp_path))
+    assert completion.servers("a,emb") == ["a,embedded"]
+    assert "mode" in completion.verdicts("mo")
+    assert "list" in completion.ready_sweeps("")
+    monkeypatch.setenv("SLOB_RESULTS", str(tmp_path / "nowhere"))
+    assert completion.records("") == []
+
+
+def test_a_shell_gets_the_choices_of_a_parameter(monkeypatch):
+    result = called(_SLOB_COMPLETE="complete_bash", COMP_WORDS="slob run --mode ", COMP_CWORD="3")
+    assert result.stdout.split() == ["pio", "lio", "redo", "scan"]
