@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedWriter, FileIO, TextIOWrapper
 from pathlib import Path
+from textwrap import wrap
 from types import TracebackType
 from typing import Any, TextIO
 
@@ -187,8 +188,12 @@ def explain(text: str) -> None:
 
 
 def complain(text: str) -> None:
-    """Print on standard error why a command failed."""
-    remark(f"slob: {text}")
+    """Print on standard error why a command failed; on a terminal, wrapped between words."""
+    if sys.stderr.isatty() and (width := columns(sys.stderr)):
+        lines = wrap(f"slob: {text}", width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        remark("\n".join(lines))
+    else:
+        remark(f"slob: {text}")
 
 
 def remark(text: str) -> None:

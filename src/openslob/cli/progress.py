@@ -13,7 +13,7 @@ from datetime import datetime
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as ProgressBar
 from rich.progress_bar import ProgressBar as Bar
 from rich.table import Table
@@ -190,15 +190,13 @@ class LoadView:
         self._bar = ProgressBar(
             TextColumn("{task.description}"),
             BarColumn(),
-            TextColumn("{task.fields[blocks]}  {task.fields[rate]}"),
-            TimeRemainingColumn(compact=True),
-            TextColumn("left"),
+            TextColumn("{task.fields[state]}"),
             console=_console(),
             transient=True,
             refresh_per_second=2,
             disable=not self._terminal,
         )
-        self._task = self._bar.add_task("loading", total=None, rate="", blocks="")
+        self._task = self._bar.add_task("loading", total=None, state="")
 
     def __enter__(self) -> LoadView:
         self._bar.start()
@@ -213,8 +211,9 @@ class LoadView:
         if self._terminal:
             done, total = progress.blocks_done, progress.blocks_total
             size = f"{format_bytes(done * self._block_size)} of {format_bytes(total * self._block_size)}"
-            phase = shortened(progress.phase, self._bar.console.width // 2)
-            self._bar.update(self._task, completed=done, total=total, description=phase, rate=rate, blocks=size)
+            phase = shortened(progress.phase, self._bar.console.width // 3)
+            state = "  ".join(filter(None, (size, rate, self._left(progress))))
+            self._bar.update(self._task, completed=done, total=total, description=phase, state=state)
         elif progress.phase != self._phase or time.monotonic() - self._shown_at >= LOAD_INTERVAL_S:
             self._shown_at = time.monotonic()
             _say(self._line(progress, rate))
@@ -233,8 +232,12 @@ class LoadView:
 
     def _line(self, progress: LoadProgress, rate: str) -> str:
         done, total = progress.blocks_done, progress.blocks_total
-        left = f", {self._elapsed() * (total - done) / done:.0f} s left" if 0 < done < total else ""
-        return f"{progress.phase}: {done:,} of {total:,} blocks" + (f", {rate}{left}" if rate else "")
+        parts = [f"{progress.phase}: {done:,} of {total:,} blocks", rate, self._left(progress) if rate else ""]
+        return ", ".join(filter(None, parts))
+
+    def _left(self, progress: LoadProgress) -> str:
+        done, total = progress.blocks_done, progress.blocks_total
+        return f"{format_duration(self._elapsed() * (total - done) / done)} left" if 0 < done < total else ""
 
 
 @contextmanager

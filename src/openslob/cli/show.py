@@ -71,8 +71,8 @@ def _read(found: Found) -> tuple[RunRecord | StorageRecord | SweepRecord, Callab
 def sweep_report(folder: Path, record: SweepRecord) -> tuple[str, str]:
     """Return the text of a sweep, with where its records are, and its answer."""
     done = [run for run in _runs(folder, record) if run.record.status is Status.COMPLETE]
-    drawn = f"   (slob report {folder} draws them)" if done else ""
-    text = f"{render_sweep(record, done, columns())}records: {folder}{drawn}\n"
+    drawn = f"slob report {folder} draws them\n" if done else ""
+    text = f"{render_sweep(record, done, columns())}records: {folder}\n{drawn}"
     return text, sweep_answer(record, done)
 
 

@@ -15,6 +15,8 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import zip_longest
 
 GAP = "  "
+# Joins words of a heading that stay in one line.
+NO_BREAK = "\u00a0"
 # A column of text is wrapped beside others if this much room is left for it; else it goes into the next block.
 _NARROWEST_TEXT = 20
 # No column of text is made narrower than this, whatever the screen.
@@ -48,7 +50,8 @@ def folded(
         blocks = [dict(enumerate(widths))]
     else:
         narrow = [max([_longest_word(title), *map(len, column)]) for title, *column in zip(head, *rows, strict=True)]
-        blocks = fold(narrow, room, keys, texts)
+        # Headings are wrapped only if that saves a block.
+        blocks = min((fold(each, room, keys, texts) for each in (widths, narrow)), key=len)
     lines: list[str] = []
     for block in blocks:
         lines += [""] if lines else []
@@ -96,7 +99,7 @@ def _width(widths: Collection[int]) -> int:
 
 
 def _longest_word(title: str) -> int:
-    return max(map(len, title.split()), default=0)
+    return max(map(len, title.split(" ")), default=0)
 
 
 def _row(
@@ -111,7 +114,7 @@ def _row(
         height = max(map(len, parts))
         parts = [[""] * (height - len(lines)) + lines for lines in parts]
     lines = zip_longest(*parts, fillvalue="")
-    return [(indent + GAP.join(_aligned(line, block, texts))).rstrip() for line in lines]
+    return [(indent + GAP.join(_aligned(line, block, texts))).replace(NO_BREAK, " ").rstrip() for line in lines]
 
 
 def _parts(cell: str, width: int, may_wrap: bool) -> list[str]:

@@ -12,7 +12,7 @@ from openslob.errors import UsageError
 from openslob.metrics import METRICS
 from openslob.record.sweep import PointState, SweepRecord, Value, shown_parameter
 from openslob.report.comparison import side_by_side_lines
-from openslob.report.folding import folded
+from openslob.report.folding import NO_BREAK, folded
 from openslob.report.format import MISSING, micros, number, pairs, percent, size, table, wrapped
 from openslob.report.set_summary import figure_with_interval, limited_by, mismatch_text
 from openslob.units import format_duration
@@ -21,7 +21,7 @@ OP_PERCENTILES = ("op_p50_us", "op_p99_us")
 _COLUMNS = (
     "sessions",
     "per s",
-    "± 95 %",
+    f"±{NO_BREAK}95{NO_BREAK}%",
     "latency",
     "op p50",
     "op p99",
@@ -31,6 +31,7 @@ _COLUMNS = (
     "limit",
     "verdicts",
 )
+_TEXTS = (_COLUMNS.index("limit"), _COLUMNS.index("verdicts"))
 # Longest list of failed points; the rest are counted.
 _MOST_ERRORS = 10
 
@@ -78,10 +79,8 @@ def _series_table(series: Series, points: PointSet, columns: int | None) -> list
     paced = points.axes.latency == RESPONSE_LATENCY
     heads = {"sessions": "asked/s" if points.along != SESSIONS else "sessions"}
     heads |= {"op p50": "resp p50", "op p99": "resp p99", "latency": "response"} if paced else {}
-    return [
-        *wrapped(_head(series, points)),
-        *table(tuple(heads.get(name, name) for name in _COLUMNS), rows, ends_in_text=True, columns=columns),
-    ]
+    titles = tuple(heads.get(name, name) for name in _COLUMNS)
+    return [*wrapped(_head(series, points)), *folded(titles, rows, columns, texts={0, *_TEXTS})]
 
 
 def _head(series: Series, points: PointSet) -> str:

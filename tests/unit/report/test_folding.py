@@ -5,7 +5,7 @@ from itertools import chain
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openslob.report.folding import folded
+from openslob.report.folding import NO_BREAK, folded
 
 HEAD = ("run", "reads/s", "visits/s", "per DB CPU", "p99", "fails")
 ROWS = [
@@ -67,14 +67,26 @@ def test_a_table_that_fits_is_not_folded():
     assert folded(HEAD, ROWS, max(map(len, wide)), texts=TEXTS) == wide
 
 
-def test_headings_and_the_text_at_the_end_are_wrapped_before_columns_are_folded():
-    assert folded(HEAD, ROWS, 92, texts=TEXTS) == [
+def test_headings_are_wrapped_where_that_saves_a_block():
+    assert folded(HEAD[:5], [row[:5] for row in ROWS], 65) == [
         "                                               per DB",
-        "  run                      reads/s   visits/s     CPU      p99  fails",
+        "  run                      reads/s   visits/s     CPU      p99",
         "  20261122T041135Z-first    10,300  1,030,000  54,300  1.20 ms",
-        "  20261122T041136Z-second    9,870    987,000  52,100  13.4 ms  quiet host, steady",
-        "                                                                throughput, same reads",
+        "  20261122T041136Z-second    9,870    987,000  52,100  13.4 ms",
     ]
+
+
+def test_a_text_at_the_end_is_wrapped_in_its_column():
+    assert folded(HEAD, ROWS, 92, texts=TEXTS)[1:] == [
+        "  20261122T041135Z-first    10,300  1,030,000      54,300  1.20 ms",
+        "  20261122T041136Z-second    9,870    987,000      52,100  13.4 ms  quiet host, steady",
+        "                                                                    throughput, same reads",
+    ]
+
+
+def test_words_of_a_heading_can_be_kept_together():
+    lines = folded(("sessions", f"±{NO_BREAK}95{NO_BREAK}%"), [("1", "2")], 14)
+    assert "± 95 %" in "\n".join(lines)
 
 
 def test_each_block_begins_with_the_keys():
