@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 REPORT = "report.html"
 WHICH = (
-    "Names, ids, beginnings of either, or paths of runs and sweeps, or of one raw measurement; default: latest. "
+    "Names, ids, beginnings of either, or paths of runs and sweeps, or of raw measurements; default: latest. "
     "a,b: two records as one side."
 )
 RECORDS = Annotated[
@@ -62,7 +62,7 @@ def report(
         from openslob.report.html.page import render_page  # noqa: PLC0415
 
     wanted = records or ["latest"]
-    raw = raw_measurement(wanted, results)
+    raw = raw_measurements(wanted, results)
     page, folders = page_of_raw(raw) if raw else page_of_runs(wanted, results, ceiling)
     file = output or default_file(folders)
     write_file(file, render_page(page))
@@ -71,28 +71,40 @@ def report(
     write_summary(page, [file, *pngs, *svgs], as_json)
 
 
-def raw_measurement(records: Sequence[str], results: Path) -> Path | None:
-    """Return the folder of the raw measurement if ``records`` names exactly one, else None."""
-    if len(records) > 1:
-        return None
+def raw_measurements(records: Sequence[str], results: Path) -> tuple[Path, ...]:
+    """Return the folders of the raw measurements that ``records`` names; none if it names runs and sweeps."""
     messages: list[str] = []
+    words = [word for names in records for word in names.split(",")]
+    found = {word: _raw_folder(word, results, messages.append) for word in words}
+    folders = tuple(folder for folder in found.values() if folder)
+    if not folders:
+        return ()
+    if len(folders) < len(found):
+        runs = next(word for word, folder in found.items() if not folder)
+        raise UsageError(
+            f"{folders[0].name} is a raw measurement, and {runs} is not: a report shows one or the other",
+            f"to draw the measurement beside runs: slob report {runs} --ceiling {folders[0].name}",
+        )
+    for message in messages:
+        notify(message)
+    return folders
+
+
+def _raw_folder(word: str, results: Path, tell: Callable[[str], None]) -> Path | None:
     try:
-        found = finding.one(records[0], results, messages.append)
+        found = finding.one(word, results, tell)
     except SlobError:
         # A folder of several records, or an unknown name: `page_of_runs` reads them or reports the error.
         return None
-    if found.kind is not Kind.STORAGE:
-        return None
-    for message in messages:
-        notify(message)
-    return found.folder
+    return found.folder if found.kind is Kind.STORAGE else None
 
 
-def page_of_raw(folder: Path) -> tuple[Page, tuple[Path, ...]]:
-    """Return the page of a raw measurement and its folder."""
-    from openslob.report.html.pages import storage_page  # noqa: PLC0415
+def page_of_raw(folders: tuple[Path, ...]) -> tuple[Page, tuple[Path, ...]]:
+    """Return the page of raw measurements and their folders."""
+    from openslob.report.html.pages import storage_page, storage_set_page  # noqa: PLC0415
 
-    return storage_page(storage.load(folder)), (folder,)
+    records = [storage.load(folder) for folder in folders]
+    return storage_page(records[0]) if len(records) == 1 else storage_set_page(records), folders
 
 
 def page_of_runs(records: Sequence[str], results: Path, ceiling: str | None) -> tuple[Page, tuple[Path, ...]]:

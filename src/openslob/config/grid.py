@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from openslob import rehearsal
 from openslob.config.parameters import by_slob_name, parameters, shown
 from openslob.config.resolve import resolve
 from openslob.errors import UsageError
@@ -62,7 +61,6 @@ def resolve_grid(texts: Texts, config: Path | None, environment: Mapping[str, st
 
     Other parameters come from environment, file and defaults. Raises UsageError as `resolve` does.
     """
-    texts = {name: rehearsal.ends(values) for name, values in texts.items()}
     first = {name: values[0] for name, values in texts.items()}
     base = resolve(first, config, environment)
     varied = {

@@ -26,16 +26,17 @@ from openslob.measurement import Ceiling
 from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
 from openslob.report import run_series
+from openslob.report.charts.calibration import calibrations
 from openslob.report.charts.comparing import changes, tails
 from openslob.report.charts.over_sessions import cpu, latency_percentiles
 from openslob.report.charts.petals import petals
 from openslob.report.charts.picture import Picture
 from openslob.report.charts.run import heat_map, latency_histogram, response_histogram, response_map, timeline
-from openslob.report.charts.storage import storage_pictures
+from openslob.report.charts.storage import CALIBRATIONS, storage_pictures
 from openslob.report.charts.theme import FigureNames
 from openslob.report.set_summary import reads_are_physical
 
-__all__ = ["MOST_SIDE_BY_SIDE", "pictures_of_run", "pictures_of_runs", "storage_pictures"]
+__all__ = ["MOST_SIDE_BY_SIDE", "pictures_of_run", "pictures_of_runs", "pictures_of_storage"]
 # More runs would be too many columns of a table and too many lines of a picture.
 MOST_SIDE_BY_SIDE = 6
 
@@ -68,6 +69,18 @@ def pictures_of_runs(
         *(picture for points in sets for picture in _of_points(points, names, len(sets) > 1, ceilings)),
         *([tails([(record.id, record) for record in few])] if few else []),
     ))  # fmt: skip
+
+
+def pictures_of_storage(records: Sequence[StorageRecord]) -> tuple[Picture, ...]:
+    """Return the pictures of one or several measurements of storage: calibrations side by side, then those of each."""
+    if len(records) == 1:
+        return storage_pictures(records[0])
+    own = (
+        replace(picture, name=f"{picture.name}-{number}", title=f"{record.id}: {picture.title}")
+        for number, record in enumerate(records, 1)
+        for picture in storage_pictures(record)
+    )
+    return (*calibrations([record for record in records if record.tool in CALIBRATIONS]), *own)
 
 
 def measured(runs: Sequence[Run]) -> Sequence[Run]:

@@ -11,7 +11,7 @@ import altair as alt
 from openslob.record.storage import StorageRecord, StorageStep
 from openslob.report.charts.colours import QUIET, WARNING
 from openslob.report.charts.picture import DataTable, Panel, Picture
-from openslob.report.charts.theme import coloured, from_zero, legend_selection, selection_opacity, shaped
+from openslob.report.charts.theme import coloured, dashed, from_zero, legend_selection, selection_opacity, shaped
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.format import micros, number
 from openslob.report.storage import storage_headline
@@ -27,24 +27,50 @@ _HEIGHT = 340
 
 def calibration(record: StorageRecord) -> tuple[Picture, ...]:
     """Return the picture of a calibration, or none if nothing was measured."""
-    block = int(record.asked.get("block_bytes") or 0)
-    rates = {size: "mb_per_s" if size == MIB else "iops" for size in (block, MIB)}
-    result = {block: "max_iops_in_flight", MIB: "max_mb_in_flight"}
-    rows = {size: curve_rows(record, size, rate, record.value(result[size])) for size, rate in rates.items()}
-    panels = {size: _curve(each, _rate_title(size), _limit(record, each, size)) for size, each in rows.items() if each}
-    if not panels:
+    rows = _curves(record)
+    if not rows:
         return ()
     return (
         Picture(
             name="calibration",
             title="Latency over IOPS and MB/s, storage alone",
             description=storage_headline(record),
-            panels=tuple(panels.values()),
+            panels=tuple(_curve(each, _rate_title(size), _limit(record, each, size)) for size, each in rows.items()),
             notes=tuple(_notes(record, rows)),
             table=_table(rows),
-            heights=dict.fromkeys(range(len(panels)), _HEIGHT),
+            heights=dict.fromkeys(range(len(rows)), _HEIGHT),
         ),
     )
+
+
+def calibrations(records: Sequence[StorageRecord]) -> tuple[Picture, ...]:
+    """Return the mean latencies of several calibrations in one picture; none if fewer than two were measured."""
+    rows: dict[int, list[Row]] = {}
+    for record in records:
+        for size, of_size in _curves(record).items():
+            rows.setdefault(size, []).extend(row | {"line": record.id} for row in of_size if row["labelled"])
+    shared = {size: each for size, each in rows.items() if len({row["line"] for row in each}) > 1}
+    if not shared:
+        return ()
+    return (
+        Picture(
+            name="calibrations",
+            title="Latency over IOPS and MB/s, storage alone, side by side",
+            description=f"Mean latency of random reads in {', '.join(record.id for record in records)}.",
+            panels=tuple(_curve(each, _rate_title(size), None) for size, each in shared.items()),
+            notes=("Mean latencies. Numbers at the points: requests in flight. Rings: where the results were found.",),
+            table=_table(shared),
+            heights=dict.fromkeys(range(len(shared)), _HEIGHT),
+        ),
+    )
+
+
+def _curves(record: StorageRecord) -> dict[int, list[Row]]:
+    """Return the rows of a calibration by the size of its reads, small ones first."""
+    block = int(record.asked.get("block_bytes") or 0)
+    axes = {block: ("iops", "max_iops_in_flight"), MIB: ("mb_per_s", "max_mb_in_flight")}
+    rows = {size: curve_rows(record, size, rate, record.value(result)) for size, (rate, result) in axes.items()}
+    return {size: each for size, each in rows.items() if each}
 
 
 def curve_rows(record: StorageRecord, block_bytes: int, rate: str, result: float | None) -> list[Row]:
@@ -61,6 +87,7 @@ def curve_rows(record: StorageRecord, block_bytes: int, rate: str, result: float
         {
             "line": text + (VERIFIED if verified else ""), "in_flight": in_flight, "rate": at, "us": us,
             "times": len(group), "result": in_flight == result and not verified,
+            "labelled": figure == "mean_us" and not verified,
         }
         for checked in (False, True)
         for figure, text in LINES.items()
@@ -101,10 +128,10 @@ def _curve(rows: list[Row], title: str, limit: float | None) -> Panel:
     tips = (Tip("line", "latency"), Tip("in_flight", "in flight"), Tip("rate", title), Tip("us", "latency (µs)"),
             Tip("times", "measured, times"))  # fmt: skip
     dots = base.mark_point(filled=True, size=60).encode(color=colour, shape=shape)
-    labels = base.transform_filter(alt.datum.line == LINES["mean_us"]).mark_text(align="left", dx=7, dy=9, fontSize=11)
+    labels = base.transform_filter("datum.labelled").mark_text(align="left", dx=7, dy=9, fontSize=11)
     ring = base.transform_filter("datum.result").mark_point(filled=False, size=260, color=QUIET, strokeWidth=1.6)
     return alt.layer(
-        base.mark_line(strokeWidth=1.8).encode(color=colour, order="in_flight:Q"),
+        base.mark_line(strokeWidth=1.8).encode(color=colour, strokeDash=dashed("line", lines), order="in_flight:Q"),
         with_tips(dots, *tips),
         ring,
         labels.encode(text="in_flight:Q"),
@@ -129,8 +156,8 @@ def _notes(record: StorageRecord, rows: Mapping[int, Sequence[Row]]) -> Iterator
     yield "Numbers at the points: requests in flight. Points measured several times are medians."
     if any(row["result"] for each in rows.values() for row in each):
         yield "Ring: where the result was found."
-    limit, small = record.asked.get("latency_limit_us"), next(iter(rows.items()))
-    if limit and small[1] and _limit(record, small[1], small[0]) is None:
+    limit, (size, small) = record.asked.get("latency_limit_us"), next(iter(rows.items()))
+    if limit and size != MIB and _limit(record, small, size) is None:
         yield f"The limit, a {record.asked.get('at', 'p99')} of {micros(limit)}, is above the picture."
 
 

@@ -21,6 +21,8 @@ Panel = alt.LayerChart | alt.Chart | alt.FacetChart
 Chart = alt.Chart | alt.LayerChart | alt.VConcatChart
 # Pixels of a PNG per unit of the drawing: enough for print at page width.
 PNG_SCALE = 2.0
+# Letters of a cell that is aligned as a number, and of a text that needs no wide column.
+LONGEST_NUMBER, LONGEST_TEXT = 24, 60
 # Letters in a line over a picture.
 TITLE_WIDTH, NOTE_WIDTH = 70, 110
 # Version of Vega-Lite that the specifications are written for: major and minor number.
@@ -35,6 +37,14 @@ class DataTable:
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kind of each column by its longest cell: ``number``, ``text``, or ``long`` text."""
+        longest = [max((len(row[at]) for row in self.rows), default=0) for at in range(len(self.head))]
+        return tuple(
+            "long" if each > LONGEST_TEXT else "text" if each > LONGEST_NUMBER else "number" for each in longest
+        )
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ from openslob.report.storage import comparison_headline, range_text
 
 Row = dict[str, Any]
 SMALL, LARGE = "small", "large"
+# Tools that measure rates and latencies by the number of requests in flight.
+CALIBRATIONS = ("calibrate", "ceiling")
 PERCENTILES = {"p50_us": "p50", "p90_us": "p90", "p99_us": "p99", "p999_us": "p99.9", "max_us": "longest"}
 # With more lines than this they cannot be distinguished; the others are in the matrix and the table.
 MOST_LINES = 6
@@ -255,8 +257,7 @@ def _comparison_table(contenders: Sequence[ContenderRow]) -> DataTable:
 
 
 _PICTURES: Mapping[str, Callable[[StorageRecord], tuple[Picture, ...]]] = {
-    "calibrate": calibration,
-    "ceiling": calibration,
+    **dict.fromkeys(CALIBRATIONS, calibration),
     "compare": _comparison,
     "dd": ways,
     "orion": _orion,

@@ -33,7 +33,7 @@ from openslob.report.html.page import (
     verdicts_of_all,
 )
 from openslob.report.html.set_page import set_page
-from openslob.report.pictures import pictures_of_run, storage_pictures
+from openslob.report.pictures import pictures_of_run, pictures_of_storage
 from openslob.report.record_view import figures_of, label, reason, shown, value
 from openslob.report.set_summary import set_summary_lines
 from openslob.report.storage import render_storage, storage_headline, what_it_is
@@ -130,8 +130,22 @@ def storage_page(record: StorageRecord) -> Page:
         banners=tuple(filter(None, (_incomplete(record, "measurement"),))),
         answers=tuple(filter(None, (storage_headline(record),))),
         verdicts=verdict_rows(record.verdicts),
-        pictures=storage_pictures(record),
+        pictures=pictures_of_storage([record]),
         sections=(PageSection("Report", text=render_storage(record)),),
+    )
+
+
+def storage_set_page(records: Sequence[StorageRecord]) -> Page:
+    """Return the page of several raw measurements: the headline, verdicts, pictures and text report of each."""
+    times = sorted(_start(record) for record in records)
+    return Page(
+        title=f"{in_short([record.id for record in records])}: storage without a database",
+        about=f"{len(records)} measurements from {times[0]} to {times[-1]} UTC.",
+        banners=tuple(f"{record.id}: {banner}" for record in records if (banner := _incomplete(record, "measurement"))),
+        answers=tuple(f"{record.id}: {storage_headline(record)}" for record in records),
+        verdicts=verdicts_of_all([(record.id, record.verdicts) for record in records]),
+        pictures=pictures_of_storage(records),
+        sections=tuple(PageSection(record.id, text=render_storage(record)) for record in records),
     )
 
 

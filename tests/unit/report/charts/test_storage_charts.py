@@ -12,11 +12,11 @@ from openslob.metrics import storage_figure
 from openslob.record.model import Status
 from openslob.record.storage import StorageLoad, StorageRecord, StorageStep
 from openslob.report.charts.bars import EXAMINED, ONLY_READ, way_rows
-from openslob.report.charts.calibration import curve_rows
+from openslob.report.charts.calibration import calibrations, curve_rows
 from openslob.report.charts.picture import Picture, chart, svg
 from openslob.report.charts.storage import storage_pictures
 from openslob.report.html.page import render_page
-from openslob.report.html.pages import storage_page
+from openslob.report.html.pages import storage_page, storage_set_page
 from openslob.storage.dd import LOOKED, NOWHERE
 from openslob.units import MIB
 
@@ -141,3 +141,15 @@ def test_unknown_figures_are_left_out_of_orion_s_pictures() -> None:
     made = record("orion", load(1, None), load(2, 300.0))
     latency = next(picture for picture in storage_pictures(made) if picture.name == "orion-latency")
     assert "NaN" not in svg(latency)
+
+
+def test_several_measurements_share_a_page_and_calibrations_a_picture() -> None:
+    other = CALIBRATED.model_copy(update={"id": "y", "status": Status.INTERRUPTED, "errors": ("stopped",)})
+    page = storage_set_page([CALIBRATED, other, WAYS.model_copy(update={"id": "z"})])
+    assert [picture.name for picture in page.pictures] == ["calibrations", "calibration-1", "calibration-2", "dd-3"]
+    rows = page.pictures[0].table
+    assert rows is not None
+    assert {row[3] for row in rows.rows} == {"x", "y"}
+    assert page.banners == ("y: This measurement is interrupted: stopped",)
+    assert [answer.partition(":")[0] for answer in page.answers] == ["x", "y", "z"]
+    assert calibrations([CALIBRATED]) == ()

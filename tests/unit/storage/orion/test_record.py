@@ -13,7 +13,8 @@ from factories.orion import large, measured, simple, small
 from factories.tables import table
 from openslob.cli import app
 from openslob.cli.raw_orion import spelled
-from openslob.cli.report import raw_measurement
+from openslob.cli.report import raw_measurements
+from openslob.errors import UsageError
 from openslob.record.model import Status
 from openslob.record.storage import StorageFolder, StorageRecord, StorageStep
 from openslob.report.charts.picture import page_specs, png, svg
@@ -136,9 +137,10 @@ def test_slob_report_writes_the_page_beside_the_record(tmp_path):
     assert {path.name for path in (tmp_path / "svg").iterdir()} == {
         "orion-iops.svg", "orion-mbps.svg", "orion-latency.svg", "orion-matrix.svg",
     }  # fmt: skip
-    assert raw_measurement([folder.path.name], tmp_path) == folder.path
-    assert raw_measurement(["a", "b"], tmp_path) is None
-    assert raw_measurement(["nothing"], tmp_path) is None
+    assert raw_measurements([folder.path.name], tmp_path) == (folder.path,)
+    assert raw_measurements(["a", "b"], tmp_path) == ()
+    with pytest.raises(UsageError, match="a is not: a report shows one or the other"):
+        raw_measurements([folder.path.name, "a"], tmp_path)
 
 
 @table(
