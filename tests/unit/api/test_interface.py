@@ -92,7 +92,7 @@ def test_a_function_takes_what_the_method_takes(name):
 
 
 def test_servers_have_the_settings_of_the_command():
-    command = set(inspect.signature(server_command.start).parameters) - {"as_json"}
+    command = set(inspect.signature(server_command.start).parameters) - {"as_json", "ctx"}
     assert set(inspect.signature(openslob.server).parameters) == command
 
 
@@ -100,6 +100,7 @@ def test_sweeps_have_the_options_of_the_command():
     options = set(inspect.signature(importlib.import_module("openslob.cli.sweep").sweep).parameters)
     left_out = {
         "dry_run",
+        "ctx",
         "json",
         "ceiling",
         "report_interval",
