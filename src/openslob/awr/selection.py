@@ -153,7 +153,7 @@ def listing() -> Iterable[tuple[str, str, str, str]]:
 def names_of(report: Report) -> Iterable[tuple[str, str, str, str]]:
     """Yield what a report lists by name: prefix and name, unit, section, meaning."""
     for key, prefix in PREFIXES.items():
-        for name in prefix.names(report):
+        for name in filter(str.strip, prefix.names(report)):
             unit = next(iter(prefix.figures.values()), ("%", None))[0]
             column = f"{key}:{name}:1ms" if key == "histogram" else f"{key}:{name}"
             yield column, unit, prefix.section, prefix.meaning

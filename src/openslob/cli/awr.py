@@ -17,7 +17,7 @@ from openslob.awr.order import GIVEN, NATURAL, TIME, parse_order
 from openslob.awr.rows import FILE, ROW_SETS
 from openslob.awr.selection import LIST, LIST_HEADINGS, MODEL, SETS, keys, listing
 from openslob.cli.console import columns as screen_columns
-from openslob.cli.console import complain, notify, remark, write, write_file
+from openslob.cli.console import complain, remark, write, write_file
 from openslob.cli.picture_options import THEME, PictureTheme
 from openslob.errors import SlobError, UsageError
 from openslob.export import tidy
@@ -102,52 +102,58 @@ class Grouping(StrEnum):
     NONE = "none"
 
 
+FILES = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="FILE",
+        help="AWR or Statspack reports, text or HTML; also folders, patterns, .gz, .zip, and - for standard input.",
+    ),
+]
+COLUMNS = Annotated[
+    str, typer.Option(metavar="SET|COLUMN,...", help=f"A set ({_SETS}), or columns; 'list' shows what there is.")
+]
+EVENTS = Annotated[
+    list[str] | None,
+    typer.Option(metavar="EVENT", help="Wait event for the sets with events and for --petals; 'all'; repeatable."),
+]
+FORM = Annotated[AwrFormat | None, typer.Option("--format", help="Default: by the ending of --output, else a table.")]
+SORT = Annotated[
+    str,
+    typer.Option(
+        metavar="ORDER",
+        help=f"Order of the reports: {NATURAL} (folder, series, sessions, time), {TIME}, {GIVEN}, or a column; "
+        "-COLUMN for the largest first.",
+    ),
+]
+PETALS = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Draw latency over reads/s and MB/s read: .html (offline), .svg or .png."),
+]
+PATTERN = Annotated[
+    str | None,
+    typer.Option(
+        metavar="REGEX", help=r"Regular expression for file names: (?P<sessions>\d+), writers, readers, group."
+    ),
+]
+
+
 def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command("awr")(awr)
 
 
 def awr(
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="FILE",
-            help="AWR or Statspack reports, text or HTML; also folders, patterns, .gz, .zip, and - for standard input.",
-        ),
-    ] = None,
-    columns: Annotated[
-        str,
-        typer.Option(metavar="SET|COLUMN,...", help=f"A set ({_SETS}), or columns; 'list' shows what there is."),
-    ] = "slob",
-    event: Annotated[
-        list[str] | None,
-        typer.Option(metavar="EVENT", help="Wait event for the sets with events and for --petals; 'all'; repeatable."),
-    ] = None,
-    form: Annotated[
-        AwrFormat | None, typer.Option("--format", help="Default: by the ending of --output, else a table.")
-    ] = None,
+    files: FILES = None,
+    columns: COLUMNS = "slob",
+    event: EVENTS = None,
+    form: FORM = None,
     json: Annotated[bool, typer.Option("--json", metavar="", help="The same as --format json.")] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")] = None,
-    sort: Annotated[
-        str,
-        typer.Option(
-            metavar="ORDER",
-            help=f"Order of the reports: {NATURAL} (folder, series, sessions, time), {TIME}, {GIVEN}, or a column; "
-            "-COLUMN for the largest first.",
-        ),
-    ] = NATURAL,
-    petals: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Draw latency over reads/s and MB/s read: .html (offline), .svg or .png."),
-    ] = None,
+    sort: SORT = NATURAL,
+    petals: PETALS = None,
     theme: THEME = PictureTheme.LIGHT,
     group_by: Annotated[Grouping, typer.Option(help="What the points of a line have in common.")] = Grouping.NAME,
-    pattern: Annotated[
-        str | None,
-        typer.Option(
-            metavar="REGEX", help=r"Regular expression for file names: (?P<sessions>\d+), writers, readers, group."
-        ),
-    ] = None,
+    pattern: PATTERN = None,
     jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Processes; by default one per core.")] = None,
 ) -> None:
     r"""Read AWR and Statspack reports, without a database: a row per report, event, file, instance or verdict.
@@ -172,7 +178,7 @@ def awr(
     found = dict(expanded(map(str, files)))
     results = list(_with_messages(extract_all(list(found), selection, jobs), found))
     if all(_is_left_out(result, found) for result in results):
-        notify(f"no AWR or Statspack report in {', '.join(map(str, files))}")
+        complain(f"no AWR or Statspack report in {', '.join(map(str, files))}")
     results = _sorted([result for result in results if not _is_left_out(result, found)], selection)
     _write(form, output, selection, results)
     if petals is not None:

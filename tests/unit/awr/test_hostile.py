@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from functools import cache
@@ -17,6 +18,8 @@ from openslob.awr.batch import Selection, extract
 from openslob.awr.cells import Subject
 from openslob.awr.columns import COLUMNS
 from openslob.awr.consistency import TWINS, rate_agrees
+from openslob.awr.plain import plain_model
+from openslob.awr.rows import ROW_SETS
 from openslob.awr.verdicts import verdicts
 
 MUTANTS = 2000
@@ -75,6 +78,9 @@ def use_everything(report: Report) -> None:
     for column in COLUMNS.values():
         reading = column.read(subject)
         assert reading.value is not None or reading.why, column.name
+    for rows in ROW_SETS.values():
+        assert all(len(row) == len(rows.headings()) for row in rows.rows_of(subject, ()))
+    json.dumps(plain_model(report), allow_nan=False)
     verdicts(report, 8)
 
 
