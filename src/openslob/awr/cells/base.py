@@ -56,8 +56,10 @@ def why_not(report: Report, section: str, present: bool, name: str, names: Itera
 
 def near(name: str, names: Iterable[str]) -> str:
     """Return a hint at the name that was probably meant, for the end of a message; empty if none is similar."""
-    lower = {known.lower(): known for known in names}
-    found = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=_SIMILAR)
+    wanted = name.lower()
+    begins = (known for known in names if known[:1].lower() == wanted[:1])  # comparing with all of them takes long
+    lower = {known.lower(): known for known in begins if abs(len(known) - len(name)) <= len(name) / 2}
+    found = difflib.get_close_matches(wanted, lower, n=1, cutoff=_SIMILAR)
     return f" (did you mean {lower[found[0]]!r}?)" if found else ""
 
 

@@ -174,17 +174,17 @@ def _why_none(report: Report, name: str, find: Finder) -> str:
     return f"{name}: no such wait class{near(name, (one.name for one in report.wait_classes))}"
 
 
-def top_events(report: Report) -> list[WaitEvent]:
-    """Return the longest waits, without CPU and idle events, from the most exact table that lists each.
+def top_events(report: Report, most: int | None = None) -> list[WaitEvent]:
+    """Return the longest waits, at most so many, without CPU and idle events, from the most exact table for each.
 
     A top list in thousands of seconds is coarser than the table of all foreground events, which also continues it.
     """
     scopes = (Scope.TOP, Scope.TOP_ALL, Scope.FOREGROUND, Scope.ALL)
     first = next((listed for scope in scopes if (listed := [*filter(_is_wait, report.listed(scope))])), [])
     if not first or first[0].scope is not Scope.TOP:
-        return first
+        return first[:most]
     names = dict.fromkeys(event.name for event in (*first, *filter(_is_wait, report.listed(Scope.FOREGROUND))))
-    return [event for name in names if (event := _most_exact(report, name)) is not None]
+    return [event for name in [*names][:most] if (event := _most_exact(report, name)) is not None]
 
 
 def _most_exact(report: Report, name: str) -> WaitEvent | None:
@@ -198,7 +198,7 @@ def _is_wait(event: WaitEvent) -> bool:
 
 def top_wait(subject: Subject) -> ColumnValue:
     """Return the longest wait: its name, waits, seconds, mean latency and share."""
-    for event in top_events(subject.report):
+    for event in top_events(subject.report, 1):
         return ColumnValue(_event_text(subject.report, event), source=event.scope)
     return absent("no waits are listed")
 
@@ -207,7 +207,7 @@ def top(rank: int, figure: str) -> ColumnReader:
     """Return a reader of a figure of the wait with this rank among the longest ones."""
 
     def read(subject: Subject) -> ColumnValue:
-        listed = top_events(subject.report)
+        listed = top_events(subject.report, rank)
         if len(listed) < rank:
             return absent(f"only {len(listed)} waits are listed" if listed else "no waits are listed")
         event = listed[rank - 1]
