@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import settings
@@ -64,21 +65,17 @@ def no_screen() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def slob_home() -> Iterator[Path]:
-    """A home of the tests' own, so that none of them ever meets a server of the user's."""
+    """A home of the tests' own, so that none of them ever meets a server or a configuration of the user's."""
     # short, since a socket's path has at most 107 bytes
     place = Path(tempfile.mkdtemp(prefix="slob-"))
     place.chmod(0o755)  # the servers' user must get in
-    before = os.environ.get("OPENSLOB_HOME")
-    os.environ["OPENSLOB_HOME"] = str(place)
-    try:
-        yield place
-    finally:
-        _destroy_all()
-        if before is None:
-            del os.environ["OPENSLOB_HOME"]
-        else:
-            os.environ["OPENSLOB_HOME"] = before
-        shutil.rmtree(place)
+    own = {"OPENSLOB_HOME": str(place), "XDG_CONFIG_HOME": str(place / "no-configuration")}
+    with patch.dict(os.environ, own):
+        try:
+            yield place
+        finally:
+            _destroy_all()
+            shutil.rmtree(place)
 
 
 def _destroy_all() -> None:

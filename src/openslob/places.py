@@ -32,3 +32,11 @@ def home() -> Path:
 def results() -> Path:
     """Return the folder of the user's records: the same from whichever directory a command is run."""
     return home() / "results"
+
+
+def configuration() -> Path:
+    """Return the folder of the user's configuration: below $XDG_CONFIG_HOME, or ~/.config."""
+    try:
+        return Unix("openslob").user_config_path
+    except RuntimeError as error:
+        raise SlobError("this user has no home directory", "set HOME or XDG_CONFIG_HOME") from error

@@ -53,7 +53,14 @@ def redact_url(url: str) -> str:
 
 def require_target(text: str) -> None:
     """Raise UsageError, without a part that could be a password, unless ``text`` is URLs or names of servers."""
-    for part in _NEXT_URL.split(text):
+    parts = _NEXT_URL.split(text)
+    if len({part.partition("://")[0].lower() for part in parts if "://" in part}) > 1:
+        # A password may hold a comma and what looks like a scheme: nothing of it is shown.
+        raise UsageError(
+            "the target's URLs differ in what is before ://",
+            "name instances of one engine, with other signs percent-encoded (, is %2C and : is %3A)",
+        )
+    for part in parts:
         scheme, is_url, _ = part.partition("://")
         if is_url and not _URL.fullmatch(part):
             shown = f"{scheme}://{STARS}" if re.fullmatch(_SCHEME, scheme) else STARS

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import codecs
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 
 from openslob._version import __version__
+from openslob.cli.configured import configured, from_file
 from openslob.cli.console import BROKEN_PIPE, complain, guarded_streams, report_bug
 from openslob.cli.tree import OUTPUT_PANEL, Group, finish
 from openslob.errors import SlobError
@@ -26,15 +27,25 @@ app = typer.Typer(
 
 # The order of `slob --help`: the order in which a user needs the commands, under these headings.
 COMMANDS: Mapping[str, tuple[str, ...]] = {
-    "Measure a database": ("demo", "server", "check", "load", "run", "sweep", "drop"),
+    "Measure a database": ("demo", "server", "check", "load", "run", "sweep", "drop", "config"),
     "Look at records": ("show", "list", "report", "compare", "export"),
     "Without a database": ("awr", "raw"),
     "Help": ("help",),
 }
 
+
+def _commands_of(group: typer.Typer) -> Iterator[Any]:
+    yield from group.registered_commands
+    for each in group.registered_groups:
+        if each.typer_instance:
+            yield from _commands_of(each.typer_instance)
+
+
 for _names in COMMANDS.values():
     for _name in _names:
         import_module(f"{__name__}.{_name}").register(app)
+for _command in _commands_of(app):
+    _command.callback = configured(_command.callback)
 finish(app, COMMANDS)
 
 
@@ -108,4 +119,7 @@ def one_line(error: Any) -> str:  # noqa: ANN401
         return ""
     message = " ".join(error.format_message().split()).replace("Value error, ", "").rstrip(".")
     message = message[:1].lower() + message[1:]
+    name = getattr(getattr(error, "param", None), "name", None)
+    if error.ctx and name and (setting := from_file(error.ctx, name)):
+        return f"{setting.where}: {message}"
     return f"{message}; see {error.ctx.command_path} --help" if error.ctx else message

@@ -30,6 +30,8 @@ from openslob.secrets import conceal
 _STDIN, _STDOUT, _STDERR = range(3)
 # How long a message waits for a terminal that was stopped (Ctrl-S) or a pipe that is full. Progress does not wait.
 MESSAGE_PATIENCE_S = 5.0
+# Words of configuration files that may have a password.
+_CONCEALED: set[str] = set()
 # What a shell reports for a program that SIGPIPE ended: here, the reader of standard output has gone.
 BROKEN_PIPE = 128 + signal.SIGPIPE
 
@@ -196,9 +198,14 @@ def complain(text: str) -> None:
         remark(f"slob: {text}")
 
 
+def conceal_too(word: str) -> None:
+    """Let no message contain the password that ``word``, a target from a file, may have."""
+    _CONCEALED.add(word)
+
+
 def remark(text: str) -> None:
-    """Print text on standard error, without the passwords of this command's words and variables."""
-    given = [*sys.argv[1:], *(value for name, value in os.environ.items() if name.startswith("SLOB_"))]
+    """Print text on standard error, without the passwords of this command's words, variables and files."""
+    given = [*sys.argv[1:], *(value for name, value in os.environ.items() if name.startswith("SLOB_")), *_CONCEALED]
     print(without_controls(conceal(text, given)), file=sys.stderr, flush=True)
 
 

@@ -30,7 +30,10 @@ from openslob.run import loading, runner
 from openslob.sweep import demo as plan
 
 ENGINE = Annotated[
-    str, typer.Option(metavar="ENGINE", help=f"Which database: {' or '.join(registry.managed_engines())}.")
+    str,
+    typer.Option(
+        envvar="SLOB_ENGINE", metavar="ENGINE", help=f"Which database: {' or '.join(registry.managed_engines())}."
+    ),
 ]
 KEEP = Annotated[bool, typer.Option("--keep", metavar="", help="Leave the server running, with its data.")]
 

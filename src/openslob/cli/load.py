@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated
 
@@ -11,7 +12,9 @@ import typer
 from openslob.cli.console import notify, stoppable, write
 from openslob.cli.options import Resolved, with_workload
 from openslob.cli.progress import LoadView
-from openslob.cli.server import settings_text
+from openslob.cli.server import settings_text, spec_with
+from openslob.config.loaded import data_text
+from openslob.config.parameters import Setting
 from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.engines.facts import LoadResult
@@ -31,23 +34,33 @@ def load(resolved: Resolved, as_json: JSON = False) -> None:
 
     Example: slob load --schemas 8 --scale 256M
     """
-    engine, server = registry.resolve(resolved.target.reveal(), announced)
+    engine, server = registry.resolve(resolved.target.reveal(), lambda spec: announced(spec, resolved.server))
     engine.server_pid = resolved.server_pid
     with stoppable() as interrupt:
         result = _load(engine, server, resolved.workload, interrupt)
     write(result_json(result) if as_json else result_text(result))
 
 
-def announced(spec: ServerSpec) -> ServerSpec:
-    """Say that a server is made, and how; return its specification."""
+def announced(default: ServerSpec, settings: Mapping[str, Setting]) -> ServerSpec:
+    """Say that a server is created, and how; return its specification with the settings of environment and files."""
+    spec = spec_with(default, settings)
     notify(f"there is no server {spec.name!r} yet: it is created, with {settings_text(spec)}, on this host")
     return spec
 
 
 def _load(engine: Engine, server: ManagedServer | None, workload: Workload, interrupt: Interrupt) -> LoadResult:
     engine.follow(Patience(interrupt, notify))
+    _tell_what_is_replaced(engine, workload)
     with LoadView(engine.facts().block_size) as view:
         return loading.load(engine, server, workload, view, interrupt.stop.is_set, notify)
+
+
+def _tell_what_is_replaced(engine: Engine, workload: Workload) -> None:
+    facts, present = engine.facts(), loading.loaded(engine)
+    asked = workload.data(facts.block_size, facts.tablespace)
+    if present and present[0] != asked:
+        new = data_text(asked, facts.block_size)
+        notify(f"the data that are loaded, {data_text(*present)}, are replaced by {new}")
 
 
 def result_text(result: LoadResult) -> str:

@@ -18,9 +18,8 @@ from the signature, so the decorators replace ``resolved`` or ``target`` in it b
 from __future__ import annotations
 
 import inspect
-import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,11 +27,26 @@ import typer
 
 from openslob.cli.common_options import DURATION
 from openslob.cli.completion import one_of, servers
+from openslob.cli.configured import (
+    FLAG,
+    configuration,
+    context_for,
+    environment,
+    from_file,
+    own_parameters,
+    server_settings,
+    strength,
+    with_signature,
+)
 from openslob.cli.console import explain, notify
-from openslob.config.parameters import Parameter, parameters, shown
-from openslob.config.resolve import resolve
+from openslob.config.configuration import ENGINE_VARIABLE, TARGET_VARIABLE
+from openslob.config.loaded import DATA_SIZE, LOADED, loaded_layer, taken_text
+from openslob.config.parameters import Parameter, Setting, parameters, shown
+from openslob.config.resolve import DEFAULT, resolve
 from openslob.engines import registry
+from openslob.engines.base import Engine
 from openslob.errors import UsageError
+from openslob.run import loading
 from openslob.secrets import Target
 from openslob.sweep.servers import SERVER_PARAMETERS, ServerParameter
 from openslob.workload import Workload
@@ -42,7 +56,7 @@ Command = Callable[..., None]
 TARGET = Annotated[
     str,
     typer.Option(
-        "--target", envvar="SLOB_TARGET", metavar="URL|NAME[,…]", show_default=True, autocompletion=servers,
+        "--target", envvar=TARGET_VARIABLE, metavar="URL|NAME[,…]", show_default=True, autocompletion=servers,
         help="The server to measure: a URL, or the name of a managed server; several: the instances of one cluster.",
         rich_help_panel="Target",
     ),
@@ -50,7 +64,8 @@ TARGET = Annotated[
 ENGINE = Annotated[
     str | None,
     typer.Option(
-        metavar="ENGINE", rich_help_panel="Target", autocompletion=one_of(registry.managed_engines()),
+        metavar="ENGINE", rich_help_panel="Target", envvar=ENGINE_VARIABLE,
+        autocompletion=one_of(registry.managed_engines()),
         help=f"Instead of a target: the embedded server of {' or '.join(registry.managed_engines())}.",
     ),
 ]  # fmt: skip
@@ -67,19 +82,22 @@ SERVER_PID = Annotated[
         help="The server's main process on this host, where slob can't find it: then its CPU is known.",
     ),
 ]  # fmt: skip
-CONFIG = Annotated[
-    Path | None,
-    typer.Option(
-        "--config", "-c", envvar="SLOB_CONFIG", metavar="FILE", rich_help_panel="Target",
-        help="slob.toml, slob.conf or pgio.conf; ./slob.toml is read if there is one.",
-    ),
-]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The parameters of a workload as the user gave them: flags, and where files and environment are read from."""
+
+    flags: Mapping[str, str]
+    config: Path | None
+    environment: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class Resolved:
     """Workload and target of a command. ``sources`` and ``notices`` are for the record and contain no password.
 
+    ``server`` has the settings of a server that the command creates, by key. ``asked`` is what it was resolved from.
     ``server_pid`` is the server's main process as the user names it.
     """
 
@@ -87,36 +105,58 @@ class Resolved:
     sources: Mapping[str, str]
     notices: Sequence[str]
     target: Target
+    server: Mapping[str, Setting]
+    asked: Asked
     server_pid: int | None = None
+
+    def on(self, engine: Engine) -> Resolved:
+        """Return the same with the parameters of the data that are loaded, where the user gave no others, and say so.
+
+        Raises:
+            SlobError: The server can't be reached.
+
+        """
+        loaded = loading.loaded(engine)
+        layer = loaded_layer(*loaded) if loaded else {}
+        found = resolve(self.asked.flags, self.asked.config, self.asked.environment, layer)
+        taken = [name for name in DATA_SIZE if found.sources[name] == LOADED]
+        if loaded and taken:
+            notify(f"data: {taken_text(taken, *loaded)}, as loaded")
+        return replace(self, workload=found.workload, sources=found.sources)
 
 
 def with_workload(command: Command) -> Command:
     """Add the flags of a workload and its target to ``command``, which receives them as ``resolved: Resolved``."""
 
-    def called(config: Path | None, server_pid: int | None, **given: Any) -> None:  # noqa: ANN401
-        target = _target(given)
+    def called(ctx: typer.Context, config: Path | None, profile: str | None, **given: Any) -> None:  # noqa: ANN401, ARG001
+        target, server_pid = _target(ctx, given), given.pop("server_pid")
         flags, own = _split_options(given)
-        resolution = resolve(flags, config, os.environ)
-        for notice in resolution.notices:
+        asked = Asked(flags, config, environment(ctx))
+        found = resolve(flags, config, asked.environment)
+        for notice in found.notices:
             notify(notice)
         explain(f"the target is {target}")
-        for name, source in resolution.sources.items():
-            if source != "default":
-                explain(f"{name} is {shown(getattr(resolution.workload, name))}: {source}")
-        command(
-            resolved=Resolved(resolution.workload, resolution.sources, resolution.notices, target, server_pid), **own
-        )
+        for name, source in found.sources.items():
+            if source != DEFAULT:
+                explain(f"{name} is {shown(getattr(found.workload, name))}: {source}")
+        server = server_settings(ctx)
+        resolved = Resolved(found.workload, found.sources, found.notices, target, server, asked, server_pid)
+        command(resolved=resolved, **own, **context_for(command, ctx))
 
-    return _with_signature(called, command, "resolved", _workload_options())
+    return _with_options(called, command, "resolved", _workload_options())
 
 
 @dataclass(frozen=True)
 class Several:
-    """Parameters with several values each, as texts by field name and by server flag, not yet resolved."""
+    """Parameters with several values each, as texts by field name and by server flag, not yet resolved.
+
+    ``environment`` names the profile of the files, too.
+    """
 
     texts: Mapping[str, str]
     servers: Mapping[str, str]
     config: Path | None
+    environment: Mapping[str, str]
     target: Target
     server_pid: int | None = None
 
@@ -124,23 +164,26 @@ class Several:
 def with_several(command: Command) -> Command:
     """Add the flags like `with_workload`; the command receives them unresolved as ``several: Several``."""
 
-    def called(config: Path | None, server_pid: int | None, **given: Any) -> None:  # noqa: ANN401
-        target = _target(given)
+    def called(ctx: typer.Context, config: Path | None, profile: str | None, **given: Any) -> None:  # noqa: ANN401, ARG001
+        target, server_pid = _target(ctx, given), given.pop("server_pid")
         texts, rest = _split_options(given)
         servers = {name: text for name in SERVER_PARAMETERS if (text := rest.pop(name))}
-        command(several=Several(texts, servers, config, target, server_pid), **rest)
+        command(several=Several(texts, servers, config, environment(ctx), target, server_pid), **rest)
 
     servers = [_option(parameter.name, _server_flag(parameter), None) for parameter in SERVER_PARAMETERS.values()]
-    return _with_signature(called, command, "several", [*servers, *_workload_options()])
+    return _with_options(called, command, "several", [*servers, *_workload_options()])
 
 
 def with_target(command: Command) -> Command:
     """Add the flags of a target to ``command``, which receives it as ``target: Target``."""
 
-    def called(**own: Any) -> None:  # noqa: ANN401
-        command(target=_target(own), **own)
+    def called(ctx: typer.Context, config: Path | None, profile: str | None, **own: Any) -> None:  # noqa: ANN401, ARG001
+        if any(from_file(ctx, name) for name in own):
+            for notice in configuration(ctx).notices:
+                notify(notice)
+        command(target=_target(ctx, own), **own)
 
-    return _with_signature(called, command, "target", [])
+    return _with_options(called, command, "target", [])
 
 
 def _split_options(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
@@ -150,18 +193,20 @@ def _split_options(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, 
 
 
 def _workload_options() -> list[inspect.Parameter]:
-    return [
-        _option("server_pid", SERVER_PID, None),
-        _option("config", CONFIG, None),
-        *(_option(name, _flag(parameter), None) for name, parameter in parameters().items()),
-    ]
+    flags = [_option(name, _flag(parameter), None) for name, parameter in parameters().items()]
+    return [_option("server_pid", SERVER_PID, None), *flags]
 
 
-def _target(given: dict[str, Any]) -> Target:
-    """Return the target, and remove its options from ``given``."""
+def _target(ctx: typer.Context, given: dict[str, Any]) -> Target:
+    """Return the target, and remove its options from ``given``. Of target and engine the stronger source counts."""
     text, engine, ask_password = (given.pop(name) for name in ("target", "engine", "ask_password"))
+    by_target, by_engine = strength(ctx, "target"), strength(ctx, "engine")
+    if by_target > by_engine:
+        engine = None
+    elif by_engine > by_target:
+        text = registry.EMBEDDED
     target = Target.parse(_embedded(text, engine) if engine else text)
-    if target.has_password and os.environ.get("SLOB_TARGET") != text:
+    if target.has_password and by_target == FLAG:
         notify("the password in --target is visible in the list of processes; see --ask-password")
     return target.with_password(typer.prompt("Password", hide_input=True, err=True)) if ask_password else target
 
@@ -174,25 +219,14 @@ def _embedded(target: str, engine: str) -> str:
     return name
 
 
-def _with_signature(called: Command, command: Command, replaced: str, options: list[inspect.Parameter]) -> Command:
+def _with_options(called: Command, command: Command, replaced: str, options: list[inspect.Parameter]) -> Command:
     """Give ``called`` the name, help and signature of ``command``; options replace its parameter ``replaced``."""
-    own = [
-        parameter
-        for parameter in inspect.signature(command, eval_str=True).parameters.values()
-        if parameter.name != replaced
-    ]
     target = [
         _option("target", TARGET, registry.EMBEDDED),
         _option("engine", ENGINE, None),
         _option("ask_password", ASK_PASSWORD, False),
     ]
-    signature = inspect.Signature(
-        [*(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own), *target, *options]
-    )
-    called.__name__, called.__doc__, called.__module__ = command.__name__, command.__doc__, command.__module__
-    called.__annotations__ = {name: parameter.annotation for name, parameter in signature.parameters.items()}
-    vars(called)["__signature__"] = signature
-    return called
+    return with_signature(called, command, [*own_parameters(command, replaced), *target, *options])
 
 
 def _option(name: str, annotation: object, default: object) -> inspect.Parameter:

@@ -19,9 +19,10 @@ from openslob.cli.common_options import (
     require_known,
     require_verdicts,
 )
-from openslob.cli.console import columns, stoppable, write, write_report
+from openslob.cli.console import columns, notify, stoppable, write, write_report
 from openslob.cli.options import Resolved, with_workload
 from openslob.cli.progress import LiveLine
+from openslob.engines.patience import Patience
 from openslob.engines.registry import resolve
 from openslob.errors import SlobError
 from openslob.record.model import RunRecord, Status
@@ -30,7 +31,7 @@ from openslob.report.text import answer, render
 from openslob.run import runner
 from openslob.workload import BlockPath
 
-NAME = Annotated[str, typer.Option(metavar="NAME", help="Name of the run.")]
+NAME = Annotated[str, typer.Option(envvar="SLOB_NAME", show_envvar=False, metavar="NAME", help="Name of the run.")]
 
 
 @with_workload
@@ -44,16 +45,18 @@ def run(
     report_interval: REPORT_INTERVAL = None,
     json: RECORD_JSON = False,
 ) -> None:
-    """Run a workload on loaded data: warm-up, measured window, record, report.
+    """Run a workload on loaded data: warm-up, measured window, record, report. What is loaded need not be repeated.
 
     Example: slob run --sessions 8 --update-pct 10 --run-time 60
     """
     require_known(require or (), [verdict.__name__ for verdict in VERDICTS])
     engine, _ = resolve(resolved.target.reveal())
     engine.server_pid = resolved.server_pid
-    request = runner.RunRequest(resolved.workload, name, results, resolved.notices, resolved.sources)
     live = LiveLine(every_s=report_interval)
     with stoppable() as interrupt:
+        engine.follow(Patience(interrupt, notify))
+        resolved = resolved.on(engine)
+        request = runner.RunRequest(resolved.workload, name, results, resolved.notices, resolved.sources)
         try:
             raw = ceiling_source(ceiling, results, resolved.workload.total_sessions, interrupt)(engine)
             finished = runner.run(engine, replace(request, ceiling=raw), interrupt, live, render)

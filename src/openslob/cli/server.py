@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,8 +12,12 @@ import typer
 
 from openslob.cli.common_options import parse_amount, parse_cache, parse_size
 from openslob.cli.completion import servers
+from openslob.cli.configured import from_file
 from openslob.cli.console import columns, notify, write, write_report
 from openslob.cli.progress import working
+from openslob.config.configuration import ENGINE_VARIABLE
+from openslob.config.parameters import Setting
+from openslob.config.slob_toml import SERVER, variable_of
 from openslob.engines import registry
 from openslob.engines.managed.base import ManagedServer, ServerSpec, ServerStatus
 from openslob.errors import SlobError, UsageError
@@ -25,48 +29,76 @@ ALL_CPUS = "all"
 
 
 NAME = Annotated[str, typer.Argument(autocompletion=servers, metavar="[NAME]", help="Name of the server.")]
+NAME_TO_START = Annotated[
+    str | None,
+    typer.Argument(
+        autocompletion=servers, metavar="[NAME]", help="Name of the server (default: embedded, or that of --engine)."
+    ),
+]
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the result as JSON.")]
+
+
+def _setting(key: str, metavar: str, help: str, **more: Any) -> Any:  # noqa: ANN401 - as typer's own
+    """Return an option that environment and files may set, too."""
+    return typer.Option(envvar=variable_of(key, SERVER), show_envvar=False, metavar=metavar, help=help, **more)
+
+
 ENGINE = Annotated[
     str | None,
     typer.Option(
+        envvar=ENGINE_VARIABLE,
+        show_envvar=False,
         metavar="ENGINE",
         help=f"Database: {' or '.join(registry.managed_engines())} (new server: {registry.default_engine()}).",
     ),
 ]
-VERSION = Annotated[str | None, typer.Option(metavar="N", help="Major version (new server: the latest installed).")]
+VERSION = Annotated[str | None, _setting("version", "N", "Major version (new server: the latest installed).")]
 BIN_DIR = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="Directory of the server's programs, instead of those found.", resolve_path=True),
+    _setting("bin_dir", "DIR", "Directory of the server's programs, instead of those found.", resolve_path=True),
 ]
 DATA_DIR = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Directory for the data, empty or new.", resolve_path=True)
+    Path | None, _setting("data_dir", "DIR", "Directory for the data, empty or new.", resolve_path=True)
 ]
 BLOCK_SIZE = Annotated[
-    int | None,
-    typer.Option(parser=parse_size, metavar="SIZE", help="Block size (new server: default of the programs)."),
+    int | None, _setting("block_size", "SIZE", "Block size (new server: default of the programs).", parser=parse_size)
 ]
 CACHE = Annotated[
-    int | None, typer.Option(parser=parse_cache, metavar="SIZE", help="Cache size, such as 2G (new server: 128M).")
+    int | None, _setting("cache", "SIZE", "Cache size, such as 2G (new server: 128M).", parser=parse_cache)
 ]
 LOG_SIZE = Annotated[
-    int | None, typer.Option(parser=parse_amount, metavar="SIZE", help="Most that the log may take (new server: 4G).")
+    int | None, _setting("log_size", "SIZE", "Most that the log may take (new server: 4G).", parser=parse_amount)
 ]
 IO = Annotated[
     str | None,
-    typer.Option(metavar="direct|buffered", help="direct, or buffered: through the page cache (new server: direct)."),
+    _setting("io", "direct|buffered", "direct, or buffered: through the page cache (new server: direct)."),
 ]
-CPUS = Annotated[
-    str | None, typer.Option(metavar="CPUS", help="CPUs of the whole server: 0, 0-3 or all (new server: all).")
-]
-MAX_SESSIONS = Annotated[int | None, typer.Option(metavar="N", help="Most sessions of a run (new server: 320).")]
+CPUS = Annotated[str | None, _setting("cpus", "CPUS", "CPUs of the whole server: 0, 0-3 or all (new server: all).")]
+MAX_SESSIONS = Annotated[int | None, _setting("max_sessions", "N", "Most sessions of a run (new server: 320).")]
 STANDBY_OF = Annotated[
     str | None, typer.Option(metavar="NAME", help="Create a standby, a read-only copy of this managed server.")
 ]
-HUGE_PAGES = Annotated[bool | None, typer.Option(metavar="", help="Reserve huge pages for the cache (needs root).")]
+HUGE_PAGES = Annotated[bool | None, _setting("huge_pages", "", "Reserve huge pages for the cache (needs root).")]
+
+# The field of `ServerSpec` of each setting, and the parser of its text; and what only a new server can be given.
+_FIELDS: Mapping[str, tuple[str, Callable[[str], object]]] = {
+    "version": ("version", str),
+    "bin_dir": ("bin_dir", lambda text: Path(text).absolute()),
+    "data_dir": ("data_dir", lambda text: Path(text).absolute()),
+    "block_size": ("block_size", parse_size),
+    "cache": ("cache_bytes", parse_cache),
+    "log_size": ("log_bytes", parse_amount),
+    "io": ("io", str),
+    "cpus": ("cpus", str),
+    "max_sessions": ("max_sessions", int),
+    "huge_pages": ("huge_pages", lambda text: text.lower() in ("true", "1", "yes", "on")),
+}
+_FOR_NEW_SERVERS = ("engine", "version", "bin_dir", "data_dir", "block_size")
 
 
 def start(
-    name: NAME = registry.EMBEDDED,
+    ctx: typer.Context,
+    name: NAME_TO_START = None,
     *,
     engine: ENGINE = None,
     version: VERSION = None,
@@ -86,13 +118,50 @@ def start(
 
     Settings that are not given stay as they are. Example: slob server start embedded --cache 1G --cpus 0
     """
-    given = {"version": version, "bin_dir": bin_dir, "data_dir": data_dir, "block_size": block_size, "io": io}
-    given |= {"cache_bytes": cache, "log_bytes": log_size, "max_sessions": max_sessions, "huge_pages": huge_pages}
-    given |= {"standby_of": standby_of}
-    spec = _changed(_spec(name, engine), {**given, "engine": engine, "cpus": cpus})
+    given = {
+        "engine": engine, "version": version, "bin_dir": bin_dir, "data_dir": data_dir, "block_size": block_size,
+        "cache": cache, "log_size": log_size, "io": io, "cpus": cpus, "max_sessions": max_sessions,
+        "huge_pages": huge_pages,
+    }  # fmt: skip
+    name = name or (registry.embedded(engine) if engine else registry.EMBEDDED)
+    if registry.find(name) or registry.engine_on_demand(name):
+        given |= dict.fromkeys(_left_out(ctx, name))
+    fields = {_FIELDS[key][0] if key in _FIELDS else key: value for key, value in given.items()}
+    spec = _changed(_spec(name, engine if given["engine"] else None), {**fields, "standby_of": standby_of})
     with working(f"starting the server {name}"):
         started = registry.managed(spec).start()
     _print_status(started, as_json)
+
+
+def _left_out(ctx: typer.Context, name: str) -> list[str]:
+    """Return the settings of a file that are not for this server, since it is of another make already; say so."""
+    server = registry.find(name)
+    made = vars(server.status().spec) if server else {"engine": registry.engine_on_demand(name)}
+    left_out = []
+    for key in _FOR_NEW_SERVERS:
+        setting = from_file(ctx, key)
+        if setting and key in made:
+            left_out.append(key)
+            if str(made[key]) != str(_FIELDS[key][1](setting.value) if key in _FIELDS else setting.value):
+                notify(f"{setting.where}: {setting.key} is for new servers; {name} has {made[key] or 'the default'}")
+    return left_out
+
+
+def spec_with(spec: ServerSpec, settings: Mapping[str, Setting]) -> ServerSpec:
+    """Return the specification of a new server with settings of environment and files, by key.
+
+    Raises:
+        UsageError: A value is not allowed.
+
+    """
+    fields: dict[str, object] = {}
+    for key, setting in settings.items():
+        field, read = _FIELDS[key]
+        try:
+            fields[field] = read(setting.value)
+        except (ValueError, typer.BadParameter) as error:
+            raise UsageError(f"{setting.where}: {setting.key}: {error}") from None
+    return _changed(spec, fields)
 
 
 def stop(name: NAME = registry.EMBEDDED, as_json: JSON = False) -> None:

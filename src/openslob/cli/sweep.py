@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,9 +17,11 @@ from openslob.cli.console import columns, notify, stoppable, write, write_report
 from openslob.cli.options import Several, with_several
 from openslob.cli.progress import LiveLine, LoadView
 from openslob.cli.show import sweep_report
-from openslob.config.grid import split
+from openslob.config.grid import resolve_grid, split
+from openslob.config.layers import Layer
+from openslob.config.loaded import loaded_layer
 from openslob.disk import existing_parent
-from openslob.engines.registry import servers_place
+from openslob.engines.registry import resolve, resolve_as_is, servers_place
 from openslob.errors import SlobError, UsageError, VerdictError
 from openslob.record import finding
 from openslob.record.model import Status
@@ -32,6 +33,7 @@ from openslob.record.sweep import (
 from openslob.report.format import pairs
 from openslob.report.sweep_text import render_plan
 from openslob.report.text import render
+from openslob.run import loading
 from openslob.run.progress import ProgressSink
 from openslob.secrets import STARS
 from openslob.sweep.create import ready_names, ready_sweep, unfinished_like
@@ -43,7 +45,13 @@ from openslob.sweep.servers import require_target
 from openslob.units import format_duration
 
 NAME = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Name of the sweep; default: sweep, or that of --ready.")
+    str | None,
+    typer.Option(
+        envvar="SLOB_NAME",
+        show_envvar=False,
+        metavar="NAME",
+        help="Name of the sweep; default: sweep, or that of --ready.",
+    ),
 ]
 READY = Annotated[
     str | None,
@@ -138,7 +146,7 @@ def sweep(
         until_steady,
         search,
     )
-    record = load_sweep(path) if path else request.record(several.target, several.config, os.environ)
+    record = load_sweep(path) if path else _new_record(request, several, dry_run)
     if not path and not new:
         path = unfinished_like(record, results, notify)
     with stoppable() as interrupt:
@@ -154,6 +162,27 @@ def sweep(
             Execution(folder, target, interrupt, view, render, ceilings, several.server_pid).execute()
             _print(folder, json)
             judge(folder)
+
+
+def _new_record(request: SweepRequest, several: Several, dry_run: bool) -> SweepRecord:
+    """Return a new sweep. Data parameters that nothing gives are those of the data that are loaded."""
+    # Without a target: a wrong value is an error before any server is started.
+    resolve_grid({**request.file.grid, **request.texts}, several.config, several.environment)
+    return request.record(several.target, several.config, several.environment, _loaded(request, several, dry_run))
+
+
+def _loaded(request: SweepRequest, several: Several, dry_run: bool) -> Layer:
+    """Return the parameters of the data in the target; none if it has none, or if a dry run must not start it."""
+    target = several.target.reveal()
+    try:
+        engine = resolve_as_is(target) if dry_run or request.has_own_servers else resolve(target)[0]
+        found = loading.loaded(engine)
+    except SlobError as error:
+        if not (dry_run or request.has_own_servers):
+            raise
+        notify(f"what is loaded is not known ({error.what}): defaults are planned")
+        return {}
+    return loaded_layer(*found) if found else {}
 
 
 def _split(texts: Mapping[str, str]) -> dict[str, list[str]]:

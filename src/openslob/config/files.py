@@ -1,4 +1,4 @@
-r"""The configuration files: slob.toml, and slob.conf and pgio.conf, whose own keys are translated.
+r"""The configuration files slob.conf and pgio.conf, whose own keys are translated.
 
 slob.conf and pgio.conf are files of shell assignments. They are read without a shell, so nothing is executed.
 The syntax is ``KEY=value`` (also with ``export``), several on a line, both kinds of quotes, ``\``, comments, and
@@ -8,16 +8,12 @@ The syntax is ``KEY=value`` (also with ``export``), several on a line, both kind
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from openslob.config.parameters import Setting, shown
+from openslob.config.parameters import Setting
 from openslob.errors import UsageError
-
-TABLE = "workload"
 
 PGIO_KEYS = frozenset({"NUM_SCHEMAS", "NUM_THREADS", "DBNAME", "CONNECT_STRING", "CREATE_BASE_TABLE"})
 # Key -> the parameter with the same meaning.
@@ -64,32 +60,6 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _COMMANDS = frozenset(
     {".", ":", "[", "[[", "case", "declare", "echo", "for", "function", "if", "readonly", "set", "source"}
 )
-
-
-def read_toml(text: str, origin: str) -> list[Setting]:
-    """Return the settings of a file. UsageError names ``origin`` and the line or key."""
-    try:
-        content = tomllib.loads(text.removeprefix("\ufeff"))
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{origin}: {error}") from None
-    table = content.pop(TABLE, {})
-    if not isinstance(table, dict):
-        raise UsageError(f"{origin}: {TABLE} must be a table", f"write [{TABLE}] on a line of its own")
-    return [*_settings(content, text, origin), *_settings(table, text, origin)]
-
-
-def _settings(table: Mapping[str, Any], text: str, origin: str) -> Iterator[Setting]:
-    for key, value in table.items():
-        where = f"{origin}:{_line_of(key, text)}"
-        if not isinstance(value, (str, int, float)):
-            raise UsageError(f"{where}: {key} is not a number, a string, true or false")
-        yield Setting(key, shown(value) if isinstance(value, bool) else str(value), where)
-
-
-def _line_of(key: str, text: str) -> int:
-    """Return the line on which a key or table begins; tomllib does not keep it."""
-    found = re.search(rf"""^[ \t]*(\[[ \t]*)?["']?{re.escape(key)}["']?[ \t]*[=.\]]""", text, re.MULTILINE)
-    return text.count("\n", 0, found.start(0)) + 1 if found else 1
 
 
 def translate(settings: Sequence[Setting]) -> tuple[list[Setting], list[str]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from openslob.config.layers import Layer
 from openslob.config.parameters import by_slob_name, parameters, shown
 from openslob.config.resolve import resolve
 from openslob.errors import UsageError
@@ -56,17 +57,20 @@ def split(text: str) -> list[str]:
     return [part.strip() for part in text.split(",")]
 
 
-def resolve_grid(texts: Texts, config: Path | None, environment: Mapping[str, str]) -> Grid:
+def resolve_grid(
+    texts: Texts, config: Path | None, environment: Mapping[str, str], loaded: Layer | None = None
+) -> Grid:
     """Return the grid of ``texts``, the values of each given parameter by field name.
 
-    Other parameters come from environment, file and defaults. Raises UsageError as `resolve` does.
+    Other parameters come from environment, files, what is ``loaded`` and defaults. Raises UsageError as `resolve` does.
     """
     first = {name: values[0] for name, values in texts.items()}
-    base = resolve(first, config, environment)
+    base = resolve(first, config, environment, loaded)
     varied = {
         name: tuple(
             dict.fromkeys(
-                resolve({**first, name: text}, config, environment).workload.to_record()[name] for text in values
+                resolve({**first, name: text}, config, environment, loaded).workload.to_record()[name]
+                for text in values
             )
         )
         for name, values in texts.items()

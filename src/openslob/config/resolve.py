@@ -1,38 +1,37 @@
-"""Combine flags, environment, file and defaults, in this order of precedence, and keep the origin of each value."""
+"""Combine flags, environment, files, what is loaded and defaults, in this order, and keep the origin of each value."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from openslob import rehearsal
-from openslob.config.files import ALIASES, read_shell, read_toml, translate
+from openslob.config.configuration import CONFIG_VARIABLE, PROFILE_VARIABLE, is_toml, read_configuration
+from openslob.config.layers import Layer, nearest
+from openslob.config.loaded import LOADED
 from openslob.config.parameters import ENVIRONMENT_PREFIX, Parameter, Setting, by_slob_name, parameters
+from openslob.config.slob_toml import setting_variables
 from openslob.errors import UsageError
 from openslob.units import Extent
 from openslob.workload import Workload
 
-DEFAULT_FILE = Path("slob.toml")
 DEFAULT = "default"
 # Variables with our prefix that are not parameters and are read elsewhere.
-OTHER_VARIABLES = frozenset({"SLOB_TARGET", "SLOB_CONFIG", rehearsal.VARIABLE})
+OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, PROFILE_VARIABLE, rehearsal.VARIABLE, *setting_variables()})
 
 # Blocks of a table that a rehearsal leaves at least.
 FEWEST_BLOCKS = 128
-
-Layer = Mapping[str, Setting]
 
 
 @dataclass(frozen=True)
 class Resolution:
     """The requested workload and the origin of its values.
 
-    ``sources`` says where each came from: ``flag``, ``environment``, file and line, ``default``. ``notices`` are shown
-    to the user and kept in the record.
+    ``sources`` says where each came from: ``flag``, ``environment``, file and line, ``loaded``, ``default``.
+    ``notices`` are shown to the user and kept in the record.
     """
 
     workload: Workload
@@ -40,21 +39,23 @@ class Resolution:
     notices: Sequence[str]
 
 
-def resolve(flags: Mapping[str, str], config: Path | None, environment: Mapping[str, str]) -> Resolution:
-    """Return the workload of ``flags`` (by field name), environment and file.
+def resolve(
+    flags: Mapping[str, str], config: Path | None, environment: Mapping[str, str], loaded: Layer | None = None
+) -> Resolution:
+    """Return the workload of ``flags`` (by field name), environment, files, and what is ``loaded``.
 
-    Without ``config``, ./slob.toml is read if it exists.
+    Without ``config``, ./slob.toml is read if it exists; the user's own is read too (`read_configuration`).
 
     Raises:
         UsageError: A parameter is unknown, or a value is not allowed.
 
     """
-    from_file, notices = _file_layer(config, environment)
-    notices.extend(rehearsal.notices())
-    layers = [from_file, _environment_layer(environment, notices), _flag_layer(flags)]
+    files = read_configuration(config, environment)
+    notices = [*files.notices, *rehearsal.notices()]
+    layers = [loaded or {}, *files.workload, _environment_layer(environment, notices), _flag_layer(flags)]
     given = _merge(layers, notices)
     sources = {name: given[name].where if name in given else DEFAULT for name in parameters()}
-    if config and not _is_toml(config) and sources["schemas"] == DEFAULT:
+    if config and not is_toml(config) and sources["schemas"] == DEFAULT:
         notices.append(f"{config} gives no number of schemas: --schemas {parameters()['schemas'].default} is used")
     return Resolution(_validated(given), sources, tuple(notices))
 
@@ -72,65 +73,10 @@ def _environment_layer(environment: Mapping[str, str], notices: list[str]) -> La
         if parameter and value:
             layer[parameter.name] = Setting(parameter.slob, value, "environment")
         elif not parameter:
-            if near := _nearest(variable, [known.variable for known in parameters().values()]):
+            if near := nearest(variable, [*(known.variable for known in parameters().values()), *OTHER_VARIABLES]):
                 raise UsageError(f"the environment variable {variable} is not a parameter", f"did you mean {near}?")
             notices.append(f"the environment variable {variable} is not a parameter and is not used")
     return layer
-
-
-def _file_layer(config: Path | None, environment: Mapping[str, str]) -> tuple[Layer, list[str]]:
-    path = config or DEFAULT_FILE
-    if config is None and not path.is_file():
-        return {}, []
-    try:
-        text = path.read_bytes().decode("utf-8", errors="replace")
-    except OSError as error:
-        raise UsageError(f"the configuration file {path} can't be read: {error.strerror}") from None
-    notices: list[str] = []
-    if _is_toml(path):
-        settings = read_toml(text, str(path))
-    else:
-        settings, notices = translate(read_shell(text, str(path), environment))
-    if config is None:
-        notices.insert(0, f"./{path} is read")
-    return _known(settings, notices), notices
-
-
-def _is_toml(path: Path) -> bool:
-    return path.suffix.lower() == ".toml"
-
-
-def _known(settings: Iterable[Setting], notices: list[str]) -> Layer:
-    """Return a file's settings by field name. A later one replaces an earlier one with the same key, as in a shell."""
-    layer: dict[str, Setting] = {}
-    for setting in settings:
-        key = setting.key.upper()
-        parameter = by_slob_name().get(ALIASES.get(key, key))
-        if not parameter:
-            near = _nearest(key, by_slob_name())
-            raise UsageError(
-                f"{setting.where}: {setting.key} is not a parameter", f"did you mean {near}?" if near else _REMEDY
-            )
-        before = layer.get(parameter.name)
-        if before and before.key != setting.key:
-            raise UsageError(
-                f"{setting.where}: {setting.key} sets the same parameter as {before.key} ({before.where})",
-                "keep one of them",
-            )
-        layer[parameter.name] = setting
-    for name in [name for name, setting in layer.items() if not setting.value]:
-        empty = layer.pop(name)
-        notices.append(
-            f"{empty.where}: {empty.key} is empty: its default is used, {parameters()[name].default or 'none'}"
-        )
-    return layer
-
-
-_REMEDY = "`slob run --help` lists them"
-
-
-def _nearest(word: str, known: Iterable[str]) -> str:
-    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=0.75)), "")
 
 
 def _merge(layers: Sequence[Layer], notices: list[str]) -> Layer:
@@ -153,14 +99,14 @@ def _validated(given: Layer) -> Workload:
         workload = Workload.model_validate({name: setting.value for name, setting in given.items()})
     except ValidationError as error:
         raise _explained(error, given) from None
-    return _rehearsed(workload)
+    return _rehearsed(workload, loaded=[name for name, setting in given.items() if setting.where == LOADED])
 
 
-def _rehearsed(workload: Workload) -> Workload:
-    """Return the workload with less data and shorter times in a rehearsal."""
+def _rehearsed(workload: Workload, loaded: Collection[str]) -> Workload:
+    """Return the workload with less data and shorter times in a rehearsal; what is loaded is what it is."""
     if rehearsal.divisor() == 1:
         return workload
-    data = {name: _fewer(getattr(workload, name)) for name in ("scale", "scan_table_sz")}
+    data = {name: _fewer(getattr(workload, name)) for name in ("scale", "scan_table_sz") if name not in loaded}
     times = {"run_time": rehearsal.seconds(workload.run_time), "warmup": rehearsal.seconds(workload.warmup, least=0.2)}
     return workload.model_copy(update={**data, **times})
 

@@ -81,14 +81,7 @@ def data(workload: Workload, facts: ServerFacts, state: DataState | None) -> Ite
         yield Finding(DATA, state.fault, "run `slob load` again", True)
         return
     asked = workload.data(facts.block_size, facts.tablespace)
-    for parameter, needed, loaded in (
-        ("SCHEMAS", asked.schemas, state.spec.schemas),
-        ("SCALE", asked.scale_blocks, state.spec.scale_blocks),
-        ("SCAN_TABLE_SZ", asked.scan_blocks if workload.scan_pct else 0, state.spec.scan_blocks),
-    ):
-        if needed > loaded:
-            why = f"{parameter} asks for {needed:,} and {loaded:,} are loaded"
-            yield Finding(DATA, why, "run `slob load` with the same parameters, or ask for less", True)
+    yield from _too_little(workload, asked, state.spec)
     if asked.tablespace != state.spec.tablespace:
         why = f"the data are in tablespace {state.spec.tablespace}, and the target names {asked.tablespace}"
         yield Finding(DATA, why, "run `slob load` again, or name the tablespace that holds the data", True)
@@ -97,6 +90,23 @@ def data(workload: Workload, facts: ServerFacts, state: DataState | None) -> Ite
         why = f"the loaded data are {fill}, OBFUSCATE_COLUMNS asks otherwise"
         yield Finding("fill", why, "load again", False, spoils=True)
     yield from _range(workload, asked.scale_blocks, facts.block_size)
+
+
+def _too_little(workload: Workload, asked: DataSpec, present: DataSpec) -> Iterator[Finding]:
+    """Yield one finding if less is loaded than asked for; its remedies are the flags to leave out, and the load."""
+    amounts = {
+        "SCHEMAS": (asked.schemas, present.schemas),
+        "SCALE": (asked.scale_blocks, present.scale_blocks),
+        "SCAN_TABLE_SZ": (asked.scan_blocks if workload.scan_pct else 0, present.scan_blocks),
+    }
+    short = {name: amount for name, amount in amounts.items() if amount[0] > amount[1]}
+    if not short:
+        return
+    why = "; ".join(f"{name} asks for {needed:,} and {loaded:,} are loaded" for name, (needed, loaded) in short.items())
+    flags = f"--schemas {workload.schemas} --scale {workload.scale}"
+    flags += f" --scan-table-sz {workload.scan_table_sz}" if "SCAN_TABLE_SZ" in short else ""
+    remedy = f"leave {' and '.join(short)} out to use what is loaded, or load more: `slob load {flags}`"
+    yield Finding(DATA, why, remedy, True)
 
 
 def _range(workload: Workload, scale: int, block_size: int) -> Iterator[Finding]:

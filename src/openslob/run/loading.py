@@ -10,7 +10,21 @@ from openslob.engines.facts import RIGHTS, LoadResult, ProgressSink
 from openslob.engines.managed.base import ManagedServer
 from openslob.errors import SlobError
 from openslob.run.aftermath import explained
-from openslob.workload import Workload
+from openslob.workload import DataSpec, Workload
+
+
+def loaded(engine: Engine) -> tuple[DataSpec, int] | None:
+    """Return what is loaded and the block size of its tables; None if nothing is, or this user can't see it.
+
+    SlobError when the server can't be reached. Whether the data are whole is not examined.
+    """
+    block_size = engine.facts().block_size
+    try:
+        state = engine.data.state()
+    except SlobError:
+        # The check before a run says what this user may not see.
+        return None
+    return (state.spec, state.spec.block_size or block_size) if state else None
 
 
 def load(

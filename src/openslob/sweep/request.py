@@ -8,10 +8,12 @@ from pathlib import Path
 
 from openslob.analyze.curves.series import latency_figure, parse_latency_us
 from openslob.config.grid import SweepFile, read_sweep_file, resolve_grid
+from openslob.config.layers import Layer
 from openslob.errors import UsageError
 from openslob.record.sweep import SearchRecord, SweepFolder, SweepRecord, Value, lost_points
 from openslob.secrets import Target
 from openslob.sweep.create import new_sweep, ready_sweep
+from openslob.sweep.plan import MADE_WITH
 from openslob.sweep.servers import server_grid
 from openslob.sweep.sizing import server_memory
 
@@ -35,10 +37,20 @@ class SweepRequest:
     until_steady: float | None = None
     search: SearchRecord | None = None
 
-    def record(self, target: Target, config: Path | None, environment: Mapping[str, str]) -> SweepRecord:
-        """Return the record of the sweep, with all its points pending. UsageError if it can't be run."""
+    @property
+    def has_own_servers(self) -> bool:
+        """Whether the sweep varies what servers are made with, so that it makes servers of its own."""
+        return any(name in MADE_WITH for name in server_grid({**self.file.server, **self.servers}))
+
+    def record(
+        self, target: Target, config: Path | None, environment: Mapping[str, str], loaded: Layer | None = None
+    ) -> SweepRecord:
+        """Return the record of the sweep, with all its points pending. UsageError if it can't be run.
+
+        ``loaded`` are the parameters of the data that the target has (`loaded_layer`).
+        """
         servers = server_grid({**self.file.server, **self.servers})
-        found = resolve_grid({**self.file.grid, **self.texts}, config, environment)
+        found = resolve_grid({**self.file.grid, **self.texts}, config, environment, loaded)
         return new_sweep(
             self.name,
             target.shown,

@@ -9,6 +9,7 @@ from itertools import chain
 from openslob.analyze.steady_state import MIN_STEADY_POINTS
 from openslob.analyze.verdicts.outcome import counted
 from openslob.config.grid import Grid
+from openslob.config.loaded import LOADED
 from openslob.config.resolve import DEFAULT
 from openslob.engines import registry
 from openslob.errors import SlobError
@@ -20,7 +21,7 @@ from openslob.workload import Workload
 
 DIRECT = "direct"
 # Sources of a SCALE that the user did not ask for.
-_OPEN = (DEFAULT,)
+_OPEN = (DEFAULT, LOADED)
 UNKNOWN_CACHE_SCALE = Extent.parse("2G")
 
 

@@ -76,6 +76,7 @@ MALFORMED = (
     f"postgresql://u:{CANARY}@[::1/db",
     f"mariadb://u:%zz{CANARY}@127.0.0.1:1/db",
     f"postgresql://u:{CANARY}%00@127.0.0.1:1/db",
+    f"postgresql://u:,{CANARY}://@127.0.0.1:1/db",
     f"host=127.0.0.1 password={CANARY}",
     f"mysql://127.0.0.1:1/db?password={CANARY}",
     f"u:{CANARY}@127.0.0.1/db",

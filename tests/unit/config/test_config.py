@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from factories.paths import ROOT
 from factories.tables import table
-from openslob.config.files import read_shell, read_toml
+from openslob.config.files import read_shell
 from openslob.config.parameters import by_slob_name, parameters, shown
 from openslob.config.resolve import Resolution, resolve
+from openslob.config.slob_toml import read_toml
 from openslob.errors import UsageError
 from openslob.units import Extent
 from openslob.workload import Mode, RedoStress, Workload

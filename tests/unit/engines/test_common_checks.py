@@ -47,3 +47,15 @@ def test_sessions_of_a_driver_that_lives_are_not_taken_from_it(monkeypatch):
     common_checks.require_no_driver("here/slob", lambda: next(lapsing))
     with pytest.raises(SlobError, match=r"going on in here/slob, although it has lost its lock \(process 7 is its\)"):
         common_checks.require_no_driver("here/slob", lambda: ["process 7"])
+
+
+def test_too_little_data_is_one_finding_with_both_cures():
+    state = DataState(DataSpec(8, 512, 128, False), True, "", {})
+    facts = replace(FACTS, tablespace=None, block_size=8192)
+    (found,) = data(Workload(schemas=16, scale="1G"), facts, state)
+    assert found.why == "SCHEMAS asks for 16 and 8 are loaded; SCALE asks for 131,072 and 512 are loaded"
+    assert found.remedy == (
+        "leave SCHEMAS and SCALE out to use what is loaded, or load more: `slob load --schemas 16 --scale 1G`"
+    )
+    (scan,) = data(Workload(schemas=8, scale="512", scan_pct=5, scan_table_sz="200"), facts, state)
+    assert scan.remedy.endswith("`slob load --schemas 8 --scale 512 --scan-table-sz 200`")

@@ -1,0 +1,145 @@
+"""The files of a configuration: slob.toml of the user and of the working directory, and the profile that is chosen.
+
+The order, the strongest first: the working directory's profile, its file, the user's profile, the user's file. A file
+that is named takes the place of the one in the working directory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from openslob import places
+from openslob.config.files import read_shell, translate
+from openslob.config.layers import Layer, known_layer, nearest
+from openslob.config.parameters import Setting
+from openslob.config.slob_toml import Section, SlobToml, read_toml, variable_of
+from openslob.errors import UsageError
+from openslob.secrets import Target
+
+DEFAULT_FILE = Path("slob.toml")
+CONFIG_VARIABLE, PROFILE_VARIABLE = "SLOB_CONFIG", "SLOB_PROFILE"
+TARGET_VARIABLE, ENGINE_VARIABLE = variable_of("target"), variable_of("engine")
+# Others than the file's owner may read it, or replace what it says.
+_OPEN_TO_OTHERS = 0o077
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What the files give: settings by environment variable, and the layers of parameters, the weakest first.
+
+    ``files`` are those that were read, the strongest last. ``notices`` say which they are, for user and record.
+    """
+
+    settings: Mapping[str, Setting]
+    workload: Sequence[Layer]
+    files: Sequence[Path]
+    notices: Sequence[str]
+
+
+@dataclass(frozen=True)
+class _File:
+    path: Path
+    content: SlobToml
+    unasked: bool
+
+    @property
+    def shown(self) -> str:
+        return f"./{self.path}" if self.unasked and not self.path.is_absolute() else str(self.path)
+
+
+def user_file() -> Path:
+    """Return the path of the user's file, which need not exist."""
+    return places.configuration() / DEFAULT_FILE
+
+
+def read_configuration(config: Path | None, environment: Mapping[str, str]) -> Configuration:
+    """Read the user's file, and ``config`` or the one in the working directory, with the profile of the environment.
+
+    Raises:
+        UsageError: A file can't be read or has a wrong key; no file has the profile; others may read a password.
+
+    """
+    files = list(_files(config, environment))
+    profile = environment.get(PROFILE_VARIABLE, "")
+    if profile and not any(profile in each.content.profiles for each in files):
+        raise _no_profile(profile, files)
+    sections, notices = list[Section](), list[str]()
+    for file in files:
+        chosen = file.content.profiles.get(profile) if profile else None
+        used = [file.content.section, *([chosen] if chosen else [])]
+        if file.unasked or chosen:
+            notices.append(f"{file.shown} is read{f', profile {profile}' if chosen else ''}")
+        notices += [notice for section in used for notice in section.notices]
+        for section in used:
+            _require_private(file.path, section)
+        sections += used
+    return Configuration(
+        _strongest(sections), [section.workload for section in sections], [each.path for each in files], notices
+    )
+
+
+def _files(config: Path | None, environment: Mapping[str, str]) -> Iterator[_File]:
+    if (user := user_file()).is_file() and not _same(user, config or DEFAULT_FILE):
+        yield _File(user, _read(user, environment), unasked=True)
+    if config or DEFAULT_FILE.is_file():
+        path = config or DEFAULT_FILE
+        yield _File(path, _read(path, environment), unasked=config is None)
+
+
+def _same(user: Path, other: Path) -> bool:
+    return other.exists() and user.samefile(other)
+
+
+def _read(path: Path, environment: Mapping[str, str]) -> SlobToml:
+    try:
+        text = path.read_bytes().decode("utf-8", errors="replace")
+    except OSError as error:
+        raise UsageError(f"the configuration file {path} can't be read: {error.strerror}") from None
+    if is_toml(path):
+        return read_toml(text, str(path), path.parent)
+    settings, notices = translate(read_shell(text, str(path), environment))
+    layer = known_layer(settings, notices)
+    return SlobToml(Section(workload=layer, notices=tuple(notices)), {})
+
+
+def is_toml(path: Path) -> bool:
+    """Return whether a file is read as TOML and not as shell assignments."""
+    return path.suffix.lower() == ".toml"
+
+
+def _no_profile(profile: str, files: Sequence[_File]) -> UsageError:
+    known = sorted({name for file in files for name in file.content.profiles})
+    near = nearest(profile, known)
+    remedy = f"did you mean {near}?" if near else f"there are {', '.join(known)}" if known else ""
+    where = " or ".join(file.shown for file in files) or f"./{DEFAULT_FILE} or {user_file()}, which do not exist"
+    return UsageError(f"there is no profile {profile!r} in {where}", remedy or f"add a table [profiles.{profile}]")
+
+
+def _require_private(path: Path, section: Section) -> None:
+    """Raise UsageError if the section's target has a password and others than the file's owner may read it."""
+    setting = section.settings.get(TARGET_VARIABLE)
+    if setting is None:
+        return
+    try:
+        target = Target.parse(setting.value)
+    except UsageError as error:
+        raise UsageError(f"{setting.where}: {error.what}", error.remedy) from None
+    if target.has_password and path.stat().st_mode & _OPEN_TO_OTHERS:
+        raise UsageError(
+            f"{setting.where}: the target has a password, and others may read the file",
+            f"`chmod 600 {path}`; or leave the password out: --ask-password, or the password file of the engine's own",
+        )
+
+
+def _strongest(sections: Sequence[Section]) -> dict[str, Setting]:
+    """Return the strongest of each setting. A target replaces a weaker engine, and an engine a weaker target."""
+    merged: dict[str, Setting] = {}
+    for section in sections:
+        given = {name: setting for name, setting in section.settings.items() if setting.value}
+        for one, other in ((TARGET_VARIABLE, ENGINE_VARIABLE), (ENGINE_VARIABLE, TARGET_VARIABLE)):
+            if one in given and other not in given:
+                merged.pop(other, None)
+        merged.update(given)
+    return merged
