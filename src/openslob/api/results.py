@@ -17,7 +17,7 @@ from openslob.errors import UsageError
 from openslob.export.tidy import Row, point_rows, run_rows
 from openslob.record.model import RunRecord
 from openslob.record.sweep import SweepRecord
-from openslob.report.notebook import lines_html
+from openslob.report.notebook import known_columns, lines_html
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,7 +119,7 @@ class Results(Drawn, Sequence[RunResult]):
         if len(self) == 1 and self.sweep is None:
             return self.run._repr_html_()
         section = next((each for each in self._report.sections if each.table and each.title == "The points"), None)
-        head, rows = (section.table.head, section.table.rows) if section and section.table else ((), ())
+        head, rows = known_columns(section.table.head, section.table.rows) if section and section.table else ([], [])
         more = f"{MOST_POINTS_SHOWN} of {len(rows)} points are shown." if len(rows) > MOST_POINTS_SHOWN else ""
         lines = [*self._report.banners, *self.answers, f"Verdicts: {self._report.verdict_counts}.", more]
         return lines_html(self._what(), list(filter(None, lines)), head, rows[:MOST_POINTS_SHOWN])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from openslob.record.model import Holds, RunRecord, Status, Verdict
-from openslob.report.format import number
+from openslob.report.format import MISSING, number
 from openslob.report.headline import headline
 from openslob.report.record_view import label, shown, value
 
@@ -17,6 +17,8 @@ MAIN_FIGURES = (
     "pio_write_per_s", "redo_mb_per_s", "commits_per_s", "db_cpu_per_s", "iops_per_db_cpu", "lio_per_db_cpu",
     "host_cpu_left_pct",
 )  # fmt: skip
+# A wide table scrolls in its cell.
+_BOX = '<div style="overflow-x:auto">'
 
 Cell = str | int | float | bool | None
 
@@ -34,6 +36,12 @@ def run_html(record: RunRecord) -> str:
     )
 
 
+def known_columns(head: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
+    """Return a table without the columns in which nothing is known."""
+    kept = [at for at in range(len(head)) if any(row[at] != MISSING for row in rows)]
+    return [head[at] for at in kept], [[row[at] for at in kept] for row in rows]
+
+
 def lines_html(title: str, lines: Sequence[str], head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
     """Return a title, paragraphs and a table."""
     return _block(title, lines, [_table(head, rows)] if rows else [])
@@ -42,7 +50,7 @@ def lines_html(title: str, lines: Sequence[str], head: Sequence[str], rows: Sequ
 def table_html(head: Sequence[str], rows: Sequence[Sequence[Cell]], total: int) -> str:
     """Return the first rows of a table, and how many rows it has."""
     more = f"<p>{len(rows)} of {total:,} rows</p>" if len(rows) < total else ""
-    return f"<div>{_table(head, rows)}{more}</div>"
+    return f"{_BOX}{_table(head, rows)}{more}</div>"
 
 
 def _verdicts(verdicts: Sequence[Verdict]) -> list[str]:
@@ -57,7 +65,7 @@ def _verdicts(verdicts: Sequence[Verdict]) -> list[str]:
 
 def _block(title: str, lines: Sequence[str], parts: Sequence[str]) -> str:
     paragraphs = "".join(f"<p>{escape(line)}</p>" for line in lines)
-    return f"<div><p><b>{escape(title)}</b></p>{paragraphs}{''.join(parts)}</div>"
+    return f"{_BOX}<p><b>{escape(title)}</b></p>{paragraphs}{''.join(parts)}</div>"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
