@@ -8,24 +8,42 @@ from pathlib import Path
 
 from openslob import places, rehearsal
 from openslob.api.table import unknown
+from openslob.config.configuration import read_configuration
+from openslob.config.layers import Layer
+from openslob.config.loaded import loaded_layer
 from openslob.config.parameters import parameters
 from openslob.config.resolve import Resolution, resolve
+from openslob.config.slob_toml import variable_of
 from openslob.engines import registry
+from openslob.engines.base import Engine
 from openslob.errors import UsageError
+from openslob.run.loading import loaded
 from openslob.sweep.servers import SERVER_PARAMETERS
 from openslob.units import parse_bytes
 
 Folder = str | os.PathLike[str] | None
 
 
-def results_folder(given: Folder) -> Path:
-    """Return the folder of the records: the given one, that of SLOB_RESULTS, or the user's."""
-    return Path(given or os.environ.get("SLOB_RESULTS") or places.results())
+def results_folder(given: Folder, config: Folder = None) -> Path:
+    """Return the folder of the records: the given one, that of SLOB_RESULTS or slob.toml, or the user's."""
+    return Path(given or _setting("results", config) or places.results())
 
 
-def default_target() -> str:
-    """Return the target where none is given: that of SLOB_TARGET, or the embedded server."""
-    return os.environ.get("SLOB_TARGET") or registry.EMBEDDED
+def default_target(config: Folder = None) -> str:
+    """Return the target where none is given: that of SLOB_TARGET or slob.toml, or the embedded server."""
+    if target := _setting("target", config):
+        return target
+    engine = _setting("engine", config)
+    return registry.embedded(engine) if engine else registry.EMBEDDED
+
+
+def _setting(key: str, config: Folder) -> str:
+    """Return a setting of environment or files; empty if neither has it."""
+    variable = variable_of(key)
+    if given := os.environ.get(variable):
+        return given
+    found = read_configuration(Path(config) if config else None, os.environ).settings.get(variable)
+    return found.value if found else ""
 
 
 def amount(name: str, given: int | str | None, least: int) -> int | None:
@@ -42,8 +60,10 @@ def size(name: str, given: int | str | None) -> int | None:
         raise UsageError(f"{name}: {error}") from None
 
 
-def resolution(given: Mapping[str, object], config: Folder) -> Resolution:
-    """Return the workload that ``given`` parameters ask for; others come from environment, file and defaults.
+def resolution(given: Mapping[str, object], config: Folder, engine: Engine | None = None) -> Resolution:
+    """Return the workload that ``given`` parameters ask for; others come from environment, files and defaults.
+
+    With an ``engine``, parameters of the data that nothing gives are those of the data that are loaded.
 
     Raises:
         UsageError: A parameter is unknown, a value is not allowed, or there are several values.
@@ -52,7 +72,14 @@ def resolution(given: Mapping[str, object], config: Folder) -> Resolution:
     several = next((name for name, value in given.items() if isinstance(value, (list, tuple))), None)
     if several:
         raise UsageError(f"{several} takes one value here", "sweep() takes several")
-    return resolve(texts(given), Path(config) if config else None, os.environ)
+    layer = loaded_layer_of(engine) if engine else None
+    return resolve(texts(given), Path(config) if config else None, os.environ, layer)
+
+
+def loaded_layer_of(engine: Engine) -> Layer:
+    """Return the parameters of the data that are loaded; none if there are none."""
+    found = loaded(engine)
+    return loaded_layer(*found) if found else {}
 
 
 def texts(given: Mapping[str, object]) -> dict[str, str]:

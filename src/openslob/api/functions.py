@@ -135,7 +135,7 @@ def load(
 
     """
     if path is None:
-        return _target(target).load(config=config, progress=progress, **parameters)
+        return _target(target, config).load(config=config, progress=progress, **parameters)
     if not Path(path).exists():
         raise UsageError(
             f"openslob.load loads data, and {str(path)!r} is not a keyword",
@@ -172,7 +172,7 @@ def run(
         UsageError: A parameter is unknown, or its value is not allowed.
 
     """
-    return _target(target).run(name, results=results, config=config, progress=progress, **parameters)
+    return _target(target, config).run(name, results=results, config=config, progress=progress, **parameters)
 
 
 @with_parameters(SweptParameters)
@@ -216,7 +216,7 @@ def sweep(
         parameters: Values, such as ``sessions=[1, 2, 4, 8], update_pct=[0, 20]``.
 
     """
-    return _target(target).sweep(
+    return _target(target, config).sweep(
         name,
         ready=ready,
         grid=grid,
@@ -287,8 +287,8 @@ def compare(a: Side, b: Side, *, anyway: bool = False, results: Folder = None) -
     return compared(sides[0], sides[1], anyway)
 
 
-def _target(given: str | Target | None) -> Target:
-    return given if isinstance(given, Target) else Target(given or default_target())
+def _target(given: str | Target | None, config: Folder) -> Target:
+    return given if isinstance(given, Target) else Target(given or default_target(config))
 
 
 def _text(value: str | int | None) -> str | None:

@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openslob import rehearsal
-from openslob.api.asking import Folder, several_texts
+from openslob.api.asking import Folder, loaded_layer_of, several_texts
 from openslob.api.progress import Display, load_sink, run_sink
 from openslob.api.records import load as read_folder
 from openslob.api.results import Results
 from openslob.api.stopping import interruptible
+from openslob.config.grid import resolve_grid
+from openslob.config.layers import Layer
+from openslob.engines import registry
 from openslob.engines.facts import LoadProgress
 from openslob.errors import SlobError, UsageError, VerdictError
 from openslob.record import finding
@@ -95,11 +98,19 @@ def executed(
 
 
 def _new(options: SweepOptions, parameters: Mapping[str, object], target: Target, config: Folder) -> SweepRecord:
-    record = _request(options, parameters).record(target, Path(config) if config else None, os.environ)
+    request, file = _request(options, parameters), Path(config) if config else None
+    # Without a target: a wrong value is an error before any server is started.
+    resolve_grid({**request.file.grid, **request.texts}, file, os.environ)
+    record = request.record(target, file, os.environ, _loaded(request, target))
     require_target(record)
     for note in record.notes:
         log.info(note)
     return record
+
+
+def _loaded(request: SweepRequest, target: Target) -> Layer:
+    """Return the parameters of the data in the target; none for a sweep that makes servers of its own."""
+    return {} if request.has_own_servers else loaded_layer_of(registry.resolve(target.reveal())[0])
 
 
 def _request(options: SweepOptions, parameters: Mapping[str, object]) -> SweepRequest:

@@ -112,11 +112,13 @@ class Target:
             UsageError: A parameter is unknown, or its value is not allowed.
 
         """
-        asked = resolution(parameters, config)
+        resolution(parameters, config)  # a wrong value is an error before any server is started
+        folder = results_folder(results, config)
         with interruptible() as interrupt:
             engine, _ = registry.resolve(self._address.reveal())
             engine.server_pid = self._server_pid
-            request = runner.RunRequest(asked.workload, name, results_folder(results), asked.notices, asked.sources)
+            asked = resolution(parameters, config, engine)
+            request = runner.RunRequest(asked.workload, name, folder, asked.notices, asked.sources)
             with run_sink(display_for(progress)) as sink:
                 finished = runner.run(engine, request, interrupt, sink, render)
         if finished.record.status is not Status.COMPLETE:
@@ -184,7 +186,9 @@ class Target:
             resume,
             self._server_pid,
         )
-        return executed(self._address, options, parameters, results_folder(results), config, display_for(progress))
+        return executed(
+            self._address, options, parameters, results_folder(results, config), config, display_for(progress)
+        )
 
     @with_parameters(Parameters)
     def check(self, *, config: Folder = None, **parameters: Unpack[Parameters]) -> CheckResult:
@@ -201,7 +205,7 @@ class Target:
         """
         engine = registry.resolve_as_is(self._address.reveal())
         engine.server_pid = self._server_pid
-        return CheckResult(engine.target, preflight(engine, resolution(parameters, config).workload))
+        return CheckResult(engine.target, preflight(engine, resolution(parameters, config, engine).workload))
 
     def drop(self) -> list[str]:
         """Remove everything that loads and runs made in the database, and return the names of what was removed.

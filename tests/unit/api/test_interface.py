@@ -158,6 +158,20 @@ def test_sizes_and_places_are_checked(monkeypatch, tmp_path):
     assert asking.default_target() == "big"
 
 
+def test_target_and_place_come_from_slob_toml_too(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "none"))
+    for name in ("SLOB_TARGET", "SLOB_RESULTS", "SLOB_ENGINE"):
+        monkeypatch.delenv(name, raising=False)
+    file = tmp_path / "slob.toml"
+    file.write_text('target = "big"\nresults = "kept"\nsessions = 3\n')
+    assert asking.default_target(file) == "big"
+    assert asking.results_folder(None, file) == tmp_path / "kept"
+    assert asking.results_folder("given", file).name == "given"
+    assert asking.resolution({}, file).workload.sessions == 3
+    monkeypatch.chdir(tmp_path)
+    assert asking.default_target() == "big"
+
+
 def test_a_password_is_not_shown():
     target = openslob.target("postgresql://me:hunter2@db1/test")
     assert "hunter2" not in repr(target) + str(vars(target))
