@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import altair as alt
@@ -19,6 +20,7 @@ from openslob.report.charts.theme import (
     FigureNames,
     coloured,
     dashed,
+    legend_columns,
     legend_selection,
     selection_opacity,
     shaped,
@@ -34,6 +36,7 @@ _LONG_SLICE_S = 1.5
 # Shares in % at which the colour of a map's cells changes.
 MAP_SHARES = (0.1, 0.3, 1, 3, 10, 30)
 PANEL_HEIGHT, MAP_HEIGHT = 190, 300
+_LINE_HEIGHT = 13
 MARKED = {"p50_us": "p50", "p90_us": "p90", "p99_us": "p99", "p999_us": "p99.9"}
 # From dark at the median to light: the further from the median, the fewer operations.
 _BAND_COLOURS = dict(zip(("p50", "p50 to p90", "p90 to p99"), BANDS, strict=True))
@@ -258,16 +261,25 @@ def _histogram(kind: str, figures: Mapping[str, Any]) -> Panel:
     rules = with_tips(
         marked.mark_rule(strokeDash=[4, 3], color=WARNING, strokeWidth=1.2), Tip("name", "percentile"), Tip("us", "µs")
     )
-    return alt.layer(drawn, rules, marked.mark_text(align="left", dx=3, dy=8, color=WARNING).encode(
-        y=alt.value(0), text="name:N"
-    ))  # fmt: skip
+    # One below the other, because percentiles of a narrow distribution lie side by side.
+    labels = (
+        marked.transform_filter(alt.datum.row == mark["row"])
+        .mark_text(align="left", dx=3, dy=8 + _LINE_HEIGHT * mark["row"], color=WARNING)
+        .encode(y=alt.value(0), text="name:N")
+        for mark in marks
+    )
+    return alt.layer(drawn, rules, *labels)
 
 
 def _map(kind: str, cells: list[Row], length: float) -> Panel:
     window = [cell["from_us"] for cell in cells] + [cell["to_us"] for cell in cells]
     axis = alt.Scale(type="log", domain=[min(window), max(window)], nice=False)
-    scale = alt.Scale(type="threshold", domain=MAP_SHARES, range=MAP_STEPS)
-    legend = alt.Legend(title="operations of the step (%)", format="~g", direction="horizontal")
+    steps = [f"below {MAP_SHARES[0]}", *(f"{a} to {b}" for a, b in pairwise(MAP_SHARES)), f"{MAP_SHARES[-1]} or more"]
+    # A scale of steps would have a legend whose labels lie on top of each other.
+    step = "".join(f"datum.share_pct < {share} ? '{name}' : " for share, name in zip(MAP_SHARES, steps, strict=False))
+    legend = alt.Legend(
+        title="operations of the step (%)", symbolStrokeWidth=0, columns=legend_columns(max(map(len, steps)))
+    )
     drawn: alt.Chart = (
         alt.Chart(alt.InlineData(values=cells))
         .mark_rect()
@@ -277,9 +289,10 @@ def _map(kind: str, cells: list[Row], length: float) -> Panel:
             x2="to_s:Q",
             y=alt.Y("from_us:Q", title=f"{kind} latency (µs)", scale=axis, axis=_Y_AXIS),
             y2="to_us:Q",
-            color=alt.Color("share_pct:Q", scale=scale, legend=legend),
+            color=alt.Color("step:N", scale=alt.Scale(domain=steps, range=MAP_STEPS), legend=legend),
         )
     )
+    drawn = drawn.transform_calculate(step=f"{step}'{steps[-1]}'")
     return with_tips(drawn, *_MAP_TIPS, Tip("share_pct", "% of the step"))
 
 

@@ -153,6 +153,11 @@ def count_axis(counts: Sequence[float], title: str = METRICS["sessions"].label) 
     return alt.X("sessions:Q", title=title, scale=scale, axis=axis)
 
 
+def legend_columns(letters: int) -> alt.ExprRef:
+    """Return the number of columns of a legend whose widest entry has so many letters."""
+    return alt.expr(f"max(1, floor({LEGEND_ROOM} / {LETTER * letters + SYMBOL}))")
+
+
 def _scale(names: Sequence[str], values: Sequence[Any], signs: Sequence[Sign], of_signs: Sequence[Any]) -> alt.Scale:
     chosen = [values[at % len(values)] for at in range(len(names))]
     return alt.Scale(domain=[*names, *(sign.name for sign in signs)], range=[*chosen, *of_signs])
@@ -161,5 +166,4 @@ def _scale(names: Sequence[str], values: Sequence[Any], signs: Sequence[Sign], o
 def _legend(names: Sequence[str], signs: Sequence[Sign], outlined: bool) -> alt.Legend:
     # Vega-Lite merges legends with equal domains only if all their properties are equal.
     widest = max((len(name) for name in (*names, *(sign.name for sign in signs))), default=0)
-    columns = alt.expr(f"max(1, floor({LEGEND_ROOM} / {LETTER * widest + SYMBOL}))")
-    return alt.Legend(title=None, columns=columns, symbolStrokeWidth=2 if outlined else 0)
+    return alt.Legend(title=None, columns=legend_columns(widest), symbolStrokeWidth=2 if outlined else 0)
