@@ -159,7 +159,8 @@ def write_report(text: str, answer: str = "", kept: Path | None = None) -> None:
     if answer and sys.stdout.isatty() and text.count("\n") >= shutil.get_terminal_size().lines:
         text += f"\n{answer}\n"
     try:
-        print(coloured(text) if OUTPUT.is_coloured(sys.stdout) else text, end="", flush=True)
+        shown = coloured(text, answer.split("\n\n")[0]) if OUTPUT.is_coloured(sys.stdout) else text
+        print(shown, end="", flush=True)
     except OutputError as error:
         raise OutputError(error.what, f"the result is in {kept}" if kept else "") from None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +28,7 @@ from openslob.report.listing import demo_json, render_demo_table
 from openslob.report.text import render
 from openslob.run import loading, runner
 from openslob.sweep import demo as plan
+from openslob.sweep.time_left import TimeLeft
 
 ENGINE = Annotated[
     str,
@@ -55,11 +56,7 @@ def demo(
         )
         with demo_server(engine, size, keep) as (target, server):
             load(target, server, size, interrupt)
-            runs = plan.runs(size, os.cpu_count() or 1)
-            records = [
-                measure(target, run, f"[{number} of {len(runs)}] {run.name}", results, interrupt)
-                for number, run in enumerate(runs, start=1)
-            ]
+            records = list(measured(target, plan.runs(size, os.cpu_count() or 1), results, interrupt))
     if json:
         write(demo_json(records), end="", kept=results)
     else:
@@ -90,9 +87,19 @@ def load(engine: Engine, server: ManagedServer, size: plan.Sizes, interrupt: Int
     notify(f"loaded and verified {result.bytes / 2**30:.1f} GB of blocks in {result.seconds:.0f} s")
 
 
-def measure(engine: Engine, run: plan.DemoRun, label: str, results: Path, interrupt: Interrupt) -> RunRecord:
+def measured(engine: Engine, runs: Sequence[plan.DemoRun], results: Path, interrupt: Interrupt) -> Iterator[RunRecord]:
+    """Make the runs, and show how long all of them still take."""
+    time_left = TimeLeft()
+    planned = [plan.estimate(run) for run in runs]
+    for at, run in enumerate(runs):
+        time_left.begin()
+        live = LiveLine(f"[{at + 1} of {len(runs)}] {run.name}", time_left.of(planned[at:]))
+        yield measure(engine, run, live, results, interrupt)
+        time_left.done(planned[at])
+
+
+def measure(engine: Engine, run: plan.DemoRun, live: LiveLine, results: Path, interrupt: Interrupt) -> RunRecord:
     """Make one of the runs."""
-    live = LiveLine(label)
     try:
         return runner.run(
             engine, runner.RunRequest(run.workload, run.name, results, rehearsal.notices()), interrupt, live, render

@@ -54,8 +54,10 @@ class Output:
 OUTPUT = Output()
 
 
-def coloured(text: str) -> str:
-    """Return ``text`` with its verdicts in colour and its headings bold."""
+def coloured(text: str, answer: str = "") -> str:
+    """Return ``text`` with its verdicts in colour and its headings bold, and ``answer`` wherever it is in it."""
+    if answer:
+        return f"{_BOLD}{answer}{_PLAIN}".join(coloured(part) for part in text.split(answer))
     for pattern, colour in _COLOURED:
         text = pattern.sub(rf"{colour}\g<0>{_PLAIN}", text)
     return text

@@ -168,15 +168,14 @@ def best_rates(records: Sequence[RunRecord]) -> list[str]:
     if physical is not None:
         sentences.append(
             f"Physical: {number(value(physical, 'pio_read_per_s'))} single-block reads/s at "
-            f"{micros(value(physical, 'engine_read_latency_us'))} each, with {_setting(physical)}: "
-            f"{number(value(physical, 'iops_per_db_cpu'))} per DB CPU, "
-            f"{percent(value(physical, 'host_cpu_left_pct'))} of the host's CPU left."
+            f"{micros(value(physical, 'engine_read_latency_us'))} each, with {_setting(physical)}"
+            f"{_cost(physical, 'iops_per_db_cpu')}."
         )
     logical = _best([record for record in records if record.spec.get("mode") == "lio"], "lio_per_s")
     if logical is not None:
         sentences.append(
-            f"Logical: {number(value(logical, 'lio_per_s'))} blocks/s from the cache, with {_setting(logical)}: "
-            f"{number(value(logical, 'lio_per_db_cpu'))} per DB CPU."
+            f"Logical: {number(value(logical, 'lio_per_s'))} blocks/s from the cache, with {_setting(logical)}"
+            f"{_cost(logical, 'lio_per_db_cpu')}."
         )
     nothing = ["No run gave a rate that can be trusted: see the verdicts below."]
     return [line for text in sentences or nothing for line in wrapped(text)]
@@ -206,6 +205,16 @@ def failed_verdicts(records: Sequence[RunRecord]) -> list[str]:
 def _best(records: Sequence[RunRecord], metric: str) -> RunRecord | None:
     known = [record for record in records if value(record, metric)]
     return max(known, key=lambda record: value(record, metric) or 0.0, default=None)
+
+
+def _cost(record: RunRecord, per_cpu: str) -> str:
+    """Return the work for each CPU and the CPU that was left, as far as they are known."""
+    done, left = value(record, per_cpu), value(record, "host_cpu_left_pct")
+    parts = [
+        *([f"{number(done)} per DB CPU"] if done is not None else []),
+        *([f"{percent(left)} of the host's CPU left"] if left is not None and record.spec.get("mode") == "pio" else []),
+    ]
+    return f": {', '.join(parts)}" if parts else ""
 
 
 def _holds(record: RunRecord, name: str) -> bool:

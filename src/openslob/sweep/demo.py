@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from openslob import rehearsal
 from openslob.errors import SlobError
+from openslob.sweep.plan import POINT_OVERHEAD_S
+from openslob.sweep.time_left import Estimate
 from openslob.units import MIB, Extent, format_bytes
 from openslob.workload import Mode, Workload
 
@@ -79,6 +81,12 @@ def runs(size: Sizes, cores: int) -> list[DemoRun]:
         _physical(size, sessions, update_pct) for update_pct in (0, UPDATE_PCT) for sessions in PHYSICAL_SESSIONS
     ]
     return [*cached, *physical]
+
+
+def estimate(run: DemoRun) -> Estimate:
+    """Return how long a run takes."""
+    load_s = run.workload.warmup + run.workload.run_time
+    return Estimate(0, load_s + POINT_OVERHEAD_S, load_s)
 
 
 def _cached(size: Sizes, cores: int, update_pct: int) -> DemoRun:

@@ -106,6 +106,7 @@ def test_colour_adds_nothing_but_colour():
     shown = coloured(text)
     assert "\x1b[32m✓ holds\x1b[0m" in shown
     assert "\x1b[1mLOAD PROFILE\x1b[0m" in shown
+    assert coloured("a\nthe answer.\nb", "the answer.") == "a\n\x1b[1mthe answer.\x1b[0m\nb"
     for code in (output._RED, output._GREEN, output._YELLOW, output._BOLD, output._PLAIN):
         shown = shown.replace(code, "")
     assert shown == text
@@ -119,6 +120,7 @@ def test_a_report_in_a_pipe_has_no_colour_and_ends_as_it_does(capsys):
 def test_the_answer_is_printed_again_below_a_report_that_is_longer_than_the_screen(capsys, monkeypatch):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("LINES", "24")
+    monkeypatch.setenv("NO_COLOR", "1")
     console.write_report("line\n" * 24, "answer")
     console.write_report("line\n" * 5, "answer")
     assert capsys.readouterr().out == "line\n" * 24 + "\nanswer\n" + "line\n" * 5
