@@ -2,7 +2,7 @@
 VENV := .venv
 export VENV
 
-.PHONY: demo test check unit lint format coverage docs bench clean
+.PHONY: demo test check unit lint format coverage docs walk bench clean
 
 demo: $(VENV)/.ready
 	$(VENV)/bin/slob demo
@@ -25,7 +25,11 @@ format: $(VENV)/.ready
 
 # The documentation as a site that needs no network, in site/; any warning fails.
 docs: $(VENV)/.ready
-	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --quiet --strict
+	OPENSLOB_GALLERY=1 NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --quiet --strict
+
+# Every command of README and the documentation, typed as printed, in order, from nothing: some minutes.
+walk: $(VENV)/.ready
+	WALK=all $(VENV)/bin/pytest -q tests/real/test_walk.py
 
 # Lines and branches that tests run, in processes of their own, too.
 coverage: $(VENV)/.ready

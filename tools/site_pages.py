@@ -7,9 +7,11 @@ becomes plain text: the site must work without the repository and without a netw
 
 from __future__ import annotations
 
+import os
 import os.path
 import re
-from collections.abc import Iterator, Mapping
+import runpy
+from collections.abc import Iterator, Mapping, Sequence
 from inspect import getdoc
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -19,6 +21,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+import openslob
 from openslob.analyze.verdicts import VERDICTS
 from openslob.cli import app
 
@@ -47,50 +50,28 @@ one fails; `slob run --require NAME` makes the exit code depend on it.
 | verdict | what it checks |
 | --- | --- |
 """
-_PYTHON = """# Python
+_PYTHON_HEAD = """# Python reference
 
-What notebooks and scripts may use; everything else is internal and may change. [Python](../python.md) shows how.
+Every public name of `openslob`, made from the code. [Python and notebooks](../python.md) explains how to use them. All
+other names are internal and may change.
 """
-# The modules of the Python interface, in the order of the page; the functions are those of the package itself.
-_PYTHON_MODULES = {
-    "functions": "`import openslob`, and call them as `openslob.server` and so on.",
-    "targets": "",
-    "parameters": "",
-    "results": "",
-    "run_result": "",
-    "comparison": "",
-    "storage_result": "",
-    "loading": "",
-    "checking": "",
-    "table": "",
-    "progress": "",
-}
-_OF_MODULE = """
-## {title}
+_GALLERY_HEAD = """# Gallery of reports
 
-{about}
-
-::: openslob.api.{module}
-    options:
-      show_root_heading: false
-      show_root_toc_entry: false
-      heading_level: 3
+What `slob report` writes: one HTML file each, which needs no network. The reports of this gallery are made with the
+site, from the records of the tests. [Pictures and reports](pictures.md) explains how to read them.
 """
-
-
-def python_page() -> str:
-    """Return the page of the Python interface."""
-    parts = [
-        _OF_MODULE.format(title=module.replace("_", " ").capitalize(), about=about, module=module)
-        for module, about in _PYTHON_MODULES.items()
-    ]
-    return "".join([_PYTHON, *parts])
+# `make docs` sets it: reports take some seconds to draw, and are large.
+_WITH_GALLERY = "OPENSLOB_GALLERY"
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the generated pages and those of other folders."""
     made = {"reference/commands.md": commands_page(), "reference/verdicts.md": verdicts_page()}
     made["reference/python.md"] = python_page()
+    shown = list(_exhibits()) if os.environ.get(_WITH_GALLERY) else []
+    made["gallery.md"] = gallery_page([(each.file, each.about) for each in shown])
+    for each in shown:
+        files.append(File.generated(config, f"reports/{each.file}", content=each.html))
     made.update({name: (ROOT / source).read_text(encoding="utf-8") for name, source in ELSEWHERE.items()})
     for name, text in made.items():
         files.append(File.generated(config, name, content=text))
@@ -161,6 +142,26 @@ def _parameter(one: Any) -> str:  # noqa: ANN401
     written = ", ".join(f"`{name}`" for name in (*names, *getattr(one, "secondary_opts", ())))
     meaning = " ".join(one.help.split()).replace("|", "\\|").replace("<", "&lt;")
     return f"| {written}{f' `{value}`' if value else ''} | {meaning} |".replace("\n", " ")
+
+
+def python_page() -> str:
+    """Return the reference of the public names, one after the other."""
+    options = "    options:\n      show_root_full_path: false\n      heading_level: 2\n"
+    names = [name for name in openslob.__all__ if not name.startswith("_")]
+    homes = [f"{getattr(openslob, name).__module__}.{name}" for name in names]
+    return "\n".join([_PYTHON_HEAD, *(f"::: {home}\n{options}" for home in homes)])
+
+
+def gallery_page(shown: Sequence[tuple[str, str]]) -> str:
+    """Return the page with links to the reports."""
+    rows = [f"- [{about}](reports/{file})" for file, about in shown]
+    return "\n".join([_GALLERY_HEAD, *(rows or ["`make docs` draws them."]), ""])
+
+
+def _exhibits() -> Iterator[Any]:
+    # Only `make docs` draws them.
+    gallery = runpy.run_path(str(ROOT / "tools" / "gallery.py"))
+    return gallery["exhibits"]()  # type: ignore[no-any-return]
 
 
 def verdicts_page() -> str:

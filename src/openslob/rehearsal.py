@@ -1,13 +1,15 @@
 """Rehearsals: every command as it will be given, with less data and less time.
 
 A script that loads terabytes and runs for a night is tried in a minute with the environment variable `SLOB_REHEARSE`:
-with 10, caches, data and times that commands are given, and those that they choose themselves, are a tenth. Figures of
-a rehearsal say nothing about the platform, and every record says that it is one.
+with 10, caches, data and times that commands are given, and those that they choose themselves, are a tenth. Of the
+values of a sweep only the first and the last are run, and nothing is repeated. Figures of a rehearsal say nothing about
+the platform, and every record says that it is one.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from openslob.errors import UsageError
 from openslob.units import MIB
@@ -50,3 +52,13 @@ def seconds(length: float, least: float = LEAST_SECONDS) -> float:
     """Return a time in seconds, shorter in a rehearsal, though at least ``least`` or what was asked for."""
     by = divisor()
     return length if by == 1 else min(length, max(length / by, least))
+
+
+def ends(values: Sequence[str]) -> Sequence[str]:
+    """Return the values that a sweep is to run: in a rehearsal the first and the last."""
+    return values if divisor() == 1 or len(values) <= 2 else [values[0], values[-1]]
+
+
+def repeats(count: int) -> int:
+    """Return how often to measure: in a rehearsal once."""
+    return count if divisor() == 1 else min(count, 1)

@@ -11,6 +11,7 @@ and `make walk`).
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 import shlex
 from collections.abc import Iterator
@@ -25,7 +26,7 @@ PAGES = (ROOT / "README.md", *sorted(DOCS.rglob("*.md")), ROOT / "bench" / "READ
 _BLOCK = re.compile(r"(?:^<!-- walk: (?P<needs>[^\n]*?) -->\n+)?^```(?P<kind>\w*)\n(?P<text>.*?)^```", re.M | re.S)
 _INLINE = re.compile(r"(?<!`)`(slob [^`\n]+)`")
 # A line of a block that is typed: other blocks show output, files or syntax.
-_COMMAND = re.compile(r"^(?:slob|make|python|pip|\.venv/|bench/)(?!:)", re.MULTILINE)
+_COMMAND = re.compile(r"^ *(?:slob|make|python|pip|\.venv/|bench/)(?!:)", re.MULTILINE)
 # The program's own texts name commands in backquotes, after a colon, or on lines of their own.
 _HINT = re.compile(r"(?:`|: |^ {2,})(slob (?!never )[a-z][^`\n,;()]*)", re.MULTILINE)
 # Languages of blocks that a shell reads.
@@ -53,8 +54,9 @@ class Block:
 
     @property
     def lines(self) -> list[str]:
-        """Its commands, those with continued lines as one."""
-        return [line for line in re.sub(r"\\\n\s*", " ", self.text).splitlines() if line.strip()]
+        """Its commands; those with continued lines are one, and so are loops."""
+        text = re.sub(r"\\\n\s*", " ", self.text)
+        return [one for one in re.findall(r"^for (?:.*\n)+?done$|^.+$", text, re.MULTILINE) if one.strip()]
 
 
 def blocks(page: Path) -> Iterator[Block]:
@@ -77,8 +79,8 @@ def printed() -> Iterator[Printed]:
 def _of_page(page: Path) -> Iterator[Printed]:
     for block in blocks(page):
         for line in block.lines:
-            if re.match(r"\s*slob ", line):
-                yield Printed(block.place, tuple(shlex.split(line, comments=True)[1:]), whole=True)
+            for typed in re.findall(r"^\s*(slob .*)", line, re.MULTILINE):
+                yield Printed(block.place, _up_to_pipe(shlex.split(typed, comments=True)[1:]), whole=True)
     prose = _BLOCK.sub("", page.read_text(encoding="utf-8"))
     for match in _INLINE.finditer(prose):
         yield Printed(str(page.relative_to(ROOT)), _words(match[1].replace("\\|", "|")), whole=False)
@@ -109,9 +111,13 @@ def _text(node: ast.AST) -> str:
 
 
 def _words(text: str) -> tuple[str, ...]:
-    """Return the words after `slob` up to a pipe; brackets of optional parts are removed."""
-    text = text.partition(" | ")[0]
+    """Return the words after `slob`; brackets of optional parts are removed."""
     try:
-        return tuple(shlex.split(re.sub(r"[\[\]]", "", text), comments=True)[1:])
+        return _up_to_pipe(shlex.split(re.sub(r"[\[\]]", "", text), comments=True)[1:])
     except ValueError:  # the text ends within quotes
-        return tuple(text.split()[1:])
+        return _up_to_pipe(text.split()[1:])
+
+
+def _up_to_pipe(words: list[str]) -> tuple[str, ...]:
+    """Return the words of the first of several commands of a line."""
+    return tuple(itertools.takewhile(lambda word: word not in ("|", "||", "&&", ">", "2>"), words))

@@ -7,10 +7,12 @@ import pytest
 from factories.tables import table
 from openslob import rehearsal
 from openslob.cli.common_options import at_least, parse_block_size, parse_cache
+from openslob.config.grid import resolve_grid
 from openslob.config.resolve import resolve
 from openslob.engines import registry
 from openslob.errors import UsageError
 from openslob.sweep import demo
+from openslob.sweep.servers import server_grid
 from openslob.units import GIB, KIB, MIB
 
 
@@ -52,6 +54,12 @@ def test_what_commands_choose_themselves_is_smaller(a_tenth):
     assert registry.default_spec("any").cache_bytes < 32 * MIB
     assert demo.sizes(100 * GIB, 64 * GIB).cache == demo.SMALLEST_CACHE
     assert {run.workload.run_time for run in demo.runs(demo.sizes(100 * GIB, 64 * GIB), 2)} == {1.0}
+
+
+def test_a_sweep_has_the_ends_of_its_values_and_no_repeats(a_tenth):
+    assert resolve_grid({"sessions": ["1", "2", "4", "8"]}, None, {}).values == {"sessions": (1, 8)}
+    assert server_grid({"cache": ["64M", "128M", "1G"]}) == {"cache_bytes": (rehearsal.LEAST_CACHE, 102 * MIB)}
+    assert rehearsal.repeats(5) == 1
 
 
 @table("text", ["0", "-1", "ten", "1.5", "10001"])

@@ -1,24 +1,33 @@
 """Mean latency of a wait event, from the most precise source in the report.
 
 A report gives the mean in up to three ways: as time and waits, as a printed average, and as a histogram. Rounding
-leaves an interval around each of them that contains the true mean. Time / waits is used if its interval is narrow (for
-few or short waits, a whole second is coarse), otherwise the source with the narrowest interval. If every interval is
-too wide, the latency is unknown, and only its upper limit is given; it is never reported as 0.
+leaves an interval around each of them that contains the true mean; the narrowest interval is used. The top list and the
+full table print the same waits in different precision, so an event has one latency, whichever row is asked for.
+A histogram counts foreground and background waits together: it is used where the tables print too few digits, and only
+as far as it agrees with them. If every interval is too wide, the latency is unknown, and only its upper limit is given;
+it is never reported as 0.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from openslob.awr.model import Report, WaitEvent, WaitHistogram
+from openslob.awr.model import Report, Scope, WaitEvent, WaitHistogram
 from openslob.awr.numbers import Number
 
-FINE = 0.05  # time / waits is used if rounding leaves it within 5 %, the accuracy of the method itself
+OTHER_WAITS = 0.05  # a histogram with so many waits more than the table has those of other processes
 COARSE = 0.5  # an error above 50 % leaves only the order of magnitude, which is not shown
 
 TIME_BY_WAITS = "time/waits"
 PRINTED = "printed average"
 HISTOGRAM = "histogram"
+
+# Tables that list the same waits, the full one first.
+_SAME_WAITS = (
+    (Scope.FOREGROUND, Scope.TOP),
+    (Scope.BACKGROUND, Scope.TOP_BACKGROUND),
+    (Scope.ALL, Scope.TOP_ALL),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +47,9 @@ class Latency:
 
 def latency_of(report: Report, event: WaitEvent) -> Latency | None:
     """Return the latency of ``event``; None if the report prints neither time nor average nor histogram."""
-    return latency(event.waits, event.time_s, event.avg_us, report.histogram(event.name))
+    rows = _rows(report, event)
+    name = max((row.name for row in rows), key=len)
+    return _finest([one for row in rows for one in _printed(row)], rows[0].waits, report.histogram(name))
 
 
 def latency(
@@ -48,30 +59,62 @@ def latency(
     histogram: WaitHistogram | None = None,
 ) -> Latency | None:
     """Return the mean latency from the most precise source; see the module's docstring for the choice."""
-    candidates = [
-        candidate
-        for candidate in (_divided(waits, time_s), _printed(avg_us), _from_buckets(histogram))
-        if candidate is not None
+    row = WaitEvent("", Scope.FOREGROUND, waits, time_s, avg_us)
+    return _finest(_printed(row), waits, histogram)
+
+
+def _rows(report: Report, event: WaitEvent) -> list[WaitEvent]:
+    """Return the rows of ``event`` that count the same waits, of the full table first."""
+    scopes = next(scopes for scopes in _SAME_WAITS if event.scope in scopes)
+    if event.scope in _SAME_WAITS[-1]:  # foreground and background together: whose waits they are, if only one waits
+        scopes = next((some for some in _SAME_WAITS if any(_row(report, event, scope) for scope in some)), scopes)
+    found = [row for scope in scopes if (row := _row(report, event, scope)) is not None]
+    return found or [event]
+
+
+def _row(report: Report, event: WaitEvent, scope: Scope) -> WaitEvent | None:
+    """Return the row of ``event`` in another table, which may cut its name elsewhere; None if two could be it."""
+    same = [row for row in report.listed(scope) if row.name == event.name]
+    same = same or [
+        row
+        for row in report.listed(scope)
+        if (row.cut and event.name.startswith(row.name)) or (event.cut and row.name.startswith(event.name))
     ]
-    if not candidates:
-        return None
-    if candidates[0].source == TIME_BY_WAITS and candidates[0].error <= FINE:
-        return candidates[0]
-    best = min(candidates, key=lambda candidate: candidate.error)
-    if best.error <= COARSE * (1 + 1e-9):
-        return best
-    limit = min(candidates, key=lambda candidate: candidate.high_us)
-    return Latency(None, 0.0, limit.high_us, limit.source)
+    return same[0] if len(same) == 1 else None
+
+
+def _finest(printed: list[Latency], waits: Number | None, histogram: WaitHistogram | None) -> Latency | None:
+    for candidates in (printed, _narrowed(printed, waits, histogram)):
+        best = min(candidates, key=lambda candidate: candidate.error, default=None)
+        if best is not None and best.error <= COARSE * (1 + 1e-9):
+            return best
+    limit = min(printed, key=lambda candidate: candidate.high_us, default=None)
+    return Latency(None, 0.0, limit.high_us, limit.source) if limit else None
+
+
+def _narrowed(printed: list[Latency], waits: Number | None, histogram: WaitHistogram | None) -> list[Latency]:
+    """Return the histogram's interval within the printed ones; nothing if it contradicts them or counts more waits."""
+    found = _from_buckets(histogram)
+    if found is None or histogram is None:
+        return []
+    if waits is not None and histogram.waits is not None:
+        slack = histogram.waits.step + waits.step + OTHER_WAITS * waits.value
+        if abs(histogram.waits.value - waits.value) > slack:
+            return []
+    low = max((found.low_us, *(one.low_us for one in printed)))
+    high = min((found.high_us, *(one.high_us for one in printed)))
+    return [Latency((low + high) / 2, low, high, HISTOGRAM)] if low <= high and high > 0 else []
+
+
+def _printed(row: WaitEvent) -> list[Latency]:
+    average = _interval(row.avg_us, PRINTED) if row.avg_us is not None and row.avg_us.value >= 0 else None
+    return [one for one in (_divided(row.waits, row.time_s), average) if one is not None]
 
 
 def _divided(waits: Number | None, time_s: Number | None) -> Latency | None:
-    if waits is None or time_s is None or waits.value <= 0:
+    if waits is None or time_s is None or waits.value <= 0 or time_s.value < 0:
         return None
     return _interval(time_s.scaled(1e6 / waits.value), TIME_BY_WAITS)
-
-
-def _printed(avg_us: Number | None) -> Latency | None:
-    return _interval(avg_us, PRINTED) if avg_us is not None else None
 
 
 def _interval(mean: Number, source: str) -> Latency:

@@ -31,6 +31,8 @@ _POINT = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d+|(?=\.))(?:\.(\d*))?")
 _COMMA = re.compile(r"(?:\d{1,3}(?:[. '’]\d{3})+|\d+|(?=,))(?:,(\d+))?")
 _SHORT_DECIMALS_AFTER_COMMA = re.compile(r"\d+,(\d{1,2})")
 
+_LARGEST, _SMALLEST = 1e30, 1e-30  # beyond are damaged digits or exponents, not figures
+
 _PROVES_POINT = re.compile(r"\d{1,3}(?:,\d{3}){2,}(?:\.\d+)?|\d{1,3}(?:,\d{3})+\.\d+")
 _PROVES_COMMA = re.compile(r"\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?|\d{1,3}(?:\.\d{3})+,\d+")
 _HINTS_POINT = re.compile(r"\d*\.\d{1,2}")
@@ -85,7 +87,8 @@ class NumberFormat:
         factor = 1.0 if thousand == 1000.0 else thousand**power
         digits = re.sub(r"\D", "", shape["body"])
         value = float(f"{shape['sign']}{digits}e{places}") * factor  # parsed as text: 2677.7 stays 2677.7
-        return Number(value, float(f"1e{places}") * factor)
+        step = float(f"1e{places}") * factor
+        return Number(value, step) if abs(value) < _LARGEST and _SMALLEST < step < _LARGEST else None
 
     def duration_us(self, text: str, unit: str | None) -> Number | None:
         """Return a duration in µs, by its printed unit or else ``unit``, that of its column; None without a unit."""
@@ -119,4 +122,6 @@ def why_unreadable(text: str) -> str:
         return "not available (N/A)"
     if re.fullmatch(r"[\d,]+\.", text):
         return f"cut by its column ({text})"
+    if re.fullmatch(r"[\d,.'+-]+([eE][+-]?\d+)?[KMGTP]?", text):
+        return f"beyond any figure ({text[:30]})"
     return f"not a number ({text[:30]})"

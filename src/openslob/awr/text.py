@@ -246,6 +246,8 @@ def _cut(section: str, spans: list[Span], headings: list[str], body: list[str]) 
                 rows.append(row)
         elif pairs:
             rows.extend(pairs)
+        elif (whole := _with_blank(line, spans)) is not None:
+            rows.append(tuple(whole[start:end].strip() for start, end in _open_ended(spans)))
         else:
             misfits.append(line)
         is_new_page = False
@@ -296,6 +298,20 @@ def _fits(line: str, spans: list[Span]) -> bool:
     if spans[0][0] and line[: spans[0][0]].strip():
         return False
     return not any(line[end:start].strip() for (_, end), (start, _) in pairwise(spans))
+
+
+def _with_blank(line: str, spans: list[Span]) -> str | None:
+    """Return a row of figures with room for the column that it left out together with its width; None if unclear.
+
+    A host whose sockets are unknown has its load average under ``Sockets``, and all that follows shifted.
+    """
+    if not all(_FIGURE.fullmatch(word) for word in line.split()):
+        return None
+    missing = spans[-1][1] - len(line)
+    starts = [start for (start, _), (following, _) in pairwise(spans) if following - start == missing]
+    whole = [line[:start] + " " * missing + line[start:] for start in starts]
+    fitting = [one for one in whole if _fits(one, spans) and all(one[end - 1 : end] != " " for _, end in spans[-1:])]
+    return fitting[0] if len(fitting) == 1 else None
 
 
 def _heading(lines: list[str], spans: list[Span], at: int) -> str:

@@ -7,6 +7,7 @@ a saturated CPU mistaken for slow storage, and blocks mistaken for requests.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -161,23 +162,41 @@ def _device_reads(report: Report) -> AwrVerdict:
 
 
 def _cpu_left(report: Report) -> AwrVerdict:
-    name, elapsed, cpus = "cpu_is_not_saturated", report.elapsed_s, report.header.cpus
-    used = report.time_model_s.get("DB CPU")
-    if elapsed is None or not cpus or used is None:
-        return _unknown(name, "DB CPU, the elapsed time or the number of CPUs is missing")
-    background = report.time_model_s.get("background cpu time")
-    busy = (used.value + (background.value if background else 0.0)) / elapsed.value
-    why = f"{busy:.1f} of {cpus} CPUs used by the database"
-    limit = _cpu_count(report)
-    if limit and limit < cpus:
-        why += f"; cpu_count allows {limit}"
-    held = busy < CPU_SHARE * min(limit or cpus, cpus)
-    return _judged(name, held, why, cpus_used=busy, cpus=float(cpus))
+    """Judge whether CPU was left: of the host's CPUs, as the database or other programs use them, and of its share."""
+    name, cpus, limit = "cpu_is_not_saturated", report.header.cpus, _cpu_count(report)
+    busy, idle = _cpus_used(report), report.host_cpu.idle_pct if report.host_cpu else None
+    figures: dict[str, float] = {}
+    reasons: list[str] = []
+    held: list[bool] = []
+    if busy is not None and cpus:
+        figures |= {"cpus_used": busy, "cpus": float(cpus)}
+        reasons.append(f"{busy:.1f} of {cpus} CPUs used by the database")
+        reasons += [f"cpu_count allows {limit}"] * bool(limit and limit < cpus)
+        held.append(busy < CPU_SHARE * min(limit or cpus, cpus))
+    if idle is not None:
+        figures["host_idle_pct"] = idle.value
+        reasons.append(f"the host was {idle.value:g} % idle")
+        held.append(idle.value > 100 * (1 - CPU_SHARE))
+    if not held or (all(held) and limit and busy is None):
+        return _unknown(name, "; ".join(reasons) or "DB CPU, the elapsed time or the number of CPUs is missing")
+    return _judged(name, all(held), "; ".join(reasons), **figures)
+
+
+def _cpus_used(report: Report) -> float | None:
+    """Return the CPUs that sessions and background used on average, from the time model or else the load profile."""
+    elapsed, used = report.elapsed_s, report.time_model_s.get("DB CPU")
+    if used is not None and elapsed is not None:
+        background = report.time_model_s.get("background cpu time")
+        return (used.value + (background.value if background else 0.0)) / elapsed.value
+    rates = [report.load_profile.get(name) for name in ("db_cpu", "background_cpu")]
+    known = [rate.per_second.value if rate and rate.per_second else None for rate in rates]
+    return known[0] + (known[1] or 0.0) if known[0] is not None else None
 
 
 def _cpu_count(report: Report) -> int | None:
     parameter = report.parameters.get("cpu_count")
-    return int(parameter.begin) if parameter and parameter.begin.isdigit() and int(parameter.begin) > 0 else None
+    allowed = int(parameter.begin) if parameter and re.fullmatch(r"\d{1,6}", parameter.begin) else 0
+    return allowed or None
 
 
 def _requests_are_blocks(report: Report) -> AwrVerdict:

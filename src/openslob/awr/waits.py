@@ -24,10 +24,12 @@ _TIME = r"(tota?l? )?(wait )?time( waited)?( ?\((s|sec|cs|ms|us)\))?|total ?\((s
 _AVERAGE = r"(avg|average|ave) ?(wait)?( time)?( ?\((ns|us|ms|cs|s)\))?|wait avg( ?\((ms|us)\))?"
 _UNIT = re.compile(r"\((ns|us|ms|cs|s|sec)\)")
 _SHARE = r"%(?!.*outs?$).*\b(time|db|call|bg)\b.*"
-_EDGE = re.compile(r"<=?\s*(?:(\d+)/)?(\d+)\s*([a-zµ]*)$")  # at the end of the heading: "% of Waits" may precede it
+_EDGE = re.compile(
+    r"<=?\s*(?:(\d{1,9})/)?([1-9]\d{0,8})\s*([a-zµ]*)$"
+)  # at the end of the heading: "% of Waits" may precede it
 _REST = re.compile(r">=?\s*[\d/]+\s*[a-zµ]*$")
 _ROUNDING_PCT = 2.0  # percent; more than the sum of eight rounded shares can deviate from 100
-_COUNTED = re.compile(r"<?\s*([\d.,]+)\s*\((\d+)\)")
+_COUNTED = re.compile(r"<?\s*([\d.,]+)\s*\((\d{1,15})\)")
 
 
 def is_idle(event: str) -> bool:

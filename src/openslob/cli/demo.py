@@ -114,10 +114,11 @@ def next_steps(results: Path, keep: bool) -> str:
     return f"""
 Records: {results.absolute()}
 `slob list` lists them, `slob show RECORD` has the whole report of a run.
-{kept}Next, on a server that you create:
-  slob server start big --cache 1G
-  slob load --target big --schemas 8 --scale 2G
+{kept}Next, on a server of your own with 4 GB of data, sixteen times its cache:
+  slob server start big --cache 256M
+  slob load --target big --schemas 1 --scale 4G
   slob run --target big --sessions 16 --update-pct 10 --mode pio
+  slob server destroy big
 """
 
 

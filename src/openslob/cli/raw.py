@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from openslob import rehearsal
 from openslob.analyze.curves.series import parse_latency_us
 from openslob.cli import raw_compare, raw_orion
 from openslob.cli.common_options import (
@@ -61,7 +62,9 @@ BUFFERED = Annotated[
 VERIFY = Annotated[
     bool, typer.Option("--verify", metavar="", help="Measure also with the checksum of every block verified.")
 ]
-REPEATS = Annotated[int, typer.Option(metavar="N", min=1, help="How often the results are measured again.")]
+REPEATS = Annotated[
+    int, typer.Option(metavar="N", min=1, callback=rehearsal.repeats, help="How often the results are measured again.")
+]
 RUN_TIME = Annotated[
     float, typer.Option(parser=at_least(0.5), metavar=DURATION, help="Length of each step; a quarter more is ramp.")
 ]

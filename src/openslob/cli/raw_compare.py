@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from openslob import rehearsal
 from openslob.cli.common_options import (
     BLOCK_SIZE,
     CPUS,
@@ -44,7 +45,10 @@ RUN_TIME = Annotated[
     typer.Option(parser=at_least(1), metavar=DURATION, help="Length of each measurement; a quarter more is ramp."),
 ]
 REPEATS = Annotated[
-    int, typer.Option(metavar="N", min=1, help="Repeats of all measurements, each in a new random order.")
+    int,
+    typer.Option(
+        metavar="N", min=1, callback=rehearsal.repeats, help="Repeats of all measurements, each in a new random order."
+    ),
 ]
 SCALE = Annotated[
     int, typer.Option(parser=parse_amount, metavar="SIZE", help="Size of the test file and of each server's data.")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from openslob import rehearsal
 from openslob.config.layers import Layer
 from openslob.config.parameters import by_slob_name, parameters, shown
 from openslob.config.resolve import resolve
@@ -64,6 +65,7 @@ def resolve_grid(
 
     Other parameters come from environment, files, what is ``loaded`` and defaults. Raises UsageError as `resolve` does.
     """
+    texts = {name: rehearsal.ends(values) for name, values in texts.items()}
     first = {name: values[0] for name, values in texts.items()}
     base = resolve(first, config, environment, loaded)
     varied = {

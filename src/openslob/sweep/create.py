@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from openslob import rehearsal
 from openslob._version import __version__
 from openslob.config.grid import Grid, SweepFile, read_sweep_file
 from openslob.errors import UsageError
@@ -53,6 +54,7 @@ def new_sweep(
     `ServerSpec`'s field. ``memory`` is that of the target, None when it is not known; with ``data_per_cache`` the data
     are at least so many times the cache, unless SCALE is given. UsageError for a combination that can't be run.
     """
+    repeats = rehearsal.repeats(repeats)
     grid = with_enough_data(grid, servers, memory, data_per_cache) if data_per_cache else grid
     if search:
         _require_one_series(grid, servers)

@@ -69,7 +69,7 @@ def server_grid(texts: Mapping[str, Sequence[str]]) -> dict[str, tuple[Value, ..
             raise UsageError(f"{name} is not a server parameter", f"known are {', '.join(SERVER_PARAMETERS)}")
         parameter = SERVER_PARAMETERS[name]
         try:
-            grid[parameter.field] = tuple(dict.fromkeys(parameter.read(text) for text in values))
+            grid[parameter.field] = tuple(dict.fromkeys(parameter.read(text) for text in rehearsal.ends(values)))
         except ValueError as error:
             raise UsageError(f"{parameter.flag}: {error}") from error
     return grid

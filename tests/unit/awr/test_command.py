@@ -88,7 +88,7 @@ def test_the_events_columns(slob):
     assert code == 0
     assert list(rows[0]) == list(ROW_SETS["events"].headings())
     assert (rows[0]["Waits"], rows[0]["Time(s)"], rows[0]["Latency(us)"]) == ("6000000", "2400", "400")
-    assert (rows[0]["IOPS"], rows[0]["Latency from"]) == ("10000", "time/waits")
+    assert (rows[0]["IOPS"], rows[0]["Latency from"]) == ("10000", "printed average")
     assert (rows[1]["Latency(us)"], rows[1]["Latency from"]) == ("3210", "printed average")
     assert (rows[2]["Event"], rows[2]["Waits"]) == ("no such", "")
 

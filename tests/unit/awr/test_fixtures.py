@@ -324,3 +324,20 @@ def test_of_several_reports_in_a_file_the_first_is_read_and_the_others_are_told(
     report = read_bytes(data + data)
     assert report.warnings == ("the file holds more than one report: an AWR report follows, which is not read",)
     assert (report.events, report.complete) == (read(FIXTURES / name).events, True)
+
+
+def test_a_host_without_sockets_keeps_its_load_and_its_idle_share():
+    """The report leaves out the cell and its width: what follows is shifted to the left."""
+    text = (FIXTURES / "awr_11.2.txt").read_text()
+    at = text.index("Host CPU (")
+    end = text.index("\n\n", at)
+    host = (
+        "Host CPU\n"
+        "~~~~~~~~                  Load Average\n"
+        " CPUs Cores Sockets     Begin       End     %User   %System      %WIO     %Idle\n"
+        "----- ----- ------- --------- --------- --------- --------- --------- ---------\n"
+        "   16     8      0.50      1.20      11.0       2.0       0.0      87.0"
+    )
+    report = read_bytes((text[:at] + host + text[end:]).encode())
+    assert report.host_cpu == read(FIXTURES / "awr_11.2.txt").host_cpu
+    assert report.warnings == ()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from factories.awr_reports import FIXTURES, report
 from factories.tables import table
-from openslob.awr import Bucket, Number, WaitHistogram, read, read_bytes
+from openslob.awr import Bucket, Number, Scope, WaitHistogram, read, read_bytes
 from openslob.awr.cells import Subject
 from openslob.awr.columns import COLUMNS
 from openslob.awr.latency import HISTOGRAM, PRINTED, TIME_BY_WAITS, latency, latency_of
@@ -108,3 +108,40 @@ def test_the_true_mean_lies_within_the_limits(waits, seconds, step):
     assert found.low_us <= true * (1 + 1e-9)
     assert true <= found.high_us * (1 + 1e-9)
     assert found.us is None or found.us > 0
+
+
+def histogram(low, high, waits=None):
+    return WaitHistogram("x", waits, (Bucket(0, low, 0), Bucket(low, high, 100.0), Bucket(high, None, 0)))
+
+
+def test_a_histogram_that_contradicts_the_table_is_not_used():
+    zero = latency(whole(40_000), whole(0), Number(0, 1000), histogram(4000, 7000))
+    assert (zero.us, zero.high_us) == (None, 12.5)
+    assert latency(None, None, Number(1000, 1000), histogram(32_000, 42_000)).us == 1000
+
+
+def test_a_histogram_of_other_waits_is_not_used():
+    """It counts the background's waits too."""
+    coarse = latency(whole(4), whole(0), None, histogram(100, 200, whole(4)))
+    assert (coarse.us, coarse.source) == (150, HISTOGRAM)
+    assert latency(whole(4), whole(0), None, histogram(100, 200, whole(400))).us is None
+
+
+def test_a_mean_is_never_less_exact_than_the_printed_one():
+    found = latency(whole(360_121), whole(40), Number(109.72, 0.01), histogram(64, 128))
+    assert (found.us, found.source) == (109.72, PRINTED)
+
+
+def test_negative_figures_give_no_latency():
+    assert latency(whole(-5), whole(3), None) is None
+    assert latency(whole(5), whole(-3), Number(-1, 1)) is None
+
+
+def test_an_event_has_one_latency_in_every_table():
+    """The top list prints tenths of seconds, the full table whole ones."""
+    for name in ("awr_12.1.txt", "awr_23ai.html", "sp_19c.txt", "awr_19c.txt", "awrg_19c.html"):
+        report = read(FIXTURES / name)
+        for top in (*report.listed(Scope.TOP), *report.listed(Scope.TOP_ALL)):
+            full = report.event(top.name, Scope.FOREGROUND)
+            if full is not None:
+                assert latency_of(report, top) == latency_of(report, full)

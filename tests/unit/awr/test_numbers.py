@@ -115,3 +115,14 @@ def test_a_mixed_report_reads_short_decimals_after_a_comma_and_keeps_thousands()
 )
 def test_a_cell_that_is_no_figure_says_why(text, words):
     assert words in why_unreadable(text)
+
+
+@table("text", ["1e999", "9" * 400, "1E+400", "-1e308", "1e-400", "1e31", "9" * 5000 + "K", "-" + "1" * 40])
+def test_figures_beyond_any_database_are_not_read(text):
+    assert NumberFormat().read(text) is None
+    assert "beyond any figure" in why_unreadable(text) or len(text) > 30
+
+
+@table("text", ["nan", "inf", "-inf", "1e", "e5", "--1", "1e9999", "²", "٣e٣٣٣"])
+def test_words_that_python_takes_for_numbers_are_none(text):
+    assert NumberFormat().read(text) is None

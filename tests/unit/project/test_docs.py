@@ -150,3 +150,14 @@ def test_the_design_names_every_part_of_the_package():
     modules = {path.name for path in source.glob("*.py")} - {"__init__.py"}
     assert set(re.findall(r"^\| `(\w+)/` \|", layers, re.MULTILINE)) == folders
     assert set(re.findall(r"`(\w+\.py)`", layers)) == modules
+
+
+def test_messages_of_the_troubleshooting_page_are_messages_of_the_program():
+    """The first column quotes parts of messages; those of servers are their own."""
+    page = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
+    first_cells = re.findall(r"^\| ([^|]+) \|", page, re.MULTILINE)
+    quoted = {part for cell in first_cells for part in re.findall(r"`([^`]+)`", cell)}
+    of_servers = {"no password supplied", "Access denied"}
+    source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
+    names = {"mode", "--mode pio", "slob run", *(verdict.__name__ for verdict in VERDICTS)}
+    assert {text for text in quoted - of_servers - names if text not in source} == set()

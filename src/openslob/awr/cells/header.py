@@ -59,7 +59,7 @@ def block_size(subject: Subject) -> ColumnValue:
     if (size := subject.report.header.block_size) is not None:
         return ColumnValue(size)
     parameter = subject.report.parameters.get("db_block_size")
-    if parameter and parameter.begin.isdigit():
+    if parameter and parameter.begin.isdecimal() and len(parameter.begin) < 7:
         return ColumnValue(int(parameter.begin), source="init.ora Parameters")
     return absent("neither Cache Sizes nor db_block_size is in the report")
 

@@ -1,0 +1,109 @@
+"""A reader who types every command of a page as it is printed, in order, from nothing (see `printed_commands`).
+
+The commands run in one shell of bash, as a rehearsal (`SLOB_REHEARSE`): with little data and time. What
+a reader has is there: Oracle's reports in ``reports``, and an activated environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from factories.paths import FIXTURES, ROOT
+from factories.printed_commands import blocks
+
+# Commands that install, or start what other tests do, are passed over; make demo is slob demo.
+_PRELUDE = f"""
+slob() {{ {sys.executable} -m openslob "$@"; }}
+make() {{ if [ "$1" = demo ] && [ -n "$WALK" ]; then slob demo; fi; }}
+pip() {{ :; }}
+python() {{ {sys.executable} "$@"; }}
+"""
+_MARK = "@walk@"
+# Measured, but a verdict or a condition does not hold: in a rehearsal on a busy machine that is to be expected.
+MEASURED = frozenset({0, 3})
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command as it was typed, where it is printed, its exit code, what it wrote, and when it ended."""
+
+    place: str
+    command: str
+    code: int
+    output: str
+    at_s: int
+
+    @property
+    def failed(self) -> bool:
+        """Whether it did something else than the page says; "# exit code N" behind a command is what it says."""
+        said = re.search(r"#.*exit code (\d)", self.command)
+        return self.code not in (MEASURED | ({int(said[1])} if said else set()))
+
+    def __str__(self) -> str:
+        """Return what a reader sees."""
+        return f"{self.place}\n$ {self.command}\n{self.output}\nexit code {self.code}"
+
+
+def steps(page: Path) -> list[tuple[str, str]]:
+    """Return the commands of a page that can run anywhere, with their places."""
+    return [(block.place, line) for block in blocks(page) if not block.needs for line in block.lines]
+
+
+def typed(commands: Sequence[tuple[str, str]], home: Path) -> list[Step]:
+    """Type the commands into one shell whose servers, records and files are below ``home``."""
+    lines = [_PRELUDE]
+    for number, (_, line) in enumerate(commands):
+        lines += [line, f'printf "\\n{_MARK} {number} %d %d\\n" $? $SECONDS']
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SLOB_", "OPENSLOB_"))}
+    done = subprocess.run(
+        ["bash", "-c", "\n".join(lines)], cwd=_folder(home), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL, text=True, check=False, timeout=1800,
+        env={**environment, "OPENSLOB_HOME": str(home / "h"), "HOME": str(home), "SLOB_REHEARSE": "30",
+             "PYTHONPATH": str(ROOT / "src"), "NO_COLOR": "1", "COLUMNS": "100"},
+    )  # fmt: skip
+    found = []
+    rest = done.stdout
+    for place, line in commands:
+        output, _, rest = rest.partition(f"\n{_MARK} {len(found)} ")
+        ended, _, rest = rest.partition("\n")
+        code, at_s = map(int, ended.split()) if ended else (-1, 0)
+        found.append(Step(place, line, code, output, at_s))
+    return found
+
+
+def _folder(home: Path) -> Path:
+    """Return a working directory with what a reader has: Oracle's reports, and an environment to activate."""
+    work = home / "work"
+    for name in ("reports", "8k", "16k"):
+        (work / name).mkdir(parents=True)
+        for report in ("awr_19c.txt", "awr_23ai.html"):
+            shutil.copy(FIXTURES / "awr" / report, work / name)
+    (work / ".venv" / "bin").mkdir(parents=True)
+    (work / ".venv" / "bin" / "activate").touch()
+    return work
+
+
+@contextmanager
+def home() -> Iterator[Path]:
+    """Yield a new place for all of a reader's files; its servers are destroyed at the end."""
+    place = Path(tempfile.mkdtemp(prefix="slob-w-", dir="/tmp"))
+    place.chmod(0o755)
+    try:
+        yield place
+    finally:
+        command = [sys.executable, "-m", "openslob", "server"]
+        there = {**os.environ, "OPENSLOB_HOME": str(place / "h"), "PYTHONPATH": str(ROOT / "src")}
+        listed = subprocess.run([*command, "list", "--json"], check=False, capture_output=True, text=True, env=there)
+        for server in sorted(json.loads(listed.stdout or "[]"), key=lambda one: not one.get("standby_of")):
+            subprocess.run([*command, "destroy", server["name"]], check=False, capture_output=True, env=there)
+        shutil.rmtree(place, ignore_errors=True)
