@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import tomllib
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -12,6 +13,28 @@ from openslob.analyze.statistics import Difference, Outcome
 from openslob.errors import UsageError
 
 _CONDITION = re.compile(r"\s*(\w+)\s*(<=|>=|<|>)\s*([+-]?\d+(?:\.\d+)?)\s*(%?)\s*")
+
+
+# Runs of a side that the advice asks for: with fewer, only large changes are significant.
+ENOUGH_RUNS = 5
+# What these figures are called elsewhere.
+_USUAL = {
+    "iops": ("pio_read_per_s", "iops_per_db_cpu"),
+    "reads": ("pio_read_per_s", "lio_per_s"),
+    "reads_per_s": ("pio_read_per_s", "lio_per_s"),
+    "writes": ("pio_write_per_s",),
+    "throughput": ("ops_per_s", "pio_read_mb_per_s"),
+    "mb_per_s": ("pio_read_mb_per_s", "redo_mb_per_s"),
+    "tps": ("commits_per_s", "ops_per_s"),
+    "qps": ("ops_per_s",),
+    "latency": ("op_mean_us", "op_p99_us", "engine_read_latency_us"),
+    "latency_us": ("op_mean_us", "op_p99_us", "engine_read_latency_us"),
+    "read_latency": ("engine_read_latency_us", "select_mean_us"),
+    "p50": ("op_p50_us", "select_p50_us"),
+    "p99": ("op_p99_us", "select_p99_us", "update_p99_us"),
+    "p999": ("op_p999_us", "select_p999_us"),
+    "cpu": ("db_cpu_per_s", "host_cpu_left_pct"),
+}
 
 
 class GateResult(StrEnum):
@@ -55,12 +78,41 @@ def parse_condition(text: str) -> Condition:
         raise UsageError(f"{text!r} is not a condition", "such as 'iops_per_db_cpu < -5%' or 'select_p99_us > 200'")
     figure, operator, bound, percent = match.groups()
     if not is_figure(figure):
-        near = difflib.get_close_matches(figure, FIGURES, 3)
+        near = _likely(figure)
         raise UsageError(
             f"{figure!r} is not a figure of a comparison",
             f"did you mean {', '.join(near)}?" if near else "docs/figures.md has their names",
         )
     return Condition(text.strip(), figure, operator, float(bound), bool(percent))
+
+
+def _likely(name: str) -> list[str]:
+    """Return the figures that someone may mean who calls them so."""
+    word = name.lower()
+    near = difflib.get_close_matches(word, FIGURES, 3)
+    return list(dict.fromkeys([*_USUAL.get(word, ()), *near]))[:3]
+
+
+def parse_thresholds(text: str, source: str) -> list[Condition]:
+    """Parse a TOML file of conditions: ``figure = "< -5%"`` or a list of such, at the top or in ``[thresholds]``.
+
+    UsageError, which names ``source``, for anything else.
+    """
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{source} is not TOML: {error}") from error
+    rows = document.get("thresholds", document)
+    if not isinstance(rows, dict) or (rows is not document and len(document) > 1) or not rows:
+        raise UsageError(f"{source} has no thresholds", 'one a line, such as iops_per_db_cpu = "< -5%"')
+    conditions = []
+    for figure, bounds in rows.items():
+        for bound in bounds if isinstance(bounds, list) else [bounds]:
+            try:
+                conditions.append(parse_condition(f"{figure} {bound}"))
+            except UsageError as error:
+                raise UsageError(f"{source}: {error.what}", error.remedy) from None
+    return conditions
 
 
 def check(condition: Condition, comparison: Comparison) -> GateCheck:
@@ -74,7 +126,8 @@ def check(condition: Condition, comparison: Comparison) -> GateCheck:
     difference = comparison.answer(condition.figure)
     change = None if difference is None else difference.pct if condition.percent else difference.change
     if difference is None or change is None:
-        return GateCheck(condition, GateResult.UNDECIDED, _why_missing(difference, comparison.name_a))
+        why = _why_missing(difference, comparison.name_a)
+        return GateCheck(condition, GateResult.UNDECIDED, f"Can't tell whether {condition.text}: {why}.")
     if not condition.met_by(change):
         return GateCheck(condition, GateResult.OK, "")
     return _check_significance(condition, difference)
@@ -86,9 +139,22 @@ def _why_missing(difference: Difference | None, name_a: str) -> str:
     return difference.why if difference.change is None else f"it is 0 in {name_a}, so the change has no percentage"
 
 
+def _why_not_enough(difference: Difference) -> str:
+    if difference.a.n == difference.b.n == 1:
+        return f"each side has one run; make {ENOUGH_RUNS} of each side (--repeats {ENOUGH_RUNS})"
+    if difference.a.n and difference.b.n:
+        return f"A has {_runs(difference.a.n)} and B {_runs(difference.b.n)}; make {ENOUGH_RUNS} of each side"
+    return difference.why
+
+
+def _runs(count: int) -> str:
+    return "one run" if count == 1 else f"{count} runs"
+
+
 def _check_significance(condition: Condition, difference: Difference) -> GateCheck:
     if difference.outcome is Outcome.NOT_ENOUGH:
-        return GateCheck(condition, GateResult.UNDECIDED, difference.why)
+        why = f"Can't tell whether {condition.text}: {_why_not_enough(difference)}."
+        return GateCheck(condition, GateResult.UNDECIDED, why)
     if difference.outcome is Outcome.NOT_SHOWN:
         return GateCheck(condition, GateResult.OK, "the means meet it, but no difference is shown at 95 %")
     return GateCheck(condition, GateResult.VIOLATED, "")

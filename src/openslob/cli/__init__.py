@@ -28,7 +28,7 @@ app = typer.Typer(
 # The order of `slob --help`: the order in which a user needs the commands, under these headings.
 COMMANDS: Mapping[str, tuple[str, ...]] = {
     "Measure a database": ("demo", "server", "check", "load", "run", "sweep", "drop", "config"),
-    "Look at records": ("show", "list", "report", "compare", "export"),
+    "Look at records": ("show", "list", "report", "compare", "baseline", "export"),
     "Without a database": ("awr", "raw"),
     "Help": ("help",),
 }

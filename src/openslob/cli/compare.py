@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -10,18 +13,38 @@ import typer
 
 from openslob import api
 from openslob.analyze import ci_gate
+from openslob.analyze.ci_gate import Condition, GateCheck, GateResult
 from openslob.analyze.compare import Comparison
 from openslob.analyze.compare import compare as compared
 from openslob.cli import completion
+from openslob.cli.baseline import DEFAULT_DIRECTORY, DIRECTORY
 from openslob.cli.common_options import RESULTS
-from openslob.cli.console import notify, remark, write
+from openslob.cli.console import columns, notify, remark, write, write_report
 from openslob.errors import SlobError, UsageError, VerdictError
+from openslob.record import baseline as baselines
+from openslob.report import ci_formats
 from openslob.report.comparison import comparison_json, mismatch_lines, render_comparison
 
-_SIDE = "Name or id of runs or a sweep, or a path; several: a,b,c."
+
+class CompareFormat(StrEnum):
+    """Formats of a comparison."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    JUNIT = "junit"
+    GITHUB = "github"
+    JSON = "json"
+
+
+_SIDE = "Name, id or beginning of either, of runs or a sweep, or a path; several: a,b,c."
 A = Annotated[str, typer.Argument(autocompletion=completion.records, metavar="A", help=_SIDE)]
-B = Annotated[str, typer.Argument(autocompletion=completion.records, metavar="B", help=_SIDE)]
-JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the comparison as JSON.")]
+_B_HELP = f"{_SIDE} Left out with --baseline."
+B = Annotated[
+    str | None,
+    typer.Argument(autocompletion=completion.records, metavar="B", help=_B_HELP, show_default=False),
+]
+FORMAT = Annotated[CompareFormat, typer.Option("--format", "-f", help="How to print the comparison.")]
+JSON = Annotated[bool, typer.Option("--json", metavar="", help="The same as --format json.")]
 ANYWAY = Annotated[
     bool, typer.Option("--anyway", metavar="", help="Compare although conditions differ, and name the differences.")
 ]
@@ -29,34 +52,62 @@ FAIL_IF = Annotated[
     list[str] | None,
     typer.Option(metavar="CONDITION", help="Exit with 3 if the change meets this, such as 'iops_per_db_cpu < -5%'."),
 ]
+THRESHOLDS = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="A TOML file of such conditions: iops_per_db_cpu = '< -5%'.")
+]
+BASELINE = Annotated[str | None, typer.Option(metavar="NAME", help="Compare with this baseline; see slob baseline.")]
 
 
 def compare(
     a: A,
-    b: B,
+    b: B = None,
     anyway: ANYWAY = False,
     fail_if: FAIL_IF = None,
+    thresholds: THRESHOLDS = None,
+    baseline: BASELINE = None,
+    directory: DIRECTORY = DEFAULT_DIRECTORY,
     *,
     results: RESULTS,
+    form: FORMAT = CompareFormat.TEXT,
     as_json: JSON = False,
 ) -> None:
     """Show how B differs from A in every figure, with a 95 % interval, or why that is unknown.
 
     Example: slob compare before after --fail-if 'iops_per_db_cpu < -5%'
     """
-    conditions = [ci_gate.parse_condition(text) for text in fail_if or ()]
-    sides = _side(a, results), _side(b, results)
+    chosen = CompareFormat.JSON if as_json else form
+    conditions = [ci_gate.parse_condition(text) for text in fail_if or ()] + _conditions(thresholds)
+    names = _names(a, b, baseline)
+    first = api.load(baselines.get(directory, baseline).path) if baseline else _side(names[0], results)
+    sides = first, _side(names[1], results)
     _require_disjoint(*sides)
-    comparison = compared(sides[0].runs, sides[1].runs, a, b)
-    _require_comparable(comparison, anyway)
+    comparison = compared(sides[0].runs, sides[1].runs, *names)
+    if comparison.mismatches and not anyway:
+        _refuse(comparison, chosen)
     checks = [ci_gate.check(condition, comparison) for condition in conditions]
-    if as_json:
-        write(json.dumps(comparison_json(comparison, checks), indent=1, ensure_ascii=False))
-    else:
-        write(render_comparison(comparison, checks), end="")
-    failed = [check.condition.text for check in checks if check.result is not ci_gate.GateResult.OK]
-    if failed:
-        raise VerdictError(f"the change meets, or may meet, --fail-if: {'; '.join(failed)}")
+    _print(comparison, checks, chosen)
+    _judge(checks)
+
+
+def _names(a: str, b: str | None, baseline: str | None) -> tuple[str, str]:
+    """Return the names of both sides; a baseline is A, and the only argument B."""
+    if baseline and b is None:
+        return baseline, a
+    if baseline or b is None:
+        raise UsageError("a comparison has two sides", "give A and B, or one of them and --baseline")
+    return a, b
+
+
+def _conditions(file: Path | None) -> list[Condition]:
+    if file is None:
+        return []
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{file} can't be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{file} is not UTF-8") from error
+    return ci_gate.parse_thresholds(text, str(file))
 
 
 def _side(names: str, results: Path) -> api.Results:
@@ -73,14 +124,52 @@ def _require_disjoint(a: api.Results, b: api.Results) -> None:
         raise UsageError(f"the run {min(shared).name} is on both sides", "name it on one side only")
 
 
-def _require_comparable(comparison: Comparison, anyway: bool) -> None:
-    if comparison.mismatches and not anyway:
-        remark("\n".join(mismatch_lines(comparison.mismatches)))
-        count = len(comparison.mismatches)
-        raise SlobError(
-            f"{comparison.name_a} and {comparison.name_b} can't be compared: {count} conditions differ",
-            "see the list above; --anyway compares them and names the differences",
-        )
+def _refuse(comparison: Comparison, form: CompareFormat) -> None:
+    """Raise SlobError for sides under different conditions, after the list of these in the format that was chosen."""
+    if form is CompareFormat.JUNIT:
+        write(ci_formats.junit(comparison, refused=True), end="")
+    elif form is CompareFormat.GITHUB:
+        write(ci_formats.github(comparison, refused=True), end="")
+    remark("\n".join(mismatch_lines(comparison.mismatches)))
+    differing = len(comparison.mismatches)
+    raise SlobError(
+        f"{comparison.name_a} and {comparison.name_b} can't be compared: {differing} conditions differ",
+        "see the list above; --anyway compares them and names the differences",
+    )
+
+
+def _print(comparison: Comparison, checks: Sequence[GateCheck], form: CompareFormat) -> None:
+    match form:
+        case CompareFormat.JSON:
+            write(json.dumps(comparison_json(comparison, checks), indent=1, ensure_ascii=False))
+        case CompareFormat.MARKDOWN:
+            write(ci_formats.markdown(comparison, checks), end="")
+        case CompareFormat.JUNIT:
+            write(ci_formats.junit(comparison, checks), end="")
+        case CompareFormat.GITHUB:
+            write(ci_formats.github(comparison, checks), end="")
+            _add_summary(ci_formats.markdown(comparison, checks))
+        case CompareFormat.TEXT:
+            write_report(render_comparison(comparison, checks, columns()))
+
+
+def _add_summary(text: str) -> None:
+    """Append to the summary of the job in GitHub Actions, if there is one."""
+    if file := os.environ.get("GITHUB_STEP_SUMMARY"):
+        try:
+            with Path(file).open("a", encoding="utf-8") as summary:
+                summary.write(text)
+        except OSError as error:
+            notify(f"the summary of the job can't be written: {file}: {error.strerror}")
+
+
+def _judge(checks: Sequence[GateCheck]) -> None:
+    """Raise VerdictError (exit code 3) unless every condition is decided and not met."""
+    met = [check.condition.text for check in checks if check.result is GateResult.VIOLATED]
+    undecided = [check.why.rstrip(".") for check in checks if check.result is GateResult.UNDECIDED]
+    reasons = [*([f"the change meets the condition {', '.join(met)}"] if met else []), *undecided]
+    if reasons:
+        raise VerdictError("; ".join(dict.fromkeys(reasons)))
 
 
 def register(app: typer.Typer) -> None:

@@ -37,8 +37,8 @@ _SIDE_BY_SIDE = (
 )  # fmt: skip
 
 
-def render_comparison(comparison: Comparison, checks: Sequence[GateCheck] = ()) -> str:
-    """Return the comparison as text."""
+def render_comparison(comparison: Comparison, checks: Sequence[GateCheck] = (), columns: int | None = None) -> str:
+    """Return the comparison as text, with tables at most ``columns`` wide, or as wide as they need to be."""
     differences = main_differences(comparison)
     several = len(comparison.pairs) > 1
     physical = all(REACHED_DEVICE in point.held for pair in comparison.pairs for point in (pair.a, pair.b))
@@ -50,8 +50,8 @@ def render_comparison(comparison: Comparison, checks: Sequence[GateCheck] = ()) 
         *wrapped(summary(comparison)),
         *_mismatches(comparison),
         "",
-        *(_mean_table(rows, physical) if several else _value_table(rows, physical)),
-        *(_point_table(comparison, physical) if several else []),
+        *(_mean_table(rows, physical, columns) if several else _value_table(rows, physical, columns)),
+        *(_point_table(comparison, physical, columns) if several else []),
         *_remarks(comparison),
     ]
     return "\n".join(lines) + "\n"
@@ -94,7 +94,7 @@ def summary(comparison: Comparison) -> str:
 
 def mismatch_lines(mismatches: Sequence[Mismatch]) -> list[str]:
     """Return a line for each parameter or fact that differs between the sides."""
-    return pairs([(each.name, f"{_values(each.a)}  against  {_values(each.b)}") for each in mismatches])
+    return pairs([(each.name, f"{value_text(each.a)}  against  {value_text(each.b)}") for each in mismatches])
 
 
 def figure_label(name: str, physical: bool) -> str:
@@ -130,11 +130,12 @@ def _check_lines(checks: Sequence[GateCheck]) -> list[str]:
         GateResult.UNDECIDED: ("?", "undecided"),
         GateResult.OK: ("✓", "not met"),
     }
-    texts = [
-        f"{sign} {check.condition.text}: {result}{f' ({check.why})' if check.why else ''}"
-        for check in checks
-        for sign, result in (results[check.result],)
-    ]
+    texts = []
+    for check in checks:
+        sign, result = results[check.result]
+        why = f" ({check.why})" if check.why else ""
+        undecided = check.result is GateResult.UNDECIDED
+        texts.append(f"{sign} {check.why if undecided else f'{check.condition.text}: {result}{why}'}")
     return [*(line for text in texts for line in wrapped(text, later="  ")), ""] if texts else []
 
 
@@ -148,27 +149,30 @@ def _mismatches(comparison: Comparison) -> list[str]:
     ]
 
 
-def _value_table(rows: Mapping[str, Difference], physical: bool) -> list[str]:
+def _value_table(rows: Mapping[str, Difference], physical: bool, columns: int | None) -> list[str]:
     head = ("figure", "A", "B", *_CHANGE_HEAD)
     return table(
         head,
         [(figure_label(name, physical), *value_cells(change), *change_cells(change)) for name, change in rows.items()],
+        columns=columns,
     )
 
 
-def _mean_table(rows: Mapping[str, Difference], physical: bool) -> list[str]:
+def _mean_table(rows: Mapping[str, Difference], physical: bool, columns: int | None) -> list[str]:
     head = ("mean over the points", *_CHANGE_HEAD[:-1])
-    return table(head, [(figure_label(name, physical), *change_cells(change)[:-1]) for name, change in rows.items()])
+    cells = [(figure_label(name, physical), *change_cells(change)[:-1]) for name, change in rows.items()]
+    return table(head, cells, columns=columns)
 
 
-def _point_table(comparison: Comparison, physical: bool) -> list[str]:
+def _point_table(comparison: Comparison, physical: bool, columns: int | None) -> list[str]:
     """Return tables of throughput and latency at each point."""
     axes = axes_for([pair.a for pair in comparison.pairs])
     lines = []
     for figure in (axes.throughput, axes.latency):
         rows = [(pair.label, change) for pair in comparison.pairs if (change := _of(pair, figure))]
         head = (figure_label(rows[0][1].figure, physical) if rows else figure, "A", "B", *_CHANGE_HEAD)
-        lines += ["", *table(head, [(label, *value_cells(change), *change_cells(change)) for label, change in rows])]
+        cells = [(label, *value_cells(change), *change_cells(change)) for label, change in rows]
+        lines += ["", *table(head, cells, columns=columns)]
     return lines
 
 
@@ -256,7 +260,8 @@ def _named(labels: Sequence[str]) -> str:
     return "; ".join(labels[:_MOST_POINTS_NAMED]) + (f"; and {more} more" if more > 0 else "")
 
 
-def _values(values: Sequence[object]) -> str:
+def value_text(values: Sequence[object]) -> str:
+    """Return the values of a condition on one side in a line."""
     text = ", ".join("unknown" if value is None else str(value).replace("\n", " ") for value in values)
     return shortened(text, _WIDEST_VALUE)
 

@@ -1,0 +1,123 @@
+"""`slob baseline`: records to compare later runs with, in a directory of the project."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from openslob.cli.common_options import RESULTS
+from openslob.cli.console import columns, notify, write, write_report
+from openslob.record import baseline as baselines
+from openslob.record import finding
+from openslob.record.baseline import Baseline
+from openslob.report.folding import folded
+from openslob.report.format import pairs
+
+DIRECTORY = Annotated[
+    Path, typer.Option("--dir", envvar="SLOB_BASELINES", metavar="DIR", help="Directory of the baselines.")
+]
+DEFAULT_DIRECTORY = Path("baselines")
+NAME = Annotated[str, typer.Argument(metavar="NAME", help="Name of the baseline.")]
+RECORDS = Annotated[str, typer.Argument(metavar="[RECORD]", help="Runs or a sweep, in any way to name them; a,b,c.")]
+REPLACE = Annotated[bool, typer.Option("--replace", metavar="", help="Replace the baseline of this name.")]
+JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the result as JSON.")]
+
+
+def save(
+    name: NAME,
+    record: RECORDS = "latest",
+    directory: DIRECTORY = DEFAULT_DIRECTORY,
+    replace: REPLACE = False,
+    *,
+    results: RESULTS,
+    as_json: JSON = False,
+) -> None:
+    """Store runs or a sweep, without their raw measurements, to compare later ones with.
+
+    Example: slob baseline save main latest --dir ci/baselines
+    """
+    found = [each for word in record.split(",") for each in finding.several(word, results, notify)]
+    path = baselines.save(directory, name, found, replace)
+    stored = baselines.get(directory, name)
+    if as_json:
+        write(json.dumps(_values(stored), indent=1))
+    else:
+        count = len(stored.runs)
+        write(f"stored {count} run{'' if count == 1 else 's'} as baseline {name} in {path}")
+
+
+def list_baselines(directory: DIRECTORY = DEFAULT_DIRECTORY, as_json: JSON = False) -> None:
+    """List the baselines of a directory.
+
+    Example: slob baseline list --dir ci/baselines
+    """
+    found = baselines.find(directory)
+    if as_json:
+        write(json.dumps([_values(each) for each in found], indent=1))
+    elif found:
+        head = ("baseline", "runs", "measured (UTC)", "server", "host", "remarks")
+        write_report("\n".join(folded(head, [_row(each) for each in found], columns(), texts={0, 2, 3, 4, 5})))
+    else:
+        notify(f"there are no baselines in {directory}; `slob baseline save` makes one")
+
+
+def show(name: NAME, directory: DIRECTORY = DEFAULT_DIRECTORY, as_json: JSON = False) -> None:
+    """Show the runs of a baseline and the conditions under which they were measured.
+
+    Example: slob baseline show main --dir ci/baselines
+    """
+    values = _values(baselines.get(directory, name))
+    if as_json:
+        write(json.dumps(values, indent=1))
+        return
+    facts = [(key.replace("_", " "), _text(value)) for key, value in values.items() if value]
+    write_report("\n".join(pairs(facts)))
+
+
+def remove(name: NAME, directory: DIRECTORY = DEFAULT_DIRECTORY, as_json: JSON = False) -> None:
+    """Remove a baseline.
+
+    Example: slob baseline remove main --dir ci/baselines
+    """
+    baselines.remove(directory, name)
+    write(json.dumps({"removed": name}) if as_json else f"removed the baseline {name}")
+
+
+def _values(stored: Baseline) -> dict[str, Any]:
+    first = stored.runs[0] if stored.runs else None
+    environment, engine = (first.environment, first.engine) if first else ({}, {})
+    return {
+        "name": stored.name,
+        "path": str(stored.path),
+        "runs": [run.id for run in stored.runs],
+        "measured_at": first.started_at if first else None,
+        "server": f"{engine.get('product', '')} {engine.get('version', '')}".strip(),
+        "host": environment.get("host"),
+        "cpu": environment.get("cpu"),
+        "kernel": environment.get("kernel"),
+        "openslob_version": first.openslob_version if first else None,
+        "problem": stored.problem,
+    }
+
+
+def _row(stored: Baseline) -> tuple[str, ...]:
+    values = _values(stored)
+    measured = (values["measured_at"] or "").replace("T", " ").removesuffix("Z")[:16]
+    return stored.name, str(len(stored.runs)), measured, values["server"], values["host"] or "", stored.problem
+
+
+def _text(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group with its commands."""
+    group = typer.Typer(help="Store records to compare later runs with.", no_args_is_help=True)
+    group.command("save")(save)
+    group.command("list")(list_baselines)
+    group.command("show")(show)
+    group.command("remove")(remove)
+    app.add_typer(group, name="baseline")

@@ -1,0 +1,104 @@
+"""A comparison for continuous integration: Markdown, JUnit XML, and annotations of GitHub Actions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from xml.etree import ElementTree
+
+from openslob.analyze.ci_gate import GateCheck, GateResult
+from openslob.analyze.compare import Comparison, Mismatch
+from openslob.report.comparison import change_cells, figure_label, main_differences, summary, value_cells, value_text
+from openslob.report.format import without_controls
+
+_SUITE = "slob compare"
+_CONDITIONS = "conditions are the same"
+_WORDS = {GateResult.OK: "passed", GateResult.VIOLATED: "**failed**", GateResult.UNDECIDED: "**undecided**"}
+
+
+def markdown(comparison: Comparison, checks: Sequence[GateCheck] = ()) -> str:
+    """Return the comparison as Markdown: the conditions, the result in a sentence, and the figures that differ."""
+    lines = [f"## {_cell(comparison.name_b)} against {_cell(comparison.name_a)}", ""]
+    if checks:
+        lines += ["| condition | result | |", "| --- | --- | --- |"]
+        lines += [f"| `{_cell(each.condition.text)}` | {_WORDS[each.result]} | {_cell(each.why)} |" for each in checks]
+        lines.append("")
+    lines += [_cell(summary(comparison)), "", *_mismatches(comparison.mismatches)]
+    several = len(comparison.pairs) > 1
+    lines += ["| figure | A | B | change | result |", "| --- | ---: | ---: | ---: | --- |"]
+    for name, change in main_differences(comparison).items():
+        if change.pct is None and change.change is None:
+            continue
+        values = ("", "") if several else value_cells(change)
+        cells = (figure_label(name, physical=True), *values, *change_cells(change)[:2])
+        lines.append(f"| {' | '.join(_cell(cell) for cell in cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def junit(comparison: Comparison, checks: Sequence[GateCheck] = (), refused: bool = False) -> str:
+    """Return a JUnit document: a test case for the conditions of both sides, and one for each condition of the gate.
+
+    A condition that is met is a failure. One that can't be decided is an error, since it must not pass as if it held.
+    """
+    cases = [(_CONDITIONS, *_conditions_case(comparison.mismatches, refused))]
+    for each in checks:
+        outcome = {GateResult.OK: "", GateResult.VIOLATED: "failure", GateResult.UNDECIDED: "error"}[each.result]
+        cases.append((f"not {each.condition.text}", outcome, each.why or f"{each.condition.text} is met"))
+    counts = {kind: str(sum(outcome == kind for _, outcome, _ in cases)) for kind in ("failure", "error", "skipped")}
+    totals = {
+        "tests": str(len(cases)), "failures": counts["failure"], "errors": counts["error"],
+        "skipped": counts["skipped"], "time": "0",
+    }  # fmt: skip
+    suites = ElementTree.Element("testsuites", {"name": _SUITE, **totals})
+    name = f"{comparison.name_b} against {comparison.name_a}"
+    suite = ElementTree.SubElement(suites, "testsuite", {"name": without_controls(name), **totals})
+    for title, outcome, why in cases:
+        attributes = {"classname": _SUITE, "name": without_controls(title), "time": "0"}
+        case = ElementTree.SubElement(suite, "testcase", attributes)
+        if outcome:
+            details = {"message": without_controls(why)}
+            ElementTree.SubElement(case, outcome, details if outcome == "skipped" else {**details, "type": outcome})
+    ElementTree.indent(suites)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suites, encoding="unicode")}\n'
+
+
+def github(comparison: Comparison, checks: Sequence[GateCheck] = (), refused: bool = False) -> str:
+    """Return workflow commands of GitHub Actions, a line each: errors for what fails or is undecided, notices else."""
+    lines = []
+    if comparison.mismatches:
+        _, why = _conditions_case(comparison.mismatches, refused)
+        lines.append(_annotation("error" if refused else "warning", "slob compare", why))
+    for each in checks:
+        ok = each.result is GateResult.OK
+        text = each.why or f"{each.condition.text} is {'not ' if ok else ''}met"
+        lines.append(_annotation("notice" if ok else "error", f"slob: {each.condition.text}", text))
+    if not checks and not refused:
+        lines.append(_annotation("notice", "slob compare", summary(comparison)))
+    return "\n".join(lines) + "\n"
+
+
+def _conditions_case(mismatches: Sequence[Mismatch], refused: bool) -> tuple[str, str]:
+    names = "; ".join(f"{each.name}: {value_text(each.a)} against {value_text(each.b)}" for each in mismatches)
+    return ("error" if refused else "skipped" if mismatches else "", f"the conditions differ: {names}")
+
+
+def _mismatches(mismatches: Sequence[Mismatch]) -> list[str]:
+    if not mismatches:
+        return []
+    rows = [(each.name, value_text(each.a), value_text(each.b)) for each in mismatches]
+    lines = [f"| {' | '.join(_cell(cell) for cell in row)} |" for row in rows]
+    head = ["Conditions that are not the same on both sides:", "", "| condition | A | B |", "| --- | --- | --- |"]
+    return [*head, *lines, ""]
+
+
+def _cell(text: str) -> str:
+    """Return text for a cell of a table, in which no sign of a record's own becomes markup."""
+    plain = without_controls(text).replace("\n", " ").replace("&", "&amp;").replace("<", "&lt;")
+    return plain.replace("|", "\\|")
+
+
+def _annotation(level: str, title: str, text: str) -> str:
+    return f"::{level} title={_escaped(title).replace(':', '%3A').replace(',', '%2C')}::{_escaped(text)}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

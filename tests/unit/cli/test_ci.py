@@ -1,0 +1,181 @@
+"""The CI kit: formats of a comparison, thresholds in a file, baselines in a directory, and a gate that can't tell."""
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+
+from factories.records import Made, physical
+from factories.running import slob
+from openslob.analyze.ci_gate import parse_condition, parse_thresholds
+from openslob.errors import UsageError
+from openslob.record.store import RunFolder
+
+WORSE = "ops_per_s < -5%"
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """Five runs before, five slower ones after, one of each, and some on another version."""
+    place = tmp_path_factory.mktemp("results")
+    for day, (name, factor, count) in enumerate(
+        [("before", 1.0, 5), ("after", 0.9, 5), ("one", 1.0, 1), ("other", 0.8, 1), ("newer", 1.0, 5)], start=1
+    ):
+        for at in range(count):
+            speed = factor * (1 + 0.002 * (at - 2))
+            made = Made(sessions=8, visits=57_960 * speed, read_us=131 / speed, cpu=1.02)
+            record = physical(made, name=name, record_id=f"202603{day:02}-1200{at:02}-{name}")
+            if name == "newer":
+                record = record.model_copy(update={"engine": {**record.engine, "version": "99"}})
+            with RunFolder.begin(place, record) as folder:
+                folder.finish(record)
+    return place
+
+
+def compare(results, *arguments, **env):
+    return slob("compare", *arguments, "--results", results)
+
+
+def junit(done):
+    """The document, whose shape is that of the JUnit schema; outcomes by test case."""
+    root = ElementTree.fromstring(done.stdout)
+    assert root.tag == "testsuites"
+    (suite,) = root
+    cases = list(suite)
+    assert {case.tag for case in cases} == {"testcase"}
+    outcomes = {case.get("name"): [child.tag for child in case] for case in cases}
+    for element in (root, suite):
+        assert int(element.get("tests")) == len(cases)
+        for plural, tag in {"failures": "failure", "errors": "error", "skipped": "skipped"}.items():
+            assert int(element.get(plural)) == sum(tag in tags for tags in outcomes.values())
+    assert all(case.get("classname") and case.get("time") for case in cases)
+    assert all(child.get("message") for case in cases for child in case)
+    return outcomes
+
+
+def test_junit_has_a_case_for_each_condition(results):
+    done = compare(results, "before", "after", "--fail-if", WORSE, "--fail-if", "ops_per_s > 5%", "--format", "junit")
+    assert done.returncode == 3
+    assert junit(done) == {
+        "conditions are the same": [], f"not {WORSE}": ["failure"], "not ops_per_s > 5%": [],
+    }  # fmt: skip
+    assert "ops_per_s &lt; -5% is met" in done.stdout
+
+
+def test_a_gate_that_can_not_tell_says_so_and_does_not_pass(results):
+    done = compare(results, "one", "other", "--fail-if", WORSE, "--format", "junit")
+    assert done.returncode == 3
+    assert junit(done)[f"not {WORSE}"] == ["error"]
+    line = done.stderr.strip()
+    assert line == (
+        "slob: Can't tell whether ops_per_s < -5%: each side has one run; make 5 of each side (--repeats 5)"
+    )
+
+
+def test_other_conditions_are_an_error_in_every_format(results):
+    for form in ("junit", "github", "text", "json", "markdown"):
+        done = compare(results, "before", "newer", "--format", form)
+        assert done.returncode == 1
+        assert "can't be compared: 1 conditions differ" in done.stderr
+        if form == "junit":
+            assert junit(done) == {"conditions are the same": ["error"]}
+        elif form == "github":
+            assert done.stdout.startswith("::error title=slob compare::the conditions differ: version: ")
+        else:
+            assert done.stdout == ""
+    assert junit(compare(results, "before", "newer", "--format", "junit", "--anyway")) == {
+        "conditions are the same": ["skipped"]
+    }
+
+
+def test_annotations_and_the_summary_of_a_job(results, tmp_path, monkeypatch):
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    (tmp_path / "summary.md").write_text("before\n")
+    done = compare(results, "before", "after", "--fail-if", WORSE, "--fail-if", "ops_per_s > 5%", "--format", "github")
+    assert done.stdout.splitlines() == [
+        "::error title=slob%3A ops_per_s < -5%25::ops_per_s < -5%25 is met",
+        "::notice title=slob%3A ops_per_s > 5%25::ops_per_s > 5%25 is not met",
+    ]
+    summary = (tmp_path / "summary.md").read_text()
+    assert summary.startswith("before\n## after against before\n")
+    assert compare(results, "before", "after", "--fail-if", WORSE, "--format", "markdown").stdout in summary.replace(
+        "| `ops_per_s > 5%` | passed |  |\n", ""
+    ).replace("before\n", "", 1)
+
+
+def test_markdown_is_tables_without_markup_of_names(results):
+    text = compare(results, "before", "after", "--fail-if", WORSE, "--format", "markdown").stdout
+    assert "| `ops_per_s &lt; -5%` | **failed** |  |" in text
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert any("worse" in row for row in rows)
+    assert {row.count("|") for row in rows[3:]} == {6}
+
+
+def test_thresholds_come_from_a_file_too(results, tmp_path):
+    file = tmp_path / "thresholds.toml"
+    file.write_text('[thresholds]\nops_per_s = ["< -5%", "< -50%"]\nselect_p99_us = "> 400%"\n')
+    assert [each.text for each in parse_thresholds(file.read_text(), "f")] == [
+        "ops_per_s < -5%", "ops_per_s < -50%", "select_p99_us > 400%",
+    ]  # fmt: skip
+    assert compare(results, "before", "after", "--thresholds", file).returncode == 3
+    file.write_text('ops_per_s = "< -50%"\n')
+    assert compare(results, "before", "after", "--thresholds", file).returncode == 0
+    done = compare(results, "before", "after", "--thresholds", tmp_path / "none.toml")
+    assert (done.returncode, "can't be read" in done.stderr) == (2, True)
+    file.write_bytes(b"\xff")
+    assert compare(results, "before", "after", "--thresholds", file).returncode == 2
+
+
+@pytest.mark.parametrize("text", ["", "[thresholds]", "iops = 5", "thresholds = 5", 'ops_per_s = "5%"', "x", "a = {}"])
+def test_other_thresholds_are_errors_that_name_the_file(text):
+    with pytest.raises(UsageError, match=r"f\.toml"):
+        parse_thresholds(text, "f.toml")
+
+
+@pytest.mark.parametrize(
+    ("name", "likely"),
+    [("iops", "pio_read_per_s"), ("tps", "commits_per_s"), ("p99", "op_p99_us"), ("iops_per_cpu", "iops_per_db_cpu")],
+)
+def test_an_unknown_figure_names_the_likely_one(name, likely):
+    with pytest.raises(UsageError, match=f"did you mean .*{likely}"):
+        parse_condition(f"{name} < -5%")
+    parse_condition(f"{likely} < -5%")
+
+
+def test_baselines(results, tmp_path):
+    def baseline(*arguments):
+        done = slob("baseline", *arguments, "--dir", tmp_path / "kept")
+        assert "Traceback" not in done.stderr
+        return done
+
+    assert "there are no baselines" in baseline("list").stderr
+    assert baseline("save", "main", "before", "--results", results).stdout.startswith("stored 5 runs as baseline main")
+    assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == ["main"]
+    assert {path.name for path in (tmp_path / "kept" / "main").glob("*/*")} == {"run.json"}
+    assert baseline("save", "main", "after", "--results", results).returncode == 2
+    for against, code in (("after", 3), ("before", 0)):
+        done = compare(
+            results, against, "--baseline", "main", "--dir", tmp_path / "kept", "--fail-if", WORSE, "--anyway"
+        )
+        assert done.returncode == code, done.stderr
+    assert "differ" in compare(results, "newer", "--baseline", "main", "--dir", tmp_path / "kept").stderr
+    assert baseline("save", "main", "after", "--replace", "--results", results).returncode == 0
+    shown = json.loads(baseline("show", "main", "--json").stdout)
+    assert shown["runs"][0].endswith("-after")
+    assert "main" in baseline("list").stdout
+    missing = baseline("show", "nothing")
+    assert (missing.returncode, "there are main" in missing.stderr) == (2, True)
+    assert baseline("save", "../x", "after", "--results", results).returncode == 2
+    assert baseline("remove", "main").returncode == 0
+    assert list((tmp_path / "kept").iterdir()) == []
+
+
+def test_two_sides_are_needed(results):
+    assert compare(results, "before").returncode == 2
+    assert compare(results, "before", "after", "--baseline", "main").returncode == 2
+
+
+def test_a_comparison_fits_into_80_columns(results, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    text = compare(results, "before", "after", "--fail-if", WORSE).stdout
+    assert max(map(len, text.splitlines())) <= 80
