@@ -19,7 +19,7 @@ from openslob.cli.progress import LiveLine, LoadView
 from openslob.cli.show import sweep_report
 from openslob.config.grid import resolve_grid, split
 from openslob.config.layers import Layer
-from openslob.config.loaded import loaded_layer
+from openslob.config.loaded import DATA_SIZE, loaded_layer
 from openslob.disk import existing_parent
 from openslob.engines.registry import resolve, resolve_as_is, servers_place
 from openslob.errors import SlobError, UsageError, VerdictError
@@ -168,7 +168,12 @@ def _new_record(request: SweepRequest, several: Several, dry_run: bool) -> Sweep
     """Return a new sweep. Data parameters that nothing gives are those of the data that are loaded."""
     # Without a target: a wrong value is an error before any server is started.
     resolve_grid({**request.file.grid, **request.texts}, several.config, several.environment)
-    return request.record(several.target, several.config, several.environment, _loaded(request, several, dry_run))
+    loaded = _loaded(request, several, dry_run)
+    record = request.record(several.target, several.config, several.environment, loaded)
+    values = {name: loaded[name].value for name in DATA_SIZE if name in loaded and name not in record.grid}
+    if values and all(str(record.workload[name]) == value for name, value in values.items()):
+        notify(f"data: {', '.join(f'{loaded[name].key}={value}' for name, value in values.items())}, as loaded")
+    return record
 
 
 def _loaded(request: SweepRequest, several: Several, dry_run: bool) -> Layer:

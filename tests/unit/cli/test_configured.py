@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from factories.running import slob
 from factories.tables import table
 from openslob import cli
+from openslob.api import asking
 from openslob.cli import load, options, server
 from openslob.cli.configured import configured
 from openslob.config.parameters import Setting
@@ -209,3 +210,24 @@ def test_without_known_data_the_defaults_stay(state):
 def test_all_commands_with_records_or_targets_have_a_profile():
     commands = list(cli._commands_of(cli.app))
     assert all(configured(each.callback) is each.callback for each in commands)
+
+
+def test_a_call_from_python_takes_what_is_loaded(monkeypatch):
+    found = asking.resolution({"update_pct": 5}, None, engine_with(STATE))
+    assert (found.workload.schemas, found.sources["scale"], found.workload.update_pct) == (8, "loaded", 5)
+    assert asking.resolution({}, None).workload == Workload()
+
+
+@table(
+    ("words", "line"),
+    [
+        (["--sessions", "2,4"], "slob: data: SCHEMAS=8, SCALE=2G, as loaded\n"),
+        (["--scale", "1G,2G"], "slob: data: SCHEMAS=8, as loaded\n"),
+        (["--scale", "1G", "--schemas", "2,4"], ""),
+    ],
+)
+def test_a_sweep_says_what_it_takes(words, line, monkeypatch):
+    monkeypatch.setattr("openslob.cli.sweep.resolve_as_is", lambda _target: engine_with(STATE))
+    done = slob("sweep", "--dry-run", *words)
+    assert done.returncode == 0
+    assert done.stderr == line
