@@ -173,19 +173,9 @@ class Target:
 
         """
         options = SweepOptions(
-            name,
-            ready,
-            grid,
-            against,
-            repeats,
-            until_steady,
-            find_max_iops_under,
-            at,
-            most_sessions,
-            new,
-            resume,
+            name, ready, grid, against, repeats, until_steady, find_max_iops_under, at, most_sessions, new, resume,
             self._server_pid,
-        )
+        )  # fmt: skip
         return executed(
             self._address, options, parameters, results_folder(results, config), config, display_for(progress)
         )
