@@ -5,21 +5,18 @@ All pages are walked by `make walk`, which takes some minutes.
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from factories.paths import ROOT
 from factories.printed_commands import DOCS, PAGES
-from factories.walk import home, steps, typed
+from factories.walk import EVERYTHING, home, steps, typed
 
-EVERYWHERE = os.environ.get("WALK") == "all"
 FIRST = (ROOT / "README.md", *sorted((DOCS / "tutorials").glob("*.md")))
 
 
 @pytest.mark.server
-@pytest.mark.timeout(1800 if EVERYWHERE else 300)
-@pytest.mark.parametrize("page", PAGES if EVERYWHERE else FIRST, ids=lambda page: page.name)
+@pytest.mark.timeout(1800 if EVERYTHING else 300)
+@pytest.mark.parametrize("page", PAGES if EVERYTHING else FIRST, ids=lambda page: page.name)
 def test_commands_of_a_page_work_as_printed(page):
     commands = steps(page)
     if not commands:
