@@ -37,6 +37,20 @@ WORDS = {
     "shall": "must, should, is to",
     "heed": "follow, respect",
     "heeds": "follows, respects",
+    # Phrases of another century; say who does what.
+    "for want of": "without, because there is no",
+    "bear out": "support",
+    "bears out": "supports",
+    "one wants": "you want",
+    "not a word": "only",
+    "are yours to": "you decide, choose",
+    "is yours to": "you decide, choose",
+    "lest": "so that … not",
+    "amid": "during",
+    "anew": "again",
+    "save for": "except for",
+    "thereof": "of it",
+    "whereby": "by which",
 }
 # "told apart" and "told to end" are plain English.
 _ANY = re.compile(rf"(?<![A-Za-z])({'|'.join(WORDS)})(?![A-Za-z]| apart| to )", re.IGNORECASE)

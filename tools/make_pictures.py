@@ -24,7 +24,7 @@ from rich.terminal_theme import DIMMED_MONOKAI
 from rich.text import Text
 
 IMAGES = Path(__file__).resolve().parent.parent / "docs" / "images"
-COLUMNS = 100
+COLUMNS = 116
 # Rich names fonts of other hosts; a picture of ours asks no network.
 SVG = re.sub(r"@font-face \{\{.*?\n    \}\}", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL).replace("Fira Code, ", "")
 

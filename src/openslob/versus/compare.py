@@ -1,6 +1,6 @@
 """The comparison of storage alone with databases, from the first check to the finished record.
 
-Every round measures all contenders, in an order that is drawn anew.
+Every round measures all contenders, in a new random order.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ def _storage(spec: ServerSpec) -> list[ConfigLine]:
 
 
 def _durability(bulk: bool) -> list[ConfigLine]:
-    why = "a load that a crash of the host breaks is made anew" if bulk else ""
+    why = "a load that a crash of the host breaks must be repeated" if bulk else ""
     return [
         ConfigLine("innodb_flush_log_at_trx_commit", "0" if bulk else "1", why or "a commit is on disk"),
         ConfigLine("innodb_doublewrite", "OFF" if bulk else "ON", why or "as in real life"),

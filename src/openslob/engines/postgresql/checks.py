@@ -131,7 +131,7 @@ def orphaned_files(connection: Connection) -> str:
 
 def _orphans(connection: Connection) -> Iterator[Finding]:
     if found := orphaned_files(connection):
-        why = f"no table or index has {found}: a crash of the server amid a load leaves such files"
+        why = f"no table or index has {found}: a crash of the server during a load leaves such files"
         yield Finding(ORPHANS, why, _REMOVE_ORPHANS, False)
 
 

@@ -27,7 +27,7 @@ def read(connection: Connection, names: Names) -> Manifest | None:
         with connection.cursor(row_factory=dict_row) as cursor:
             row = cursor.execute(statement("manifest", "read", manifest=names.manifest())).fetchone()
     except (errors.UndefinedColumn, errors.UndefinedFunction, errors.DatatypeMismatch):
-        # Another program made it, or somebody altered it: a load makes it anew.
+        # Another program made it, or somebody altered it: a load makes it again.
         return None
     if row is None:
         return None
