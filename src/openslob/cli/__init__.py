@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import codecs
+import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib import import_module
+from itertools import chain
 from typing import Annotated, Any
 
 import typer
@@ -17,14 +20,6 @@ from openslob.cli.tree import OUTPUT_PANEL, Group, finish
 from openslob.errors import SlobError
 from openslob.report.format import plain_signs
 
-app = typer.Typer(
-    name="slob",
-    no_args_is_help=True,
-    cls=Group,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
 # The order of `slob --help`: the order in which a user needs the commands, under these headings.
 COMMANDS: Mapping[str, tuple[str, ...]] = {
     "Measure a database": ("demo", "server", "check", "load", "run", "sweep", "drop", "config"),
@@ -33,20 +28,9 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "Help": ("help",),
 }
 
-
-def _commands_of(group: typer.Typer) -> Iterator[Any]:
-    yield from group.registered_commands
-    for each in group.registered_groups:
-        if each.typer_instance:
-            yield from _commands_of(each.typer_instance)
-
-
-for _names in COMMANDS.values():
-    for _name in _names:
-        import_module(f"{__name__}.{_name}").register(app)
-for _command in _commands_of(app):
-    _command.callback = configured(_command.callback)
-finish(app, COMMANDS)
+_ALL = tuple(chain.from_iterable(COMMANDS.values()))
+# Set by the shell when it wants completions: how, and the words so far.
+_COMPLETE, _WORDS = "_SLOB_COMPLETE", ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
 
 
 # The base class of every error in options and arguments; its module differs between versions of typer.
@@ -59,7 +43,6 @@ def _version(show: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _common(
     version: Annotated[
         bool,
@@ -76,6 +59,53 @@ def _common(
     """What can this database platform really do? The SLOB method: load, run, show."""
 
 
+@cache
+def application(commands: Sequence[str] = _ALL) -> typer.Typer:
+    """Return the program with these commands; only their modules are imported, since all together take a while."""
+    app = typer.Typer(
+        name="slob",
+        no_args_is_help=True,
+        cls=Group,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_common)
+    for name in commands:
+        import_module(f"{__name__}.{name}").register(app)
+    for command in _commands_of(app):
+        command.callback = configured(command.callback)
+    finish(app, COMMANDS)
+    return app
+
+
+def _commands_of(group: typer.Typer) -> Iterator[Any]:
+    yield from group.registered_commands
+    for each in group.registered_groups:
+        if each.typer_instance:
+            yield from _commands_of(each.typer_instance)
+
+
+def needed(words: Iterable[str]) -> tuple[str, ...]:
+    """Return the commands that a command line needs: the one that it names, or all, as the help does."""
+    name = next((word for word in words if not word.startswith("-")), "help")
+    return (name,) if name in _ALL and name != "help" else _ALL
+
+
+def typed_words() -> list[str]:
+    """Return the words of the command line, or of the one that a shell completes; the last may not be finished yet."""
+    if _COMPLETE not in os.environ:
+        return sys.argv[1:]
+    typed = next((os.environ[name] for name in _WORDS if name in os.environ), "")
+    return typed.split()[1:]
+
+
+def __getattr__(name: str) -> typer.Typer:
+    """Return ``app``, the whole program."""
+    if name == "app":
+        return application()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def main() -> None:
     """Run the command line. An error is one line on stderr and an exit code, never a traceback."""
     codecs.register_error(plain_signs.__name__, plain_signs)
@@ -88,7 +118,7 @@ def main() -> None:
 def _run() -> int:
     """Run the command and return its exit code."""
     try:
-        code = app(prog_name="slob", standalone_mode=False)
+        code = application(needed(typed_words()))(prog_name="slob", standalone_mode=False)
         sys.stdout.flush()
         return code or 0
     except SlobError as error:

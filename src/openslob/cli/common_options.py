@@ -9,20 +9,14 @@ from typing import Annotated
 import typer
 
 from openslob import places, rehearsal
-from openslob.cli.completion import records, verdicts
+from openslob.cli.completion import verdicts
 from openslob.cli.console import notify
-from openslob.engines.base import Engine
 from openslob.errors import UsageError, VerdictError
-from openslob.interrupt import Interrupt
-from openslob.record import finding, storage
+from openslob.record import finding
 from openslob.record.model import Holds, Verdict
-from openslob.record.storage import StorageRecord
-from openslob.storage.fio import Fio
 from openslob.storage.job import IoEngine
 from openslob.units import MIB, parse_bytes, parse_duration
-from openslob.versus.ceiling import Ceilings
 
-MEASURE = "measure"
 # Smallest unit of direct I/O, in bytes.
 SECTOR = 512
 # Metavar of options that take seconds or a duration.
@@ -113,36 +107,6 @@ CPUS = Annotated[str | None, typer.Option(metavar="CPUS", help="CPUs of the driv
 MEASUREMENT_NAME = Annotated[
     str, typer.Option(envvar="SLOB_NAME", show_envvar=False, metavar="NAME", help="Name of the measurement.")
 ]
-
-_CEILING_HELP = "A raw measurement of the same storage (a path, an id, latest) to compare the figures with"
-CEILING = Annotated[str | None, typer.Option(metavar="RECORD", autocompletion=records, help=f"{_CEILING_HELP}.")]
-CEILING_OR_MEASURE = Annotated[
-    str | None, typer.Option(metavar=f"RECORD|{MEASURE}", help=f"{_CEILING_HELP}, or measure it first.")
-]
-
-
-def load_ceiling(name: str, results: Path) -> StorageRecord:
-    """Read the raw measurement that --ceiling names.
-
-    Raises:
-        UsageError: No record has that name, or a measurement was asked for where none can be made.
-
-    """
-    if name == MEASURE:
-        raise UsageError(
-            f"only `slob run` and `slob sweep` accept --ceiling {MEASURE}", "give the record of a raw measurement"
-        )
-    return storage.load(finding.one(name, results, notify, {finding.Kind.STORAGE}).path)
-
-
-def ceiling_source(
-    name: str | None, results: Path, sessions: int, interrupt: Interrupt
-) -> Callable[[Engine], StorageRecord | None]:
-    """Return a function from an engine to its ceiling: the named record, a new measurement, or None."""
-    if name == MEASURE:
-        return Ceilings(sessions, Fio.find(interrupt.stop), results, notify)
-    record = load_ceiling(name, results) if name else None
-    return lambda _: record
 
 
 def require_known(required: Sequence[str], known: Sequence[str]) -> None:

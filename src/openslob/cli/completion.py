@@ -1,6 +1,7 @@
 """What a shell may complete: names of records, servers, verdicts and ready-made sweeps.
 
-A shell asks while the user types: nothing here prints, fails, or connects to anything.
+A shell asks while the user types: nothing here prints, fails, or connects to anything. Every command has such options,
+but few lines are completed: what a completion needs is imported when it is asked for.
 """
 
 from __future__ import annotations
@@ -11,10 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from openslob import places
-from openslob.analyze.verdicts import VERDICTS
-from openslob.engines import registry
 from openslob.errors import SlobError
-from openslob.sweep.create import ready_names
 
 Completion = Callable[[str], list[str]]
 
@@ -35,6 +33,8 @@ def records(incomplete: str) -> list[str]:
 
 def servers(incomplete: str) -> list[str]:
     """Return the names of the managed servers; of several targets, the last one is completed."""
+    from openslob.engines import registry  # noqa: PLC0415
+
     before, comma, last = incomplete.rpartition(",")
     with suppress(SlobError, OSError):
         names = dict.fromkeys([registry.EMBEDDED, *registry.known()])
@@ -44,9 +44,13 @@ def servers(incomplete: str) -> list[str]:
 
 def verdicts(incomplete: str) -> list[str]:
     """Return the names of the verdicts."""
+    from openslob.analyze.verdicts import VERDICTS  # noqa: PLC0415
+
     return one_of([verdict.__name__ for verdict in VERDICTS])(incomplete)
 
 
 def ready_sweeps(incomplete: str) -> list[str]:
     """Return the names of the ready-made sweeps."""
+    from openslob.sweep.create import ready_names  # noqa: PLC0415
+
     return one_of(["list", *ready_names()])(incomplete)

@@ -11,7 +11,8 @@ import typer
 
 from openslob import api
 from openslob.cli import completion
-from openslob.cli.common_options import CEILING, RESULTS, load_ceiling
+from openslob.cli.ceilings import CEILING, load_ceiling
+from openslob.cli.common_options import RESULTS
 from openslob.cli.console import default_interrupt, notify, write, write_file
 from openslob.cli.picture_options import PNG, SVG, THEME, PictureTheme
 from openslob.errors import SlobError, UsageError

@@ -9,13 +9,12 @@ from typing import Annotated
 import typer
 
 from openslob.analyze.verdicts import VERDICTS
+from openslob.cli.ceilings import CEILING_OR_MEASURE, ceiling_source
 from openslob.cli.common_options import (
-    CEILING_OR_MEASURE,
     RECORD_JSON,
     REPORT_INTERVAL,
     REQUIRE,
     RESULTS,
-    ceiling_source,
     require_known,
     require_verdicts,
 )

@@ -11,7 +11,8 @@ from typing import Annotated
 
 import typer
 
-from openslob.cli.common_options import CEILING_OR_MEASURE, DURATION, REPORT_INTERVAL, RESULTS, at_least, ceiling_source
+from openslob.cli.ceilings import CEILING_OR_MEASURE, ceiling_source
+from openslob.cli.common_options import DURATION, REPORT_INTERVAL, RESULTS, at_least
 from openslob.cli.completion import ready_sweeps, records
 from openslob.cli.console import columns, notify, stoppable, write, write_report
 from openslob.cli.options import Several, with_several

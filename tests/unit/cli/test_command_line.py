@@ -8,6 +8,7 @@ import signal
 import sys
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from factories.tables import table
@@ -31,7 +32,7 @@ def called(monkeypatch, capsys, *arguments):
         (["run", "--bogus"], "no such option: --bogus"),
         (["run", "--sessions"], "'--sessions' requires an argument"),
         (["show", "a", "b"], "(b); see slob show --help"),
-        (["compare", "a"], "missing argument 'B'; see slob compare --help"),
+        (["compare", "a"], "a comparison has two sides; give A and B"),
         (["export", "x", "-f", "pdf"], "'pdf' is not one of 'csv'"),
         (["sweep", "--repeats", "0"], "invalid value for '--repeats'"),
         (["raw", "dd", "--size", "1X"], "invalid value for '--size': '1X' is not a size"),
@@ -89,3 +90,34 @@ def test_ctrl_c_is_back_when_the_command_line_is_there(monkeypatch):
 def test_a_file_in_a_place_that_is_gone_is_told_with_what_to_do(tmp_path):
     with pytest.raises(SlobError, match="No such file or directory; name another file by --output"):
         save_text(tmp_path / "no" / "report.html", "text", "name another file by --output")
+
+
+@table(
+    ("words", "needed"),
+    [
+        (["run", "--sessions", "8"], ("run",)),
+        (["-q", "run"], ("run",)),
+        (["--color", "never", "run"], cli.needed([])),  # "never" could be a command: the program finds out
+        (["frob"], cli.needed([])),
+        (["help", "run"], cli.needed([])),
+        (["--help"], cli.needed([])),
+    ],
+)
+def test_only_the_command_that_is_named_is_imported(words, needed):
+    assert cli.needed(words) == needed
+
+
+def test_a_shell_s_line_names_the_command_too(monkeypatch):
+    monkeypatch.setenv("_SLOB_COMPLETE", "complete_zsh")
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "slob run --ta")
+    assert cli.needed(cli.typed_words()) == ("run",)
+
+
+def commands_of(program):
+    return set(getattr(typer.main.get_command(program), "commands", ()))
+
+
+def test_every_command_works_alone():
+    for name in cli.needed([]):
+        assert commands_of(cli.application((name,))) == {name}
+    assert commands_of(cli.app) == set(cli.needed([]))
