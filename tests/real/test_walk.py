@@ -1,17 +1,21 @@
-"""A reader types what README and tutorials print: every command works as printed, in order, from nothing.
+"""A reader types what README and two tutorials print: every command works as printed, in order, from nothing.
 
 All pages are walked by `make walk`, which takes some minutes.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from factories.paths import ROOT
 from factories.printed_commands import DOCS, PAGES
 from factories.walk import EVERYTHING, home, steps, typed
+from openslob.cli import demo
 
-FIRST = (ROOT / "README.md", *sorted((DOCS / "tutorials").glob("*.md")))
+# What a reader types first. The storage engineer's tutorial mostly waits for fio, which README does, too.
+FIRST = (ROOT / "README.md", DOCS / "tutorials" / "dba.md", DOCS / "tutorials" / "ci.md")
 
 
 @pytest.mark.server
@@ -21,6 +25,18 @@ def test_commands_of_a_page_work_as_printed(page):
     commands = steps(page)
     if not commands:
         pytest.skip("no commands that can run anywhere")
+    with home() as place:
+        done = typed(commands, place)
+    assert [str(step) for step in done if step.failed] == []
+
+
+@pytest.mark.server
+@pytest.mark.timeout(300)
+@pytest.mark.skipif(not EVERYTHING, reason="`make walk` types them; README has nearly the same commands")
+def test_the_closing_commands_of_the_demonstration_work():
+    printed = demo.next_steps(Path("results"), keep=False).splitlines()
+    commands = [("slob demo", line.strip()) for line in printed if line.startswith("  slob ")]
+    assert any("--mode pio" in line for _, line in commands)
     with home() as place:
         done = typed(commands, place)
     assert [str(step) for step in done if step.failed] == []
