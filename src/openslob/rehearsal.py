@@ -18,6 +18,8 @@ VARIABLE = "SLOB_REHEARSE"
 MOST = 10_000
 # Smallest amounts. A cache below this is refused by some engine; a run below a second has hardly a slice.
 LEAST_CACHE = 8 * MIB
+# The cache of a server for which none is asked serves blocks of every size.
+LEAST_DEFAULT_CACHE = 24 * MIB
 LEAST_DATA = MIB
 LEAST_LOG = 64 * MIB
 LEAST_SECONDS = 1.0

@@ -94,7 +94,7 @@ def default_spec(name: str, engine: str | None = None) -> ServerSpec:
     """Return the specification of a server for which nothing else is asked; without ``engine``, of the default one."""
     spec = _servers_of(engine or default_engine()).default_spec(name)
     cache, log = (
-        rehearsal.amount(spec.cache_bytes, rehearsal.LEAST_CACHE),
+        rehearsal.amount(spec.cache_bytes, rehearsal.LEAST_DEFAULT_CACHE),
         rehearsal.amount(spec.log_bytes, rehearsal.LEAST_LOG),
     )
     return replace(spec, cache_bytes=cache, log_bytes=log)
