@@ -75,7 +75,9 @@ def refuse_planted(path: Path) -> None:
 def refuse_foreign(directory: Path) -> None:
     """Raise SlobError if another user owns ``directory`` or one above it, in a place where everybody may write."""
     for each in _of_others(directory):
-        raise SlobError(f"{each} belongs to another user, and everybody may write beside it", "name another directory")
+        raise SlobError(
+            f"{each} belongs to another user, in a directory that everybody may write to", "name another directory"
+        )
 
 
 def _of_others(path: Path) -> Iterator[Path]:
@@ -185,7 +187,7 @@ def read_json(path: Path, remedy: str) -> object:
 def _finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise ValueError(f"{text[:20]} is not a number of JSON")
+        raise ValueError(f"{text[:20]} is not a JSON number")
     return value
 
 

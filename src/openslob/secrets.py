@@ -57,8 +57,8 @@ def require_target(text: str) -> None:
     if len({part.partition("://")[0].lower() for part in parts if "://" in part}) > 1:
         # A password may hold a comma and what looks like a scheme: nothing of it is shown.
         raise UsageError(
-            "the target's URLs differ in what is before ://",
-            "name instances of one engine, with other signs percent-encoded (, is %2C and : is %3A)",
+            "the URLs of the target have different schemes",
+            "name instances of one engine; percent-encode other commas and colons (, is %2C and : is %3A)",
         )
     for part in parts:
         scheme, is_url, _ = part.partition("://")
@@ -66,7 +66,7 @@ def require_target(text: str) -> None:
             shown = f"{scheme}://{STARS}" if re.fullmatch(_SCHEME, scheme) else STARS
             raise UsageError(
                 f"the target {shown} can't be read as a URL",
-                "write SCHEME://USER@HOST:PORT/DATABASE, with other signs percent-encoded (@ is %40)",
+                "write SCHEME://USER@HOST:PORT/DATABASE, with special characters percent-encoded (@ is %40)",
             )
         if not is_url and not _SERVERS.fullmatch(part):
             raise UsageError(
@@ -113,7 +113,7 @@ class Target:
         user, at, server = rest.partition("@")
         if not at or not user:
             raise UsageError(
-                f"the target {self.shown} names no user for the password", "write SCHEME://USER@HOST/DATABASE"
+                f"the target {self.shown} has no user, and a password needs one", "write SCHEME://USER@HOST/DATABASE"
             )
         return f"{scheme}://{user.partition(':')[0]}:{quote(password, safe='')}@{server}"
 

@@ -160,11 +160,11 @@ class Workload(BaseModel):
         json_schema_extra={"slob": "RUN_TIME", "unit": "s", "group": "duration"},
     )  # fmt: skip
     work_loop: int = Field(
-        default=0, ge=0, le=10**12, description="Operations per session after which it ends; 0: end by RUN_TIME only.",
+        default=0, ge=0, le=10**12, description="Operations after which a session ends; 0: end by RUN_TIME only.",
         json_schema_extra={"slob": "WORK_LOOP", "unit": "operations", "group": "duration"},
     )  # fmt: skip
     warmup: DurationField = Field(
-        default=2, ge=0, le=86_400, description="Load before the measured window, which is not counted.",
+        default=2, ge=0, le=86_400, description="Load before the measured window; it is not counted.",
         json_schema_extra={"slob": "WARMUP", "unit": "s", "group": "duration"},
     )  # fmt: skip
 
@@ -258,7 +258,7 @@ class Workload(BaseModel):
         json_schema_extra={"slob": "SEED", "unit": "", "group": "purpose"},
     )  # fmt: skip
     mode: Mode | None = Field(
-        default=None, description="Purpose of the run: pio, lio, redo or scan; a verdict says if the figures agree.",
+        default=None, description="Purpose of the run: pio, lio, redo or scan. A verdict says whether it was met.",
         json_schema_extra={"slob": "MODE", "unit": "", "group": "purpose"},
     )  # fmt: skip
 

@@ -99,7 +99,7 @@ def test_updates_on_a_standby_are_refused_in_one_line(engine, servers, tmp_path)
         measured(engine, tmp_path, **DATA, sessions=3, update_pct=10)
     ran = slob("run", "--target", ",".join(NAMES[1:]), "--results", tmp_path, "--sessions", 2)
     assert ran.returncode == 1
-    assert "no instance of the target takes writes" in ran.stderr
+    assert "no instance of the target accepts writes" in ran.stderr
     alone = slob("run", "--target", NAMES[1], "--results", tmp_path)
     assert alone.returncode == 1
     assert "is a standby" in alone.stderr

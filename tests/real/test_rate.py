@@ -86,7 +86,7 @@ def test_a_rate_is_kept_to_a_percent_and_its_share_of_cpu_left_told(engine, tmp_
     verdicts = verdicts_of(record)
     if kept(record):
         assert figure(record, "ops_total") == pytest.approx(600, rel=0.01)
-    assert verdicts["limit_found"].why.startswith("Not limited: the rate was given")
+    assert verdicts["limit_found"].why.startswith("Not limited: the run reached the given rate")
     assert figure(record, "wake_up_late_us") > 0
     responses = rows_of(finished.folder, "response.csv")
     assert total(responses, "count") == total(rows_of(finished.folder, "latency.csv"), "count")

@@ -99,7 +99,7 @@ def test_a_job_measures_and_its_checksums_are_verified(fio, folder):
             written.write(b"not what was written")
             written.flush()
             os.fsync(written.fileno())
-        with pytest.raises(SlobError, match="data read are not the data written"):
+        with pytest.raises(SlobError, match="the data read are not the data written"):
             fio.measure(job(file, verify=True, seconds=60))
 
 

@@ -89,7 +89,7 @@ def test_other_settings_restart_it_and_keep_the_data(shared: ManagedServer, subj
 def test_what_a_restart_can_not_change(shared: ManagedServer, subject: Subject):
     spec = shared.start().spec
     for change in subject.fixed:
-        with pytest.raises(UsageError, match=r"was made with --.*use another name or destroy it first"):
+        with pytest.raises(UsageError, match=r"was created with --.*use another name or destroy it first"):
             registry.managed(replace(spec, **change)).start()
     other = next(each for each in SUBJECTS if each is not subject)
     with pytest.raises(UsageError, match=f"is one of {subject.engine}; use another name"):
@@ -247,7 +247,7 @@ def test_a_server_that_hangs_is_stopped_by_force(
     for process in (main, *main.children()):
         process.suspend()
     stopped = slob("stop", shared.name)
-    assert (stopped.returncode, "ended by force; its next start recovers it" in stopped.stderr) == (0, True)
+    assert (stopped.returncode, "and was killed; it recovers at its next start" in stopped.stderr) == (0, True)
     assert shared.status().state == "stopped"
     assert shared.start().state == "running"
 
@@ -329,7 +329,7 @@ def test_data_elsewhere(
     marker.write_text(text)
     (place / "data").rename(place / "real")
     (place / "data").symlink_to(place / "real")
-    with pytest.raises(SlobError, match="is a link, which slob never makes"):
+    with pytest.raises(SlobError, match="is a symbolic link, and slob never creates one"):
         server.destroy()
     (place / "data").unlink()
     (place / "real").rename(place / "data")

@@ -167,7 +167,7 @@ def order_verdict(table: Sequence[ContenderRow], engine: str) -> Verdict:
     name = f"order_{engine}"
     chain = _chain(table, engine)
     if len(chain) < 2 or not any(row.kind is ContenderKind.RAW for row in chain):
-        return unknown(name, "Can't be determined: too little was measured for an order of reads per CPU.")
+        return unknown(name, "Can't be determined: too few contenders were measured to order them by reads per CPU.")
     lacking = [f"{row.name}: {row.why}" for row in table if row.engine == engine and row.lacks_order]
     if lacking:
         return unknown(name, f"Can't be determined: reads per CPU of some are unknown ({'; '.join(lacking)}).")

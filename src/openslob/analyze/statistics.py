@@ -72,7 +72,7 @@ def t_quantile(degrees: float, share: float = 0.5 + CONFIDENCE / 2) -> float:
 def of_repeats(values: Sequence[float]) -> Estimate:
     """Return the mean of independent runs, with an interval for two or more."""
     if not values:
-        return Estimate(None, why="no run gave this figure")
+        return Estimate(None, why="no run has this figure")
     mean = float(np.mean(values))
     if len(values) == 1:
         return Estimate(mean, n=1, why="one run does not show how much runs differ")
@@ -173,10 +173,10 @@ def mean_difference(figure: str, unit: str, better: Better, pairs: Sequence[Diff
     Each point counts once, whatever its number of repeats; points where the figure is unknown or 0 are left out.
     """
     known = [(pair.a.mean, pair.b.mean) for pair in pairs if (pair.a.mean or 0) > 0 and (pair.b.mean or 0) > 0]
-    no_value = Estimate(None, why="a mean over several points has no value of its own")
+    no_value = Estimate(None, why="the mean over several points is a change, not a value")
     if len(known) < 2:
         return Difference(
-            figure, unit, no_value, no_value, Outcome.UNKNOWN, why="fewer than two points give this figure"
+            figure, unit, no_value, no_value, Outcome.UNKNOWN, why="fewer than two points have this figure"
         )
     logs = np.log([b / a for a, b in known if a is not None and b is not None])
     mean, sd = float(logs.mean()), float(logs.std(ddof=1))

@@ -48,12 +48,12 @@ class Parameters(TypedDict, total=False):
     """
 
     work_loop: int
-    """Operations per session after which it ends; 0: end by RUN_TIME only. Allowed: a whole number from 0 to
-    1000000000000. Default: 0.
+    """Operations after which a session ends; 0: end by RUN_TIME only. Allowed: a whole number from 0 to 1000000000000.
+    Default: 0.
     """
 
     warmup: float | str
-    """Load before the measured window, which is not counted. Allowed: a duration from 0 to 86400 s, such as 90, 90s or
+    """Load before the measured window; it is not counted. Allowed: a duration from 0 to 86400 s, such as 90, 90s or
     1m30s. Default: 2.
     """
 
@@ -130,7 +130,7 @@ class Parameters(TypedDict, total=False):
     """
 
     mode: Literal["pio", "lio", "redo", "scan"]
-    """Purpose of the run: pio, lio, redo or scan; a verdict says if the figures agree. Allowed: pio, lio, redo or scan.
+    """Purpose of the run: pio, lio, redo or scan. A verdict says whether it was met. Allowed: pio, lio, redo or scan.
     """
 
 
@@ -173,12 +173,12 @@ class SweptParameters(TypedDict, total=False):
     """
 
     work_loop: int | Sequence[int]
-    """Operations per session after which it ends; 0: end by RUN_TIME only. Allowed: a whole number from 0 to
-    1000000000000. Default: 0.
+    """Operations after which a session ends; 0: end by RUN_TIME only. Allowed: a whole number from 0 to 1000000000000.
+    Default: 0.
     """
 
     warmup: float | str | Sequence[float | str]
-    """Load before the measured window, which is not counted. Allowed: a duration from 0 to 86400 s, such as 90, 90s or
+    """Load before the measured window; it is not counted. Allowed: a duration from 0 to 86400 s, such as 90, 90s or
     1m30s. Default: 2.
     """
 
@@ -255,7 +255,7 @@ class SweptParameters(TypedDict, total=False):
     """
 
     mode: Literal["pio", "lio", "redo", "scan"] | Sequence[Literal["pio", "lio", "redo", "scan"]]
-    """Purpose of the run: pio, lio, redo or scan; a verdict says if the figures agree. Allowed: pio, lio, redo or scan.
+    """Purpose of the run: pio, lio, redo or scan. A verdict says whether it was met. Allowed: pio, lio, redo or scan.
     """
 
     cache: int | str | Sequence[int | str]

@@ -277,7 +277,7 @@ ROW_SETS: dict[str, RowSet] = {
         {
             "Check": ("", "what should hold"),
             "Verdict": ("", "holds, fails or unknown"),
-            "Why": ("", "the figures it rests on"),
+            "Why": ("", "the figures it is based on"),
         },
         _verdicts,
     ),

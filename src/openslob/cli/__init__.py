@@ -139,7 +139,7 @@ def _run() -> int:
 def of_the_system(error: OSError | MemoryError) -> str:
     """Return an error of the operating system in one line: no memory, no space, no file descriptors."""
     if isinstance(error, MemoryError):
-        return "this program got no more memory; give it more, or use fewer sessions"
+        return "slob ran out of memory; give it more, or use fewer sessions"
     return f"{error.filename}: {error.strerror}" if error.filename else f"{error.strerror or error}"
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 TITLE = "Latency over read IOPS and MB/s"
 READ_LATENCY = "Single-block read latency"
-NO_COUNTS = "No session counts in file names: the numbers at the points are the order of the rows."
+NO_COUNTS = "The file names contain no session counts: the numbers at the points are row numbers."
 
 _SETS = ", ".join((*SETS, *ROW_SETS, MODEL, LIST))
 
@@ -152,7 +152,7 @@ def awr(
     sort: SORT = NATURAL,
     petals: PETALS = None,
     theme: THEME = PictureTheme.LIGHT,
-    group_by: Annotated[Grouping, typer.Option(help="What the points of a line have in common.")] = Grouping.NAME,
+    group_by: Annotated[Grouping, typer.Option(help="What the points of one line share.")] = Grouping.NAME,
     pattern: PATTERN = None,
     jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Processes; by default one per core.")] = None,
 ) -> None:

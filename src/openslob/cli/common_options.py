@@ -91,7 +91,7 @@ REPORT_INTERVAL = Annotated[
     float | None,
     typer.Option(
         parser=at_least(1), metavar=DURATION,
-        help="Print a line of rates so often instead of a bar: time, reads, visits and commits per second, p99.",
+        help="Print a line at this interval instead of a bar: time, reads, visits and commits per second, p99.",
     ),
 ]  # fmt: skip
 RECORD_JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the record as JSON.")]

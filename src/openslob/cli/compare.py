@@ -36,7 +36,7 @@ class CompareFormat(StrEnum):
     JSON = "json"
 
 
-_SIDE = "Name, id or beginning of either, of runs or a sweep, or a path; several: a,b,c."
+_SIDE = "Runs or a sweep: name, id, the beginning of either, or path; several: a,b,c."
 A = Annotated[str, typer.Argument(autocompletion=completion.records, metavar="A", help=_SIDE)]
 _B_HELP = f"{_SIDE} Left out with --baseline."
 B = Annotated[
@@ -50,7 +50,9 @@ ANYWAY = Annotated[
 ]
 FAIL_IF = Annotated[
     list[str] | None,
-    typer.Option(metavar="CONDITION", help="Exit with 3 if the change meets this, such as 'iops_per_db_cpu < -5%'."),
+    typer.Option(
+        metavar="CONDITION", help="Exit with 3 if the change meets this condition, such as 'iops_per_db_cpu < -5%'."
+    ),
 ]
 THRESHOLDS = Annotated[
     Path | None, typer.Option(metavar="FILE", help="A TOML file of such conditions: iops_per_db_cpu = '< -5%'.")

@@ -58,7 +58,7 @@ PROFILE = Annotated[
     str | None,
     typer.Option(
         "--profile", envvar=PROFILE_VARIABLE, metavar="NAME", rich_help_panel=_PANEL, is_eager=True,
-        callback=_asked, help="Use the table [profiles.NAME] of slob.toml, too.",
+        callback=_asked, help="Also apply the table [profiles.NAME] of slob.toml.",
     ),
 ]  # fmt: skip
 _OPTIONS = {"config": CONFIG, "profile": PROFILE}

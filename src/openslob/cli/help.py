@@ -28,7 +28,7 @@ CHAPTERS: dict[str, tuple[str, str, str | None]] = {
     "figures": ("each figure with unit and definition", "figures.md", None),
     "reading": ("a report, line by line", "reading-a-result.md", None),
     "pacing": ("a fixed rate, response time", "pacing.md", None),
-    "commands": ("each command with an example, and what holds for all", "README.md", "Commands"),
+    "commands": ("each command with an example, and the common options", "README.md", "Commands"),
     "exit-codes": ("what each exit code means", "README.md", "Exit codes"),
     "glossary": ("words that have a special meaning here", "glossary.md", None),
     "troubleshooting": ("what to do when something fails", "troubleshooting.md", None),
@@ -42,7 +42,7 @@ def _topics(incomplete: str) -> list[str]:
 
 TOPIC = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[TOPIC]", help="A command, or a chapter; none: list them.", autocompletion=_topics),
+    typer.Argument(metavar="[TOPIC]", help="A command or a topic; without one, list them.", autocompletion=_topics),
 ]
 MAN = Annotated[
     Path | None,
@@ -66,7 +66,7 @@ def show_help(ctx: typer.Context, topic: TOPIC = None, man: MAN = None) -> None:
     elif words[0] in program.commands:
         program.main([*words, "--help"], prog_name="slob", standalone_mode=False)
     else:
-        raise UsageError(f"there is no help on {' '.join(words)!r}", "slob help lists what there is help on")
+        raise UsageError(f"there is no help topic {' '.join(words)!r}", "`slob help` lists the topics")
 
 
 def _list(program: Any, ctx: typer.Context) -> str:  # noqa: ANN401 - typer's own

@@ -66,7 +66,7 @@ ENGINE = Annotated[
     typer.Option(
         metavar="ENGINE", rich_help_panel="Target", envvar=ENGINE_VARIABLE,
         autocompletion=one_of(registry.managed_engines()),
-        help=f"Instead of a target: the embedded server of {' or '.join(registry.managed_engines())}.",
+        help=f"Measure the embedded server of {' or '.join(registry.managed_engines())}.",
     ),
 ]  # fmt: skip
 ASK_PASSWORD = Annotated[
@@ -79,7 +79,7 @@ SERVER_PID = Annotated[
     int | None,
     typer.Option(
         "--server-pid", min=1, metavar="PID", rich_help_panel="Target",
-        help="The server's main process on this host, where slob can't find it: then its CPU is known.",
+        help="Process id of the server on this host, if slob can't find it; needed for its CPU time.",
     ),
 ]  # fmt: skip
 

@@ -35,6 +35,6 @@ class PictureTheme(StrEnum):
 PNG = Annotated[Path | None, typer.Option(metavar="DIR", help="Draw every picture as PNG into this folder too.")]
 SVG = Annotated[Path | None, typer.Option(metavar="DIR", help="Draw every picture as SVG into this folder too.")]
 _THEME_HELP = (
-    "Ground of the PNG and SVG files; both: also dark ones, named …-dark. Pages follow the reader's system colours."
+    "Background of the PNG and SVG files; both: light, and dark as …-dark. Pages follow the reader's system setting."
 )
 THEME = Annotated[PictureTheme, typer.Option(metavar="light|dark|both", help=_THEME_HELP)]

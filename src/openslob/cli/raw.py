@@ -49,7 +49,9 @@ PATH = Annotated[
 ]
 SIZE = Annotated[
     int,
-    typer.Option(parser=parse_amount, metavar="SIZE", help="Size of the test file; exceed any cache of the storage."),
+    typer.Option(
+        parser=parse_amount, metavar="SIZE", help="Size of the test file; make it larger than any cache of the storage."
+    ),
 ]
 LIMIT = Annotated[
     float,
@@ -60,7 +62,7 @@ BUFFERED = Annotated[
     bool, typer.Option("--buffered", metavar="", help="Read through the page cache and measure it too.")
 ]
 VERIFY = Annotated[
-    bool, typer.Option("--verify", metavar="", help="Measure also with the checksum of every block verified.")
+    bool, typer.Option("--verify", metavar="", help="Also measure with the checksum of every block verified.")
 ]
 REPEATS = Annotated[
     int, typer.Option(metavar="N", min=1, callback=rehearsal.repeats, help="How often the results are measured again.")

@@ -59,9 +59,7 @@ ENGINES = Annotated[
 ]
 UPDATES = Annotated[
     int,
-    typer.Option(
-        "--update-pct", metavar="PCT", min=1, max=100, help="Share of updates where a contender makes updates."
-    ),
+    typer.Option("--update-pct", metavar="PCT", min=1, max=100, help="Share of updates, for contenders that update."),
 ]
 UNIT = Annotated[
     int, typer.Option(metavar="N", min=1, help="Blocks that one SELECT reads; with 1, single reads are timed.")

@@ -135,7 +135,9 @@ def ceilings(
     verdicts = [verdict for run in runs for verdict in run.verdicts if verdict.name == WITHIN_CEILING]
     ids = dict.fromkeys(str(verdict.figures["record"]) for verdict in verdicts if "record" in verdict.figures)
     present = {entry.record.id: entry.record for entry in storage.find(results) if entry.record} if ids else {}
-    missing = [f"The storage's own curve is not drawn: {id} is not in {results}." for id in ids if id not in present]
+    missing = [
+        f"The curve of the storage alone is not drawn: {id} is not in {results}." for id in ids if id not in present
+    ]
     return [present[id] for id in ids if id in present], missing
 
 

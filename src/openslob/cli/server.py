@@ -67,14 +67,14 @@ CACHE = Annotated[
     int | None, _setting("cache", "SIZE", "Cache size, such as 2G (new server: 128M).", parser=parse_cache)
 ]
 LOG_SIZE = Annotated[
-    int | None, _setting("log_size", "SIZE", "Most that the log may take (new server: 4G).", parser=parse_amount)
+    int | None, _setting("log_size", "SIZE", "Maximum size of the log (new server: 4G).", parser=parse_amount)
 ]
 IO = Annotated[
     str | None,
     _setting("io", "direct|buffered", "direct, or buffered: through the page cache (new server: direct)."),
 ]
 CPUS = Annotated[str | None, _setting("cpus", "CPUS", "CPUs of the whole server: 0, 0-3 or all (new server: all).")]
-MAX_SESSIONS = Annotated[int | None, _setting("max_sessions", "N", "Most sessions of a run (new server: 320).")]
+MAX_SESSIONS = Annotated[int | None, _setting("max_sessions", "N", "Maximum sessions of a run (new server: 320).")]
 STANDBY_OF = Annotated[
     str | None, typer.Option(metavar="NAME", help="Create a standby, a read-only copy of this managed server.")
 ]

@@ -66,7 +66,7 @@ AGAINST = Annotated[
 ]
 GRID = Annotated[Path | None, typer.Option("--grid", metavar="FILE", help="A TOML file with tables grid and server.")]
 REPEATS = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="How often each point is run, in shuffled rounds; default: 1.")
+    int | None, typer.Option(metavar="N", min=1, help="Runs of each point, in shuffled rounds; default: 1.")
 ]
 STEADY = Annotated[
     float | None,
@@ -186,7 +186,7 @@ def _loaded(request: SweepRequest, several: Several, dry_run: bool) -> Layer:
     except SlobError as error:
         if not (dry_run or request.has_own_servers):
             raise
-        notify(f"what is loaded is not known ({error.what}): defaults are planned")
+        notify(f"can't read what is loaded ({error.what}): the plan assumes the defaults")
         return {}
     return loaded_layer(*found) if found else {}
 

@@ -21,7 +21,7 @@ def require_own_storage(data: DataSpec, target: str) -> None:
     """Raise SlobError if ``data`` name a tablespace or block size and the engine uses only the server's default."""
     if data.tablespace or data.block_size:
         place = f"tablespace {data.tablespace}" if data.tablespace else f"blocks of {data.block_size} bytes"
-        why = f"the data are specified for {place}, and tables of {target} can only be in the server's own"
+        why = f"the data are specified for {place}, but tables of {target} can only use the server's default"
         raise SlobError(why, "leave the tablespace out, or make it the database's default")
 
 
@@ -34,7 +34,7 @@ def require_no_driver(target: str, drivers: Callable[[], Sequence[str]]) -> None
     deadline = time.monotonic() + LOCK_PATIENCE_S
     while found := drivers():
         if time.monotonic() > deadline:
-            why = f"another run is going on in {target}, although it has lost its lock ({found[0]} is its)"
+            why = f"another run is in progress in {target}, although it lost its lock (see {found[0]})"
             raise SlobError(why, "wait for it to end, or stop it")
         time.sleep(LOCK_PATIENCE_S / 20)
 
@@ -87,7 +87,7 @@ def data(workload: Workload, facts: ServerFacts, state: DataState | None) -> Ite
         yield Finding(DATA, why, "run `slob load` again, or name the tablespace that holds the data", True)
     if asked.obfuscate != state.spec.obfuscate:
         fill = "incompressible" if state.spec.obfuscate else "constant"
-        why = f"the loaded data are {fill}, OBFUSCATE_COLUMNS asks otherwise"
+        why = f"the loaded data are {fill}, OBFUSCATE_COLUMNS asks for the opposite"
         yield Finding("fill", why, "load again", False, spoils=True)
     yield from _range(workload, asked.scale_blocks, facts.block_size)
 

@@ -47,7 +47,7 @@ class EngineEntry:
         name: What ``--engine`` and the state of managed servers call it.
         adapter: Module with ``connect(url) -> Engine``.
         servers: Module with the functions of `ManagedServers`; None if servers of this engine can't be managed.
-        embedded: Name of the managed server that is made on demand; None without one.
+        embedded: Name of the managed server that is created on demand; None without one.
 
     """
 

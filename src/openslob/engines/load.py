@@ -175,7 +175,7 @@ def check_space(needed: int, held: int, directory: Path | None, why_unchecked: s
     if directory is None:
         return f"{format_bytes(needed)} needed; not checked: {why_unchecked}"
     require_space(directory, max(0, needed - held), "the load")
-    return f"{format_bytes(needed)} needed and there"
+    return f"{format_bytes(needed)} needed, and free"
 
 
 class _Load:

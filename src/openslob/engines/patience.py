@@ -98,7 +98,7 @@ class Patience:
         if self._is_stopped:
             raise StoppedError(_AT_ONCE)
         if self._is_over:
-            raise NoAnswerError("the server was given up, since it did not answer")
+            raise NoAnswerError("slob gave up on the server, which did not answer")
 
     def check(self, began: float) -> None:
         """Raise SlobError when a wait that began at this time must end now."""

@@ -81,7 +81,7 @@ def holder(handle: int, candidates: Iterable[int], seen_port: int | None = None)
             "this user may not see which process of this host has the other end of the connection: connect by the "
             "server's unix socket, run slob as the server's user or as root, or name the process by --server-pid"
         )
-    raise UnprovedError("the connection ends in another process of this host than the server: a proxy or a tunnel")
+    raise UnprovedError("the connection ends in a process of this host other than the server: a proxy or a tunnel")
 
 
 def serves(pid: int) -> Path:

@@ -46,7 +46,7 @@ def _load(scheme: str) -> EngineEntry:
         why = f"the engine {scheme} of {_distribution(point)} can't be loaded: {error}"
         raise SlobError(why, "repair that installation, or uninstall it") from error
     if not isinstance(entry, EngineEntry):
-        raise SlobError(f"{point.value} of {_distribution(point)} is no EngineEntry", "report it to its authors")
+        raise SlobError(f"{point.value} of {_distribution(point)} is not an EngineEntry", "report it to its authors")
     return entry
 
 
@@ -155,16 +155,16 @@ def default_engine() -> str:
 
 
 def embedded(engine: str) -> str:
-    """Return the name of the engine's server that is made on demand. UsageError when it has none."""
+    """Return the name of the engine's server that is created on demand. UsageError when it has none."""
     _servers_of(engine)
     name = _engines()[engine].embedded
     if name is None:
-        raise UsageError(f"no server of {engine!r} is made on demand", "make one: slob server start NAME --engine")
+        raise UsageError(f"no server of {engine!r} is created on demand", "create one: slob server start NAME --engine")
     return name
 
 
 def engine_on_demand(name: str) -> str | None:
-    """Return the engine of which a server of this name is made on demand; None for all other names."""
+    """Return the engine of which a server of this name is created on demand; None for all other names."""
     return next((entry.name for entry in _engines().values() if entry.embedded == name), None)
 
 
@@ -195,7 +195,7 @@ def resolve(target: str, create: Creation | None = None) -> tuple[Engine, Manage
 
     A target is a URL or the name of a managed server. Several targets, separated by commas, are the instances of one
     cluster; none of them is then treated as a managed server. ``create`` gets the default specification of a server
-    that is made on demand and not there yet, and returns the one to make it with; without ``create`` none is made.
+    that is created on demand and not there yet, and returns the one to make it with; without ``create`` none is made.
     UsageError when there is no such server.
     """
     return _resolve(target, lambda name: _started(name, create))
@@ -269,7 +269,7 @@ def require_server(name: str) -> ManagedServer:
 
 
 def find_or_new(name: str) -> ManagedServer:
-    """Return the managed server of this name, or one that is made on demand. UsageError when there is no such name.
+    """Return the managed server of this name, or one that is created on demand. UsageError when there is no such name.
 
     Nothing is changed yet.
     """
@@ -277,7 +277,7 @@ def find_or_new(name: str) -> ManagedServer:
 
 
 def _spec_on_demand(name: str) -> ServerSpec:
-    """Return the default specification of the server of this name that is made on demand. UsageError without one."""
+    """Return the default specification of the server of this name that is created on demand. UsageError without one."""
     engine = engine_on_demand(name)
     if engine is None:
         there = ", ".join(sorted({*known(), *(entry.embedded for entry in _engines().values() if entry.embedded)}))

@@ -159,7 +159,7 @@ class ServerReading:
         if not pids:
             return Sample.missing(SAMPLER_NAMES, "no sampling session was open")
         if others:
-            return Sample.missing(SAMPLER_NAMES, f"sampling session {others[0]} is no process of the server")
+            return Sample.missing(SAMPLER_NAMES, f"sampling session {others[0]} is not a process of the server")
         epoch = "sessions " + ", ".join(f"{pid} of tick {samplers[pid].started}" for pid in sorted(samplers))
         return Sample({"sampler_cpu_s": sum(process.ticks for process in samplers.values()) / TICKS_PER_S}, epoch)
 

@@ -50,7 +50,7 @@ def save(directory: Path, name: str, records: Sequence[Found], replace: bool) ->
         raise UsageError(f"there is a baseline {name} in {directory}", "--replace replaces it")
     files = [file for found in records for file in _documents(found)]
     if not any(file.name == RECORD_FILE for _, file in files):
-        raise SlobError("no run of these is complete", "a baseline needs runs that ended")
+        raise SlobError("no run of these is complete", "a baseline needs complete runs")
     refuse_planted(place)
     temporary = directory / f".{name}-{token_hex(4)}"
     try:

@@ -144,7 +144,7 @@ def several(wanted: str, results: Path, tell: Callable[[str], None] = say_nothin
 
 def _at_path(wanted: str, results: Path, kinds: Collection[Kind]) -> Found | None:
     if not wanted.strip():
-        raise UsageError("an empty word names no record", "give a name, an id, a path or latest")
+        raise UsageError("the name of the record is empty", "give a name, an id, a path or latest")
     found = at(Path(wanted)) or at(results / wanted)
     if found and found.kind not in kinds:
         raise _other_kind(wanted, found.kind, kinds)
@@ -232,7 +232,9 @@ def _how_to_make(kinds: Collection[Kind]) -> str:
 
 
 def _ambiguous(wanted: str, listed: Sequence[Listed]) -> UsageError:
-    return UsageError(f"{len(listed)} records begin with {wanted!r}: {_ids(listed)}", "give more of the id or the name")
+    return UsageError(
+        f"{len(listed)} records begin with {wanted!r}: {_ids(listed)}", "give more characters of the id or the name"
+    )
 
 
 def _other_kind(wanted: str, kind: Kind, kinds: Collection[Kind]) -> UsageError:

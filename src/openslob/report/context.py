@@ -105,7 +105,7 @@ def host(record: RunRecord) -> list[str]:
         return []
     local = environment.get("local")
     rows = [("driver's host" if local is False else "host", str(environment.get("host") or "unknown"))]
-    unseen = "not known to be this one; its CPU, memory and devices are unknown"
+    unseen = "not this one, as far as slob can tell; its CPU, memory and devices are unknown"
     rows += [("server's host", unseen)] if local is False else []
     cpu = environment.get("host_cpu_s")
     rows += [("CPU time", _cpu_by_kind(cpu))] if isinstance(cpu, Mapping) and cpu else []
@@ -157,7 +157,7 @@ def files(record: RunRecord, folder: Path | None) -> list[str]:
 
 
 def _sessions(record: RunRecord) -> str:
-    mode = f"; meant as {str(record.spec.get('mode')).upper()}" if record.spec.get("mode") else ""
+    mode = f"; mode {str(record.spec.get('mode')).upper()}" if record.spec.get("mode") else ""
     ran = value(record, "sessions") or record.spec.get("sessions")
     return f"{number(ran)} on {_plural(record.spec.get('schemas'), 'schema')}, seed {record.spec.get('seed')}{mode}"
 

@@ -136,7 +136,7 @@ def _of_blocks(count: int | None) -> str:
 
 
 def _beside(record: RunRecord) -> str:
-    return "beside other sessions' load on the server" if outcome(record, ALONE) is Holds.FAILS else ""
+    return "while other sessions loaded the server" if outcome(record, ALONE) is Holds.FAILS else ""
 
 
 def _cpu(record: RunRecord) -> str:

@@ -114,5 +114,5 @@ class Deadline:
     def complaint(self, missing: int, sessions: int) -> str:
         """Return what is wrong when the phase is overdue."""
         if self._phase.max_ops:
-            return f"{missing} of {sessions} sessions did not get on for {GRACE_S:.0f} s"
+            return f"{missing} of {sessions} sessions made no progress for {GRACE_S:.0f} s"
         return f"{missing} of {sessions} sessions did not end within {GRACE_S:.0f} s of the planned end"

@@ -194,7 +194,7 @@ class _Run:
         landed = Counter(session_pool.instances.values())
         if len(landed) > 1 and not self._facts.instances:
             found = ", ".join(f"{count} on {instance}" for instance, count in sorted(landed.items()))
-            self._builder.notes.append(f"the target led to several instances: of the sessions {found}")
+            self._builder.notes.append(f"the sessions connected to several instances: {found}")
         return plans
 
     def _check(self) -> DataState | None:

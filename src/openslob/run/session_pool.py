@@ -230,7 +230,7 @@ class SessionPool:
         why = self._obstacle()
         if self.silent:
             cut(self._those(running))
-        nobody = "the server answers, and no lock of others keeps them; was its clock set back? see also its log"
+        nobody = "the server answers and they wait for no lock; was its clock set back? See its log"
         # The first error is the run's: what samplers report of the same server follows.
         self.errors.insert(0, f"{complaint}: {why or nobody}")
         self._ending.set()

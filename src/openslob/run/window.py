@@ -86,7 +86,7 @@ def snapshots_around(
             for name, content in snapshots.end().items():
                 attach(name, content)
         except SlobError as error:
-            notes.append(f"there is no report of the server's own: {error}")
+            notes.append(f"the server made no report: {error}")
 
 
 class WindowReadings:

@@ -92,7 +92,7 @@ def reason_in(text: str) -> str:
     """Return the line of fio's messages that gives the error; empty if there is none."""
     for line in text.splitlines():
         if "verify failed" in line or "bad magic header" in line:
-            return f"data read are not the data written: {line.strip()}"
+            return f"the data read are not the data written: {line.strip()}"
         if match := re.search(r"func=(.+?), error=(.+)", line):
             return f"{match[1]}: {match[2].strip()}"
     lines = [line.strip() for line in text.partition("{")[0].splitlines() if line.strip()]

@@ -61,7 +61,9 @@ def temporary_file(fio: Fio, directory: Path, size: int, *, direct: bool = True)
             fio.measure(_fill_job(path, size, direct))
             yield TestFile(path, f"a test file in {directory}", size, ours=True)
     except OSError as error:
-        raise SlobError(f"can't make a test file in {directory}: {error.strerror}", "give another directory") from error
+        raise SlobError(
+            f"can't create a test file in {directory}: {error.strerror}", "give another directory"
+        ) from error
 
 
 def existing_file(path: Path, block_size: int) -> TestFile:

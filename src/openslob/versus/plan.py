@@ -26,7 +26,7 @@ OVERHEAD = 1.15
 # Ramp time as a share of the measured time, as in calibration.
 RAMP_SHARE = 0.25
 ASYNC, SYNC, CALIBRATE = "asynchronous", "synchronous", "calibrate"
-DISCARDED = "nobody examines the data"
+DISCARDED = "the data are not examined"
 
 
 @dataclass(frozen=True)

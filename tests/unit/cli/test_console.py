@@ -103,7 +103,7 @@ def test_a_terminal_that_is_closed_stops_a_run_unless_its_caller_ignores_that():
 
 
 def test_a_program_without_memory_or_files_says_so():
-    assert "no more memory" in cli.of_the_system(MemoryError())
+    assert "ran out of memory" in cli.of_the_system(MemoryError())
     assert cli.of_the_system(OSError(24, "Too many open files")) == "Too many open files"
     assert cli.of_the_system(OSError(28, "No space left on device", "/x")) == "/x: No space left on device"
 

@@ -146,7 +146,7 @@ def test_help_lists_what_there_is_help_on():
         assert f"\n  {name} " in text
     assert "--sessions" in called("help", "run").stdout
     assert "VERDICTS" in called("help", "verdicts").stdout.upper()
-    assert "there is no help on 'nonsense'" in str(called("help", "nonsense").exception)
+    assert "there is no help topic 'nonsense'" in str(called("help", "nonsense").exception)
 
 
 def test_there_is_a_manual_page_for_each_command(tmp_path):

@@ -165,7 +165,7 @@ def test_a_password_that_is_not_percent_encoded_is_refused_without_showing_it():
 
 
 def test_a_password_needs_a_user():
-    with pytest.raises(UsageError, match="names no user"):
+    with pytest.raises(UsageError, match="has no user"):
         Target.parse("embedded").with_password("x")
 
 

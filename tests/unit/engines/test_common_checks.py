@@ -37,7 +37,7 @@ def test_data_of_another_tablespace_do_not_fit():
 def test_an_engine_without_tablespaces_refuses_them(placed):
     plain = DataSpec(schemas=2, scale_blocks=100, scan_blocks=5, obfuscate=False)
     require_own_storage(plain, "host/db")
-    with pytest.raises(SlobError, match="host/db can only be in the server's own"):
+    with pytest.raises(SlobError, match="host/db can only use the server's default"):
         require_own_storage(replace(plain, **placed), "host/db")
 
 
@@ -45,7 +45,7 @@ def test_sessions_of_a_driver_that_lives_are_not_taken_from_it(monkeypatch):
     monkeypatch.setattr(common_checks, "LOCK_PATIENCE_S", 0.01)
     lapsing = iter([["process 7"], []])
     common_checks.require_no_driver("here/slob", lambda: next(lapsing))
-    with pytest.raises(SlobError, match=r"going on in here/slob, although it has lost its lock \(process 7 is its\)"):
+    with pytest.raises(SlobError, match=r"in progress in here/slob, although it lost its lock \(see process 7\)"):
         common_checks.require_no_driver("here/slob", lambda: ["process 7"])
 
 

@@ -68,7 +68,7 @@ def test_an_engine_of_another_distribution_serves_its_scheme(installed):
     [
         ({"tiny": "tinydb_missing:ENTRY"}, r"engine tiny of tinydb-slob 1\.0 can't be loaded: No module named"),
         ({"tiny": "tinydb_slob:NOTHING"}, "can't be loaded"),
-        ({"tiny": "tinydb_slob:TinyEngine"}, "no EngineEntry"),
+        ({"tiny": "tinydb_slob:TinyEngine"}, "not an EngineEntry"),
         ({"postgresql": "tinydb_slob:ENTRY"}, r"several installed engines serve postgresql://: .*tinydb-slob 1\.0"),
     ],
 )

@@ -165,7 +165,7 @@ def test_sampler_sessions(proc):
     assert reading.samplers([12, 11]).values == {"sampler_cpu_s": 320 / TICKS_PER_S}
     assert reading.samplers([11]).epoch != reading.samplers([11, 12]).epoch
     assert "no sampling session" in reading.samplers([]).unknown["sampler_cpu_s"]
-    assert "99 is no process of the server" in reading.samplers([11, 99]).unknown["sampler_cpu_s"]
+    assert "99 is not a process of the server" in reading.samplers([11, 99]).unknown["sampler_cpu_s"]
 
 
 def test_close_releases_and_may_be_repeated(proc):
@@ -263,7 +263,7 @@ def test_a_set_of_processes_without_a_common_parent(proc):
     assert sample.values["server_cpu_s"] == 13 / TICKS_PER_S
     assert (sample.values["server_read_bytes"], sample.epoch) == (5000, "processes of the instance")
     assert reading.samplers([20]).values == {"sampler_cpu_s": 10 / TICKS_PER_S}
-    assert "99 is no process of the server" in reading.samplers([99]).unknown["sampler_cpu_s"]
+    assert "99 is not a process of the server" in reading.samplers([99]).unknown["sampler_cpu_s"]
     pids.append(30)
     proc.add(30, 1, ticks=(100, 0, 0, 0))
     assert processes.read(full_scan=False).ticks == 13

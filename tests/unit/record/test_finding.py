@@ -133,7 +133,7 @@ def test_what_is_ambiguous_is_an_error_with_the_candidates(tmp_path: Path, find)
             find(wanted, tmp_path)
     with pytest.raises(UsageError, match=r"no .* has an id or a name that is or begins with 'nothing-so'; see `"):
         find("nothing-so", tmp_path)
-    with pytest.raises(UsageError, match="an empty word"):
+    with pytest.raises(UsageError, match="name of the record is empty"):
         find("", tmp_path)
     with pytest.raises(SlobError, match=r"there are no records in .*; `slob run` or `slob sweep` makes one"):
         find("latest", tmp_path / "empty")

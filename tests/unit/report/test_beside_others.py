@@ -40,5 +40,5 @@ def test_the_time_line_leaves_out_what_counts_the_whole_server(folder):
 
 
 def test_the_headline_says_that_others_were_there():
-    assert headline(beside_others(Holds.FAILS)).endswith("; beside other sessions' load on the server.")
+    assert headline(beside_others(Holds.FAILS)).endswith("; while other sessions loaded the server.")
     assert "beside" not in headline(beside_others(Holds.UNKNOWN))

@@ -70,7 +70,7 @@ def test_a_phase_of_operations_is_overdue_when_nobody_gets_on(clock):
         deadline.heard()
     clock.go(GRACE_S + 2)
     assert deadline.left_s() < 0
-    assert "did not get on for 30 s" in deadline.complaint(4, 4)
+    assert "made no progress for 30 s" in deadline.complaint(4, 4)
 
 
 @dataclass

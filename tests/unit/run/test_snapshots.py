@@ -54,7 +54,7 @@ def test_the_window_is_bracketed_and_the_report_attached():
     ("failing", "log", "note"),
     [
         ("begin", ["begin", "window", "close"], "the server took no snapshots: begin failed"),
-        ("end", ["begin", "window", "end", "close"], "there is no report of the server's own: end failed"),
+        ("end", ["begin", "window", "end", "close"], "the server made no report: end failed"),
     ],
 )
 def test_a_snapshot_that_fails_is_noted(failing, log, note):

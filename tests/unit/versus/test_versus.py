@@ -122,7 +122,7 @@ def test_the_report_has_the_table_what_each_does_and_the_ceiling():
     assert "Reads of 8 KB per CPU second: storage alone 110,000 (fio io_uring)" in " ".join(text.split())
     line = next(each for each in text.splitlines() if each.startswith("  some, local path "))
     assert line.split()[3:] == ["10,000", "–", "100", "%", "51,000", "50,000–52,000", "0.20", "25", "%"]
-    assert "nobody examines the data" in text
+    assert "the data are not examined" in text
     assert "(left out: not installed)" in " ".join(text.split())
 
 

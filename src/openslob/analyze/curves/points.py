@@ -250,7 +250,9 @@ def _within(estimate: Estimate, series: Sequence[float]) -> Estimate:
         return estimate
     share = relative_half_width(series)
     if share is None:
-        return replace(estimate, why=f"{estimate.why}, and it is too short or too unsteady for an interval of its own")
+        return replace(
+            estimate, why=f"{estimate.why}, and it is too short or too unsteady to give an interval by itself"
+        )
     return Estimate(estimate.mean, share * abs(estimate.mean), 1, None, Basis.WITHIN_RUN)
 
 

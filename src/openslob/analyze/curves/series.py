@@ -28,7 +28,7 @@ from openslob.units import format_bytes
 # From this share of block visits on, a set of runs is about physical reads and not about the cache.
 _MIN_READ_SHARE = 0.5
 ONE_LINE = "all runs"
-ONE_COUNT = "the law needs several session counts, and there is one"
+ONE_COUNT = "the scalability law needs several session counts, and there is only one"
 UNORDERED = "a knee needs the session counts, which are not known"
 
 RESPONSE_LATENCY = "op_response_mean_us"

@@ -35,7 +35,7 @@ def limit_found(measurement: Measurement) -> Verdict:
     throughput or its latency was the limit.
 
     Shares are of DB time, so they prove nothing when sessions were idle (`sessions_busy`). Sessions that waited for
-    data while the device had hardly a request did not wait for storage.
+    data while the device had hardly any requests did not wait for storage.
     """
     name, shares = "limit_found", db_time_shares(measurement)
     cpu, server = _cpu_pct(measurement), _server_cpu_pct(measurement)
@@ -68,7 +68,7 @@ def limit_found(measurement: Measurement) -> Verdict:
 
 def _found(limit: str, used: str, busy: Quantity, queue: Quantity) -> str:
     if limit == GIVEN_RATE:
-        return f"Not limited: the rate was given, and reached with {used}."
+        return f"Not limited: the run reached the given rate with {used}."
     if limit == STORAGE:
         return f"Storage was the limit: {used}; {_device(busy, queue)}."
     return f"The limit was the {limit}, not storage: {used}."
@@ -79,7 +79,7 @@ def _doubt(measurement: Measurement, limit: str | None, shares: dict[WaitClass, 
     if limit not in (GIVEN_RATE, CPU, OTHERS_CPU) and are_idle(measurement):
         return f"The sessions were idle {sum(idle_shares_pct(measurement)):.0f} % of the time, which limited the run"
     if limit == STORAGE and _waited_elsewhere(measurement, shares, queue):
-        return "The sessions waited for data, but the device had hardly a request"
+        return "The sessions waited for data, but the device had hardly any requests"
     return ""
 
 

@@ -129,7 +129,7 @@ def no_stalls(measurement: Measurement) -> Verdict:
         name,
         share <= MAX_STALLED_PCT,
         f"{stalled} took {share:.1f} % of {time}, the longest {_time(longest_us)}; {MAX_STALLED_PCT:g} % is allowed. "
-        "Percentiles count operations, so that they hide a stall.",
+        "Percentiles count operations, so they hide a stall.",
         **figures,
     )
 

@@ -131,7 +131,7 @@ def _steady(points: list[RatePoint], end_s: float) -> Verdict:
     if share < MIN_STEADY_SHARE:
         return fails(
             "steady",
-            f"Steady only since second {since:.0f} of {end_s:.0f}, and the figures are over the whole window: "
+            f"Steady only from second {since:.0f} of {end_s:.0f}, but the figures cover the whole window: "
             "a longer WARMUP leaves the beginning out.",
             **figures,
         )

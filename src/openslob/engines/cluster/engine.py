@@ -120,7 +120,7 @@ class ClusterEngine:
             return
         if what == "cluster_id":
             why = f"{self._targets[other]} has no copy of the data of {self._targets[0]}"
-            raise SlobError(f"{why}: they are not instances of one cluster", "run them one by one")
+            raise SlobError(f"{why}: they are not instances of the same cluster", "run them one by one")
         ours, theirs = f"{values[0]} on {self._targets[0]}", f"{values[other]} on {self._targets[other]}"
         raise SlobError(
             f"the instances differ in {what.replace('_', ' ')}: {ours}, {theirs}",
@@ -142,15 +142,15 @@ class ClusterEngine:
         roles = self.ask(lambda instance: instance.facts().read_only)
         writers = [instance for instance, read_only in zip(self.instances, roles, strict=True) if not read_only]
         if not writers:
-            raise SlobError("no instance of the target takes writes", "name the one that does too")
+            raise SlobError("no instance of the target accepts writes", "name one that accepts writes, too")
         return writers[0]
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
         """Return what spoils the run on the whole cluster, then on each instance with its share of the sessions."""
         read_only = [instance.target for instance in self.facts().instances if instance.read_only]
         if len(read_only) == len(self.instances):
-            why = "no instance of the target takes writes, so the work loop can't be created"
-            yield Finding("cluster", why, "name the one that does too", True)
+            why = "no instance of the target accepts writes, so the work loop can't be created"
+            yield Finding("cluster", why, "name one that accepts writes, too", True)
             return
         if read_only and workload.update_pct:
             why = f"UPDATE_PCT is {workload.update_pct} and {', '.join(read_only)} takes reads only"
@@ -167,7 +167,7 @@ class ClusterEngine:
         why = self.location().why_unknown
         if why:
             remedy = "run slob on the host of all instances, or do without these figures"
-            yield Finding("place", f"CPU and device are not known of the cluster ({why})", remedy, False)
+            yield Finding("place", f"the CPU and devices of the cluster are unknown ({why})", remedy, False)
 
     def _share(self, workload: Workload, instance: int) -> int:
         """Return how many sessions an instance gets; checks are made for at least one."""
@@ -313,7 +313,9 @@ def _await(copy: Replicated, goal: int, source: str) -> None:
         if now > position:
             position, moved_at = now, time.monotonic()
         elif time.monotonic() - moved_at > STALLED_S:
-            raise SlobError(f"it does not follow {source}: nothing came for {STALLED_S:.0f} s", "see its replication")
+            raise SlobError(
+                f"it does not follow {source}: nothing arrived for {STALLED_S:.0f} s", "check its replication"
+            )
 
 
 def _joined(values: Sequence[str]) -> str:

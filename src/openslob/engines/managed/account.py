@@ -104,7 +104,7 @@ def current_user() -> str:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError as error:
         why = f"user id {os.geteuid()} has no name on this host"
-        raise SlobError(why, "add it to /etc/passwd: servers ask for it") from error
+        raise SlobError(why, "add it to /etc/passwd: servers require it") from error
 
 
 def server_account() -> Account:
@@ -135,6 +135,6 @@ def _create() -> pwd.struct_passwd:
     if entry := _entry():
         return entry
     raise SlobError(
-        f"database servers refuse to run as root and the system user {SYSTEM_USER} could not be made ({reason})",
-        f"run as another user or make it: {' '.join(command)} {SYSTEM_USER}",
+        f"database servers refuse to run as root and the system user {SYSTEM_USER} could not be created ({reason})",
+        f"run as another user or create it: {' '.join(command)} {SYSTEM_USER}",
     )

@@ -62,11 +62,9 @@ class ServerProcesses:
             return ""
         in_time = self._signal_and_wait([process], self.immediate, _IMMEDIATE_STOP_S)
         if not in_time and not self._signal_and_wait([process], signal.SIGKILL, _IMMEDIATE_STOP_S):
-            raise SlobError(f"process {process.pid} does not end, even by SIGKILL", "see what its storage does")
+            raise SlobError(f"process {process.pid} did not end, even after SIGKILL", "check its storage")
         waited_s = time.monotonic() - began_s
-        return (
-            "" if at_once else f"it did not stop in {waited_s:.0f} s and was ended by force; its next start recovers it"
-        )
+        return "" if at_once else f"it did not stop in {waited_s:.0f} s and was killed; it recovers at its next start"
 
     def clear_remains(self, remains: Collection[Path]) -> None:
         """End orphans of a main process that ended, and remove its pid file and ``remains``.

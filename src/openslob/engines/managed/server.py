@@ -225,14 +225,14 @@ class LocalServer(ABC, Generic[P]):
             return
         had = server_state.spec_from(state)
         if had.engine != self.spec.engine:
-            raise UsageError(f"the server {self.name} is one of {had.engine}", "use another name")
+            raise UsageError(f"the server {self.name} is a {had.engine} server", "use another name")
         if not self._place_of(had).joinpath(DATA).exists():
             return
         for field in _FIXED:
             before, now = getattr(had, field), getattr(self.spec, field)
             if before != now:
                 raise UsageError(
-                    f"the server {self.name} was made with --{field.replace('_', '-')} {before or '(default)'}, "
+                    f"the server {self.name} was created with --{field.replace('_', '-')} {before or '(default)'}, "
                     f"not {now or '(default)'}",
                     f"use another name or destroy it first: slob server destroy {self.name}",
                 )
@@ -242,7 +242,8 @@ class LocalServer(ABC, Generic[P]):
         data, elsewhere = self.layout.data, self.spec.data_dir is not None
         if data.is_symlink():
             raise SlobError(
-                f"{data} is a link, which slob never makes", "put the data in its place, or remove the link"
+                f"{data} is a symbolic link, and slob never creates one",
+                "replace the link by the directory it points to, or remove it",
             )
         if elsewhere and data.exists() and not server_state.is_ours(self.layout.place, self.name):
             raise SlobError(

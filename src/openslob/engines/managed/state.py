@@ -98,9 +98,9 @@ class ServerState:
             if spec_from(state).name == self.name:
                 return state
         except (KeyError, TypeError, AttributeError) as error:
-            raise SlobError(f"{file} is damaged: it has no whole specification", remedy) from error
+            raise SlobError(f"{file} is damaged: it lacks part of the server's specification", remedy) from error
         # Its data and processes are those of the other server.
-        raise SlobError(f"{file} is a copy of that of another server", remedy)
+        raise SlobError(f"{file} is a copy of another server's file", remedy)
 
     def salvage(self) -> dict[str, str]:
         """Return the texts that a damaged state still has, by key."""
@@ -202,7 +202,7 @@ def _claimed(base: Path, purpose: str) -> Iterator[None]:
         if lock.lock_counter == 1:
             path.write_text(f"{purpose} by pid {os.getpid()} since {iso(time.time_ns())}", encoding="utf-8")
     except Timeout:
-        holder = _holder(path) or "another process has just begun with it"
+        holder = _holder(path) or "another process has just locked it"
         raise SlobError(f"the server {base.name} is in use: {holder}", "wait for it to end, or stop it") from None
     except OSError as error:
         raise _can_not_write(path, error) from error

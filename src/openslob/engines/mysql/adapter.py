@@ -342,7 +342,8 @@ class MysqlReplication:
             status = _named(query(connection, statement("facts", "replication")))
         if "wsrep_last_committed" not in status:
             raise SlobError(
-                f"{target} does not say how far its data have come", "several instances must be those of Galera"
+                f"{target} does not report its replication position",
+                "several instances can be measured together only with Galera",
             )
         return int(status["wsrep_last_committed"])
 

@@ -49,7 +49,7 @@ def series(said: str, server: Path) -> str:
     """Return the release series in the version text of a server program. UsageError when it is not supported."""
     match = re.search(r"Ver (\d+)\.(\d+)\.\S*MariaDB", said)
     if not match:
-        raise UsageError(f"{server} is no MariaDB server ({said.strip()})", "name the --bin-dir of one")
+        raise UsageError(f"{server} is not a MariaDB server ({said.strip()})", "name the --bin-dir of one")
     if (int(match[1]), int(match[2])) < _OLDEST:
         oldest = ".".join(map(str, _OLDEST))
         raise UsageError(f"{server} is MariaDB {match[1]}.{match[2]}", f"{oldest} is the oldest that can be managed")

@@ -38,7 +38,7 @@ _SETTING_RIGHTS = {"MariaDB": "SUPER", "MySQL": "SYSTEM_VARIABLES_ADMIN"}
 _READS = (
     (
         "reads_statistics",
-        "blocks of the tables are counted with those that are reserved for rows to come",
+        "the block counts of the tables include blocks that are reserved for future rows",
         "SELECT ON mysql.innodb_index_stats",
     ),
     (
@@ -56,10 +56,12 @@ _READS = (
 _BAD_SETTINGS = (
     BadSetting("innodb_doublewrite", "OFF", "pages are written less safely, and once instead of twice", "set it to ON"),
     BadSetting("innodb_doublewrite", "DETECT_ONLY", "pages are written once instead of twice", "set it to ON"),
-    BadSetting("innodb_random_read_ahead", "ON", "blocks are read that no statement asked for", "set it to OFF"),
+    BadSetting(
+        "innodb_random_read_ahead", "ON", "the server reads blocks that no statement asked for", "set it to OFF"
+    ),
     BadSetting("innodb_adaptive_hash_index", "ON", "visits may skip the index", "set it to OFF", spoils=False),
-    BadSetting("query_cache_type", "ON", "results may come from a cache of results", "set it to OFF"),
-    BadSetting("query_cache_type", "DEMAND", "results may come from a cache of results", "set it to OFF", spoils=False),
+    BadSetting("query_cache_type", "ON", "results may come from the query cache", "set it to OFF"),
+    BadSetting("query_cache_type", "DEMAND", "results may come from the query cache", "set it to OFF", spoils=False),
     BadSetting(
         *("log_bin", "ON", "updates write a second log, the binary log"),
         *("take it into account, or start with skip-log-bin", False),
@@ -73,7 +75,7 @@ def require_stored_name(connection: Connection, database: str) -> None:
     if stored != database:
         raise UsageError(
             f"the server stores the name of the database {database} as {stored} (lower_case_table_names)",
-            "name it so in the target",
+            "write it like that in the target",
         )
 
 
@@ -129,7 +131,7 @@ def _server(connection: Connection, facts: ServerFacts, identity: Row) -> Iterat
         name = f"{facts.product} {oldest[0]}.{oldest[1]}"
         yield Finding("version", f"the server is older than {name}", f"use {name} or later", True)
     if identity["read_only"]:
-        yield Finding(READ_ONLY_FINDING, "the server takes no writes (read_only)", "use the primary", True)
+        yield Finding(READ_ONLY_FINDING, "the server accepts no writes (read_only)", "use the primary", True)
     if "pooler" in facts.connection:
         yield Finding("pooler", why_not("the target"), PROXY_REMEDY, True)
     if not query(connection, statement("facts", "clock_is_now"))[0]["moved"]:
@@ -185,7 +187,7 @@ def capabilities(connection: Connection, facts: ServerFacts) -> list[Capability]
         Capability(
             "waits",
             not (observed and are_observed(connection) is False),
-            "the server does not observe what sessions wait for",
+            "the server does not record what sessions wait for",
             "waits will be known by stage only",
             "UPDATE performance_schema.setup_consumers SET enabled = 'YES' WHERE name = 'events_waits_current'",
         ),
@@ -193,7 +195,7 @@ def capabilities(connection: Connection, facts: ServerFacts) -> list[Capability]
             "userstat",
             observed or facts.settings.get("userstat") != "OFF",
             "userstat is OFF",
-            "rows visited by the server's own count will be unknown",
+            "the server's count of the rows visited will be unknown",
             "SET GLOBAL userstat = ON",
         ),
     ]
@@ -212,7 +214,7 @@ def _neighbours(connection: Connection, names: Names) -> Iterator[Finding]:
         with connection_registry.if_there_is_one():
             purpose = connection_registry.purpose_of(connection, Names(row["name"]), row["connection"])
             who = f"{purpose} ({who})" if purpose else who
-        why = f"database {row['name']} of this server is in use: {who}; each disturbs the other"
+        why = f"database {row['name']} of this server is in use: {who}; the two disturb each other"
         yield Finding("other load", why, "run them one after the other", False, spoils=True)
 
 
@@ -270,7 +272,7 @@ def _rights(
         why = f"user {user} lacks privileges that a run needs in database {names.database}"
         yield Finding(RIGHTS, why, f"GRANT {missing} ON {names.schema()}.* TO {account}", True)
     if not may_set(grants):
-        why = "this user may not have dirty pages written before the window: old writes may fall into it"
+        why = "this user may not flush dirty pages before the window, so earlier writes may fall into it"
         yield Finding("checkpoint", why, f"GRANT {_SETTING_RIGHTS[facts.product]} ON *.* TO {account}", False)
     for name, why, privilege in _READS:
         if not _is_allowed(connection, name):

@@ -263,7 +263,7 @@ def _local_errors(failure: str) -> Iterator[None]:
         why = error.strerror or str(error)
         raise SlobError(f"{failure}: files for TLS can't be used: {why}", "see ssl_ca, ssl_cert, ssl_key") from error
     except RuntimeError as error:
-        why = "the server asks for the password, and there is no TLS to send it through"
+        why = "the server asks for the password, but the connection has no TLS to protect it"
         raise SlobError(f"{failure}: {why}", "use TLS (no ssl_disabled in the URL) or unix_socket") from error
 
 

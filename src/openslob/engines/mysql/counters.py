@@ -211,7 +211,7 @@ _NO_CHANGES = "the server does not count a session's own changes: set userstat =
 _NO_PAGE_IMAGES = "the log holds changes only: torn pages are repaired from the double-write buffer"
 _REASONS = {
     "read_time_us": "the server times file reads with performance_schema = ON only, for users who may read it",
-    "log_syncs": "only syncs of all files are counted: performance_schema = ON, for users who may read it, tells more",
+    "log_syncs": "the server counts only syncs of all files; with performance_schema = ON it counts those of the log",
     "log_sync_time_us": "the server does not time syncs of its log",
     "full_page_images": _NO_PAGE_IMAGES,
     "full_page_image_bytes": _NO_PAGE_IMAGES,

@@ -21,7 +21,7 @@ _FULL = (ER.CON_COUNT_ERROR, ER.USER_LIMIT_REACHED, _TOO_MANY_OF_USER)
 
 _REMEDIES: Mapping[int, str] = {
     **dict.fromkeys(_DISK_FULL, "free space or choose a smaller SCALE, then try again"),
-    **dict.fromkeys(QUERY_TIMED_OUT, "a time limit of the user or server for statements ended it: remove the limit"),
+    **dict.fromkeys(QUERY_TIMED_OUT, "a statement timeout of the user or server ended it: remove it"),
     ER.CON_COUNT_ERROR: "raise max_connections or use fewer sessions",
     ER.ACCESS_DENIED_ERROR: (
         "check user and password (--ask-password, MYSQL_PWD); an account with REQUIRE SSL needs TLS (ssl_ca in the URL)"
@@ -33,7 +33,7 @@ _REMEDIES: Mapping[int, str] = {
         "raise the limit: ALTER USER … WITH MAX_USER_CONNECTIONS (or the limit named) 0",
     ),
     ER.BAD_DB_ERROR: "create the database, or name another one in the URL",
-    ER.OPTION_PREVENTS_STATEMENT: "the server takes no writes (read_only): name a primary",
+    ER.OPTION_PREVENTS_STATEMENT: "the server accepts no writes (read_only): name a primary",
     ER.BAD_FIELD_ERROR: "the tables are not as `slob load` made them; run it again",
     ER.CRASHED_ON_USAGE: "the data are damaged: see the server's log, then run `slob load` again",
     ER.DBACCESS_DENIED_ERROR: "GRANT ALL ON the database.* TO the user, or name a database that this user may use",
@@ -44,7 +44,7 @@ _REMEDIES: Mapping[int, str] = {
     ER.QUERY_INTERRUPTED: "another user cancelled it",
     KILLED_WHILE_CONNECTED: "another user ended it",
     ER.LOCK_WAIT_TIMEOUT: "somebody else holds it: SHOW PROCESSLIST and SHOW ENGINE INNODB STATUS show who",
-    ER.LOCK_DEADLOCK: "the server broke the work loop off because of another node's change: run again",
+    ER.LOCK_DEADLOCK: "the server aborted the work loop because of another node's change: run again",
     ER.NO_SUCH_TABLE: "the data are not there; run `slob load` first",
     ER.SP_DOES_NOT_EXIST: "the work loop is not there; run `slob run` again",
     ER.SP_WRONG_NO_OF_ARGS: "the work loop is of another version; run `slob run` again",

@@ -37,7 +37,7 @@ def is_proxied(connection: Connection) -> bool:
 
 def why_not(target: str) -> str:
     """Return why nothing is measured through a proxy."""
-    return f"{target} is a proxy: it chooses the connections whose sessions, locks and cancels would be used"
+    return f"{target} is a proxy: sessions, locks and cancels may reach different server connections"
 
 
 def require_direct(connection: Connection, target: str) -> None:
@@ -66,7 +66,7 @@ def _server(connection: Connection) -> int:
         return holder(ours, servers, _seen_port(connection))
     pid = listener(ours)
     if pid not in servers:
-        raise UnprovedError("another program than the server listens on the socket: a proxy or a tunnel")
+        raise UnprovedError("a program other than the server listens on the socket: a proxy or a tunnel")
     return pid
 
 

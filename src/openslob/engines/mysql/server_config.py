@@ -113,20 +113,20 @@ def _storage(spec: ServerSpec) -> list[ConfigLine]:
         ConfigLine("loose_innodb_buffer_pool_size_max", str(spec.cache_bytes), "it does not grow in a run"),
         ConfigLine("large_pages", "ON" if spec.huge_pages else "OFF"),
         ConfigLine("innodb_buffer_pool_dump_at_shutdown", "OFF"),
-        ConfigLine("innodb_buffer_pool_load_at_startup", "OFF", "what is cached is the run's own doing"),
+        ConfigLine("innodb_buffer_pool_load_at_startup", "OFF", "the cache holds only what slob reads"),
         ConfigLine("innodb_flush_method", method, why),
         ConfigLine("innodb_use_native_aio", "ON", "as in real life"),
         ConfigLine("innodb_read_ahead_threshold", "0", "no block is read that nobody asked for"),
         ConfigLine("innodb_random_read_ahead", "OFF"),
         ConfigLine("innodb_flush_neighbors", "0", "a changed block is written alone"),
-        ConfigLine("innodb_io_capacity", str(capacity), "the default is meant for one disk that turns"),
+        ConfigLine("innodb_io_capacity", str(capacity), "the default is meant for a single rotating disk"),
         ConfigLine("innodb_io_capacity_max", str(hurried)),
         ConfigLine("innodb_log_file_size", str(spec.log_bytes), "no hurry to write pages within a usual run"),
     ]
 
 
 def _durability(bulk: bool) -> list[ConfigLine]:
-    why = "a load that a crash of the host breaks must be repeated" if bulk else ""
+    why = "if the host crashes during a load, it is loaded again" if bulk else ""
     return [
         ConfigLine("innodb_flush_log_at_trx_commit", "0" if bulk else "1", why or "a commit is on disk"),
         ConfigLine("innodb_doublewrite", "OFF" if bulk else "ON", why or "as in real life"),

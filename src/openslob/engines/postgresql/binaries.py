@@ -67,7 +67,9 @@ def find_installation(spec: ServerSpec) -> Installation:
 
 def _bundled(version: str) -> Installation:
     if version not in BUNDLED:
-        raise UsageError(f"version {version} does not come with us ({', '.join(BUNDLED)} do)", "name its --bin-dir")
+        raise UsageError(
+            f"version {version} is not bundled with slob (only {', '.join(BUNDLED)} are)", "name its --bin-dir"
+        )
     package = find_spec(_WHEEL)
     if package is None or package.origin is None:
         raise SlobError(f"the package {_WHEEL.replace('_', '-')} is not installed", "install it or name a --bin-dir")

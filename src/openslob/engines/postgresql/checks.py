@@ -62,7 +62,7 @@ def _role(connection: Connection, names: Names) -> dict[str, Any]:
     with connection.cursor(row_factory=dict_row) as cursor:
         row = cursor.execute(text, {"schema": names.schema}).fetchone()
     if row is None:
-        raise SlobError("the server does not say what this role may do")
+        raise SlobError("the server does not report the privileges of this role")
     return row
 
 
@@ -76,7 +76,7 @@ def require_version(connection: Connection) -> None:
 
 def _role_findings(role: dict[str, Any], names: Names) -> Iterator[Finding]:
     if role.get("standby"):
-        yield Finding(READ_ONLY_FINDING, "the server is a standby and takes no writes", "name its primary too", True)
+        yield Finding(READ_ONLY_FINDING, "the server is a standby and accepts no writes", "name its primary too", True)
     elif role.get("read_only"):
         why = f"transactions of role {role['name']} are read-only (default_transaction_read_only)"
         remedy = f"ALTER ROLE {role['name']} SET default_transaction_read_only = off, or reset it where it was set"
@@ -88,7 +88,7 @@ def _role_findings(role: dict[str, Any], names: Names) -> Iterator[Finding]:
         why = f"there is no schema {names.schema}, and role {role['name']} may not create it"
         yield Finding(RIGHTS, why, f"CREATE SCHEMA {names.schema} AUTHORIZATION {role['name']}", True)
     if not (role["superuser"] or role["may_checkpoint"]):
-        why = "this role may not run a checkpoint before the window: old writes may fall into it"
+        why = "this role may not run a checkpoint before the window, so earlier writes may fall into it"
         has_role = role["version"] >= _CHECKPOINT_ROLE_SINCE
         grant = f"GRANT pg_checkpoint TO {role['name']}" if has_role else "let a superuser run CHECKPOINT before a run"
         yield Finding("checkpoint", why, grant, False)
@@ -113,7 +113,7 @@ def _neighbours(connection: Connection) -> Iterator[Finding]:
     """Yield a finding for each other load or run on this server: the lock keeps apart those on one database only."""
     for database, application in connection.execute(read_statements(PACKAGE, "facts")["neighbours"]).fetchall():
         who = application.removeprefix("slob/")
-        why = f"database {database} of this server is in use: {who}; each disturbs the other"
+        why = f"database {database} of this server is in use: {who}; the two disturb each other"
         yield Finding("other load", why, "run them one after the other", False, spoils=True)
 
 
@@ -131,7 +131,7 @@ def orphaned_files(connection: Connection) -> str:
 
 def _orphans(connection: Connection) -> Iterator[Finding]:
     if found := orphaned_files(connection):
-        why = f"no table or index has {found}: a crash of the server during a load leaves such files"
+        why = f"no table or index owns {found}: a crash of the server during a load leaves such files"
         yield Finding(ORPHANS, why, _REMOVE_ORPHANS, False)
 
 
@@ -140,7 +140,7 @@ def _pooler(facts: ServerFacts) -> Iterator[Finding]:
     if mode == Pooling.TRANSACTION:
         yield Finding("pooler", why_not("the target"), REMEDY, True)
     elif mode:
-        why = "sessions go through a connection pooler, which decides about their number, common start and cancel"
+        why = "sessions go through a connection pooler, which controls their number, start and cancel"
         yield Finding("pooler", why, "connect to the server itself", False)
 
 

@@ -84,7 +84,9 @@ def _space(connection: Connection, workload: Workload, block_size: int, director
     needed = needed_bytes(workload, block_size)
     if directory is None or not is_local(connection) or not is_visible(Path(directory)):
         why = f"the {workload.total_sessions} sessions' own tables need {format_bytes(needed)}"
-        yield Finding("space", f"{why}, and the server's disk can't be seen from here", "see that they are free", False)
+        yield Finding(
+            "space", f"{why}, and the server's disk can't be seen from here", "make sure that they are free", False
+        )
         return
     try:
         require_space(Path(directory), needed, f"{workload.total_sessions} sessions' own tables: the local path")

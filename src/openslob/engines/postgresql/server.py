@@ -174,7 +174,7 @@ class PostgresServer(LocalServer[Installation]):
         primary = _primary(self.spec)
         if self.spec.max_sessions < primary.spec.max_sessions:
             raise UsageError(
-                f"a standby needs --max-sessions as its primary has it: {primary.spec.max_sessions}", "give as many"
+                f"a standby needs the --max-sessions of its primary: {primary.spec.max_sessions}", "give as many"
             )
         server_config.forget(primary.status(), self.name)
         command = server_config.copy_command(programs.program("pg_basebackup"), primary.layout, data, self.name)

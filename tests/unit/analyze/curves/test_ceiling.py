@@ -199,7 +199,7 @@ def test_a_report_draws_what_its_runs_were_held_against_and_tells_what_is_lost(t
         folder.finish(Status.COMPLETE)
     drawn, lost = ceilings(None, [held_to(DOUBLING.id), held_to("gone"), held_to(DOUBLING.id)], tmp_path)
     assert [each.id for each in drawn] == [DOUBLING.id]
-    assert lost == [f"The storage's own curve is not drawn: gone is not in {tmp_path}."]
+    assert lost == [f"The curve of the storage alone is not drawn: gone is not in {tmp_path}."]
     assert ceilings(None, [physical(Made())], tmp_path) == ([], [])
 
 

@@ -267,7 +267,7 @@ def test_updates_need_every_instance_to_take_writes():
     readers = [Made("two", read_only=True), Made("three", read_only=True)]
     (finding,) = ClusterEngine(readers).findings(load)
     assert finding.blocking
-    assert "no instance of the target takes writes" in finding.why
+    assert "no instance of the target accepts writes" in finding.why
 
 
 def test_findings_are_each_instance_s_with_its_share_of_the_sessions():

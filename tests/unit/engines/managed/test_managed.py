@@ -178,7 +178,7 @@ def test_both_bundled_versions_are_found(spec: ServerSpec):
 
 
 def test_programs_that_are_not_there(spec: ServerSpec, tmp_path: Path):
-    with pytest.raises(UsageError, match=r"version 12 does not come with us .*--bin-dir"):
+    with pytest.raises(UsageError, match=r"version 12 is not bundled with slob .*--bin-dir"):
         find_installation(replace(spec, version="12"))
     with pytest.raises(UsageError, match=f"no initdb in {tmp_path}"):
         find_installation(replace(spec, bin_dir=tmp_path))
@@ -271,7 +271,7 @@ def test_a_missing_system_user_that_can_not_be_made(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(account.os, "geteuid", lambda: 0)
     monkeypatch.setattr(account, "SYSTEM_USER", "slob no such user")  # useradd refuses the name
     with pytest.raises(
-        SlobError, match=r"refuse to run as root .* could not be made .*; run as another user or make it"
+        SlobError, match=r"refuse to run as root .* could not be created .*; run as another user or create it"
     ):
         account.server_account()
 

@@ -306,5 +306,5 @@ def test_a_database_must_be_named_as_the_server_stores_it(database, stored, refu
         if not refused:
             checks.require_stored_name(None, database)
             return
-        with pytest.raises(UsageError, match=r"stores the name of the database MyDB as mydb .*; name it so"):
+        with pytest.raises(UsageError, match=r"stores the name of the database MyDB as mydb .*; write it like that"):
             checks.require_stored_name(None, database)

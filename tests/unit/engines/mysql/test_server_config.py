@@ -139,8 +139,8 @@ def test_versions(said: str, expected: str):
 @table(
     ("said", "why"),
     [
-        ("/usr/sbin/mysqld  Ver 8.4.3 for Linux on x86_64 (MySQL Community Server - GPL)", "is no MariaDB server"),
-        ("", "is no MariaDB server"),
+        ("/usr/sbin/mysqld  Ver 8.4.3 for Linux on x86_64 (MySQL Community Server - GPL)", "is not a MariaDB server"),
+        ("", "is not a MariaDB server"),
         ("mysqld  Ver 10.3.39-MariaDB for Linux on x86_64", "is MariaDB 10.3; 10.6 is the oldest"),
     ],
 )
