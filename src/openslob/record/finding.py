@@ -165,7 +165,7 @@ def _matches(wanted: str, results: Path, tell: Callable[[str], None], kinds: Col
     if others := _named(wanted, whole(listed), say_nothing):
         raise _other_kind(others[-1].entry.id, others[-1].kind, kinds)
     what = "record" if len(kinds) == len(Kind) else " or ".join(_in_order(kinds))
-    raise UsageError(f"no {what} in {results} has an id or a name that is or begins with {wanted!r}", "see `slob list`")
+    raise UsageError(f"there is no {what} {wanted!r} in {results}: no id or name begins with it", "see `slob list`")
 
 
 def _named(wanted: str, listed: Sequence[Listed], tell: Callable[[str], None]) -> list[Listed]:

@@ -131,7 +131,7 @@ def test_what_is_ambiguous_is_an_error_with_the_candidates(tmp_path: Path, find)
     for wanted in ("2026", "be"):
         with pytest.raises(UsageError, match=rf"2 records begin with '{wanted}': 20260301-120000-before, 2026"):
             find(wanted, tmp_path)
-    with pytest.raises(UsageError, match=r"no .* has an id or a name that is or begins with 'nothing-so'; see `"):
+    with pytest.raises(UsageError, match=r"there is no .* 'nothing-so' in .*: no id or name begins with it; see `"):
         find("nothing-so", tmp_path)
     with pytest.raises(UsageError, match="name of the record is empty"):
         find("", tmp_path)
