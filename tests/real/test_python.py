@@ -17,7 +17,8 @@ pytestmark = pytest.mark.server
 
 # Prints each state of the run, so that the test knows when to interrupt it.
 SCRIPT = """
-import openslob, sys
+import openslob, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background ignores the signal
 try:
     openslob.run("long", target=sys.argv[1], run_time="10m", warmup=0, progress=lambda state: print(state, flush=True))
 except KeyboardInterrupt:

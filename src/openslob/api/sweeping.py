@@ -15,7 +15,6 @@ from openslob.api.progress import Display, load_sink, run_sink
 from openslob.api.records import load as read_folder
 from openslob.api.results import Results
 from openslob.api.stopping import interruptible
-from openslob.config.grid import resolve_grid
 from openslob.config.layers import Layer
 from openslob.engines import registry
 from openslob.engines.facts import LoadProgress
@@ -30,6 +29,7 @@ from openslob.sweep.create import unfinished_like
 from openslob.sweep.execute import Execution
 from openslob.sweep.request import SweepRequest, resume, search_for, sweep_file
 from openslob.sweep.servers import require_target
+from openslob.sweep.sizing import server_memory
 from openslob.units import parse_duration
 
 log = logging.getLogger("openslob")
@@ -100,8 +100,8 @@ def executed(
 def _new(options: SweepOptions, parameters: Mapping[str, object], target: Target, config: Folder) -> SweepRecord:
     request, file = _request(options, parameters), Path(config) if config else None
     # Without a target: a wrong value is an error before any server is started.
-    resolve_grid({**request.file.grid, **request.texts}, file, os.environ)
-    record = request.record(target, file, os.environ, _loaded(request, target))
+    request.record(target, file, os.environ)
+    record = request.record(target, file, os.environ, _loaded(request, target), server_memory(target.reveal()))
     require_target(record)
     for note in record.notes:
         log.info(note)

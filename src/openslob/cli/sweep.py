@@ -18,7 +18,7 @@ from openslob.cli.console import columns, notify, stoppable, write, write_report
 from openslob.cli.options import Several, with_several
 from openslob.cli.progress import LiveLine, LoadView
 from openslob.cli.show import sweep_report
-from openslob.config.grid import resolve_grid, split
+from openslob.config.grid import split
 from openslob.config.layers import Layer
 from openslob.config.loaded import DATA_SIZE, loaded_layer
 from openslob.disk import existing_parent
@@ -43,6 +43,7 @@ from openslob.sweep.plan import Step, sessions_at_most, steps
 from openslob.sweep.request import SweepRequest, search_for, sweep_file, to_do
 from openslob.sweep.request import resume as resume_sweep
 from openslob.sweep.servers import require_target
+from openslob.sweep.sizing import server_memory
 from openslob.units import format_duration
 
 NAME = Annotated[
@@ -168,9 +169,9 @@ def sweep(
 def _new_record(request: SweepRequest, several: Several, dry_run: bool) -> SweepRecord:
     """Return a new sweep. Data parameters that nothing gives are those of the data that are loaded."""
     # Without a target: a wrong value is an error before any server is started.
-    resolve_grid({**request.file.grid, **request.texts}, several.config, several.environment)
-    loaded = _loaded(request, several, dry_run)
-    record = request.record(several.target, several.config, several.environment, loaded)
+    request.record(several.target, several.config, several.environment)
+    loaded, memory = _loaded(request, several, dry_run), server_memory(several.target.reveal())
+    record = request.record(several.target, several.config, several.environment, loaded, memory)
     values = {name: loaded[name].value for name in DATA_SIZE if name in loaded and name not in record.grid}
     if values and all(str(record.workload[name]) == value for name, value in values.items()):
         notify(f"data: {', '.join(f'{loaded[name].key}={value}' for name, value in values.items())}, as loaded")

@@ -15,7 +15,7 @@ from openslob.secrets import Target
 from openslob.sweep.create import new_sweep, ready_sweep
 from openslob.sweep.plan import MADE_WITH
 from openslob.sweep.servers import server_grid
-from openslob.sweep.sizing import server_memory
+from openslob.sweep.sizing import ServerMemory
 
 Texts = Mapping[str, Sequence[str]]
 
@@ -43,11 +43,17 @@ class SweepRequest:
         return any(name in MADE_WITH for name in server_grid({**self.file.server, **self.servers}))
 
     def record(
-        self, target: Target, config: Path | None, environment: Mapping[str, str], loaded: Layer | None = None
+        self,
+        target: Target,
+        config: Path | None,
+        environment: Mapping[str, str],
+        loaded: Layer | None = None,
+        memory: ServerMemory | None = None,
     ) -> SweepRecord:
         """Return the record of the sweep, with all its points pending. UsageError if it can't be run.
 
-        ``loaded`` are the parameters of the data that the target has (`loaded_layer`).
+        ``loaded`` are the parameters of the data that the target has (`loaded_layer`), ``memory`` is its memory.
+        Nothing is connected: without both, a request is examined before any server is asked or started.
         """
         servers = server_grid({**self.file.server, **self.servers})
         found = resolve_grid({**self.file.grid, **self.texts}, config, environment, loaded)
@@ -61,7 +67,7 @@ class SweepRequest:
             self.search,
             self._compared({**servers, **found.values}),
             self.file.figures,
-            server_memory(target.reveal()),
+            memory,
             self.file.data_per_cache,
         )
 

@@ -97,7 +97,7 @@ def test_wrong_questions_are_refused_before_anything_begins(tmp_path, monkeypatc
         ("--find-max-iops-under", "fast"): "not a latency",
         ("--find-max-iops-under", "1ms", "--at", "p42"): "not a latency figure",
         ("--find-max-iops-under", "1ms", "--update-pct", "0,10"): "a search varies the sessions only",
-        ("--resume", "latest"): "no sweep",
+        ("--resume", "nosuch"): "there are no records",
         ("--resume", "x", "--sessions", "1"): "not --sessions",
     }
     for arguments, why in wrong.items():
