@@ -16,7 +16,7 @@ from openslob.units import MIB
 
 VARIABLE = "SLOB_REHEARSE"
 MOST = 10_000
-# Smallest amounts. A cache below this is refused by some engine; a run below a second has hardly a slice.
+# Smallest amounts. A cache below this is refused by some engine; a run below a second has hardly any slices.
 LEAST_CACHE = 8 * MIB
 # The cache of a server for which none is asked serves blocks of every size.
 LEAST_DEFAULT_CACHE = 24 * MIB

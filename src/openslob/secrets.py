@@ -102,7 +102,7 @@ class Target:
         """Return the same target with ``password`` after the user's name in every URL.
 
         Raises:
-            UsageError: A URL names no user.
+            UsageError: A URL has no user.
 
         """
         urls = _NEXT_URL.split(self.secret.get_secret_value())

@@ -170,7 +170,9 @@ def _make(node: Node, account: Account) -> None:
     """The first node's data: system tables, our database, a user by socket; shut down as a cluster of one."""
     owner = f"--auth-root-socket-user={current_user()}"
     installer = [_program("mariadb-install-db"), "--no-defaults", f"--datadir={node.data}", "--skip-test-db", owner]
-    installer.append(f"--tmpdir={node.data}")  # in /tmp a server that starts removes others' temporary tables
+    installer.append(
+        f"--tmpdir={node.data}"
+    )  # a server that starts removes temporary tables of other servers from /tmp
     done = account.run([*installer, "--auth-root-authentication-method=socket", "--innodb-log-file-size=64M"])
     if done.returncode:
         raise RuntimeError(f"mariadb-install-db: {done.stdout} {done.stderr}")

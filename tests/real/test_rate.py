@@ -93,7 +93,7 @@ def test_a_rate_is_kept_to_a_percent_and_its_share_of_cpu_left_told(engine, tmp_
     assert total(responses, "count") == figure(record, "ops_total")
     text = render(record)
     if kept(record) and figure(record, "ops_per_s") is not None:
-        assert "200 ops/s asked and reached" in " ".join(text.split())
+        assert "200 ops/s requested and reached" in " ".join(text.split())
     assert "PACING, uniform" in text
 
 

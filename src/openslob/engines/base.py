@@ -306,7 +306,7 @@ class Engine(Protocol):
         """Create the work loop for this workload's tables in the server."""
 
     def quiesce(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
-        """Bring the server to rest before the clock starts (a checkpoint and the like); return what was done.
+        """Prepare the server before the clock starts (a checkpoint and the like); return what was done.
 
         Global settings that the run needs are changed here and restored when `exclusive` ends. ``warm_cache``: read
         all blocks that the workload will visit once, so that the run begins with them in the cache.

@@ -36,7 +36,7 @@ class Work(Enum):
 
     SHORT = auto()  # `ANSWER_S`
     SAMPLE = auto()  # in a window until it is overdue, as `Patience.allow` says; else `ANSWER_S`
-    SETTLE = auto()  # as long as the server gets on with it, and not while somebody's lock holds it up
+    SETTLE = auto()  # as long as the server makes progress, and not while somebody's lock blocks it
     LOAD = auto()  # as long as the server answers at all; who holds it up is said
 
 
@@ -187,7 +187,7 @@ class _Wait:
         )
 
     def _probe(self) -> None:
-        """Ask the server how a long statement is getting on; raise SlobError when there is no hope for it."""
+        """Ask the server for the progress of a long statement; raise SlobError when there is none."""
         try:
             held_up = self._obstacle()
         except SlobError:

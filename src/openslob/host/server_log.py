@@ -60,7 +60,7 @@ class ServerLog:
         line = cause_in(self._lines())
         if line:
             severity, _, message = line.partition(":  ")
-            has = f", has it as {severity}" if message and message in known else f": {line}"
+            has = f", reports it as {severity}" if message and message in known else f": {line}"
             return f"the server's log, {self.path}{has}"
         if self._is_running():
             return ""

@@ -44,9 +44,9 @@ def _rate(record: RunRecord) -> str:
     if target is None:
         return ""
     if outcome(record, RATE_REACHED) is Holds.HOLDS:
-        return f", {number(target)} ops/s asked and reached"
+        return f", {number(target)} ops/s requested and reached"
     backlog = seconds(value(record, "backlog_s") or 0.0)
-    return f", {number(target)} ops/s asked, only {number(done)} reached with {backlog} of backlog at the end"
+    return f", {number(target)} ops/s requested, only {number(done)} reached with {backlog} of backlog at the end"
 
 
 def _main(record: RunRecord) -> str:

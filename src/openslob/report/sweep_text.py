@@ -77,7 +77,7 @@ def _search_result(record: SweepRecord) -> list[str]:
 def _series_table(series: Series, points: PointSet, columns: int | None) -> list[str]:
     rows = [_row(point, points.axes) for point in series.points]
     paced = points.axes.latency == RESPONSE_LATENCY
-    heads = {"sessions": "asked/s" if points.along != SESSIONS else "sessions"}
+    heads = {"sessions": "requested/s" if points.along != SESSIONS else "sessions"}
     heads |= {"op p50": "resp p50", "op p99": "resp p99", "latency": "response"} if paced else {}
     titles = tuple(heads.get(name, name) for name in _COLUMNS)
     return [*wrapped(_head(series, points)), *folded(titles, rows, columns, texts={0, *_TEXTS})]

@@ -83,7 +83,7 @@ class Ending:
 class Deadline:
     """When a phase is overdue, by this host's monotonic clock: the clocks that slices end by may be set meanwhile.
 
-    A phase that ends by its number of operations has no planned end: it is overdue when no session gets on.
+    A phase that ends by its number of operations has no planned end: it is overdue when no session makes progress.
     """
 
     def __init__(self, phase: Phase, clock_offset_ns: int, sessions: int) -> None:
@@ -93,7 +93,7 @@ class Deadline:
         self._longest_slice_s = (1 + SHORTEST_SLICE) * slice_seconds(sessions)
 
     def heard(self) -> None:
-        """Note that a session got on."""
+        """Note that a session made progress."""
         self._heard_at = time.monotonic()
 
     def left_s(self) -> float:

@@ -54,7 +54,7 @@ def test_only_what_was_logged_since_the_begin_counts_and_what_is_known_is_not_re
         file.flush()
         assert log.finding("lost") == f"the server's log, {path}: {PANIC}"
         known = f"lost: {PANIC.partition('  ')[2]}"
-        assert log.finding(known) == f"the server's log, {path}, has it as PANIC"
+        assert log.finding(known) == f"the server's log, {path}, reports it as PANIC"
         path.write_text("rotated\n")
         assert log.finding(known) == ""
         process.kill()

@@ -83,8 +83,8 @@ def test_without_a_rate_nothing_of_it_is_shown() -> None:
 @table(
     ("reached", "says"),
     [
-        (None, "125 ops/s asked and reached"),
-        (4000, "125 ops/s asked, only 62.5 reached with 3.20 s of backlog at the end"),
+        (None, "125 ops/s requested and reached"),
+        (4000, "125 ops/s requested, only 62.5 reached with 3.20 s of backlog at the end"),
     ],
 )
 def test_the_headline_says_whether_the_rate_was_reached_and_what_is_left(reached: float | None, says: str) -> None:
@@ -99,7 +99,7 @@ def test_points_that_differ_by_their_rate_are_one_line() -> None:
     (series,) = found.series
     assert found.along == "target_iops"
     assert [point.step for point in series.points] == list(RATES)
-    assert series.points[0].at == "1,000 block visits/s asked"
+    assert series.points[0].at == "1,000 block visits/s requested"
     assert found.axes.latency == RESPONSE_LATENCY
     assert isinstance(series.scaling, NoFit)
     # Up to 16,000 response time grows more slowly than the rate squared, so the line has not bent yet.
@@ -113,7 +113,7 @@ def test_with_other_session_counts_lines_run_along_those() -> None:
     found = point_set([*SWEEP, Run.of(other)])
     assert found.along == "sessions"
     assert "target_iops" in found.varying
-    assert {series.label for series in found.series} == {f"{rate:,} block visits/s asked" for rate in RATES}
+    assert {series.label for series in found.series} == {f"{rate:,} block visits/s requested" for rate in RATES}
 
 
 def test_pictures_run_along_the_rate() -> None:
@@ -122,13 +122,13 @@ def test_pictures_run_along_the_rate() -> None:
         assert picture.panels
         assert picture.table
         assert [row[1].removesuffix(" (knee)") for row in picture.table.rows] == [f"{rate:,}" for rate in RATES]
-        assert "block visits/s asked" in picture.table.head[1]
-    assert latency_percentiles(found).title == "Response time percentiles over block visits/s asked"
+        assert "block visits/s requested" in picture.table.head[1]
+    assert latency_percentiles(found).title == "Response time percentiles over block visits/s requested"
 
 
 def test_a_page_of_a_sweep_over_rates_and_of_one_run() -> None:
     page = render_page(set_page("rates", SWEEP, ()))
-    assert "block visits/s asked" in page
+    assert "block visits/s requested" in page
     histogram_ = response_histogram(paced(8000))
     assert histogram_ is not None
     assert histogram_.name == "response"

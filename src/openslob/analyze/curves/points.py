@@ -31,7 +31,7 @@ Parameters = Mapping[str, ParameterValue]
 # their order; or a target rate of operations or block visits, with the text for a rate.
 SESSIONS = "sessions"
 ORDER = "order"
-RATES = {"target_ops": "{:,g} ops/s asked", "target_iops": "{:,g} block visits/s asked"}
+RATES = {"target_ops": "{:,g} ops/s requested", "target_iops": "{:,g} block visits/s requested"}
 # Repeats differ by their seed; the degree of parallel loading does not change the loaded data.
 _NOT_PARAMETERS = frozenset({"seed", "load_parallel_degree", "threads_per_schema", SESSIONS})
 _ENGINE_FACTS = ("product", "version", "block_size", "cache_bytes", "direct_io")

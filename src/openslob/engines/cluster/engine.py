@@ -210,7 +210,7 @@ class ClusterEngine:
         self.await_copies()
 
     def quiesce(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
-        """Bring the instance that takes writes to rest, then the others, once they have what it wrote."""
+        """Prepare the instance that takes writes, then the others, once they have what it wrote."""
         writer = self.writer()
         done = {writer.target: writer.quiesce(workload, warm_cache)}
         self.await_copies()

@@ -1,4 +1,4 @@
-"""The processes of a managed server, known by its data directory: each has it as its working directory.
+"""The processes of a managed server, known by its data directory, which is the working directory of each.
 
 A process id alone proves nothing: after a crash it may belong to any other program.
 """

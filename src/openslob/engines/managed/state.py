@@ -259,7 +259,7 @@ def spec_from(state: dict[str, Any]) -> ServerSpec:
         values[key] = Path(values[key]) if values.get(key) else None
     types = get_type_hints(ServerSpec)
     if wrong := [key for key, value in values.items() if not isinstance(value, types[key])]:
-        raise TypeError(f"{', '.join(wrong)} of another type")
+        raise TypeError(f"{', '.join(wrong)} has the wrong type")
     return ServerSpec(**values)
 
 

@@ -239,7 +239,7 @@ class MysqlEngine:
 
     def quiesce(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
         """Write dirty pages, if the user may, so that they are not written in the window; set how commits wait."""
-        with self.querying("the server can't be brought to rest", "quiesce") as connection:
+        with self.querying("the server can't be prepared for the window", "quiesce") as connection:
             block_size = query(connection, statement("facts", "identity"))[0]["block_size"]
             return quiesce(connection, self.names, self._override, workload, warm_cache, block_size, self.patience)
 

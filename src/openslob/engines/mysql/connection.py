@@ -251,7 +251,7 @@ def require_alive(connection: Connection, what: str) -> None:
     except (AttributeError, ValueError) as error:
         raise SlobError(f"{what} was lost: {explain_error(error)}") from error
     if readable.poll(0):
-        raise SlobError(f"{what} was lost: somebody ended its connection", "see the server's log for who ended it")
+        raise SlobError(f"{what} was lost: somebody ended its connection", "the server's log may say who ended it")
 
 
 @contextmanager

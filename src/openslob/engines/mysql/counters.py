@@ -223,7 +223,7 @@ _REASONS = {
     "checkpoints": "the server does not count them, or this user may not see it (innodb_metrics, log_checkpoints)",
     "db_cpu_us": "the server does not count its CPU time as a whole",
     "db_time_us": "not read from the server: the work loop measures the time that sessions spend inside operations",
-    "maintenance": "purging old row versions and writing pages go on all the time; there is no count",
+    "maintenance": "the server purges old row versions and writes pages all the time, and does not count it",
 }
 
 

@@ -96,7 +96,9 @@ def _access(spec: ServerSpec, layout: ServerFiles) -> list[ConfigLine]:
         ConfigLine("datadir", str(layout.data)),
         ConfigLine("pid_file", str(layout.data / PID_FILE)),
         ConfigLine("socket", str(layout.socket)),
-        ConfigLine("tmpdir", str(layout.run), "in /tmp a server that starts removes others' temporary tables"),
+        ConfigLine(
+            "tmpdir", str(layout.run), "a server that starts removes temporary tables of other servers from /tmp"
+        ),
         ConfigLine("skip_networking", "ON", "the socket only, nothing on the network"),
         ConfigLine("init_file", str(init_file(layout)), "who may connect"),
         ConfigLine("max_connections", str(spec.max_sessions + _MORE_CONNECTIONS), "sessions, samplers and loaders"),
@@ -116,12 +118,12 @@ def _storage(spec: ServerSpec) -> list[ConfigLine]:
         ConfigLine("innodb_buffer_pool_load_at_startup", "OFF", "the cache holds only what slob reads"),
         ConfigLine("innodb_flush_method", method, why),
         ConfigLine("innodb_use_native_aio", "ON", "as in real life"),
-        ConfigLine("innodb_read_ahead_threshold", "0", "no block is read that nobody asked for"),
+        ConfigLine("innodb_read_ahead_threshold", "0", "no block is read ahead"),
         ConfigLine("innodb_random_read_ahead", "OFF"),
-        ConfigLine("innodb_flush_neighbors", "0", "a changed block is written alone"),
+        ConfigLine("innodb_flush_neighbors", "0", "changed blocks are written one by one"),
         ConfigLine("innodb_io_capacity", str(capacity), "the default is meant for a single rotating disk"),
         ConfigLine("innodb_io_capacity_max", str(hurried)),
-        ConfigLine("innodb_log_file_size", str(spec.log_bytes), "no hurry to write pages within a usual run"),
+        ConfigLine("innodb_log_file_size", str(spec.log_bytes), "no early flushing of pages in a usual run"),
     ]
 
 
@@ -136,12 +138,14 @@ def _durability(bulk: bool) -> list[ConfigLine]:
 
 def _behaviour() -> list[ConfigLine]:
     return [
-        ConfigLine("innodb_adaptive_hash_index", "OFF", "every visit goes down the tree; it is the default since 10.5"),
+        ConfigLine(
+            "innodb_adaptive_hash_index", "OFF", "every visit descends the index; OFF is the default since 10.5"
+        ),
         ConfigLine("innodb_stats_auto_recalc", "OFF", "no statistics are gathered within a run"),
         ConfigLine("query_cache_type", "OFF"),
         ConfigLine("query_cache_size", "0"),
-        ConfigLine("key_buffer_size", str(MIB), "a cache of another storage engine: memory for nothing"),
-        ConfigLine("aria_pagecache_buffer_size", str(_SYSTEM_TABLES_CACHE), "likewise, but for the system tables"),
+        ConfigLine("key_buffer_size", str(MIB), "only another storage engine uses this cache"),
+        ConfigLine("aria_pagecache_buffer_size", str(_SYSTEM_TABLES_CACHE), "the same, except for the system tables"),
     ]
 
 

@@ -98,7 +98,7 @@ class MysqlSession:
             return explain(self._connection, self._names, self._plan.schema, self._plan.workload, value_bytes)
 
     def run_slice(self, order: SliceRequest) -> SliceResult:
-        """Run one slice: one CALL, or more when the server broke it off."""
+        """Run one slice: one CALL, or more when the server aborted it."""
         with reported(f"session {self._plan.number} was lost"):
             return self._execute(self._call, order, self._paced)
 
@@ -113,7 +113,7 @@ class MysqlSession:
         return to_result(last, histograms)
 
     def _called(self, call: str, values: Sequence[object], histograms: SliceHistograms) -> Row | None:
-        """Return the last row of a CALL; None when it was broken off and must be made again with the same values."""
+        """Return the last row of a CALL; None when it was aborted and must be repeated with the same values."""
         try:
             return self._rows(call, values, histograms)
         except pymysql.Error as error:

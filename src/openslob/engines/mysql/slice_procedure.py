@@ -72,7 +72,7 @@ _LOWER_EDGES_US = np.array([lower_edge_us(bucket) for bucket in range(BUCKETS)],
 def compose_slice(names: Names, schema: int, workload: Workload, value_bytes: int, resumable: bool = False) -> str:
     """Return the statement that creates the slice procedure of one schema for this workload.
 
-    ``resumable``: a CALL that the server breaks off because of another node's change can be made again (resume.sql).
+    ``resumable``: a CALL that the server aborts because of another node's change can be repeated (resume.sql).
     """
     pieces = read_statements(PACKAGE, "resume")
     return statement(

@@ -153,7 +153,9 @@ class PostgresEngine:
                 return ""
             if isinstance(error, NoAnswerError) or isinstance(error.__cause__, psycopg.errors.ConnectionTimeout):
                 why = f"{self.target} does not answer, neither on this connection nor on a new one"
-                raise NoAnswerError(why, "it hangs or is stopped, or somebody has locked its catalogs") from error
+                raise NoAnswerError(
+                    why, "it hangs or is stopped, or another session has locked its catalogs"
+                ) from error
             raise
 
     @property
@@ -253,7 +255,7 @@ class PostgresEngine:
 
     def quiesce(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
         """Checkpoint, if the role may, so that old dirty blocks are not written in the window."""
-        with self.open("quiesce") as connection, reported("the server can't be brought to rest"):
+        with self.open("quiesce") as connection, reported("the server can't be prepared for the window"):
             return quiesce(connection, self.names, workload, warm_cache)
 
     def open_session(self, plan: SessionPlan) -> PostgresSession:

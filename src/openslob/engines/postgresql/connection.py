@@ -101,7 +101,7 @@ class LockConnection:
                 self._connection.pgconn.is_busy()
         except psycopg.Error as error:
             self._said = self._said or explain_error(error)
-            raise SlobError(f"{self._what} was lost: {self._said}", "see the server's log for who ended it") from error
+            raise SlobError(f"{self._what} was lost: {self._said}", "the server's log may say who ended it") from error
 
 
 def statement(file: str, name: str, **parts: sql.Composable) -> sql.Composed:

@@ -58,13 +58,13 @@ _REMEDIES: tuple[tuple[type[psycopg.Error], str], ...] = (
         "name a primary; or default_transaction_read_only is on: ALTER ROLE or ALTER DATABASE … RESET it",
     ),
     (errors.LockNotAvailable, "another session holds a lock on the tables: see pg_locks, and end it"),
-    (errors.UndefinedTable, "the data are not there; run `slob load` first"),
+    (errors.UndefinedTable, "there are no data; run `slob load` first"),
     (errors.UndefinedColumn, "the tables are not as `slob load` made them; run it again"),
-    (errors.InvalidSchemaName, "the data are not there; run `slob load` first"),
+    (errors.InvalidSchemaName, "there are no data; run `slob load` first"),
     (errors.DataCorrupted, "the data are damaged: see the server's log, then run `slob load` again"),
     (errors.IndexCorrupted, "an index is damaged: see the server's log, then run `slob load` again"),
     (errors.OutOfMemory, "the server has no memory left: lower its settings or the number of sessions; see its log"),
-    (errors.UndefinedFunction, "the work loop is not there or of another version; run `slob run` again"),
+    (errors.UndefinedFunction, "the work loop is missing or has another version; run `slob run` again"),
     (errors.InvalidPassword, "--ask-password asks for it; or set PGPASSWORD, or write it to ~/.pgpass"),
 )
 

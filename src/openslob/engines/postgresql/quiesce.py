@@ -1,4 +1,4 @@
-"""Brings the server to rest before the clock starts: the cache as the run wants it, no old work left to write."""
+"""Prepares the server before the clock starts: fills the cache if the run needs that, and writes what is dirty."""
 
 from __future__ import annotations
 

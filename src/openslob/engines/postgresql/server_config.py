@@ -87,7 +87,7 @@ def settings(spec: ServerSpec, layout: ServerFiles, bulk: bool) -> list[ConfigLi
 def _access(spec: ServerSpec, layout: ServerFiles) -> list[ConfigLine]:
     return [
         ConfigLine("listen_addresses", "", "the socket only, nothing on the network"),
-        ConfigLine("unix_socket_directories", _list_item(layout.run), "a list, so quoted for a path with commas"),
+        ConfigLine("unix_socket_directories", _list_item(layout.run), "a list, so a path with commas is quoted"),
         ConfigLine("port", str(PORT)),
         ConfigLine("hba_file", str(hba(layout))),
         ConfigLine("ident_file", str(ident(layout))),
@@ -107,8 +107,10 @@ def _storage(spec: ServerSpec, bulk: bool) -> list[ConfigLine]:
         ConfigLine("shared_buffers", f"{spec.cache_bytes // KIB}kB"),
         ConfigLine("huge_pages", "on" if spec.huge_pages else "try"),
         ConfigLine("max_wal_size", f"{log_mib * (_BULK_LOG_FACTOR if bulk else 1)}MB"),
-        ConfigLine("min_wal_size", f"{log_mib}MB", "files are used again, as on a server that has run for long"),
-        ConfigLine("max_slot_wal_keep_size", f"{log_mib}MB", "a standby that is down for long can't fill the disk"),
+        ConfigLine("min_wal_size", f"{log_mib}MB", "files are recycled, as on a server that has run for a long time"),
+        ConfigLine(
+            "max_slot_wal_keep_size", f"{log_mib}MB", "a standby that is down for a long time can't fill the disk"
+        ),
         ConfigLine("checkpoint_timeout", "30min", "no checkpoint by time within a usual run; those by WAL stay"),
         ConfigLine("wal_level", "minimal" if bulk else "replica", "minimal: a new table is loaded without WAL"),
         ConfigLine("fsync", "on"),
@@ -128,10 +130,10 @@ def _behaviour(spec: ServerSpec) -> list[ConfigLine]:
     return [
         ConfigLine("track_io_timing", "on", "latencies of reads and writes"),
         *log_timing,
-        ConfigLine("jit", "off", "compiling costs more than these statements take"),
+        ConfigLine("jit", "off", "compiling takes longer than these statements"),
         ConfigLine("autovacuum", "on", "as in real life; the test's own tables set theirs"),
         ConfigLine("update_process_title", "off", "a system call at every statement"),
-        ConfigLine("logging_collector", "off", "its own output is sent to the log file, without another process"),
+        ConfigLine("logging_collector", "off", "the server writes to the log file itself, without another process"),
         ConfigLine("log_checkpoints", "on", "a checkpoint explains a dip"),
         ConfigLine("log_line_prefix", "%m [%p] "),
         ConfigLine("log_timezone", "UTC"),

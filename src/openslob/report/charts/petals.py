@@ -143,7 +143,7 @@ def missing(points: PointSet, figures: Sequence[str]) -> list[str]:
     for series in points.series:
         known = {order for _, order, _ in stretches(series, figures)}
         counts = [f"{point.step:,g}" for order, point in enumerate(series.points) if order not in known]
-        what = "asked per second" if points.along != SESSIONS else "session" if counts == ["1"] else "sessions"
+        what = "requested per second" if points.along != SESSIONS else "session" if counts == ["1"] else "sessions"
         texts += [f"No result: {series.label} with {', '.join(counts)} {what}."] if counts else []
     return texts
 
@@ -168,7 +168,7 @@ def axis_text(points: PointSet) -> str:
         return "sessions"
     if points.along == ORDER:
         return "the order of the reports"
-    return "operations/s asked" if points.along == "target_ops" else "block visits/s asked"
+    return "operations/s requested" if points.along == "target_ops" else "block visits/s requested"
 
 
 def verdict_sign(failed: Mapping[str, str]) -> str:

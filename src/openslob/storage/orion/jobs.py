@@ -188,7 +188,7 @@ def paths_in(file: Path) -> tuple[Path, ...]:
         raise UsageError(f"{file} can't be read: {error.strerror}") from error
     paths = tuple(Path(line.strip()) for line in lines if line.strip())
     if not paths:
-        raise UsageError(f"{file} names no LUN", "write the path of a file or device on each line")
+        raise UsageError(f"{file} has no LUN in it", "write the path of a file or device on each line")
     real = [path.resolve() for path in paths]
     for path, target in zip(paths, real, strict=True):
         if real.count(target) > 1:

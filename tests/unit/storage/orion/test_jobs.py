@@ -157,7 +157,7 @@ def test_a_lun_file_has_a_path_on_each_line(tmp_path):
     file.write_text("/dev/sdb\n\n  /dev/sdc \n")
     assert paths_in(file) == (Path("/dev/sdb"), Path("/dev/sdc"))
     file.write_text("\n")
-    with pytest.raises(UsageError, match="names no LUN"):
+    with pytest.raises(UsageError, match="has no LUN in it"):
         paths_in(file)
     file.write_text("/dev/sdb\n/dev/../dev/sdb\n")
     with pytest.raises(UsageError, match="more than once"):
