@@ -9,7 +9,7 @@ Example::
         run = big.run(sessions=16, update_pct=10, run_time="30s")
     print(run.answer)
 
-Importing this package is quick: what a name needs is imported when it is used first, so that reading records does not
+Importing this package is quick: each name imports what it needs on first use, so that reading records does not
 wait for database drivers.
 """
 
@@ -81,7 +81,7 @@ __all__ = [
 
 
 class _Callable(ModuleType):
-    """A part of the package with the name of a function of the interface, which it calls."""
+    """A subpackage with the same name as a function of the interface; calling it calls the function."""
 
     @property
     def __doc__(self) -> str:  # type: ignore[override]

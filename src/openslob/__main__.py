@@ -1,4 +1,4 @@
-"""The program `slob`, also as ``python -m openslob``: what comes before the command line is there."""
+"""The program `slob`, also as ``python -m openslob``: what happens before the command line is imported."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PARTING_S = 0.5
 
 
 def main() -> None:
-    """Run the command line. Importing it takes a moment, in which Ctrl-C just ends the process: nothing has begun."""
+    """Run the command line. While it is imported, Ctrl-C ends the process at once, because nothing has begun."""
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     from openslob.cli import main as run  # noqa: PLC0415
 
@@ -25,7 +25,7 @@ def main() -> None:
 
 
 def _leave_threads(code: object) -> None:
-    """End the process at once when threads are left, which wait for a server that hangs: Python would wait for them."""
+    """End the process although threads are left that wait for a server that hangs; Python would wait for them."""
     others = [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
     for thread in others:
         thread.join(PARTING_S / len(others))

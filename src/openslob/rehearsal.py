@@ -1,4 +1,4 @@
-"""Rehearsals: every command as it will be given, with less data and less time.
+"""Rehearsals: every command as it will be typed, with less data and less time.
 
 A script that loads terabytes and runs for a night is tried in a minute with the environment variable `SLOB_REHEARSE`:
 with 10, caches, data and times that commands are given, and those that they choose themselves, are a tenth. Of the

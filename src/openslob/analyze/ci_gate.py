@@ -87,7 +87,7 @@ def parse_condition(text: str) -> Condition:
 
 
 def _likely(name: str) -> list[str]:
-    """Return the figures that someone may mean who calls them so."""
+    """Return the names of the figures that ``name`` may stand for."""
     word = name.lower()
     near = difflib.get_close_matches(word, FIGURES, 3)
     return list(dict.fromkeys([*_USUAL.get(word, ()), *near]))[:3]

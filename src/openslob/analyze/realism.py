@@ -1,7 +1,7 @@
 """The realism table: the reads of storage alone beside those of databases on it, per second and per CPU.
 
 Reads whose data nobody examines cost less CPU than reads of a database, which manages a cache and touches the data. The
-expected order of reads per CPU is therefore mindless ≥ local path ≥ shared cache ≥ shared cache with updates.
+expected order of reads per CPU is therefore storage alone ≥ local path ≥ shared cache ≥ shared cache with updates.
 """
 
 from __future__ import annotations

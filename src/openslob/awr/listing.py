@@ -13,8 +13,8 @@ _FEWEST = 20  # lines; a report has more
 def without_line_numbers(text: str, title: re.Pattern[str]) -> str:
     """Remove the line numbers if the lines of ``text`` have them, as the line of the ``title`` does.
 
-    The title begins its line in every report, or follows tags, so what parts its number from it parts every number
-    from its line. Of a blank line the blanks at the end may be lost.
+    The title begins its line in every report, or follows tags, so the sign between its number and its text is the sign
+    on every line. A blank line may have lost the blanks at its end.
     """
     found = title.search(text)
     if found is None:

@@ -40,7 +40,7 @@ class _Setting:
 def config(
     ctx: typer.Context, resolved: Resolved, name: NAME = "run", *, results: RESULTS, as_json: JSON = False
 ) -> None:
-    """Show which files are read, and every setting with its value and source. No server is asked.
+    """Show which files are read, and every setting with its value and source. It contacts no server.
 
     Example: slob config
     """

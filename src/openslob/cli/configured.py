@@ -35,7 +35,7 @@ FLAG, FILE = 3, 1
 
 
 def _asked(ctx: typer.Context, param: typer.CallbackParam, value: Any) -> Any:  # noqa: ANN401 - of either option
-    """Read the files as soon as both options are known; both are eager, so that it is before all others."""
+    """Read the files as soon as both options are known; both are eager, so this happens before the others."""
     asked = ctx.meta.setdefault(_ASKED, {})
     asked[param.name] = value
     if len(asked) == len(_OPTIONS) and not ctx.resilient_parsing:
@@ -58,7 +58,7 @@ PROFILE = Annotated[
     str | None,
     typer.Option(
         "--profile", envvar=PROFILE_VARIABLE, metavar="NAME", rich_help_panel=_PANEL, is_eager=True,
-        callback=_asked, help="Also apply the table [profiles.NAME] of slob.toml.",
+        callback=_asked, help="Also apply the profile NAME of slob.toml.",
     ),
 ]  # fmt: skip
 _OPTIONS = {"config": CONFIG, "profile": PROFILE}

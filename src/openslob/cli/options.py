@@ -66,7 +66,7 @@ ENGINE = Annotated[
     typer.Option(
         metavar="ENGINE", rich_help_panel="Target", envvar=ENGINE_VARIABLE,
         autocompletion=one_of(registry.managed_engines()),
-        help=f"Measure the embedded server of {' or '.join(registry.managed_engines())}.",
+        help=f"Use the embedded server of {' or '.join(registry.managed_engines())}.",
     ),
 ]  # fmt: skip
 ASK_PASSWORD = Annotated[

@@ -38,8 +38,8 @@ class LiveLine:
 
     Args:
         label: What is run.
-        left_s: How long the whole of which this run is a part takes from now on, if it is a part.
-        every_s: Print a line of rates so often instead, also on a terminal.
+        left_s: Seconds left for the whole that this run is a part of; None if it is not a part.
+        every_s: Seconds between lines of rates, which replace the bar, also on a terminal.
 
     """
 

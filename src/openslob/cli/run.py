@@ -44,7 +44,7 @@ def run(
     report_interval: REPORT_INTERVAL = None,
     json: RECORD_JSON = False,
 ) -> None:
-    """Run a workload on loaded data: warm-up, measured window, record, report. What is loaded need not be repeated.
+    """Run a workload on loaded data: warm-up, measured window, record, report. Parameters of the data can be left out.
 
     Example: slob run --sessions 8 --update-pct 10 --run-time 60
     """

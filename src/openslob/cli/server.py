@@ -134,7 +134,7 @@ def start(
 
 
 def _left_out(ctx: typer.Context, name: str) -> list[str]:
-    """Return the settings of a file that are not for this server, since it is of another make already; say so."""
+    """Return the settings of a file that only new servers take, and print those that differ from this server."""
     server = registry.find(name)
     made = vars(server.status().spec) if server else {"engine": registry.engine_on_demand(name)}
     left_out = []

@@ -83,7 +83,7 @@ UNDER = Annotated[
     typer.Option(
         "--find-max-iops-under",
         metavar="LATENCY",
-        help="Search for the session count with the most IOPS.",
+        help="Search for the session count with the most IOPS under this latency.",
     ),
 ]
 AT = Annotated[
@@ -264,7 +264,7 @@ def judge(folder: SweepFolder) -> None:
 
 
 class SweepView:
-    """The progress of a sweep on stderr; ``every_s``: as a line of rates so often."""
+    """The progress of a sweep on stderr; ``every_s``: seconds between lines of rates, which replace the bar."""
 
     def __init__(self, every_s: float | None = None) -> None:
         self._every_s = every_s

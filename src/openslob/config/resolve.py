@@ -103,7 +103,7 @@ def _validated(given: Layer) -> Workload:
 
 
 def _rehearsed(workload: Workload, loaded: Collection[str]) -> Workload:
-    """Return the workload with less data and shorter times in a rehearsal; what is loaded is what it is."""
+    """Return the workload with less data and shorter times in a rehearsal; parameters that are ``loaded`` stay."""
     if rehearsal.divisor() == 1:
         return workload
     data = {name: _fewer(getattr(workload, name)) for name in ("scale", "scan_table_sz") if name not in loaded}

@@ -49,7 +49,7 @@ class StoppedError(SlobError):
 
 
 def _ignore(_text: str) -> None:
-    """Tell nobody."""
+    """Report to nobody."""
 
 
 class Patience:
@@ -68,7 +68,7 @@ class Patience:
         self._is_stopped = False
 
     def tell_once(self, text: str) -> None:
-        """Tell something, unless that was the last thing said."""
+        """Report a line, unless it repeats the last one."""
         if text != self._last_said:
             self.tell(text)
         self._last_said = text

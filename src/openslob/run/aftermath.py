@@ -1,4 +1,4 @@
-"""What follows a window, or a failure, with a server that may be gone or held up by others: errors end nothing here."""
+"""Steps after a window or a failure, when the server may be gone or blocked. An error in one does not stop others."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def end_sessions(engine: Engine, notes: list[str]) -> None:
 
 @contextmanager
 def explained(engine: Engine) -> Iterator[Callable[[str], str]]:
-    """Complete every error in this block by what the server's own log says of it, where it can be read.
+    """Add to every error in this block what the server's log says about it, if the log can be read.
 
     The value does the same with the text of an error that is not raised.
     """

@@ -75,7 +75,7 @@ def slice_seconds(sessions: int) -> float:
 def between_slices_s(sessions: int) -> float:
     """Return how long before a full second a reading lies halfway between two ends of slices, which are staggered.
 
-    At the end of a slice it would be chance whether a reading includes that slice.
+    At the end of a slice, chance would decide whether a reading includes that slice.
     """
     return slice_seconds(sessions) / sessions / 2
 

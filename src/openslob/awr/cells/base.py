@@ -45,7 +45,7 @@ def absent(why: str) -> ColumnValue:
 
 
 def why_not(report: Report, section: str, present: bool, name: str, names: Iterable[str] = ()) -> str:
-    """Return why ``name`` has no figure in ``section``, ``present`` in the report or not, which has ``names``."""
+    """Return why ``section`` has no figure ``name``; ``names`` are those that it has, if it is ``present`` at all."""
     unreadable = next((why for cell, why in report.missing.items() if f": {name}" in cell), "")
     if unreadable:
         return f"{name}: {unreadable}"
