@@ -275,7 +275,7 @@ def compare(a: Side, b: Side, *, anyway: bool = False, results: Folder = None) -
     Args:
         a: Runs: an object, or what `read` takes.
         b: The runs to compare with them.
-        anyway: Compare although conditions differ, and name the differences.
+        anyway: Compare even if conditions differ, and list the differences.
         results: The folder of the records; by default that of the command line.
 
     Raises:

@@ -110,11 +110,13 @@ FILES = Annotated[
     ),
 ]
 COLUMNS = Annotated[
-    str, typer.Option(metavar="SET|COLUMN,...", help=f"A set ({_SETS}), or columns; 'list' shows what there is.")
+    str, typer.Option(metavar="SET|COLUMN,...", help=f"A set ({_SETS}), or columns; 'list' prints all of them.")
 ]
 EVENTS = Annotated[
     list[str] | None,
-    typer.Option(metavar="EVENT", help="Wait event for the sets with events and for --petals; 'all'; repeatable."),
+    typer.Option(
+        metavar="EVENT", help="Wait event for the sets with events and for --petals; 'all' for all of them; repeatable."
+    ),
 ]
 FORM = Annotated[AwrFormat | None, typer.Option("--format", help="Default: by the ending of --output, else a table.")]
 SORT = Annotated[

@@ -102,7 +102,7 @@ REQUIRE = Annotated[
     ),
 ]
 BLOCK_SIZE = Annotated[int, typer.Option(parser=parse_block_size, metavar="SIZE", help="Size of the random reads.")]
-IO_ENGINE = Annotated[IoEngine, typer.Option(help="How requests reach the kernel; there is no fallback to another.")]
+IO_ENGINE = Annotated[IoEngine, typer.Option(help="I/O interface of the requests; slob never falls back to another.")]
 CPUS = Annotated[str | None, typer.Option(metavar="CPUS", help="CPUs of the driver, such as 0 or 0-3 (default: all).")]
 MEASUREMENT_NAME = Annotated[
     str, typer.Option(envvar="SLOB_NAME", show_envvar=False, metavar="NAME", help="Name of the measurement.")

@@ -46,7 +46,7 @@ B = Annotated[
 FORMAT = Annotated[CompareFormat, typer.Option("--format", "-f", help="How to print the comparison.")]
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="The same as --format json.")]
 ANYWAY = Annotated[
-    bool, typer.Option("--anyway", metavar="", help="Compare although conditions differ, and name the differences.")
+    bool, typer.Option("--anyway", metavar="", help="Compare even if conditions differ, and list the differences.")
 ]
 FAIL_IF = Annotated[
     list[str] | None,

@@ -59,7 +59,7 @@ LIMIT = Annotated[
 ]
 AT = Annotated[str, typer.Option(metavar="p99|mean", help="Which latency the limit applies to.")]
 BUFFERED = Annotated[
-    bool, typer.Option("--buffered", metavar="", help="Read through the page cache and measure it too.")
+    bool, typer.Option("--buffered", metavar="", help="Read through the page cache, which is then part of the result.")
 ]
 VERIFY = Annotated[
     bool, typer.Option("--verify", metavar="", help="Also measure with the checksum of every block verified.")
@@ -68,7 +68,8 @@ REPEATS = Annotated[
     int, typer.Option(metavar="N", min=1, callback=rehearsal.repeats, help="How often the results are measured again.")
 ]
 RUN_TIME = Annotated[
-    float, typer.Option(parser=at_least(0.5), metavar=DURATION, help="Length of each step; a quarter more is ramp.")
+    float,
+    typer.Option(parser=at_least(0.5), metavar=DURATION, help="Length of each step, after a ramp of a quarter of it."),
 ]
 IN_FLIGHT = Annotated[int, typer.Option(metavar="N", min=1, help="Random requests in flight.")]
 
@@ -91,7 +92,7 @@ def calibrate(
     require: REQUIRE = None,
     json: RECORD_JSON = False,
 ) -> None:
-    """Measure the most that the storage can do: IOPS under a latency limit, MB/s, latency, CPU per read.
+    """Measure the maximum of the storage: IOPS under a latency limit, MB/s, latency, CPU per read.
 
     Example: slob raw calibrate /data --size 4G --latency-limit 500us
     """

@@ -42,7 +42,9 @@ IN_FLIGHT = Annotated[
 ]
 RUN_TIME = Annotated[
     float,
-    typer.Option(parser=at_least(1), metavar=DURATION, help="Length of each measurement; a quarter more is ramp."),
+    typer.Option(
+        parser=at_least(1), metavar=DURATION, help="Length of each measurement, after a ramp of a quarter of it."
+    ),
 ]
 REPEATS = Annotated[
     int,

@@ -116,7 +116,9 @@ SIZE = Annotated[
 ENGINE = Annotated[IoEngine, typer.Option(help="How requests reach the kernel.", rich_help_panel=_STORAGE)]
 BUFFERED = Annotated[
     bool,
-    typer.Option("--buffered", help="Read through the page cache and measure it too.", rich_help_panel=_STORAGE),
+    typer.Option(
+        "--buffered", help="Read through the page cache, which is then part of the result.", rich_help_panel=_STORAGE
+    ),
 ]
 DESTRUCTIVE = Annotated[
     bool,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 REPORT = "report.html"
 WHICH = (
-    "Names, ids, beginnings of either, or paths of runs and sweeps, or of raw measurements; default: latest. "
+    "Runs and sweeps, or raw measurements: name, id, the beginning of either, or path; default: latest. "
     "a,b: two records as one side."
 )
 RECORDS = Annotated[
@@ -36,7 +36,7 @@ RECORDS = Annotated[
     typer.Argument(autocompletion=completion.records, metavar="[RECORD]", help=WHICH, show_default=False),
 ]
 OUTPUT_HELP = (
-    "The file to write; default: report.html in the folder of the run or sweep; for several: in the current one."
+    "The file to write; default: report.html in the folder of the run or sweep; for several: in the current directory."
 )
 OUTPUT = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help=OUTPUT_HELP)]
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the answers and what was written as JSON.")]
