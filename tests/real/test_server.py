@@ -92,7 +92,7 @@ def test_what_a_restart_can_not_change(shared: ManagedServer, subject: Subject):
         with pytest.raises(UsageError, match=r"was created with --.*use another name or destroy it first"):
             registry.managed(replace(spec, **change)).start()
     other = next(each for each in SUBJECTS if each is not subject)
-    with pytest.raises(UsageError, match=f"is one of {subject.engine}; use another name"):
+    with pytest.raises(UsageError, match=f"is a {subject.engine} server; use another name"):
         registry.managed(registry.default_spec(shared.name, other.engine)).start()
     assert shared.status().state == "running"
 
