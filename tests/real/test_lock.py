@@ -45,7 +45,7 @@ def test_sessions_of_a_run_that_lost_its_lock_are_not_ended_by_another_one(targe
     engine = target.engine
     session, stop = engine.open_session(session_plans(Workload(**DATA), 8192, "lost")[0]), engine.open_stop()
     try:
-        with pytest.raises(SlobError, match="although it has lost its lock"):
+        with pytest.raises(SlobError, match="although it lost its lock"):
             engine.release_sessions()
         assert engine.sessions_left() == 1
         stop.close()
