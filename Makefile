@@ -1,10 +1,12 @@
-# `make demo` and `make test` do everything, their own set-up included.
+# `make demo` and `make test` do everything, their own set-up included; `make install` is the set-up of users alone.
 VENV := .venv
 export VENV
 
-.PHONY: demo test check unit lint format coverage docs walk bench clean
+.PHONY: install demo test check unit lint format coverage docs walk bench clean
 
-demo: $(VENV)/.ready
+install: $(VENV)/.installed
+
+demo: $(VENV)/.installed
 	$(VENV)/bin/slob demo
 
 # Everything that must hold, on real servers.
@@ -40,8 +42,12 @@ coverage: $(VENV)/.ready
 bench: $(VENV)/.ready
 	for each in load loop physical driver repeat honesty calibrate; do $(VENV)/bin/python bench/$$each.py --quick || exit 1; done
 
-$(VENV)/.ready: pyproject.toml constraints.txt scripts/bootstrap
+# What users need, and what contributors need besides.
+$(VENV)/.installed: pyproject.toml constraints.txt scripts/bootstrap
 	scripts/bootstrap $(VENV)
+
+$(VENV)/.ready: pyproject.toml constraints.txt scripts/bootstrap
+	scripts/bootstrap $(VENV) dev
 
 clean:
 	rm -rf $(VENV) site .coverage .mypy_cache .pytest_cache .ruff_cache

@@ -158,6 +158,7 @@ def test_messages_of_the_troubleshooting_page_are_messages_of_the_program():
     first_cells = re.findall(r"^\| ([^|]+) \|", page, re.MULTILINE)
     quoted = {part for cell in first_cells for part in re.findall(r"`([^`]+)`", cell)}
     of_servers = {"no password supplied", "Access denied"}
-    source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
+    files = [*(ROOT / "src").rglob("*.py"), ROOT / "scripts" / "bootstrap"]
+    source = "\n".join(path.read_text(encoding="utf-8") for path in files)
     names = {"mode", "--mode pio", "slob run", *(verdict.__name__ for verdict in VERDICTS)}
     assert {text for text in quoted - of_servers - names if text not in source} == set()

@@ -13,9 +13,11 @@ import tomllib
 import venv
 import zipfile
 from email.parser import HeaderParser
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 from factories import record_files
 from factories.paths import ROOT, SOURCE
@@ -136,3 +138,14 @@ def test_the_container_copies_what_an_installation_needs():
     ]
     assert all((ROOT / each).exists() for each in sources)
     assert {"pyproject.toml", PROJECT["readme"], *PROJECT["license-files"], "src"} <= set(sources)
+
+
+def test_every_pinned_package_runs_on_the_oldest_python():
+    pinned = {line.partition("==")[0].lower() for line in (ROOT / "constraints.txt").read_text().split()}
+    needs = {
+        each.name: each.metadata["Requires-Python"]
+        for each in metadata.distributions()
+        if each.name.lower() in pinned and each.metadata["Requires-Python"]
+    }
+    assert needs
+    assert {name: text for name, text in needs.items() if not SpecifierSet(text).contains("3.11.0")} == {}
