@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from openslob.analyze.compare import FIGURES, Comparison, is_figure
-from openslob.analyze.statistics import Difference, Outcome
+from openslob.analyze.statistics import MOST_REPEATS, Difference, Outcome, repeats_needed, spread_between_runs
 from openslob.errors import UsageError
 
 _CONDITION = re.compile(r"\s*(\w+)\s*(<=|>=|<|>)\s*([+-]?\d+(?:\.\d+)?)\s*(%?)\s*")
@@ -38,7 +38,7 @@ _USUAL = {
 
 
 class GateResult(StrEnum):
-    """The result of a condition. UNDECIDED: the means meet it, but the data are not enough to show the difference."""
+    """The result of a condition. UNDECIDED: the means meet it, but no difference is shown, or a figure is missing."""
 
     VIOLATED = "so"
     OK = "not so"
@@ -64,11 +64,12 @@ class Condition:
 
 @dataclass(frozen=True)
 class GateCheck:
-    """A condition with its result and the reason."""
+    """A condition with its result, the reason or a remark, and the difference that was checked, if there is one."""
 
     condition: Condition
     result: GateResult
     why: str
+    difference: Difference | None = None
 
 
 def parse_condition(text: str) -> Condition:
@@ -116,10 +117,11 @@ def parse_thresholds(text: str, source: str) -> list[Condition]:
 
 
 def check(condition: Condition, comparison: Comparison) -> GateCheck:
-    """Check a condition: it is VIOLATED when the difference meets it and is significant at 95 %.
+    """Check a condition: it is VIOLATED when the means meet it and the difference is significant at 95 %.
 
-    It is UNDECIDED when the difference meets it but there are not enough data, or when the figure is missing. A sweep
-    is checked by the mean difference over its points, which is in %. UsageError for a bound in the figure's unit there.
+    It is UNDECIDED when the means meet it but no difference is shown, or when the figure is missing. It is OK when the
+    means do not meet it, however wide the interval is; the remark then says so. A sweep is checked by the mean
+    difference over its points, which is in %. UsageError for a bound in the figure's unit there.
     """
     if len(comparison.pairs) > 1 and not condition.percent:
         raise UsageError(f"{condition.text!r} has no %", "the mean difference over several points is in %")
@@ -129,8 +131,11 @@ def check(condition: Condition, comparison: Comparison) -> GateCheck:
         why = _why_missing(difference, comparison.name_a)
         return GateCheck(condition, GateResult.UNDECIDED, f"Can't tell whether {condition.text}: {why}.")
     if not condition.met_by(change):
-        return GateCheck(condition, GateResult.OK, "")
-    return _check_significance(condition, difference)
+        return GateCheck(condition, GateResult.OK, _remark(condition, difference), difference)
+    if _is_shown(condition, difference):
+        return GateCheck(condition, GateResult.VIOLATED, "", difference)
+    why = f"Can't tell whether {condition.text}: {_why_not_shown(condition, difference)}."
+    return GateCheck(condition, GateResult.UNDECIDED, why, difference)
 
 
 def _why_missing(difference: Difference | None, name_a: str) -> str:
@@ -139,22 +144,54 @@ def _why_missing(difference: Difference | None, name_a: str) -> str:
     return difference.why if difference.change is None else f"it is 0 in {name_a}, so the change has no percentage"
 
 
-def _why_not_enough(difference: Difference) -> str:
-    if difference.a.n == difference.b.n == 1:
+def _is_shown(condition: Condition, difference: Difference) -> bool:
+    """Return whether the data show a change that meets the condition, given that the means meet it.
+
+    A condition such as "< 5%", which no change meets as well, needs no significant change: all of the interval does.
+    """
+    if difference.outcome is Outcome.NOT_ENOUGH or _is_single(difference):
+        return False
+    return difference.outcome is not Outcome.NOT_SHOWN or all(map(condition.met_by, _interval(condition, difference)))
+
+
+def _is_single(difference: Difference) -> bool:
+    return difference.a.n == difference.b.n == 1
+
+
+def _interval(condition: Condition, difference: Difference) -> tuple[float, float]:
+    """Return the ends of the interval in the unit of the bound; the change itself where there is no interval."""
+    low, high = difference.pct_low, difference.pct_high
+    change = difference.pct
+    if not condition.percent:
+        low, high, change = difference.change_low, difference.change_high, difference.change
+    known = [0.0 if change is None else change] * 2 if low is None or high is None else [low, high]
+    return known[0], known[1]
+
+
+def _remark(condition: Condition, difference: Difference) -> str:
+    """Return what the data leave open about a condition that the means do not meet."""
+    if _is_single(difference):
+        return "each side has one run, which does not show how much runs differ"
+    if any(map(condition.met_by, _interval(condition, difference))):
+        return f"the 95 % interval reaches the limit; {_runs_needed(condition, difference)}"
+    return ""
+
+
+def _why_not_shown(condition: Condition, difference: Difference) -> str:
+    if _is_single(difference):
         return f"each side has one run; make {ENOUGH_RUNS} of each side (--repeats {ENOUGH_RUNS})"
-    if difference.a.n and difference.b.n:
-        return f"A has {_runs(difference.a.n)} and B {_runs(difference.b.n)}; make {ENOUGH_RUNS} of each side"
-    return difference.why
+    return f"the 95 % interval contains 0; {_runs_needed(condition, difference)}"
 
 
-def _runs(count: int) -> str:
-    return "one run" if count == 1 else f"{count} runs"
-
-
-def _check_significance(condition: Condition, difference: Difference) -> GateCheck:
-    if difference.outcome is Outcome.NOT_ENOUGH:
-        why = f"Can't tell whether {condition.text}: {_why_not_enough(difference)}."
-        return GateCheck(condition, GateResult.UNDECIDED, why)
-    if difference.outcome is Outcome.NOT_SHOWN:
-        return GateCheck(condition, GateResult.OK, "the means meet it, but no difference is shown at 95 %")
-    return GateCheck(condition, GateResult.VIOLATED, "")
+def _runs_needed(condition: Condition, difference: Difference) -> str:
+    """Return the number of runs of each side that would show a change as large as the bound, or what to do else."""
+    a = difference.a.mean
+    pct = abs(condition.bound) if condition.percent else abs(100 * condition.bound / a) if a else 0.0
+    needed = repeats_needed(spread_between_runs(difference.a, difference.b), pct) if pct else None
+    if needed is None:
+        return "make more runs of each side (--repeats)"
+    size = f"{abs(condition.bound):g} {'%' if condition.percent else difference.unit}".rstrip()
+    if needed == MOST_REPEATS:
+        return f"{MOST_REPEATS} runs of each side would not show a change of {size}: measure on a quieter machine"
+    count = max(needed, min(difference.a.n, difference.b.n) + 1)
+    return f"{count} runs of each side would show a change of {size}"

@@ -163,7 +163,7 @@ def difference(figure: str, unit: str, better: Better, a: Estimate, b: Estimate)
     per = 100 / abs(a.mean) if a.mean else None
     pct, pct_low, pct_high = (None if per is None or x is None else x * per for x in (change, low, high))
     outcome, why = _outcome(change, half, better, min(a.n, b.n) == 1 == max(a.n, b.n))
-    needed = repeats_needed(_spread(a, b))
+    needed = repeats_needed(spread_between_runs(a, b))
     return Difference(figure, unit, a, b, outcome, change, low, high, pct, pct_low, pct_high, needed, why)
 
 
@@ -187,8 +187,8 @@ def mean_difference(figure: str, unit: str, better: Better, pairs: Sequence[Diff
     return Difference(figure, unit, no_value, no_value, outcome, pct=pct, pct_low=low, pct_high=high, why=why)
 
 
-def repeats_needed(spread: float | None) -> int | None:
-    """Return the number of runs on each side that show a difference of `DETECT_PCT` with probability `POWER`.
+def repeats_needed(spread: float | None, detect_pct: float = DETECT_PCT) -> int | None:
+    """Return the number of runs on each side that show a difference of ``detect_pct`` with probability `POWER`.
 
     ``spread`` is the standard deviation between runs as a share of the mean; None when it is unknown. The result
     is None then, and otherwise the smallest n ≥ 2 with n ≥ 2 ((t(0.975) + t(power)) · spread / difference)², where t
@@ -196,7 +196,7 @@ def repeats_needed(spread: float | None) -> int | None:
     """
     if spread is None:
         return None
-    ratio = spread / (DETECT_PCT / 100)
+    ratio = spread / (detect_pct / 100)
     for n in range(2, MOST_REPEATS):
         if n >= 2 * ((t_quantile(2 * n - 2) + t_quantile(2 * n - 2, POWER)) * ratio) ** 2:
             return n
@@ -223,8 +223,8 @@ def _welch(var_a: float, n_a: int, var_b: float, n_b: int) -> float:
     return t_quantile(degrees) * math.sqrt(total)
 
 
-def _spread(a: Estimate, b: Estimate) -> float | None:
-    """Return the pooled standard deviation between runs, as a share of the mean."""
+def spread_between_runs(a: Estimate, b: Estimate) -> float | None:
+    """Return the pooled standard deviation between runs, as a share of the mean; None when it is unknown."""
     known = [
         (estimate.sd / abs(estimate.mean), estimate.n - 1)
         for estimate in (a, b)

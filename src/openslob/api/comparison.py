@@ -18,6 +18,7 @@ from openslob.report.comparison import (
     figure_label,
     is_listed,
     main_differences,
+    reads_reached_device,
     render_comparison,
     summary,
     value_cells,
@@ -78,10 +79,10 @@ class ComparisonResult:
 
     def _repr_html_(self) -> str:
         """Return the answer and the main differences for a notebook."""
-        several = len(self.comparison.pairs) > 1
+        several, physical = len(self.comparison.pairs) > 1, reads_reached_device(self.comparison)
         head = ("figure", *(() if several else ("A", "B")), "B against A", "difference")
         rows = [
-            (figure_label(name, True), *(() if several else value_cells(each)), *change_cells(each)[:2])
+            (figure_label(name, physical), *(() if several else value_cells(each)), *change_cells(each)[:2])
             for name, each in main_differences(self.comparison).items()
             if is_listed(name, each)
         ]

@@ -24,6 +24,7 @@ from openslob.errors import SlobError, UsageError, VerdictError
 from openslob.record import baseline as baselines
 from openslob.report import ci_formats
 from openslob.report.comparison import comparison_json, mismatch_lines, render_comparison
+from openslob.report.gate_text import gate_sentence
 
 
 class CompareFormat(StrEnum):
@@ -166,10 +167,9 @@ def _add_summary(text: str) -> None:
 
 
 def _judge(checks: Sequence[GateCheck]) -> None:
-    """Raise VerdictError (exit code 3) unless every condition is decided and not met."""
-    met = [check.condition.text for check in checks if check.result is GateResult.VIOLATED]
-    undecided = [check.why.rstrip(".") for check in checks if check.result is GateResult.UNDECIDED]
-    reasons = [*([f"the change meets the condition {', '.join(met)}"] if met else []), *undecided]
+    """Raise VerdictError (exit code 3) unless every condition is decided and not met; what is met comes first."""
+    reasons = [gate_sentence(check) for check in checks if check.result is GateResult.VIOLATED]
+    reasons += [gate_sentence(check) for check in checks if check.result is GateResult.UNDECIDED]
     if reasons:
         raise VerdictError("; ".join(dict.fromkeys(reasons)))
 

@@ -7,8 +7,17 @@ from xml.etree import ElementTree
 
 from openslob.analyze.ci_gate import GateCheck, GateResult
 from openslob.analyze.compare import Comparison, Mismatch
-from openslob.report.comparison import change_cells, figure_label, main_differences, summary, value_cells, value_text
+from openslob.report.comparison import (
+    change_cells,
+    figure_label,
+    main_differences,
+    reads_reached_device,
+    summary,
+    value_cells,
+    value_text,
+)
 from openslob.report.format import without_controls
+from openslob.report.gate_text import gate_sentence
 
 _SUITE = "slob compare"
 _CONDITIONS = "conditions are the same"
@@ -20,16 +29,19 @@ def markdown(comparison: Comparison, checks: Sequence[GateCheck] = ()) -> str:
     lines = [f"## {_cell(comparison.name_b)} against {_cell(comparison.name_a)}", ""]
     if checks:
         lines += ["| condition | result | |", "| --- | --- | --- |"]
-        lines += [f"| `{_cell(each.condition.text)}` | {_WORDS[each.result]} | {_cell(each.why)} |" for each in checks]
+        lines += [
+            f"| {_code(each.condition.text)} | {_WORDS[each.result]} | {_cell(gate_sentence(each))} |"
+            for each in checks
+        ]
         lines.append("")
     lines += [_cell(summary(comparison)), "", *_mismatches(comparison.mismatches)]
-    several = len(comparison.pairs) > 1
+    several, physical = len(comparison.pairs) > 1, reads_reached_device(comparison)
     lines += ["| figure | A | B | change | result |", "| --- | ---: | ---: | ---: | --- |"]
     for name, change in main_differences(comparison).items():
         if change.pct is None and change.change is None:
             continue
         values = ("", "") if several else value_cells(change)
-        cells = (figure_label(name, physical=True), *values, *change_cells(change)[:2])
+        cells = (figure_label(name, physical), *values, *change_cells(change)[:2])
         lines.append(f"| {' | '.join(_cell(cell) for cell in cells)} |")
     return "\n".join(lines) + "\n"
 
@@ -42,7 +54,7 @@ def junit(comparison: Comparison, checks: Sequence[GateCheck] = (), refused: boo
     cases = [(_CONDITIONS, *_conditions_case(comparison.mismatches, refused))]
     for each in checks:
         outcome = {GateResult.OK: "", GateResult.VIOLATED: "failure", GateResult.UNDECIDED: "error"}[each.result]
-        cases.append((f"not {each.condition.text}", outcome, each.why or f"{each.condition.text} is met"))
+        cases.append((f"not {each.condition.text}", outcome, gate_sentence(each)))
     counts = {kind: str(sum(outcome == kind for _, outcome, _ in cases)) for kind in ("failure", "error", "skipped")}
     totals = {
         "tests": str(len(cases)), "failures": counts["failure"], "errors": counts["error"],
@@ -69,8 +81,7 @@ def github(comparison: Comparison, checks: Sequence[GateCheck] = (), refused: bo
         lines.append(_annotation("error" if refused else "warning", "slob compare", why))
     for each in checks:
         ok = each.result is GateResult.OK
-        text = each.why or f"{each.condition.text} is {'not ' if ok else ''}met"
-        lines.append(_annotation("notice" if ok else "error", f"slob: {each.condition.text}", text))
+        lines.append(_annotation("notice" if ok else "error", f"slob: {each.condition.text}", gate_sentence(each)))
     if not checks and not refused:
         lines.append(_annotation("notice", "slob compare", summary(comparison)))
     return "\n".join(lines) + "\n"
@@ -88,6 +99,11 @@ def _mismatches(mismatches: Sequence[Mismatch]) -> list[str]:
     lines = [f"| {' | '.join(_cell(cell) for cell in row)} |" for row in rows]
     head = ["Conditions that are not the same on both sides:", "", "| condition | A | B |", "| --- | --- | --- |"]
     return [*head, *lines, ""]
+
+
+def _code(text: str) -> str:
+    """Return text as code in a cell: a renderer prints it as it is, so that only a bar must be escaped."""
+    return f"`{' '.join(without_controls(text).split())}`".replace("|", "\\|")
 
 
 def _cell(text: str) -> str:

@@ -14,6 +14,7 @@ from openslob.analyze.curves.series import axes_for
 from openslob.analyze.statistics import DETECT_PCT, MOST_REPEATS, Basis, Difference, Outcome
 from openslob.metrics import METRICS
 from openslob.report.format import MISSING, pairs, quantity, shortened, table, wrapped
+from openslob.report.gate_text import gate_sentence
 from openslob.report.record_view import REACHED_DEVICE
 
 _MOST_POINTS_NAMED = 8
@@ -41,7 +42,7 @@ def render_comparison(comparison: Comparison, checks: Sequence[GateCheck] = (), 
     """Return the comparison as text, with tables at most ``columns`` wide, or as wide as they need to be."""
     differences = main_differences(comparison)
     several = len(comparison.pairs) > 1
-    physical = all(REACHED_DEVICE in point.held for pair in comparison.pairs for point in (pair.a, pair.b))
+    physical = reads_reached_device(comparison)
     rows = {name: change for name, change in differences.items() if is_listed(name, change)}
     lines = [
         *_sides(comparison),
@@ -63,12 +64,17 @@ def comparison_json(comparison: Comparison, checks: Sequence[GateCheck] = ()) ->
         "a": comparison.name_a,
         "b": comparison.name_b,
         "mismatches": [asdict(each) for each in comparison.mismatches],
-        "conditions": [{"condition": j.condition.text, "judged": j.result.value, "why": j.why} for j in checks],
+        "conditions": [_check_json(each) for each in checks],
         "overall": {name: asdict(each) for name, each in comparison.overall.items()},
         "points": [_pair_json(pair) for pair in comparison.pairs],
         "only_a": list(comparison.only_a),
         "only_b": list(comparison.only_b),
     }
+
+
+def _check_json(check: GateCheck) -> dict[str, str]:
+    result = {"condition": check.condition.text, "judged": check.result.value, "why": check.why}
+    return {**result, "text": gate_sentence(check)}
 
 
 def main_differences(comparison: Comparison) -> Mapping[str, Difference]:
@@ -90,6 +96,11 @@ def summary(comparison: Comparison) -> str:
     chance = judged * 0.05
     by_chance = f"about {chance:.0f}" if chance >= 1 else "less than one"
     return f"{text}. At 95 % confidence, {by_chance} would differ by chance." if parts else f"{text}."
+
+
+def reads_reached_device(comparison: Comparison) -> bool:
+    """Return whether all reads are proved to be physical ones, at every point of both sides."""
+    return all(REACHED_DEVICE in point.held for pair in comparison.pairs for point in (pair.a, pair.b))
 
 
 def mismatch_lines(mismatches: Sequence[Mismatch]) -> list[str]:
@@ -127,15 +138,15 @@ def _side(name: str, points: Sequence[Point]) -> str:
 def _check_lines(checks: Sequence[GateCheck]) -> list[str]:
     results = {
         GateResult.VIOLATED: ("✗", "met"),
-        GateResult.UNDECIDED: ("?", "undecided"),
+        GateResult.UNDECIDED: ("?", ""),
         GateResult.OK: ("✓", "not met"),
     }
     texts = []
     for check in checks:
         sign, result = results[check.result]
-        why = f" ({check.why})" if check.why else ""
         undecided = check.result is GateResult.UNDECIDED
-        texts.append(f"{sign} {check.why if undecided else f'{check.condition.text}: {result}{why}'}")
+        head = sign if undecided else f"{sign} {check.condition.text}: {result}:"
+        texts.append(f"{head} {gate_sentence(check)}")
     return [*(line for text in texts for line in wrapped(text, later="  ")), ""] if texts else []
 
 

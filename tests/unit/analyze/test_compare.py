@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from typer.testing import CliRunner
 from factories.paths import GOLDEN
 from factories.records import Made, buffered, physical
 from factories.tables import table
-from openslob.analyze.ci_gate import GateResult, check, parse_condition
+from openslob.analyze.ci_gate import GateCheck, GateResult, check, parse_condition
 from openslob.analyze.compare import Comparison, compare
 from openslob.analyze.curves.points import Run
 from openslob.analyze.statistics import (
@@ -241,6 +242,7 @@ def test_a_sweep_is_answered_by_the_mean_over_its_points() -> None:
         ("engine_read_latency_us > 500", GateResult.OK),
         ("op_p99_us > 5%", GateResult.VIOLATED),
         ("start_skew_ms > 5%", GateResult.OK),
+        ("db_cpu_per_s < 5%", GateResult.VIOLATED),
         ("update_p99_us > 5%", GateResult.UNDECIDED),
         ("pio_write_per_s > 5%", GateResult.UNDECIDED),
     ],
@@ -255,6 +257,46 @@ def test_a_condition_does_not_pass_because_there_are_too_few_runs() -> None:
     a, b = records()[:1], records(0.5, day=2)[:1]
     assert check(parse_condition("ops_per_s < -5%"), compared(a, b)).result is GateResult.UNDECIDED
     assert check(parse_condition("ops_per_s > 5%"), compared(a, b)).result is GateResult.OK
+
+
+def change_of(a: list[float], b: list[float], condition: str) -> GateCheck:
+    """Check a condition on runs whose operations per second are these."""
+    sides = [
+        [physical(Made(visits=64 * value), record_id=f"202603{day:02}-1200{at:02}-x") for at, value in enumerate(side)]
+        for day, side in enumerate((a, b), start=1)
+    ]
+    return check(parse_condition(condition), compared(*sides))
+
+
+NOISY_BEFORE, NOISY_AFTER = [500.0, 300, 424], [400.0, 240, 329]
+
+
+def test_a_change_that_is_not_shown_is_undecided_and_names_the_runs_for_this_limit() -> None:
+    found = change_of(NOISY_BEFORE, NOISY_AFTER, "ops_per_s < -10%")
+    assert found.result is GateResult.UNDECIDED
+    assert "would show a change of 10 %" in found.why
+    counts = [
+        int(re.findall(r"(\d+) runs of each side", change_of(NOISY_BEFORE, NOISY_AFTER, f"ops_per_s < -{pct}%").why)[0])
+        for pct in (5, 10, 20)
+    ]
+    assert counts[0] > counts[1] > counts[2] > 3
+    in_units = change_of(NOISY_BEFORE, NOISY_AFTER, "ops_per_s < -40.8")
+    assert f"{counts[1]} runs of each side would show a change of 40.8 1/s" in in_units.why
+    assert "more runs of each side" in change_of(NOISY_BEFORE, NOISY_AFTER, "ops_per_s < 0%").why
+    assert "quieter machine" in change_of(NOISY_BEFORE, NOISY_AFTER, "ops_per_s < -0.1%").why
+
+
+def test_means_that_do_not_meet_a_condition_pass_and_say_that_the_interval_reaches_the_limit() -> None:
+    found = change_of(NOISY_BEFORE, NOISY_AFTER, "ops_per_s < -25%")
+    assert found.result is GateResult.OK
+    assert "the 95 % interval reaches the limit" in found.why
+    quiet = change_of([400.0, 401, 402], [396.0, 397, 398], "ops_per_s < -25%")
+    assert (quiet.result, quiet.why) == (GateResult.OK, "")
+
+
+def test_a_condition_that_no_change_meets_too_is_met_by_all_of_the_interval() -> None:
+    assert change_of(NOISY_BEFORE, NOISY_AFTER, "ops_per_s < 5%").result is GateResult.UNDECIDED
+    assert change_of([400.0, 401, 402], [400.0, 401, 402.5], "ops_per_s < 5%").result is GateResult.VIOLATED
 
 
 def test_a_bound_in_units_does_not_go_with_a_mean_over_points() -> None:

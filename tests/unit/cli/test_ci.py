@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from factories.records import Made, physical
+from factories.records import Made, buffered, physical
 from factories.running import slob
 from openslob.analyze.ci_gate import parse_condition, parse_thresholds
 from openslob.errors import UsageError
@@ -27,6 +27,18 @@ def results(tmp_path_factory):
             record = physical(made, name=name, record_id=f"202603{day:02}-1200{at:02}-{name}")
             if name == "newer":
                 record = record.model_copy(update={"engine": {**record.engine, "version": "99"}})
+            with RunFolder.begin(place, record) as folder:
+                folder.finish(record)
+    return place
+
+
+@pytest.fixture(scope="module")
+def noisy(tmp_path_factory):
+    """Runs whose spread is larger than the difference between the sides."""
+    place = tmp_path_factory.mktemp("noisy")
+    for day, (name, rates) in enumerate([("calm", (500, 300, 424)), ("slow", (400, 240, 329))], start=1):
+        for at, rate in enumerate(rates):
+            record = physical(Made(visits=64.0 * rate), name=name, record_id=f"202603{day:02}-1200{at:02}-{name}")
             with RunFolder.begin(place, record) as folder:
                 folder.finish(record)
     return place
@@ -59,7 +71,8 @@ def test_junit_has_a_case_for_each_condition(results):
     assert junit(done) == {
         "conditions are the same": [], f"not {WORSE}": ["failure"], "not ops_per_s > 5%": [],
     }  # fmt: skip
-    assert "ops_per_s &lt; -5% is met" in done.stdout
+    assert 'message="ops_per_s -10.0 ± 0.4 % (906 → 815), limit -5 %"' in done.stdout
+    assert done.stderr.splitlines()[-1] == "slob: ops_per_s -10.0 ± 0.4 % (906 → 815), limit -5 %"
 
 
 def test_a_gate_that_can_not_tell_says_so_and_does_not_pass(results):
@@ -68,8 +81,30 @@ def test_a_gate_that_can_not_tell_says_so_and_does_not_pass(results):
     assert junit(done)[f"not {WORSE}"] == ["error"]
     line = done.stderr.strip()
     assert line == (
-        "slob: Can't tell whether ops_per_s < -5%: each side has one run; make 5 of each side (--repeats 5)"
+        "slob: Can't tell whether ops_per_s < -5%: each side has one run; make 5 of each side (--repeats 5). "
+        "Measured: ops_per_s -20.0 % (902 → 722), limit -5 %"
     )
+
+
+def test_a_noisy_gate_does_not_pass_in_any_format(noisy):
+    for form in ("text", "markdown", "junit", "github", "json"):
+        done = compare(noisy, "calm", "slow", "--fail-if", "ops_per_s < -10%", "--format", form)
+        assert done.returncode == 3
+        assert "the 95 % interval contains 0; " in done.stdout.replace("\n  ", " ").replace("%25", "%")
+        assert "the 95 % interval contains 0; " in done.stderr
+        if form == "junit":
+            assert junit(done)["not ops_per_s < -10%"] == ["error"]
+    done = compare(noisy, "calm", "slow", "--fail-if", "ops_per_s < -10%", "--format", "markdown")
+    assert "| `ops_per_s < -10%` | **undecided** |" in done.stdout
+    assert compare(noisy, "calm", "slow", "--fail-if", "ops_per_s < -25%").returncode == 0
+
+
+def test_reads_have_the_same_names_in_markdown_as_in_the_text(tmp_path):
+    for name in ("before", "after"):
+        record = buffered().model_copy(update={"id": f"20260301-120000-{name}", "name": name})
+        with RunFolder.begin(tmp_path, record) as folder:
+            folder.finish(record)
+    assert "Physical" not in compare(tmp_path, "before", "after", "--format", "markdown").stdout
 
 
 def test_other_conditions_are_an_error_in_every_format(results):
@@ -93,19 +128,19 @@ def test_annotations_and_the_summary_of_a_job(results, tmp_path, monkeypatch):
     (tmp_path / "summary.md").write_text("before\n")
     done = compare(results, "before", "after", "--fail-if", WORSE, "--fail-if", "ops_per_s > 5%", "--format", "github")
     assert done.stdout.splitlines() == [
-        "::error title=slob%3A ops_per_s < -5%25::ops_per_s < -5%25 is met",
-        "::notice title=slob%3A ops_per_s > 5%25::ops_per_s > 5%25 is not met",
+        "::error title=slob%3A ops_per_s < -5%25::ops_per_s -10.0 ± 0.4 %25 (906 → 815), limit -5 %25",
+        "::notice title=slob%3A ops_per_s > 5%25::ops_per_s -10.0 ± 0.4 %25 (906 → 815), limit +5 %25",
     ]
     summary = (tmp_path / "summary.md").read_text()
     assert summary.startswith("before\n## after against before\n")
     assert compare(results, "before", "after", "--fail-if", WORSE, "--format", "markdown").stdout in summary.replace(
-        "| `ops_per_s > 5%` | passed |  |\n", ""
+        "| `ops_per_s > 5%` | passed | ops_per_s -10.0 ± 0.4 % (906 → 815), limit +5 % |\n", ""
     ).replace("before\n", "", 1)
 
 
 def test_markdown_is_tables_without_markup_of_names(results):
     text = compare(results, "before", "after", "--fail-if", WORSE, "--format", "markdown").stdout
-    assert "| `ops_per_s &lt; -5%` | **failed** |  |" in text
+    assert "| `ops_per_s < -5%` | **failed** | ops_per_s -10.0 ± 0.4 % (906 → 815), limit -5 % |" in text
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert any("worse" in row for row in rows)
     assert {row.count("|") for row in rows[3:]} == {6}
