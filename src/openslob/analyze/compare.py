@@ -36,6 +36,9 @@ LATENCY_FIGURES = tuple(
 )
 FIGURES = (*(name for name in METRICS if name not in _NO_RESULTS), *LATENCY_FIGURES)
 
+_PLANS = "engine.plans."
+NO_PLAN = "none"
+
 Key = tuple[tuple[str, ParameterValue], ...]
 
 
@@ -190,12 +193,18 @@ def _fact_mismatches(a: Sequence[Run], b: Sequence[Run], pairs: Sequence[Pair]) 
     for pair in pairs:
         sides = [facts([by_id[i] for i in p.record_ids]) for by_id, p in zip(records, (pair.a, pair.b), strict=True)]
         for name in dict.fromkeys((*sides[0], *sides[1])):
-            in_a, in_b = sides[0].get(name, {None}), sides[1].get(name, {None})
+            in_a, in_b = (_fact(known, name) for known in sides)
             if in_a != in_b or len(in_a) > 1:
                 both = differing.setdefault(name, (set(), set()))
                 both[0].update(in_a)
                 both[1].update(in_b)
     return [Mismatch(name, in_order(in_a), in_order(in_b)) for name, (in_a, in_b) in sorted(differing.items())]
+
+
+def _fact(known: Mapping[str, set[ParameterValue]], name: str) -> set[ParameterValue]:
+    """Return the values of a fact; of a plan, `NO_PLAN` where the side has plans, but no statement of this kind."""
+    has_others = name.startswith(_PLANS) and any(other.startswith(_PLANS) for other in known)
+    return known.get(name, {NO_PLAN if has_others else None})
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from openslob import api
 from openslob.cli import completion
 from openslob.cli.ceilings import CEILING, load_ceiling
 from openslob.cli.common_options import RESULTS
-from openslob.cli.console import default_interrupt, notify, write, write_file
+from openslob.cli.console import columns, default_interrupt, notify, write, write_file
 from openslob.cli.picture_options import PNG, SVG, THEME, PictureTheme
 from openslob.errors import SlobError, UsageError
 from openslob.record import finding, storage
@@ -21,6 +21,7 @@ from openslob.record.finding import Kind
 from openslob.record.model import RunRecord
 from openslob.record.storage import StorageRecord
 from openslob.record.sweep import SWEEP_FILE
+from openslob.report.format import wrapped
 from openslob.report.headline import WITHIN_CEILING
 
 if TYPE_CHECKING:
@@ -156,9 +157,10 @@ def write_summary(page: Page, written: list[Path], as_json: bool) -> None:
         summary = {"answers": page.answers, "verdicts": page.verdict_counts, "written": [str(path) for path in written]}
         write(json.dumps(summary, indent=1, ensure_ascii=False))
     else:
-        write(
-            "\n".join([*page.answers, f"Verdicts: {page.verdict_counts}.", *(f"Written: {path}" for path in written)])
-        )
+        width = columns()
+        sentences = [*page.answers, f"Verdicts: {page.verdict_counts}."]
+        lines = [line for text in sentences for line in (wrapped(text, columns=width) if width else [text])]
+        write("\n".join([*lines, *(f"Written: {path}" for path in written)]))
 
 
 def register(app: typer.Typer) -> None:

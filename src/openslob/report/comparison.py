@@ -13,7 +13,7 @@ from openslob.analyze.curves.points import Point
 from openslob.analyze.curves.series import axes_for
 from openslob.analyze.statistics import DETECT_PCT, MOST_REPEATS, Basis, Difference, Outcome
 from openslob.metrics import METRICS
-from openslob.report.format import MISSING, pairs, quantity, shortened, table, wrapped
+from openslob.report.format import MISSING, number, pairs, quantity, shortened, table, wrapped
 from openslob.report.gate_text import gate_sentence
 from openslob.report.record_view import REACHED_DEVICE
 
@@ -21,6 +21,8 @@ _MOST_POINTS_NAMED = 8
 _WIDEST_VALUE = 60
 # A wider interval means that the change is unknown.
 _WIDEST_SHOWN = 100
+# Larger changes are given as a multiple: often A is practically nothing, and a percentage of it is useless.
+MOST_PCT = 1000.0
 _CHANGE_HEAD = ("B against A", "difference", "runs*")
 _NEEDED = f"* Runs per side that would show a change of {DETECT_PCT:g} % at this spread."
 _IN_TABLE = {Outcome.NOT_SHOWN: "not shown", Outcome.NOT_ENOUGH: "no data"}
@@ -200,11 +202,18 @@ def change_cells(difference: Difference) -> tuple[str, str, str]:
         (difference.pct, difference.pct_low, difference.pct_high),
         (difference.change, difference.change_low, difference.change_high),
     )
+    change = None if in_points else multiple(difference)
     return (
-        _interval(*(plain if in_points else percent), unit),
+        change or _interval(*(plain if in_points else percent), unit),
         _IN_TABLE.get(difference.outcome, difference.outcome.value),
         _needed(difference),
     )
+
+
+def multiple(difference: Difference) -> str:
+    """Return a change of more than `MOST_PCT` as a multiple of A, such as ``× 203,379``; empty for smaller ones."""
+    pct = difference.pct
+    return "" if pct is None or pct <= MOST_PCT else f"× {number(1 + pct / 100)}"
 
 
 def _interval(change: float | None, low: float | None, high: float | None, unit: str) -> str:
@@ -212,9 +221,9 @@ def _interval(change: float | None, low: float | None, high: float | None, unit:
     if change is None:
         return MISSING
     if low is None or high is None:
-        return f"{change:+.1f} {unit}"
+        return f"{change:+,.1f} {unit}"
     half = (high - low) / 2
-    return f"{change:+.1f} ± {half:.1f} {unit}" if half <= _WIDEST_SHOWN else f"{change:+.1f} ± >{_WIDEST_SHOWN} {unit}"
+    return f"{change:+,.1f} ± {f'{half:.1f}' if half <= _WIDEST_SHOWN else f'>{_WIDEST_SHOWN}'} {unit}"
 
 
 def _needed(difference: Difference) -> str:

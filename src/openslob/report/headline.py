@@ -7,7 +7,16 @@ from typing import Any
 
 from openslob.record.model import Holds, RunRecord, Status
 from openslob.report.format import micros, number, percent, seconds, size
-from openslob.report.record_view import ALONE, NO_STALLS, RATE_REACHED, REACHED_DEVICE, is_paced, outcome, reason, value
+from openslob.report.record_view import (
+    NO_STALLS,
+    RATE_REACHED,
+    REACHED_DEVICE,
+    caveats,
+    is_paced,
+    outcome,
+    reason,
+    value,
+)
 from openslob.units import MIB
 
 # From this share of block visits on, physical reads lead the headline; below it, logical reads do.
@@ -26,7 +35,7 @@ def headline(record: RunRecord) -> str:
     if value(record, "ops_per_s") is None:
         return f"{_who(record)}: no rate is published, because {reason(record, 'ops_per_s')}."
     work = ", ".join(filter(None, (_main(record), *_writes(record))))
-    parts = [f"{_who(record)}{_rate(record)}: {work}", *_latencies(record), _cpu(record), _beside(record)]
+    parts = [f"{_who(record)}{_rate(record)}: {work}", *_latencies(record), _cpu(record), _caveats(record)]
     text = "; ".join(filter(None, parts)) + "."
     return text if record.status is Status.COMPLETE else f"Until its early end: {text}"
 
@@ -135,8 +144,8 @@ def _of_blocks(count: int | None) -> str:
     return "" if count is None else f" of {count} block{'' if count == 1 else 's'}"
 
 
-def _beside(record: RunRecord) -> str:
-    return "while other sessions loaded the server" if outcome(record, ALONE) is Holds.FAILS else ""
+def _caveats(record: RunRecord) -> str:
+    return caveats([each.name for each in record.verdicts if each.verdict is Holds.FAILS])
 
 
 def _cpu(record: RunRecord) -> str:

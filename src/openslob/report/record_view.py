@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from openslob.metrics import METRICS, PACED
@@ -14,12 +14,23 @@ RATE_REACHED = "rate_reached"
 NO_STALLS = "no_stalls"
 ALONE = "alone_on_server"
 NOT_RECORDED = "not recorded"
+# What a result must add where one of these verdicts fails, so that it claims no more than is so.
+_CAVEATS = {
+    "quiet_machine": "on a noisy machine",
+    "steady": "at a rate that was not steady",
+    ALONE: "while other sessions loaded the server",
+}
 
 
 def value(record: RunRecord, name: str) -> float | None:
     """Return a figure of the summary; None if it is not known."""
     figure = record.summary.get(name)
     return figure.value if figure else None
+
+
+def caveats(failed: Collection[str]) -> str:
+    """Return what a result must add if these verdicts fail; empty if it holds without any."""
+    return ", ".join(text for name, text in _CAVEATS.items() if name in failed)
 
 
 def is_paced(record: RunRecord) -> bool:

@@ -9,7 +9,7 @@ from openslob.analyze.curves.series import ONE_LINE, Exhausted, PointSet, Series
 from openslob.analyze.statistics import Estimate
 from openslob.record.model import Holds, RunRecord
 from openslob.report.format import micros, number, percent, shortened, size
-from openslob.report.record_view import REACHED_DEVICE, outcome, value
+from openslob.report.record_view import REACHED_DEVICE, caveats, outcome, value
 
 _WIDEST_FACT = 40
 # Below this share of block visits, a run's physical reads are ignored.
@@ -62,8 +62,10 @@ def _performance(series: Series, is_physical: bool) -> str:
         f"{figure_with_interval(point.figure(series.axes.throughput))} {_reads(series, point, is_physical)}",
         f" at {micros(point.mean(series.axes.latency))} mean",
         _p99(point),
+        _per_cpu(series, point),
         _cpu(point),
         f", {_where(series, point)}",
+        f", {caveats(point.failed)}" if caveats(point.failed) else "",
     ]
     return f"{''.join(parts)}; {_limit(series)}"
 
@@ -82,6 +84,11 @@ def _p99(point: Point) -> str:
     since = "" if response is None else " from when it was due"
     operation = f"{point.main_kind} of {point.parameters.get('work_unit')} blocks"
     return "" if p99 is None else f" ({operation} p99 {micros(p99)}{since})"
+
+
+def _per_cpu(series: Series, point: Point) -> str:
+    reads = point.mean("lio_per_db_cpu" if series.axes.throughput.startswith("lio") else "iops_per_db_cpu")
+    return "" if reads is None else f", {number(reads)} per DB CPU second,"
 
 
 def _cpu(point: Point) -> str:

@@ -24,7 +24,7 @@ from openslob.report.charts.theme import (
     selection_opacity,
 )
 from openslob.report.charts.tips import Tip, with_tips
-from openslob.report.comparison import main_differences, summary
+from openslob.report.comparison import main_differences, multiple, summary
 
 Row = dict[str, Any]
 # Colour and shape of each outcome that is drawn.
@@ -43,9 +43,10 @@ WIDEST_PCT = 100.0
 
 
 def changes(comparison: Comparison, names: FigureNames | None = None) -> Picture | None:
-    """Return the change of B against A in % with 95 % intervals, a row per figure; None if no change is known."""
-    rows = change_rows(main_differences(comparison), names or FigureNames())
-    if not rows:
+    """Return the change of B against A in % with 95 % intervals, a row per figure; None if no change can be judged."""
+    names, differences = names or FigureNames(), main_differences(comparison)
+    rows = change_rows(differences, names)
+    if all(row["outcome"] == Outcome.NOT_ENOUGH.value for row in rows):
         return None
     shown = [outcome for outcome in OUTCOMES if any(row["outcome"] == outcome.value for row in rows)]
     scale = alt.Scale(domain=[each.value for each in shown], range=[OUTCOMES[each][0] for each in shown])
@@ -75,18 +76,19 @@ def changes(comparison: Comparison, names: FigureNames | None = None) -> Picture
         title="What changed",
         description=f"{summary(comparison)} A is {comparison.name_a}, B is {comparison.name_b}.",
         panels=(panel,),
-        notes=(f"A: {comparison.name_a}", f"B: {comparison.name_b}", "Bars: 95 % intervals of the change."),
+        notes=(
+            f"A: {comparison.name_a}",
+            f"B: {comparison.name_b}",
+            "Bars: 95 % intervals of the change.",
+            *_too_large(differences, names),
+        ),
         heights={0: ROW_HEIGHT * len(rows)},
     )
 
 
 def change_rows(differences: Mapping[str, Difference], names: FigureNames) -> list[Row]:
-    """Return a row for each figure with a known change in %, figures with a better direction first."""
-    known = {
-        name: change
-        for name, change in differences.items()
-        if name not in _NOT_FIGURES and not name.endswith("_total") and change.pct is not None and _is_shown(change)
-    }
+    """Return a row for each figure with a known change of at most `MOST_PCT`, those with a better direction first."""
+    known = {name: change for name, change in differences.items() if _is_shown(name, change) and not multiple(change)}
     ordered = sorted(known.items(), key=lambda item: item[0] in METRICS and METRICS[item[0]].better is Better.NEITHER)
     return [
         {
@@ -130,8 +132,16 @@ def tails(records: Sequence[tuple[str, RunRecord]]) -> Picture | None:
 _ENDS = ("pct", "low", "high")
 
 
-def _is_shown(difference: Difference) -> bool:
-    return difference.outcome in OUTCOMES and bool(difference.a.mean or difference.b.mean)
+def _is_shown(name: str, difference: Difference) -> bool:
+    is_figure = name not in _NOT_FIGURES and not name.endswith("_total") and difference.pct is not None
+    return is_figure and difference.outcome in OUTCOMES and difference.a.mean != 0
+
+
+def _too_large(differences: Mapping[str, Difference], names: FigureNames) -> list[str]:
+    """Return a note on the figures that are not drawn because their change would shrink all others."""
+    large = [(name, multiple(change)) for name, change in differences.items() if _is_shown(name, change)]
+    texts = [f"{names.axis(name)} {times}" for name, times in large if times]
+    return [f"Not drawn, because B is many times A: {'; '.join(texts)}."] if texts else []
 
 
 def _axis_domain(rows: Sequence[Row]) -> list[float]:

@@ -33,9 +33,13 @@ VERDICT_HEAD = ("outcome", "verdict", "why")
 
 @dataclass(frozen=True)
 class ShownFirst:
-    """How many banners and answers are shown at once; the others are folded, so that the first picture is in sight."""
+    """How many banners and answers are shown at once; the others are folded, so that the first picture is in sight.
+
+    Up to ``few_answers``, such as those of two or three runs and of their comparison, are all shown.
+    """
 
     banners: int = 2
+    few_answers: int = 4
     answers: int = 1
 
 
@@ -69,7 +73,10 @@ class PageSection:
 
 @dataclass(frozen=True)
 class Page:
-    """Content of the template. ``banners`` are shown prominently at the top."""
+    """Content of the template. ``banners`` are shown prominently at the top.
+
+    ``judged_each`` is what has each verdict once, such as "run", if the page is on several.
+    """
 
     title: str
     about: str
@@ -80,6 +87,12 @@ class Page:
     sections: tuple[PageSection, ...]
     version: str = __version__
     verdict_head: tuple[str, ...] = VERDICT_HEAD
+    judged_each: str = ""
+
+    @property
+    def answers_shown(self) -> int:
+        """Number of answers that are not folded."""
+        return len(self.answers) if len(self.answers) <= SHOWN.few_answers else SHOWN.answers
 
     @property
     def verdicts_in_short(self) -> list[tuple[Holds, str, str, list[str]]]:
@@ -89,14 +102,17 @@ class Page:
 
     @property
     def verdict_counts(self) -> str:
-        """Number of verdicts by outcome, in words."""
+        """Number of verdicts by outcome, in words; over several runs, each counts once, by its worst outcome."""
+        somewhere, everywhere = (f" in {which} {self.judged_each}" for which in ("at least one", "every"))
+        if not self.judged_each:
+            somewhere = everywhere = ""
         counts = {outcome: sum(row.outcome is outcome for row in self.verdicts) for outcome in SIGNS}
         if not self.verdicts:
             return "none"
         if counts[Holds.HOLDS] == len(self.verdicts):
-            return f"all {len(self.verdicts)} hold"
+            return f"all {len(self.verdicts)} hold{everywhere}"
         failing = f"{counts[Holds.FAILS]} fail{'s' if counts[Holds.FAILS] == 1 else ''}"
-        return f"{failing}, {counts[Holds.UNKNOWN]} unknown, {counts[Holds.HOLDS]} hold"
+        return f"{failing}{somewhere}, {counts[Holds.UNKNOWN]} unknown, {counts[Holds.HOLDS]} hold{everywhere}"
 
 
 def verdict_rows(verdicts: Sequence[Verdict]) -> tuple[VerdictRow, ...]:

@@ -144,6 +144,7 @@ def storage_set_page(records: Sequence[StorageRecord]) -> Page:
         banners=tuple(f"{record.id}: {banner}" for record in records if (banner := _incomplete(record, "measurement"))),
         answers=tuple(f"{record.id}: {storage_headline(record)}" for record in records),
         verdicts=verdicts_of_all([(record.id, record.verdicts) for record in records]),
+        judged_each="measurement",
         pictures=pictures_of_storage(records),
         sections=tuple(PageSection(record.id, text=render_storage(record)) for record in records),
     )
@@ -204,6 +205,7 @@ def _external_page(
         banners=tuple(notes),
         answers=tuple(set_summary_lines(points, is_physical=False)),
         verdicts=verdicts,
+        judged_each="report" if len(points.points) > 1 else "",
         pictures=tuple(picture for picture in pictures if picture.panels),
         sections=(),
     )

@@ -16,7 +16,7 @@ from openslob.report import context
 from openslob.report.charts.petals import axis_text
 from openslob.report.charts.picture import DataTable
 from openslob.report.charts.theme import FigureNames
-from openslob.report.comparison import side_by_side_rows, summary
+from openslob.report.comparison import side_by_side_rows, summary, value_text
 from openslob.report.format import MISSING, number, percent, size
 from openslob.report.headline import headline
 from openslob.report.html.page import Page, PageSection, definitions, in_words, text_section, verdicts_of_all
@@ -57,6 +57,7 @@ def set_page(
             *(answer for points in sets for answer in set_summary_lines(points, names.physical)),
         ),
         verdicts=verdicts_of_all([(_run_text(record), record.verdicts) for record in records]),
+        judged_each="run",
         pictures=pictures_of_runs(runs, comparison, ceilings),
         sections=(
             *([_mismatches(comparison)] if comparison and comparison.mismatches else []),
@@ -124,10 +125,7 @@ def _comparison_table(comparison: Comparison) -> PageSection:
 
 
 def _mismatches(comparison: Comparison) -> PageSection:
-    rows = tuple(
-        (in_words(each.name), ", ".join(map(str, each.a)) or MISSING, ", ".join(map(str, each.b)) or MISSING)
-        for each in comparison.mismatches
-    )
+    rows = tuple((in_words(each.name), value_text(each.a), value_text(each.b)) for each in comparison.mismatches)
     lines = ("Conditions that are not the same on both sides may explain differences between the figures.",)
     return PageSection(
         "What makes the two sides hard to compare", lines, DataTable(("parameter or fact", "A", "B"), rows)

@@ -94,12 +94,19 @@ def test_the_answer_stands_before_verdicts_pictures_and_tables(tmp_path: Path) -
     assert all(metric.definition in read.text for metric in METRICS.values())
 
 
+def before_the_first_picture(page: Page) -> tuple[str, str]:
+    """Return the text of the page before its first picture, and what of it is not folded."""
+    html = render_page(page)
+    before = html[: html.index("<figure")]
+    return unescape(before), unescape(re.sub(r"<details>.*?</details>", "", before, flags=re.DOTALL))
+
+
 def test_what_stands_before_the_first_picture_is_short_and_the_rest_is_folded() -> None:
-    before = small_html()[: small_html().index("<figure")]
-    shown = re.sub(r"<details>.*?</details>", "", before, flags=re.DOTALL)
-    assert SMALL_PAGE.answers[0] in unescape(shown)
-    assert SMALL_PAGE.answers[1] not in unescape(shown)
-    assert SMALL_PAGE.answers[1] in unescape(before)
+    page = page_of(sweep(counts=(2,), update_pcts=(0, 10, 20, 30, 50)))
+    before, shown = before_the_first_picture(page)
+    assert page.answers[0] in shown
+    assert not any(answer in shown for answer in page.answers[1:])
+    assert all(answer in before for answer in page.answers)
     assert "Every verdict, and why" not in shown
     failing_page = page_of([failing(SMALL[0], "quiet_machine"), *SMALL[1:]])
     names = {outcome: names for outcome, _, _, names in failing_page.verdicts_in_short}
@@ -140,7 +147,7 @@ def test_a_sweep_s_answer_has_interval_latency_cpu_and_limit() -> None:
     answers = SMALL_PAGE.answers
     assert re.match(
         r"This platform does [\d,]+ ± [\d,]+ physical 8 KB reads/s at [\d.]+ µs mean "
-        r"\(select of 64 blocks p99 [\d.]+ ms\) with [\d.]+ % of the host's CPU busy, "
+        r"\(select of 64 blocks p99 [\d.]+ ms\), [\d,]+ per DB CPU second, with [\d.]+ % of the host's CPU busy, "
         r"at its knee of 8 sessions \(at most .*\); "
         r"it is limited by storage from 8 sessions on \(0 % updates\)\.",
         answers[0],
@@ -161,7 +168,26 @@ def test_a_failing_verdict_is_counted_and_explained() -> None:
     first = page.verdicts[0]
     assert (first.name, first.outcome_text, first.sign) == ("quiet machine", "fails in 1 of 12", "✗")
     assert first.why == "2 sessions, 0 % updates: Made to."
-    assert page.verdict_counts.startswith("1 fails, 0 unknown")
+    assert page.verdict_counts == "1 fails in at least one run, 0 unknown, 7 hold in every run"
+    assert SMALL_PAGE.verdict_counts == "all 8 hold in every run"
+
+
+def test_the_answer_names_what_makes_it_doubtful() -> None:
+    names = ("quiet_machine", "steady", "alone_on_server")
+    doubted = [failing(failing(failing(each, names[0]), names[1]), names[2]) for each in SMALL]
+    caveat = "on a noisy machine, at a rate that was not steady, while other sessions loaded the server"
+    assert f", {caveat}; it is limited by" in page_of(doubted).answers[0]
+    assert f"; {caveat}." in headline(doubted[0])
+    assert "noisy" not in page_of([failing(each, "no_stalls") for each in SMALL]).answers[0]
+
+
+def test_the_answers_of_a_run_on_each_side_are_shown_and_what_can_not_be_judged_is_not_drawn() -> None:
+    reads, updates = ([Run.of(sweep(counts=(8,), update_pcts=(pct,))[0])] for pct in (0, 20))
+    page = page_for([("reads", reads), ("updates", updates)], [*reads, *updates], [], ())
+    _, shown = before_the_first_picture(page)
+    assert len(page.answers) == 3
+    assert all(answer in shown for answer in page.answers)
+    assert "changes" not in [picture.name for picture in page.pictures]
 
 
 def test_cached_and_reading_runs_have_pictures_of_their_own() -> None:
@@ -271,6 +297,19 @@ def test_the_command_writes_the_file_and_the_pictures(tmp_path: Path) -> None:
     assert sorted(file.name for file in pictures.iterdir()) == [
         "latency-over-time.png", "latency.png", "timeline.png",
     ]  # fmt: skip
+
+
+def test_the_command_s_answer_is_as_wide_as_the_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, file = stored(tmp_path, record_files.record()), tmp_path / ("long" * 30 + ".html")
+    answer, lines = headline(record_files.record()), {}
+    for columns in ("80", ""):
+        monkeypatch.setenv("COLUMNS", columns)
+        result = CliRunner().invoke(app, ["report", str(path), "-o", str(file)])
+        lines[columns] = result.stdout.splitlines()
+    assert answer in lines[""]
+    assert all(len(line) <= 80 for line in lines["80"][:-1])
+    assert " ".join(lines["80"]) == " ".join(lines[""])
+    assert lines["80"][-1] == f"Written: {file}"
 
 
 def test_damaged_raw_files_do_not_cost_the_report(tmp_path: Path) -> None:
