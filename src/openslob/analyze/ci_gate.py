@@ -1,4 +1,4 @@
-"""Conditions on a comparison for continuous integration: ``iops_per_db_cpu < -5%`` describes a violation."""
+"""Conditions on a comparison for continuous integration: ``ops_per_s < -10%`` describes a violation."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import tomllib
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from openslob.analyze.compare import FIGURES, Comparison, is_figure
 from openslob.analyze.statistics import MOST_REPEATS, Difference, Outcome, repeats_needed, spread_between_runs
@@ -76,7 +77,7 @@ def parse_condition(text: str) -> Condition:
     """Parse ``FIGURE < BOUND`` with <, <=, > or >=, bound in % of A or in the figure's unit. UsageError otherwise."""
     match = _CONDITION.fullmatch(text)
     if not match:
-        raise UsageError(f"{text!r} is not a condition", "such as 'iops_per_db_cpu < -5%' or 'select_p99_us > 200'")
+        raise UsageError(f"{text!r} is not a condition", "such as 'ops_per_s < -10%' or 'select_p99_us > 200'")
     figure, operator, bound, percent = match.groups()
     if not is_figure(figure):
         near = _likely(figure)
@@ -94,18 +95,28 @@ def _likely(name: str) -> list[str]:
     return list(dict.fromkeys([*_USUAL.get(word, ()), *near]))[:3]
 
 
-def parse_thresholds(text: str, source: str) -> list[Condition]:
+@dataclass(frozen=True)
+class Thresholds:
+    """What a file of thresholds holds: conditions, and what may differ between the sides."""
+
+    conditions: tuple[Condition, ...]
+    may_differ: tuple[str, ...] = ()
+
+
+def parse_thresholds(text: str, source: str) -> Thresholds:
     """Parse a TOML file of conditions: ``figure = "< -5%"`` or a list of such, at the top or in ``[thresholds]``.
 
+    ``may_differ = ["cache_bytes"]`` at either place is a list of what may differ between the sides.
     UsageError, which names ``source``, for anything else.
     """
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{source} is not TOML: {error}") from error
+    may_differ = _may_differ(document, source)
     rows = document.get("thresholds", document)
-    if not isinstance(rows, dict) or (rows is not document and len(document) > 1) or not rows:
-        raise UsageError(f"{source} has no thresholds", 'one a line, such as iops_per_db_cpu = "< -5%"')
+    if not isinstance(rows, dict) or (rows is not document and len(document) > 1) or not (rows or may_differ):
+        raise UsageError(f"{source} has no thresholds", 'one a line, such as ops_per_s = "< -10%"')
     conditions = []
     for figure, bounds in rows.items():
         for bound in bounds if isinstance(bounds, list) else [bounds]:
@@ -113,7 +124,17 @@ def parse_thresholds(text: str, source: str) -> list[Condition]:
                 conditions.append(parse_condition(f"{figure} {bound}"))
             except UsageError as error:
                 raise UsageError(f"{source}: {error.what}", error.remedy) from None
-    return conditions
+    return Thresholds(tuple(conditions), may_differ)
+
+
+def _may_differ(document: dict[str, Any], source: str) -> tuple[str, ...]:
+    """Take the list of what may differ out of a document."""
+    places = [place for place in (document, document.get("thresholds")) if isinstance(place, dict)]
+    values = [place.pop("may_differ") for place in places if "may_differ" in place]
+    for value in values:
+        if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+            raise UsageError(f"{source}: may_differ is not a list of names", 'such as may_differ = ["cache_bytes"]')
+    return tuple(name for value in values for name in value)
 
 
 def check(condition: Condition, comparison: Comparison) -> GateCheck:

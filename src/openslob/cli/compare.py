@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -13,9 +15,10 @@ import typer
 
 from openslob import api
 from openslob.analyze import ci_gate
-from openslob.analyze.ci_gate import Condition, GateCheck, GateResult
+from openslob.analyze.ci_gate import GateCheck, GateResult, Thresholds
 from openslob.analyze.compare import Comparison
 from openslob.analyze.compare import compare as compared
+from openslob.analyze.may_differ import not_allowed
 from openslob.cli import completion
 from openslob.cli.baseline import DEFAULT_DIRECTORY, DIRECTORY
 from openslob.cli.common_options import RESULTS
@@ -49,14 +52,21 @@ JSON = Annotated[bool, typer.Option("--json", metavar="", help="The same as --fo
 ANYWAY = Annotated[
     bool, typer.Option("--anyway", metavar="", help="Compare even if conditions differ, and list the differences.")
 ]
+MAY_DIFFER = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help="Allow this condition to differ, such as cache_bytes or engine.settings; repeatable, or a,b,c.",
+    ),
+]
 FAIL_IF = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="CONDITION", help="Exit with 3 if the change meets this condition, such as 'iops_per_db_cpu < -5%'."
+        metavar="CONDITION", help="Exit with 3 if the change meets this condition, such as 'ops_per_s < -10%'."
     ),
 ]
 THRESHOLDS = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="A TOML file of such conditions: iops_per_db_cpu = '< -5%'.")
+    Path | None, typer.Option(metavar="FILE", help="A TOML file of such conditions: ops_per_s = '< -10%'.")
 ]
 BASELINE = Annotated[str | None, typer.Option(metavar="NAME", help="Compare with this baseline; see slob baseline.")]
 
@@ -65,6 +75,7 @@ def compare(
     a: A,
     b: B = None,
     anyway: ANYWAY = False,
+    may_differ: MAY_DIFFER = None,
     fail_if: FAIL_IF = None,
     thresholds: THRESHOLDS = None,
     baseline: BASELINE = None,
@@ -76,17 +87,20 @@ def compare(
 ) -> None:
     """Show how B differs from A in every figure, with a 95 % interval, or why that is unknown.
 
-    Example: slob compare before after --fail-if 'iops_per_db_cpu < -5%'
+    Example: slob compare before after --fail-if 'ops_per_s < -10%'
     """
     chosen = CompareFormat.JSON if as_json else form
-    conditions = [ci_gate.parse_condition(text) for text in fail_if or ()] + _conditions(thresholds)
+    given = _thresholds(thresholds)
+    conditions = [*(ci_gate.parse_condition(text) for text in fail_if or ()), *given.conditions]
     names = _names(a, b, baseline)
     first = api.load(baselines.get(directory, baseline).path) if baseline else _side(names[0], results)
     sides = first, _side(names[1], results)
-    _require_disjoint(*sides)
+    _require_disjoint(*sides, baseline)
     comparison = compared(sides[0].runs, sides[1].runs, *names)
-    if comparison.mismatches and not anyway:
-        _refuse(comparison, chosen)
+    allowed = [*given.may_differ, *(name for word in may_differ or () for name in re.split(r"[,\s]+", word) if name)]
+    refused = not_allowed(comparison.mismatches, [*sides[0].runs, *sides[1].runs], allowed)
+    if refused and not anyway:
+        _refuse(replace(comparison, mismatches=refused), chosen)
     checks = [ci_gate.check(condition, comparison) for condition in conditions]
     _print(comparison, checks, chosen)
     _judge(checks)
@@ -101,9 +115,9 @@ def _names(a: str, b: str | None, baseline: str | None) -> tuple[str, str]:
     return a, b
 
 
-def _conditions(file: Path | None) -> list[Condition]:
+def _thresholds(file: Path | None) -> Thresholds:
     if file is None:
-        return []
+        return Thresholds(())
     try:
         text = file.read_text(encoding="utf-8")
     except OSError as error:
@@ -120,11 +134,16 @@ def _side(names: str, results: Path) -> api.Results:
     return side
 
 
-def _require_disjoint(a: api.Results, b: api.Results) -> None:
-    """Raise UsageError for a run on both sides: it would make them look more alike than they are."""
-    shared = {folder.resolve() for folder in a.folders} & {folder.resolve() for folder in b.folders}
+def _require_disjoint(a: api.Results, b: api.Results, baseline: str | None) -> None:
+    """Raise UsageError for a run on both sides: it would make them look more alike than they are.
+
+    A baseline has copies of runs.
+    """
+    in_a = {record.id: record for record in a.records}
+    shared = [record.id for record in b.records if in_a.get(record.id) == record]
     if shared:
-        raise UsageError(f"the run {min(shared).name} is on both sides", "name it on one side only")
+        remedy = f"the baseline {baseline} was stored from it" if baseline else "name it on one side only"
+        raise UsageError(f"the run {min(shared)} is on both sides", remedy)
 
 
 def _refuse(comparison: Comparison, form: CompareFormat) -> None:
@@ -137,7 +156,7 @@ def _refuse(comparison: Comparison, form: CompareFormat) -> None:
     differing = len(comparison.mismatches)
     raise SlobError(
         f"{comparison.name_a} and {comparison.name_b} can't be compared: {differing} conditions differ",
-        "see the list above; --anyway compares them and names the differences",
+        "see the list above; --may-differ NAME allows one that was changed on purpose, --anyway all of them",
     )
 
 

@@ -123,6 +123,63 @@ def test_other_conditions_are_an_error_in_every_format(results):
     }
 
 
+@pytest.fixture(scope="module")
+def tuned(tmp_path_factory):
+    """Runs with another cache and one other setting; one more set on another host."""
+    place = tmp_path_factory.mktemp("tuned")
+    for day, name in enumerate(("old", "new", "elsewhere"), start=1):
+        for at in range(3):
+            made = Made(visits=57_960 * (1 + 0.002 * at))
+            record = physical(made, name=name, record_id=f"202603{day:02}-1200{at:02}-{name}")
+            if name != "old":
+                settings = {**record.engine["settings"], "jit": "on"}
+                record = record.model_copy(
+                    update={"engine": {**record.engine, "cache_bytes": 2**25, "settings": settings}}
+                )
+            if name == "elsewhere":
+                record = record.model_copy(update={"environment": {**record.environment, "host": "db9"}})
+            with RunFolder.begin(place, record) as folder:
+                folder.finish(record)
+    return place
+
+
+def test_only_what_may_differ_is_allowed_to(tuned, tmp_path):
+    assert compare(tuned, "old", "new").returncode == 1
+    assert compare(tuned, "old", "new", "--may-differ", "cache_bytes").returncode == 1
+    for names in ("cache_bytes,engine.settings.jit", "cache_bytes, engine.settings"):
+        done = compare(tuned, "old", "new", "--may-differ", names)
+        assert done.returncode == 0, done.stderr
+        assert "engine.settings.jit" in done.stdout
+    assert compare(tuned, "old", "new", "--may-differ", "cache_bytes", "--may-differ", "engine").returncode == 0
+    refused = compare(tuned, "old", "elsewhere", "--may-differ", "cache_bytes,engine.settings")
+    assert refused.returncode == 1
+    assert "1 conditions differ" in refused.stderr
+    assert "host" in refused.stderr
+    assert "cache_bytes" not in refused.stderr
+    file = tmp_path / "thresholds.toml"
+    for text in (
+        'may_differ = ["cache_bytes", "engine.settings"]\n[thresholds]\nops_per_s = "< -5%"\n',
+        'may_differ = ["cache_bytes", "engine.settings"]\nops_per_s = "< -5%"\n',
+        '[thresholds]\nops_per_s = "< -5%"\nmay_differ = ["cache_bytes", "engine.settings"]\n',
+        'may_differ = ["cache_bytes", "engine.settings"]\n',
+    ):
+        file.write_text(text)
+        assert compare(tuned, "old", "new", "--thresholds", file).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "likely"),
+    [
+        ("cache", "cache_bytes"), ("jit", "engine.settings.jit"), ("engine.setings", "engine.settings.jit"),
+        ("hots", "host"), ("work_unti", "work_unit"),
+    ],
+)  # fmt: skip
+def test_an_unknown_name_of_what_may_differ_is_an_error_with_the_near_one(tuned, name, likely):
+    done = compare(tuned, "old", "new", "--may-differ", name)
+    assert done.returncode == 2
+    assert f"did you mean {likely}?" in done.stderr
+
+
 def test_annotations_and_the_summary_of_a_job(results, tmp_path, monkeypatch):
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
     (tmp_path / "summary.md").write_text("before\n")
@@ -149,7 +206,7 @@ def test_markdown_is_tables_without_markup_of_names(results):
 def test_thresholds_come_from_a_file_too(results, tmp_path):
     file = tmp_path / "thresholds.toml"
     file.write_text('[thresholds]\nops_per_s = ["< -5%", "< -50%"]\nselect_p99_us = "> 400%"\n')
-    assert [each.text for each in parse_thresholds(file.read_text(), "f")] == [
+    assert [each.text for each in parse_thresholds(file.read_text(), "f").conditions] == [
         "ops_per_s < -5%", "ops_per_s < -50%", "select_p99_us > 400%",
     ]  # fmt: skip
     assert compare(results, "before", "after", "--thresholds", file).returncode == 3
@@ -161,7 +218,20 @@ def test_thresholds_come_from_a_file_too(results, tmp_path):
     assert compare(results, "before", "after", "--thresholds", file).returncode == 2
 
 
-@pytest.mark.parametrize("text", ["", "[thresholds]", "iops = 5", "thresholds = 5", 'ops_per_s = "5%"', "x", "a = {}"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[thresholds]",
+        "iops = 5",
+        "thresholds = 5",
+        'ops_per_s = "5%"',
+        "x",
+        "a = {}",
+        "may_differ = 5",
+        "may_differ = []",
+    ],
+)
 def test_other_thresholds_are_errors_that_name_the_file(text):
     with pytest.raises(UsageError, match=r"f\.toml"):
         parse_thresholds(text, "f.toml")
@@ -188,11 +258,14 @@ def test_baselines(results, tmp_path):
     assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == ["main"]
     assert {path.name for path in (tmp_path / "kept" / "main").glob("*/*")} == {"run.json"}
     assert baseline("save", "main", "after", "--results", results).returncode == 2
-    for against, code in (("after", 3), ("before", 0)):
+    for against, code in (("after", 3), ("newer", 0)):
         done = compare(
             results, against, "--baseline", "main", "--dir", tmp_path / "kept", "--fail-if", WORSE, "--anyway"
         )
         assert done.returncode == code, done.stderr
+    itself = compare(results, "before", "--baseline", "main", "--dir", tmp_path / "kept", "--anyway")
+    assert (itself.returncode, itself.stdout) == (2, "")
+    assert "is on both sides; the baseline main was stored from it" in itself.stderr.replace(": the", "; the")
     assert "differ" in compare(results, "newer", "--baseline", "main", "--dir", tmp_path / "kept").stderr
     assert baseline("save", "main", "after", "--replace", "--results", results).returncode == 0
     shown = json.loads(baseline("show", "main", "--json").stdout)

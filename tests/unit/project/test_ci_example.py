@@ -32,4 +32,4 @@ def test_a_command_is_understood(line):
         command = command.commands[words.pop(0)]
     given = command.make_context("slob", words).params
     if file := given.get("thresholds"):
-        assert parse_thresholds((ROOT / file).read_text(), str(file))
+        assert parse_thresholds((ROOT / file).read_text(), str(file)).conditions
