@@ -28,6 +28,7 @@ CHAPTERS: dict[str, tuple[str, str, str | None]] = {
     "figures": ("each figure with unit and definition", "figures.md", None),
     "reading": ("a report, line by line", "reading-a-result.md", None),
     "pacing": ("a fixed rate, response time", "pacing.md", None),
+    "ci": ("gates, thresholds, formats and baselines of a pipeline", "ci.md", None),
     "commands": ("each command with an example, and the common options", "README.md", "Commands"),
     "exit-codes": ("what each exit code means", "README.md", "Exit codes"),
     "glossary": ("words that have a special meaning here", "glossary.md", None),
