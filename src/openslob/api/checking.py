@@ -65,7 +65,10 @@ class CheckResult:
     def _repr_html_(self) -> str:
         """Return the answer and the findings for a notebook."""
         rows = [(_sign(each), each.name, each.why, each.remedy) for each in self.findings]
-        rows += [("✓" if each.possible else "–", each.mode.value, each.why, "") for each in self.purposes]
+        rows += [
+            ("?" if each.possible is None else "✓" if each.possible else "–", each.mode.value, each.why, "")
+            for each in self.purposes
+        ]
         rows += [("?", METRICS[name].label, why, "") for name, why in self.unknown.items()]
         return lines_html("Check", [f"{self.answer}."], ("", "what", "why", "what to do"), rows)
 

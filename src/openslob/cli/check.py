@@ -68,6 +68,8 @@ def _answer(result: Preflight) -> str:
         return "A run would not work here with these options; see what stops it."
     if any(finding.blocking for finding in result.findings):
         return f"A run would work once the data are loaded: {known}."
+    if any(finding.spoils for finding in result.findings):
+        return f"A run would work, but see what spoils the test; {known}."
     return f"A run would work: {known}."
 
 
@@ -78,15 +80,19 @@ def _heading(finding: Finding) -> str:
 
 
 def _level(head: str, sign: str, findings: Sequence[Finding]) -> list[str]:
-    lines = []
+    lines, by = [], ""
     for finding in findings:
         lines += hanging(f"{sign} {finding.name}: ", finding.why, COLUMNS)
+        if finding.by != by:
+            by = finding.by or by
+            lines += hanging("    ", f"{finding.by}:", COLUMNS) if finding.by else []
         lines += hanging("    ", finding.remedy, COLUMNS)
     return [head, *lines] if lines else []
 
 
 def _purposes(result: Preflight) -> list[tuple[str, str]]:
-    return [(f"{mode.mode.upper()} {'yes' if mode.possible else 'no'}", mode.why) for mode in result.purposes]
+    words = {True: "yes", False: "no", None: "unknown"}
+    return [(f"{mode.mode.upper()} {words[mode.possible]}", mode.why) for mode in result.purposes]
 
 
 def _unknown(result: Preflight) -> list[str]:

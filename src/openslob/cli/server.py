@@ -187,7 +187,11 @@ def destroy(name: NAME = registry.EMBEDDED, as_json: JSON = False) -> None:
         notify(f"{error.what}; what is left of the server is removed")
         server = registry.salvaged(name)
     server.destroy()
-    _print_status(server.status(), as_json)
+    gone = server.status()
+    if as_json:
+        _print_status(gone, as_json)
+    else:
+        write(f"server {name} is destroyed; its data in {gone.data_directory} are removed")
 
 
 def list_servers(as_json: JSON = False) -> None:

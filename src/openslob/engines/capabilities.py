@@ -19,6 +19,7 @@ class Capability:
         lack: The state of the server when it is missing, such as ``track_io_timing is off``.
         why: What a run loses without it, such as ``the engine's read latency will be unknown``.
         remedy: How to turn it on; a statement for the server can be used as it stands.
+        by: Who may run the remedy and where; empty if any user may.
         licence: The licence without which it must not be used; None when it comes with the server.
 
     """
@@ -29,6 +30,7 @@ class Capability:
     why: str
     remedy: str
     licence: str | None = None
+    by: str = ""
 
 
 def require(capabilities: Iterable[Capability], name: str, consented: frozenset[str] = frozenset()) -> None:
@@ -55,7 +57,7 @@ def lacking(capabilities: Iterable[Capability]) -> Iterator[Finding]:
     """Yield a finding for each missing capability. Licensed ones are left out: nobody has to buy one."""
     for each in capabilities:
         if not each.present and not each.licence:
-            yield Finding(each.name, f"{each.lack}: {each.why}", each.remedy, blocking=False)
+            yield Finding(each.name, f"{each.lack}: {each.why}", each.remedy, blocking=False, by=each.by)
 
 
 def common(of_instances: Sequence[Sequence[Capability]]) -> list[Capability]:

@@ -53,11 +53,11 @@ class BadSetting:
     spoils: bool = True
 
 
-def bad_settings(bad: Iterable[BadSetting], facts: ServerFacts) -> Iterator[Finding]:
-    """Yield a finding for each of the ``bad`` settings that the server has."""
+def bad_settings(bad: Iterable[BadSetting], facts: ServerFacts, by: str) -> Iterator[Finding]:
+    """Yield a finding for each of the ``bad`` settings that the server has; ``by``: who may change them."""
     for one in bad:
         if facts.settings.get(one.name) == one.value:
-            yield Finding(one.name, f"{one.name} is {one.value}: {one.why}", one.remedy, False, one.spoils)
+            yield Finding(one.name, f"{one.name} is {one.value}: {one.why}", one.remedy, False, one.spoils, by)
 
 
 def _more_connections(_needed: int) -> str:

@@ -22,7 +22,8 @@ class Finding:
     """One result of a pre-flight check.
 
     ``blocking``: the run would fail or be wrong; any other finding is shown and recorded. ``spoils``: the run works,
-    but measures something else than it should. A ``remedy`` may be a statement for the server, to be used as it stands.
+    but measures something else than it should. A ``remedy`` may be a statement for the server, to be used as it stands;
+    ``by`` says who may run it and where, if this user may not.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Finding:
     remedy: str
     blocking: bool
     spoils: bool = False
+    by: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class ServerFacts:
     ``cluster_id`` is the same for servers that hold copies of the same data, and for no others; empty when the server
     does not report one. ``block_size`` and ``cache_bytes`` are those of ``tablespace``, None when all tables of the
     server have the same. ``instances`` are those of a cluster, in the order in which sessions go round-robin over them;
-    empty for a single server.
+    empty for a single server. ``direct_io_remedy`` says how a server with buffered I/O is given direct I/O.
     """
 
     product: str
@@ -65,6 +67,7 @@ class ServerFacts:
     cluster_id: str = ""
     tablespace: str | None = None
     instances: Sequence[InstanceFacts] = ()
+    direct_io_remedy: str = ""
 
 
 @dataclass(frozen=True)

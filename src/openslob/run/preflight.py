@@ -12,6 +12,7 @@ from typing import Protocol
 
 from openslob.engines.base import Engine
 from openslob.engines.facts import DATA, Finding, ServerFacts, ServerLocation
+from openslob.host.page_cache import page_cache_limit
 from openslob.host.sampler import difference
 from openslob.measurement import EngineDelta, HostDelta
 from openslob.metrics import METRICS, PACED
@@ -24,6 +25,8 @@ from openslob.workload import BlockPath, Mode, Workload
 CACHEABLE = 0.8
 # The proof of PIO asks for nine visits of ten to be engine reads; hits of a uniform choice are cache over data.
 _PIO_FACTOR = 10
+# Buffered reads of data of so many times the host's memory: half of them reach storage.
+_MEMORY_FACTOR = 2
 # Counters that no verdict needs: they replace the host's CPU time and the sessions' time where those are unknown.
 _UNUSED = ("db_cpu_us", "db_time_us")
 # A run that ends by WORK_LOOP has no length beforehand: assume one.
@@ -45,13 +48,17 @@ class Memory(Protocol):
     def direct_io(self) -> bool | None:
         """Whether the server bypasses the operating system's page cache; None when that is unknown."""
 
+    @property
+    def direct_io_remedy(self) -> str:
+        """How the server is given direct I/O."""
+
 
 @dataclass(frozen=True)
 class Purpose:
-    """Whether a kind of test is possible with this much data and cache, and why (not)."""
+    """Whether a kind of test is possible with this much data and cache, and why (not); None when that is unknown."""
 
     mode: Mode
-    possible: bool
+    possible: bool | None
     why: str
 
 
@@ -95,12 +102,19 @@ def active_bytes(workload: Workload, block_size: int) -> int:
 def findings(engine: Engine, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
     """Yield what would stop or spoil the run: the engine's findings, then those about data and cache size."""
     yield from engine.findings(workload)
-    yield from purpose_findings(workload, facts)
+    host = host_memory(engine.location()) if workload.mode is Mode.PIO and not facts.direct_io else None
+    yield from purpose_findings(workload, facts, host)
 
 
-def purpose_findings(workload: Workload, memory: Memory) -> Iterator[Finding]:
+def host_memory(location: ServerLocation) -> int | None:
+    """Return the memory that can hold a server's files, if it is on this host: the host's, or the server's share."""
+    return page_cache_limit(location.main_pid) if location.is_here else None
+
+
+def purpose_findings(workload: Workload, memory: Memory, host_bytes: int | None = None) -> Iterator[Finding]:
     """Yield what keeps the run from being the test that its MODE names; nothing without a MODE.
 
+    ``host_bytes`` is the memory that the server's page cache may use, None if that is unknown.
     There is nothing to find for the local path: it bypasses the server's cache, and sessions' own caches are small.
     """
     if workload.block_path is BlockPath.LOCAL:
@@ -112,18 +126,54 @@ def purpose_findings(workload: Workload, memory: Memory) -> Iterator[Finding]:
     }
     # A test of the log needs cached data, too: otherwise it waits for reads.
     needed = Mode.LIO if workload.mode is Mode.REDO else workload.mode
-    for purpose in purposes(data, cache):
+    for purpose in _by_cache(data, cache):
         if purpose.mode is needed and not purpose.possible:
             # Data that fit the cache are read from it: the run would measure memory and call it storage.
             blocking = purpose.mode is Mode.PIO and data <= cache
             yield Finding("mode", purpose.why, remedies[purpose.mode], blocking, spoils=True)
     if workload.mode is Mode.PIO and not memory.direct_io:
-        why = "the server does buffered I/O: the operating system's page cache may serve what the engine reads"
-        yield Finding("page cache", why, "use direct I/O, or data much larger than the host's memory", False, True)
+        verb = "serves" if host_bytes and data <= host_bytes else "may serve"
+        why = f"the server does buffered I/O: the page cache {verb} what the engine reads{_of_host(data, host_bytes)}"
+        yield Finding("page cache", why, _past_the_page_cache(memory, host_bytes), False, True)
 
 
-def purposes(data_bytes: int, cache_bytes: int) -> Sequence[Purpose]:
-    """Return whether a test of physical reads, and one of logical reads, is possible with this much data and cache."""
+def _of_host(data: int, host_bytes: int | None) -> str:
+    if host_bytes is None:
+        return ""
+    return f" ({format_bytes(data)} of active data, {format_bytes(host_bytes)} of memory on the server's host)"
+
+
+def _past_the_page_cache(memory: Memory, host_bytes: int | None) -> str:
+    least = f", {format_bytes(_MEMORY_FACTOR * host_bytes)} at least" if host_bytes else ""
+    return f"{memory.direct_io_remedy or 'use direct I/O'}; otherwise load far more than the host's memory{least}"
+
+
+def purposes(data_bytes: int, memory: Memory, host_bytes: int | None = None) -> Sequence[Purpose]:
+    """Return whether a test of physical reads, and one of logical reads, is possible with this much data and cache.
+
+    ``host_bytes`` as for `purpose_findings`: buffered reads of data that it can hold do not reach storage.
+    """
+    physical, logical = _by_cache(data_bytes, memory.cache_bytes)
+    return (_by_page_cache(physical, data_bytes, memory, host_bytes), logical)
+
+
+def _by_page_cache(physical: Purpose, data: int, memory: Memory, host_bytes: int | None) -> Purpose:
+    if memory.direct_io or not physical.possible:
+        return physical
+    if host_bytes is None:
+        why = f"unknown: if its host's memory is larger than {format_bytes(data)}, the page cache serves the reads"
+        return Purpose(Mode.PIO, None, f"{physical.why}; {why}")
+    host, needed = format_bytes(host_bytes), format_bytes(_MEMORY_FACTOR * host_bytes)
+    if data <= host_bytes:
+        why = f"the page cache of its host ({host} of memory) holds all of it; {needed} or more are needed"
+        return Purpose(Mode.PIO, False, f"{physical.why}; {why}")
+    share = 100 * host_bytes / data
+    why = f"the page cache of its host ({host} of memory) may serve {share:.0f} % of the reads"
+    return Purpose(Mode.PIO, None, f"{physical.why}; {why}")
+
+
+def _by_cache(data_bytes: int, cache_bytes: int) -> Sequence[Purpose]:
+    """Return what the server's own cache makes possible."""
     sizes = f"{format_bytes(data_bytes)} of active data, {format_bytes(cache_bytes)} of cache"
     hits = min(1.0, cache_bytes / data_bytes) if data_bytes else 1.0
     if data_bytes <= cache_bytes:
@@ -143,11 +193,12 @@ def preflight(engine: Engine, workload: Workload) -> Preflight:
     facts = engine.facts()
     probe = _probe(engine, workload)
     data_bytes = active_bytes(workload, facts.block_size)
+    location = engine.location()
     return Preflight(
         facts=facts,
-        location=engine.location(),
+        location=location,
         findings=sorted(findings(engine, workload, facts), key=_gravity),
-        purposes=purposes(data_bytes, facts.cache_bytes),
+        purposes=purposes(data_bytes, facts, host_memory(location)),
         data_bytes=data_bytes,
         unknown={name: why for name in _figures_of(workload) if (why := METRICS[name].why_unknown(probe))},
         unproved={name: why for name, why in probe.engine.unknown.items() if name not in (*ENGINE_INPUTS, *_UNUSED)},

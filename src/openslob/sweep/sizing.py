@@ -13,8 +13,9 @@ from openslob.config.loaded import LOADED
 from openslob.config.resolve import DEFAULT
 from openslob.engines import registry
 from openslob.errors import SlobError
+from openslob.host.page_cache import page_cache_limit
 from openslob.record.sweep import SweepRecord, Value, Values
-from openslob.run.preflight import active_bytes, purpose_findings
+from openslob.run.preflight import active_bytes, host_memory, purpose_findings
 from openslob.sweep.plan import ASSUMED_BLOCK_BYTES, workload_of
 from openslob.units import MIB, Extent
 from openslob.workload import Workload
@@ -27,15 +28,21 @@ UNKNOWN_CACHE_SCALE = Extent.parse("2G")
 
 @dataclass(frozen=True)
 class ServerMemory:
-    """What of a server decides which data a test needs: its cache, its block size, and whether its I/O is direct."""
+    """What of a server decides which data a test needs: its cache, its block size, and whether its I/O is direct.
+
+    ``host_bytes`` is the memory of its host, None if that is unknown.
+    """
 
     block_size: int
     cache_bytes: int
     direct_io: bool | None
+    host_bytes: int | None = None
+    direct_io_remedy: str = "use --io direct"
 
     def with_settings(self, server: Values) -> ServerMemory:
         """Return the memory of the server after a restart with these settings."""
-        return ServerMemory(
+        return replace(
+            self,
             block_size=int(server.get("block_size") or self.block_size),
             cache_bytes=int(server.get("cache_bytes") or self.cache_bytes),
             direct_io=server["io"] == DIRECT if "io" in server else self.direct_io,
@@ -49,12 +56,15 @@ def server_memory(target: str) -> ServerMemory | None:
     """
     try:
         if "://" in target or "," in target:
-            facts = registry.resolve(target)[0].facts()
-            return ServerMemory(facts.block_size, facts.cache_bytes, facts.direct_io)
+            engine = registry.resolve(target)[0]
+            facts, host = engine.facts(), host_memory(engine.location())
+            remedy = facts.direct_io_remedy
+            return ServerMemory(facts.block_size, facts.cache_bytes, facts.direct_io, host, remedy)
         spec = registry.find_or_new(target).status().spec
     except SlobError:
         return None
-    return ServerMemory(spec.block_size or ASSUMED_BLOCK_BYTES, spec.cache_bytes, spec.io == DIRECT)
+    block_size, host = spec.block_size or ASSUMED_BLOCK_BYTES, page_cache_limit(None)
+    return ServerMemory(block_size, spec.cache_bytes, spec.io == DIRECT, host)
 
 
 def with_enough_data(
@@ -95,7 +105,7 @@ def expected_failures(record: SweepRecord, memory: ServerMemory | None) -> list[
 
 
 def _of_memory(workload: Workload, memory: ServerMemory) -> Iterator[str]:
-    for finding in purpose_findings(workload, memory):
+    for finding in purpose_findings(workload, memory, memory.host_bytes):
         outcome = "is refused" if finding.blocking else "can't hold"
         subject = "the run" if finding.blocking else f"the verdict on mode {workload.mode}"
         yield f"{subject} {outcome}: {finding.why}; {finding.remedy}"

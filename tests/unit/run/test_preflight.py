@@ -1,20 +1,23 @@
 """What is known before a run: purposes by size, findings by mode, and what late counters leave unknown."""
 
+import os
+
 from factories.tables import table
 from openslob.cli.check import COLUMNS, result_text
 from openslob.engines.base import CounterReading
 from openslob.engines.facts import Finding, ServerFacts, ServerLocation
 from openslob.engines.postgresql.counters import PostgresCounters
 from openslob.engines.postgresql.delta import to_delta
-from openslob.run.preflight import Preflight, purpose_findings, purposes
-from openslob.units import MIB, NANOS
+from openslob.process_selector import ProcessTree
+from openslob.run.preflight import Preflight, host_memory, purpose_findings, purposes
+from openslob.units import GIB, MIB, NANOS
 from openslob.workload import Mode, Workload
 
 CACHE = 100 * MIB
 
 
-def facts(direct_io=True):
-    return ServerFacts("Product", "1.0", 8192, CACHE, 50, {}, direct_io)
+def facts(direct_io=True, remedy=""):
+    return ServerFacts("Product", "1.0", 8192, CACHE, 50, {}, direct_io, direct_io_remedy=remedy)
 
 
 def workload(size, mode=None, **more):
@@ -33,7 +36,7 @@ def workload(size, mode=None, **more):
     ],
 )
 def test_what_data_and_cache_make_possible(data, physical, logical, words):
-    pio, lio = purposes(data, CACHE)
+    pio, lio = purposes(data, facts())
     assert (pio.mode, pio.possible, lio.mode, lio.possible) == (Mode.PIO, physical, Mode.LIO, logical)
     assert words in pio.why
 
@@ -57,6 +60,39 @@ def test_a_mode_that_can_not_be_is_found_before_the_run(size, mode, direct_io, e
     assert all(one.spoils and one.remedy for one in found)
 
 
+@table(
+    ("host", "possible", "words", "verb"),
+    [
+        (23 * GIB, False, "(23 GB of memory) holds all of it; 46 GB or more are needed", "serves"),
+        (2 * GIB, False, "holds all of it; 4 GB or more are needed", "serves"),
+        (1 * GIB, None, "may serve 50 % of the reads", "may serve"),
+        (None, None, "unknown: if its host's memory is larger than 2 GB, the page cache serves the reads", "may serve"),
+    ],
+)
+def test_the_page_cache_of_the_host_decides_where_io_is_buffered(host, possible, words, verb):
+    server = facts(direct_io=False, remedy="Product 2 has direct I/O")
+    pio, _ = purposes(2 * GIB, server, host)
+    assert pio.possible is possible
+    assert words in pio.why
+    assert purposes(2 * GIB, facts(direct_io=True), host)[0].possible
+    (found,) = purpose_findings(workload("2G", "pio"), server, host)
+    assert f"the page cache {verb} what the engine reads" in found.why
+    assert found.remedy.startswith("Product 2 has direct I/O; otherwise load far more than the host's memory")
+
+
+def test_a_server_on_another_host_has_an_unknown_page_cache():
+    assert host_memory(ServerLocation.unknown("elsewhere")) is None
+    assert host_memory(ServerLocation(ProcessTree(os.getpid()), ())) > 0
+
+
+def test_who_runs_a_statement_is_printed_once():
+    by = "as a superuser in database bench"
+    findings = [Finding(name, "why", f"GRANT {name}", False, by=by) for name in ("one", "two")]
+    findings.append(Finding("three", "why", "wait", False))
+    text = result_text("host:1/db", Preflight(facts(), ServerLocation.unknown(""), findings, (), MIB, {}, {}))
+    assert text.count(f"    {by}:\n      GRANT one") == text.count(by) == 1
+
+
 def test_only_schemas_with_sessions_count():
     eight = Workload(schemas=8, scale="50M", sessions=1, mode="pio")
     assert [one.blocking for one in purpose_findings(eight, facts())] == [True]
@@ -69,7 +105,7 @@ def test_nothing_the_answer_says_is_wider_than_a_terminal():
         facts(),
         ServerLocation.unknown(long),
         findings,
-        purposes(MIB, CACHE),
+        purposes(MIB, facts()),
         MIB,
         {"ops_per_s": long},
         {"rows_read": "x"},
@@ -95,6 +131,15 @@ ROWS = {"indexes.idx_tup_fetch": 800, "tables.n_tup_upd": 0, "tables.n_tup_hot_u
 def test_reads_are_the_same_from_either_view(change):
     delta = to_delta(change, 8192)
     assert (delta.read_requests, delta.read_bytes, delta.logical_reads) == (100, 819200, 1000)
+
+
+def test_syncs_that_are_not_timed_have_no_latency():
+    delta = to_delta(LOG_14, 8192, log_timing=False)
+    assert (delta.log_syncs, delta.log_sync_time_us) == (7, None)
+    assert delta.unknown["log_sync_time_us"] == "track_wal_io_timing is off"
+    assert to_delta(LOG_14, 8192).log_sync_time_us == 2000
+    # Version 13 does not count them.
+    assert "pg_stat_wal" in to_delta(BEFORE_16, 8192, log_timing=False).unknown["log_sync_time_us"]
 
 
 def test_a_time_that_is_not_taken_is_unknown_not_0():

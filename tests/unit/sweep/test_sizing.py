@@ -79,6 +79,13 @@ def test_buffered_io_of_some_points_is_seen():
     assert note.startswith("in 1 of 2 points: the verdict on mode pio can't hold: the server does buffered I/O")
 
 
+def test_buffered_io_of_data_that_fit_the_memory_of_the_host_says_how_much_it_is():
+    memory = ServerMemory(8192, 1 * GIB, direct_io=False, host_bytes=24 * GIB)
+    (note,) = planned({"mode": "pio", "scale": "12G", "schemas": "1"}, memory=memory).notes
+    assert "the page cache serves what the engine reads (12 GB of active data, 24 GB of memory" in note
+    assert note.endswith("use --io direct; otherwise load far more than the host's memory, 48 GB at least")
+
+
 def test_a_comparison_without_repeats_has_no_interval():
     record = planned({"update_pct": "0,20", "run_time": "20"}, against="update_pct")
     assert record.notes == (

@@ -61,6 +61,7 @@ _WORK = {
 # Connections without the limits that a user may have; a session removes them itself, and one for a few queries is also
 # used through proxies, to which settings must not be given.
 _UNLIMITED = frozenset({*_WORK, "install", "settings", STOP})
+_DIRECT_IO_REMEDY = "put innodb_flush_method = O_DIRECT into my.cnf and restart (a managed server: --io direct)"
 _DIRECT = ("O_DIRECT", "O_DIRECT_NO_FSYNC", "ALL_O_DIRECT")
 
 
@@ -166,6 +167,7 @@ class MysqlEngine:
             direct_io=named["innodb_flush_method"] in _DIRECT if "innodb_flush_method" in named else None,
             connection=reached_by,
             read_only=bool(identity["read_only"]),
+            direct_io_remedy=_DIRECT_IO_REMEDY,
             # Without Galera no other server is known to hold the same data.
             cluster_id=replication.get("wsrep_cluster_state_uuid", "") or self.target,
         )

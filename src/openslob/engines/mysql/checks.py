@@ -53,18 +53,32 @@ _READS = (
         "PROCESS ON *.*",
     ),
 )
+# Who may run the remedies, whatever the database of their connection.
+_BY = "as an administrator, such as root"
+
+
+def _set(setting: str, value: str) -> str:
+    return f"SET GLOBAL {setting} = {value} -- and {setting} = {value} in my.cnf, for restarts"
+
+
+_DOUBLEWRITE = "put innodb_doublewrite = ON into my.cnf and restart"
+_QUERY_CACHE = "results may come from the query cache"
 _BAD_SETTINGS = (
-    BadSetting("innodb_doublewrite", "OFF", "pages are written less safely, and once instead of twice", "set it to ON"),
-    BadSetting("innodb_doublewrite", "DETECT_ONLY", "pages are written once instead of twice", "set it to ON"),
+    BadSetting("innodb_doublewrite", "OFF", "pages are written less safely, and once instead of twice", _DOUBLEWRITE),
+    BadSetting("innodb_doublewrite", "DETECT_ONLY", "pages are written once instead of twice", _DOUBLEWRITE),
     BadSetting(
-        "innodb_random_read_ahead", "ON", "the server reads blocks that no statement asked for", "set it to OFF"
+        *("innodb_random_read_ahead", "ON", "the server reads blocks that no statement asked for"),
+        _set("innodb_random_read_ahead", "OFF"),
     ),
-    BadSetting("innodb_adaptive_hash_index", "ON", "visits may skip the index", "set it to OFF", spoils=False),
-    BadSetting("query_cache_type", "ON", "results may come from the query cache", "set it to OFF"),
-    BadSetting("query_cache_type", "DEMAND", "results may come from the query cache", "set it to OFF", spoils=False),
+    BadSetting(
+        *("innodb_adaptive_hash_index", "ON", "visits may skip the index", _set("innodb_adaptive_hash_index", "OFF")),
+        spoils=False,
+    ),
+    BadSetting("query_cache_type", "ON", _QUERY_CACHE, _set("query_cache_type", "OFF")),
+    BadSetting("query_cache_type", "DEMAND", _QUERY_CACHE, _set("query_cache_type", "OFF"), spoils=False),
     BadSetting(
         *("log_bin", "ON", "updates write a second log, the binary log"),
-        *("take it into account, or start with skip-log-bin", False),
+        *("take it into account, or put skip-log-bin into my.cnf and restart", False),
     ),
 )
 
@@ -98,7 +112,7 @@ def findings(
     yield from binary_log(workload, facts)
     yield from late_commits(workload, facts)
     yield from lacking(capabilities(connection, facts))
-    yield from common_checks.bad_settings(_BAD_SETTINGS, facts)
+    yield from common_checks.bad_settings(_BAD_SETTINGS, facts, _BY)
     yield from _left_behind(connection, names)
     yield from _neighbours(connection, names)
 
@@ -149,7 +163,7 @@ def _commit_mode(workload: Workload, facts: ServerFacts, may_change: bool, accou
     else:
         why = f"COMMIT_MODE={workload.commit_mode} needs {SETTING} = {required}: it is {present}"
         grant = f"GRANT {_SETTING_RIGHTS[facts.product]} ON *.* TO {account}"
-        yield Finding("commit mode", f"{why}; COMMIT_MODE=engine leaves it unchanged", grant, True)
+        yield Finding("commit mode", f"{why}; COMMIT_MODE=engine leaves it unchanged", grant, True, by=_BY)
 
 
 def binary_log(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
@@ -159,10 +173,10 @@ def binary_log(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
         return
     if settings.get("binlog_format") == "STATEMENT":
         why = "binlog_format is STATEMENT: the server refuses updates at READ COMMITTED"
-        yield Finding("binlog_format", why, "SET GLOBAL binlog_format = 'ROW'", True)
+        yield Finding("binlog_format", why, _set("binlog_format", "ROW"), True, by=_BY)
     if workload.commit_mode is CommitMode.NOWAIT and settings.get("sync_binlog") != "0":
         why = f"COMMIT_MODE=nowait, but commits wait for the binary log (sync_binlog is {settings.get('sync_binlog')})"
-        yield Finding("sync_binlog", why, "SET GLOBAL sync_binlog = 0", False, True)
+        yield Finding("sync_binlog", why, _set("sync_binlog", "0"), False, True, by=_BY)
 
 
 def late_commits(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
@@ -190,13 +204,15 @@ def capabilities(connection: Connection, facts: ServerFacts) -> list[Capability]
             "the server does not record what sessions wait for",
             "waits will be known by stage only",
             "UPDATE performance_schema.setup_consumers SET enabled = 'YES' WHERE name = 'events_waits_current'",
+            by=_BY,
         ),
         Capability(
             "userstat",
             observed or facts.settings.get("userstat") != "OFF",
             "userstat is OFF",
             "the server's count of the rows visited will be unknown",
-            "SET GLOBAL userstat = ON",
+            _set("userstat", "ON"),
+            by=_BY,
         ),
     ]
 
@@ -270,13 +286,13 @@ def _rights(
     account = _account(user)
     if missing := ", ".join(missing_privileges(_NEEDED, grants, names.database)):
         why = f"user {user} lacks privileges that a run needs in database {names.database}"
-        yield Finding(RIGHTS, why, f"GRANT {missing} ON {names.schema()}.* TO {account}", True)
+        yield Finding(RIGHTS, why, f"GRANT {missing} ON {names.schema()}.* TO {account}", True, by=_BY)
     if not may_set(grants):
         why = "this user may not flush dirty pages before the window, so earlier writes may fall into it"
-        yield Finding("checkpoint", why, f"GRANT {_SETTING_RIGHTS[facts.product]} ON *.* TO {account}", False)
+        yield Finding("checkpoint", why, f"GRANT {_SETTING_RIGHTS[facts.product]} ON *.* TO {account}", False, by=_BY)
     for name, why, privilege in _READS:
         if not _is_allowed(connection, name):
-            yield Finding("monitor", why, f"GRANT {privilege} TO {account}", False)
+            yield Finding("monitor", why, f"GRANT {privilege} TO {account}", False, by=_BY)
 
 
 def _is_allowed(connection: Connection, name: str) -> bool:

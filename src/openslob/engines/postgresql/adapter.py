@@ -176,7 +176,7 @@ class PostgresEngine:
 
     def facts(self) -> ServerFacts:
         """Return version, sizes, settings and free connections."""
-        version, _, block_size, cache_bytes = self.query("identity")[0]
+        version, number, block_size, cache_bytes = self.query("identity")[0]
         settings = dict(self.query("settings"))
         standby, cluster = self.query("copies")[0]
         return ServerFacts(
@@ -191,6 +191,7 @@ class PostgresEngine:
             connection=self._connection_facts(),
             read_only=standby,
             cluster_id=cluster,
+            direct_io_remedy=checks.direct_io_remedy(number),
         )
 
     def _connection_facts(self) -> dict[str, str]:
@@ -213,7 +214,8 @@ class PostgresEngine:
 
     def capabilities(self) -> list[Capability]:
         """Return what the server's settings allow to be measured."""
-        return checks.capabilities(self.facts())
+        (role, database, *_), *_ = self.query("role", schema=self.names.schema)
+        return checks.capabilities(self.facts(), role, database)
 
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Hold]:

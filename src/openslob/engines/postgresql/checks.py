@@ -21,19 +21,28 @@ from openslob.workload import Workload
 
 OLDEST = 130000
 _CHECKPOINT_ROLE_SINCE = 150000
+_DIRECT_IO_SINCE = 160000
+
+
+def _set(setting: str) -> str:
+    return f"ALTER SYSTEM SET {setting} = on; SELECT pg_reload_conf()"
+
+
 _BAD_SETTINGS = (
-    BadSetting("fsync", "off", "commits are not durable and log syncs mean nothing", "set fsync = on"),
-    BadSetting("full_page_writes", "off", "the log is smaller than a safe server's", "set full_page_writes = on"),
+    BadSetting("fsync", "off", "commits are not durable and log syncs mean nothing", _set("fsync")),
+    BadSetting("full_page_writes", "off", "the log is smaller than a safe server's", _set("full_page_writes")),
 )
 ORPHANS = "orphaned files"
 # What is safe: a mistake about single files would lose data.
 _REMOVE_ORPHANS = (
     "they only take space; DROP DATABASE removes them with the database, `slob server destroy` with a managed server"
 )
-# Setting, what is unknown without it.
+# Setting, what is unknown without it, and how a superuser turns it on: for a role, or for the whole server. Other
+# roles' sessions and the server's own processes sync the log, too.
 _CAPABILITIES = (
-    ("track_io_timing", "the engine's read latency will be unknown"),
-    ("track_counts", "rows and table I/O will be unknown"),
+    ("track_io_timing", "the engine's read latency will be unknown", "ALTER ROLE {role} SET track_io_timing = on"),
+    ("track_counts", "rows and table I/O will be unknown", "ALTER ROLE {role} SET track_counts = on"),
+    ("track_wal_io_timing", "the latency of log syncs will be unknown", _set("track_wal_io_timing")),
 )
 
 
@@ -51,8 +60,8 @@ def findings(
     yield from common_checks.data(workload, facts, data_state())
     yield from local_path.findings(connection, workload, facts.block_size)
     yield from _pooler(facts)
-    yield from common_checks.bad_settings(_BAD_SETTINGS, facts)
-    yield from lacking(capabilities(facts))
+    yield from common_checks.bad_settings(_BAD_SETTINGS, facts, _superuser(role["database"]))
+    yield from lacking(capabilities(facts, role["name"], role["database"]))
     yield from _neighbours(connection)
     yield from _orphans(connection)
 
@@ -74,27 +83,32 @@ def require_version(connection: Connection) -> None:
         raise SlobError(f"the server is PostgreSQL {version}", f"{OLDEST // 10000} or later is needed")
 
 
+def _superuser(database: str) -> str:
+    return f"as a superuser in database {database}"
+
+
 def _role_findings(role: dict[str, Any], names: Names) -> Iterator[Finding]:
+    by = _superuser(role["database"])
     if role.get("standby"):
         yield Finding(READ_ONLY_FINDING, "the server is a standby and accepts no writes", "name its primary too", True)
     elif role.get("read_only"):
         why = f"transactions of role {role['name']} are read-only (default_transaction_read_only)"
         remedy = f"ALTER ROLE {role['name']} SET default_transaction_read_only = off, or reset it where it was set"
-        yield Finding(READ_ONLY_FINDING, why, remedy, True)
+        yield Finding(READ_ONLY_FINDING, why, remedy, True, by=by)
     if role["has_schema"] and not (role["may_use"] and role["may_create"]):
         grant = f"GRANT USAGE, CREATE ON SCHEMA {names.schema} TO {role['name']}"
-        yield Finding(RIGHTS, f"role {role['name']} may not use schema {names.schema}", grant, True)
+        yield Finding(RIGHTS, f"role {role['name']} may not use schema {names.schema}", grant, True, by=by)
     if not role["has_schema"] and not role["may_make_schema"]:
         why = f"there is no schema {names.schema}, and role {role['name']} may not create it"
-        yield Finding(RIGHTS, why, f"CREATE SCHEMA {names.schema} AUTHORIZATION {role['name']}", True)
+        yield Finding(RIGHTS, why, f"CREATE SCHEMA {names.schema} AUTHORIZATION {role['name']}", True, by=by)
     if not (role["superuser"] or role["may_checkpoint"]):
         why = "this role may not run a checkpoint before the window, so earlier writes may fall into it"
         has_role = role["version"] >= _CHECKPOINT_ROLE_SINCE
         grant = f"GRANT pg_checkpoint TO {role['name']}" if has_role else "let a superuser run CHECKPOINT before a run"
-        yield Finding("checkpoint", why, grant, False)
+        yield Finding("checkpoint", why, grant, False, by=by if has_role else "")
     if not role["may_see_all"]:
         why = "what sessions of other roles do is hidden from this role; their load goes unnoticed"
-        yield Finding("monitor", why, f"GRANT pg_monitor TO {role['name']}", False)
+        yield Finding("monitor", why, f"GRANT pg_monitor TO {role['name']}", False, by=by)
 
 
 def _raise_limit(role: dict[str, Any]) -> Callable[[int], str]:
@@ -144,9 +158,17 @@ def _pooler(facts: ServerFacts) -> Iterator[Finding]:
         yield Finding("pooler", why, "connect to the server itself", False)
 
 
-def capabilities(facts: ServerFacts) -> list[Capability]:
-    """Return what the server's settings allow to be measured."""
+def direct_io_remedy(version: int) -> str:
+    """Return how a server of this version is given direct I/O."""
+    if version < _DIRECT_IO_SINCE:
+        return f"PostgreSQL {_DIRECT_IO_SINCE // 10000} or later has direct I/O"
+    return "set debug_io_direct = data and restart (a managed server: --io direct)"
+
+
+def capabilities(facts: ServerFacts, role: str, database: str) -> list[Capability]:
+    """Return what the server's settings allow to be measured by this role; names are as the server quotes them."""
+    by = _superuser(database)
     return [
-        Capability(name, facts.settings.get(name) != "off", f"{name} is off", why, f"set {name} = on")
-        for name, why in _CAPABILITIES
+        Capability(name, facts.settings.get(name) != "off", f"{name} is off", why, remedy.format(role=role), by=by)
+        for name, why, remedy in _CAPABILITIES
     ]

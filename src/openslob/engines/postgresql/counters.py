@@ -63,9 +63,12 @@ class PostgresCounters:
         self._block_size = block_size
         self._prompt = connection.info.server_version >= _PROMPT_SINCE
         self._timing = self._is_on("track_io_timing")
+        self._log_timing = self._is_on("track_wal_io_timing")
 
     def _is_on(self, setting: str) -> bool:
-        return self._connection.execute("SELECT current_setting(%s) = 'on'", (setting,)).fetchone() == (True,)
+        # Versions without the setting do not have what it turns on, either.
+        statement = "SELECT coalesce(current_setting(%s, true), 'on') = 'on'"
+        return self._connection.execute(statement, (setting,)).fetchone() == (True,)
 
     @cached_property
     def _statement(self) -> PlainStatement:
@@ -107,7 +110,7 @@ class PostgresCounters:
         if not after.values.get(SESSIONS):
             # A pooler may give the work loop's sessions another name: their reads would seem to be none.
             change = without_sessions(change)
-        delta = to_delta(change, self._block_size, self._timing)
+        delta = to_delta(change, self._block_size, self._timing, self._log_timing)
         return delta if self._prompt else _without_late(delta, (after.server_ns - before.server_ns) / NANOS)
 
     def task_kinds(self) -> dict[int, str]:

@@ -148,10 +148,10 @@ def without_sessions(change: Values) -> Values:
     return {name: value for name, value in change.items() if not name.startswith(_BY_SESSION)}
 
 
-def to_delta(change: Values, block_size: int, timing: bool = True) -> EngineDelta:
+def to_delta(change: Values, block_size: int, timing: bool = True, log_timing: bool = True) -> EngineDelta:
     """Return the changes of an interval as `EngineDelta`; what this version does not count is None with a reason.
 
-    ``timing``: the server times its I/O; without that it shows times of 0.
+    ``timing``, ``log_timing``: the server times its I/O, and that of its log; without that it shows times of 0.
     """
     if change.get(SESSIONS, 0.0) != 0:
         # The counters of a session that ended are gone; those of one that came begin before the interval.
@@ -162,7 +162,7 @@ def to_delta(change: Values, block_size: int, timing: bool = True) -> EngineDelt
     requests = None if combined else reads.requests
     read_us = _times(reads.time_ms if reads.time_ms is not None else get(_READ_TIME), _MS) if timing else None
     log_bytes, images, image_bytes = _log_amounts(change)
-    syncs, sync_us = io.log.get("fsyncs"), _times(io.log.get("fsync_time"), _MS)
+    syncs, sync_us = io.log.get("fsyncs"), _times(io.log.get("fsync_time"), _MS) if log_timing else None
     delta = EngineDelta(
         logical_reads=reads.logical(block_size),
         read_requests=requests,
@@ -195,7 +195,10 @@ def to_delta(change: Values, block_size: int, timing: bool = True) -> EngineDelt
         others=_others(change, reads, block_size),
     )
     found = _with_reasons(delta)
-    return replace(found, unknown={**found.unknown, "read_requests": _COMBINED}) if combined else found
+    reasons = {"read_requests": _COMBINED} if combined else {}
+    if syncs is not None and not log_timing:
+        reasons["log_sync_time_us"] = "track_wal_io_timing is off"
+    return replace(found, unknown={**found.unknown, **reasons})
 
 
 def _private_visits(change: Values) -> float | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from unittest.mock import MagicMock
 
 from factories.tables import table
-from openslob.engines.postgresql.checks import orphaned_files
+from openslob.engines.facts import ServerFacts
+from openslob.engines.postgresql.checks import capabilities, direct_io_remedy, orphaned_files
 
 
 @table(
@@ -21,3 +22,18 @@ def test_files_that_a_crash_left_are_told_with_number_size_and_place(may_look, r
     connection = MagicMock()
     connection.execute.return_value.fetchall.side_effect = [[(may_look,)], [row]]
     assert orphaned_files(connection) == text
+
+
+def test_the_remedy_of_a_setting_reaches_the_sessions_that_need_it():
+    settings = dict.fromkeys(("track_io_timing", "track_counts", "track_wal_io_timing"), "off")
+    facts = ServerFacts("PostgreSQL", "15.1", 8192, 2**27, 90, settings, direct_io=False)
+    found = {each.name: each for each in capabilities(facts, "app", "bench")}
+    assert not any(each.present for each in found.values())
+    assert found["track_io_timing"].remedy == "ALTER ROLE app SET track_io_timing = on"
+    assert found["track_wal_io_timing"].remedy == "ALTER SYSTEM SET track_wal_io_timing = on; SELECT pg_reload_conf()"
+    assert {each.by for each in found.values()} == {"as a superuser in database bench"}
+
+
+def test_direct_io_is_advised_where_the_server_has_it():
+    assert direct_io_remedy(150004) == "PostgreSQL 16 or later has direct I/O"
+    assert "debug_io_direct" in direct_io_remedy(160000)
