@@ -56,7 +56,7 @@ class CheckResult:
         """Raise SlobError if something blocks a run."""
         if self.blocked:
             first = next(each for each in self.findings if each.blocking and each.name != DATA)
-            raise SlobError(first.why, first.remedy)
+            raise SlobError(first.why, first.advice)
 
     def __repr__(self) -> str:
         """Return the answer and the reasons."""
@@ -64,7 +64,7 @@ class CheckResult:
 
     def _repr_html_(self) -> str:
         """Return the answer and the findings for a notebook."""
-        rows = [(_sign(each), each.name, each.why, each.remedy) for each in self.findings]
+        rows = [(_sign(each), each.name, each.why, each.advice) for each in self.findings]
         rows += [
             ("?" if each.possible is None else "✓" if each.possible else "–", each.mode.value, each.why, "")
             for each in self.purposes

@@ -64,12 +64,15 @@ def _more_connections(_needed: int) -> str:
     return MORE_CONNECTIONS
 
 
-def connections(workload: Workload, free: int, remedy: Callable[[int], str] = _more_connections) -> Iterator[Finding]:
-    """Yield a finding when ``free`` connections are too few; ``remedy`` returns what to do for a number of them."""
+def connections(
+    workload: Workload, free: int, remedy: Callable[[int], str] = _more_connections, by: str = ""
+) -> Iterator[Finding]:
+    """Yield a finding when ``free`` connections are too few; ``remedy`` returns what to do; ``by``: who may, on the server."""
     needed = workload.total_sessions + OWN_CONNECTIONS
     if needed > free:
         why = f"{workload.total_sessions} sessions need {needed} connections and {free} are free"
-        yield Finding("connections", why, remedy(needed), True)
+        what = remedy(needed)
+        yield Finding("connections", why, what, True, by="" if what == MORE_CONNECTIONS else by)
 
 
 def data(workload: Workload, facts: ServerFacts, state: DataState | None) -> Iterator[Finding]:

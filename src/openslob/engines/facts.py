@@ -33,6 +33,11 @@ class Finding:
     spoils: bool = False
     by: str = ""
 
+    @property
+    def advice(self) -> str:
+        """The remedy, after who may run it."""
+        return f"{self.by}: {self.remedy}" if self.by else self.remedy
+
 
 @dataclass(frozen=True)
 class InstanceFacts:

@@ -85,6 +85,6 @@ def _missing_grant(engine: Engine, workload: Workload) -> str:
     """Return the statement that grants a right that a run needs and lacks; empty if the server does not answer."""
     found = engine.findings(workload)
     try:
-        return next((each.remedy for each in found if each.name == RIGHTS and each.blocking), "")
+        return next((each.advice for each in found if each.name == RIGHTS and each.blocking), "")
     except SlobError:
         return ""

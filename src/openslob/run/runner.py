@@ -204,8 +204,8 @@ class _Run:
             self._builder.notes.append(f"{released} sessions of an earlier run were still in the server and were ended")
         for finding in findings(self._engine, self._workload, self._facts):
             if finding.blocking:
-                raise SlobError(finding.why, finding.remedy)
-            self._builder.notes.append(f"{finding.why}; {finding.remedy}")
+                raise SlobError(finding.why, finding.advice)
+            self._builder.notes.append(f"{finding.why}; {finding.advice}")
         return self._engine.data.state()
 
     def _quiesce(self, state: DataState | None) -> None:

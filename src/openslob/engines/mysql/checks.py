@@ -106,7 +106,7 @@ def findings(
     yield from _path(workload)
     yield from _server(connection, facts, identity)
     yield from _rights(connection, names, facts, identity["user"], grants)
-    yield from common_checks.connections(workload, facts.free_connections, _raise_limit(identity))
+    yield from common_checks.connections(workload, facts.free_connections, _raise_limit(identity), _BY)
     yield from common_checks.data(workload, facts, data_state())
     yield from _commit_mode(workload, facts, may_set(grants), _account(identity["user"]))
     yield from binary_log(workload, facts)

@@ -56,7 +56,9 @@ def findings(
     """Yield all findings; ``data_state`` is called only after the checks of rights."""
     role = _role(connection, names)
     yield from _role_findings(role, names)
-    yield from common_checks.connections(workload, facts.free_connections, _raise_limit(role))
+    yield from common_checks.connections(
+        workload, facts.free_connections, _raise_limit(role), _superuser(role["database"])
+    )
     yield from common_checks.data(workload, facts, data_state())
     yield from local_path.findings(connection, workload, facts.block_size)
     yield from _pooler(facts)

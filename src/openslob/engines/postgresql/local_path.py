@@ -73,7 +73,8 @@ def findings(connection: Connection, workload: Workload, block_size: int) -> Ite
         storage: dict[str, Any] = cursor.execute(statement("private", "storage")).fetchone() or {}
     if not storage["may_create"]:
         why = f"role {storage['role']} may not create temporary tables, which BLOCK_PATH=local reads"
-        yield Finding(RIGHTS, why, f"GRANT TEMPORARY ON DATABASE {storage['database']} TO {storage['role']}", True)
+        grant = f"GRANT TEMPORARY ON DATABASE {storage['database']} TO {storage['role']}"
+        yield Finding(RIGHTS, why, grant, True, by=f"as a superuser in database {storage['database']}")
     yield from _space(connection, workload, block_size, storage["directory"])
     if workload.update_pct:
         why = "updates on the local path write no log, and their commits do not wait for one"
