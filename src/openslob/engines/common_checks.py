@@ -67,7 +67,7 @@ def _more_connections(_needed: int) -> str:
 def connections(
     workload: Workload, free: int, remedy: Callable[[int], str] = _more_connections, by: str = ""
 ) -> Iterator[Finding]:
-    """Yield a finding when ``free`` connections are too few; ``remedy`` returns what to do; ``by``: who may, on the server."""
+    """Yield a finding when ``free`` connections are too few; ``remedy`` returns what to do, ``by`` says who may."""
     needed = workload.total_sessions + OWN_CONNECTIONS
     if needed > free:
         why = f"{workload.total_sessions} sessions need {needed} connections and {free} are free"
