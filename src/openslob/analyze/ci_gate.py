@@ -211,7 +211,8 @@ def _runs_needed(condition: Condition, difference: Difference) -> str:
     needed = repeats_needed(spread_between_runs(difference.a, difference.b), pct) if pct else None
     if needed is None:
         return "make more runs of each side (--repeats)"
-    size = f"{abs(condition.bound):g} {'%' if condition.percent else difference.unit}".rstrip()
+    unit = "%" if condition.percent else "pt" if difference.unit == "%" else difference.unit
+    size = f"{abs(condition.bound):g} {unit}".rstrip()
     if needed == MOST_REPEATS:
         return f"{MOST_REPEATS} runs of each side would not show a change of {size}: measure on a quieter machine"
     count = max(needed, min(difference.a.n, difference.b.n) + 1)

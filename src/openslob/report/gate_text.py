@@ -21,7 +21,7 @@ def _measured(condition: Condition, difference: Difference) -> str:
     unit = "%"
     if not condition.percent:
         change, low, high = difference.change, difference.change_low, difference.change_high
-        unit = difference.unit
+        unit = "pt" if difference.unit == "%" else difference.unit
     spread = "" if low is None or high is None else f" ± {(high - low) / 2:,.1f}"
     means = difference.a.mean, difference.b.mean
     values = "" if None in means else f" ({number(means[0])} → {number(means[1])})"

@@ -99,6 +99,11 @@ def test_a_noisy_gate_does_not_pass_in_any_format(noisy):
     assert compare(noisy, "calm", "slow", "--fail-if", "ops_per_s < -25%").returncode == 0
 
 
+def test_a_limit_on_a_share_is_in_percentage_points(noisy):
+    done = compare(noisy, "calm", "slow", "--fail-if", "host_cpu_left_pct < -5", "--format", "github")
+    assert done.stdout.endswith("host_cpu_left_pct +0.0 ± 0.0 pt (48.7 → 48.7), limit -5 pt\n")
+
+
 def test_reads_have_the_same_names_in_markdown_as_in_the_text(tmp_path):
     for name in ("before", "after"):
         record = buffered().model_copy(update={"id": f"20260301-120000-{name}", "name": name})
