@@ -118,10 +118,11 @@ def test_a_data_frame_without_its_library_is_an_error_with_the_command(run, monk
 def test_pictures_are_charts_by_name(run, swept):
     for record in (run, swept):
         assert record.plots
-        for name in record.plots:
-            assert record.plot(name).to_dict()["title"]
-    assert run.plot().to_dict() == run.plot(run.plots[0]).to_dict()
-    assert run.plot(theme="dark").to_dict() != run.plot().to_dict()
+        # The pictures themselves have tests of their own; altair takes a second to turn one into a document.
+        assert record.plot(record.plots[-1]).to_dict(validate=False)["title"]
+    light, dark = (run.plot(theme=theme).to_dict(validate=False) for theme in ("light", "dark"))
+    assert light == run.plot(run.plots[0]).to_dict(validate=False)
+    assert light != dark
 
 
 def test_the_report_is_the_page_of_the_command(run, swept, tmp_path):

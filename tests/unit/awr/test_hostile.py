@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 from functools import cache
@@ -22,7 +23,8 @@ from openslob.awr.plain import plain_model
 from openslob.awr.rows import ROW_SETS
 from openslob.awr.verdicts import verdicts
 
-MUTANTS = 2000
+# Enough for a look at each kind of damage; OPENSLOB_AWR_MUTATIONS=4000 makes so many.
+MUTANTS = int(os.environ.get("OPENSLOB_AWR_MUTATIONS") or 600)
 _SOURCES = [(path.name, path.read_bytes()) for path in READABLE]
 
 
