@@ -13,6 +13,11 @@ AT_REST = ("idle", "iowait")
 COUNTED_WITHIN_OTHERS = frozenset({"guest", "guest_nice"})
 
 
+def of_processes(cpu: Mapping[str, float]) -> tuple[str, ...]:
+    """Return the kinds of time that processes used, niced ones too; not every system counts those on their own."""
+    return ("user", "nice", "system") if "nice" in cpu else ("user", "system")
+
+
 def is_busy(kind: str) -> bool:
     """Return whether time of this kind is busy time, and not counted within another kind."""
     return kind not in AT_REST and kind not in COUNTED_WITHIN_OTHERS

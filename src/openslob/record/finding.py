@@ -15,7 +15,7 @@ from typing import Any
 
 from openslob.errors import SlobError, UsageError
 from openslob.record import storage, store, sweep
-from openslob.record.storage import STORAGE_FILE
+from openslob.record.storage import CEILING, STORAGE_FILE
 from openslob.record.store import RECORD_FILE, SLICES, RecordEntry, say_nothing
 from openslob.record.sweep import SWEEP_FILE
 
@@ -70,6 +70,11 @@ class Listed:
         return {self.entry.id} | ({self.entry.record.id} if self.entry.record else set())
 
     @property
+    def by_the_way(self) -> bool:
+        """Whether a run or a sweep made the record for itself: the ceiling that it measured first."""
+        return self.kind is Kind.STORAGE and self.entry.record is not None and self.entry.record.tool == CEILING
+
+    @property
     def busy(self) -> bool:
         """Whether there is nothing in the record yet, because its run is in progress."""
         return self.kind is not Kind.SWEEP and self.entry.pid is not None
@@ -105,8 +110,8 @@ def one(wanted: str, results: Path, tell: Callable[[str], None] = say_nothing, k
     """Return the record of one of these kinds that ``wanted`` names.
 
     ``wanted`` is a path, also below ``results``; an id, a name, or the beginning of either; or ``latest``, the newest
-    whole record. Of several with the same name it is the newest. ``tell`` gets the problem of each newer record that
-    can't be read, and the ids of others with the same name.
+    whole record (`latest`). Of several with the same name it is the newest. ``tell`` gets the problem of each newer
+    record that can't be read, and the ids of others with the same name.
 
     Raises:
         UsageError: No record is named so, those that are have another kind, or several different names begin so.
@@ -199,12 +204,17 @@ def latest(
 ) -> Listed:
     """Return the newest record of these kinds that can be read and is not in progress; if none can, the newest.
 
-    ``tell`` gets which newer ones are passed over, and why.
+    The ceiling that a run or a sweep measured for itself is the newest only among raw measurements. ``tell`` gets which
+    newer ones are passed over, and why.
     """
-    fitting = [each for each in listed if each.kind in kinds]
+    of_kinds = [each for each in listed if each.kind in kinds]
+    asked_for = [each for each in of_kinds if not each.by_the_way]
+    fitting = asked_for if asked_for and set(kinds) != {Kind.STORAGE} else of_kinds
     usable = [each for each in fitting if each.entry.record is not None and not each.busy]
     chosen = usable[-1] if usable else fitting[-1]
     for newer in listed[listed.index(chosen) + 1 :]:
+        if newer.by_the_way:
+            continue
         if newer.kind not in kinds:
             # Who names a raw measurement by "latest" means the latest of these.
             if Kind.RUN in kinds:

@@ -23,6 +23,8 @@ from openslob.record.versions import Format
 
 STORAGE_VERSION = 1
 STORAGE_FILE = "storage.json"
+# The tool of the measurement that a run or a sweep makes for itself.
+CEILING = "ceiling"
 
 
 class StorageLoad(RecordModel):
@@ -66,9 +68,10 @@ class StorageStep(RecordModel):
 class StorageRecord(RecordModel):
     """Everything about one raw measurement.
 
-    ``tool`` is the command (``calibrate``, ``orion``, ``dd``, ``compare``), ``asked`` its parameters, ``environment``
-    the facts of `openslob.host.environment`. ``place`` describes what was measured: ``label``, ``size_bytes``,
-    ``file_system``, ``fio`` (its version), ``ours`` (whether the file was made for this measurement), and further facts
+    ``tool`` is the command (``calibrate``, ``orion``, ``dd``, ``compare``) or ``ceiling``, which a run or a sweep
+    measured for itself; ``asked`` is its parameters, ``environment`` the facts of `openslob.host.environment`.
+    ``place`` describes what was measured: ``label``, ``size_bytes``, ``file_system``, ``fio`` (its version), ``ours``
+    (whether the file was made for this measurement), and further facts
     of the tool. ``tables`` are further results by name, each a list of rows of plain values by column name.
     """
 

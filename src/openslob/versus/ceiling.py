@@ -9,7 +9,7 @@ from openslob.engines.base import Engine
 from openslob.errors import SlobError
 from openslob.metrics import storage_figure
 from openslob.record.model import Figure, Status
-from openslob.record.storage import StorageRecord, StorageStep
+from openslob.record.storage import CEILING, StorageRecord, StorageStep
 from openslob.storage.fio import Fio
 from openslob.storage.job import IoEngine, Job
 from openslob.storage.session import Notify, StorageRequest, StorageTarget, session
@@ -30,7 +30,7 @@ def measure_ceiling(
     block = engine.facts().block_size
     target = StorageTarget(_directory(engine), size, IoEngine.PSYNC)
     asked = {"block_bytes": block, "sessions": sessions, "seconds": STEP_S}
-    with session(fio, StorageRequest("ceiling", "ceiling", results, asked), target, notify) as (step_runner, file):
+    with session(fio, StorageRequest(CEILING, CEILING, results, asked), target, notify) as (step_runner, file):
         for number in concurrencies(sessions):
             job = Job(
                 files=(file.path,), size=file.size // block * block, block_size=block, engine=IoEngine.PSYNC,

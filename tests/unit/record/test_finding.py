@@ -9,7 +9,7 @@ from openslob.errors import SlobError, UsageError
 from openslob.record import finding
 from openslob.record.finding import OF_RUNS, Kind
 from openslob.record.model import Status
-from openslob.record.storage import StorageFolder, StorageRecord
+from openslob.record.storage import CEILING, StorageFolder, StorageRecord
 from openslob.record.store import RunFolder
 from openslob.record.sweep import PointState, SweepFolder, SweepPoint, SweepRecord
 
@@ -36,10 +36,10 @@ def sweep(place, name, minute):
     return folder.path, point
 
 
-def raw(place, name, minute):
+def raw(place, name, minute, tool="calibrate"):
     """A raw measurement; its folder."""
     record = StorageRecord(
-        tool="calibrate", id=f"20260301-12{minute:02}00-{name}", name=name, status=Status.COMPLETE,
+        tool=tool, id=f"20260301-12{minute:02}00-{name}", name=name, status=Status.COMPLETE,
         started_at=f"2026-03-01T12:{minute:02}:00Z", openslob_version="1", asked={}, environment={},
     )  # fmt: skip
     with StorageFolder.begin(place, record) as folder:
@@ -93,6 +93,21 @@ def test_latest_of_what_a_command_takes(tmp_path):
     assert messages == [f"{measured.name} is newer, but a raw measurement"]
     run(tmp_path, "after", 9)
     assert finding.one("latest", tmp_path, pytest.fail, {Kind.STORAGE}).path == measured
+
+
+def test_the_ceiling_that_a_sweep_measured_for_itself_is_no_latest(tmp_path):
+    only = raw(tmp_path, "ceiling", 0, CEILING)
+    assert finding.one("latest", tmp_path).path == only
+    asked_for = raw(tmp_path, "disk", 1)
+    swept, _ = sweep(tmp_path, "petals", 2)
+    own = raw(tmp_path, "ceiling", 3, CEILING)
+    assert finding.one("latest", tmp_path, pytest.fail).path == swept
+    assert [found.path for found in finding.several("latest", tmp_path, pytest.fail)] == [swept]
+    assert finding.latest(finding.whole(finding.every(tmp_path))).entry.path == swept
+    # `--ceiling latest` means it, and so do its name and its id.
+    assert finding.one("latest", tmp_path, pytest.fail, {Kind.STORAGE}).path == own
+    assert finding.one("ceiling", tmp_path).path == finding.one(own.name, tmp_path).path == own
+    assert finding.one("disk", tmp_path).path == asked_for
 
 
 def test_a_run_in_progress_is_no_latest(tmp_path):

@@ -18,6 +18,7 @@ from openslob.histogram import PERCENTILES, Histogram
 from openslob.measurement import Measurement
 from openslob.method import BLOCK_TOLERANCE, OpKind
 from openslob.metrics import METRICS
+from openslob.metrics.cpu import of_processes
 from openslob.metrics.quantity import Quantity, block_visits, engine, host, host_cpu_pct, total
 from openslob.record.model import Verdict
 
@@ -102,10 +103,10 @@ def _share_of_cpu(share: Quantity, use: str, name: str) -> str:
 
 
 def _others_cpu_pct(measurement: Measurement) -> Quantity:
-    """Return the share of user and system time that neither server nor driver used, in %; without interrupts."""
+    """Return the share of processes' CPU time that neither server nor driver used, in %; without interrupts."""
     capacity = Quantity(measurement.host.seconds * measurement.host.cores)
     ours = host(measurement, "server_cpu_s").plus(host(measurement, "driver_cpu_s")).times(100).per(capacity, "no time")
-    others = host_cpu_pct(measurement, "user", "system").plus(ours.times(-1))
+    others = host_cpu_pct(measurement, *of_processes(measurement.host.cpu or {})).plus(ours.times(-1))
     return others if others.value is None else Quantity(max(0.0, others.value))
 
 

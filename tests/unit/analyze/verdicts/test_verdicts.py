@@ -62,6 +62,7 @@ LONG_OPS = {OpKind.SELECT: made.histogram(100, 2e6)}
 COUNTED_OPS = made.workload(work_loop=10)
 NEARLY_IDLE_DEVICE = made.device(read_ms=made.READ_REQUESTS * 0.03, write_ms=0.0)
 BUSY_CPU = {"user": 190.0, "steal": 2.0, "idle": 6.0, "iowait": 2.0}
+NICED_CPU = {"user": 60.0, "nice": 96.8, "system": 20.0, "idle": 23.2}
 
 
 def refused(read, updated):
@@ -237,6 +238,7 @@ CASES = [
     ("quiet_machine", UNKNOWN, {"local": False, "timeline": noisy(30)}, "ops/s spread by"),
     ("quiet_machine", FAILS, {"timeline": noisy(30)}, "The machine is noisy"),
     ("quiet_machine", FAILS, {"host": made.host(server_cpu_s=50.0)}, "18.00 % of the CPU was used by others"),
+    ("quiet_machine", FAILS, {"host": made.host(cpu=NICED_CPU)}, "54.73 % of the CPU was used by others"),
     ("quiet_machine", UNKNOWN, {"host": made.host(server_cpu_s=None)}, "others' CPU is unknown"),
     ("quiet_machine", FAILS, {"host": made.host(cpu={"user": 90.0, "steal": 10.0, "idle": 100.0})}, "5.00 %"),
     (
