@@ -18,7 +18,7 @@ from openslob.awr.rows import FILE, ROW_SETS
 from openslob.awr.selection import LIST, LIST_HEADINGS, MODEL, SETS, keys, listing
 from openslob.cli.console import columns as screen_columns
 from openslob.cli.console import complain, remark, write, write_file
-from openslob.cli.picture_options import THEME, PictureTheme
+from openslob.cli.picture_options import THEME, PictureTheme, refuse_picture
 from openslob.errors import SlobError, UsageError
 from openslob.export import tidy
 from openslob.report.folding import folded
@@ -164,6 +164,7 @@ def awr(
 
     Example: slob awr reports/ --columns events --petals petals.html
     """
+    refuse_picture(output, "--output writes a table", f"to draw the reports: --petals {output}")
     form = _format(form, json, output, columns)
     for target in filter(None, (output, petals)):
         _check_target(target)

@@ -13,6 +13,7 @@ from openslob import api
 from openslob.cli import completion
 from openslob.cli.common_options import RESULTS
 from openslob.cli.console import notify, write_file
+from openslob.cli.picture_options import refuse_picture
 from openslob.errors import SlobError, UsageError
 from openslob.export import tidy
 from openslob.export.hdr import HdrRun, hdr_log
@@ -67,6 +68,7 @@ def export(
 
     Example: slob export petals -o petals.xlsx
     """
+    refuse_picture(output, "an export is a table", "to draw the records: slob report RECORD --png-dir DIR")
     chosen = ExportFormat.JSON if as_json else form or _by_ending(output)
     found = api.joined([api.find(name, results) for name in records])
     for problem in found.problems:

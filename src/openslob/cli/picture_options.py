@@ -8,7 +8,19 @@ from typing import Annotated
 
 import typer
 
+from openslob.errors import UsageError
 from openslob.report.charts.colours import Theme, ending_of
+
+# What a file with such an ending is expected to be.
+PICTURE_ENDINGS = frozenset({".png", ".svg", ".html", ".htm", ".pdf", ".jpg", ".jpeg", ".gif", ".webp"})
+_PAGE_ENDINGS = frozenset({".html", ".htm"})
+
+
+def refuse_picture(path: Path | None, content: str, hint: str, *, page: bool = False) -> None:
+    """Raise UsageError if ``path`` is named as a picture, because ``content`` is none. A ``page`` may be HTML."""
+    refused = PICTURE_ENDINGS - _PAGE_ENDINGS if page else PICTURE_ENDINGS
+    if path is not None and path.suffix.lower() in refused:
+        raise UsageError(f"{path} is named as a picture, but {content}", hint)
 
 
 class PictureTheme(StrEnum):

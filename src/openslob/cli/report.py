@@ -14,7 +14,7 @@ from openslob.cli import completion
 from openslob.cli.ceilings import CEILING, load_ceiling
 from openslob.cli.common_options import RESULTS
 from openslob.cli.console import columns, default_interrupt, notify, write, write_file
-from openslob.cli.picture_options import PNG, SVG, THEME, PictureTheme
+from openslob.cli.picture_options import PNG, SVG, THEME, PictureTheme, refuse_picture
 from openslob.errors import SlobError, UsageError
 from openslob.record import finding, storage
 from openslob.record.finding import Kind
@@ -58,6 +58,9 @@ def report(
 
     Example: slob report 20260301-petals -o petals.html --png-dir pictures
     """
+    refuse_picture(
+        output, "the report is one HTML file", "give -o report.html; --png-dir DIR draws its pictures", page=True
+    )
     # The drawing library takes a second to import, and only this command needs it.
     with default_interrupt():
         from openslob.report.charts.picture import save_all  # noqa: PLC0415

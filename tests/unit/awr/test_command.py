@@ -160,6 +160,9 @@ def test_the_output_files_ending_gives_the_format(slob, tmp_path, ending, first)
         (["--format", "xlsx"], "--format xlsx needs an output file"),
         (["--pattern", "("], "not a regular expression"),
         (["--petals", "x.gif"], "a picture is one of"),
+        (["-o", "x.png"], "x.png is named as a picture, but --output writes a table"),
+        (["-o", "x.svg"], "--petals x.svg"),
+        (["--format", "csv", "-o", "x.html"], "--petals x.html"),
         (["--output", "no/such/folder/x.csv"], "can't be written"),
     ],
 )

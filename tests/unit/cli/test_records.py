@@ -93,3 +93,11 @@ def test_latest_is_the_same_for_every_command(home, tmp_path):
     assert len(slob("export", "latest").stdout.splitlines()) == 1 + 3
     done = slob("report", "--json", "-o", tmp_path / "latest.html")
     assert (done.returncode, json.loads(done.stdout)["written"]) == (0, [str(tmp_path / "latest.html")])
+
+
+def test_a_page_or_a_table_is_not_written_into_a_picture(home, tmp_path):
+    save(home)
+    for command, hint in (("report", "--png-dir DIR"), ("export", "slob report RECORD --png-dir DIR")):
+        picture = tmp_path / "x.png"
+        done = slob(command, "latest", "-o", picture)
+        assert (done.returncode, hint in done.stderr, picture.exists()) == (2, True, False)

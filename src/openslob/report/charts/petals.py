@@ -206,6 +206,7 @@ def _row(series: Series, point: Point, order: int, throughput: str, latency: str
 def _panel(
     points: PointSet, rows: list[Row], throughput: str, names: FigureNames, ceiling_points: Sequence[Row] = ()
 ) -> Panel:
+    view = f"petals_{throughput}"
     x_scale, y_scale = _axis_scale([*rows, *_within_latency(ceiling_points, rows)], "x"), _axis_scale(rows, "y")
     x = alt.X("x:Q", title=names.axis(throughput), scale=x_scale)
     y = alt.Y("y:Q", title=names.axis(points.axes.latency), scale=y_scale)
@@ -220,17 +221,21 @@ def _panel(
     shape, dash = shaped("dash", dashes, signs, two), dashed("dash", dashes, signs, two)
     base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=y, **selection_opacity(*picks))
     between = alt.Chart(alt.InlineData(values=arrow_rows(rows, {"x": is_log(x_scale), "y": is_log(y_scale)})))
-    return alt.layer(
-        *([_ceiling(ceiling_points, x, y)] if ceiling_points else []),
-        *_bars(base, colour),
-        base.mark_line(strokeWidth=1.8).encode(
-            color=colour, strokeDash=dash, order="order:Q", detail=["line:N", "stretch:N"]
-        ),
-        _arrows(between, x_scale, y_scale, colour).encode(**selection_opacity(*picks)),
-        *_dots(base, colour, shape, _tips(throughput, points, names)),
-        _labels(base, rows),
-        *(_signed(base, shaped("sign", dashes, signs, two), sign) for sign in signs),
-    ).add_params(*picks)
+    return (
+        alt.layer(
+            *([_ceiling(ceiling_points, x, y)] if ceiling_points else []),
+            *_bars(base, colour),
+            base.mark_line(strokeWidth=1.8).encode(
+                color=colour, strokeDash=dash, order="order:Q", detail=["line:N", "stretch:N"]
+            ),
+            _arrows(between, x_scale, y_scale, colour, view).encode(**selection_opacity(*picks)),
+            *_dots(base, colour, shape, _tips(throughput, points, names)),
+            _labels(base, rows),
+            *(_signed(base, shaped("sign", dashes, signs, two), sign) for sign in signs),
+        )
+        .properties(name=view)
+        .add_params(*picks)
+    )
 
 
 def _within_latency(ceiling_points: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
@@ -267,11 +272,12 @@ def _bars(base: alt.Chart, colour: alt.Color) -> list[alt.Chart]:
     ]
 
 
-def _arrows(between: alt.Chart, x: alt.Scale, y: alt.Scale, colour: alt.Color) -> alt.Chart:
-    # The slope depends on the page's width, so it is computed there, from the scales.
-    slope = (
-        "atan2(scale('y', datum.y_to) - scale('y', datum.y_from), scale('x', datum.x_to) - scale('x', datum.x_from))"
-    )
+def _arrows(between: alt.Chart, x: alt.Scale, y: alt.Scale, colour: alt.Color, view: str) -> alt.Chart:
+    """Return the arrow heads on the lines of ``view``, the name of the panel."""
+    # The slope depends on the page's width, so it is computed there, from the scales. Vega-Lite names these after the
+    # panel; without a name, by its place in the picture.
+    across, up = (f"scale('{view}_{at}', datum.{at}_to) - scale('{view}_{at}', datum.{at}_from)" for at in "xy")
+    slope = f"atan2({up}, {across})"
     head = between.mark_point(shape="triangle-right", filled=True, size=60, angle=alt.expr(f"{slope} * 180 / PI"))
     drawn: alt.Chart = head.encode(x=alt.X("x_mid:Q", scale=x), y=alt.Y("y_mid:Q", scale=y), color=colour)
     return drawn

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 from factories.tables import table
 from openslob.analyze.curves.external_points import ExternalPoint, external_point_set
 from openslob.analyze.curves.points import ORDER
@@ -62,3 +65,12 @@ def test_points_whose_session_counts_are_unknown_are_told_by_their_order_and_hav
     (answer,) = set_summary_lines(points, is_physical=False)
     assert "at report 4, its peak; a knee needs the session counts" in answer
     assert "session," not in answer
+
+
+def test_arrow_heads_follow_the_lines_in_a_picture_of_several_panels_too():
+    points = [replace(point, figures={**point.figures, "pio_read_mb_per_s": 9.0}) for point in found()]
+    drawn = draw_external_points(points, ".svg", "title", [], "latency").decode()
+    heads = [float(angle) for angle in re.findall(r"rotate\((-?[0-9.]+)\)", drawn)]
+    # The second panel's lines go straight up: all its points have the same rate. Axis titles are turned by 90, too.
+    assert [angle for angle in heads if -89 < angle < 0], "the heads of the first panel point up and to the right"
+    assert heads.count(-90) == 2 + 3
