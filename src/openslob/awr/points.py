@@ -13,6 +13,7 @@ class PetalPoint:
     """A report's point. Rates are per second and count reads only, MB are 2^20 bytes.
 
     ``db_cpu`` is the CPU seconds of the sessions per second, ``host_busy_pct`` the busy share of the host's CPUs.
+    ``database`` is its name and id, empty if the report has neither.
     """
 
     series: str
@@ -23,6 +24,7 @@ class PetalPoint:
     db_cpu: float | None
     host_busy_pct: float | None
     file: str
+    database: str = ""
 
 
 def point_of(subject: Subject, group_by: str, event: str | None) -> PetalPoint | str:
@@ -42,6 +44,7 @@ def point_of(subject: Subject, group_by: str, event: str | None) -> PetalPoint |
         db_cpu=rates.db_cpu(subject).number,
         host_busy_pct=host.busy_pct(subject).number,
         file=PurePath(subject.report.path).name,
+        database=_database(subject),
     )
 
 
@@ -56,3 +59,8 @@ def _series(subject: Subject, group_by: str) -> str:
     if group_by == "none":
         return "all reports"
     return subject.name.group if subject.name.sessions is not None else "no session count"
+
+
+def _database(subject: Subject) -> str:
+    head = subject.report.header
+    return " ".join(str(part) for part in (head.db_name, head.db_id) if part is not None)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 TITLE = "Latency over read IOPS and MB/s"
 READ_LATENCY = "Single-block read latency"
-NO_COUNTS = "The file names contain no session counts: the numbers at the points are row numbers."
+NO_COUNTS = "The file names contain no session counts: no line joins the points; their numbers are row numbers."
 
 _SETS = ", ".join((*SETS, *ROW_SETS, MODEL, LIST))
 
@@ -77,6 +77,7 @@ def _external_points(results: Sequence[Result]) -> Iterator[ExternalPoint]:
                     "host_cpu_busy_pct": point.host_busy_pct,
                 },
                 source=point.file,
+                database=point.database,
                 verdicts=[
                     Verdict(name=verdict.name, verdict=Holds(verdict.verdict), why=verdict.why)
                     for verdict in result.verdicts

@@ -29,13 +29,18 @@ def _reads_matter(record: RunRecord) -> bool:
     return reads is None or not visits or reads >= _READS_MATTER * visits
 
 
-def set_summary_lines(points: PointSet, is_physical: bool) -> list[str]:
-    """Return a sentence for each series, the one with the best throughput first."""
+def set_summary_lines(points: PointSet, is_physical: bool, *, one_platform: bool = True) -> list[str]:
+    """Return a sentence for each series, the one with the best throughput first.
+
+    Unless all points are of ``one_platform``, and show what it can do, each sentence begins with its series.
+    """
     known = [series for series in points.series if _best(series) is not None]
     if not known:
         return ["No run gave a rate: see the verdicts."]
     best = max(known, key=lambda series: _throughput(series, _best(series)))
     rest = [series for series in known if series is not best]
+    if not one_platform:
+        return [f"{_capitalized(series.label)}: {_performance(series, is_physical)}." for series in [best, *rest]]
     first = f"This platform does {_performance(best, is_physical)}{_series_suffix(best, points)}."
     return [first, *(f"{_capitalized(series.label)}: {_performance(series, is_physical)}." for series in rest)]
 

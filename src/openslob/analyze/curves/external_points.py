@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from openslob.analyze.curves.points import ORDER, SESSIONS, Point
 from openslob.analyze.curves.series import PHYSICAL, PointSet, series_of
@@ -23,7 +23,7 @@ class ExternalPoint:
     """A point of the series named ``series``, from ``source``; ``figures`` by metric name, None for unknown ones.
 
     ``sessions`` is the position in the series: the session count, or the report's ordinal number if ``along`` is
-    `ORDER`.
+    `ORDER`. ``database`` tells databases apart; a series is of one database.
     """
 
     series: str
@@ -32,10 +32,15 @@ class ExternalPoint:
     source: str
     verdicts: Sequence[Verdict] = ()
     along: str = SESSIONS
+    database: str = ""
 
 
 def external_point_set(external: Sequence[ExternalPoint]) -> PointSet:
-    """Return the points as series, sorted by name; numbers inside a name sort by their value."""
+    """Return the points as series, sorted by name; numbers inside a name sort by their value.
+
+    Points of different databases are of different series, which then have the databases' names, too.
+    """
+    external = _by_database(external)
     repeats: dict[tuple[str, int], list[ExternalPoint]] = {}
     for point in external:
         repeats.setdefault((point.series, point.sessions), []).append(point)
@@ -47,6 +52,17 @@ def external_point_set(external: Sequence[ExternalPoint]) -> PointSet:
     ]
     along = ORDER if any(point.along == ORDER for point in external) else SESSIONS
     return PointSet(tuple(series), PHYSICAL, (SERIES,), {}, along=along)
+
+
+def is_one_platform(external: Sequence[ExternalPoint]) -> bool:
+    """Return whether the points tell what a platform can do: those of one database at known session counts."""
+    return len({point.database for point in external}) == 1 and all(point.along == SESSIONS for point in external)
+
+
+def _by_database(external: Sequence[ExternalPoint]) -> Sequence[ExternalPoint]:
+    if len({point.database for point in external}) < 2:
+        return external
+    return [replace(point, series=f"{point.database or 'database unknown'}, {point.series}") for point in external]
 
 
 def _natural_key(name: str) -> list[tuple[int, str]]:

@@ -127,12 +127,13 @@ def _ceiling_notes(ceilings: Sequence[Ceiling]) -> list[str]:
 def stretches(series: Series, figures: Sequence[str]) -> Iterator[tuple[int, int, Point]]:
     """Yield stretch number, place in the series and point, for the points that have all these figures.
 
-    A stretch ends where a point is missing, because a line across the gap would show values that were not measured.
+    A stretch ends where a point is missing, because a line across the gap would show values that were not measured. A
+    point that only has the number of its report is a stretch by itself: nothing is known of what lies between.
     """
     stretch, before = 0, -1
     for order, point in enumerate(series.points):
         if all(point.mean(figure) is not None for figure in figures):
-            stretch += order != before + 1
+            stretch += order != before + 1 or point.along == ORDER
             before = order
             yield stretch, order, point
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from openslob.analyze.compare import ComparedValues, Comparison, compare, compare_values
-from openslob.analyze.curves.external_points import ExternalPoint, external_point_set
+from openslob.analyze.curves.external_points import ExternalPoint, external_point_set, is_one_platform
 from openslob.analyze.curves.points import Run
 from openslob.analyze.curves.series import PointSet
 from openslob.errors import UsageError
@@ -192,18 +192,24 @@ def draw_external_points(
     pictures = [petals(point_set, figure, names) for figure in _EXTERNAL_PANELS]
     if suffix == ".html":
         verdicts = verdicts_of_all([(point.source, point.verdicts) for point in points])
-        return render_page(_external_page(point_set, pictures, title, notes, verdicts)).encode()
+        answers = set_summary_lines(point_set, is_physical=False, one_platform=is_one_platform(points))
+        return render_page(_external_page(point_set, pictures, title, notes, verdicts, answers)).encode()
     return draw(_one_picture(pictures, title, notes), suffix, theme)
 
 
 def _external_page(
-    points: PointSet, pictures: Sequence[Picture], title: str, notes: Sequence[str], verdicts: tuple[VerdictRow, ...]
+    points: PointSet,
+    pictures: Sequence[Picture],
+    title: str,
+    notes: Sequence[str],
+    verdicts: tuple[VerdictRow, ...],
+    answers: Sequence[str],
 ) -> Page:
     return Page(
         title=title,
         about=f"{len(points.points)} points on {len(points.series)} line{'s' if len(points.series) > 1 else ''}.",
         banners=tuple(notes),
-        answers=tuple(set_summary_lines(points, is_physical=False)),
+        answers=tuple(answers),
         verdicts=verdicts,
         judged_each="report" if len(points.points) > 1 else "",
         pictures=tuple(picture for picture in pictures if picture.panels),

@@ -9,7 +9,7 @@ from factories.tables import table
 from openslob.analyze.curves.external_points import ExternalPoint, external_point_set
 from openslob.analyze.curves.points import ORDER
 from openslob.record.model import Holds, Verdict
-from openslob.report.charts.petals import axis_text
+from openslob.report.charts.petals import axis_text, petal_rows
 from openslob.report.html.pages import draw_external_points
 from openslob.report.set_summary import set_summary_lines
 
@@ -74,3 +74,16 @@ def test_arrow_heads_follow_the_lines_in_a_picture_of_several_panels_too():
     # The second panel's lines go straight up: all its points have the same rate. Axis titles are turned by 90, too.
     assert [angle for angle in heads if -89 < angle < 0], "the heads of the first panel point up and to the right"
     assert heads.count(-90) == 2 + 3
+
+
+def test_reports_of_different_databases_or_without_session_counts_are_not_joined():
+    points = [*found(database="ERP 1"), *found(database="CRM 2")]
+    assert [series.label for series in external_point_set(points).series] == ["CRM 2, 8k", "ERP 1, 8k"]
+    page = draw_external_points(points, ".html", "title", [], "latency").decode()
+    assert ("This platform" in page, "ERP 1, 8k: 80,000 engine reads/s" in page) == (False, True)
+    assert "This platform" in draw_external_points(found(database="ERP 1"), ".html", "title", [], "latency").decode()
+
+    unordered = found(along=ORDER, database="ERP 1")
+    rows = petal_rows(external_point_set(unordered), "pio_read_per_s")
+    assert len({row["stretch"] for row in rows}) == len(rows) == len(RATES), "no line joins them"
+    assert "This platform" not in draw_external_points(unordered, ".html", "title", [], "latency").decode()
