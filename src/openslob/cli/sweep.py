@@ -39,7 +39,7 @@ from openslob.run.progress import ProgressSink
 from openslob.secrets import STARS
 from openslob.sweep.create import ready_names, ready_sweep, unfinished_like
 from openslob.sweep.execute import Execution
-from openslob.sweep.plan import Step, sessions_at_most, steps
+from openslob.sweep.plan import Step, has_data_of_first_point, run_seconds, sessions_at_most, steps, with_estimates
 from openslob.sweep.request import SweepRequest, search_for, sweep_file, to_do
 from openslob.sweep.request import resume as resume_sweep
 from openslob.sweep.servers import require_target
@@ -175,7 +175,8 @@ def _new_record(request: SweepRequest, several: Several, dry_run: bool) -> Sweep
     values = {name: loaded[name].value for name in DATA_SIZE if name in loaded and name not in record.grid}
     if values and all(str(record.workload[name]) == value for name, value in values.items()):
         notify(f"data: {', '.join(f'{loaded[name].key}={value}' for name, value in values.items())}, as loaded")
-    return record
+    is_ready = has_data_of_first_point(record, {name: setting.value for name, setting in loaded.items()})
+    return with_estimates(record, is_ready=True) if is_ready else record
 
 
 def _loaded(request: SweepRequest, several: Several, dry_run: bool) -> Layer:
@@ -222,7 +223,7 @@ def _target(record: SweepRecord, several: Several) -> str:
 
 def _plan(record: SweepRecord) -> str:
     rows = [
-        (str(step.point.number), step.point.label, _preparation(step), f"{step.point.estimated_s:.0f}")
+        (str(step.point.number), step.point.label, _preparation(record, step), f"{step.point.estimated_s:.0f}")
         for step in steps(record)
     ]
     local = "://" not in record.target
@@ -239,7 +240,10 @@ def _announce(record: SweepRecord) -> None:
         notify(note)
 
 
-def _preparation(step: Step) -> str:
+def _preparation(record: SweepRecord, step: Step) -> str:
+    if step.point.estimated_s <= run_seconds(record, step.workload):
+        # The estimate knows that all is ready for the first point.
+        return ""
     server = "make server" if step.made else "restart" if step.restarted and step.point.server else ""
     return ", ".join(part for part in (server, "load" if step.loaded else "") if part)
 

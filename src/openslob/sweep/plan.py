@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -121,10 +121,21 @@ class Step:
         return (MAKE_S if self.made else RESTART_S if self.restarted else 0.0) + load_s
 
 
-def steps(record: SweepRecord) -> list[Step]:
+def has_data_of_first_point(record: SweepRecord, loaded: Mapping[str, str]) -> bool:
+    """Return whether the first point finds its server and its data, if the target has the data of ``loaded``.
+
+    ``loaded`` are the parameters of data by name; empty if nothing is loaded. A sweep of server settings starts its
+    servers.
+    """
+    if record.server_grid or not record.pending or not loaded:
+        return False
+    return data_of(Workload.model_validate(loaded)) == data_of(workload_of(record, record.pending[0]))
+
+
+def steps(record: SweepRecord, *, is_ready: bool = False) -> list[Step]:
     """Return the pending points in their order, each with its preparation.
 
-    The present state of servers and data is not considered: the first point is assumed to need all of it.
+    The first point is assumed to need a server and data, unless both are ready for it.
     """
     planned: list[Step] = []
     for point in record.pending:
@@ -133,15 +144,19 @@ def steps(record: SweepRecord) -> list[Step]:
         restarted = before is None or point.server != before.point.server
         loaded = other or before is None or data_of(workload) != data_of(before.workload)
         planned.append(Step(point, workload, other and bool(made_with(point.server)), restarted, loaded))
+    if is_ready and planned:
+        planned[0] = replace(planned[0], made=False, restarted=False, loaded=False)
     return planned
 
 
-def with_estimates(record: SweepRecord) -> SweepRecord:
+def with_estimates(record: SweepRecord, *, is_ready: bool = False) -> SweepRecord:
     """Return the record with estimates: the time of every point and of the sweep, and its largest disk space in bytes.
+
+    If the first point ``is_ready``, its server and its data are there, and take no time.
 
     UsageError when the values of a point contradict each other.
     """
-    planned = steps(record)
+    planned = steps(record, is_ready=is_ready)
     estimated = [
         step.point.model_copy(update={"estimated_s": run_seconds(record, step.workload) + step.preparation_s})
         for step in planned

@@ -144,3 +144,16 @@ def test_few_sessions_on_many_schemas_are_told():
     assert "the least: 1 of 4 schemas" in new_sweep("n", "embedded", grid, {}).notes[0]
     single = Grid(Workload(schemas=1, sessions=1), {"sessions": (1, 8)}, ())
     assert new_sweep("n", "embedded", single, {}).notes == ()
+
+
+def test_data_and_a_server_that_are_there_take_no_time():
+    planned = record({"sessions": (1, 2)})
+    loaded = {name: str(getattr(Workload(), name)) for name in ("schemas", "scale", "scan_table_sz")}
+    assert plan.has_data_of_first_point(planned, loaded)
+    assert not plan.has_data_of_first_point(planned, {})
+    assert not plan.has_data_of_first_point(planned, {**loaded, "scale": "1M"})
+    assert not plan.has_data_of_first_point(record({}, {"version": ("15",)}), loaded)
+    ready, (first, second) = plan.with_estimates(planned, is_ready=True), plan.steps(planned)
+    assert ready.estimated_s == pytest.approx(planned.estimated_s - first.preparation_s)
+    runs_s = [plan.run_seconds(planned, step.workload) for step in (first, second)]
+    assert ready.estimated_s == pytest.approx(sum(runs_s))
