@@ -80,8 +80,11 @@ def test_a_record_is_exported(folder: Path, form: str) -> None:
 
 
 @pytest.mark.parametrize("folder", [*RUNS, *SWEEPS], ids=identity)
-def test_a_record_is_compared_with_its_copy(folder: Path, tmp_path: Path) -> None:
+def test_a_record_is_compared_with_its_like(folder: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(folder, tmp_path / "copy")
+    for run in copy.rglob("run.json"):
+        document = json.loads(run.read_text())
+        run.write_text(json.dumps({**document, "id": f"{document['id']}-2"}))
     done = slob("compare", folder, copy, "--json")
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["mismatches"] == []

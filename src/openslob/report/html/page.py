@@ -39,7 +39,7 @@ class ShownFirst:
     """
 
     banners: int = 2
-    few_answers: int = 4
+    few_answers: int = 3
     answers: int = 1
 
 
