@@ -210,6 +210,15 @@ def test_progress_is_a_line_in_a_terminal_and_nothing_elsewhere(monkeypatch):
         assert stream.getvalue().count("window") == int(expected)
 
 
+@pytest.fixture
+def python_handles_interrupts():
+    """Python's own handler of SIGINT, which is missing where a shell started the tests in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("python_handles_interrupts")
 def test_an_interrupt_ends_the_block_first_and_goes_to_the_caller_then():
     ended = []
     with pytest.raises(KeyboardInterrupt), stopping.interruptible() as interrupt:
