@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import sys
 import zipfile
 from html.parser import HTMLParser
 from pathlib import Path
@@ -18,23 +17,8 @@ from factories.tables import table
 from openslob.awr.columns import COLUMNS
 from openslob.awr.rows import ROW_SETS
 from openslob.awr.selection import SETS, SLOB, SLOB_TOP, markdown, markdown_of_names, markdown_of_rows
-from openslob.cli import main
 
 WHOLE = str(FIXTURES / "awr_23ai.html")
-
-
-@pytest.fixture
-def slob(monkeypatch, capsys):
-    monkeypatch.delenv("COLUMNS", raising=False)
-
-    def run(*words: str | Path) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["slob", "awr", *map(str, words)])
-        with pytest.raises(SystemExit) as end:
-            main()
-        out, err = capsys.readouterr()
-        return int(end.value.code or 0), out, err
-
-    return run
 
 
 class _Tags(HTMLParser):

@@ -21,20 +21,6 @@ from openslob.cli import main
 TEXT = (FIXTURES / "awr_11.2.txt").read_bytes()
 
 
-@pytest.fixture
-def slob(monkeypatch, capsys):
-    monkeypatch.delenv("COLUMNS", raising=False)
-
-    def run(*words: str | Path) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["slob", "awr", *map(str, words)])
-        with pytest.raises(SystemExit) as end:
-            main()
-        out, err = capsys.readouterr()
-        return int(end.value.code or 0), out, err
-
-    return run
-
-
 def first_cells(out: str) -> list[str]:
     return [line.split(",")[0] for line in out.splitlines()[1:]]
 
