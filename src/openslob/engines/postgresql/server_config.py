@@ -105,7 +105,9 @@ def _storage(spec: ServerSpec, bulk: bool) -> list[ConfigLine]:
     log_mib = spec.log_bytes // MIB
     lines = [
         ConfigLine("shared_buffers", f"{spec.cache_bytes // KIB}kB"),
-        ConfigLine("huge_pages", "on" if spec.huge_pages else "try"),
+        ConfigLine(
+            "huge_pages", "on" if spec.huge_pages else "off", "it takes no pages that were reserved for another server"
+        ),
         ConfigLine("max_wal_size", f"{log_mib * (_BULK_LOG_FACTOR if bulk else 1)}MB"),
         ConfigLine("min_wal_size", f"{log_mib}MB", "files are recycled, as on a server that has run for a long time"),
         ConfigLine(
