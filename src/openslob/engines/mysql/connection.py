@@ -149,7 +149,31 @@ def _waited(act: Callable[[], int], watch: Watch) -> int:
             check()
 
 
-class PatientConnection(_Base):
+class DirectConnection(_Base):
+    """A connection of PyMySQL, which forgets to close a Unix socket on which no server listens."""
+
+    def connect(self, sock: socket.socket | None = None) -> None:
+        """Connect. pymysql.Error when that fails."""
+        if sock is None and self.unix_socket:
+            sock = self._unix_socket(str(self.unix_socket))
+            self.host_info, self._secure = "Localhost via UNIX socket", True
+        super().connect(sock)
+
+    def _unix_socket(self, path: str) -> socket.socket:
+        own = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        own.settimeout(self.connect_timeout)
+        try:
+            own.connect(path)
+        except BaseException as error:
+            own.close()
+            if not isinstance(error, OSError):
+                raise
+            why = f"Can't connect to MySQL server on {self.host!r} ({error})"
+            raise pymysql.OperationalError(CR.CR_CONN_HOST_ERROR, why) from error
+        return own
+
+
+class PatientConnection(DirectConnection):
     """A connection whose waits end when its watch says so: with SlobError, and then it is closed.
 
     PyMySQL itself waits in a way that no signal ends, or up to a fixed time limit.
@@ -222,7 +246,7 @@ def open_connection(params: ConnectionParams, purpose: str, watch: Watch | None 
         }
         if watch:
             return PatientConnection(watch, params, **arguments)
-        connection: Connection = pymysql.connect(**arguments, read_timeout=CONNECT_TIMEOUT_S)
+        connection: Connection = DirectConnection(**arguments, read_timeout=CONNECT_TIMEOUT_S)
         connection._read_timeout = None  # type: ignore[attr-defined]
         return connection
 
@@ -299,7 +323,7 @@ def kill(params: ConnectionParams, connection_id: int, seconds: float = CANCEL_S
 def limited(params: ConnectionParams, seconds: float) -> Connection:
     """Open a connection that waits for no answer longer than this. pymysql.Error when the server does not answer."""
     limits = {"connect_timeout": seconds, "read_timeout": seconds, "write_timeout": seconds}
-    return pymysql.connect(**{**params.arguments, **limits}, cursorclass=DictCursor, autocommit=True)
+    return DirectConnection(**{**params.arguments, **limits}, cursorclass=DictCursor, autocommit=True)
 
 
 def own_socket(connection: Connection) -> socket.socket:

@@ -18,6 +18,7 @@ from openslob.engines.managed.resources import page_bytes
 from openslob.engines.managed.server import LocalServer
 from openslob.engines.mysql import server_config as config
 from openslob.engines.mysql.binaries import Installation, find_installation, usable_installation
+from openslob.engines.mysql.connection import DirectConnection
 from openslob.errors import SlobError
 from openslob.units import MIB
 
@@ -93,7 +94,7 @@ class MariaServer(LocalServer[Installation]):
             return False
         socket, patience = str(self.layout.socket), _ANSWER_TIMEOUT_S
         try:
-            pymysql.connect(
+            DirectConnection(
                 unix_socket=socket, user=current_user(), connect_timeout=patience, read_timeout=patience
             ).close()
         except pymysql.Error as error:

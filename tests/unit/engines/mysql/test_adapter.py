@@ -11,7 +11,7 @@ import pytest
 from factories.tables import table
 from openslob.engines.facts import ServerFacts
 from openslob.engines.mysql import checks, counters
-from openslob.engines.mysql.connection import open_connection, parse
+from openslob.engines.mysql.connection import DirectConnection, open_connection, parse
 from openslob.engines.mysql.names import Names, quoted
 from openslob.engines.mysql.page_layout import layout_of
 from openslob.engines.mysql.quiesce import required_setting
@@ -122,10 +122,10 @@ def test_a_url_with_parts_that_mean_nothing_is_refused(url):
     ],
 )
 def test_why_there_is_no_connection_is_said_in_one_line(monkeypatch, error, says, remedy):
-    def refuse(**_):
+    def refuse(*_, **__):
         raise error
 
-    monkeypatch.setattr(pymysql, "connect", refuse)
+    monkeypatch.setattr(DirectConnection, "connect", refuse)
     with pytest.raises(SlobError) as caught:
         open_connection(parse("mysql://me@h/d"), "test")
     assert says in caught.value.what

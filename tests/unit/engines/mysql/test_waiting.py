@@ -3,13 +3,14 @@
 import socket
 from threading import Thread
 from typing import Any
+from unittest.mock import patch
 
 import pymysql
 import pytest
 
 from factories.tables import table
 from openslob.engines.mysql import adapter, connection
-from openslob.engines.mysql.connection import PatientConnection, parse
+from openslob.engines.mysql.connection import PatientConnection, limited, open_connection, parse
 from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.obstacle import describe
 from openslob.engines.patience import NoAnswerError, Patience, StoppedError, Watch, Work
@@ -132,3 +133,13 @@ def test_a_server_that_takes_no_further_connection_answers(monkeypatch, number):
 def test_a_server_that_is_gone_does_not(monkeypatch):
     with pytest.raises(SlobError, match="Can't connect"):
         asked(monkeypatch, 2003, "Can't connect to MySQL server")
+
+
+@pytest.mark.parametrize("connect", [lambda params: open_connection(params, "run"), lambda params: limited(params, 1)])
+def test_a_socket_on_which_no_server_listens_is_closed(tmp_path, connect):
+    params = parse(f"mariadb:///slob?unix_socket={tmp_path / 'nobody'}")
+    closing = patch.object(socket.socket, "close", autospec=True, side_effect=socket.socket.close)
+    with closing as close, pytest.raises((SlobError, pymysql.Error)) as refused:
+        connect(params)
+    assert "No such file" in str(refused.value)
+    assert close.call_count == 1
