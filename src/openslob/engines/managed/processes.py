@@ -102,9 +102,16 @@ class ServerProcesses:
                 process.send_signal(number)
             except psutil.NoSuchProcess:
                 continue
-        if number != signal.SIGKILL and any(map(_is_frozen, processes)):
-            seconds = min(seconds, _FROZEN_S)
-        return wait(lambda: all(_has_ended(process) for process in processes), seconds)
+
+        def all_ended() -> bool:
+            return all(map(_has_ended, processes))
+
+        # It may freeze while it is waited for: the kernel stops a process some time after the signal was sent.
+        def no_use_waiting() -> bool:
+            return number != signal.SIGKILL and any(map(_is_frozen, processes))
+
+        wait(lambda: all_ended() or no_use_waiting(), seconds)
+        return wait(all_ended, _FROZEN_S if no_use_waiting() else 0)
 
 
 def _is_frozen(process: psutil.Process) -> bool:

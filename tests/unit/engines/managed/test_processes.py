@@ -1,0 +1,32 @@
+"""Which signals end the processes of a managed server, shown on a shell that stands in for the server's program."""
+
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from openslob.engines.managed import processes
+from openslob.engines.managed.processes import ServerProcesses, wait
+
+# It freezes only when it is told to stop, so it never is frozen at the moment when the signal is sent.
+_FREEZES = "trap 'kill -STOP $$' INT; echo $$ >pid; while :; do sleep 0.05; done"
+
+
+@pytest.fixture
+def freezing(tmp_path: Path) -> Iterator[ServerProcesses]:
+    with subprocess.Popen(["bash", "-c", _FREEZES], cwd=tmp_path) as shell:
+        try:
+            assert wait(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text() != "", 60)
+            yield ServerProcesses(tmp_path, frozenset({"bash"}), "pid", signal.SIGINT, signal.SIGKILL)
+        finally:
+            shell.kill()
+
+
+def test_a_process_that_freezes_while_it_is_waited_for(freezing: ServerProcesses, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(processes, "_FROZEN_S", 0.1)
+    # Without a look at the process while it waits, it would wait this long.
+    monkeypatch.setattr(processes, "_CLEAN_STOP_S", 3600.0)
+    assert "was killed" in freezing.stop(at_once=False)
+    assert freezing.main_pid() is None
