@@ -106,12 +106,11 @@ class ServerProcesses:
         def all_ended() -> bool:
             return all(map(_has_ended, processes))
 
-        # It may freeze while it is waited for: the kernel stops a process some time after the signal was sent.
-        def no_use_waiting() -> bool:
+        # The kernel stops a process some time after the signal was sent, so it may freeze while it is waited for.
+        def is_frozen() -> bool:
             return number != signal.SIGKILL and any(map(_is_frozen, processes))
 
-        wait(lambda: all_ended() or no_use_waiting(), seconds)
-        return wait(all_ended, _FROZEN_S if no_use_waiting() else 0)
+        return wait(lambda: all_ended() or is_frozen(), seconds) and wait(all_ended, _FROZEN_S)
 
 
 def _is_frozen(process: psutil.Process) -> bool:
