@@ -1,0 +1,5 @@
+"""Oracle Database as an engine. Experimental: no real Oracle has passed the contract tests yet."""
+
+from openslob.engines.entry import EngineEntry
+
+ENTRY = EngineEntry("oracle", adapter="openslob.engines.oracle.adapter")

@@ -1,0 +1,215 @@
+"""Connections to a server: the parameters in a target URL, connecting, and statements of our .sql files."""
+
+from __future__ import annotations
+
+import gc
+import select
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, TimeoutError
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Self, TypeVar
+
+import oracledb
+
+from openslob.engines.oracle.errors import reported
+from openslob.engines.patience import AT_ONCE_S, POLL_S, Watch
+from openslob.engines.sql import read_statements
+from openslob.errors import SlobError
+
+PACKAGE = "openslob.engines.oracle"
+APPLICATION = "slob"
+# How long the server may take to say goodbye, in ms.
+_CLOSE_MS = 1000
+Row = Mapping[str, Any]
+_Found = TypeVar("_Found")
+
+
+@dataclass(frozen=True)
+class ConnectionParams:
+    """Parameters of a connection.
+
+    ``arguments`` are those of `oracledb.connect`, with the password, so they are never shown; ``shown`` is the target's
+    name for messages and records. ``tablespace`` is where the test tables go, None for the user's own default.
+    """
+
+    shown: str
+    arguments: Mapping[str, Any] = field(repr=False)
+    tablespace: str | None = None
+    thick: bool = False
+
+
+class Connection:
+    """One connection. With a watch, its waits end when that says so: with SlobError, and then it is closed.
+
+    The library waits in a way that nothing but an answer ends, so that a watched statement runs on a thread of its own.
+    """
+
+    def __init__(self, raw: oracledb.Connection, watch: Watch | None = None) -> None:
+        self.raw = raw
+        self._watch = watch
+        self._socket = _socket_of(raw)
+        self._worker = ThreadPoolExecutor(1, "statement") if watch else None
+        self._ended_by: SlobError | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def session_id(self) -> int:
+        """The server's number of this session (SID)."""
+        return int(self.raw.session_id)
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """The server's version, such as (19, 3, 0, 0, 0)."""
+        return tuple(int(part) for part in self.raw.version.split("."))
+
+    def call(self, act: Callable[[], _Found]) -> _Found:
+        """Return what ``act`` does on the raw connection, however long it takes, within the limits of the watch."""
+        if self._ended_by:
+            raise self._ended_by
+        if self._worker is None or self._watch is None:
+            return act()
+        future, check = self._worker.submit(act), None
+        while True:
+            try:
+                return future.result(POLL_S)
+            except TimeoutError:
+                if future.done():
+                    raise
+            try:
+                check = check or self._watch.begin(POLL_S)
+                check()
+            except SlobError as error:
+                self._end(future, error)
+                raise
+
+    def _end(self, future: Future[Any], error: SlobError) -> None:
+        """Let nobody use the connection again; the server is asked to end the statement, and is not waited for."""
+        self._ended_by = error
+        self.cancel()
+        with suppress(oracledb.Error, TimeoutError):
+            future.result(AT_ONCE_S)
+        self.cut()
+
+    def cancel(self) -> bool:
+        """Ask the server to end the running statement, from another thread; return whether that could be sent."""
+        try:
+            self.raw.cancel()
+        except (oracledb.Error, OSError):
+            return False
+        return True
+
+    def cut(self) -> None:
+        """Break the connection off from this side; what waits for an answer fails. Never raises.
+
+        In thick mode nothing but the client library has the socket, so there it has no effect.
+        """
+        with suppress(OSError):
+            if self._socket is not None:
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+    def is_lost(self) -> bool:
+        """Return whether an idle connection was ended; nothing is sent to find out."""
+        if self._ended_by or not self.raw.is_healthy():
+            return True
+        if self._socket is None:
+            return False
+        readable = select.poll()
+        readable.register(self._socket, select.POLLIN)
+        return bool(readable.poll(0))
+
+    def close(self) -> None:
+        """Close the connection; never raises."""
+        with suppress(oracledb.Error, OSError, SlobError):
+            if not self._ended_by:
+                self.raw.call_timeout = _CLOSE_MS
+                self.call(self.raw.close)
+        if self._worker:
+            self._worker.shutdown(wait=False)
+
+
+def _socket_of(raw: oracledb.Connection) -> socket.socket | None:
+    """Return the socket of a connection, which the library does not expose; None in thick mode.
+
+    It is among the few dozen objects that the connection refers to.
+    """
+    if not raw.thin:
+        return None
+    waiting, seen = [getattr(raw, "_impl", None)], set[int]()
+    while waiting and len(seen) < _FEW_OBJECTS:
+        each = waiting.pop(0)
+        if isinstance(each, socket.socket):
+            return each
+        if id(each) not in seen and not isinstance(each, type):
+            seen.add(id(each))
+            waiting.extend(gc.get_referents(each))
+    return None
+
+
+_FEW_OBJECTS = 2000
+
+
+def open_connection(params: ConnectionParams, purpose: str, watch: Watch | None = None) -> Connection:
+    """Open a connection in autocommit mode that names its purpose. Without a watch a statement may take any time."""
+    with reported(f"can't connect to {params.shown}"):
+        raw = oracledb.connect(**params.arguments)
+        raw.autocommit = True
+        # Both go with the next statement.
+        raw.module, raw.action = APPLICATION, purpose
+        return Connection(raw, watch)
+
+
+def require_alive(connection: Connection, what: str) -> None:
+    """Raise SlobError when an idle connection was ended; nothing is sent to find out."""
+    if connection.is_lost():
+        raise SlobError(f"{what} was lost: somebody ended its session", "the server's alert log may say who ended it")
+
+
+def query(connection: Connection, text: str, values: Mapping[str, object] | None = None) -> Sequence[Row]:
+    """Execute a statement; return all rows of its result by lower-case column name, none if it has no result."""
+
+    def act() -> list[Row]:
+        with connection.raw.cursor() as cursor:
+            cursor.execute(text, dict(values or {}))
+            if cursor.description is None:
+                return []
+            names = [column[0].lower() for column in cursor.description]
+            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    return connection.call(act)
+
+
+def change(connection: Connection, text: str, values: Mapping[str, object] | None = None) -> int:
+    """Execute a statement that changes rows; return how many."""
+
+    def act() -> int:
+        with connection.raw.cursor() as cursor:
+            cursor.execute(text, dict(values or {}))
+            return int(cursor.rowcount)
+
+    return connection.call(act)
+
+
+def outputs(
+    connection: Connection, text: str, kinds: Mapping[str, Any], values: Mapping[str, object] | None = None
+) -> Row:
+    """Execute a PL/SQL block; return the values of its OUT binds. ``kinds`` are their types by name."""
+
+    def act() -> Row:
+        with connection.raw.cursor() as cursor:
+            found = {name: cursor.var(kind) for name, kind in kinds.items()}
+            cursor.execute(text, {**(values or {}), **found})
+            return {name: each.getvalue() for name, each in found.items()}
+
+    return connection.call(act)
+
+
+def statement(file: str, name: str, **identifiers: object) -> str:
+    """Return a statement of one of our .sql files with its identifiers filled in."""
+    return read_statements(PACKAGE, file)[name].format(**identifiers)

@@ -1,0 +1,61 @@
+"""Errors of the server and the driver library as messages: what happened, why, what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import oracledb
+
+from openslob.errors import SlobError
+
+_CODE = re.compile(r"\b((?:ORA|DPY|DPI|TNS|PLS)-\d{4,5})\b")
+# The library ends its messages with a link to its manual, and names the connection in them.
+_NOISE = re.compile(r"\s*(?:\n?Help: \S+|\(CONNECTION_ID=[^)]*\))")
+
+BAD_PASSWORD = "ORA-01017"
+CANCELLED = "ORA-01013"
+NO_TABLE = "ORA-00942"
+IS_LOCKED = "ORA-00054"
+CONNECTION_LOST = ("DPY-4011", "DPY-1001", "ORA-03113", "ORA-03114", "ORA-03135")
+_FULL = ("ORA-00018", "ORA-00020", "ORA-02391", "ORA-12516", "ORA-12519", "ORA-12520", "DPY-6000")
+
+_REMEDIES: Mapping[str, str] = {
+    BAD_PASSWORD: "check user and password (--ask-password, ORACLE_PASSWORD)",
+}
+
+
+def codes_of(error: BaseException | None) -> tuple[str, ...]:
+    """Return every code in an error's text, such as ORA-00942, in order; the first is the error's own."""
+    return tuple(_CODE.findall(str(error))) if isinstance(error, oracledb.Error) else ()
+
+
+def is_full(error: BaseException | None) -> bool:
+    """Return whether the server answered that it takes no further connection."""
+    return any(code in _FULL for code in codes_of(error))
+
+
+def is_missing(error: BaseException) -> bool:
+    """Return whether a table or view does not exist, or this user may not see it: Oracle does not say which."""
+    return NO_TABLE in codes_of(error)
+
+
+def explain_error(error: BaseException) -> str:
+    """Return an error's text as one line."""
+    lines = _NOISE.sub("", str(error)).strip().splitlines()
+    return "; ".join(line.strip() for line in lines if line.strip()) or "the connection was closed"
+
+
+@contextmanager
+def reported(what: str) -> Iterator[None]:
+    """Turn a driver's error inside the block into one line that begins with ``what``."""
+    try:
+        yield
+    except oracledb.Error as error:
+        raise SlobError(f"{what}: {explain_error(error)}", remedy(error)) from error
+
+
+def remedy(error: BaseException) -> str:
+    """Return what to do about an error; empty when nothing is known."""
+    return next((_REMEDIES[code] for code in codes_of(error) if code in _REMEDIES), "")
