@@ -319,7 +319,7 @@ class Measurement:
 
     workload: Workload
     block_size: int
-    cache_bytes: int
+    cache_bytes: int | None
     data_bytes: int
     window: Window
     sessions: Sequence[SessionTotals]

@@ -86,7 +86,8 @@ def _level(head: str, sign: str, findings: Sequence[Finding]) -> list[str]:
         if finding.by != by:
             by = finding.by or by
             lines += hanging("    ", f"{finding.by}:", COLUMNS) if finding.by else []
-        lines += hanging("    ", finding.remedy, COLUMNS)
+        for statement in finding.remedy.splitlines():
+            lines += hanging("    ", statement, COLUMNS)
     return [head, *lines] if lines else []
 
 
@@ -108,9 +109,9 @@ def _server(result: Preflight) -> list[tuple[str, str]]:
     facts, location = result.facts, result.location
     return [
         ("block size", format_bytes(facts.block_size)),
-        ("cache", format_bytes(facts.cache_bytes)),
+        ("cache", "unknown" if facts.cache_bytes is None else format_bytes(facts.cache_bytes)),
         ("I/O", {None: "unknown", True: "direct", False: "buffered by the operating system"}[facts.direct_io]),
-        ("connections", f"{facts.free_connections} are free"),
+        ("connections", "unknown" if facts.free_connections is None else f"{facts.free_connections} are free"),
         *((name, text) for name, text in facts.connection.items()),
         ("processes", f"on this host, {location.processes}" if location.processes else location.why_unknown),
         ("data", str(location.data_directory or location.why_unknown)),

@@ -65,11 +65,14 @@ def _more_connections(_needed: int) -> str:
 
 
 def connections(
-    workload: Workload, free: int, remedy: Callable[[int], str] = _more_connections, by: str = ""
+    workload: Workload, free: int | None, remedy: Callable[[int], str] = _more_connections, by: str = ""
 ) -> Iterator[Finding]:
-    """Yield a finding when ``free`` connections are too few; ``remedy`` returns what to do, ``by`` says who may."""
+    """Yield a finding when ``free`` connections are too few; ``remedy`` returns what to do, ``by`` says who may.
+
+    Nothing is found where their number is not known (None).
+    """
     needed = workload.total_sessions + OWN_CONNECTIONS
-    if needed > free:
+    if free is not None and needed > free:
         why = f"{workload.total_sessions} sessions need {needed} connections and {free} are free"
         what = remedy(needed)
         yield Finding("connections", why, what, True, by="" if what == MORE_CONNECTIONS else by)

@@ -22,8 +22,8 @@ class Finding:
     """One result of a pre-flight check.
 
     ``blocking``: the run would fail or be wrong; any other finding is shown and recorded. ``spoils``: the run works,
-    but measures something else than it should. A ``remedy`` may be a statement for the server, to be used as it stands;
-    ``by`` says who may run it and where, if this user may not.
+    but measures something else than it should. A ``remedy`` may be a statement for the server, to be used as it stands,
+    or several, one a line; ``by`` says who may run it and where, if this user may not.
     """
 
     name: str
@@ -35,8 +35,10 @@ class Finding:
 
     @property
     def advice(self) -> str:
-        """The remedy, after who may run it."""
-        return f"{self.by}: {self.remedy}" if self.by else self.remedy
+        """The remedy in one line, after who may run it; of several statements the first."""
+        first, *others = self.remedy.splitlines() or [""]
+        more = f" (and {len(others)} more: `slob check` prints all)" if others else ""
+        return f"{self.by}: {first}{more}" if self.by else f"{first}{more}"
 
 
 @dataclass(frozen=True)
@@ -52,19 +54,20 @@ class ServerFacts:
     """What the server reports about itself before a run; all of it goes into the record.
 
     ``settings`` holds every setting that affects the result, as text. ``free_connections`` is how many are left for
-    sessions and samplers. ``connection`` says how the server is reached, as text by fact: ``transport`` (unix socket,
-    TCP, TLS with version and cipher), ``pooler`` if there is one. ``read_only``: it takes no writes, as a standby.
-    ``cluster_id`` is the same for servers that hold copies of the same data, and for no others; empty when the server
-    does not report one. ``block_size`` and ``cache_bytes`` are those of ``tablespace``, None when all tables of the
-    server have the same. ``instances`` are those of a cluster, in the order in which sessions go round-robin over them;
-    empty for a single server. ``direct_io_remedy`` says how a server with buffered I/O is given direct I/O.
+    sessions and samplers; it and ``cache_bytes`` are None when the server does not report them to this user.
+    ``connection`` says how the server is reached, as text by fact: ``transport`` (unix socket, TCP, TLS with version
+    and cipher), ``pooler`` if there is one. ``read_only``: it takes no writes, as a standby. ``cluster_id`` is the same
+    for servers that hold copies of the same data, and for no others; empty when the server does not report one.
+    ``block_size`` and ``cache_bytes`` are those of ``tablespace``, None when all tables of the server have the same.
+    ``instances`` are those of a cluster, in the order in which sessions go round-robin over them; empty for a single
+    server. ``direct_io_remedy`` says how a server with buffered I/O is given direct I/O.
     """
 
     product: str
     version: str
     block_size: int
-    cache_bytes: int
-    free_connections: int
+    cache_bytes: int | None
+    free_connections: int | None
     settings: Mapping[str, str]
     direct_io: bool | None
     connection: Mapping[str, str] = field(default_factory=dict)

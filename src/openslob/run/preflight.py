@@ -41,8 +41,8 @@ class Memory(Protocol):
         """The size of a block in bytes."""
 
     @property
-    def cache_bytes(self) -> int:
-        """The size of the cache in bytes."""
+    def cache_bytes(self) -> int | None:
+        """The size of the cache in bytes; None when that is unknown."""
 
     @property
     def direct_io(self) -> bool | None:
@@ -127,9 +127,12 @@ def purpose_findings(workload: Workload, memory: Memory, host_bytes: int | None 
     # A test of the log needs cached data, too: otherwise it waits for reads.
     needed = Mode.LIO if workload.mode is Mode.REDO else workload.mode
     for purpose in _by_cache(data, cache):
-        if purpose.mode is needed and not purpose.possible:
+        if purpose.mode is needed and purpose.possible is None:
+            remedy = "let this user see the cache's size, or look at the verdict on the mode after the run"
+            yield Finding("mode", purpose.why, remedy, blocking=False)
+        elif purpose.mode is needed and not purpose.possible:
             # Data that fit the cache are read from it: the run would measure memory and call it storage.
-            blocking = purpose.mode is Mode.PIO and data <= cache
+            blocking = purpose.mode is Mode.PIO and cache is not None and data <= cache
             yield Finding("mode", purpose.why, remedies[purpose.mode], blocking, spoils=True)
     if workload.mode is Mode.PIO and not memory.direct_io:
         verb = "serves" if host_bytes and data <= host_bytes else "may serve"
@@ -172,15 +175,23 @@ def _by_page_cache(physical: Purpose, data: int, memory: Memory, host_bytes: int
     return Purpose(Mode.PIO, None, f"{physical.why}; {why}")
 
 
-def _by_cache(data_bytes: int, cache_bytes: int) -> Sequence[Purpose]:
+def is_cacheable(data_bytes: int, cache_bytes: int | None) -> bool:
+    """Return whether data of this size stay in the cache when read once; not where its size is unknown."""
+    return cache_bytes is not None and data_bytes <= CACHEABLE * cache_bytes
+
+
+def _by_cache(data_bytes: int, cache_bytes: int | None) -> Sequence[Purpose]:
     """Return what the server's own cache makes possible."""
+    if cache_bytes is None:
+        why = f"{format_bytes(data_bytes)} of active data, and the size of the cache is not known"
+        return (Purpose(Mode.PIO, None, why), Purpose(Mode.LIO, None, why))
     sizes = f"{format_bytes(data_bytes)} of active data, {format_bytes(cache_bytes)} of cache"
     hits = min(1.0, cache_bytes / data_bytes) if data_bytes else 1.0
     if data_bytes <= cache_bytes:
         physical = f"{sizes}: all of it can be cached, so reads would be hits"
     else:
         physical = f"{sizes}: about {100 * hits:.0f} % of the visits would be hits"
-    fits = data_bytes <= CACHEABLE * cache_bytes
+    fits = is_cacheable(data_bytes, cache_bytes)
     logical = f"{sizes}: {'all of it stays cached' if fits else 'it will not all stay cached'}"
     return (
         Purpose(Mode.PIO, data_bytes >= _PIO_FACTOR * cache_bytes, physical),

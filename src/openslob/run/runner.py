@@ -26,7 +26,7 @@ from openslob.record.storage import StorageRecord
 from openslob.record.store import RunFolder, UnsavedError
 from openslob.run.aftermath import data_after, end_sessions, explained
 from openslob.run.plan import Phase, between_slices_s, session_plans
-from openslob.run.preflight import CACHEABLE, findings
+from openslob.run.preflight import findings, is_cacheable
 from openslob.run.progress import Progress, ProgressSink, each_second
 from openslob.run.record_builder import RecordBuilder
 from openslob.run.recorder import Recorder
@@ -211,7 +211,7 @@ class _Run:
     def _quiesce(self, state: DataState | None) -> None:
         self._show(Progress("settle"))
         self._engine.install(self._workload)
-        fits = state is not None and self._builder.data_bytes <= CACHEABLE * self._facts.cache_bytes
+        fits = state is not None and is_cacheable(self._builder.data_bytes, self._facts.cache_bytes)
         warm = self._workload.mode is Mode.LIO or (self._workload.mode is not Mode.PIO and fits)
         self._builder.engine["settled"] = list(self._engine.quiesce(self._workload, warm))
         # `quiesce` may have changed settings: record the values that hold in the window.

@@ -30,21 +30,22 @@ UNKNOWN_CACHE_SCALE = Extent.parse("2G")
 class ServerMemory:
     """What of a server decides which data a test needs: its cache, its block size, and whether its I/O is direct.
 
-    ``host_bytes`` is the memory of its host, None if that is unknown.
+    ``host_bytes`` is the memory of its host; it and the cache are None if they are unknown.
     """
 
     block_size: int
-    cache_bytes: int
+    cache_bytes: int | None
     direct_io: bool | None
     host_bytes: int | None = None
     direct_io_remedy: str = "use --io direct"
 
     def with_settings(self, server: Values) -> ServerMemory:
         """Return the memory of the server after a restart with these settings."""
+        cache = server.get("cache_bytes")
         return replace(
             self,
             block_size=int(server.get("block_size") or self.block_size),
-            cache_bytes=int(server.get("cache_bytes") or self.cache_bytes),
+            cache_bytes=int(cache) if cache else self.cache_bytes,
             direct_io=server["io"] == DIRECT if "io" in server else self.direct_io,
         )
 
@@ -77,10 +78,12 @@ def with_enough_data(
     workload, source = grid.workload, grid.sources.get("scale", DEFAULT)
     if source not in _OPEN or "scale" in grid.values:
         return grid
-    if memory is None:
+    caches = [int(cache) for cache in servers.get("cache_bytes", ()) if cache]
+    if memory and memory.cache_bytes:
+        caches = caches or [memory.cache_bytes]
+    if memory is None or not caches:
         why = f"the size of the server's cache is not known: the data are {UNKNOWN_CACHE_SCALE}; --scale changes that"
         return replace(grid, workload=_with_scale(workload, UNKNOWN_CACHE_SCALE), notices=(*grid.notices, why))
-    caches = [int(cache) for cache in servers.get("cache_bytes", ()) if cache] or [memory.cache_bytes]
     needed = max(caches) * data_per_cache
     if active_bytes(workload, memory.block_size) >= needed:
         return grid

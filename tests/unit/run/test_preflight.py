@@ -1,6 +1,7 @@
 """What is known before a run: purposes by size, findings by mode, and what late counters leave unknown."""
 
 import os
+from dataclasses import replace
 
 from factories.tables import table
 from openslob.cli.check import COLUMNS, result_text
@@ -58,6 +59,27 @@ def test_a_mode_that_can_not_be_is_found_before_the_run(size, mode, direct_io, e
     found = list(purpose_findings(workload(size, mode), facts(direct_io)))
     assert [(one.name, one.blocking) for one in found] == expected
     assert all(one.spoils and one.remedy for one in found)
+
+
+def test_what_is_possible_is_unknown_where_the_cache_is():
+    server = replace(facts(), cache_bytes=None, free_connections=None)
+    pio, lio = purposes(2 * GIB, server)
+    assert (pio.possible, lio.possible) == (None, None)
+    assert pio.why == "2 GB of active data, and the size of the cache is not known"
+    for mode in ("pio", "lio"):
+        (found,) = purpose_findings(workload("2G", mode), server)
+        assert (found.name, found.blocking, found.spoils) == ("mode", False, False)
+    text = result_text("host:1/db", Preflight(server, ServerLocation.unknown(""), (), (), MIB, {}, {}))
+    assert "cache        unknown" in text
+    assert "connections  unknown" in text
+
+
+def test_several_statements_are_lines_of_their_own_for_check_and_the_first_of_them_elsewhere():
+    grants = "GRANT SELECT ON one TO u;\nGRANT SELECT ON two TO u;"
+    finding = Finding("monitor", "the user may not read two views", grants, blocking=False, by="as root")
+    text = result_text("host:1/db", Preflight(facts(), ServerLocation.unknown(""), [finding], (), MIB, {}, {}))
+    assert [line.strip() for line in text.splitlines() if "GRANT" in line] == grants.splitlines()
+    assert finding.advice == "as root: GRANT SELECT ON one TO u; (and 1 more: `slob check` prints all)"
 
 
 @table(

@@ -104,8 +104,8 @@ class ClusterEngine:
         names = dict.fromkeys(name for facts in every for name in facts.settings)
         return replace(
             every[0],
-            cache_bytes=min(facts.cache_bytes for facts in every),
-            free_connections=len(every) * min(facts.free_connections for facts in every),
+            cache_bytes=_least([facts.cache_bytes for facts in every]),
+            free_connections=_times(len(every), _least([facts.free_connections for facts in every])),
             settings={name: _joined([facts.settings.get(name, "") for facts in every]) for name in names},
             direct_io=None if None in direct else all(direct),
             read_only=all(facts.read_only for facts in every),
@@ -316,6 +316,16 @@ def _await(copy: Replicated, goal: int, source: str) -> None:
             raise SlobError(
                 f"it does not follow {source}: nothing arrived for {STALLED_S:.0f} s", "check its replication"
             )
+
+
+def _least(values: Sequence[int | None]) -> int | None:
+    """Return the least of the values; None if one is unknown."""
+    known = [value for value in values if value is not None]
+    return min(known) if len(known) == len(values) else None
+
+
+def _times(number: int, value: int | None) -> int | None:
+    return None if value is None else number * value
 
 
 def _joined(values: Sequence[str]) -> str:
