@@ -1,0 +1,144 @@
+"""One connection that runs the work loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from decimal import Decimal
+from typing import Any
+
+import oracledb
+
+from openslob.engines.base import SessionPlan, SliceRequest, SliceResult
+from openslob.engines.oracle.connection import PACKAGE, Connection, outputs, query
+from openslob.engines.oracle.errors import reported
+from openslob.engines.oracle.local_path import require_shared
+from openslob.engines.oracle.slice_procedure import (
+    KEPT,
+    RESULTS,
+    TEXTS,
+    call_text,
+    explain,
+    first_state,
+    slice_parameters,
+    to_result,
+)
+from openslob.engines.slice_io import NO_LIMIT, ONE_BEFORE_ALL, shares_by_kind
+from openslob.engines.sql import read_statements
+from openslob.workload import CommitMode
+
+_LONGEST_TEXT = 32767
+_ADAPTIVE = ((12, 1), (12, 2))
+_COMMIT_SETTING = {CommitMode.WAIT: "commit_wait", CommitMode.NOWAIT: "commit_nowait"}
+
+
+def settings(version: Sequence[int], commit_mode: CommitMode) -> Iterator[str]:
+    """Yield the names of what a session sets for itself (session.sql), on a server of this version."""
+    yield from ("clock", "numbers", "plan", "dynamic_sampling")
+    first, replaced = _ADAPTIVE
+    if tuple(version) >= replaced:
+        yield "adaptive_plans"
+    elif tuple(version) >= first:
+        yield "adaptive"
+    if commit_mode in _COMMIT_SETTING:
+        yield _COMMIT_SETTING[commit_mode]
+
+
+def clock(connection: Connection) -> dict[str, str]:
+    """Return the resolution of the server's clock and what reading it costs, in µs, as text for the record."""
+    found = {}
+    for name in ("clock_step_us", "clock_cost_us"):
+        text = read_statements(PACKAGE, "session")[name.removesuffix("_us")]
+        found[name] = f"{outputs(connection, text, {name: float})[name]:.3g}"
+    return found
+
+
+class OracleSession:
+    """A session of the work loop. The procedure commits by itself; what it returns goes through bind variables."""
+
+    def __init__(self, connection: Connection, plan: SessionPlan) -> None:
+        self._connection = connection
+        self._plan = plan
+        self._parameters = slice_parameters(plan)
+        self._paced = plan.interval_us is not None
+        self._text = call_text(plan.schema)
+        self._cursor = connection.raw.cursor()
+        self._returned = {name: self._variable(name) for name in RESULTS}
+        self._kept: dict[str, Any] = {}
+        self._instance: str | None = None
+        self._begin_again()
+
+    def _variable(self, name: str) -> oracledb.Var:
+        if name in TEXTS:
+            return self._cursor.var(oracledb.DB_TYPE_VARCHAR, _LONGEST_TEXT)
+        # A float would be exact to a quarter of a µs only.
+        return self._cursor.var(Decimal if name == "due_us" else int)
+
+    def _begin_again(self) -> None:
+        self._kept = dict.fromkeys(KEPT, 0) | {"random_state": first_state(self._plan)}
+
+    def load_private_tables(self, wrote_blocks: Callable[[int], None]) -> None:  # noqa: ARG002 - always refused
+        """Raise UsageError: single blocks are read through the cache that all sessions share."""
+        require_shared(self._plan.workload)
+
+    def prepare(self) -> None:
+        """Set the session up, run one operation of each kind to build cursors and caches, then set the seed."""
+        with self._guard():
+            statements = read_statements(PACKAGE, "session")
+            for name in settings(self._connection.version, self._plan.workload.commit_mode):
+                query(self._connection, statements[name])
+            if outputs(self._connection, statements["is_cluster"], {"clustered": int})["clustered"]:
+                self._instance = self._connection.raw.instance_name
+            for shares in shares_by_kind(self._plan.workload):
+                self._execute({**shares, "interval_us": 0.0}, ONE_BEFORE_ALL, paced=False)
+            self._begin_again()
+
+    def plans(self) -> dict[str, str]:
+        """Return the plans of the loop's statements, under this session's settings."""
+        with self._guard():
+            return explain(self._connection, self._plan.schema, self._plan.workload)
+
+    def run_slice(self, order: SliceRequest) -> SliceResult:
+        """Run one slice: one call."""
+        with self._guard():
+            return self._execute({}, order, self._paced)
+
+    def _execute(self, changed: Mapping[str, object], order: SliceRequest, paced: bool) -> SliceResult:
+        if order.due_ns is not None:
+            self._kept["due_us"] = Decimal(order.due_ns) / 1000
+        for name, value in self._kept.items():
+            self._returned[name].setvalue(0, value)
+        times = {
+            "first_op": order.first_op,
+            "max_ops": order.max_ops or NO_LIMIT,
+            "not_before_us": order.not_before_ns // 1000,
+            "until_us": order.until_ns // 1000,
+        }
+        binds = {**self._parameters, **changed, **times, **self._returned}
+        self._connection.call(lambda: self._cursor.execute(self._text, binds))
+        found = {name: variable.getvalue() for name, variable in self._returned.items()}
+        self._kept = {name: found[name] for name in KEPT}
+        return to_result(found, paced)
+
+    def _guard(self) -> AbstractContextManager[None]:
+        return reported(f"session {self._plan.number} was lost")
+
+    def backend_id(self) -> int:
+        """Return the server's number of this session."""
+        return self._connection.session_id
+
+    def instance(self) -> str | None:
+        """Return the name of the instance that the session landed on; None when the database has only one."""
+        return self._instance
+
+    def cancel(self) -> bool:
+        """Cancel the running slice."""
+        return self._connection.cancel()
+
+    def cut(self) -> None:
+        """Break the connection off, which the thread that runs the slice sees as a lost connection."""
+        self._connection.cut()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()

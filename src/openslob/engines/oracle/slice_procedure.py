@@ -1,0 +1,244 @@
+"""The work loop's procedure: its text, what a call takes and returns, and the plans of its statements."""
+
+from __future__ import annotations
+
+import random
+import re
+import string
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import oracledb
+
+from openslob.engines.base import SessionPlan, SliceResult
+from openslob.engines.oracle import names
+from openslob.engines.oracle.connection import PACKAGE, Connection, Row, change, query, statement
+from openslob.engines.oracle.errors import is_missing
+from openslob.engines.slice_io import (
+    KINDS,
+    explained_kinds,
+    loop_parameters,
+    plan_refused,
+    schemas_at_work,
+    session_seed,
+    slice_result,
+    written_columns,
+)
+from openslob.engines.sql import read_statements
+from openslob.errors import SlobError
+from openslob.histogram import BUCKETS, LINEAR_US, STEEPNESS, Histogram
+from openslob.method import OpKind
+from openslob.workload import CommitMode, Workload
+
+# From these versions on.
+_SINGLE_ROWID_HINT = (12, 1)
+_SLEEP_FOR_ALL = (18,)
+_COMMIT = {
+    CommitMode.WAIT: "COMMIT WRITE IMMEDIATE WAIT",
+    CommitMode.NOWAIT: "COMMIT WRITE BATCH NOWAIT",
+    CommitMode.ENGINE: "COMMIT",
+}
+# SLOB's 128 bytes in each of 19 columns; less where a block is too small for such a row.
+_VALUE_BYTES, _VALUE_SHARE = 128, 64
+
+# The procedure's parameters by direction, as slice.sql declares them, in its order.
+_DECLARED = re.findall(
+    r"^ +(\w+) +(IN OUT|IN|OUT) (?:NUMBER|VARCHAR2)\b", read_statements(PACKAGE, "slice")["procedure"], re.MULTILINE
+)
+ARGUMENTS = tuple(name for name, _ in _DECLARED)
+KEPT = tuple(name for name, direction in _DECLARED if direction == "IN OUT")
+RESULTS = tuple(name for name, direction in _DECLARED if direction != "IN")
+_SERVICE = {kind: f"{kind.value}_hist" for kind in KINDS}
+_RESPONSE = {kind: f"{kind.value}_response" for kind in KINDS}
+_WAKE_UPS = "wake_hist"
+TEXTS = (*_SERVICE.values(), *_RESPONSE.values(), _WAKE_UPS)
+
+_POOL_BYTES = 32_000
+# The server sleeps in hundredths of a second, and wakes up late by about one.
+_START_SPIN_S = 0.02
+_LETTERS = string.ascii_letters + string.digits + "+/"
+
+# Steps of a plan that reads block by block through the index. An UPDATE reads the rows without a step of its own.
+_TOP = {"SELECT STATEMENT", "SORT AGGREGATE", "UPDATE STATEMENT", "UPDATE", "FILTER"}
+_BY_INDEX, _BY_ROWID = "INDEX RANGE SCAN", "TABLE ACCESS BY INDEX ROWID"
+
+
+def value_bytes_of(block_size: int) -> int:
+    """Return the length of columns c2 to c20, so that a row fits into a block."""
+    return min(_VALUE_BYTES, block_size // _VALUE_SHARE)
+
+
+def compose_slice(schema: int, workload: Workload, version: Sequence[int], value_bytes: int) -> str:
+    """Return the statement that creates the slice procedure of one schema, for a server of this version."""
+    columns = written_columns(workload)
+    fresh_bytes = value_bytes * (len(columns) if workload.obfuscate_columns else 1)
+    fresh = statement("slice", "obfuscated" if workload.obfuscate_columns else "plain", fresh_bytes=fresh_bytes)
+    parts = {"single": _single(version), "assignments": _assignments(workload, "fresh", value_bytes)}
+    return statement(
+        "slice",
+        "procedure",
+        procedure=names.procedure(schema),
+        run_table=names.RUN_TABLE,
+        fresh=fresh.replace("\n", "\n" + " " * 12),
+        commit=_COMMIT[workload.commit_mode],
+        sleep="DBMS_SESSION.SLEEP" if tuple(version) >= _SLEEP_FOR_ALL else "DBMS_LOCK.SLEEP",
+        steepness=STEEPNESS,
+        linear_us=LINEAR_US,
+        last_bucket=BUCKETS - 1,
+        **{kind.value: _in_loop(kind, schema, parts) for kind in KINDS},
+        **{f"{kind.value}_hot": _in_loop(kind, 1, parts) for kind in KINDS},
+    )
+
+
+def _single(version: Sequence[int]) -> str:
+    return read_statements(PACKAGE, "slice")["single"] + " " if tuple(version) >= _SINGLE_ROWID_HINT else ""
+
+
+def _assignments(workload: Workload, values: str, value_bytes: int) -> str:
+    """Return the SET list; columns are all the same, or cut from a text of all of them."""
+    columns = enumerate(written_columns(workload))
+    if not workload.obfuscate_columns:
+        return ", ".join(f"{name} = {values}" for _, name in columns)
+    return ", ".join(f"{name} = SUBSTR({values}, {1 + n * value_bytes}, {value_bytes})" for n, name in columns)
+
+
+def _in_loop(kind: OpKind, schema: int, parts: Mapping[str, str]) -> str:
+    """Return a statement of the loop with the procedure's variables in it."""
+    return _statement(kind, schema, into="INTO found_rows", first_key="first_key", last_key="last_key", **parts)
+
+
+def _statement(kind: OpKind, schema: int, **parts: str) -> str:
+    table = names.cf2(schema) if kind is OpKind.SCAN else names.cf1(schema)
+    return " ".join(statement("slice", kind.value, table=table, index=names.index(table), **parts).split())
+
+
+def install(connection: Connection, workload: Workload, block_size: int) -> None:
+    """Create the procedure of each schema that sessions will work on, compiled to machine code.
+
+    SlobError when the server can't compile one, with its first message.
+    """
+    query(connection, statement("session", "native"))
+    for schema in schemas_at_work(workload):
+        query(connection, compose_slice(schema, workload, connection.version, value_bytes_of(block_size)))
+        wrong = query(connection, statement("slice", "compile_errors"), {"procedure": names.procedure(schema)})
+        if wrong:
+            message = f"the work loop does not compile: {wrong[0]['text']} (line {wrong[0]['line']})"
+            raise SlobError(" ".join(message.split()), f"look at user_errors of {names.procedure(schema)}")
+
+
+def slice_parameters(plan: SessionPlan) -> dict[str, Any]:
+    """Return the arguments of the procedure that stay the same in every slice of a session, by name."""
+    chance = random.Random(session_seed(plan))
+    step = chance.randrange(-(2**31) + 1, 2**31, 2)
+    # Its own for each run: a value that repeats one of an earlier run would not be new.
+    cuts = random.Random(f"{session_seed(plan)}/{plan.tag}")
+    shared = {name: value for name, value in loop_parameters(plan).items() if name in ARGUMENTS}
+    return {
+        **shared,
+        # Few sessions begin together to the µs; many would keep each other from the CPUs.
+        "start_spin": _START_SPIN_S if plan.interval_us is None and not shared["step_aside"] else 0.0,
+        "poisson": int(shared["poisson"]),
+        "pool": "".join(cuts.choices(_LETTERS, k=_POOL_BYTES)) if plan.workload.obfuscate_columns else None,
+        "random_step": step,
+    }
+
+
+def first_state(plan: SessionPlan) -> int:
+    """Return the random generator's state before the first operation of a session."""
+    return random.Random(f"{session_seed(plan)}/state").randrange(-(2**31), 2**31)
+
+
+def call_text(schema: int) -> str:
+    """Return the block that runs a slice: one text for all sessions of a schema, so that it is parsed once."""
+    return f"BEGIN {names.procedure(schema)}({', '.join(f'{name} => :{name}' for name in ARGUMENTS)}); END;"
+
+
+def to_result(found: Mapping[str, Any], paced: bool) -> SliceResult:
+    """Return what a call returned as a result."""
+    numbers = {name: int(value) for name, value in found.items() if name not in TEXTS}
+    return slice_result(
+        numbers,
+        latency={kind: histogram_of(found[name]) for kind, name in _SERVICE.items()},
+        response={kind: histogram_of(found[name]) for kind, name in _RESPONSE.items()} if paced else {},
+        wake_ups=histogram_of(found[_WAKE_UPS]),
+        due_ns=int(found["due_us"] * 1000) if paced else None,
+    )
+
+
+def histogram_of(text: str | None) -> Histogram:
+    """Return a histogram that the procedure returned: ``sum max bucket count bucket count …``."""
+    if not text:
+        return Histogram()
+    total, greatest, *pairs = map(int, text.split())
+    return Histogram(dict(zip(pairs[::2], pairs[1::2], strict=True)), float(total), float(greatest))
+
+
+def explain(connection: Connection, schema: int, workload: Workload) -> dict[str, str]:
+    """Return the plan of each statement of the loop by kind.
+
+    They are the plans by which the procedure was executed or, if this user may not see them or it was not, those that
+    EXPLAIN PLAN gives. SlobError when a statement does not read block by block through the index.
+    """
+    executed, plans = _executed_plans(connection, schema), {}
+    for kind in explained_kinds(workload):
+        steps = executed.get(kind) or _explained(connection, kind, schema, workload)
+        plans[kind.value] = _plan_text(steps)
+        if kind is not OpKind.SCAN and not _reads_by_index(steps, kind, names.index(names.cf1(schema))):
+            raise plan_refused(
+                kind, plans[kind.value], f"check that {names.index(names.cf1(schema))} is there and usable"
+            )
+    return plans
+
+
+def _executed_plans(connection: Connection, schema: int) -> Mapping[OpKind, Sequence[Row]]:
+    """Return the plans of the procedure's statements in this instance; none without the right to see them."""
+    try:
+        rows = query(connection, statement("slice", "cursors"), {"procedure": names.procedure(schema)})
+    except oracledb.DatabaseError as error:
+        if is_missing(error):
+            return {}
+        raise
+    found: dict[OpKind, Sequence[Row]] = {}
+    for _, steps in groupby(rows, lambda row: (row["sql_id"], row["child_number"])):
+        plan = list(steps)
+        for kind in _kinds_of(plan, schema):
+            found.setdefault(kind, plan)
+    return found
+
+
+_UPDATE_COMMAND = 6
+
+
+def _kinds_of(plan: Sequence[Row], schema: int) -> Iterator[OpKind]:
+    """Yield the kind of operation that a plan belongs to; none for other statements of the procedure."""
+    objects = {row["object_name"] for row in plan}
+    if plan[0]["command_type"] == _UPDATE_COMMAND:
+        yield OpKind.UPDATE
+    elif names.cf2(schema) in objects:
+        yield OpKind.SCAN
+    elif objects & {names.cf1(schema), names.index(names.cf1(schema))}:
+        yield OpKind.SELECT
+
+
+def _explained(connection: Connection, kind: OpKind, schema: int, workload: Workload) -> Sequence[Row]:
+    parts = {"single": _single(connection.version), "assignments": _assignments(workload, "'x'", 1)}
+    text = _statement(kind, schema, into="", first_key="1", last_key="64", **parts)
+    change(connection, statement("slice", "forget_plan"))
+    query(connection, statement("slice", "explain", statement=text))
+    return query(connection, statement("slice", "explained"))
+
+
+def _step(row: Row) -> str:
+    return " ".join(row[name] for name in ("operation", "options") if row[name])
+
+
+def _reads_by_index(steps: Sequence[Row], kind: OpKind, index: str) -> bool:
+    named = {_step(row): row["object_name"] for row in steps}
+    needed = {_BY_INDEX, _BY_ROWID} if kind is OpKind.SELECT else {_BY_INDEX}
+    return needed <= set(named) <= _TOP | {_BY_INDEX, _BY_ROWID} and named[_BY_INDEX] == index
+
+
+def _plan_text(steps: Sequence[Row]) -> str:
+    """Return the plan as one line, from the outermost step to the innermost."""
+    return ", ".join(f"{_step(row)} {row['object_name'] or ''}".strip() for row in steps)
