@@ -54,6 +54,14 @@ class BlockPath(_Choice):
     LOCAL = "local"
 
 
+class StatisticsType(_Choice):
+    """The snapshots of the server's own statistics that are taken around the window, for its report on the run."""
+
+    NONE = "none"
+    AWR = "awr"
+    STATSPACK = "statspack"
+
+
 class Mode(_Choice):
     """The purpose of a test. The verdict ``mode`` says whether the figures agree with it."""
 
@@ -261,6 +269,11 @@ class Workload(BaseModel):
         default=None, description="Purpose of the run: pio, lio, redo or scan. A verdict says whether it was met.",
         json_schema_extra={"slob": "MODE", "unit": "", "group": "purpose"},
     )  # fmt: skip
+    database_statistics_type: StatisticsType = Field(
+        default=StatisticsType.NONE,
+        description="Reports of the server's own on the window; awr needs its licence and `--consent awr`.",
+        json_schema_extra={"slob": "DATABASE_STATISTICS_TYPE", "unit": "", "group": "reports"},
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -9,7 +9,7 @@ import pytest
 from factories.subjects import NEVER_NS, SCALE, SCHEMAS, SPEC
 from openslob.engines.capabilities import require
 from openslob.errors import SlobError
-from openslob.workload import DataSpec
+from openslob.workload import DataSpec, StatisticsType
 
 pytestmark = pytest.mark.server
 
@@ -229,6 +229,6 @@ def test_capabilities_say_what_can_be_measured_here(subject):
 
 
 def test_a_server_without_instances_and_reports_says_so(subject):
-    assert subject.engine.open_snapshots(frozenset()) is None
+    assert subject.engine.open_snapshots(StatisticsType.AWR, frozenset()) is None
     with subject.session(subject.workload()) as worked:
         assert worked.session.instance() is None

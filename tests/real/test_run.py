@@ -360,7 +360,7 @@ def test_a_run_takes_the_server_s_own_reports_with_it(pg_server, tmp_path, monke
         def close(self):
             self.noted = None
 
-    monkeypatch.setattr(PostgresEngine, "open_snapshots", lambda engine, _: Positions(engine))
+    monkeypatch.setattr(PostgresEngine, "open_snapshots", lambda engine, *_: Positions(engine))
     ended = measured(load(pg_server), tmp_path, sessions=2, update_pct=50, run_time=1)
     assert ended.record.engine["attachments"] == ["attachments/positions.txt"]
     first, last = json.loads((ended.folder / "attachments/positions.txt").read_text())

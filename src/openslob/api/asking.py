@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from openslob import places, rehearsal
 from openslob.api.table import unknown
-from openslob.config.configuration import read_configuration
+from openslob.config.configuration import names, read_configuration
 from openslob.config.layers import Layer
 from openslob.config.loaded import loaded_layer
 from openslob.config.parameters import parameters
@@ -35,6 +35,11 @@ def default_target(config: Folder = None) -> str:
         return target
     engine = _setting("engine", config)
     return registry.embedded(engine) if engine else registry.EMBEDDED
+
+
+def consent(given: Sequence[str], config: Folder = None) -> frozenset[str]:
+    """Return what the user has a licence for: what is given, or what SLOB_CONSENT or slob.toml says."""
+    return names(",".join(given) or _setting("consent", config))
 
 
 def _setting(key: str, config: Folder) -> str:

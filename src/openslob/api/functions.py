@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Unpack, overload
 
@@ -78,7 +79,7 @@ def server(
     return Server(changed(spec, settings))
 
 
-def target(url: str, *, server_pid: int | None = None) -> Target:
+def target(url: str, *, server_pid: int | None = None, consent: Sequence[str] = ()) -> Target:
     """Return a server to measure by its URL, such as ``ENGINE://me@db1/test``, or by the name of a managed one.
 
     Several, separated by commas, are the instances of one cluster. Nothing is connected yet.
@@ -86,12 +87,13 @@ def target(url: str, *, server_pid: int | None = None) -> Target:
     Args:
         url: The URL or the name.
         server_pid: The server's main process on this host, where it can't be found: its CPU is then known.
+        consent: What needs a licence of the server, which you have, such as ``["awr"]``.
 
     Raises:
         UsageError: The text is neither a URL nor a name.
 
     """
-    return Target(url, server_pid)
+    return Target(url, server_pid, consent)
 
 
 @overload

@@ -133,6 +133,11 @@ class Parameters(TypedDict, total=False):
     """Purpose of the run: pio, lio, redo or scan. A verdict says whether it was met. Allowed: pio, lio, redo or scan.
     """
 
+    database_statistics_type: Literal["none", "awr", "statspack"]
+    """Reports of the server's own on the window; awr needs its licence and `--consent awr`. Allowed: none, awr or
+    statspack. Default: none.
+    """
+
 
 class SweptParameters(TypedDict, total=False):
     """The parameters of a sweep: a value each, or several."""
@@ -256,6 +261,11 @@ class SweptParameters(TypedDict, total=False):
 
     mode: Literal["pio", "lio", "redo", "scan"] | Sequence[Literal["pio", "lio", "redo", "scan"]]
     """Purpose of the run: pio, lio, redo or scan. A verdict says whether it was met. Allowed: pio, lio, redo or scan.
+    """
+
+    database_statistics_type: Literal["none", "awr", "statspack"] | Sequence[Literal["none", "awr", "statspack"]]
+    """Reports of the server's own on the window; awr needs its licence and `--consent awr`. Allowed: none, awr or
+    statspack. Default: none.
     """
 
     cache: int | str | Sequence[int | str]

@@ -51,6 +51,7 @@ class SweepOptions:
     new: bool
     resume: Folder
     server_pid: int | None
+    consented: frozenset[str]
 
 
 class _View:
@@ -92,7 +93,8 @@ def executed(
         resume(path, bool(options.resume), log.info) if path else SweepFolder.begin(results, record) as folder,
     ):
         view = _View(display)
-        Execution(folder, target.reveal(), interrupt, view, render, server_pid=options.server_pid).execute()
+        pid, consented = options.server_pid, options.consented
+        Execution(folder, target.reveal(), interrupt, view, render, server_pid=pid, consented=consented).execute()
     _judge(folder)
     return read_folder(folder.path)
 

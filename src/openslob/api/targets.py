@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
-from openslob.api.asking import Folder, resolution, results_folder
+from openslob.api.asking import Folder, consent, resolution, results_folder
 from openslob.api.checking import CheckResult
 from openslob.api.loading import LoadSummary
 from openslob.api.parameters import Parameters, SweptParameters
@@ -57,9 +57,10 @@ class Target:
     Its methods do what the commands of the same names do, with the same parameters and the same errors.
     """
 
-    def __init__(self, address: str, server_pid: int | None = None) -> None:
+    def __init__(self, address: str, server_pid: int | None = None, consent: Sequence[str] = ()) -> None:
         self._address = Address.parse(address)
         self._server_pid = server_pid
+        self._consent = consent
 
     @with_parameters(Parameters)
     def load(
@@ -118,7 +119,8 @@ class Target:
             engine, _ = registry.resolve(self._address.reveal())
             engine.server_pid = self._server_pid
             asked = resolution(parameters, config, engine)
-            request = runner.RunRequest(asked.workload, name, folder, asked.notices, asked.sources)
+            consented = consent(self._consent, config)
+            request = runner.RunRequest(asked.workload, name, folder, asked.notices, asked.sources, consented=consented)
             with run_sink(display_for(progress)) as sink:
                 finished = runner.run(engine, request, interrupt, sink, render)
         if finished.record.status is not Status.COMPLETE:
@@ -174,7 +176,7 @@ class Target:
         """
         options = SweepOptions(
             name, ready, grid, against, repeats, until_steady, find_max_iops_under, at, most_sessions, new, resume,
-            self._server_pid,
+            self._server_pid, consent(self._consent, config),
         )  # fmt: skip
         return executed(
             self._address, options, parameters, results_folder(results, config), config, display_for(progress)
@@ -195,7 +197,9 @@ class Target:
         """
         engine = registry.resolve_as_is(self._address.reveal())
         engine.server_pid = self._server_pid
-        return CheckResult(engine.target, preflight(engine, resolution(parameters, config, engine).workload))
+        asked = resolution(parameters, config, engine)
+        found = preflight(engine, asked.workload, consent(self._consent, config), asked.sources)
+        return CheckResult(engine.target, found)
 
     def drop(self) -> list[str]:
         """Remove everything that loads and runs made in the database, and return the names of what was removed.

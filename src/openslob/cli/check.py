@@ -126,7 +126,8 @@ def check(resolved: Resolved, as_json: JSON = False) -> None:
     """
     engine = resolve_as_is(resolved.target.reveal())
     engine.server_pid = resolved.server_pid
-    result = preflight(engine, resolved.on(engine).workload)
+    on_engine = resolved.on(engine)
+    result = preflight(engine, on_engine.workload, resolved.consented, on_engine.sources)
     text = result_json(engine.target, result) if as_json else result_text(engine.target, result)
     write(text)
     if result.blocked:

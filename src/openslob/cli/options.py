@@ -39,7 +39,7 @@ from openslob.cli.configured import (
     with_signature,
 )
 from openslob.cli.console import explain, notify
-from openslob.config.configuration import ENGINE_VARIABLE, TARGET_VARIABLE
+from openslob.config.configuration import CONSENT_VARIABLE, ENGINE_VARIABLE, TARGET_VARIABLE, names
 from openslob.config.loaded import DATA_SIZE, LOADED, loaded_layer, taken_text
 from openslob.config.parameters import Parameter, Setting, parameters, shown
 from openslob.config.resolve import DEFAULT, resolve
@@ -52,6 +52,8 @@ from openslob.sweep.servers import SERVER_PARAMETERS, ServerParameter
 from openslob.workload import Workload
 
 Command = Callable[..., None]
+# A flag and its values in 80 columns, beside the help text.
+_WIDEST = 42
 
 TARGET = Annotated[
     str,
@@ -83,6 +85,14 @@ SERVER_PID = Annotated[
     ),
 ]  # fmt: skip
 
+CONSENT = Annotated[
+    str | None,
+    typer.Option(
+        "--consent", envvar=CONSENT_VARIABLE, metavar="NAME[,…]", rich_help_panel="Target",
+        help="Use what needs a licence of the server, which you have: awr.",
+    ),
+]  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -98,7 +108,7 @@ class Resolved:
     """Workload and target of a command. ``sources`` and ``notices`` are for the record and contain no password.
 
     ``server`` has the settings of a server that the command creates, by key. ``asked`` is what it was resolved from.
-    ``server_pid`` is the server's main process as the user names it.
+    ``server_pid`` is the server's main process as the user names it, ``consented`` what the user has a licence for.
     """
 
     workload: Workload
@@ -108,6 +118,7 @@ class Resolved:
     server: Mapping[str, Setting]
     asked: Asked
     server_pid: int | None = None
+    consented: frozenset[str] = frozenset()
 
     def on(self, engine: Engine) -> Resolved:
         """Return the same with the parameters of the data that are loaded, where the user gave no others, and say so.
@@ -129,7 +140,7 @@ def with_workload(command: Command) -> Command:
     """Add the flags of a workload and its target to ``command``, which receives them as ``resolved: Resolved``."""
 
     def called(ctx: typer.Context, config: Path | None, profile: str | None, **given: Any) -> None:  # noqa: ANN401, ARG001
-        target, server_pid = _target(ctx, given), given.pop("server_pid")
+        target, server_pid, consented = _target(ctx, given), given.pop("server_pid"), names(given.pop("consent"))
         flags, own = _split_options(given)
         asked = Asked(flags, config, environment(ctx))
         found = resolve(flags, config, asked.environment)
@@ -140,7 +151,7 @@ def with_workload(command: Command) -> Command:
             if source != DEFAULT:
                 explain(f"{name} is {shown(getattr(found.workload, name))}: {source}")
         server = server_settings(ctx)
-        resolved = Resolved(found.workload, found.sources, found.notices, target, server, asked, server_pid)
+        resolved = Resolved(found.workload, found.sources, found.notices, target, server, asked, server_pid, consented)
         command(resolved=resolved, **own, **context_for(command, ctx))
 
     return _with_options(called, command, "resolved", _workload_options())
@@ -159,16 +170,17 @@ class Several:
     environment: Mapping[str, str]
     target: Target
     server_pid: int | None = None
+    consented: frozenset[str] = frozenset()
 
 
 def with_several(command: Command) -> Command:
     """Add the flags like `with_workload`; the command receives them unresolved as ``several: Several``."""
 
     def called(ctx: typer.Context, config: Path | None, profile: str | None, **given: Any) -> None:  # noqa: ANN401, ARG001
-        target, server_pid = _target(ctx, given), given.pop("server_pid")
+        target, server_pid, consented = _target(ctx, given), given.pop("server_pid"), names(given.pop("consent"))
         texts, rest = _split_options(given)
         servers = {name: text for name in SERVER_PARAMETERS if (text := rest.pop(name))}
-        command(several=Several(texts, servers, config, environment(ctx), target, server_pid), **rest)
+        command(several=Several(texts, servers, config, environment(ctx), target, server_pid, consented), **rest)
 
     servers = [_option(parameter.name, _server_flag(parameter), None) for parameter in SERVER_PARAMETERS.values()]
     return _with_options(called, command, "several", [*servers, *_workload_options()])
@@ -194,7 +206,7 @@ def _split_options(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, 
 
 def _workload_options() -> list[inspect.Parameter]:
     flags = [_option(name, _flag(parameter), None) for name, parameter in parameters().items()]
-    return [_option("server_pid", SERVER_PID, None), *flags]
+    return [_option("server_pid", SERVER_PID, None), _option("consent", CONSENT, None), *flags]
 
 
 def _target(ctx: typer.Context, given: dict[str, Any]) -> Target:
@@ -251,7 +263,14 @@ def _flag(parameter: Parameter) -> object:
 def _metavar(parameter: Parameter) -> str:
     if parameter.is_duration:
         return DURATION
-    return "N" if parameter.is_number else parameter.placeholder
+    if parameter.is_number:
+        return "N"
+    # A long name and all its values leave no room for the help text, which then has the values.
+    return parameter.placeholder if _has_room(parameter) else "NAME"
+
+
+def _has_room(parameter: Parameter) -> bool:
+    return len(parameter.flag + parameter.placeholder) < _WIDEST
 
 
 def _server_flag(parameter: ServerParameter) -> object:
@@ -262,6 +281,7 @@ def _server_flag(parameter: ServerParameter) -> object:
 def _help(parameter: Parameter) -> str:
     facts = [
         *([f"Range: {parameter.placeholder}."] if parameter.is_number else []),
+        *([] if parameter.is_number or _has_room(parameter) else [f"{parameter.placeholder}."]),
         *([_unit(parameter)] if parameter.unit else []),
         *([f"Default: {parameter.default}."] if parameter.default else []),
     ]

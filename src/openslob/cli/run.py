@@ -55,7 +55,9 @@ def run(
     with stoppable() as interrupt:
         engine.follow(Patience(interrupt, notify))
         resolved = resolved.on(engine)
-        request = runner.RunRequest(resolved.workload, name, results, resolved.notices, resolved.sources)
+        request = runner.RunRequest(
+            resolved.workload, name, results, resolved.notices, resolved.sources, consented=resolved.consented
+        )
         try:
             raw = ceiling_source(ceiling, results, resolved.workload.total_sessions, interrupt)(engine)
             finished = runner.run(engine, replace(request, ceiling=raw), interrupt, live, render)

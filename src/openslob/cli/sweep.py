@@ -161,7 +161,9 @@ def sweep(
             _announce(record)
         with resume_sweep(path, bool(resume), notify) if path else SweepFolder.begin(results, record) as folder:
             target, view = _target(folder.record, several), SweepView(report_interval)
-            Execution(folder, target, interrupt, view, render, ceilings, several.server_pid).execute()
+            Execution(
+                folder, target, interrupt, view, render, ceilings, several.server_pid, several.consented
+            ).execute()
             _print(folder, json)
             judge(folder)
 

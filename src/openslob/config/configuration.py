@@ -20,7 +20,7 @@ from openslob.secrets import Target
 
 DEFAULT_FILE = Path("slob.toml")
 CONFIG_VARIABLE, PROFILE_VARIABLE = "SLOB_CONFIG", "SLOB_PROFILE"
-TARGET_VARIABLE, ENGINE_VARIABLE = variable_of("target"), variable_of("engine")
+TARGET_VARIABLE, ENGINE_VARIABLE, CONSENT_VARIABLE = map(variable_of, ("target", "engine", "consent"))
 # Others than the file's owner may read it, or replace what it says.
 _OPEN_TO_OTHERS = 0o077
 
@@ -47,6 +47,11 @@ class _File:
     @property
     def shown(self) -> str:
         return f"./{self.path}" if self.unasked and not self.path.is_absolute() else str(self.path)
+
+
+def names(text: str | None) -> frozenset[str]:
+    """Return the names in a setting that takes several, separated by commas."""
+    return frozenset(name.strip().lower() for name in (text or "").split(",") if name.strip())
 
 
 def user_file() -> Path:

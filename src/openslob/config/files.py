@@ -20,11 +20,10 @@ PGIO_KEYS = frozenset({"NUM_SCHEMAS", "NUM_THREADS", "DBNAME", "CONNECT_STRING",
 ALIASES = {"NUM_SCHEMAS": "SCHEMAS", "NUM_THREADS": "THREADS_PER_SCHEMA", "THINK_TM_MODULUS": "THINK_TM_FREQUENCY"}
 _TARGET = "the server is given by --target"
 IGNORED = {
-    "DATABASE_STATISTICS_TYPE": "the engine's own counters are read, no AWR or Statspack snapshot is taken",
     "ADMIN_SQLNET_SERVICE": _TARGET,
     "SQLNET_SERVICE_BASE": _TARGET,
     "SQLNET_SERVICE_MAX": _TARGET,
-    "DBA_PRIV_USER": _TARGET,
+    "DBA_PRIV_USER": "no administrator is needed",
     "DBNAME": _TARGET,
     "CONNECT_STRING": _TARGET,
     "EXTERNAL_SCRIPT": "no script is run before or after a test",

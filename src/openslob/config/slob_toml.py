@@ -1,6 +1,6 @@
 """The file slob.toml: settings of commands, of managed servers and of workloads, and profiles of all three.
 
-Settings of commands (``target``, ``results``, ``name``, ``engine``) and parameters are at the top level, parameters
+Settings of commands (`COMMAND_KEYS`) and parameters are at the top level, parameters
 also in ``[workload]``, settings of servers in ``[server]``. A profile ``[profiles.NAME]`` has the same keys and tables.
 """
 
@@ -18,7 +18,7 @@ from openslob.config.parameters import ENVIRONMENT_PREFIX, Setting, shown
 from openslob.errors import UsageError
 
 WORKLOAD, SERVER, PROFILES = "workload", "server", "profiles"
-COMMAND_KEYS = ("target", "results", "name", "engine")
+COMMAND_KEYS = ("target", "results", "name", "engine", "consent")
 # The options of `slob server start` that a file may give.
 SERVER_KEYS = (
     *("version", "bin_dir", "data_dir", "block_size", "cache"),

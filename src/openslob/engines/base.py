@@ -18,7 +18,7 @@ from openslob.engines.patience import Patience
 from openslob.histogram import Histogram
 from openslob.measurement import EngineDelta
 from openslob.method import OpKind, Phases
-from openslob.workload import DataSpec, Workload
+from openslob.workload import DataSpec, StatisticsType, Workload
 
 # How long the server may take to accept the request to cancel a slice, in s.
 CANCEL_S = 2.0
@@ -321,10 +321,11 @@ class Engine(Protocol):
     def open_waits(self) -> Waits:
         """Connect the wait sampler."""
 
-    def open_snapshots(self, consented: frozenset[str]) -> Snapshotter | None:
-        """Connect the snapshotter; return None for a server that makes no reports of its own.
+    def open_snapshots(self, kind: StatisticsType, consented: frozenset[str]) -> Snapshotter | None:
+        """Connect the snapshotter of this kind; return None for ``NONE``, and where servers make no such reports.
 
-        ``consented`` names the licensed capabilities that may be used; others are not.
+        ``consented`` names the licensed capabilities that may be used; SlobError for any other that is needed.
+        Of a database with several instances, snapshots and reports are of all of them.
         """
 
     def open_stop(self) -> StopSignal:

@@ -18,6 +18,7 @@ from openslob.measurement import EngineDelta, HostDelta
 from openslob.metrics import METRICS, PACED
 from openslob.metrics.run_metrics import ENGINE_INPUTS
 from openslob.run.samplers import Samplers, SystemReading
+from openslob.run.server_reports import ServerReports
 from openslob.units import NANOS, format_bytes
 from openslob.workload import BlockPath, Mode, Workload
 
@@ -99,9 +100,21 @@ def active_bytes(workload: Workload, block_size: int) -> int:
     return workload.scale.blocks(block_size) * block_size * workload.active_tables
 
 
-def findings(engine: Engine, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
-    """Yield what would stop or spoil the run: the engine's findings, then those about data and cache size."""
+def server_reports(
+    engine: Engine,
+    workload: Workload,
+    consented: frozenset[str] = frozenset(),
+    sources: Mapping[str, str] | None = None,
+) -> ServerReports:
+    """Return the server's own reports on a run of this workload, whose parameters have these sources."""
+    source = (sources or {}).get("database_statistics_type", "")
+    return ServerReports(engine, workload.database_statistics_type, consented, source)
+
+
+def findings(engine: Engine, workload: Workload, facts: ServerFacts, reports: ServerReports) -> Iterator[Finding]:
+    """Yield what would stop or spoil the run: the engine's findings, then those about reports, data and cache size."""
     yield from engine.findings(workload)
+    yield from reports.findings()
     host = host_memory(engine.location()) if workload.mode is Mode.PIO and not facts.direct_io else None
     yield from purpose_findings(workload, facts, host)
 
@@ -199,8 +212,17 @@ def _by_cache(data_bytes: int, cache_bytes: int | None) -> Sequence[Purpose]:
     )
 
 
-def preflight(engine: Engine, workload: Workload) -> Preflight:
-    """Examine the server, the host and the data. Raises SlobError if the server can't be reached."""
+def preflight(
+    engine: Engine,
+    workload: Workload,
+    consented: frozenset[str] = frozenset(),
+    sources: Mapping[str, str] | None = None,
+) -> Preflight:
+    """Examine the server, the host and the data. Raises SlobError if the server can't be reached.
+
+    ``consented`` names the licensed capabilities that a run may use; ``sources`` are those of the parameters.
+    """
+    reports = server_reports(engine, workload, consented, sources)
     facts = engine.facts()
     probe = _probe(engine, workload)
     data_bytes = active_bytes(workload, facts.block_size)
@@ -208,7 +230,7 @@ def preflight(engine: Engine, workload: Workload) -> Preflight:
     return Preflight(
         facts=facts,
         location=location,
-        findings=sorted(findings(engine, workload, facts), key=_gravity),
+        findings=sorted(findings(engine, workload, facts, reports), key=_gravity),
         purposes=purposes(data_bytes, facts, host_memory(location)),
         data_bytes=data_bytes,
         unknown={name: why for name in _figures_of(workload) if (why := METRICS[name].why_unknown(probe))},

@@ -26,14 +26,14 @@ from openslob.record.storage import StorageRecord
 from openslob.record.store import RunFolder, UnsavedError
 from openslob.run.aftermath import data_after, end_sessions, explained
 from openslob.run.plan import Phase, between_slices_s, session_plans
-from openslob.run.preflight import findings, is_cacheable
+from openslob.run.preflight import findings, is_cacheable, server_reports
 from openslob.run.progress import Progress, ProgressSink, each_second
 from openslob.run.record_builder import RecordBuilder
 from openslob.run.recorder import Recorder
 from openslob.run.samplers import Samplers
 from openslob.run.session_pool import SessionPool, ignore
 from openslob.run.warmup import WarmupMonitor
-from openslob.run.window import WindowReadings, counted_between, read_ahead_s, snapshots_around
+from openslob.run.window import WindowReadings, counted_between, read_ahead_s
 from openslob.units import NANOS
 from openslob.workload import Mode, Workload
 
@@ -117,6 +117,7 @@ class _Run:
             engine, self._facts, request.workload, request.name, request.notes, request.sources
         )
         self._warmup_s = 0.0
+        self._reports = server_reports(engine, request.workload, request.consented, request.sources)
 
     def execute(self) -> FinishedRun:
         """Run everything and return the finished run."""
@@ -202,7 +203,7 @@ class _Run:
         released = self._engine.release_sessions()
         if released:
             self._builder.notes.append(f"{released} sessions of an earlier run were still in the server and were ended")
-        for finding in findings(self._engine, self._workload, self._facts):
+        for finding in findings(self._engine, self._workload, self._facts, self._reports):
             if finding.blocking:
                 raise SlobError(finding.why, finding.advice)
             self._builder.notes.append(f"{finding.why}; {finding.advice}")
@@ -234,7 +235,7 @@ class _Run:
         blocks_before = self._engine.data.table_blocks()
         if self._workload.warmup or self._request.steady_limit_s:
             self._warm_up(held, session_pool, plans, self._begin_ns(offset_ns))
-        with snapshots_around(self._engine, self._request.consented, self._attach_to(folder), self._builder.notes):
+        with self._reports.around(self._attach_to(folder), self._builder.notes):
             readings = self._window(folder, held, session_pool, samplers, plans, self._begin_ns(offset_ns), offset_ns)
         return ours_alone(self._measurement(readings, session_pool, samplers, blocks_before))
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 
-from openslob.engines.base import Engine
 from openslob.engines.patience import StoppedError
 from openslob.errors import SlobError
 from openslob.measurement import EngineDelta
@@ -59,34 +57,6 @@ def counted_between(
         why = f"the server's clock was set during the run: it went {seconds:.2f} s in {here:.2f} s of this host's"
         return EngineDelta(unknown={"*": why}), 0.0
     return samplers.engine_delta(before, after), seconds
-
-
-@contextmanager
-def snapshots_around(
-    engine: Engine, consented: frozenset[str], attach: Callable[[str, str | bytes], None], notes: list[str]
-) -> Iterator[None]:
-    """Take the server's own snapshots before and after the block, where it takes any, and attach their reports.
-
-    The measurement does not depend on them: an error is noted, and the run goes on.
-    """
-    with ExitStack() as stack:
-        snapshots = None
-        try:
-            snapshots = engine.open_snapshots(consented)
-            if snapshots:
-                stack.callback(snapshots.close)
-                snapshots.begin()
-        except SlobError as error:
-            notes.append(f"the server took no snapshots: {error}")
-            snapshots = None
-        yield
-        if snapshots is None:
-            return
-        try:
-            for name, content in snapshots.end().items():
-                attach(name, content)
-        except SlobError as error:
-            notes.append(f"the server made no report: {error}")
 
 
 class WindowReadings:

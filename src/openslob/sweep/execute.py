@@ -76,12 +76,14 @@ class Execution:
         render: Callable[[RunRecord], str],
         ceiling: Callable[[Engine], StorageRecord | None] = no_ceiling,
         server_pid: int | None = None,
+        consented: frozenset[str] = frozenset(),
     ) -> None:
         self._folder = folder
         self._ceiling = ceiling
         self._interrupt = interrupt
         self._view = view
         self._render = render
+        self._consented = consented
         self._servers = SweepServers(target, folder.record, view.notify, server_pid)
         self._prepared: _PreparedServer | None = None
         self._planned = estimates(folder.record)
@@ -160,6 +162,7 @@ class Execution:
             folder,
             steady_limit_s=record.steady_limit_s,
             ceiling=prepared.ceiling,
+            consented=self._consented,
             held=prepared.held,
         )
         try:

@@ -105,6 +105,7 @@ def test_sweeps_have_the_options_of_the_command():
         "ceiling",
         "report_interval",
         "server_pid",
+        "consent",
         "target",
         "engine",
         "ask_password",

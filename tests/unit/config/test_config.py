@@ -167,11 +167,11 @@ def test_slob_conf():
         "scan_table_sz": Extent.parse("1M"), "work_unit": 64, "redo_stress": RedoStress.HEAVY,
         "load_parallel_degree": 2, "threads_per_schema": 8, "obfuscate_columns": True, "do_hotspot": False,
         "hotspot_mb": 8, "hotspot_offset_mb": 16, "hotspot_frequency": 0, "hot_schema_frequency": 0,
-        "think_tm_frequency": 7, "think_tm_min": 0.1, "think_tm_max": 0.5,
+        "think_tm_frequency": 7, "think_tm_min": 0.1, "think_tm_max": 0.5, "database_statistics_type": "awr",
     }  # fmt: skip
     assert resolution.sources["redo_stress"] == f"{FIXTURES / 'oracle_lab.conf'}:9"
     told = "\n".join(resolution.notices)
-    unused = ("DATABASE_STATISTICS_TYPE", "SQLNET_SERVICE_BASE", "SQLNET_SERVICE_MAX", "DBA_PRIV_USER", "SYSDBA_PASSWD")
+    unused = ("SQLNET_SERVICE_BASE", "SQLNET_SERVICE_MAX", "DBA_PRIV_USER", "SYSDBA_PASSWD")
     assert all(f"{key} is not used" in told for key in unused)
     assert "WORK_UNIT=64 visits 64 rows here; SLOB visits 63" in told
     assert "gives no number of schemas: --schemas 4 is used" in told

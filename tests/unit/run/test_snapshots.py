@@ -1,14 +1,16 @@
-"""Snapshots around the window: their files are attached; what goes wrong with them is noted, and the run goes on."""
+"""Reports of the server's own: asked for in vain, around the window; what goes wrong is noted, and the run goes on."""
 
 from __future__ import annotations
 
 import pytest
 
-from openslob.engines.capabilities import Capability, require
+from openslob.engines.capabilities import Capability
 from openslob.errors import SlobError
-from openslob.run.window import snapshots_around
+from openslob.run.server_reports import ServerReports
+from openslob.workload import StatisticsType
 
-REPORTS = Capability("reports", True, "off", "there is no report", "turn it on", licence="Pack")
+AWR = Capability("awr", True, "off", "there is no report", "turn it on", licence="Pack")
+ABSENT = Capability("statspack", False, "Statspack is not installed", "there is no report", "run spcreate.sql")
 
 
 class Engine:
@@ -17,9 +19,11 @@ class Engine:
     def __init__(self, failing=()):
         self.failing, self.log = failing, []
 
-    def open_snapshots(self, consented):
-        require([REPORTS], "reports", consented)
-        return self
+    def capabilities(self):
+        return [AWR, ABSENT]
+
+    def open_snapshots(self, kind, consented):
+        return self if kind is StatisticsType.AWR and "awr" in consented else None
 
     def begin(self):
         self._step("begin")
@@ -37,9 +41,11 @@ class Engine:
             raise SlobError(f"{step} failed")
 
 
-def bracketed(engine, consented=frozenset({"reports"})):
+def bracketed(engine, consented=frozenset({"awr"}), kind=StatisticsType.AWR):
     files, notes = {}, []
-    with snapshots_around(engine, consented, files.__setitem__, notes):
+    reports = ServerReports(engine, kind, consented)
+    notes += [f"{finding.why}; {finding.remedy}" for finding in reports.findings()]
+    with reports.around(files.__setitem__, notes):
         engine.log.append("window")
     return files, notes
 
@@ -63,15 +69,47 @@ def test_a_snapshot_that_fails_is_noted(failing, log, note):
     assert engine.log == log
 
 
-def test_without_consent_nothing_licensed_is_touched():
+def test_nothing_is_asked_of_a_server_whose_reports_nobody_wants():
     engine = Engine()
-    files, (note,) = bracketed(engine, frozenset())
+    engine.capabilities = None
+    assert bracketed(engine, kind=StatisticsType.NONE) == ({}, [])
+    assert engine.log == ["window"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "consented", "said"),
+    [
+        ("awr", (), "awr may be used with the licence Pack only, and its use was not consented to"),
+        ("statspack", (), "Statspack is not installed: there is no report; run spcreate.sql"),
+    ],
+)
+def test_without_them_a_run_goes_on_and_nothing_licensed_is_touched(kind, consented, said):
+    engine = Engine()
+    files, (note,) = bracketed(engine, frozenset(consented), StatisticsType(kind))
     assert (files, engine.log) == ({}, ["window"])
-    assert "licence Pack" in note
+    assert said in note
+    assert note.startswith(f"DATABASE_STATISTICS_TYPE={kind} can't be used: ")
+    assert note.endswith("DATABASE_STATISTICS_TYPE=none makes a run without the server's own report")
+
+
+@pytest.mark.parametrize(
+    ("source", "blocks"),
+    [
+        ("flag", True),
+        ("environment", True),
+        ("./slob.toml:3", True),
+        ("lab/slob.conf:12", False),
+        ("", False),
+    ],
+)
+def test_what_the_user_asks_for_here_prevents_the_run_if_it_cannot_be_had(source, blocks):
+    (finding,) = ServerReports(Engine(), StatisticsType.STATSPACK, frozenset(), source).findings()
+    assert finding.blocking is blocks
 
 
 def test_a_window_that_fails_takes_no_second_snapshot():
     engine = Engine()
-    with pytest.raises(SlobError, match="lost"), snapshots_around(engine, frozenset({"reports"}), print, []):
+    reports = ServerReports(engine, StatisticsType.AWR, frozenset({"awr"}))
+    with pytest.raises(SlobError, match="lost"), reports.around(print, []):
         raise SlobError("a session was lost")
     assert engine.log == ["begin", "close"]

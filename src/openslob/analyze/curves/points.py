@@ -32,8 +32,11 @@ Parameters = Mapping[str, ParameterValue]
 SESSIONS = "sessions"
 ORDER = "order"
 RATES = {"target_ops": "{:,g} ops/s requested", "target_iops": "{:,g} block visits/s requested"}
-# Repeats differ by their seed; the degree of parallel loading does not change the loaded data.
-_NOT_PARAMETERS = frozenset({"seed", "load_parallel_degree", "threads_per_schema", SESSIONS})
+# Repeats differ by their seed; the degree of parallel loading does not change the loaded data, and the server's own
+# snapshots are taken outside the window.
+_NOT_PARAMETERS = frozenset(
+    {"seed", "load_parallel_degree", "threads_per_schema", "database_statistics_type", SESSIONS}
+)
 _ENGINE_FACTS = ("product", "version", "block_size", "cache_bytes", "direct_io")
 SERVICE = ("mean_us", "p50_us", "p90_us", "p99_us", "p999_us", "max_us")
 # Service time counts from the begin of an operation, response time from the moment when it was due at a given rate.

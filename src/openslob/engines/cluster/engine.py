@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
-from openslob.engines.base import Engine, Hold, Replicated, SessionPlan
+from openslob.engines.base import Engine, Hold, Replicated, SessionPlan, Snapshotter
 from openslob.engines.capabilities import Capability, common
 from openslob.engines.cluster.clocks import Clocks
 from openslob.engines.cluster.sampling import ClusterCounters, ClusterWaits, Team
@@ -29,7 +29,7 @@ from openslob.engines.facts import (
 )
 from openslob.engines.patience import Patience
 from openslob.errors import SlobError, UsageError
-from openslob.workload import DataSpec, Workload
+from openslob.workload import DataSpec, StatisticsType, Workload
 
 # An instance that made no progress for so long does not replicate.
 STALLED_S = 30.0
@@ -236,10 +236,12 @@ class ClusterEngine:
         """Connect the wait samplers."""
         return ClusterWaits(self._open(lambda instance: instance.open_waits(), lambda each: each.close()))
 
-    def open_snapshots(self, consented: frozenset[str]) -> ClusterSnapshots | None:
-        """Connect what takes snapshots; None when no instance's server does."""
+    def open_snapshots(self, kind: StatisticsType, consented: frozenset[str]) -> Snapshotter | None:
+        """Connect what takes snapshots; None when no instance's server does. One database takes them once, for all."""
+        if all(instance.replication is None for instance in self.instances):
+            return self.instances[0].open_snapshots(kind, consented)
         opened = self._open(
-            lambda instance: instance.open_snapshots(consented), lambda each: each.close() if each else None
+            lambda instance: instance.open_snapshots(kind, consented), lambda each: each.close() if each else None
         )
         snapshots = {number: each for number, each in enumerate(opened, 1) if each}
         return ClusterSnapshots(snapshots) if snapshots else None

@@ -45,7 +45,7 @@ from openslob.engines.patience import NoAnswerError, Patience, Watch, Work
 from openslob.engines.peer_process import found_or_named
 from openslob.engines.slice_io import schemas_at_work
 from openslob.errors import SlobError
-from openslob.workload import DataSpec, Workload
+from openslob.workload import DataSpec, StatisticsType, Workload
 
 SESSIONS = "run/%"
 STOP = "stop"
@@ -263,7 +263,7 @@ class MysqlEngine:
         """Connect the wait sampler."""
         return MysqlWaits(self._open_known("waits"), self.names, SESSIONS)
 
-    def open_snapshots(self, consented: frozenset[str]) -> None:
+    def open_snapshots(self, kind: StatisticsType, consented: frozenset[str]) -> None:
         """Return None: the server makes no reports of its own statistics."""
 
     def open_stop(self) -> MysqlStop:

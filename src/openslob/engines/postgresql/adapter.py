@@ -45,7 +45,7 @@ from openslob.engines.slice_io import schemas_at_work
 from openslob.engines.sql import read_sql, read_statements
 from openslob.errors import SlobError, UsageError
 from openslob.secrets import redact_url, require_target
-from openslob.workload import DataSpec, Workload
+from openslob.workload import DataSpec, StatisticsType, Workload
 
 APPLICATION = "slob"
 SESSIONS = f"{APPLICATION}/run/%"
@@ -275,7 +275,7 @@ class PostgresEngine:
         """Connect the wait sampler."""
         return PostgresWaits(self.open("waits"), SESSIONS)
 
-    def open_snapshots(self, consented: frozenset[str]) -> None:
+    def open_snapshots(self, kind: StatisticsType, consented: frozenset[str]) -> None:
         """Return None: the server makes no reports of its own statistics."""
 
     def open_stop(self) -> PostgresStop:

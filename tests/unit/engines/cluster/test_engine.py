@@ -28,7 +28,7 @@ from openslob.measurement import EngineDelta, Instance, ObjectIo
 from openslob.process_selector import ProcessTree
 from openslob.run.plan import session_plans
 from openslob.units import NANOS
-from openslob.workload import DataSpec, Workload
+from openslob.workload import DataSpec, StatisticsType, Workload
 
 SPEC = DataSpec(schemas=2, scale_blocks=100, scan_blocks=5, obfuscate=False)
 HOUR = 3600 * NANOS
@@ -116,7 +116,7 @@ class Made:
     def capabilities(self):
         return [Capability("timing", not self._facts.read_only, f"off on {self.target}", "", "")]
 
-    def open_snapshots(self, consented):
+    def open_snapshots(self, _, consented):
         return self if self.target in consented else None
 
     def end(self):
@@ -385,8 +385,8 @@ def test_capabilities_are_those_of_all_instances():
 def test_snapshots_are_those_of_the_instances_that_take_them():
     made = cluster()
     engine = ClusterEngine(made)
-    assert engine.open_snapshots(frozenset()) is None
-    snapshots = engine.open_snapshots(frozenset({"one", "three"}))
+    assert engine.open_snapshots(StatisticsType.AWR, frozenset()) is None
+    snapshots = engine.open_snapshots(StatisticsType.AWR, frozenset({"one", "three"}))
     snapshots.begin()
     assert snapshots.end() == {"1-report.txt": "of one", "3-report.txt": "of three"}
     snapshots.close()

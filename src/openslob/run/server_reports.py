@@ -1,0 +1,70 @@
+"""The server's own reports on a run: whether they can be made, the snapshots around the window, their files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+from openslob.engines.base import Engine
+from openslob.engines.capabilities import require
+from openslob.engines.facts import Finding
+from openslob.errors import SlobError
+from openslob.workload import StatisticsType
+
+_PARAMETER = "DATABASE_STATISTICS_TYPE"
+# A setting of slob.toml; other files with line numbers were written for SLOB.
+_TOML = re.compile(r"\.toml:\d+$", re.IGNORECASE)
+
+
+class ServerReports:
+    """The reports of one kind that a server makes of its own statistics.
+
+    ``consented`` names the licensed capabilities that may be used. ``source`` is where the kind was asked for: what
+    can't be had prevents the run if the user asked for it here. A slob.conf that was written for another server does
+    not prevent it, nor does a sweep, whose points have no sources.
+    """
+
+    def __init__(self, engine: Engine, kind: StatisticsType, consented: frozenset[str], source: str = "") -> None:
+        self._engine = engine
+        self._kind = kind
+        self._consented = consented
+        self._is_demanded = bool(source) and (":" not in source or bool(_TOML.search(source)))
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield why no reports can be made, if they were asked for; then none are."""
+        if self._kind is StatisticsType.NONE:
+            return
+        try:
+            require(self._engine.capabilities(), self._kind, self._consented)
+        except SlobError as error:
+            why = f"{_PARAMETER}={self._kind} can't be used: {error.what}"
+            instead = f"{_PARAMETER}={StatisticsType.NONE} makes a run without the server's own report"
+            remedy = f"{error.remedy}; {instead}" if error.remedy else instead
+            yield Finding(_PARAMETER, why, remedy, blocking=self._is_demanded)
+            self._kind = StatisticsType.NONE
+
+    @contextmanager
+    def around(self, attach: Callable[[str, str | bytes], None], notes: list[str]) -> Iterator[None]:
+        """Take snapshots before and after the block, and attach the reports.
+
+        The measurement does not depend on them: an error is noted, and the run goes on.
+        """
+        with ExitStack() as stack:
+            snapshots = None
+            try:
+                snapshots = self._engine.open_snapshots(self._kind, self._consented)
+                if snapshots:
+                    stack.callback(snapshots.close)
+                    snapshots.begin()
+            except SlobError as error:
+                notes.append(f"the server took no snapshots: {error}")
+                snapshots = None
+            yield
+            if snapshots is None:
+                return
+            try:
+                for name, content in snapshots.end().items():
+                    attach(name, content)
+            except SlobError as error:
+                notes.append(f"the server made no report: {error}")
