@@ -13,7 +13,7 @@ from typing import Protocol, cast
 
 from openslob.engines.base import Engine
 from openslob.engines.managed.base import ManagedServer, ServerSpec
-from openslob.errors import UsageError
+from openslob.errors import SlobError, UsageError
 from openslob.histogram import Histogram
 
 GROUP = "openslob.engines"
@@ -48,6 +48,7 @@ class EngineEntry:
         adapter: Module with ``connect(url) -> Engine``.
         servers: Module with the functions of `ManagedServers`; None if servers of this engine can't be managed.
         embedded: Name of the managed server that is created on demand; None without one.
+        extra: What pip installs with it the libraries that only this engine needs; None if openslob always has them.
 
     """
 
@@ -55,10 +56,18 @@ class EngineEntry:
     adapter: str
     servers: str | None = None
     embedded: str | None = None
+    extra: str | None = None
 
     def connect(self, url: str) -> Engine:
-        """Return the engine for a target URL; nothing is connected yet."""
-        return cast(Engine, import_module(self.adapter).connect(url))
+        """Return the engine for a target URL; nothing is connected yet. SlobError when its library is not installed."""
+        try:
+            adapter = import_module(self.adapter)
+        except ModuleNotFoundError as error:
+            if self.extra is None or (error.name or "").startswith("openslob"):
+                raise
+            why = f"{self.name} needs the Python package {error.name}, which is not installed"
+            raise SlobError(why, f"pip install '{self.extra}'") from error
+        return cast(Engine, adapter.connect(url))
 
     def managed_servers(self) -> ManagedServers:
         """Return the engine's managed servers. UsageError when it has none."""

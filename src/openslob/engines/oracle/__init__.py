@@ -2,4 +2,4 @@
 
 from openslob.engines.entry import EngineEntry
 
-ENTRY = EngineEntry("oracle", adapter="openslob.engines.oracle.adapter")
+ENTRY = EngineEntry("oracle", adapter="openslob.engines.oracle.adapter", extra="openslob[oracle]")

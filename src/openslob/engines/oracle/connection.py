@@ -8,36 +8,23 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, TimeoutError
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, Self, TypeVar
 
 import oracledb
 
+from openslob.engines.oracle.client_library import require_mode
 from openslob.engines.oracle.errors import reported
+from openslob.engines.oracle.target import APPLICATION, ConnectionParams, parse
 from openslob.engines.patience import AT_ONCE_S, POLL_S, Watch
 from openslob.engines.sql import read_statements
 from openslob.errors import SlobError
 
+__all__ = ["APPLICATION", "ConnectionParams", "parse"]
 PACKAGE = "openslob.engines.oracle"
-APPLICATION = "slob"
 # How long the server may take to say goodbye, in ms.
 _CLOSE_MS = 1000
 Row = Mapping[str, Any]
 _Found = TypeVar("_Found")
-
-
-@dataclass(frozen=True)
-class ConnectionParams:
-    """Parameters of a connection.
-
-    ``arguments`` are those of `oracledb.connect`, with the password, so they are never shown; ``shown`` is the target's
-    name for messages and records. ``tablespace`` is where the test tables go, None for the user's own default.
-    """
-
-    shown: str
-    arguments: Mapping[str, Any] = field(repr=False)
-    tablespace: str | None = None
-    thick: bool = False
 
 
 class Connection:
@@ -158,6 +145,7 @@ _FEW_OBJECTS = 2000
 def open_connection(params: ConnectionParams, purpose: str, watch: Watch | None = None) -> Connection:
     """Open a connection in autocommit mode that names its purpose. Without a watch a statement may take any time."""
     with reported(f"can't connect to {params.shown}"):
+        require_mode(params)
         raw = oracledb.connect(**params.arguments)
         raw.autocommit = True
         # Both go with the next statement.
