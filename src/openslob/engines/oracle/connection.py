@@ -56,6 +56,11 @@ class Connection:
         """The server's version, such as (19, 3, 0, 0, 0)."""
         return tuple(int(part) for part in self.raw.version.split("."))
 
+    @property
+    def own_socket(self) -> socket.socket | None:
+        """The socket of this end; None in thick mode, where nothing but the client library has it."""
+        return self._socket
+
     def call(self, act: Callable[[], _Found]) -> _Found:
         """Return what ``act`` does on the raw connection, however long it takes, within the limits of the watch."""
         if self._ended_by:

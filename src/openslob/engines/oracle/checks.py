@@ -1,0 +1,189 @@
+"""Pre-flight checks: properties of server, user and data that make a run fail or its figures misleading."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from openslob.engines import common_checks
+from openslob.engines.capabilities import Capability, lacking
+from openslob.engines.facts import READ_ONLY_FINDING, DataState, Finding, ServerFacts
+from openslob.engines.oracle import rights, server_checks, storage_checks
+from openslob.engines.oracle.connection import Connection, ConnectionParams
+from openslob.engines.oracle.server_facts import limit
+from openslob.engines.oracle.survey import Survey
+from openslob.errors import UsageError
+from openslob.workload import BlockPath, CommitMode, Workload
+
+OLDEST, OLDEST_THIN = (11, 2), (12, 1)
+# The server sleeps in hundredths of a second.
+_SLEEP_S = 0.01
+NO_LOCAL_PATH = Finding(
+    "block path",
+    "BLOCK_PATH=local: whether Oracle reads single blocks at random past its cache is not proved (`slob check --prove` "
+    "asks)",
+    "use BLOCK_PATH=shared, or PostgreSQL",
+    blocking=True,
+)
+_REDEDICATE = "put (SERVER = DEDICATED) into the connect descriptor, or name a service without shared servers"
+_AWR = "the engine's own report (AWR) can't be kept with the record"
+# Limits of a profile on one call: a slice is one.
+_PER_CALL = ("CPU_PER_CALL", "LOGICAL_READS_PER_CALL")
+_PER_SESSION = ("CPU_PER_SESSION", "LOGICAL_READS_PER_SESSION")
+
+
+def findings(
+    connection: Connection,
+    params: ConnectionParams,
+    workload: Workload,
+    facts: ServerFacts,
+    state: Callable[[], DataState | None],
+) -> Iterator[Finding]:
+    """Yield all findings; ``state`` is called only after the checks of server and rights."""
+    survey = Survey(connection)
+    yield from _path(workload)
+    yield from _server(survey, params, facts)
+    yield from rights.findings(survey)
+    yield from _limits(survey, workload)
+    yield from _connections(survey, workload, facts)
+    loaded = state()
+    yield from common_checks.data(workload, facts, loaded)
+    yield from _commits(survey, workload, facts)
+    yield from _pacing(workload)
+    yield from storage_checks.findings(survey, workload, facts, loaded)
+    yield from server_checks.findings(survey, workload, facts)
+    yield from lacking(capabilities(connection, facts))
+
+
+def _path(workload: Workload) -> Iterator[Finding]:
+    if workload.block_path is BlockPath.LOCAL:
+        yield NO_LOCAL_PATH
+
+
+def require_shared(workload: Workload) -> None:
+    """Raise UsageError for a path of blocks that this engine does not have."""
+    for finding in _path(workload):
+        raise UsageError(finding.why, finding.remedy)
+
+
+def _server(survey: Survey, params: ConnectionParams, facts: ServerFacts) -> Iterator[Finding]:
+    version = survey.connection.version
+    if version < OLDEST or (version < OLDEST_THIN and not params.thick):
+        oldest = OLDEST if params.thick else OLDEST_THIN
+        why = f"the server is older than Oracle {oldest[0]}.{oldest[1]}"
+        remedy = "use Oracle 12.1 or later; with Oracle's client libraries (?thick=yes in the target), 11.2 or later"
+        yield Finding("version", why, remedy, True)
+    if facts.read_only:
+        why = "the database accepts no writes: it is a standby, or was opened to be read only"
+        yield Finding(READ_ONLY_FINDING, why, "use the primary", True)
+    if pooler := facts.connection.get("pooler"):
+        why = f"sessions go through {pooler}: they share processes, and calls of one wait for those of others"
+        yield Finding("pooler", why, _REDEDICATE, True)
+    logins = survey.row("instance").get("logins")
+    if logins == "RESTRICTED":
+        by = rights.sysdba(survey)
+        why = "the instance is in restricted mode, so that sessions may be refused at any time"
+        yield Finding("restricted", why, "ALTER SYSTEM DISABLE RESTRICTED SESSION;", True, by=by)
+
+
+def _limits(survey: Survey, workload: Workload) -> Iterator[Finding]:
+    """Yield the limits of this user's profile that a run would reach."""
+    seconds = workload.warmup + workload.run_time
+    minutes = limit(survey, "CONNECT_TIME")
+    reached = [name for name in _PER_CALL + _PER_SESSION if limit(survey, name) is not None]
+    if minutes is not None and 60 * minutes <= seconds:
+        reached.append("CONNECT_TIME")
+    if reached:
+        user = rights.user_name(survey)
+        values = ", ".join(f"{name} {limit(survey, name):,}" for name in reached)
+        why = f"the profile of user {user} ends the work loop, of which a slice is one call: {values}"
+        unlimited = " ".join(f"{name} UNLIMITED" for name in reached)
+        remedy = f"CREATE PROFILE slob LIMIT {unlimited};\nALTER USER {user} PROFILE slob;"
+        yield Finding("profile", why, remedy, True, by=rights.sysdba(survey))
+
+
+def _connections(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
+    def remedy(needed: int) -> str:
+        allowed = limit(survey, "SESSIONS_PER_USER")
+        if allowed is not None and allowed < needed:
+            user = rights.user_name(survey)
+            return f"CREATE PROFILE slob LIMIT SESSIONS_PER_USER {needed};\nALTER USER {user} PROFILE slob;"
+        return (
+            f"ALTER SYSTEM SET processes = {_room(survey, needed)} SCOPE = SPFILE;\n"
+            "-- and restart the instance; or use fewer sessions"
+        )
+
+    yield from common_checks.connections(workload, facts.free_connections, remedy, rights.sysdba_of_root(survey))
+
+
+def _room(survey: Survey, needed: int) -> int:
+    """Return how many processes the server needs for so many connections beside those that it has."""
+    rows = survey.rows("limits") or ()
+    used = [int(row["current_utilization"]) for row in rows if row["resource_name"] == "processes"]
+    return needed + max(used, default=0)
+
+
+def _commits(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
+    """Yield what the server's own settings of commits do to COMMIT_MODE."""
+    if not workload.update_pct:
+        return
+    by = rights.sysdba_of_root(survey)
+    waits = facts.settings.get("commit_wait", "").upper()
+    if workload.commit_mode is CommitMode.NOWAIT and waits == "FORCE_WAIT":
+        why = "COMMIT_MODE=nowait, but the server makes every commit wait (commit_wait is FORCE_WAIT)"
+        yield Finding("commit mode", why, "ALTER SYSTEM SET commit_wait = NOWAIT;", True, by=by)
+    if workload.commit_mode is CommitMode.ENGINE:
+        why = "COMMIT_MODE=engine: commits in PL/SQL wait for the log once a call, not one by one"
+        yield Finding("commit mode", why, "use COMMIT_MODE=wait to wait for each", False)
+        for name in ("commit_wait", "commit_logging", "commit_write"):
+            if value := facts.settings.get(name):
+                why = f"{name} is {value}: the server decides how commits wait"
+                yield Finding(name, why, "use COMMIT_MODE=wait or nowait to decide it for the run", False)
+
+
+def _pacing(workload: Workload) -> Iterator[Finding]:
+    """Yield a finding for a rate at which operations are due more often than a session can wake up."""
+    if workload.target_ops and workload.target_ops * _SLEEP_S > workload.total_sessions:
+        each = workload.target_ops / workload.total_sessions
+        why = (
+            f"{each:,.0f} operations a second are due in each session, and Oracle sleeps in hundredths of a second: "
+            "they begin in batches, up to 10 ms late"
+        )
+        sessions = int(-(-workload.target_ops * _SLEEP_S // 1))
+        yield Finding("pacing", why, f"use {sessions} sessions or more, or a lower rate", False, spoils=True)
+
+
+def capabilities(connection: Connection, facts: ServerFacts) -> list[Capability]:
+    """Return what the server's settings allow to be measured."""
+    survey = Survey(connection)
+    by = rights.sysdba_of_root(survey)
+    settings = {name: value.upper() for name, value in facts.settings.items()}
+    packs = settings.get("control_management_pack_access", "NONE")
+    return [
+        Capability(
+            "timed_statistics",
+            settings.get("timed_statistics") != "FALSE",
+            "timed_statistics is FALSE",
+            "how long waits and reads took will be unknown",
+            "ALTER SYSTEM SET timed_statistics = TRUE;",
+            by=by,
+        ),
+        Capability(
+            "statistics_level",
+            settings.get("statistics_level") != "BASIC",
+            "statistics_level is BASIC",
+            "I/O by table will be unknown",
+            "ALTER SYSTEM SET statistics_level = TYPICAL;",
+            by=by,
+        ),
+        Capability(
+            "awr",
+            packs.startswith("DIAGNOSTIC") and bool(survey.row("may_snapshot").get("granted")),
+            "AWR is switched off, or this user may not use it"
+            if packs.startswith("DIAGNOSTIC")
+            else f"control_management_pack_access is {packs}",
+            _AWR,
+            rights.grants("reporting", rights.user_name(survey))[0],
+            licence="Oracle Diagnostics Pack",
+            by=rights.sysdba(survey),
+        ),
+    ]

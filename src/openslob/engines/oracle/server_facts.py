@@ -1,0 +1,169 @@
+"""What the server is and how it is set, as far as this user may see it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from openslob.engines.facts import ServerFacts
+from openslob.engines.oracle.connection import Connection, ConnectionParams
+from openslob.engines.oracle.survey import Survey
+from openslob.errors import SlobError
+from openslob.units import MIB, format_bytes
+
+DIRECT_IO_REMEDY = "ALTER SYSTEM SET filesystemio_options = SETALL SCOPE = SPFILE and restart the instance"
+# Files whose names begin so are in ASM, which has no page cache above it.
+ASM = "+"
+_DIRECT = ("DIRECTIO", "SETALL")
+# Product and edition, such as `Oracle Database 19c Enterprise Edition`.
+_PRODUCT = re.compile(r"(Oracle (?:AI )?Database)\s+(.*)")
+# Connections that the server gives to whom it likes, by V$SESSION.SERVER.
+_POOLERS = {"SHARED": "shared servers", "POOLED": "a connection pool of the server (DRCP)"}
+# Facts of V$DATABASE that change what is measured.
+_DATABASE = (
+    "platform_name",
+    "database_role",
+    "open_mode",
+    "log_mode",
+    "force_logging",
+    "flashback_on",
+    "protection_mode",
+    "supplemental_log_data_min",
+)
+
+
+def read_facts(connection: Connection, params: ConnectionParams) -> ServerFacts:
+    """Return version, sizes, settings and free connections; what this user may not see is unknown."""
+    survey = Survey(connection)
+    identity = survey.row("identity")
+    settings = dict(_settings(survey))
+    named = params.tablespace or identity.get("default_tablespace")
+    tablespace = survey.row("tablespace", tablespace_name=named)
+    block_size = int(tablespace.get("block_size") or settings.get("db_block_size") or 0)
+    if not block_size:
+        raise no_tablespace(str(identity["user_name"]), str(named))
+    product, edition = _product(survey)
+    return ServerFacts(
+        product=product,
+        version=".".join(map(str, connection.version)),
+        block_size=block_size,
+        cache_bytes=cache_bytes(survey, block_size),
+        free_connections=_free_connections(survey),
+        settings={**({"edition": edition} if edition else {}), **settings},
+        direct_io=_direct_io(survey, settings, str(named)),
+        connection=dict(_reached_by(survey, connection)),
+        read_only=is_read_only(survey),
+        cluster_id=_cluster_id(survey),
+        tablespace=str(named),
+        direct_io_remedy=DIRECT_IO_REMEDY,
+    )
+
+
+def no_tablespace(user: str, tablespace: str) -> SlobError:
+    """Return the error of a tablespace that a user may not use; Oracle does not say whether it exists."""
+    why = f"user {user} may not use tablespace {tablespace}: there is none of this name, or no quota in it"
+    return SlobError(why, f"ALTER USER {user} QUOTA UNLIMITED ON {tablespace}, as an administrator of the database")
+
+
+def _product(survey: Survey) -> tuple[str, str]:
+    """Return the names of product and edition."""
+    names = [str(row["product"]).strip() for row in survey.rows("version") or ()]
+    name = next((name for name in names if "database" in name.lower()), "Oracle Database")
+    known = _PRODUCT.match(name)
+    return (known[1], known[2]) if known else (name, "")
+
+
+def _settings(survey: Survey) -> Iterator[tuple[str, str]]:
+    """Yield every parameter that matters, and facts of database and instance, by name."""
+    for row in survey.rows("parameters") or ():
+        yield str(row["name"]), str(row["display_value"] if row["display_value"] is not None else "")
+    database, instance = survey.row("database"), survey.row("instance")
+    for name in _DATABASE:
+        if database.get(name) is not None:
+            yield name, str(database[name])
+    if instance.get("parallel") is not None:
+        yield "cluster", str(instance["parallel"])
+    if container := survey.row("container").get("con_name"):
+        yield "container", str(container)
+    if logs := survey.rows("logs"):
+        yield "redo_logs", ", ".join(f"{row['members']} x {format_bytes(int(row['bytes']))}" for row in logs)
+
+
+def cache_bytes(survey: Survey, block_size: int) -> int | None:
+    """Return the size of the cache of blocks of this size, which need not be the database's usual one."""
+    pools = survey.rows("caches")
+    if pools is None:
+        return None
+    return sum(int(row["mb"]) * MIB for row in pools if row["name"] == "DEFAULT" and row["block_size"] == block_size)
+
+
+def _free_connections(survey: Survey) -> int | None:
+    """Return how many processes and sessions are left, of the server and of this user's profile."""
+    limits = survey.rows("limits")
+    if limits is None:
+        return None
+    free = [
+        int(row["limit_value"]) - int(row["current_utilization"]) for row in limits if str(row["limit_value"]).isdigit()
+    ]
+    mine, used = limit(survey, "SESSIONS_PER_USER"), survey.row("own_sessions").get("sessions")
+    if mine is not None:
+        free.append(mine - int(used or 1))
+    # This query itself holds a connection that will be free again.
+    return min(free) + 1 if free else None
+
+
+def limit(survey: Survey, resource: str) -> int | None:
+    """Return a limit of this user's profile that is enforced; None without one."""
+    if setting(survey, "resource_limit") == "FALSE":
+        return None
+    rows = survey.rows("profile") or ()
+    values = {str(row["resource_name"]): str(row["limit"]) for row in rows}
+    return int(values[resource]) if values.get(resource, "").isdigit() else None
+
+
+def setting(survey: Survey, name: str) -> str:
+    """Return a parameter's value in upper case; empty when it is not known."""
+    found: Mapping[str, str] = {str(row["name"]): str(row["display_value"]) for row in survey.rows("parameters") or ()}
+    return found.get(name, "").upper()
+
+
+def _direct_io(survey: Survey, settings: Mapping[str, str], tablespace: str) -> bool | None:
+    files = file_names(survey, tablespace)
+    if files and all(name.startswith(ASM) for name in files):
+        return True
+    options = settings.get("filesystemio_options")
+    if options is None:
+        return None
+    if options.upper() in _DIRECT:
+        return True
+    return None if files is None else False
+
+
+def file_names(survey: Survey, tablespace: str) -> Sequence[str] | None:
+    """Return the names of the tablespace's files; None when this user may not see them."""
+    rows = survey.rows("files", tablespace_name=tablespace)
+    return None if rows is None else [str(row["file_name"]) for row in rows]
+
+
+def _reached_by(survey: Survey, connection: Connection) -> Iterator[tuple[str, str]]:
+    protocol = str(survey.row("identity").get("protocol") or "").upper()
+    mode = "thin" if connection.raw.thin else "thick"
+    yield "transport", {"TCP": "TCP, not encrypted by TLS", "TCPS": "TLS"}.get(protocol, protocol or "local")
+    yield "driver", f"python-oracledb, {mode} mode"
+    if pooler := _POOLERS.get(str(survey.row("session").get("server"))):
+        yield "pooler", pooler
+
+
+def is_read_only(survey: Survey) -> bool:
+    """Return whether the database takes no writes: a standby, or one opened to be read."""
+    mode = survey.row("database").get("open_mode")
+    if mode is not None:
+        return str(mode) != "READ WRITE"
+    return str(survey.row("role").get("database_role") or "PRIMARY").startswith("PHYSICAL")
+
+
+def _cluster_id(survey: Survey) -> str:
+    """Return what the instances of one cluster have in common and other databases, even of the same name, have not."""
+    identity, container = survey.row("identity"), survey.row("container")
+    parts = (identity["db_unique_name"], container.get("con_name"), identity["user_id"], identity["created"])
+    return "/".join(str(part) for part in parts if part is not None)
