@@ -36,6 +36,7 @@ class WaitClass(StrEnum):
     DATA_IO = "data I/O"
     LOG = "log writes"
     LOCK = "locks"
+    CLUSTER = "cluster"
     STAGE = "stages"
     OTHER = "other"
 
@@ -74,6 +75,17 @@ class EngineDelta:
     for servers whose host can't be examined. ``timed_waits`` are the wait events that the engine times itself.
     ``by_instance`` has the counters of each instance of a cluster, whose sums these are.
 
+    The counters from ``background_cpu_us`` on are those that only some engines have (`ONLY_SOME_HAVE`): None without a
+    reason where the engine has no such thing. ``background_cpu_us`` is a part of ``db_cpu_us``; ``host_busy_us`` and
+    ``host_idle_us`` are the CPU time of the server's host, over all its CPUs. ``single_reads`` are the waits for one
+    block each; ``cache_blocks_read`` the blocks read into the shared cache, of which ``cache_blocks_prefetched`` were
+    read before anybody asked for them. ``commit_waits`` are the commits that waited for the log, each counted once,
+    however many shared a write. ``log_switches``: the log went on in its next file; ``log_switch_waits``: sessions had
+    to wait for that because the next file was still needed. ``cache_resizes`` are the times that the server changed
+    the size of its cache by itself; ``throttled_us`` is the time for which its resource manager held sessions back.
+
+    ``remedies`` says, by the name of a verdict, what to do on this server if it fails.
+
     ``server_wide`` names what counts the whole server, other sessions' work included: fields, kinds in ``by_object``
     and events in ``timed_waits``. All else is the work of the test's sessions alone. ``others`` has, by field, what
     other sessions did, where the engine can tell: part of a field in ``server_wide``, left out of any other field.
@@ -101,12 +113,25 @@ class EngineDelta:
     private_visits: float | None = None
     db_cpu_us: float | None = None
     db_time_us: float | None = None
+    background_cpu_us: float | None = None
+    host_busy_us: float | None = None
+    host_idle_us: float | None = None
+    single_reads: float | None = None
+    single_read_time_us: float | None = None
+    cache_blocks_read: float | None = None
+    cache_blocks_prefetched: float | None = None
+    commit_waits: float | None = None
+    log_switches: float | None = None
+    log_switch_waits: float | None = None
+    cache_resizes: float | None = None
+    throttled_us: float | None = None
     by_object: Mapping[str, ObjectIo] = field(default_factory=dict)
     timed_waits: Sequence[TimedWait] = ()
     unknown: Mapping[str, str] = field(default_factory=dict)
     by_instance: Sequence[EngineDelta] = ()
     server_wide: frozenset[str] = frozenset()
     others: Mapping[str, float] = field(default_factory=dict)
+    remedies: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def wait_means_us(self) -> Mapping[str, float]:
@@ -126,7 +151,15 @@ class EngineDelta:
 
 
 # The fields of `EngineDelta` that are no counters: they break counters down or say what they are.
-_NO_AMOUNTS = frozenset({"by_object", "timed_waits", "unknown", "by_instance", "server_wide", "others"})
+_NO_AMOUNTS = frozenset({"by_object", "timed_waits", "unknown", "by_instance", "server_wide", "others", "remedies"})
+# The counters that an engine may not have at all. What has no such counter needs no reason, and no verdict on it.
+ONLY_SOME_HAVE = frozenset(
+    {
+        *("background_cpu_us", "host_busy_us", "host_idle_us", "single_reads", "single_read_time_us"),
+        *("cache_blocks_read", "cache_blocks_prefetched", "commit_waits", "log_switches", "log_switch_waits"),
+        *("cache_resizes", "throttled_us"),
+    }
+)
 
 
 @dataclass(frozen=True)

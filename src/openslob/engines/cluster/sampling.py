@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from openslob.engines.base import Activity, CounterReading, Counters, Waits
 from openslob.engines.cluster.clocks import Clocks
-from openslob.measurement import EVERY_FIGURE, EngineDelta, ObjectIo, TimedWait
+from openslob.measurement import EVERY_FIGURE, ONLY_SOME_HAVE, EngineDelta, ObjectIo, TimedWait
 
 _Asked = TypeVar("_Asked")
 _Answer = TypeVar("_Answer")
@@ -145,6 +145,7 @@ def added(deltas: Sequence[EngineDelta], targets: Sequence[str]) -> EngineDelta:
         by_instance=tuple(deltas),
         server_wide=frozenset[str]().union(*(delta.server_wide for delta in deltas)),
         others=_others(deltas),
+        remedies={name: text for delta in reversed(deltas) for name, text in delta.remedies.items()},
     )
 
 
@@ -171,7 +172,7 @@ def _total(values: Iterable[float | None]) -> float | None:
 def _reason(name: str, deltas: Sequence[EngineDelta], targets: Sequence[str]) -> str:
     for delta, target in zip(deltas, targets, strict=True):
         if getattr(delta, name) is None:
-            why = delta.unknown.get(name) or delta.unknown.get(EVERY_FIGURE)
+            why = delta.unknown.get(name) or ("" if name in ONLY_SOME_HAVE else delta.unknown.get(EVERY_FIGURE))
             return f"{target}: {why}" if why else ""
     return ""
 

@@ -14,7 +14,7 @@ from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.names import Names
 from openslob.engines.mysql.sharing import attributed
 from openslob.engines.sql import read_statements
-from openslob.measurement import EVERY_FIGURE, EngineDelta, ObjectIo, TimedWait, WaitClass
+from openslob.measurement import EVERY_FIGURE, ONLY_SOME_HAVE, EngineDelta, ObjectIo, TimedWait, WaitClass
 
 Values = Mapping[str, float]
 
@@ -228,6 +228,6 @@ _REASONS = {
 
 
 def _with_reasons(delta: EngineDelta) -> EngineDelta:
-    missing = [name for name, value in delta.amounts().items() if value is None]
+    missing = [name for name, value in delta.amounts().items() if value is None and name not in ONLY_SOME_HAVE]
     why = {name: _REASONS.get(name, "the server does not count it for this user") for name in missing}
     return replace(delta, unknown=why)

@@ -5,6 +5,9 @@ from __future__ import annotations
 MANIFEST = "SLOB_MANIFEST"
 TABLES = "SLOB_TABLES"
 RUN_TABLE = "SLOB_RUN"
+# LIKE patterns with backslash as escape: the procedures of the work loop, and all tables and indexes of the test.
+PROCEDURES_LIKE = r"SLOB\_SLICE\_%"
+TABLES_LIKE = r"CF_\_%"
 
 
 def cf1(number: int) -> str:

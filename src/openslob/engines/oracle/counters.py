@@ -1,0 +1,139 @@
+"""The server's cumulative counters, read over one connection, and their differences as `EngineDelta`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+import oracledb
+
+from openslob.engines.base import CounterReading
+from openslob.engines.oracle import names
+from openslob.engines.oracle.connection import Connection, query, statement
+from openslob.engines.oracle.delta import Values, reset, to_delta
+from openslob.engines.oracle.errors import explain_error, is_missing, reported
+from openslob.measurement import EngineDelta
+
+# The parts of counters.sql, and the views that each needs a grant for. A user of none of them has a clock.
+VIEWS: Mapping[str, tuple[str, ...]] = {
+    "epoch": ("V_$INSTANCE",),
+    "sysstat": ("V_$SYSSTAT",),
+    "time_model": ("V_$SYS_TIME_MODEL",),
+    "events": ("V_$SYSTEM_EVENT",),
+    "histogram": ("V_$EVENT_HISTOGRAM_MICRO",),
+    "osstat": ("V_$OSSTAT",),
+    "io": ("V_$IOSTAT_FUNCTION",),
+    "memory": ("V_$SGA_DYNAMIC_COMPONENTS",),
+    "sql": ("V_$SQL",),
+    "sessions": ("V_$SESSION", "V_$SESSTAT", "V_$STATNAME"),
+    "objects": ("V_$SEGMENT_STATISTICS",),
+}
+# Reading all parts once a second must not disturb the load: a part that takes longer than this is left out.
+MOST_S = 0.1
+_ROOT = 1
+
+
+def is_pluggable(connection: Connection) -> bool:
+    """Return whether the connection is to a pluggable database, whose views show nothing of background processes."""
+    try:
+        found = query(connection, statement("counters", "container"))[0]["con_id"]
+    except oracledb.Error:
+        return False  # before 12.1 there is no such thing
+    return int(found or 0) > _ROOT
+
+
+class OracleCounters:
+    """Reads all views that this version has and this user may see in one statement, so that all are of one moment."""
+
+    def __init__(self, connection: Connection, clock: Callable[[], float] = time.monotonic) -> None:
+        self._connection = connection
+        self._clock = clock
+        self._missing: dict[str, str] = {}
+        with reported("the counters can't be read"):
+            self._pluggable = is_pluggable(connection)
+            self._statement = self._compose()
+        self._resets = 0
+        self._last: Values = {}
+
+    def _compose(self) -> str:
+        parts = {name: _part(name) for name in VIEWS}
+        for name, text in parts.items():
+            if why := self._why_not(name, text):
+                self._missing[name] = why
+        readable = [text for name, text in parts.items() if name not in self._missing]
+        return "\nUNION ALL\n".join([_part("clock"), *readable])
+
+    def _why_not(self, name: str, text: str) -> str:
+        """Return why a part can't be read; empty if it can."""
+        began = self._clock()
+        try:
+            query(self._connection, text)
+            took = self._clock() - began
+            if took > MOST_S:  # the first time the server parses it
+                began = self._clock()
+                query(self._connection, text)
+                took = self._clock() - began
+        except oracledb.Error as error:
+            return self._refused(name, error)
+        return "" if took <= MOST_S else f"reading {_views(name)} takes {took:.2f} s, which would disturb the load"
+
+    def _refused(self, part: str, error: oracledb.Error) -> str:
+        if not is_missing(error):
+            return f"the server refused to show {_views(part)}: {explain_error(error)}"
+        older = ", or the server is older than 12.1.0.2" if part == "histogram" else ""
+        who = self._connection.raw.username or "this user"
+        grants = "; ".join(f"GRANT SELECT ON SYS.{view} TO {who}" for view in VIEWS[part])
+        return f"this user may not read {_views(part)}{older}: {grants}"
+
+    def read(self) -> CounterReading:
+        """Return all counters now; SlobError when the server is gone."""
+        with reported("the counters can't be read"):
+            rows = query(self._connection, self._statement)
+        epochs = [str(row["name"]) for row in rows if row["source"] == "epoch"]
+        values = {f"{row['source']}.{row['name']}": float(row["value"]) for row in rows if row["source"] != "epoch"}
+        server_ns = int(values.pop("clock.us")) * 1000
+        # Without a right to see when the instance started: its statistics never decrease otherwise.
+        if any(values.get(name, 0.0) < value for name, value in self._last.items() if name.startswith("sysstat.")):
+            self._resets += 1
+        self._last = values
+        return CounterReading(server_ns, values, " ".join([*epochs, f"reset {self._resets} times while watched"]))
+
+    def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
+        """Return what happened between two readings."""
+        if before.epoch != after.epoch:
+            return reset("the server's statistics were reset during the run: it was started again")
+        # What was missing before was 0: an event begins with its first wait.
+        change = {name: value - before.values.get(name, 0.0) for name, value in after.values.items()}
+        return to_delta(change, self._missing, self._pluggable)
+
+    def task_kinds(self) -> dict[int, str]:
+        """Return processes as the server names them; none when this user may not read them."""
+        try:
+            rows = query(self._connection, statement("counters", "processes"))
+        except oracledb.Error:
+            return {}
+        return {int(row["spid"]): row["kind"] for row in rows}
+
+    def backend_ids(self) -> list[int]:
+        """Return the process of the sampler's session; none when this user may not see it."""
+        return own_process(self._connection)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+def own_process(connection: Connection) -> list[int]:
+    """Return the operating system's number of a connection's process; none when this user may not see it."""
+    try:
+        return [int(row["spid"]) for row in query(connection, statement("counters", "own_process"))]
+    except oracledb.Error:
+        return []
+
+
+def _part(name: str) -> str:
+    return statement("counters", name, procedures=names.PROCEDURES_LIKE, tables=names.TABLES_LIKE)
+
+
+def _views(part: str) -> str:
+    return " and ".join(view.replace("_", "", 1) for view in VIEWS[part])

@@ -1,0 +1,229 @@
+"""The server's counters of an interval as `EngineDelta`: which statistic makes which figure, and why one is unknown.
+
+What V$SESSTAT has of the test's sessions is the test's alone, as are the rows of the work loop's own statements and the
+I/O of the test's tables. Everything else is of all sessions. Background processes write for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from openslob.engines.oracle.timed_waits import timed_waits
+from openslob.measurement import EVERY_FIGURE, ONLY_SOME_HAVE, EngineDelta, ObjectIo
+
+Values = Mapping[str, float]
+
+_CENTISECOND_US = 10_000.0
+# Statistics of V$SYSSTAT and of single sessions, by field. Data blocks alone: the "total" ones have the log, control
+# files and backups in them. A commit that waits for the log is counted once, however many share a write.
+_BY_SESSION: Mapping[str, str] = {
+    "logical_reads": "session logical reads",
+    "read_requests": "physical read IO requests",
+    "read_bytes": "physical read bytes",
+    "cache_blocks_read": "physical reads cache",
+    "cache_blocks_prefetched": "physical reads cache prefetch",
+    "log_bytes": "redo size",
+    "log_syncs": "redo synch writes",
+    "commit_waits": "redo synch writes",
+    "log_sync_time_us": "redo synch time (usec)",
+    "commits": "user commits",
+}
+# What background processes do for all: a pluggable database has no such statistics. Each switch of the log begins a
+# checkpoint: in real AWR reports these are as many as "log switches (derived)", within one.
+_BY_BACKGROUND: Mapping[str, str] = {
+    "write_requests": "physical write IO requests",
+    "write_bytes": "physical write bytes",
+    "log_write_requests": "redo writes",
+    "checkpoints": "background checkpoints completed",
+    "log_switches": "background checkpoints started",
+}
+# What others do is known only of what is counted by session, and matters only of these.
+_SHOWS_OTHERS = ("logical_reads", "read_requests", "commits", "log_syncs")
+_SINGLE_READS = ("User I/O:db file sequential read", "User I/O:cell single block physical read")
+# A wait for the read that another session makes is none of its own.
+_OTHERS_READ = "User I/O:read by other session"
+_LOG_IS_FULL = (
+    "Configuration:log file switch (checkpoint incomplete)",
+    "Configuration:log file switch (archiving needed)",
+)
+_THROTTLED = "Scheduler:resmgr:"
+_WAITS, _US = "event.waits.", "event.us."
+
+
+def reset(why: str) -> EngineDelta:
+    """Return an interval of which nothing is known."""
+    return EngineDelta(unknown={EVERY_FIGURE: why, **dict.fromkeys(ONLY_SOME_HAVE, why)})
+
+
+def to_delta(change: Values, missing: Mapping[str, str] | None = None, pluggable: bool = False) -> EngineDelta:
+    """Return the changes of an interval as `EngineDelta`; what is not known is None with a reason.
+
+    ``missing`` has the parts of counters.sql that can't be read, and why. ``pluggable``: the connection is to a
+    pluggable database, which shows nothing of what background processes do.
+    """
+    own = _is_by_session(change)
+    found = {
+        **{field: _statistic(change, name, own) for field, name in _BY_SESSION.items()},
+        **({} if pluggable else {field: change.get(f"sysstat.{name}") for field, name in _BY_BACKGROUND.items()}),
+        **_cpu(change, pluggable),
+        **_of_events(change, "events" not in (missing or {})),
+        **_rows(change),
+        "cache_resizes": _sum(change, "memory.operations."),
+    }
+    if found["log_sync_time_us"] is None:
+        found["log_sync_time_us"] = _times(_statistic(change, "redo synch time", own), _CENTISECOND_US)
+    waits = timed_waits(change)
+    amounts: dict[str, Any] = {field: value for field, value in found.items() if value is not None}
+    delta = EngineDelta(**amounts, by_object=_by_object(change, pluggable), timed_waits=waits, remedies=_REMEDIES)
+    counted = {field for field, value in delta.amounts().items() if value is not None}
+    tests_own = {"rows_updated", "rows_updated_in_place", *(_BY_SESSION if own else ())}
+    return replace(
+        delta,
+        unknown={field: _why(field, missing or {}, pluggable) for field in delta.amounts().keys() - counted},
+        server_wide=frozenset({*(counted - tests_own), "log", *(wait.event for wait in waits)}),
+        others=_others(change) if own else {},
+    )
+
+
+def _is_by_session(change: Values) -> bool:
+    """Return whether the test's sessions were the same at both ends: a session that ends takes its counters along."""
+    return change.get("sessions.identity") == 0 and "session.run.session logical reads" in change
+
+
+def _statistic(change: Values, name: str, own: bool) -> float | None:
+    return change.get(f"session.run.{name}" if own else f"sysstat.{name}")
+
+
+def _others(change: Values) -> dict[str, float]:
+    """Return what neither the test's sessions nor our other ones did."""
+    found = {}
+    for field in _SHOWS_OTHERS:
+        name = _BY_SESSION[field]
+        total = change.get(f"sysstat.{name}")
+        if total is not None:
+            ours = (change.get(f"session.{whose}.{name}", 0.0) for whose in ("run", "own"))
+            found[field] = max(0.0, total - sum(ours))
+    return found
+
+
+def _cpu(change: Values, pluggable: bool) -> dict[str, float | None]:
+    """Return CPU and DB time; the CPU of the whole server is known only with that of its background processes."""
+    foreground = change.get("time_model.DB CPU")
+    background = None if pluggable else change.get("time_model.background cpu time")
+    busy, idle = change.get("osstat.BUSY_TIME"), change.get("osstat.IDLE_TIME")
+    return {
+        "db_cpu_us": None if foreground is None or background is None else foreground + background,
+        "background_cpu_us": background,
+        "db_time_us": change.get("time_model.DB time"),
+        "host_busy_us": _times(busy, _CENTISECOND_US),
+        "host_idle_us": _times(idle, _CENTISECOND_US),
+    }
+
+
+def _of_events(change: Values, known: bool) -> dict[str, float | None]:
+    """Return what the waits of sessions show; an event that nobody ever waited for has no row."""
+    if not known:
+        return {}
+    names = [name.removeprefix(_WAITS) for name in change if name.startswith(_WAITS)]
+    single = [name for name in names if name.startswith(_SINGLE_READS)]
+    reads = [name for name in names if name.startswith("User I/O:") and " read" in name and name != _OTHERS_READ]
+    return {
+        "read_time_us": _total(change, _US, reads),
+        "single_reads": _total(change, _WAITS, single),
+        "single_read_time_us": _total(change, _US, single),
+        "log_switch_waits": _total(change, _WAITS, _LOG_IS_FULL),
+        "throttled_us": _total(change, _US, (name for name in names if name.startswith(_THROTTLED))),
+    }
+
+
+def _rows(change: Values) -> dict[str, float | None]:
+    """Return the rows of the work loop's UPDATEs; unknown when a statement left the shared pool with its counts.
+
+    The loop keeps the lengths of rows, so that none migrates; if one had, reading it would show as a continued row.
+    """
+    updated = {name: change.get(f"sql.update.{name}") for name in ("rows", "cursors", "loads")}
+    if not any(name.startswith("sql.") for name in change):
+        return {}
+    rows, cursors, loads = (value or 0.0 for value in updated.values())
+    if rows < 0 or cursors < 0 or loads != cursors:
+        return {}
+    continued = change.get("sysstat.table fetch continued row")
+    return {"rows_updated": rows, "rows_updated_in_place": rows if continued == 0 else None}
+
+
+def _by_object(change: Values, pluggable: bool) -> dict[str, ObjectIo]:
+    def of(kind: str) -> ObjectIo:
+        return ObjectIo(
+            None,
+            change.get(f"object.{kind}.physical read requests"),
+            change.get(f"object.{kind}.read bytes"),
+            change.get(f"object.{kind}.physical write requests"),
+            None,
+        )
+
+    kinds = {
+        kind: of(kind) for kind in ("table", "index") if any(name.startswith(f"object.{kind}.") for name in change)
+    }
+    writes = None if pluggable else change.get("sysstat.redo writes")
+    return {**kinds, "log": ObjectIo(None, None, None, writes, None)}
+
+
+def _sum(change: Values, prefix: str) -> float | None:
+    values = [value for name, value in change.items() if name.startswith(prefix)]
+    return sum(values) if values else None
+
+
+def _total(change: Values, prefix: str, names: Iterable[str]) -> float:
+    return sum(change.get(f"{prefix}{name}", 0.0) for name in names)
+
+
+def _times(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor
+
+
+# The part of counters.sql that each field comes from.
+_PARTS: Mapping[str, str] = {
+    **dict.fromkeys((*_BY_SESSION, *_BY_BACKGROUND), "sysstat"),
+    **dict.fromkeys(("db_cpu_us", "background_cpu_us", "db_time_us"), "time_model"),
+    **dict.fromkeys(("host_busy_us", "host_idle_us"), "osstat"),
+    **dict.fromkeys(
+        ("read_time_us", "single_reads", "single_read_time_us", "log_switch_waits", "throttled_us"), "events"
+    ),
+    **dict.fromkeys(("rows_updated", "rows_updated_in_place"), "sql"),
+    "cache_resizes": "memory",
+}
+_NO_BACKGROUND = (
+    "a pluggable database does not count what background processes do: connect to the root (CDB$ROOT) to see it"
+)
+_OF_BACKGROUND = frozenset({*_BY_BACKGROUND, "db_cpu_us", "background_cpu_us"})
+_NO_PAGE_IMAGES = "the log holds changes only; whole blocks are in it during a backup in hot backup mode"
+_REASONS = {
+    "rows_read": "the server counts rows by session only in part (`table fetch by rowid` has those of queries alone)",
+    "rows_updated": "a statement of the work loop left the shared pool and took its counts along",
+    "rows_updated_in_place": "rows were found in several parts meanwhile, or the rows updated are not known",
+    "full_page_images": _NO_PAGE_IMAGES,
+    "full_page_image_bytes": _NO_PAGE_IMAGES,
+    "shared_visits": "the server counts visits of the cache for all tables and indexes together",
+    "private_visits": "the server counts blocks read past the cache, not visits of sessions' private memory",
+    "maintenance": "the server does not count its maintenance of single tables",
+    "cache_resizes": "the server shows no sizes of its caches here",
+}
+_REMEDIES = {
+    "single_block": "an administrator sets _db_block_prefetch_limit, _db_block_prefetch_quota and "
+    '_db_file_noncontig_mblock_read_count to 0 (ALTER SYSTEM SET "_db_block_prefetch_limit" = 0 SCOPE = SPFILE …) '
+    "and restarts the server",
+    "cache_size_kept": "an administrator sets DB_CACHE_SIZE and turns MEMORY_TARGET and SGA_TARGET off "
+    "(ALTER SYSTEM SET SGA_TARGET = 0)",
+    "not_throttled": "an administrator turns the plan off, also for maintenance windows: "
+    "ALTER SYSTEM SET RESOURCE_MANAGER_PLAN = 'FORCE:'",
+    "log_switches": "an administrator adds larger log files (ALTER DATABASE ADD LOGFILE … SIZE …) "
+    "and drops the small ones",
+}
+
+
+def _why(field: str, missing: Mapping[str, str], pluggable: bool) -> str:
+    if pluggable and field in _OF_BACKGROUND:
+        return _NO_BACKGROUND
+    return missing.get(_PARTS.get(field, ""), "") or _REASONS.get(field, "this version of the server does not count it")

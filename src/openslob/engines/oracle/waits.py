@@ -1,0 +1,46 @@
+"""The wait sampler: what the test's sessions and others do at a moment, by one statement on one connection."""
+
+from __future__ import annotations
+
+import oracledb
+
+from openslob.engines.base import Activity
+from openslob.engines.oracle.connection import Connection, query, statement
+from openslob.engines.oracle.counters import is_pluggable, own_process
+from openslob.engines.oracle.errors import reported
+
+
+class OracleWaits:
+    """Samples what sessions wait for from V$SESSION."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._statement = statement("waits", "look")
+        with reported("the wait events can't be sampled"):
+            # Sessions of other pluggable databases are not to be seen from within one.
+            self._sees_all = not is_pluggable(connection)
+
+    def sample(self) -> Activity:
+        """Return the test's sessions by event, and who else is at work; SlobError when this user may not see it."""
+        with reported("the wait events can't be sampled"):
+            rows = query(self._connection, self._statement)
+        events = {str(row["event"]): int(row["sessions"]) for row in rows if not row["others"]}
+        others = {str(row["event"]): int(row["sessions"]) for row in rows if row["others"]}
+        return Activity(events, others if others or self._sees_all else None)
+
+    def backend_ids(self) -> list[int]:
+        """Return the process of the sampler's session; none when this user may not see it."""
+        return own_process(self._connection)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+def are_visible(connection: Connection) -> bool:
+    """Return whether this user may see what sessions wait for."""
+    try:
+        query(connection, statement("waits", "look"))
+    except oracledb.Error:
+        return False
+    return True

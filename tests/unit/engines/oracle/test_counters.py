@@ -1,0 +1,233 @@
+"""Reading the counters and waits: which parts a user may read, at which cost, and what starts them again."""
+
+import re
+
+import oracledb
+import pytest
+
+from factories.tables import table
+from openslob.engines.oracle.connection import Connection
+from openslob.engines.oracle.counters import VIEWS, OracleCounters
+from openslob.engines.oracle.waits import OracleWaits, are_visible
+from openslob.errors import SlobError
+
+ONE = {
+    "clock": [("clock", "us", 5_000_000)],
+    "epoch": [("epoch", "slob1 2026-11-22 09:00:00", 1)],
+    "sysstat": [("sysstat", "user commits", 100), ("sysstat", "redo writes", 7)],
+    "time_model": [("time_model", "DB CPU", 4), ("time_model", "background cpu time", 1)],
+    "osstat": [("osstat", "BUSY_TIME", 5), ("osstat", "IDLE_TIME", 7)],
+}
+_VIEW = re.compile(r"\bFROM (v\$\w+)|JOIN (v\$\w+)", re.IGNORECASE)
+
+
+class Server:
+    """A connection to a made-up server: rows by source, views that this user may not see, a container."""
+
+    username = "SLOB"
+    thin = False
+    session_id = 42
+
+    def __init__(self, rows=ONE, hidden=(), container=0, refuse=None):
+        self.rows = dict(rows)
+        self.hidden = hidden
+        self.container = container
+        self.refuse = refuse or {}
+        self.asked = []
+
+    def cursor(self):
+        return _Cursor(self)
+
+    def is_healthy(self):
+        return True
+
+    def close(self):
+        pass
+
+    def answer(self, text):
+        self.asked.append(text)
+        for needle, error in self.refuse.items():
+            if needle in text:
+                raise oracledb.DatabaseError(error)
+        seen = {name.lower() for pair in _VIEW.findall(text) for name in pair if name}
+        if seen & set(self.hidden):
+            raise oracledb.DatabaseError("ORA-00942: table or view does not exist")
+        if "CON_ID" in text:
+            if self.container is None:
+                raise oracledb.DatabaseError("ORA-02003: invalid USERENV parameter")
+            return ["CON_ID"], [(self.container,)]
+        if "spid" in text:
+            return ["SPID", "KIND"], [("77", "LGWR")]
+        if "AS sessions" in text:
+            return ["OTHERS", "EVENT", "SESSIONS"], self.rows.get("look", [])
+        found = [row for source, rows in self.rows.items() for row in rows if f"'{source}'" in text]
+        return ["SOURCE", "NAME", "VALUE"], found
+
+
+class _Cursor:
+    def __init__(self, server):
+        self._server = server
+        self._rows = []
+        self.description = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def execute(self, text, _values):
+        names, self._rows = self._server.answer(text)
+        self.description = [(name,) for name in names]
+
+    def fetchall(self):
+        return self._rows
+
+
+def counters(server, clock=None):
+    return OracleCounters(Connection(server), *([clock] if clock else []))
+
+
+def later(server, **rows):
+    """The same server after a while, with other rows."""
+    server.rows |= {"clock": [("clock", "us", 65_000_000)], **rows}
+
+
+def test_the_difference_of_two_readings():
+    server = Server()
+    read = counters(server)
+    before = read.read()
+    later(server, sysstat=[("sysstat", "user commits", 160), ("sysstat", "redo writes", 9)])
+    after = read.read()
+    assert (before.server_ns, after.server_ns) == (5_000_000_000, 65_000_000_000)
+    delta = read.difference(before, after)
+    assert (delta.commits, delta.log_write_requests) == (60, 2)
+    assert (delta.db_cpu_us, delta.host_busy_us) == (0, 0)
+
+
+def test_all_parts_are_read_in_one_statement():
+    server = Server()
+    read = counters(server)
+    server.asked.clear()
+    read.read()
+    (text,) = server.asked
+    assert text.count("'clock' AS source") == 1
+    assert {view.lower().replace("v_$", "v$") for views in VIEWS.values() for view in views} <= {
+        name.lower() for pair in _VIEW.findall(text) for name in pair if name
+    }
+    assert "{" not in text
+
+
+@table("part", list(VIEWS))
+def test_a_view_that_this_user_may_not_read_is_left_out(part):
+    for view in VIEWS[part]:
+        hidden = view.lower().replace("v_$", "v$")
+        server = Server(hidden=(hidden,))
+        read = counters(server)
+        server.asked.clear()
+        delta = read.difference(read.read(), read.read())
+        assert hidden not in server.asked[0].lower()
+        assert delta.rows_read is None
+        if part == "sysstat":
+            assert delta.unknown["commits"] == (
+                "this user may not read V$SYSSTAT: GRANT SELECT ON SYS.V_$SYSSTAT TO SLOB"
+            )
+
+
+def test_histograms_are_missing_on_an_old_server_too():
+    server = Server(hidden=("v$event_histogram_micro",))
+    assert "older than 12.1.0.2" in counters(server)._missing["histogram"]
+
+
+def test_another_refusal_is_told_in_the_server_s_words():
+    server = Server(refuse={"v$osstat": "ORA-01031: insufficient privileges"})
+    read = counters(server)
+    delta = read.difference(read.read(), read.read())
+    assert delta.unknown["host_busy_us"] == ("the server refused to show V$OSSTAT: ORA-01031: insufficient privileges")
+
+
+def test_a_part_that_takes_long_is_left_out():
+    """Of the part that is slow twice; the first time is that of parsing it."""
+    server = Server()
+    slow = {"v$sql s": 2, "v$segment_statistics": 1}
+    now = [0.0]
+    answer = server.answer
+
+    def answered(text):
+        for needle, left in slow.items():
+            if needle in text and left > 0:
+                slow[needle] -= 1
+                now[0] += 0.5
+        return answer(text)
+
+    server.answer = answered
+    read = counters(server, lambda: now[0])
+    delta = read.difference(read.read(), read.read())
+    assert delta.unknown["rows_updated"] == "reading V$SQL takes 0.50 s, which would disturb the load"
+    assert "v$segment_statistics" in server.asked[-1]
+
+
+@table("rows", [{"epoch": [("epoch", "slob1 2026-11-22 10:00:00", 1)]}, {"sysstat": [("sysstat", "user commits", 99)]}])
+def test_a_restart_makes_everything_unknown(rows):
+    server = Server()
+    read = counters(server)
+    before = read.read()
+    later(server, **rows)
+    delta = read.difference(before, read.read())
+    assert delta.commits is None
+    assert "reset" in delta.unknown["*"]
+
+
+@table("container, known", [(None, True), (0, True), (1, True), (3, False)])
+def test_a_pluggable_database_is_told_from_the_root(container, known):
+    read = counters(Server(container=container))
+    delta = read.difference(read.read(), read.read())
+    assert (delta.log_write_requests is not None) is known
+    assert ("CDB$ROOT" in delta.unknown.get("db_cpu_us", "")) is not known
+
+
+def test_processes_and_the_sampler_s_own():
+    read = counters(Server())
+    assert read.task_kinds() == {77: "LGWR"}
+    assert read.backend_ids() == [77]
+    hidden = counters(Server(hidden=("v$process",)))
+    assert hidden.task_kinds() == {}
+    assert hidden.backend_ids() == []
+
+
+def test_a_lost_server_is_one_line():
+    server = Server()
+    read = counters(server)
+    server.refuse = {"clock": "DPY-4011: the database or network closed the connection"}
+    with pytest.raises(SlobError, match="the counters can't be read: DPY-4011"):
+        read.read()
+
+
+LOOK = [(0, "User I/O:db file sequential read", 5), (0, "CPU", 2), (1, "SCOTT@there (sqlplus)", 1)]
+
+
+@table(
+    "rows, container, others",
+    [
+        (LOOK, 0, {"SCOTT@there (sqlplus)": 1}),
+        (LOOK[:2], 0, {}),
+        (LOOK, 3, {"SCOTT@there (sqlplus)": 1}),
+        # Other pluggable databases may have sessions that are not seen from here.
+        (LOOK[:2], 3, None),
+    ],
+)
+def test_waits_and_others(rows, container, others):
+    waits = OracleWaits(Connection(Server({"look": rows}, container=container)))
+    activity = waits.sample()
+    assert activity.events == {"User I/O:db file sequential read": 5, "CPU": 2}
+    assert activity.others == others
+    assert waits.backend_ids() == [77]
+    waits.close()
+
+
+def test_waits_that_this_user_may_not_see():
+    connection = Connection(Server(hidden=("v$session",)))
+    assert not are_visible(connection)
+    assert are_visible(Connection(Server()))
+    with pytest.raises(SlobError, match="the wait events can't be sampled: ORA-00942"):
+        OracleWaits(connection).sample()

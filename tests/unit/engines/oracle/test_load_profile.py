@@ -1,0 +1,99 @@
+"""The mapping of statistics to figures, held against AWR and Statspack reports.
+
+A report states each amount twice: as the total of a statistic, and as a rate in its Load Profile. From the former the
+engine makes its figures; the latter is the server's own word for what they mean.
+"""
+
+import pytest
+
+from factories.awr_reports import FIXTURES, SAMPLES, needs_samples
+from openslob.awr.model import Report, Scope, WaitEvent
+from openslob.awr.parse import read
+from openslob.engines.oracle.delta import to_delta
+
+REAL = (
+    "awr_html_11.2.0.2_orals1_aix.html",
+    "awr_html_11.2.0.4_rac_xydb1_overload.html",
+    "awr_html_12.1.0.2_aix_receipt.html",
+    "awr_html_12.1.0.2_rac_exadata_cdb1.html",
+    "awr_html_12.2.0.1_rac_slob_db1tp1.html",
+    "awr_html_12.2.0.1_slob2.html",
+    "awr_html_19c_rac_cdb19pdbs_xydb1.html",
+    "awr_text_11.2.0.2_orals1_aix.txt",
+    "awr_text_11.2.0.4_rac_orcl1_idle.txt",
+    "awr_text_12.2.0.1_aix_bpsc.txt",
+    "sp_text_11.2.0.4_igt_crlf.txt",
+    "sp_text_12.1.0.2_clinprd1_wrapped.txt",
+)
+
+
+def changes(report: Report) -> dict[str, float]:
+    """What counters.sql would have read over the report's time."""
+    found = {f"sysstat.{name}": each.total.value for name, each in report.activity.items() if each.total}
+    found |= {f"time_model.{name}": each.value * 1e6 for name, each in report.time_model_s.items()}
+    for event in report.events:
+        if event.scope is Scope.FOREGROUND and event.waits and event.time_s is not None and not event.cut:
+            name = f"{_class_of(event)}:{event.name}"
+            found |= {f"event.waits.{name}": event.waits.value, f"event.us.{name}": event.time_s.value * 1e6}
+    return found
+
+
+def _class_of(event: WaitEvent) -> str:
+    """The class of an event in a table of reports, which have none there."""
+    return event.wait_class or ("Scheduler" if event.name.startswith("resmgr:") else "User I/O")
+
+
+def agrees(report: Report, least: int) -> None:
+    """Assert that each rate of the Load Profile that the engine has a figure for is the same, within 2 %."""
+    change = changes(report)
+    delta, seconds = to_delta(change), report.elapsed_s.value
+    profile = {name: rate.per_second for name, rate in report.load_profile.items() if rate.per_second}
+    foreground_us = None if delta.db_cpu_us is None else delta.db_cpu_us - delta.background_cpu_us
+    figures = {
+        "redo_size": delta.log_bytes,
+        "logical_reads": delta.logical_reads,
+        "transactions": delta.commits + change.get("sysstat.user rollbacks", 0),
+        "read_io_requests": delta.read_requests,
+        "write_io_requests": delta.write_requests,
+        "db_cpu": foreground_us and foreground_us / 1e6,
+        "db_time": delta.db_time_us and delta.db_time_us / 1e6,
+    }
+    compared = [name for name, amount in figures.items() if amount and name in profile]
+    for name in compared:
+        shown = profile[name]
+        assert figures[name] / seconds == pytest.approx(shown.value, rel=0.02, abs=shown.step), name
+    assert len(compared) >= least, (compared, sorted(profile))
+    switches = report.thread_activity.get("log switches (derived)")
+    if switches and switches.total:
+        assert delta.log_switches == pytest.approx(switches.total.value, abs=1)
+
+
+@needs_samples
+@pytest.mark.parametrize("name", REAL)
+def test_rates_are_those_of_real_load_profiles(name):
+    agrees(read(SAMPLES / name), 3)
+
+
+@pytest.mark.parametrize("name", ["awr_11.2.txt", "awr_12.1.txt", "awr_19c.txt", "awr_23ai.html"])
+def test_rates_are_those_of_small_reports(name):
+    agrees(read(FIXTURES / name), 3)
+
+
+@needs_samples
+def test_a_pluggable_database_s_report_has_nothing_of_background_processes():
+    change = changes(read(SAMPLES / "odd_awr_html_redacted_pdb_ejd1pod.html"))
+    delta = to_delta(change, pluggable=True)
+    missing = ("write_requests", "write_bytes", "log_write_requests", "checkpoints", "log_switches", "db_cpu_us")
+    assert {delta.unknown[name] for name in missing} == {delta.unknown["background_cpu_us"]}
+    assert "CDB$ROOT" in delta.unknown["db_cpu_us"]
+    assert delta.read_requests > 2e6
+    assert delta.throttled_us > 1e9
+
+
+@needs_samples
+def test_slob_s_own_run_prefetched_nearly_half_of_its_blocks():
+    delta = to_delta(changes(read(SAMPLES / "awr_html_12.2.0.1_rac_slob_db1tp1.html")))
+    assert delta.cache_blocks_prefetched / delta.cache_blocks_read == pytest.approx(0.459, abs=0.001)
+    assert delta.commits == pytest.approx(530_264, rel=0.01)
+    assert delta.commit_waits == 29
+    assert delta.background_cpu_us / 1e6 == pytest.approx(262, abs=1)
