@@ -1,0 +1,209 @@
+"""Snapshots around the window: AWR, whose reports lie with the record, or Statspack, whose report the user makes.
+
+AWR is a feature of the Diagnostics Pack: nothing of it is used unless the user consented to it by name.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import oracledb
+
+from openslob.engines.capabilities import Capability, require
+from openslob.engines.oracle.connection import Connection, outputs, query, statement
+from openslob.engines.oracle.errors import explain_error, is_missing, reported
+from openslob.errors import SlobError
+from openslob.units import NANOS, iso
+from openslob.workload import StatisticsType
+
+LICENCE = "Oracle Diagnostics Pack"
+# Since when sessions have containers, and since when these take snapshots of their own.
+_CONTAINERS, _PDB_SNAPSHOTS = (12, 1), (12, 2)
+_ROOT = 1
+_WHY = "the run has no report of the server's own"
+_ADMINISTRATOR = "an administrator (SYSDBA)"
+# Beside the reports: when which snapshots were taken, and how the report is made again.
+FACTS = "snapshots.txt"
+
+
+def capabilities(connection: Connection) -> list[Capability]:
+    """Return whether this user may take snapshots of each kind here."""
+    with reported("what snapshots may be taken can't be asked"):
+        (may,) = query(connection, statement("awr", "allowed"))
+        return [_awr(connection, str(may["me"]), bool(may["awr"])), _statspack(str(may["me"]), bool(may["statspack"]))]
+
+
+def _awr(connection: Connection, user: str, may_execute: bool) -> Capability:
+    lack, remedy, by = "", "", _ADMINISTRATOR
+    packs = _packs(connection)
+    if packs is None:
+        lack = "whether AWR is switched on can't be seen (V$PARAMETER)"
+        remedy = f"GRANT SELECT ON SYS.V_$PARAMETER TO {user};"
+    elif not packs.startswith("DIAGNOSTIC"):
+        lack = f"AWR is switched off: control_management_pack_access is {packs}"
+        remedy, by = "leave it off, unless you have the licence", ""
+    elif not may_execute:
+        lack = "this user may not execute DBMS_WORKLOAD_REPOSITORY"
+        remedy = f"GRANT EXECUTE ON SYS.DBMS_WORKLOAD_REPOSITORY TO {user};"
+    elif connection.version < _PDB_SNAPSHOTS and _container(connection) > _ROOT:
+        lack, remedy, by = "a pluggable database of 12.1 takes no snapshots of its own", "connect to the root", ""
+    return Capability(StatisticsType.AWR, not lack, lack, _WHY, remedy, LICENCE, by)
+
+
+def _statspack(user: str, may_execute: bool) -> Capability:
+    lack = "" if may_execute else "Statspack is not installed, or this user may not execute it"
+    remedy = f"run spcreate.sql as SYSDBA, then GRANT EXECUTE ON PERFSTAT.STATSPACK TO {user};"
+    return Capability(StatisticsType.STATSPACK, may_execute, lack, _WHY, remedy, by=_ADMINISTRATOR)
+
+
+def _packs(connection: Connection) -> str | None:
+    try:
+        return str(query(connection, statement("awr", "pack_access"))[0]["value"]).upper()
+    except oracledb.Error as error:
+        if is_missing(error):
+            return None
+        raise
+
+
+def _container(connection: Connection) -> int:
+    """Return the number of the container that the session is in; 0 where there are none."""
+    if connection.version < _CONTAINERS:
+        return 0
+    return int(query(connection, statement("awr", "container"))[0]["con_id"])
+
+
+def open_snapshots(
+    connect: Callable[[], Connection], consented: frozenset[str], kind: StatisticsType
+) -> AwrSnapshots | StatspackSnapshots | None:
+    """Connect what takes snapshots of this kind; None for ``NONE``.
+
+    Raises:
+        SlobError: They can't be taken here, or need a licence that was not consented to.
+
+    """
+    if kind is StatisticsType.NONE:
+        return None
+    with ExitStack() as opened:
+        connection = opened.enter_context(connect())
+        require(capabilities(connection), kind, consented)
+        made = AwrSnapshots(connection) if kind is StatisticsType.AWR else StatspackSnapshots(connection)
+        opened.pop_all()
+    return made
+
+
+@dataclass(frozen=True)
+class _Snapshot:
+    number: int
+    begun_ns: int
+    ended_ns: int
+
+    def __str__(self) -> str:
+        took = (self.ended_ns - self.begun_ns) / NANOS
+        return f"snapshot {self.number}: {iso(self.begun_ns)}, took {took:.1f} s"
+
+
+class _Snapshots:
+    """Two snapshots over one connection. Implements most of `openslob.engines.base.Snapshotter`."""
+
+    statement = ""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._taken: list[_Snapshot] = []
+
+    def begin(self) -> None:
+        """Take the first snapshot."""
+        begun_ns = time.time_ns()
+        with reported("a snapshot of the server's statistics failed"):
+            found = outputs(self._connection, statement("awr", self.statement), {"snap_id": int})
+        self._taken.append(_Snapshot(int(found["snap_id"]), begun_ns, time.time_ns()))
+
+    def close(self) -> None:
+        """Close the connection; never raises."""
+        self._connection.close()
+
+    @property
+    def _numbers(self) -> tuple[int, int]:
+        return self._taken[0].number, self._taken[-1].number
+
+    def _facts(self, *lines: str) -> Mapping[str, str]:
+        first, last = self._taken[0], self._taken[-1]
+        apart = (last.begun_ns - first.ended_ns) / NANOS
+        span = (
+            f"The window lies within the {apart:.1f} s between them, so rates of the report are lower than the run's."
+        )
+        return {FACTS: "\n".join([str(first), str(last), span, *lines, ""])}
+
+
+class StatspackSnapshots(_Snapshots):
+    """Statspack's snapshots of the instance that the connection landed on."""
+
+    statement = "statspack_snapshot"
+
+    def end(self) -> Mapping[str, str]:
+        """Take the second snapshot; return how the report is made, which a driver can't."""
+        self.begin()
+        first, last = self._numbers
+        how = (
+            "The report is made in SQL*Plus, as PERFSTAT on the same instance, by @?/rdbms/admin/spreport.sql with",
+            f"begin_snap {first}, end_snap {last}. slob awr reads it.",
+        )
+        return self._facts(*how)
+
+
+class AwrSnapshots(_Snapshots):
+    """AWR's snapshots of all instances."""
+
+    statement = "snapshot"
+
+    def end(self) -> Mapping[str, str]:
+        """Take the second snapshot; return the reports on each instance and, of a cluster, on all together.
+
+        A report that can't be made is named beside the others. SlobError when none can.
+        """
+        self.begin()
+        made: dict[str, str] = {}
+        failed: list[str] = []
+        for name, text, values in self._reports():
+            try:
+                rows = query(self._connection, statement("awr", text), values)
+            except oracledb.Error as error:
+                failed.append(f"{name} could not be made: {explain_error(error)}")
+            else:
+                made[name] = "".join(f"{row['output'] or ''}\n" for row in rows)
+        if not made:
+            first, last = self._numbers
+            remedy = f"awrrpt.sql in SQL*Plus makes it, of snapshots {first} and {last}"
+            raise SlobError(failed[0], remedy)
+        return {**made, **self._facts(*failed)}
+
+    def _reports(self) -> Iterator[tuple[str, str, Mapping[str, int]]]:
+        """Yield the name of each report, its statement and values: first of the connection's own instance."""
+        with reported("the database can't be identified (V$DATABASE, V$INSTANCE)"):
+            is_pluggable = _container(self._connection) > _ROOT
+            (found,) = query(self._connection, statement("awr", "pluggable_database" if is_pluggable else "database"))
+        first, last = self._numbers
+        span = {"dbid": int(found["dbid"]), "first_snap": first, "last_snap": last}
+        own = int(found["instance_number"])
+        others = self._other_instances(own) if found["parallel"] == "YES" else []
+        for number in [own, *others]:
+            # As Oracle's own script names them: the instance and both snapshots.
+            yield f"awrrpt_{number}_{first}_{last}.txt", "report", {**span, "instance_number": number}
+        if found["parallel"] == "YES":
+            yield f"awrrpt_rac_{first}_{last}.txt", "global_report", span
+
+    def _other_instances(self, own: int) -> list[int]:
+        """Return the other instances' numbers; none where this user may not see them."""
+        try:
+            return [
+                int(row["inst_id"])
+                for row in query(self._connection, statement("awr", "instances"))
+                if int(row["inst_id"]) != own
+            ]
+        except oracledb.Error as error:
+            if is_missing(error):
+                return []
+            raise
