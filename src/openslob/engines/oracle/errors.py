@@ -17,9 +17,16 @@ _NOISE = re.compile(r"\s*(?:\n?Help: \S+|\(CONNECTION_ID=[^)]*\))")
 BAD_PASSWORD = "ORA-01017"
 CANCELLED = "ORA-01013"
 NO_TABLE = "ORA-00942"
+NO_COLUMN = "ORA-00904"
 IS_LOCKED = "ORA-00054"
 CONNECTION_LOST = ("DPY-4011", "DPY-1001", "ORA-03113", "ORA-03114", "ORA-03135")
 _FULL = ("ORA-00018", "ORA-00020", "ORA-02391", "ORA-12516", "ORA-12519", "ORA-12520", "DPY-6000")
+# No space or quota, no right, ended by somebody, or nobody there.
+_FINAL = (
+    *("ORA-01536", "ORA-01652", "ORA-01653", "ORA-01654", "ORA-01658", "ORA-01659", "ORA-01950", "ORA-30036"),
+    *("ORA-00257", "ORA-01031", "ORA-16000", "ORA-29339", "ORA-00379"),
+    *(CANCELLED, "ORA-00028", "ORA-01089", "ORA-01109", "ORA-02399", *CONNECTION_LOST),
+)
 
 _REMEDIES: Mapping[str, str] = {
     BAD_PASSWORD: "check user and password (--ask-password, ORACLE_PASSWORD)",
@@ -39,6 +46,11 @@ def is_full(error: BaseException | None) -> bool:
 def is_missing(error: BaseException) -> bool:
     """Return whether a table or view does not exist, or this user may not see it: Oracle does not say which."""
     return NO_TABLE in codes_of(error)
+
+
+def is_final(error: BaseException) -> bool:
+    """Return whether a load that met this error would meet it in every other way, too."""
+    return any(code in _FINAL for code in codes_of(error))
 
 
 def explain_error(error: BaseException) -> str:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 MANIFEST = "SLOB_MANIFEST"
 TABLES = "SLOB_TABLES"
 RUN_TABLE = "SLOB_RUN"
 # LIKE patterns with backslash as escape: the procedures of the work loop, and all tables and indexes of the test.
 PROCEDURES_LIKE = r"SLOB\_SLICE\_%"
 TABLES_LIKE = r"CF_\_%"
+_STAGING = "SLOB_KEYS_"
+_TABLE = re.compile(r"CF[12]_[1-9][0-9]*")
+_MADE_BY_LOAD = re.compile(rf"{_TABLE.pattern}|{MANIFEST}|{TABLES}|{_STAGING}{_TABLE.pattern}|SLOB_SLICE_[1-9][0-9]*")
 
 
 def cf1(number: int) -> str:
@@ -30,9 +35,19 @@ def procedure(number: int) -> str:
     return f"SLOB_SLICE_{number}"
 
 
-def keys(table: str) -> str:
-    """Return the name of the staging table of keys, which a load removes at its end."""
-    return f"SLOB_KEYS_{table}"
+def staging(table: str) -> str:
+    """Return the name of the table in which a load stages the keys of a table, and which it removes at its end."""
+    return f"{_STAGING}{table}"
+
+
+def is_table(name: str) -> bool:
+    """Return whether a table with this name is a test table."""
+    return bool(_TABLE.fullmatch(name))
+
+
+def is_made_by_load(name: str) -> bool:
+    """Return whether an object with this name was made by a load or a run; the run table is not among them."""
+    return bool(_MADE_BY_LOAD.fullmatch(name))
 
 
 def quoted(name: str) -> str:
