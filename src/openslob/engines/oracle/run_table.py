@@ -1,0 +1,137 @@
+"""The run table: a row that whoever uses the target holds locked, and a row that tells the sessions to stop.
+
+A row's lock needs no right, holds on all instances of a cluster, and ends with the connection that holds it.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from threading import local
+
+import oracledb
+
+from openslob.engines.base import Hold
+from openslob.engines.common_checks import LOCK_PATIENCE_S
+from openslob.engines.oracle.connection import Connection, change, query, require_alive, statement
+from openslob.engines.oracle.errors import IS_LOCKED, IS_THERE, NAME_IN_USE, codes_of, is_missing, reported
+from openslob.engines.oracle.names import MANIFEST, RUN_TABLE
+from openslob.errors import SlobError
+
+LOCK, STOP = "lock", "stop"
+_AGAIN_S = LOCK_PATIENCE_S / 20
+# Holders that this thread is. The instances of a cluster share one database, and one lock: who has it has it for all.
+_own = local()
+
+
+@contextmanager
+def held(connection: Connection, target: str, purpose: str) -> Iterator[Hold]:
+    """Hold the lock of the target over a connection that is used for nothing else. SlobError names the holder."""
+    who = f"{purpose} by pid {os.getpid()} on {socket.gethostname()}"
+    mine: list[str] = _own.__dict__.setdefault("holders", [])
+    connection.raw.autocommit = False
+    with reported(f"{target} can't be locked"):
+        is_first = _lock(connection, target, who if who in mine else None)
+        if is_first:
+            _enter(connection, target, who)
+    mine.append(who)
+    try:
+        yield Hold((), lambda: require_alive(connection, f"the lock of {target}"))
+    finally:
+        mine.remove(who)
+        if is_first:
+            _leave(connection)
+
+
+def _enter(connection: Connection, target: str, who: str) -> None:
+    """Say who holds the lock, and withdraw a stop signal that a killed driver left."""
+    since = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    change(connection, _statement("note_holder"), {"holder": who, "since": since})
+    change(connection, _statement("reset"))
+    connection.call(connection.raw.commit)
+    # Others can read it now, and may have been faster.
+    _lock(connection, target, None)
+
+
+def _leave(connection: Connection) -> None:
+    """Release the lock; remove the table if nothing is loaded, so that a drop leaves nothing behind."""
+    with suppress(oracledb.Error, SlobError):
+        if not query(connection, _statement("loaded"), {"manifest": MANIFEST}):
+            query(connection, _statement("drop"))
+        connection.call(connection.raw.rollback)
+
+
+def _lock(connection: Connection, target: str, shared_with: str | None) -> bool:
+    """Take the lock; wait a moment for a driver that has just ended. Return False if ``shared_with`` holds it."""
+    deadline = time.monotonic() + LOCK_PATIENCE_S
+    while not _is_taken(connection):
+        row = query(connection, _statement("holder"))[0]
+        if shared_with and row["holder"] == shared_with:
+            return False
+        if time.monotonic() > deadline:
+            who = f"{row['holder']}, since {row['since']}" if row["holder"] else "another session holds its lock"
+            raise SlobError(f"{target} is in use: {who}", "wait for it to end, or stop it")
+        time.sleep(_AGAIN_S)
+    return True
+
+
+def _is_taken(connection: Connection) -> bool:
+    """Try to take the lock; make the table if it is not there. Return whether this connection holds the lock."""
+    try:
+        if query(connection, _statement("lock")):
+            return True
+    except oracledb.DatabaseError as error:
+        if IS_LOCKED in codes_of(error):
+            return False
+        if not is_missing(error):
+            raise
+        _ignoring(NAME_IN_USE, connection, "create")
+    for name in (LOCK, STOP):
+        _ignoring(IS_THERE, connection, "row", id=name)
+    connection.call(connection.raw.commit)
+    return _is_taken(connection)
+
+
+def _ignoring(code: str, connection: Connection, name: str, **values: object) -> None:
+    """Execute a statement that another driver may have been faster with."""
+    try:
+        change(connection, _statement(name), values)
+    except oracledb.DatabaseError as error:
+        if code not in codes_of(error):
+            raise
+
+
+def _statement(name: str) -> str:
+    return statement("stop", name, run_table=RUN_TABLE)
+
+
+def tell_to_stop(connection: Connection) -> None:
+    """Let all sessions of the target end their slices, each within a fraction of a second."""
+    change(connection, _statement("request"))
+
+
+def let_work(connection: Connection) -> None:
+    """Withdraw the request to stop."""
+    change(connection, _statement("reset"))
+
+
+class OracleStop:
+    """Tells the sessions of a run to end their slices. Implements `openslob.engines.base.StopSignal`."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def request(self) -> None:
+        """Make every session stop within about half a second."""
+        with reported("the sessions can't be stopped"):
+            tell_to_stop(self._connection)
+
+    def close(self) -> None:
+        """Withdraw the signal."""
+        with suppress(oracledb.Error, SlobError):
+            let_work(self._connection)
+        self._connection.close()
