@@ -116,8 +116,7 @@ def _in_extents(size: float) -> int:
 def check_space(place: Tablespace, needed: int) -> str:
     """Raise SlobError when data of ``needed`` bytes do not fit; what is loaded now counts as free.
 
-    Return what was found. Files may extend themselves; where this user can't see whether they do, a lack of free space
-    is told and the load tries.
+    Return what was found. Files may extend themselves: where this user can't see whether they do, the load tries.
     """
     more = max(0, needed - place.held_bytes)
     text = f"{format_bytes(needed)} needed in tablespace {place.name}"
