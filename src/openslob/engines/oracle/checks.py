@@ -9,21 +9,14 @@ from openslob.engines.capabilities import Capability, lacking
 from openslob.engines.facts import READ_ONLY_FINDING, DataState, Finding, ServerFacts
 from openslob.engines.oracle import rights, server_checks, storage_checks
 from openslob.engines.oracle.connection import Connection, ConnectionParams
+from openslob.engines.oracle.local_path import refused_path
 from openslob.engines.oracle.server_facts import limit
 from openslob.engines.oracle.survey import Survey
-from openslob.errors import UsageError
-from openslob.workload import BlockPath, CommitMode, Workload
+from openslob.workload import CommitMode, Workload
 
 OLDEST, OLDEST_THIN = (11, 2), (12, 1)
 # The server sleeps in hundredths of a second.
 _SLEEP_S = 0.01
-NO_LOCAL_PATH = Finding(
-    "block path",
-    "BLOCK_PATH=local: whether Oracle reads single blocks at random past its cache is not proved (`slob check --prove` "
-    "asks)",
-    "use BLOCK_PATH=shared, or PostgreSQL",
-    blocking=True,
-)
 _REDEDICATE = "put (SERVER = DEDICATED) into the connect descriptor, or name a service without shared servers"
 _AWR = "the engine's own report (AWR) can't be kept with the record"
 # Limits of a profile on one call: a slice is one.
@@ -40,7 +33,7 @@ def findings(
 ) -> Iterator[Finding]:
     """Yield all findings; ``state`` is called only after the checks of server and rights."""
     survey = Survey(connection)
-    yield from _path(workload)
+    yield from refused_path(workload)
     yield from _server(survey, params, facts)
     yield from rights.findings(survey)
     yield from _limits(survey, workload)
@@ -52,17 +45,6 @@ def findings(
     yield from storage_checks.findings(survey, workload, facts, loaded)
     yield from server_checks.findings(survey, workload, facts)
     yield from lacking(capabilities(connection, facts))
-
-
-def _path(workload: Workload) -> Iterator[Finding]:
-    if workload.block_path is BlockPath.LOCAL:
-        yield NO_LOCAL_PATH
-
-
-def require_shared(workload: Workload) -> None:
-    """Raise UsageError for a path of blocks that this engine does not have."""
-    for finding in _path(workload):
-        raise UsageError(finding.why, finding.remedy)
 
 
 def _server(survey: Survey, params: ConnectionParams, facts: ServerFacts) -> Iterator[Finding]:

@@ -21,7 +21,7 @@ _SECTIONS = {
     "plans": "plans",
     "facts": "settings and sizes of the server",
 }
-_GRANT = re.compile(r"^GRANT SELECT ON SYS\.(\S+) TO .*;$", re.MULTILINE)
+GRANT = re.compile(r"^GRANT SELECT ON SYS\.(\S+) TO .*;$", re.MULTILINE)
 _NEEDED = ("CREATE TABLE", "CREATE PROCEDURE")
 
 
@@ -70,7 +70,7 @@ def _views(survey: Survey, user: str, by: str) -> Iterator[Finding]:
 def _unseen(survey: Survey, section: str) -> Iterator[str]:
     if section == "figures_12_1_0_2" and survey.connection.version < _MICRO_SINCE:
         return
-    for view in _GRANT.findall(read_statements(PACKAGE, "grants")[section]):
+    for view in GRANT.findall(read_statements(PACKAGE, "grants")[section]):
         # Views of all instances are asked in a cluster only.
         if (not view.startswith("GV_") or survey.row("instance").get("parallel") == "YES") and not survey.may_read(
             view
@@ -87,3 +87,8 @@ def user_name(survey: Survey) -> str:
     """Return the user's name as an identifier."""
     name = str(survey.row("identity")["user_name"])
     return name if re.fullmatch(r"[A-Z][A-Z0-9_$#]*", name) else f'"{name}"'
+
+
+def sections() -> tuple[str, ...]:
+    """Return the sections of grants.sql whose views make more known."""
+    return tuple(_SECTIONS)

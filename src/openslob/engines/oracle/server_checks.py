@@ -9,6 +9,7 @@ from openslob.engines.common_checks import BadSetting, bad_settings
 from openslob.engines.facts import Finding, ServerFacts
 from openslob.engines.oracle import rights
 from openslob.engines.oracle.survey import Survey
+from openslob.units import GIB, KIB, MIB
 from openslob.workload import Workload
 
 # A window that begins this soon after a run falls into it: preparing takes time, too.
@@ -132,13 +133,20 @@ def _memory(survey: Survey, facts: ServerFacts, by: str) -> Iterator[Finding]:
     """Yield what may change the cache's size in mid-run."""
     moved = next((name for name in ("memory_target", "sga_target") if facts.settings.get(name, "0") != "0"), None)
     cache = next((row for row in survey.rows("sga") or () if row["component"] == "DEFAULT buffer cache"), None)
-    if not moved:
+    if not moved or (cache and _bytes(facts.settings.get("db_cache_size", "")) >= int(cache["current_size"])):
         return
     times = f", and has done so {int(cache['oper_count'])} times" if cache and cache["oper_count"] else ""
     why = f"{moved} is {facts.settings[moved]}: the server may change the size of the cache{times}"
     floor = int(cache["current_size"]) if cache else facts.cache_bytes
     remedy = _set("db_cache_size", str(floor)) if floor else "set db_cache_size to the cache's size"
     yield Finding("memory", f"{why}; db_cache_size is its least size", remedy, False, by=by)
+
+
+def _bytes(text: str) -> int:
+    """Return the bytes of a parameter's value as it is displayed, such as 12G; 0 when it has none."""
+    units = {"K": KIB, "M": MIB, "G": GIB, "T": GIB * KIB}
+    number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1)
+    return int(number) * unit if number.isdigit() else 0
 
 
 def _neighbours(survey: Survey) -> Iterator[Finding]:

@@ -1,0 +1,124 @@
+"""Each version of Oracle and each missing grant: what is known, what is unknown and why, and what stops a run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from factories.oracle.answers import RELEASES, Answers, Server, views_of
+from factories.oracle.double import connected
+from factories.tables import table
+from openslob.engines.oracle.checks import findings
+from openslob.engines.oracle.connection import PACKAGE, ConnectionParams
+from openslob.engines.oracle.rights import GRANT, sections
+from openslob.engines.oracle.server_facts import read_facts
+from openslob.engines.sql import read_statements
+from openslob.errors import SlobError
+from openslob.workload import Workload
+
+PARAMS = ConnectionParams("oracle://db/slob", {})
+PDB = (3, "SALES")
+VIEWS = [view for section in sections() for view in GRANT.findall(read_statements(PACKAGE, "grants")[section])]
+CONTAINERS = {
+    "11.2": None, "12.1": (0, "ORCL"), "12.2": (0, "ORCL"), "18": PDB, "19": PDB, "21": PDB, "23ai": PDB, "26ai": PDB,
+}  # fmt: skip
+
+
+def asked(server: Server, workload: Workload | None = None):
+    connection = connected(Answers(server), RELEASES[server.release][0])
+    params = replace(PARAMS, thick=server.release == "11.2")
+    facts = read_facts(connection, params)
+    return facts, list(findings(connection, params, workload or Workload(), facts, lambda: None))
+
+
+@table("release", list(RELEASES))
+def test_every_version_is_known_by_its_facts(release):
+    facts, found = asked(Server(release, container=CONTAINERS[release]))
+    assert facts.product in ("Oracle Database", "Oracle AI Database")
+    assert facts.version == RELEASES[release][0]
+    assert (facts.block_size, facts.cache_bytes, facts.direct_io) == (8192, 2**33, True)
+    assert facts.free_connections == 581
+    assert facts.settings["edition"].startswith(RELEASES[release][1].split()[-3 if release != "23ai" else -2])
+    assert ("container" in facts.settings) == (release != "11.2")
+    assert [each.name for each in found if each.blocking] == ["data"]
+    assert not [each for each in found if each.name in ("monitor", "sleep", "checkpoint")]
+
+
+@table("release", list(RELEASES))
+def test_sleeping_is_a_right_before_18(release):
+    _, found = asked(Server(release, may_sleep=False))
+    assert any(each.name == "sleep" for each in found) == (release in ("11.2", "12.1", "12.2"))
+
+
+@table("release", list(RELEASES))
+def test_without_any_grant_a_run_is_possible_and_says_what_it_lacks(release):
+    server = Server(release, container=CONTAINERS[release], without=frozenset(VIEWS))
+    facts, found = asked(server)
+    assert facts.block_size == 8192
+    assert (facts.cache_bytes, facts.free_connections, facts.direct_io) == (None, None, None)
+    assert not facts.read_only
+    assert [each.name for each in found if each.blocking] == ["data"]
+    (grants,) = (each.remedy.splitlines() for each in found if each.name == "monitor")
+    in_cluster = {"GV_$SESSION", "GV_$INSTANCE"}
+    too_new = {"V_$EVENT_HISTOGRAM_MICRO"} if release == "11.2" else set()
+    assert set(grants) == {f"GRANT SELECT ON SYS.{view} TO SLOB;" for view in {*VIEWS} - in_cluster - too_new}
+    assert len(grants) == len(set(grants))
+
+
+@table("view", VIEWS)
+def test_each_missing_grant_is_told_with_its_statement(view):
+    server = Server(instances=("slob1", "slob2"), without=frozenset({view}))
+    _, found = asked(server, Workload(update_pct=50, redo_stress="HEAVY"))
+    if view == "V_$INSTANCE":
+        # Whether it is a cluster is not known then; views of all instances are not asked for.
+        assert "cluster" not in asked(server)[0].settings
+    (monitor,) = (each for each in found if each.name == "monitor")
+    assert monitor.remedy == f"GRANT SELECT ON SYS.{view} TO SLOB;"
+    assert monitor.why.startswith("this user may not read one of the server's views, so that less will be known of: ")
+    assert not monitor.blocking
+    assert [each.name for each in found if each.blocking] == ["data"]
+
+
+@table(
+    ("view", "lost"),
+    [
+        ("V_$BUFFER_POOL", {"cache_bytes": None}),
+        ("V_$RESOURCE_LIMIT", {"free_connections": None}),
+        ("V_$DATABASE", {"read_only": False}),
+    ],
+)
+def test_what_a_view_alone_shows_is_unknown_without_it(view, lost):
+    facts, _ = asked(Server(without=frozenset({view})))
+    assert {name: getattr(facts, name) for name in lost} == lost
+
+
+def test_a_standby_is_known_without_any_right():
+    standby = Server(database={"database_role": "PHYSICAL STANDBY", "open_mode": "READ ONLY"})
+    assert asked(standby)[0].read_only
+    assert asked(replace(standby, without=frozenset({"V_$DATABASE"})))[0].read_only
+
+
+def test_a_pool_is_known_by_the_tables_own_block_size():
+    pools = (("DEFAULT", 8192, 1000), ("KEEP", 8192, 500), ("DEFAULT", 4096, 64))
+    facts, _ = asked(Server(tablespace={"block_size": 4096}, pools=pools))
+    assert (facts.block_size, facts.cache_bytes) == (4096, 64 * 2**20)
+
+
+def test_a_tablespace_that_the_user_may_not_use_is_said_with_the_statement():
+    with pytest.raises(SlobError, match="may not use tablespace SLOB") as caught:
+        asked(Server(tablespace=None, without=frozenset({"V_$PARAMETER"})))
+    assert caught.value.remedy.startswith("ALTER USER SLOB QUOTA UNLIMITED ON SLOB")
+
+
+def test_instances_of_one_cluster_have_the_same_identity_and_others_have_not():
+    one, other = asked(Server())[0], asked(Server(instances=("slob1", "slob2")))[0]
+    assert one.cluster_id == other.cluster_id
+    assert one.cluster_id != asked(Server(container=PDB))[0].cluster_id
+
+
+def test_statements_ask_for_no_view_that_no_grant_gives():
+    granted, free = {*VIEWS}, {"ALL_SCHEDULER_WINDOWS"}
+    for file in ("facts", "counters", "waits", "session"):
+        for name, text in read_statements(PACKAGE, file).items():
+            assert views_of(text) - free <= granted, (file, name)
