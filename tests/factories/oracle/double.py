@@ -1,93 +1,111 @@
-"""A connection of the engine over an executor in this process: for tests that need no network and no protocol."""
+"""Connections without a network: what python-oracledb's offer, over an executor in this process."""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self, cast
 
 import oracledb
 
-from factories.oracle.wire_executor import Executor, OracleError, Rows
+from factories.oracle.wire_executor import Executor, Invalid, OracleError, Rows
 from openslob.engines.oracle.connection import Connection
 
-NO_CURSOR = 42
+Result = Rows | Mapping[str, Any] | int | Exception
 
 
 class Variable:
-    """A bind variable that a block may set."""
+    """A bind variable of a block."""
 
     def __init__(self) -> None:
-        self.value: Any = None
+        self._value: Any = None
 
-    def setvalue(self, _position: int, value: Any) -> None:
-        self.value = value
+    def setvalue(self, _position: int, value: object) -> None:
+        self._value = value
 
     def getvalue(self) -> Any:
-        return self.value
+        return self._value
 
 
 class Cursor:
-    """As far as the engine uses the driver's."""
+    """A cursor of the driver."""
 
-    def __init__(self, executor: Executor) -> None:
-        self._executor = executor
-        self.description: list[tuple[str]] | None = None
+    def __init__(self, raw: Raw) -> None:
+        self._raw = raw
+        self._found: Rows | None = None
         self.rowcount = 0
-        self._rows: list[tuple[Any, ...]] = []
 
-    def __enter__(self) -> Cursor:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        pass
+        self.close()
 
-    def var(self, _kind: object, **_more: object) -> Variable:
+    @property
+    def description(self) -> list[tuple[str]] | None:
+        return [(name,) for name in self._found.columns] if self._found else None
+
+    def var(self, *_: object) -> Variable:
         return Variable()
 
-    def execute(self, text: str, binds: dict[str, Any] | None = None) -> None:
-        given = dict(binds or {})
-        plain = {name: each.value if isinstance(each, Variable) else each for name, each in given.items()}
-        try:
-            found = self._executor.execute(text, plain)
-        except OracleError as error:
-            raise oracledb.DatabaseError(f"{error}\nHelp: https://docs.oracle.com/error-help/db/") from error
-        self.description = None
-        if isinstance(found, Rows):
-            self.description = [(name.upper(),) for name in found.columns]
-            self._rows = [tuple(row) for row in found.rows]
-            self.rowcount = len(self._rows)
-        elif isinstance(found, int):
-            self.rowcount = found
-        elif isinstance(found, dict):
-            for name, value in found.items():
-                if isinstance(given.get(name), Variable):
-                    given[name].value = value
+    def execute(self, text: str, binds: Mapping[str, Any] | None = None) -> None:
+        given = {
+            name: each.getvalue() if isinstance(each, Variable) else each for name, each in dict(binds or {}).items()
+        }
+        found = self._raw.executed(lambda: self._raw.executor.execute(text, given), text)
+        self._found = found if isinstance(found, Rows) else None
+        self.rowcount = found if isinstance(found, int) else len(found.rows) if isinstance(found, Rows) else 0
+        for name, each in dict(binds or {}).items():
+            if isinstance(each, Variable) and isinstance(found, Mapping):
+                each.setvalue(0, found[name])
 
-    def executemany(self, text: str, rows: list[dict[str, Any]]) -> None:
-        try:
-            self.rowcount = self._executor.execute_many(text, rows)
-        except OracleError as error:
-            raise oracledb.DatabaseError(str(error)) from error
+    def executemany(self, text: str, rows: Sequence[Any]) -> None:
+        given = [
+            dict(row) if isinstance(row, Mapping) else {str(at): value for at, value in enumerate(row, start=1)}
+            for row in rows
+        ]
+        self.rowcount = cast("int", self._raw.executed(lambda: self._raw.executor.execute_many(text, given), text))
+        self._found = None
 
-    def fetchall(self) -> list[tuple[Any, ...]]:
-        return self._rows
+    def fetchall(self) -> list[Any]:
+        return list(self._found.rows) if self._found else []
 
     def close(self) -> None:
-        pass
+        self._found = None
 
 
 class Raw:
-    """As far as the engine uses the driver's connection."""
+    """A connection of the driver. ``statements`` are those that were executed, in their order."""
 
-    thin = True
-    module = action = ""
-    autocommit = True
+    def __init__(self, executor: Executor, version: str = "19.3.0.0.0", thin: bool = True) -> None:
+        self.executor, self.thin, self.version = executor, thin, version
+        self.session_id, self.serial_num, self.autocommit = 42, 1, False
+        self.instance_name = "slob"
+        self.module = self.action = ""
+        self.is_open = True
+        self.statements: list[str] = []
+        if thin:
+            self.direct_path_load = self._direct_path_load
 
-    def __init__(self, executor: Executor, version: str) -> None:
-        self.executor, self.version = executor, version
-        self.session_id, self.serial_num = NO_CURSOR, 1
+    def executed(self, act: Callable[[], Any], text: str) -> Any:
+        self.statements.append(text)
+        try:
+            found = act()
+        except OracleError as error:
+            raise oracledb.DatabaseError(f"{error}\nHelp: https://docs.oracle.com/error-help/db/") from error
+        if self.autocommit and not isinstance(found, Rows | Invalid):
+            self.executor.commit()
+        return found
+
+    def _direct_path_load(self, _owner: str, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        values = ", ".join(f":{number}" for number in range(1, len(columns) + 1))
+        text = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values})"
+        given = [{str(at): value for at, value in enumerate(row, start=1)} for row in rows]
+        self.executed(lambda: self.executor.execute_many(text, given), f"direct path: {text}")
+        self.executor.commit()
 
     def cursor(self) -> Cursor:
-        return Cursor(self.executor)
+        return Cursor(self)
 
     def commit(self) -> None:
         self.executor.commit()
@@ -99,12 +117,59 @@ class Raw:
         self.executor.cancel()
 
     def is_healthy(self) -> bool:
-        return True
+        return self.is_open
 
     def close(self) -> None:
+        self.is_open = False
+        self.executor.rollback()
         self.executor.close()
 
 
-def connected(executor: Executor, version: str = "19.3.0.0.0") -> Connection:
-    """A connection whose statements the executor answers."""
-    return Connection(Raw(executor, version))  # type: ignore[arg-type]
+class Answers(Executor):
+    """Gives what a test says, by regular expressions of the statements' beginnings; the last that fits counts.
+
+    An answer is given as it is, raised, or asked with the binds. Statements without an answer change nothing; queries
+    without one are an error of the test.
+    """
+
+    def __init__(self, **answers: Result) -> None:
+        self._answers: list[tuple[re.Pattern[str], Any]] = []
+        self.binds: list[Mapping[str, Any]] = []
+        for begin, answer in answers.items():
+            self.say(begin, answer)
+
+    def say(self, pattern: str, answer: Any) -> Self:
+        """Answer statements that fit the pattern, from now on."""
+        self._answers.append((re.compile(pattern, re.IGNORECASE | re.DOTALL), answer))
+        return self
+
+    def execute(self, text: str, binds: dict[str, Any]) -> Any:
+        """Return the answer."""
+        self.binds.append(binds)
+        for pattern, answer in reversed(self._answers):
+            if pattern.search(text):
+                found = answer(binds) if callable(answer) else answer
+                if isinstance(found, Exception):
+                    raise found
+                return found
+        if text.lstrip().upper().startswith(("SELECT", "WITH")):
+            raise AssertionError(f"no answer to: {text}")
+        return 0
+
+
+def rows(*found: Mapping[str, Any]) -> Rows:
+    """Return the result of a query; each row by lower-case column name."""
+    columns = list(found[0]) if found else ["NOTHING"]
+    return Rows([name.upper() for name in columns], [tuple(row.values()) for row in found])
+
+
+def connected(executor: Executor, version: str = "19.3.0.0.0", thin: bool = True) -> Connection:
+    """Return a connection of the engine over an executor, in autocommit mode."""
+    raw = Raw(executor, version, thin)
+    raw.autocommit = True
+    return Connection(cast("oracledb.Connection", raw))
+
+
+def statements_of(connection: Connection) -> list[str]:
+    """Return what was executed over a connection, each as one line."""
+    return [" ".join(text.split()) for text in cast("Raw", connection.raw).statements]

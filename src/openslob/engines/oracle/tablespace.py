@@ -40,6 +40,7 @@ class Tablespace:
     growth_bytes: int | None
     held_bytes: int
     forces_logging: bool
+    is_bigfile: bool
 
     @property
     def clause(self) -> str:
@@ -67,6 +68,7 @@ def find(connection: Connection, name: str | None) -> Tablespace:
         growth_bytes=_growth(connection, values),
         held_bytes=int(held[0]["held_bytes"] or 0),
         forces_logging=row["force_logging"] == "YES",
+        is_bigfile=row["bigfile"] == "YES",
     )
 
 
@@ -132,8 +134,16 @@ def check_space(place: Tablespace, needed: int) -> str:
     if place.free_bytes + place.growth_bytes < more:
         free = f"its files have {format_bytes(place.free_bytes)} and may grow by {format_bytes(place.growth_bytes)}"
         why = f"the load needs {format_bytes(more)} more in tablespace {place.name}; {free}"
-        raise SlobError(why, f"as an administrator: ALTER TABLESPACE {quoted(place.name)} ADD DATAFILE SIZE …")
+        raise SlobError(why, f"as an administrator: {_grown(place, more - place.free_bytes - place.growth_bytes)}")
     return f"{text}, and free once its files have grown"
+
+
+def _grown(place: Tablespace, lacking: int) -> str:
+    """Return the statement that gives a tablespace room. A bigfile tablespace has one file, and takes no other."""
+    change = f"ALTER TABLESPACE {quoted(place.name)}"
+    if place.is_bigfile:
+        return f"{change} AUTOEXTEND ON MAXSIZE UNLIMITED"
+    return f"{change} ADD DATAFILE SIZE {-(-lacking // MIB)}M"
 
 
 def redo_of_load(connection: Connection, place: Tablespace) -> str:

@@ -4,7 +4,7 @@
 -- name: tablespace
 -- By name, in whatever case it is written, or the user's default one for NULL.
 -- Result: block_size is the tablespace's, which need not be the database's; owner is this user.
-SELECT t.tablespace_name, t.block_size, t.force_logging, USER AS owner
+SELECT t.tablespace_name, t.block_size, t.force_logging, t.bigfile, USER AS owner
   FROM user_tablespaces t
  WHERE UPPER(t.tablespace_name) = UPPER(NVL(:name, (SELECT u.default_tablespace FROM user_users u)))
 

@@ -1,0 +1,54 @@
+"""Bytes of Oracle's rows and blocks, and the addresses of rows."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openslob.engines.oracle.page_layout import TEXT_COLUMNS, constant_text, row_bytes, usable_bytes, value_bytes
+from openslob.engines.oracle.rowids import Place, place_of, text_of
+from openslob.engines.oracle.tables import placement
+from openslob.errors import SlobError
+
+BLOCK_SIZES = (2048, 4096, 8192, 16384, 32768)
+PLACES = st.builds(Place, file=st.integers(0, 1023), block=st.integers(0, 2**22 - 1), row=st.integers(0, 4095))
+
+
+@pytest.mark.parametrize("block_size", BLOCK_SIZES)
+def test_one_row_fits_into_a_block_and_closes_it(block_size):
+    assert row_bytes(block_size) < usable_bytes(block_size)
+    # PCTFREE 99: no further row once more than 1 % of the block is in use.
+    assert row_bytes(block_size) > 0.01 * block_size
+
+
+@given(block_size=st.integers(2048, 32768))
+def test_a_row_fits_into_a_block_of_any_size(block_size):
+    assert 0 < value_bytes(block_size) <= 128
+    assert row_bytes(block_size) < usable_bytes(block_size)
+
+
+def test_a_row_of_usual_blocks_is_slobs():
+    assert value_bytes(8192) == 128
+    assert constant_text(4096) == "X" * 64
+    assert row_bytes(8192) == 3 + 1 + 6 + TEXT_COLUMNS * 129
+
+
+@given(place=PLACES)
+def test_an_address_is_read_as_it_was_written(place):
+    assert place_of(text_of(place)) == place
+
+
+def test_the_digits_of_an_address():
+    assert place_of("AAAShYAAEAAAAFzAAB") == Place(file=4, block=371, row=1)
+
+
+@pytest.mark.parametrize("text", ["00000DD5.0000.0001", "*BAEAAAAFzAAB", ""])
+def test_an_address_of_another_kind_is_refused(text):
+    with pytest.raises(SlobError, match="address that slob does not know"):
+        place_of(text)
+
+
+def test_neighbours_are_found_in_the_order_of_the_blocks():
+    keys = {30: 7, 10: 5, 20: 6, 40: 1}
+    rows = [{"place": text_of(Place(1, block, 0)), "custid": key} for block, key in keys.items()]
+    assert placement(rows) == {"pairs": 3, "adjacent": 2}
+    assert placement([]) == {"pairs": 0, "adjacent": 0}

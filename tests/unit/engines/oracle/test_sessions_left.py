@@ -1,0 +1,112 @@
+"""Sessions that a killed driver left in an Oracle database."""
+
+import pytest
+
+from factories.oracle.double import Answers, connected, rows, statements_of
+from factories.oracle.wire import OracleError
+from openslob.engines import common_checks
+from openslob.engines.oracle import sessions_left
+from openslob.engines.oracle.sessions_left import count, release
+from openslob.errors import SlobError
+
+UNSEEN = OracleError(942, "table or view does not exist")
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch):
+    for name in ("_SLICE_END_S", "_END_PATIENCE_S"):
+        monkeypatch.setattr(sessions_left, name, 0.03)
+    monkeypatch.setattr(sessions_left, "_POLL_S", 0.01)
+    monkeypatch.setattr(common_checks, "LOCK_PATIENCE_S", 0.03)
+
+
+def session(sid, status="ACTIVE"):
+    return {"inst_id": 1, "sid": sid, "serial": 7, "action": "run/ab", "status": status}
+
+
+class Database(Answers):
+    """One with sessions that end when they are told to, or are killed."""
+
+    def __init__(self, *sids, obedient=True, killable=True, drivers=()):
+        super().__init__()
+        self.sids, self.obedient, self.killable, self.drivers = set(sids), obedient, killable, drivers
+        self.status = "ACTIVE"
+        self.say(r"FROM gv\$session", self._sessions)
+        self.say("SET stop = 1", self._stop)
+        self.say("ALTER SYSTEM KILL", self._kill)
+
+    def _sessions(self, binds):
+        found = self.sids if binds["purpose"].startswith("run/") else self.drivers
+        return rows(*(session(sid, self.status) for sid in found))
+
+    def _stop(self, _):
+        if self.obedient:
+            self.sids.clear()
+
+    def _kill(self, _):
+        if not self.killable:
+            return OracleError(1031, "insufficient privileges")
+        self.sids.pop()
+        return 0
+
+
+def test_there_are_none():
+    connection = connected(Database())
+    assert (count(connection), release(connection, "db")) == (0, 0)
+    assert not [text for text in statements_of(connection) if not text.startswith("SELECT")]
+
+
+def test_they_are_told_to_end():
+    connection = connected(Database(11, 12))
+    assert release(connection, "db") == 2
+    changes = [text for text in statements_of(connection) if text.startswith(("UPDATE", "ALTER"))]
+    assert [text.partition("SET ")[2][:8] for text in changes] == ["stop = 1", "stop = 0"]
+
+
+def test_those_that_do_not_listen_are_ended():
+    connection = connected(Database(11, 12, obedient=False))
+    assert release(connection, "db") == 2
+    assert "ALTER SYSTEM KILL SESSION '11,7,@1' IMMEDIATE" in statements_of(connection)
+    assert count(connection) == 0
+
+
+def test_an_ordinary_user_is_told_the_statement_that_ends_them():
+    connection = connected(Database(11, obedient=False, killable=False))
+    with pytest.raises(SlobError, match="this user may not end them") as caught:
+        release(connection, "db")
+    assert caught.value.remedy == "as an administrator: ALTER SYSTEM KILL SESSION '11,7,@1' IMMEDIATE"
+    assert "stop = 0" in statements_of(connection)[-1]
+
+
+def test_those_that_wait_for_a_host_that_is_gone_disturb_nobody():
+    database = Database(11, obedient=False, killable=False)
+    database.status = "INACTIVE"
+    assert release(connected(database), "db") == 1
+
+
+def test_those_of_a_run_that_goes_on_are_left_alone():
+    connection = connected(Database(11, drivers=(5,)))
+    with pytest.raises(SlobError, match=r"another run is in progress in db.*see session 5,7,@1"):
+        release(connection, "db")
+    assert not [text for text in statements_of(connection) if text.startswith(("UPDATE", "ALTER"))]
+
+
+def test_a_user_who_sees_only_one_instance():
+    database = Database(11).say(r"FROM gv\$session", UNSEEN)
+    database.say(r"FROM v\$session", lambda _: rows(session(11) | {"inst_id": None}))
+    connection = connected(database)
+    assert count(connection) == 1
+    with pytest.raises(SlobError, match=r"KILL|in progress"):
+        release(connection, "db")
+
+
+def test_sessions_that_cant_be_seen_are_told_to_end():
+    connection = connected(Answers().say(r"v\$session", UNSEEN))
+    assert (count(connection), release(connection, "db")) == (0, 0)
+    changes = [text for text in statements_of(connection) if text.startswith("UPDATE")]
+    assert [text.partition("SET ")[2][:8] for text in changes] == ["stop = 1", "stop = 0"]
+
+
+def test_nothing_was_ever_loaded():
+    connection = connected(Answers().say(r"v\$session", UNSEEN).say("UPDATE", UNSEEN))
+    assert release(connection, "db") == 0
