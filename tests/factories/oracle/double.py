@@ -170,6 +170,11 @@ def connected(executor: Executor, version: str = "19.3.0.0.0", thin: bool = True
     return Connection(cast("oracledb.Connection", raw))
 
 
+def raw_of(connection: Connection) -> Raw:
+    """Return the double of the driver's connection below one of the engine."""
+    return cast("Raw", connection.raw)
+
+
 def statements_of(connection: Connection) -> list[str]:
     """Return what was executed over a connection, each as one line."""
-    return [" ".join(text.split()) for text in cast("Raw", connection.raw).statements]
+    return [" ".join(text.split()) for text in raw_of(connection).statements]

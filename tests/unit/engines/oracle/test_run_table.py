@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from factories.oracle.double import connected
+from factories.oracle.double import connected, raw_of
 from factories.oracle.run_table import RunTable
 from factories.oracle.wire import OracleError
 from openslob.engines.oracle import run_table
@@ -112,7 +112,7 @@ def test_the_loss_of_the_lock_is_noticed():
     table = RunTable()
     connection = connected(table.client())
     with pytest.raises(SlobError, match="the lock of db was lost"), held(connection, "db", "run") as hold:
-        connection.raw.is_open = False
+        raw_of(connection).is_open = False
         hold.require()
 
 
@@ -125,7 +125,7 @@ def test_the_stop_signal_is_a_row():
         assert table.rows["stop"]["stop"] == 1
         stop.close()
         assert table.rows["stop"]["stop"] == 0
-        assert not connection.raw.is_open
+        assert not raw_of(connection).is_open
 
 
 def test_a_stop_signal_without_a_server_is_reported_and_closed_all_the_same():
