@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from copy import copy
+from functools import cache
 from typing import Annotated, Any
 
 import typer
@@ -123,12 +125,17 @@ def _metavar(option: TyperOption, ctx: Any) -> str:  # noqa: ANN401 - typer's ow
 
 def _output_options() -> list[Any]:
     """Return the options that every command has; the program has them too, so that they can stand before a command."""
+    return [copy(option) for option in _output_command().params]
+
+
+@cache
+def _output_command() -> Any:  # noqa: ANN401 - typer's own
     app = typer.Typer(add_completion=False)
     app.command()(_output)
-    options = typer.main.get_command(app).params
-    for option in options:
+    command = typer.main.get_command(app)
+    for option in command.params:
         option.expose_value = False
-    return list(options)
+    return command
 
 
 def _be_quiet(ctx: typer.Context, value: bool) -> None:

@@ -31,8 +31,10 @@ def bars(cells: list[Row], title: str, kinds: Sequence[str]) -> Panel:
     tips = (Tip("name", " "), Tip("what", "data"), Tip("value", title, "low", "high"))
     base = alt.Chart(alt.InlineData(values=cells)).encode(y=names)
     drawn = with_tips(base.mark_bar(height={"band": 0.62}).encode(x=x, color=coloured("what", kinds)), *tips)
-    ranges = base.mark_rule(strokeWidth=1.6, color=INK).encode(x="low:Q", x2="high:Q")
-    text = base.mark_text(align="left", dx=6, fontSize=12, color=INK).encode(x="high:Q", text="shown:N")
+    ranges = base.mark_rule(strokeWidth=1.6, color=INK).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"))
+    text = base.mark_text(align="left", dx=6, fontSize=12, color=INK).encode(
+        x=alt.X("high:Q"), text=alt.Text("shown:N")
+    )
     return alt.layer(drawn, ranges, text)
 
 

@@ -131,10 +131,12 @@ def _curve(rows: list[Row], title: str, limit: float | None) -> Panel:
     labels = base.transform_filter("datum.labelled").mark_text(align="left", dx=7, dy=9, fontSize=11)
     ring = base.transform_filter("datum.result").mark_point(filled=False, size=260, color=QUIET, strokeWidth=1.6)
     return alt.layer(
-        base.mark_line(strokeWidth=1.8).encode(color=colour, strokeDash=dashed("line", lines), order="in_flight:Q"),
+        base.mark_line(strokeWidth=1.8).encode(
+            color=colour, strokeDash=dashed("line", lines), order=alt.Order("in_flight:Q")
+        ),
         with_tips(dots, *tips),
         ring,
-        labels.encode(text="in_flight:Q"),
+        labels.encode(text=alt.Text("in_flight:Q")),
         *(_limit_line(limit) if limit else ()),
     ).add_params(pick)
 
@@ -145,10 +147,11 @@ def _latency_scale(latencies: Sequence[float]) -> alt.Scale:
 
 
 def _limit_line(limit: float) -> tuple[alt.Chart, alt.Chart]:
-    base = alt.Chart(alt.InlineData(values=[{"us": limit, "text": f"limit {micros(limit)}"}])).encode(y="us:Q")
+    base = alt.Chart(alt.InlineData(values=[{"us": limit, "text": f"limit {micros(limit)}"}])).encode(y=alt.Y("us:Q"))
+    text = base.mark_text(color=WARNING, align="left", dx=4, dy=-6)
     return (
         base.mark_rule(color=WARNING, strokeDash=[4, 3], strokeWidth=1.2),
-        base.mark_text(color=WARNING, align="left", dx=4, dy=-6).encode(x=alt.value(0), text="text:N"),
+        text.encode(x=alt.XValue(0), text=alt.Text("text:N")),  # type: ignore[no-untyped-call]
     )
 
 

@@ -63,7 +63,7 @@ def changes(comparison: Comparison, names: FigureNames | None = None) -> Picture
     )  # fmt: skip
     panel = alt.layer(
         alt.Chart(alt.InlineData(values=[{"pct": 0}])).mark_rule(color=QUIET, strokeDash=[4, 3]).encode(x=x),
-        base.mark_rule(clip=True, strokeWidth=1.6).encode(x="low:Q", x2="high:Q"),
+        base.mark_rule(clip=True, strokeWidth=1.6).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q")),
         with_tips(
             base.mark_point(filled=True, size=85, clip=True).encode(
                 x=x, shape=alt.Shape("outcome:N", scale=shapes, legend=legend)

@@ -87,7 +87,8 @@ def _percentile_panel(rows: list[Row], along: str) -> Panel:
     y = alt.Y("value:Q", title="latency of an operation (µs)", scale=_axis_scale(rows))
     base = _base(rows, along).encode(y=y, color=coloured("line", lines), **selection_opacity(*picks))
     drawn = base.mark_line(strokeWidth=1.8).encode(
-        strokeDash=dashed("percentile", names, outlined=True), detail=["line:N", "percentile:N", "stretch:N"]
+        strokeDash=dashed("percentile", names, outlined=True),
+        detail=[alt.Detail("line:N"), alt.Detail("percentile:N"), alt.Detail("stretch:N")],
     )
     tips = [*_tips("latency (µs)", along), Tip("percentile", "percentile")]
     return alt.layer(_bars(base), drawn, *_dots(base, shaped("line", lines), tips)).add_params(*picks)
@@ -99,7 +100,7 @@ def _panel(rows: list[Row], figure: str, names: FigureNames, along: str) -> Pane
     scale = alt.Scale(domain=[0, 100]) if unit_of(figure) == "%" else _axis_scale(rows)
     y = alt.Y("value:Q", title=names.axis(figure), scale=scale)
     base = _base(rows, along).encode(y=y, color=coloured("line", lines), **selection_opacity(pick))
-    drawn = base.mark_line(strokeWidth=1.8).encode(strokeDash=dashed("line", lines), detail="stretch:N")
+    drawn = base.mark_line(strokeWidth=1.8).encode(strokeDash=dashed("line", lines), detail=alt.Detail("stretch:N"))
     dots = _dots(base, shaped("line", lines), _tips(names.axis(figure), along))
     return alt.layer(_bars(base), drawn, *dots).add_params(pick)
 
@@ -112,7 +113,7 @@ def _base(rows: list[Row], along: str) -> alt.Chart:
 
 def _bars(base: alt.Chart) -> alt.Chart:
     known = base.transform_filter("isValid(datum.low)")
-    bars: alt.Chart = known.mark_rule(clip=True, strokeWidth=1).encode(y="low:Q", y2="high:Q")
+    bars: alt.Chart = known.mark_rule(clip=True, strokeWidth=1).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q"))
     return bars
 
 

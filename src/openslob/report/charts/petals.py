@@ -227,7 +227,10 @@ def _panel(
             *([_ceiling(ceiling_points, x, y)] if ceiling_points else []),
             *_bars(base, colour),
             base.mark_line(strokeWidth=1.8).encode(
-                color=colour, strokeDash=dash, order="order:Q", detail=["line:N", "stretch:N"]
+                color=colour,
+                strokeDash=dash,
+                order=alt.Order("order:Q"),
+                detail=[alt.Detail("line:N"), alt.Detail("stretch:N")],
             ),
             _arrows(between, x_scale, y_scale, colour, view).encode(**selection_opacity(*picks)),
             *_dots(base, colour, shape, _tips(throughput, points, names)),
@@ -256,8 +259,8 @@ def _ceiling(ceiling_points: Sequence[Row], x: alt.X, y: alt.Y) -> alt.Chart:
     drawn: alt.Chart = line.encode(
         x=x,
         y=y,
-        order="in_flight:Q",
-        detail=["ceiling:N", "block:N"],
+        order=alt.Order("in_flight:Q"),
+        detail=[alt.Detail("ceiling:N"), alt.Detail("block:N")],
     )
     tips = (("ceiling", "storage alone"), ("block", "block size"), ("in_flight", "in flight"), ("x", "reads/s"))
     return with_tips(drawn, *(Tip(*each) for each in (*tips, ("y", "mean µs"))))
@@ -265,8 +268,8 @@ def _ceiling(ceiling_points: Sequence[Row], x: alt.X, y: alt.Y) -> alt.Chart:
 
 def _bars(base: alt.Chart, colour: alt.Color) -> list[alt.Chart]:
     """Return the 95 % intervals of throughput and latency as bars."""
-    across = base.mark_rule(clip=True, strokeWidth=1).encode(x="x_low:Q", x2="x_high:Q", color=colour)
-    along = base.mark_rule(clip=True, strokeWidth=1).encode(y="y_low:Q", y2="y_high:Q", color=colour)
+    across = base.mark_rule(clip=True, strokeWidth=1).encode(x=alt.X("x_low:Q"), x2=alt.X2("x_high:Q"), color=colour)
+    along = base.mark_rule(clip=True, strokeWidth=1).encode(y=alt.Y("y_low:Q"), y2=alt.Y2("y_high:Q"), color=colour)
     return [
         across.transform_filter("isValid(datum.x_low)"),
         along.transform_filter("isValid(datum.y_low)"),
@@ -295,7 +298,7 @@ def _labels(base: alt.Chart, rows: Sequence[Row]) -> alt.Chart:
     """Return the labels of the points; with many lines only those of ends and knees."""
     many = len({row["line"] for row in rows}) > LABELLED_LINES
     shown = base.transform_filter("datum.end || datum.knee") if many else base
-    text: alt.Chart = shown.mark_text(align="left", dx=7, dy=-7, fontSize=11).encode(text="sessions:Q")
+    text: alt.Chart = shown.mark_text(align="left", dx=7, dy=-7, fontSize=11).encode(text=alt.Text("sessions:Q"))
     return text
 
 

@@ -190,17 +190,19 @@ def _bands(kind: str, seconds_of: Mapping[int, Any], length: float) -> Panel:
         if any(row[end] is not None for row in rows)
     }
     scale = alt.Scale(domain=list(drawn), range=list(drawn.values()))
-    bare = alt.Chart(alt.InlineData(values=rows)).encode(x=_time_axis("from_s", length), x2="to_s:Q")
+    bare = alt.Chart(alt.InlineData(values=rows)).encode(x=_time_axis("from_s", length), x2=alt.X2("to_s:Q"))
     ends = (Tip(name, f"{MARKED[name]} (µs)", unknown="too few operations") for name in _BAND_ENDS)
     base = with_tips(bare, Tip("from_s", "from (s)"), Tip("count", "operations"), *ends)
     layers = [
         base.transform_filter(f"isValid(datum.{high})")
         .mark_rect()
-        .encode(y=alt.Y(f"{low}:Q", scale=scale_y), y2=f"{high}:Q", color=alt.datum(name))
+        .encode(y=alt.Y(f"{low}:Q", scale=scale_y), y2=alt.Y2(f"{high}:Q"), color=alt.ColorDatum(name))
         for low, high, name in (("p90_us", "p99_us", "p90 to p99"), ("p50_us", "p90_us", "p50 to p90"))
         if name in drawn
     ]
-    middle = base.transform_filter("isValid(datum.p50_us)").mark_rule(strokeWidth=3).encode(y=y, color=alt.datum("p50"))
+    middle = (
+        base.transform_filter("isValid(datum.p50_us)").mark_rule(strokeWidth=3).encode(y=y, color=alt.ColorDatum("p50"))
+    )
     return alt.layer(*layers, middle).encode(color=alt.Color(scale=scale, legend=alt.Legend(title=None)))
 
 
@@ -213,9 +215,9 @@ def _waits(rows: list[Row], length: float) -> Panel:
         .mark_rect()
         .encode(
             x=_time_axis("from_s", length),
-            x2="to_s:Q",
+            x2=alt.X2("to_s:Q"),
             y=alt.Y("low:Q", title="DB time (s/s)", scale=alt.Scale(zero=True), axis=_Y_AXIS),
-            y2="high:Q",
+            y2=alt.Y2("high:Q"),
             color=coloured("event", events),
             **selection_opacity(pick),
         )
@@ -229,12 +231,12 @@ def _cpu(rows: list[Row], length: float) -> Panel:
     pick = legend_selection("kind", "picked_kind")
     y = alt.Y("low:Q", title="host CPU (%)", scale=alt.Scale(domain=[0, 100]), axis=_Y_AXIS)
     bare = alt.Chart(alt.InlineData(values=rows)).encode(
-        x=_time_axis("from_s", length), x2="to_s:Q", color=coloured("kind", kinds), **selection_opacity(pick)
+        x=_time_axis("from_s", length), x2=alt.X2("to_s:Q"), color=coloured("kind", kinds), **selection_opacity(pick)
     )
     base = with_tips(bare, Tip("kind", "kind"), Tip("value", "% of the host's CPU"), Tip("from_s", "from (s)"))
     host, server = (base.transform_filter(f'datum.kind {sign} "{over_time.SERVER}"') for sign in ("!=", "=="))
-    line = server.mark_rule(strokeWidth=3).encode(y="high:Q")
-    return alt.layer(host.mark_rect().encode(y=y, y2="high:Q"), line).add_params(pick)
+    line = server.mark_rule(strokeWidth=3).encode(y=alt.Y("high:Q"))
+    return alt.layer(host.mark_rect().encode(y=y, y2=alt.Y2("high:Q")), line).add_params(pick)
 
 
 def _histogram(kind: str, figures: Mapping[str, Any]) -> Panel:
@@ -246,9 +248,9 @@ def _histogram(kind: str, figures: Mapping[str, Any]) -> Panel:
         .mark_bar(color=_BAND_COLOURS["p50 to p90"], stroke=GROUND, strokeWidth=0.3)
         .encode(
             x=x,
-            x2="to_us:Q",
+            x2=alt.X2("to_us:Q"),
             y=alt.Y("share_pct:Q", title="operations (%)", stack=None, axis=_Y_AXIS),
-            y2=alt.datum(0),
+            y2=alt.Y2Datum(0),
         )
     )
     drawn = with_tips(drawn, *_MAP_TIPS[1:], Tip("share_pct", "% of them"))
@@ -265,7 +267,7 @@ def _histogram(kind: str, figures: Mapping[str, Any]) -> Panel:
     labels = (
         marked.transform_filter(alt.datum.row == mark["row"])
         .mark_text(align="left", dx=3, dy=8 + _LINE_HEIGHT * mark["row"], color=WARNING)
-        .encode(y=alt.value(0), text="name:N")
+        .encode(y=alt.YValue(0), text=alt.Text("name:N"))  # type: ignore[no-untyped-call]
         for mark in marks
     )
     return alt.layer(drawn, rules, *labels)
@@ -286,9 +288,9 @@ def _map(kind: str, cells: list[Row], length: float) -> Panel:
         .properties(view=alt.ViewBackground(fill=MAP_GROUND))
         .encode(
             x=_time_axis("from_s", length),
-            x2="to_s:Q",
+            x2=alt.X2("to_s:Q"),
             y=alt.Y("from_us:Q", title=f"{kind} latency (µs)", scale=axis, axis=_Y_AXIS),
-            y2="to_us:Q",
+            y2=alt.Y2("to_us:Q"),
             color=alt.Color("step:N", scale=alt.Scale(domain=steps, range=MAP_STEPS), legend=legend),
         )
     )

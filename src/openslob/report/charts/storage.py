@@ -171,7 +171,7 @@ def _heat(rows: Sequence[Row], title: str) -> Panel:
     )
     tips = (Tip(SMALL, SMALL), Tip(LARGE, LARGE), Tip("value", title))
     text = base.mark_text(fontSize=11).encode(
-        text="shown:N", color=alt.condition(alt.datum.value > middle, alt.value("white"), alt.value("black"))
+        text=alt.Text("shown:N"), color=alt.condition(alt.datum.value > middle, alt.value("white"), alt.value("black"))
     )
     return alt.layer(with_tips(squares, *tips), text)
 

@@ -17,6 +17,8 @@ DASHES = ((1, 0), (6, 3), (2, 2), (9, 3, 2, 3))
 # Colour scheme from light to dark in even steps, readable in grey and by colour-blind people.
 HEAT: Literal["cividis"] = "cividis"
 WIDTH, HEIGHT = 640, 380
+# Opacity of what is not selected.
+FAINT = 0.07
 # Above this ratio of largest to smallest value, the axis is logarithmic.
 LOG_RATIO = 100.0
 CONFIG: dict[str, Any] = {
@@ -128,7 +130,9 @@ def selection_opacity(*picks: alt.Parameter, shown: float = 1.0) -> dict[str, An
     test: Any = picks[0]
     for pick in picks[1:]:
         test = test & pick
-    return {"opacity": alt.condition(test, alt.value(shown), alt.value(0.07))}
+    # Altair takes milliseconds to find out the class of an encoding that is a dictionary or a text.
+    chosen: Any = alt.condition(test, alt.value(shown), alt.value(FAINT))
+    return {"opacity": alt.OpacityValue(FAINT, condition=chosen["condition"])}
 
 
 def from_zero(values: Sequence[float], most: float | None = None) -> alt.Scale:
