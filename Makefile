@@ -2,6 +2,9 @@
 VENV := .venv
 export VENV
 
+# Compiled modules are kept, whatever the environment says: a test that starts `slob` would compile all of it again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: install demo test check unit lint format coverage docs walk bench clean
 
 install: $(VENV)/.installed

@@ -8,11 +8,14 @@ import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import pytest
+import typer
+import typer.testing
 from hypothesis import settings
 
 from factories import marks, subjects, versions
@@ -61,6 +64,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def no_screen() -> None:
     """Tables are as wide as they need to be, unless a test names a width; workers of a parallel run have one."""
     os.environ.pop("COLUMNS", None)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_command_tree() -> Iterator[None]:
+    """The tree of all commands is built once: that takes longer than most commands."""
+    built = cache(typer.main.get_command)
+    with patch("typer.main.get_command", built), patch("typer.testing._get_command", built):
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -88,9 +88,12 @@ def _of_page(page: Path) -> Iterator[Printed]:
 
 def _of_source(file: Path) -> Iterator[Printed]:
     """Yield the commands within a file's texts: hints of errors, help with its examples, what commands print last."""
+    name = file.relative_to(ROOT)
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         text = _text(node)
-        place = f"{file.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
+        if "slob " not in text:
+            continue
+        place = f"{name}:{getattr(node, 'lineno', 0)}"
         example = re.search(r"Example: (slob .+)", text)
         if example:
             yield Printed(place, _words(example[1]), whole=True)

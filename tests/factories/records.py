@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import operator
+from copy import copy
 from dataclasses import dataclass, replace
+from functools import cache
 from statistics import NormalDist
 
 from openslob.histogram import Histogram, bucket_of
@@ -52,10 +55,10 @@ class Made:
 
     def selects(self) -> dict[str, object]:
         count = round(self.ops * self.seconds * (1 - self.update_pct / 100))
-        return histogram(count, self.op_us * 0.987, 0.16).summary()
+        return copy(_latency(count, self.op_us * 0.987, 0.16))
 
     def updates(self) -> dict[str, object]:
-        return histogram(round(self.ops * self.seconds * self.update_pct / 100), self.op_us * 1.42, 0.22).summary()
+        return copy(_latency(round(self.ops * self.seconds * self.update_pct / 100), self.op_us * 1.42, 0.22))
 
     def cpu_s(self) -> dict[str, float]:
         """Host CPU of two cores by kind."""
@@ -65,14 +68,33 @@ class Made:
         return {kind: total * share for kind, share in {**shares, **idle}.items()}
 
 
+_bucket_of = cache(bucket_of)
+
+
+@cache
+def _times_median(points: int, sigma: float) -> tuple[float, ...]:
+    """Return so many quantiles of a lognormal distribution of median 1."""
+    normal = NormalDist()
+    return tuple(math.exp(sigma * normal.inv_cdf((rank + 0.5) / points)) for rank in range(points))
+
+
 def histogram(count: int, median_us: float, sigma: float) -> Histogram:
     """``count`` latencies of a lognormal distribution, the same ones each time."""
-    made, normal = Histogram(), NormalDist()
-    for rank in range(points := min(count, 2000)):
-        us = round(median_us * math.exp(sigma * normal.inv_cdf((rank + 0.5) / points)))
-        weight = count // points + (rank < count % points)
-        made.add({bucket_of(us): weight}, us * weight, us)
+    points = min(count, 2000)
+    latencies = [round(median_us * factor) for factor in _times_median(points, sigma)]
+    weights = [count // points + (rank < count % points) for rank in range(points)]
+    made = Histogram()
+    made.add(
+        zip(map(_bucket_of, latencies), weights, strict=True),
+        sum(map(operator.mul, latencies, weights)),
+        max(latencies, default=0),
+    )
     return made
+
+
+@cache
+def _latency(count: int, median_us: float, sigma: float) -> dict[str, object]:
+    return histogram(count, median_us, sigma).summary()
 
 
 def summary(made: Made) -> dict[str, Figure]:

@@ -1,7 +1,6 @@
 """Runs for tests: within this process, and as the command line in one of its own."""
 
 import csv
-import functools
 import io
 import json
 import os
@@ -18,7 +17,6 @@ from unittest.mock import patch
 import psutil
 import psycopg
 import pytest
-from typer.main import get_command
 
 from openslob import cli
 from openslob.engines import registry
@@ -165,10 +163,6 @@ def judged(record, name, expected=Holds.HOLDS):
 COMMAND = [sys.executable, "-c", "from openslob.__main__ import main; main()"]
 
 
-# Building it from all commands takes longer than most commands.
-_command_tree = functools.cache(get_command)
-
-
 def slob(*arguments, env=None, cwd=None):
     """The command line to its end, as `slob_apart` but within this process, which saves a second of imports.
 
@@ -177,9 +171,8 @@ def slob(*arguments, env=None, cwd=None):
     given = ["slob", *map(str, arguments)]
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     environment = patch.dict(os.environ, env or {}, clear=env is not None)
-    tree = patch("typer.main.get_command", _command_tree)
     streams = redirect_stdout(out), redirect_stderr(err)
-    with patch.object(sys, "argv", given), environment, tree, chdir(cwd or "."), streams[0], streams[1]:
+    with patch.object(sys, "argv", given), environment, chdir(cwd or "."), streams[0], streams[1]:
         try:
             cli.main()
             code: int | str = 0

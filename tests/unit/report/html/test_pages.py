@@ -63,12 +63,16 @@ def page_of(records: list[RunRecord]) -> Page:
 
 
 SMALL = sweep(counts=(2, 8, 32), update_pcts=(0, 20), repeats=2)
-SMALL_PAGE = page_of(SMALL)
+
+
+@cache
+def small_page() -> Page:
+    return page_of(SMALL)
 
 
 @cache
 def small_html() -> str:
-    return render_page(SMALL_PAGE)
+    return render_page(small_page())
 
 
 @cache
@@ -144,7 +148,7 @@ def test_headings_are_in_order_and_tables_and_pictures_are_named() -> None:
 
 
 def test_a_sweep_s_answer_has_interval_latency_cpu_and_limit() -> None:
-    answers = SMALL_PAGE.answers
+    answers = small_page().answers
     assert re.match(
         r"This platform does [\d,]+ ± [\d,]+ physical 8 KB reads/s at [\d.]+ µs mean "
         r"\(select of 64 blocks p99 [\d.]+ ms\), [\d,]+ per DB CPU second, with [\d.]+ % of the host's CPU busy, "
@@ -169,7 +173,7 @@ def test_a_failing_verdict_is_counted_and_explained() -> None:
     assert (first.name, first.outcome_text, first.sign) == ("quiet machine", "fails in 1 of 12", "✗")
     assert first.why == "2 sessions, 0 % updates: Made to."
     assert page.verdict_counts == "1 fails in at least one run, 0 unknown, 7 hold in every run"
-    assert SMALL_PAGE.verdict_counts == "all 8 hold in every run"
+    assert small_page().verdict_counts == "all 8 hold in every run"
 
 
 def test_the_answer_names_what_makes_it_doubtful() -> None:
@@ -229,7 +233,7 @@ def test_the_specifications_in_the_page_are_those_of_the_pictures() -> None:
     found = re.search(r'<script type="application/json" id="specs">(.*?)</script>', html, re.DOTALL)
     assert found
     specs = json.loads(found[1])
-    assert len(specs) == sum(len(picture.panels) for picture in SMALL_PAGE.pictures)
+    assert len(specs) == sum(len(picture.panels) for picture in small_page().pictures)
     assert [spec["width"] for spec in specs] == ["container"] * len(specs)
 
 
@@ -247,7 +251,7 @@ def test_the_page_refers_to_nothing_outside_of_it() -> None:
 
 def test_every_picture_has_words_and_those_with_points_a_table() -> None:
     text = " ".join(small_read().text)
-    for picture in SMALL_PAGE.pictures:
+    for picture in small_page().pictures:
         assert picture.description in text
         assert picture.table is None or picture.table.rows[0][1] in text
     assert all(a.get("aria-label") for tag, a in small_read().elements if a.get("class") == "chart")
