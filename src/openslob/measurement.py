@@ -321,6 +321,19 @@ class Ceiling:
 
 
 @dataclass(frozen=True)
+class ServerReport:
+    """The server's own report on an interval that holds the window.
+
+    ``totals`` are over ``seconds``, which are printed in units of ``step_s``, by field of `EngineDelta`.
+    """
+
+    name: str
+    seconds: float
+    step_s: float
+    totals: Mapping[str, float]
+
+
+@dataclass(frozen=True)
 class OtherSessions:
     """Sessions of the server's clients that are not the test's, as the samples of the window saw them.
 
@@ -347,7 +360,7 @@ class Measurement:
     was due, and ``schedule``. ``instances`` are those of a cluster; a single server has none. ``ceiling`` is the rate
     of storage alone to compare with, if given; ``other_storage`` is the reason if that was made on other storage, else
     empty. ``unfinished_s`` has an entry for each operation that was cancelled at the end of the run: how long it had
-    then run at least.
+    then run at least. ``server_report`` is the server's own report on the run, if it made one that can be read.
     """
 
     workload: Workload
@@ -377,6 +390,7 @@ class Measurement:
     other_storage: str = ""
     others: OtherSessions = OtherSessions()
     unfinished_s: Sequence[float] = ()
+    server_report: ServerReport | None = None
 
     @property
     def counts(self) -> SliceCounts:

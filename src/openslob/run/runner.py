@@ -371,6 +371,7 @@ class _Run:
             ceiling=ceiling_of(ceiling, self._facts.block_size) if ceiling else None,
             other_storage=other_storage(ceiling, self._builder.environment) if ceiling else "",
             unfinished_s=tuple(unfinished_s.values()),
+            server_report=self._reports.read(len(self._facts.instances), self._builder.notes),
         )
 
     def _note_unfinished(self, seconds: Collection[float]) -> None:

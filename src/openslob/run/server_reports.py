@@ -6,10 +6,15 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
+from openslob.awr.model import ReportKind
+from openslob.awr.parse import read_bytes
+from openslob.awr.run_totals import run_totals
+from openslob.awr.source import ForeignFileError, ReportError
 from openslob.engines.base import Engine
 from openslob.engines.capabilities import require
 from openslob.engines.facts import Finding
 from openslob.errors import SlobError
+from openslob.measurement import ServerReport
 from openslob.workload import StatisticsType
 
 _PARAMETER = "DATABASE_STATISTICS_TYPE"
@@ -30,6 +35,8 @@ class ServerReports:
         self._kind = kind
         self._consented = consented
         self._is_demanded = bool(source) and (":" not in source or bool(_TOML.search(source)))
+
+        self._texts: dict[str, str] = {}
 
     def findings(self) -> Iterator[Finding]:
         """Yield why no reports can be made, if they were asked for; then none are."""
@@ -66,5 +73,24 @@ class ServerReports:
             try:
                 for name, content in snapshots.end().items():
                     attach(name, content)
+                    self._texts[name] = content if isinstance(content, str) else ""
             except SlobError as error:
                 notes.append(f"the server made no report: {error}")
+
+    def read(self, instances: int, notes: list[str]) -> ServerReport | None:
+        """Return the report on what the counters counted: one instance, or all ``instances`` of a cluster.
+
+        None if there is none; one that can't be read is noted.
+        """
+        for name, text in self._texts.items():
+            try:
+                report = read_bytes(text.encode(), name)
+            except ForeignFileError:
+                continue
+            except ReportError as error:
+                notes.append(f"the server's report can't be read: {error}")
+                continue
+            spans = report.elapsed_s
+            if (report.kind is ReportKind.AWR_GLOBAL) == (instances > 1) and spans is not None:
+                return ServerReport(name, spans.value, spans.step, run_totals(report))
+        return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from factories.awr_reports import FIXTURES
 from openslob.engines.capabilities import Capability
 from openslob.errors import SlobError
 from openslob.run.server_reports import ServerReports
@@ -113,3 +114,36 @@ def test_a_window_that_fails_takes_no_second_snapshot():
     with pytest.raises(SlobError, match="lost"), reports.around(print, []):
         raise SlobError("a session was lost")
     assert engine.log == ["begin", "close"]
+
+
+def reading(files, instances=0):
+    engine, notes = Engine(), []
+    engine.end = lambda: files
+    reports = ServerReports(engine, StatisticsType.AWR, frozenset({"awr"}))
+    with reports.around(lambda *_: None, notes):
+        pass
+    return reports.read(instances, notes), notes
+
+
+def test_the_report_is_read_for_a_comparison_with_our_counters():
+    files = {
+        "snapshots.txt": "snapshot 41: then",
+        "awrrpt_1_41_42.txt": (FIXTURES / "awr_19c.txt").read_text(),
+        "awrrpt_rac_41_42.txt": (FIXTURES / "awrg_11.2.txt").read_text(),
+    }
+    found, notes = reading(files)
+    assert (found.name, found.seconds, notes) == ("awrrpt_1_41_42.txt", 600, [])
+    assert found.totals["logical_reads"] == 6_600_000
+    assert found.totals["commits"] == 600
+    of_all, _ = reading(files, instances=2)
+    assert of_all.name == "awrrpt_rac_41_42.txt"
+
+
+def test_a_report_that_cannot_be_read_is_noted():
+    found, (note,) = reading({"awrrpt_1_41_42.txt": "WORKLOAD REPOSITORY report for\n"})
+    assert found is None
+    assert note.startswith("the server's report can't be read: awrrpt_1_41_42.txt: ")
+
+
+def test_a_run_without_reports_reads_none():
+    assert reading({"report.bin": b""}) == (None, [])

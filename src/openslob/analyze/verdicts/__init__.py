@@ -15,6 +15,7 @@ from openslob.analyze.verdicts.environment import (
     steady,
 )
 from openslob.analyze.verdicts.mode import mode, rate_reached
+from openslob.analyze.verdicts.report import awr_agrees
 from openslob.analyze.verdicts.validity import (
     block_path,
     commits_waited,
@@ -49,6 +50,7 @@ VERDICTS: tuple[Callable[[Measurement], Verdict | None], ...] = (
     rate_reached,
     limit_found,
     within_ceiling,
+    awr_agrees,
 )
 
 
