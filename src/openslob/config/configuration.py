@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openslob import places
-from openslob.config.files import read_shell, translate
+from openslob.config.files import read_shell, target_of_services, translate
 from openslob.config.layers import Layer, known_layer, nearest
 from openslob.config.parameters import Setting
 from openslob.config.slob_toml import Section, SlobToml, read_toml, variable_of
@@ -104,9 +104,11 @@ def _read(path: Path, environment: Mapping[str, str]) -> SlobToml:
         raise UsageError(f"the configuration file {path} can't be read: {error.strerror}") from None
     if is_toml(path):
         return read_toml(text, str(path), path.parent)
-    settings, notices = translate(read_shell(text, str(path), environment))
+    given = read_shell(text, str(path), environment)
+    settings, notices = translate(given)
+    target = target_of_services(given, notices)
     layer = known_layer(settings, notices)
-    return SlobToml(Section(workload=layer, notices=tuple(notices)), {})
+    return SlobToml(Section({TARGET_VARIABLE: target} if target else {}, layer, tuple(notices)), {})
 
 
 def is_toml(path: Path) -> bool:

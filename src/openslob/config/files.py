@@ -11,6 +11,7 @@ import re
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from openslob.config.parameters import Setting
 from openslob.errors import UsageError
@@ -20,9 +21,6 @@ PGIO_KEYS = frozenset({"NUM_SCHEMAS", "NUM_THREADS", "DBNAME", "CONNECT_STRING",
 ALIASES = {"NUM_SCHEMAS": "SCHEMAS", "NUM_THREADS": "THREADS_PER_SCHEMA", "THINK_TM_MODULUS": "THINK_TM_FREQUENCY"}
 _TARGET = "the server is given by --target"
 IGNORED = {
-    "ADMIN_SQLNET_SERVICE": _TARGET,
-    "SQLNET_SERVICE_BASE": _TARGET,
-    "SQLNET_SERVICE_MAX": _TARGET,
     "DBA_PRIV_USER": "no administrator is needed",
     "DBNAME": _TARGET,
     "CONNECT_STRING": _TARGET,
@@ -32,6 +30,11 @@ IGNORED = {
     "NO_OS_PERF_DATA": "the operating system's figures are always taken",
     "HOTSPOT_PCT": "it belongs to DO_UPDATE_HOTSPOT, which is off",
 }
+# Services of the client's tnsnames.ora: of loads, checks and counters, and of sessions, which go to BASE, or in turn to
+# BASE1 to BASEn. The tool that the file was written for makes users of its own; here one user owns all tables.
+_ADMIN, _BASE, _MAX = SERVICES = ("ADMIN_SQLNET_SERVICE", "SQLNET_SERVICE_BASE", "SQLNET_SERVICE_MAX")
+_SERVICE_URL = "sqlnet://slob@/{}"
+_MOST_SERVICES = 64
 # Keys that are not parameters here but change the workload if they are on: the value for off, and what to use.
 UNSUPPORTED = {
     "DO_UPDATE_HOTSPOT": ("FALSE", "use DO_HOTSPOT, HOTSPOT_MB, HOTSPOT_OFFSET_MB and HOTSPOT_FREQUENCY"),
@@ -75,9 +78,39 @@ def translate(settings: Sequence[Setting]) -> tuple[list[Setting], list[str]]:
         if reason := _ignored_because(key, setting):
             if setting.value:
                 notices.append(f"{setting.where}: {setting.key} is not used: {reason}")
-        else:
+        elif key not in SERVICES:
             kept.append(setting)
     return kept, [*notices, *_differences({setting.key.upper(): setting for setting in settings})]
+
+
+def target_of_services(settings: Sequence[Setting], notices: list[str]) -> Setting | None:
+    """Return the target that the services of a file are, with a notice; None if it names none.
+
+    Raises:
+        UsageError: The number of services is not one.
+
+    """
+    given = {setting.key.upper(): setting for setting in settings if setting.value}
+    named = given.get(_BASE) or given.get(_ADMIN)
+    if named is None:
+        return None
+    names = [named.value]
+    if _BASE in given and (several := given.get(_MAX)):
+        names = [f"{named.value}{number}" for number in range(1, _number_of_services(several) + 1)] or names
+    notices.append(
+        f"{named.where}: {named.key}: unless another target is given, sessions connect to {', '.join(names)} as slob"
+    )
+    if (admin := given.get(_ADMIN)) and admin.value not in names:
+        why = f"loads and checks connect to {names[0]}, like the sessions"
+        notices.append(f"{admin.where}: {admin.key} is not used: {why}")
+    return Setting(named.key, ",".join(_SERVICE_URL.format(quote(name, safe="")) for name in names), named.where)
+
+
+def _number_of_services(setting: Setting) -> int:
+    if not setting.value.isdecimal() or int(setting.value) > _MOST_SERVICES:
+        allowed = f"a whole number from 0 to {_MOST_SERVICES}"
+        raise UsageError(f"{setting.where}: {setting.key}={setting.value} is not allowed; allowed is {allowed}")
+    return int(setting.value)
 
 
 def _ignored_because(key: str, setting: Setting) -> str:
