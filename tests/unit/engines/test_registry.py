@@ -58,9 +58,9 @@ def test_an_engine_of_another_distribution_serves_its_scheme(installed):
     with pytest.raises(UsageError, match=r"no server of 'tinydb' can be managed; known are mariadb, postgresql$"):
         registry.default_spec("x", "tinydb")
     with pytest.raises(
-        UsageError, match=r"no engine for oracle:// is installed; installed are mariadb://.*, tinys://$"
+        UsageError, match=r"no engine for vastdb:// is installed; installed are mariadb://.*, tinys://$"
     ):
-        registry.engine_for("oracle://user:secret@host/db")
+        registry.engine_for("vastdb://user:secret@host/db")
 
 
 @pytest.mark.parametrize(

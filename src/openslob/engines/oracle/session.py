@@ -45,11 +45,14 @@ def settings(version: Sequence[int], commit_mode: CommitMode) -> Iterator[str]:
 
 
 def clock(connection: Connection) -> dict[str, str]:
-    """Return the resolution of the server's clock and what reading it costs, in µs, as text for the record."""
+    """Return the resolution of the server's clock and what reading it costs, in µs, as text for the record.
+
+    One digit each, so that two runs on one server do not differ.
+    """
     found = {}
     for name in ("clock_step_us", "clock_cost_us"):
         text = read_statements(PACKAGE, "session")[name.removesuffix("_us")]
-        found[name] = f"{outputs(connection, text, {name: float})[name]:.3g}"
+        found[name] = f"{outputs(connection, text, {name: float})[name]:.1g}"
     return found
 
 

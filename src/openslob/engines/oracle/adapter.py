@@ -1,0 +1,200 @@
+"""Oracle Database as an engine: connections, and the calls of the modules that do each job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from openslob.engines.base import Engine, Hold, SessionPlan
+from openslob.engines.capabilities import Capability
+from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
+from openslob.engines.oracle import checks, loader, manifest, obstacle, quiesce, run_table, sessions_left, snapshots
+from openslob.engines.oracle.connection import Connection, open_connection, parse
+from openslob.engines.oracle.counters import OracleCounters
+from openslob.engines.oracle.errors import is_full, reported
+from openslob.engines.oracle.local_path import require_shared
+from openslob.engines.oracle.location import locate
+from openslob.engines.oracle.run_table import STOP, OracleStop
+from openslob.engines.oracle.server_facts import read_facts
+from openslob.engines.oracle.session import OracleSession, clock
+from openslob.engines.oracle.slice_procedure import install
+from openslob.engines.oracle.waits import OracleWaits
+from openslob.engines.patience import NoAnswerError, Patience, Watch, Work
+from openslob.engines.peer_process import found_or_named
+from openslob.errors import SlobError
+from openslob.workload import DataSpec, StatisticsType, Workload
+
+# Kinds of statements by the purpose of the connection; all others are short.
+_WORK = {
+    "counters": Work.SAMPLE,
+    "waits": Work.SAMPLE,
+    "install": Work.SETTLE,
+    "quiesce": Work.SETTLE,
+    "snapshots": Work.SETTLE,
+    "load": Work.LOAD,
+    "drop": Work.LOAD,
+}
+
+
+def connect(url: str) -> Engine:
+    """Return the engine for an ``oracle://`` or ``oracles://`` URL; nothing is connected yet."""
+    return OracleEngine(url)
+
+
+class OracleEngine:
+    """One user's schema in a database as a target. Implements `openslob.engines.base.Engine`."""
+
+    name = "oracle"
+
+    def __init__(self, url: str) -> None:
+        self.params = parse(url)
+        self.target = self.params.shown
+        self.patience = Patience()
+        self.server_pid: int | None = None
+
+    def open(self, purpose: str) -> Connection:
+        """Open a connection in autocommit mode."""
+        return self._open(purpose, self.patience, _WORK.get(purpose, Work.SHORT), self.obstacle)
+
+    def _open(self, purpose: str, patience: Patience, work: Work, obstacle: Callable[[], str]) -> Connection:
+        watch = Watch(patience, work, obstacle)
+        return patience.connect(lambda: open_connection(self.params, purpose, watch), lambda late: late.close())
+
+    @contextmanager
+    def querying(self, failure: str, purpose: str = "query") -> Iterator[Connection]:
+        """Open a connection for a few queries; errors begin with ``failure``."""
+        with self.open(purpose) as connection, reported(failure):
+            yield connection
+
+    def follow(self, patience: Patience) -> None:
+        """Let connections that are opened from now on wait as ``patience`` says."""
+        self.patience = patience
+
+    def obstacle(self) -> str:
+        """Return who keeps our connections waiting; SlobError within seconds when the server does not answer."""
+        patience = self.patience.of_probe()
+        try:
+            with (
+                self._open("probe", patience, Work.SAMPLE, str) as connection,
+                reported(f"{self.target} does not answer"),
+            ):
+                return obstacle.obstacle(connection)
+        except NoAnswerError as error:
+            why = f"{self.target} does not answer, neither on this connection nor on a new one"
+            raise NoAnswerError(why, "it hangs or is stopped") from error
+        except SlobError as error:
+            if is_full(error.__cause__):
+                return ""
+            raise
+
+    @property
+    def data(self) -> OracleData:
+        """The test data of this schema."""
+        return OracleData(self)
+
+    @property
+    def replication(self) -> None:
+        """None: the instances of a cluster share one copy of the data."""
+        return
+
+    def facts(self) -> ServerFacts:
+        """Return version, sizes, settings and free connections, and what reading the server's clock costs."""
+        with self.querying(f"{self.target} does not answer") as connection:
+            facts = read_facts(connection, self.params)
+            return replace(facts, settings={**facts.settings, **clock(connection)})
+
+    def location(self) -> ServerLocation:
+        """Return the instance's processes and data directories, if it is proved that they are on this host."""
+        with self.querying(f"{self.target} does not answer") as connection:
+            return found_or_named(locate(connection, self.params.tablespace), self.server_pid)
+
+    def findings(self, workload: Workload) -> Iterator[Finding]:
+        """Yield everything that would spoil this run."""
+        with self.querying(f"{self.target} can't be checked") as connection:
+            yield from checks.findings(connection, self.params, workload, self.facts(), self.data.state)
+
+    def capabilities(self) -> list[Capability]:
+        """Return what the server and this user's rights allow to be measured."""
+        facts = self.facts()
+        with self.querying(f"{self.target} can't be checked") as connection:
+            return checks.capabilities(connection, facts)
+
+    @contextmanager
+    def exclusive(self, purpose: str) -> Iterator[Hold]:
+        """Hold the target's lock on a connection of its own; the server releases it when this process ends."""
+        with self.open("lock") as connection, run_table.held(connection, self.target, purpose) as hold:
+            yield hold
+
+    def install(self, workload: Workload) -> None:
+        """Create the slice procedure of each schema that sessions will work on."""
+        require_shared(workload)
+        with self.open("install") as connection, reported("can't install the work loop"):
+            install(connection, workload, read_facts(connection, self.params).block_size)
+
+    def quiesce(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
+        """Fill the cache if the run needs it, and write dirty blocks, if the user may."""
+        with self.querying("the server can't be prepared for the window", "quiesce") as connection:
+            block_size = read_facts(connection, self.params).block_size
+            return quiesce.quiesce(connection, workload, warm_cache, block_size)
+
+    def open_session(self, plan: SessionPlan) -> OracleSession:
+        """Connect one session of the work loop."""
+        # It is opened on the session's own thread, which the session pool ends: nothing watches its waits.
+        self.patience.require()
+        return OracleSession(open_connection(self.params, f"run/{plan.tag}"), plan)
+
+    def open_counters(self) -> OracleCounters:
+        """Connect the counter sampler."""
+        return OracleCounters(self.open("counters"))
+
+    def open_waits(self) -> OracleWaits:
+        """Connect the wait sampler."""
+        return OracleWaits(self.open("waits"))
+
+    def open_snapshots(
+        self, kind: StatisticsType, consented: frozenset[str]
+    ) -> snapshots.AwrSnapshots | snapshots.StatspackSnapshots | None:
+        """Connect what takes AWR's or Statspack's snapshots."""
+        return snapshots.open_snapshots(lambda: self.open("snapshots"), consented, kind)
+
+    def open_stop(self) -> OracleStop:
+        """Connect the stop signal."""
+        return OracleStop(self.open(STOP))
+
+    def sessions_left(self) -> int:
+        """Return the number of the work loop's sessions that the server still has."""
+        with self.querying("the sessions can't be counted") as connection:
+            return sessions_left.count(connection)
+
+    def release_sessions(self) -> int:
+        """End sessions of the work loop that a killed driver left; return their number."""
+        with self.querying("sessions of an earlier run can't be ended") as connection:
+            return sessions_left.release(connection, self.target)
+
+
+class OracleData:
+    """The test tables in one user's schema. Implements `openslob.engines.base.DataStore`."""
+
+    def __init__(self, engine: OracleEngine) -> None:
+        self._engine = engine
+
+    def state(self) -> DataState | None:
+        """Return what is loaded."""
+        with self._engine.querying(f"{self._engine.target} can't be checked") as connection:
+            loaded = manifest.read(connection)
+            return loaded.data_state() if loaded else None
+
+    def load(self, spec: DataSpec, degree: int, progress: ProgressSink, cancelled: Callable[[], bool]) -> LoadResult:
+        """Load and verify."""
+        return loader.load(lambda: self._engine.open("load"), self._engine.params, spec, degree, progress, cancelled)
+
+    def drop(self) -> list[str]:
+        """Remove everything a load made."""
+        with self._engine.querying(f"can't drop the data of {self._engine.target}", "drop") as connection:
+            return manifest.remove(connection)
+
+    def table_blocks(self) -> int:
+        """Return the number of blocks of all test tables."""
+        with self._engine.querying("the tables can't be measured") as connection:
+            return manifest.table_blocks(connection)
