@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import oracledb
 
-from openslob.engines.oracle.connection import PACKAGE, Connection, Row, query
+from openslob.engines.oracle.connection import APPLICATION, PACKAGE, Connection, Row, query
 from openslob.engines.sql import read_statements
 
 # Waits for the server to go on, which nobody's session ends: what is the matter.
 _STUCK: Mapping[str, str] = {
     "log file switch (archiving needed)": "all redo logs wait to be archived, so nothing is changed: see the archiver",
-    "log file switch (checkpoint incomplete)": "no redo log is free until a checkpoint is complete",
     "statement suspended, wait error to be cleared": "it is suspended until somebody adds space (DBA_RESUMABLE)",
 }
 _IDLE = "INACTIVE"
@@ -43,8 +42,13 @@ def describe(rows: Sequence[Row]) -> str:
 def _theirs(row: Row) -> str:
     if row["b_sid"] is None:
         return f"session {row['blocking_session']} of another instance"
-    who = f"user {row['b_user']}" if row["b_user"] else "a process of the server"
     does = f"{'idle' if row['b_status'] == _IDLE else 'at work'} for {row['b_seconds']} s"
-    program = row["b_module"] or row["b_program"]
-    facts = ", ".join(fact for fact in (who, program, does) if fact)
+    facts = ", ".join(fact for fact in (f"user {row['b_user']}", _program(row), does) if fact)
     return f"session {row['b_sid']},{row['b_serial']} ({facts})"
+
+
+def _program(row: Row) -> str:
+    """Return what a session runs: of ours, such as one of a driver that was killed, which driver."""
+    if row["b_module"] == APPLICATION:
+        return f"slob's {row['b_action']} from process {row['b_process']} on {row['b_machine']}"
+    return row["b_module"] or row["b_program"] or ""

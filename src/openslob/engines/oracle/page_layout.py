@@ -21,19 +21,19 @@ _ROW_HEADER, _LENGTH, _CUSTID = 3, 1, 6
 _INDEX_ENTRY_BYTES = 20
 
 
-def value_bytes(block_size: int) -> int:
+def value_bytes_of(block_size: int) -> int:
     """Return the bytes in each text column."""
     return min(_VALUE_BYTES, block_size // _SHARE)
 
 
 def constant_text(block_size: int) -> str:
     """Return the constant text of a text column, for tables that are not filled with random text."""
-    return _CONSTANT * value_bytes(block_size)
+    return _CONSTANT * value_bytes_of(block_size)
 
 
 def row_bytes(block_size: int) -> int:
     """Return the most bytes that a row takes from a block."""
-    return _ROW_HEADER + _LENGTH + _CUSTID + TEXT_COLUMNS * (_LENGTH + value_bytes(block_size))
+    return _ROW_HEADER + _LENGTH + _CUSTID + TEXT_COLUMNS * (_LENGTH + value_bytes_of(block_size))
 
 
 def usable_bytes(block_size: int) -> int:

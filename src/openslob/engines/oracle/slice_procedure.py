@@ -15,6 +15,7 @@ from openslob.engines.base import SessionPlan, SliceResult
 from openslob.engines.oracle import names
 from openslob.engines.oracle.connection import PACKAGE, Connection, Row, change, query, statement
 from openslob.engines.oracle.errors import is_missing
+from openslob.engines.oracle.page_layout import value_bytes_of
 from openslob.engines.slice_io import (
     KINDS,
     explained_kinds,
@@ -39,8 +40,6 @@ _COMMIT = {
     CommitMode.NOWAIT: "COMMIT WRITE BATCH NOWAIT",
     CommitMode.ENGINE: "COMMIT",
 }
-# SLOB's 128 bytes in each of 19 columns; less where a block is too small for such a row.
-_VALUE_BYTES, _VALUE_SHARE = 128, 64
 
 # The procedure's parameters by direction, as slice.sql declares them, in its order.
 _DECLARED = re.findall(
@@ -62,11 +61,6 @@ _LETTERS = string.ascii_letters + string.digits + "+/"
 # Steps of a plan that reads block by block through the index. An UPDATE reads the rows without a step of its own.
 _TOP = {"SELECT STATEMENT", "SORT AGGREGATE", "UPDATE STATEMENT", "UPDATE", "FILTER"}
 _BY_INDEX, _BY_ROWID = "INDEX RANGE SCAN", "TABLE ACCESS BY INDEX ROWID"
-
-
-def value_bytes_of(block_size: int) -> int:
-    """Return the length of columns c2 to c20, so that a row fits into a block."""
-    return min(_VALUE_BYTES, block_size // _VALUE_SHARE)
 
 
 def compose_slice(schema: int, workload: Workload, version: Sequence[int], value_bytes: int) -> str:

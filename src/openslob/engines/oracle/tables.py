@@ -15,7 +15,7 @@ from openslob.engines import tables
 from openslob.engines.oracle.connection import Connection, Row, query, statement
 from openslob.engines.oracle.errors import explain_error, is_final, is_missing
 from openslob.engines.oracle.names import cf1, cf2, index
-from openslob.engines.oracle.page_layout import INITRANS, TEXT_COLUMNS, constant_text, value_bytes
+from openslob.engines.oracle.page_layout import INITRANS, TEXT_COLUMNS, constant_text, value_bytes_of
 from openslob.engines.oracle.rowids import place_of
 from openslob.engines.oracle.tablespace import Tablespace
 from openslob.engines.oracle.ways import TEXTS, Target, Ways, Wrote
@@ -78,7 +78,7 @@ def _each_column(form: str, **values: object) -> str:
 
 
 def _create(connection: Connection, table: Table, how: Filling) -> None:
-    width = value_bytes(how.place.block_size)
+    width = value_bytes_of(how.place.block_size)
     default = "" if how.obfuscate else f" DEFAULT '{constant_text(how.place.block_size)}'"
     columns = _each_column("{name} VARCHAR2({width} BYTE){default}", width=width, default=default)
     place, relation = how.place.clause, table.relation
@@ -98,12 +98,23 @@ def _limit_rows_per_block(connection: Connection, table: Table, how: Filling) ->
 
 
 def _index(connection: Connection, table: Table, how: Filling) -> None:
-    names = {"index": index(table.relation), "table": table.relation}
-    parallel = f"PARALLEL {how.parallel}" if how.parallel > 1 else "NOPARALLEL"
-    _run(connection, "schema", "create_index", parallel=parallel, in_tablespace=how.place.clause, **names)
-    if how.parallel > 1:
-        _run(connection, "schema", "index_serial", **names)
-    _run(connection, "schema", "index_logging", **names)
+    parts = {"index": index(table.relation), "table": table.relation, "in_tablespace": how.place.clause}
+    if how.parallel <= 1 or not _index_in_parallel(connection, parts, how):
+        _run(connection, "schema", "create_index", parallel="NOPARALLEL", **parts)
+    _run(connection, "schema", "index_logging", **parts)
+
+
+def _index_in_parallel(connection: Connection, parts: Mapping[str, str], how: Filling) -> bool:
+    """Create an index by several sessions; return False if the server refuses that, as some editions do."""
+    try:
+        _run(connection, "schema", "create_index", parallel=f"PARALLEL {how.parallel}", **parts)
+    except oracledb.Error as error:
+        if is_final(error):
+            raise
+        how.notes["parallel index"] = f"refused: {explain_error(error)}"
+        return False
+    _run(connection, "schema", "index_serial", **parts)
+    return True
 
 
 def _analyze(connection: Connection, table: Table) -> None:
@@ -120,7 +131,7 @@ def checks_of(connection: Connection, table: Table, place: Tablespace) -> list[C
     keys = _figures(connection, table, "keys", {})
     rows = list(_looked_at(connection, table))
     sizes = [row["value_bytes"] or 0 for row in rows] or [0]
-    size = TEXT_COLUMNS * value_bytes(place.block_size) if table.blocks else 0
+    size = TEXT_COLUMNS * value_bytes_of(place.block_size) if table.blocks else 0
     around = (table.blocks * (1 - _ESTIMATE_TOLERANCE), table.blocks * (1 + _ESTIMATE_TOLERANCE))
     most = table.blocks * (1 + _BITMAP_SHARE) + _BITMAP_BLOCKS
     found = [

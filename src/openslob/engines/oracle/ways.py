@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from openslob.engines.oracle.connection import Connection, change, query, statement
 from openslob.engines.oracle.errors import explain_error, is_final
 from openslob.engines.oracle.names import staging
-from openslob.engines.oracle.page_layout import TEXT_COLUMNS, value_bytes
+from openslob.engines.oracle.page_layout import TEXT_COLUMNS, value_bytes_of
 from openslob.engines.oracle.tablespace import Tablespace
 from openslob.engines.tables import Table
 from openslob.errors import SlobError
@@ -50,7 +50,7 @@ class Target:
     def rows(self) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the same batches with the text of each row, which is the same in every load."""
         random = np.random.Generator(np.random.SFC64(self.table.keys.key))
-        width = value_bytes(self.place.block_size)
+        width = value_bytes_of(self.place.block_size)
         for keys in self.batches():
             yield [(key, *texts) for key, texts in zip(keys, _texts(random, len(keys), width), strict=True)]
 
@@ -162,7 +162,7 @@ def _direct_path(connection: Connection, target: Target, wrote_blocks: Wrote) ->
 
 def _in_server(connection: Connection, target: Target, wrote_blocks: Wrote) -> None:
     """Send nothing but keys, into a temporary table; its rows end with each transaction."""
-    relation, width = target.table.relation, value_bytes(target.place.block_size)
+    relation, width = target.table.relation, value_bytes_of(target.place.block_size)
     keys = staging(relation)
     texts = TEXTS if target.obfuscate else ()
     columns = ", ".join(["custid", *texts])

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openslob.engines.oracle.page_layout import TEXT_COLUMNS, constant_text, row_bytes, usable_bytes, value_bytes
+from openslob.engines.oracle.page_layout import TEXT_COLUMNS, constant_text, row_bytes, usable_bytes, value_bytes_of
 from openslob.engines.oracle.rowids import Place, place_of, text_of
 from openslob.engines.oracle.tables import placement
 from openslob.errors import SlobError
@@ -22,12 +22,12 @@ def test_one_row_fits_into_a_block_and_closes_it(block_size):
 
 @given(block_size=st.integers(2048, 32768))
 def test_a_row_fits_into_a_block_of_any_size(block_size):
-    assert 0 < value_bytes(block_size) <= 128
+    assert 0 < value_bytes_of(block_size) <= 128
     assert row_bytes(block_size) < usable_bytes(block_size)
 
 
 def test_a_row_of_usual_blocks_is_slobs():
-    assert value_bytes(8192) == 128
+    assert value_bytes_of(8192) == 128
     assert constant_text(4096) == "X" * 64
     assert row_bytes(8192) == 3 + 1 + 6 + TEXT_COLUMNS * 129
 

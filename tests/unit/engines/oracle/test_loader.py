@@ -299,6 +299,15 @@ def test_few_large_tables_are_indexed_by_several_sessions(degree, parallel):
     assert len(again) == (2 if parallel != "NOPARALLEL" else 0)
 
 
+def test_an_edition_without_parallel_sessions_indexes_with_one():
+    database = Database()
+    refusal = OracleError(439, "feature not enabled")
+    database.refusals["CREATE UNIQUE INDEX CF1_1_CUSTID ON CF1_1 (custid) PCTFREE 0 INITRANS 4 NOLOGGING PAR"] = refusal
+    result = loaded(database, degree=8)
+    assert result.checks["parallel index"] == "refused: ORA-00439: feature not enabled"
+    assert database.tables["CF1_2"].indexed
+
+
 def re_serial(code):
     return code.startswith("ALTER INDEX") and code.endswith("NOPARALLEL")
 

@@ -7,9 +7,9 @@ from factories.oracle.wire import OracleError
 from openslob.engines.oracle.obstacle import describe, obstacle
 
 WAITS = {
-    "sid": 21, "serial": 3, "action": "load", "event": "enq: TM - contention", "seconds": 9, "b_sid": 44, "b_serial": 5,
+    "sid": 21, "serial": 3, "action": "load", "event": "enq: TM - contention", "b_sid": 44, "b_serial": 5,
     "b_user": "APP", "b_module": "SQL*Plus", "b_program": "sqlplus@host", "b_status": "INACTIVE", "b_seconds": 340,
-    "b_type": "USER", "blocking_session": 44,
+    "b_action": None, "b_process": "9", "b_machine": "there", "blocking_session": 44,
 }  # fmt: skip
 
 
@@ -18,9 +18,10 @@ WAITS = {
     [
         ({}, "held by session 44,5 (user APP, SQL*Plus, idle for 340 s)"),
         ({"b_module": None, "b_status": "ACTIVE"}, "held by session 44,5 (user APP, sqlplus@host, at work for 340 s)"),
+        ({"b_module": None, "b_program": None}, "held by session 44,5 (user APP, idle for 340 s)"),
         (
-            {"b_user": None, "b_module": None, "b_program": "oracle@host (CKPT)"},
-            "(a process of the server, oracle@host (CKPT)",
+            {"b_user": "SLOB", "b_module": "slob", "b_action": "load", "b_status": "ACTIVE"},
+            "held by session 44,5 (user SLOB, slob's load from process 9 on there, at work for 340 s)",
         ),
         ({"b_sid": None}, "held by session 44 of another instance"),
         ({"event": "log file switch (archiving needed)"}, "all redo logs wait to be archived"),
