@@ -114,7 +114,7 @@ class Server:
         identity = self._chosen(asked)
         if isinstance(identity, int):
             stream.send(REFUSE, refused(identity))
-            stream.shut()
+            stream.close()
             return
         with self._lock:
             session = self._session(stream, Client(next(self._numbers), identity, descriptor=asked))

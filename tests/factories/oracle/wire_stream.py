@@ -11,6 +11,7 @@ import threading
 CONNECT, ACCEPT, REFUSE, DATA, MARKER = 1, 2, 4, 6, 12
 BREAK, RESET = 1, 2
 URGENT = bytes([1, 0, BREAK])
+_HELLO_OF_TLS = b"\x16\x03"
 _WAIT_MS = 1000
 
 
@@ -50,6 +51,8 @@ class Stream:
         return packet
 
     def _taken(self) -> tuple[int, bytes] | None:
+        if not self.full_size and self._unread.startswith(_HELLO_OF_TLS):
+            raise EOFError
         size = int.from_bytes(self._unread[:4] if self.full_size else self._unread[:2])
         if len(self._unread) < max(size, 8):
             return None

@@ -5,22 +5,25 @@ from __future__ import annotations
 import gc
 import select
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, TimeoutError
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any, Self, TypeVar
 
 import oracledb
 
 from openslob.engines.oracle.client_library import require_mode
 from openslob.engines.oracle.errors import reported
+from openslob.engines.oracle.remedies import remedy_of
 from openslob.engines.oracle.target import APPLICATION, ConnectionParams, parse
-from openslob.engines.patience import AT_ONCE_S, POLL_S, Watch
+from openslob.engines.patience import AT_ONCE_S, POLL_S, NoAnswerError, Patience, Watch
 from openslob.engines.sql import read_statements
 from openslob.errors import SlobError
 
 __all__ = ["APPLICATION", "ConnectionParams", "parse"]
 PACKAGE = "openslob.engines.oracle"
+# How long a log-on may take: with hundreds of sessions the server makes as many processes at once.
+LOG_ON_S = 30.0
 # How long the server may take to say goodbye, in ms.
 _CLOSE_MS = 1000
 Row = Mapping[str, Any]
@@ -91,6 +94,9 @@ class Connection:
 
     def cancel(self) -> bool:
         """Ask the server to end the running statement, from another thread; return whether that could be sent."""
+        # The library crashes the process when it is asked this on a connection that was lost.
+        if not self.raw.is_healthy():
+            return False
         try:
             self.raw.cancel()
         except (oracledb.Error, OSError):
@@ -119,7 +125,7 @@ class Connection:
     def close(self) -> None:
         """Close the connection; never raises."""
         with suppress(oracledb.Error, OSError, SlobError):
-            if not self._ended_by:
+            if not self._ended_by and self.raw.is_healthy():  # as in `cancel`
                 self.raw.call_timeout = _CLOSE_MS
                 self.call(self.raw.close)
         if self._worker:
@@ -149,13 +155,35 @@ _FEW_OBJECTS = 2000
 
 def open_connection(params: ConnectionParams, purpose: str, watch: Watch | None = None) -> Connection:
     """Open a connection in autocommit mode that names its purpose. Without a watch a statement may take any time."""
-    with reported(f"can't connect to {params.shown}"):
+    failure = f"can't connect to {params.shown}"
+    with reported(failure), _local_errors(failure):
         require_mode(params)
-        raw = oracledb.connect(**params.arguments)
+        raw = _logged_on(params)
         raw.autocommit = True
         # Both go with the next statement.
         raw.module, raw.action = APPLICATION, purpose
         return Connection(raw, watch)
+
+
+def _logged_on(params: ConnectionParams) -> oracledb.Connection:
+    """Connect, and wait no longer than `LOG_ON_S` for the log-on: the library does not limit it."""
+    patience = Patience()
+    patience.allow(max(LOG_ON_S, params.arguments["tcp_connect_timeout"]))
+    try:
+        return patience.connect(lambda: oracledb.connect(**params.arguments), lambda late: late.close())
+    except NoAnswerError as error:
+        remedy = "the server hangs, or its listener does; a port that expects TLS needs oracles://"
+        raise NoAnswerError(f"can't connect to {params.shown}: {error.what}", remedy) from error
+
+
+@contextmanager
+def _local_errors(failure: str) -> Iterator[None]:
+    """Turn errors of this host, which the library passes on as they are, into one line that begins with ``failure``."""
+    try:
+        yield
+    except (OSError, UnicodeError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise SlobError(f"{failure}: {why}", remedy_of((), why)) from error
 
 
 def require_alive(connection: Connection, what: str) -> None:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import oracledb
 
+from openslob.engines.oracle.remedies import VAGUE, remedy_of
 from openslob.errors import SlobError
 
 _CODE = re.compile(r"\b((?:ORA|DPY|DPI|TNS|PLS)-\d{4,5})\b")
 # The library ends its messages with a link to its manual, and names the connection in them.
-_NOISE = re.compile(r"\s*(?:\n?Help: \S+|\(CONNECTION_ID=[^)]*\))")
+_NOISE = re.compile(
+    r"\s*Help: \S+|DPY-6005: cannot connect to database|\s*\(CONNECTION_ID=[^)]*\)\.?|\[Errno -?\d+\] ?"
+)
+# Where in our PL/SQL an error came up, and what it did to the block.
+_PLACE = re.compile(r"ORA-06512|ORA-06550: line \d+, column \d+:$|PL/SQL: Statement ignored")
 
 BAD_PASSWORD = "ORA-01017"
 CANCELLED = "ORA-01013"
@@ -23,17 +28,13 @@ IS_THERE = "ORA-00001"
 NAME_IN_USE = "ORA-00955"
 NO_RIGHT = "ORA-01031"
 CONNECTION_LOST = ("DPY-4011", "DPY-1001", "ORA-03113", "ORA-03114", "ORA-03135")
-_FULL = ("ORA-00018", "ORA-00020", "ORA-02391", "ORA-12516", "ORA-12519", "ORA-12520", "DPY-6000")
+_FULL = ("ORA-00018", "ORA-00020", "ORA-02391", "ORA-12516", "ORA-12519", "ORA-12520", "ORA-12518")
 # No space or quota, no right, ended by somebody, or nobody there.
 _FINAL = (
     *("ORA-01536", "ORA-01652", "ORA-01653", "ORA-01654", "ORA-01658", "ORA-01659", "ORA-01950", "ORA-30036"),
     *("ORA-00257", NO_RIGHT, "ORA-16000", "ORA-29339", "ORA-00379"),
     *(CANCELLED, "ORA-00028", "ORA-01089", "ORA-01109", "ORA-02399", *CONNECTION_LOST),
 )
-
-_REMEDIES: Mapping[str, str] = {
-    BAD_PASSWORD: "check user and password (--ask-password, ORACLE_PASSWORD)",
-}
 
 
 def codes_of(error: BaseException | None) -> tuple[str, ...]:
@@ -57,9 +58,10 @@ def is_final(error: BaseException) -> bool:
 
 
 def explain_error(error: BaseException) -> str:
-    """Return an error's text as one line."""
-    lines = _NOISE.sub("", str(error)).strip().splitlines()
-    return "; ".join(line.strip() for line in lines if line.strip()) or "the connection was closed"
+    """Return an error's text as one line: without what the library adds to it, if the server said more."""
+    lines = [line.strip() for line in _NOISE.sub("", str(error)).splitlines() if line.strip()]
+    telling = [line for line in lines if line.partition(":")[0] not in VAGUE and not _PLACE.match(line)]
+    return "; ".join(telling or lines) or "the connection was closed"
 
 
 @contextmanager
@@ -73,4 +75,4 @@ def reported(what: str) -> Iterator[None]:
 
 def remedy(error: BaseException) -> str:
     """Return what to do about an error; empty when nothing is known."""
-    return next((_REMEDIES[code] for code in codes_of(error) if code in _REMEDIES), "")
+    return remedy_of(codes_of(error), explain_error(error))

@@ -118,8 +118,8 @@ def parse(url: str) -> ConnectionParams:
     except ValueError as error:
         raise UsageError(f"{redact_url(url)} is not a URL ({error})", _FORM) from None
     given = dict(_parameter(name, value) for name, value in parse_qsl(parts.query, keep_blank_values=True))
-    if parts.scheme.lower() == _TLS_SCHEME and given.setdefault("protocol", "tcps") != "tcps":
-        raise UsageError("the target asks for TLS (oracles://) and for protocol=tcp", "leave one of them out")
+    if parts.scheme.lower() == _TLS_SCHEME:
+        _ask_for_tls(parts, given)
     _require_consistent(parts, given)
     place, shown = _place(parts, port, given)
     arguments = {
@@ -155,6 +155,14 @@ def _parameter(name: str, text: str) -> tuple[str, object]:
         return name, read(text)
     except ValueError:
         raise UsageError(f"the target's parameter {name} can't be understood", f"give {what}") from None
+
+
+def _ask_for_tls(parts: SplitResult, given: dict[str, object]) -> None:
+    if given.setdefault("protocol", "tcps") != "tcps":
+        raise UsageError("the target asks for TLS (oracles://) and for protocol=tcp", "leave one of them out")
+    if parts.hostname is None:
+        why = "whether there is TLS is a matter of the entry in tnsnames.ora, which the target names"
+        raise UsageError(why, "write oracle:// here, and PROTOCOL=TCPS there")
 
 
 def _require_consistent(parts: SplitResult, given: Mapping[str, object]) -> None:

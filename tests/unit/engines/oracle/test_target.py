@@ -81,6 +81,7 @@ def test_without_a_user_only_a_wallet_says_who_connects():
         ("oracle://a@db/sales?sid=ORCL", "a service and a SID", "HOST:PORT/SERVICE"),
         ("oracle://a@/", "has no host", "oracle://USER@/NAME"),
         ("oracle://a@/SALES?sid=X", "sid is a matter of the entry", "write it there"),
+        ("oracles://a@/SALES", "whether there is TLS is a matter of the entry", "PROTOCOL=TCPS"),
         ("oracle://a@h1,h2/sales", "several hosts", "a URL of its own"),
         ("oracle://a@db/sales%3Apooled", "a pooled server", "without a pool"),
         ("oracle://a@db/sales%3Ashared", "a shared server", "without a pool"),
