@@ -120,7 +120,7 @@ FAULTS = (
           "rates are published of counters that span less than the load", _unit("metrics/test_metrics")),
     Fault(_VALIDITY, "if ratio < 1 - DEVICE_TOLERANCE", "if ratio < DEVICE_TOLERANCE",
           "reads from the page cache are called physical", _VERDICTS),
-    Fault(_VALIDITY, "(syncs.value + 1) * sessions", "(syncs.value + sessions) * sessions",
+    Fault(_VALIDITY, "(syncs + 1) * sessions", "(syncs + sessions) * sessions",
           "commits that did not wait are said to have waited", _VERDICTS),
     Fault("record/raw_csv.py", "int(row[5]), int(row[7])", "int(row[5]), int(row[6])",
           "charts show SELECTs as updates", _unit("record/test_store")),

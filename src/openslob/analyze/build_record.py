@@ -12,7 +12,7 @@ from openslob.histogram import Histogram
 from openslob.measurement import Instance, Measurement, ObjectIo
 from openslob.method import OpKind
 from openslob.metrics import summary
-from openslob.metrics.quantity import ENGINE_SPAN, Quantity, window_differences_pct
+from openslob.metrics.quantity import ENGINE_SPAN, Quantity, host, why_no_cpu, window_differences_pct
 from openslob.metrics.waits import top_events
 from openslob.record.model import InstanceRow, RunRecord, Status, WindowRecord
 
@@ -40,7 +40,7 @@ def build_record(
         openslob_version=openslob_version,
         spec=spec,
         sources=sources or {},
-        environment=environment,
+        environment=with_engine_cpu(measurement, environment),
         engine=engine,
         window=window_record(measurement),
         summary=summary(measurement),
@@ -53,6 +53,21 @@ def build_record(
         errors=tuple(measurement.errors),
         notes=notes,
     )
+
+
+def with_engine_cpu(measurement: Measurement, environment: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the facts on the host with the CPU time that only the engine counts; ``cpu_source`` says of which."""
+    counted = measurement.engine
+    found: dict[str, Any] = {}
+    if counted.db_cpu_us is not None and host(measurement, "server_cpu_s").value is None:
+        background = counted.background_cpu_us or 0.0
+        found["server_cpu_s"] = {"sessions": (counted.db_cpu_us - background) * 1e-6, "background": background * 1e-6}
+    if counted.host_idle_us is not None and counted.host_busy_us is not None and why_no_cpu(measurement, "idle"):
+        found["server_host_cpu_s"] = {"busy": counted.host_busy_us * 1e-6, "idle": counted.host_idle_us * 1e-6}
+    if not found:
+        return environment
+    unknown = {name: why for name, why in environment.get("unknown", {}).items() if name not in found}
+    return {**environment, **found, "cpu_source": dict.fromkeys(found, "engine"), "unknown": unknown}
 
 
 def window_record(measurement: Measurement) -> WindowRecord | None:

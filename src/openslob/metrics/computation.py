@@ -114,8 +114,8 @@ class HostCpuTime(HostCounter):
         return quantity.host_cpu_left_pct(measurement)
 
     def why_unknown(self, counted: Counted) -> str:
-        """Return why idle time is unknown."""
-        return quantity.why_no_cpu(counted, "idle")
+        """Return why idle time is unknown, unless the engine counts it."""
+        return "" if counted.engine.host_idle_us is not None else quantity.why_no_cpu(counted, "idle")
 
 
 class DeviceCounter(Input):
@@ -254,6 +254,33 @@ class Ratio(Computation):
         dividend = self.dividend.of_amounts(amounts, seconds)
         divisor = self.divisor.of_amounts(amounts, seconds)
         return dividend / divisor if dividend is not None and divisor else None
+
+
+@dataclass(frozen=True)
+class Rather(Computation):
+    """A figure that some engines allow to be computed better: in that way if it gives a value, else as for all."""
+
+    better: Computation
+    usual: Computation
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The numbers that every engine needs."""
+        return self.usual.inputs
+
+    def of(self, measurement: Measurement) -> Quantity:
+        """Return the figure."""
+        found = self.better.of(measurement)
+        return self.usual.of(measurement) if found.value is None else found
+
+    def only_from(self, kind: type[Input]) -> bool:
+        """Return whether both ways need numbers of this kind only."""
+        return self.better.only_from(kind) and self.usual.only_from(kind)
+
+    def of_amounts(self, amounts: Mapping[str, float], seconds: float) -> float | None:
+        """Return the figure of a part of a run."""
+        found = self.better.of_amounts(amounts, seconds)
+        return self.usual.of_amounts(amounts, seconds) if found is None else found
 
 
 class Composite(Computation):

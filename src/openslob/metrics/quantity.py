@@ -104,6 +104,11 @@ def device(counted: Counted, field: str) -> Quantity:
     return _quantity(getattr(io, field) if io else None, counted.host.unknown, "device")
 
 
+def engine_host_cpu_s(counted: Counted) -> Quantity:
+    """Return all CPU seconds of the server's host, busy or not, as the engine counts them."""
+    return engine(counted, "host_busy_us").plus(engine(counted, "host_idle_us")).times(1e-6)
+
+
 def why_no_cpu(counted: Counted, *kinds: str) -> str:
     """Return why the host's CPU time of these kinds is unknown; empty when it is known."""
     if not counted.local:
@@ -129,9 +134,16 @@ def host_cpu_pct(measurement: Measurement, *kinds: str) -> Quantity:
 
 
 def host_cpu_left_pct(measurement: Measurement) -> Quantity:
-    """Return the share of the host's CPU time that was not busy, in %. Some systems do not count iowait."""
+    """Return the share of the CPU time of the server's host that was not busy, in %. Some systems do not count iowait.
+
+    Where the host can't be examined it is by the engine's count, if the engine has one.
+    """
     cpu = measurement.host.cpu or {}
-    return host_cpu_pct(measurement, *(kind for kind in AT_REST if kind in cpu or kind == "idle"))
+    by_host = host_cpu_pct(measurement, *(kind for kind in AT_REST if kind in cpu or kind == "idle"))
+    if by_host.value is not None or measurement.engine.host_idle_us is None:
+        return by_host
+    idle_s = engine(measurement, "host_idle_us").times(1e-6)
+    return idle_s.times(100).per(engine_host_cpu_s(measurement), "the engine counted no CPU time of the host")
 
 
 def total(measurement: Measurement, field: str) -> float:

@@ -21,10 +21,13 @@ STAGES_ONLY = "the server reports the stage of a session's statement, not what t
 # Engines name events `Class:Event`. Class Stage is the stage of a session's statement, whatever the session waits for.
 # A session that waits for another one to flush the log shows as waiting for a lock. Therefore the pattern of the log is
 # tried before that of locks and is searched in the whole name; the other patterns are searched in the class only.
+# Waits for a scheduler of the server's own are waits for a CPU; those of class Application are for other transactions.
 _CLASSES = (
     (WaitClass.STAGE, re.compile(r"^stage:", re.IGNORECASE)),
-    (WaitClass.LOG, re.compile(r"(wal|redo|log).*(sync|write|flush)", re.IGNORECASE)),
-    (WaitClass.LOCK, re.compile(r"^[^:]*(lock|latch|pin|concurrency)", re.IGNORECASE)),
+    (WaitClass.LOG, re.compile(r"(wal|redo|log).*(sync|write|flush)|^configuration:log\b", re.IGNORECASE)),
+    (WaitClass.LOCK, re.compile(r"^[^:]*(lock|latch|pin|concurrency|application)", re.IGNORECASE)),
+    (WaitClass.CPU, re.compile(r"^scheduler:", re.IGNORECASE)),
+    (WaitClass.CLUSTER, re.compile(r"^cluster:", re.IGNORECASE)),
     (WaitClass.DATA_IO, re.compile(r"^[^:]*\b(io|i/o)\b", re.IGNORECASE)),
 )
 
@@ -72,17 +75,18 @@ def class_shares_pct(measurement: Measurement) -> Mapping[WaitClass, float]:
 
 
 def db_time_shares(measurement: Measurement) -> dict[WaitClass, Quantity]:
-    """Return the shares of DB time of data I/O, log and locks, in %.
+    """Return the shares of DB time of data I/O, log and locks, in %; of other instances if sessions waited for those.
 
     They come from samples, or with too few samples from the times that the engine counts itself. Samples of stages
     show how long sessions took to commit, which is time of the log, and nothing about other waits.
     """
-    kinds = (WaitClass.DATA_IO, WaitClass.LOG, WaitClass.LOCK)
+    kinds: tuple[WaitClass, ...] = (WaitClass.DATA_IO, WaitClass.LOG, WaitClass.LOCK)
     sampled = sum(measurement.waits.values())
     if sampled < MIN_SAMPLES:
         few = f"only {sampled} wait samples"
         return {kind: _counted_share(measurement, kind, few) for kind in kinds}
     shares = class_shares_pct(measurement)
+    kinds = (*kinds, WaitClass.CLUSTER) if WaitClass.CLUSTER in shares else kinds
     by_samples = (WaitClass.LOG,) if WaitClass.STAGE in shares else kinds
     return {
         kind: Quantity(shares.get(kind, 0.0)) if kind in by_samples else _counted_share(measurement, kind, STAGES_ONLY)

@@ -106,10 +106,11 @@ class RunRecord(RecordModel):
     ``environment`` and ``engine`` map facts to values; the end of a fact's name is its unit (``_bytes``, ``_s``,
     ``_pct`` …). The report knows the following facts by name and shows every other one unchanged. ``environment``:
     ``local`` (whether the server is on this host), ``host`` (its name), ``host_cpu_s`` (CPU seconds of the window by
-    kind of time) and ``server_cpu_s`` (by kind of server process or thread). ``engine``: ``product``, ``version``,
-    ``target``, ``block_size``, ``cache_bytes``, ``data_bytes``, ``direct_io``, ``settings``, ``plans`` (text by
-    statement) and, where the server made reports of its own, ``attachments`` (their files in the run's folder). Either
-    may have ``unknown``, which maps a fact to the reason why it is not known.
+    kind of time), ``server_cpu_s`` (by kind of server process or thread), ``server_host_cpu_s`` (busy and idle, of a
+    server's host that can't be examined) and ``cpu_source`` (of which of these the engine is the source). ``engine``:
+    ``product``, ``version``, ``target``, ``block_size``, ``cache_bytes``, ``data_bytes``, ``direct_io``, ``settings``,
+    ``plans`` (text by statement) and, where the server made reports of its own, ``attachments`` (their files in the
+    run's folder). Either may have ``unknown``, which maps a fact to the reason why it is not known.
 
     ``latency`` is service time by kind of operation; ``response`` has the same figures measured from the due time, for
     a run at a given rate. ``io_by_object`` holds the fields of `ObjectIo`, totals of the window, by kind of object.

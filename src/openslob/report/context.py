@@ -52,7 +52,9 @@ _ENGINE_KNOWN = frozenset(
         "unknown",
     }
 )
-_HOST_KNOWN = frozenset({"local", "host", "host_cpu_s", "server_cpu_s", "openslob", "python", "unknown"})
+_HOST_KNOWN = frozenset(
+    {"local", "host", "host_cpu_s", "server_cpu_s", "server_host_cpu_s", "cpu_source", "openslob", "python", "unknown"}
+)
 
 
 def fact_rows(facts: Mapping[str, Any], known: Collection[str]) -> list[tuple[str, str]]:
@@ -105,14 +107,23 @@ def host(record: RunRecord) -> list[str]:
         return []
     local = environment.get("local")
     rows = [("driver's host" if local is False else "host", str(environment.get("host") or "unknown"))]
-    unseen = "not this one, as far as slob can tell; its CPU, memory and devices are unknown"
-    rows += [("server's host", unseen)] if local is False else []
+    rows += [("server's host", _elsewhere(environment))] if local is False else []
     cpu = environment.get("host_cpu_s")
     rows += [("CPU time", _cpu_by_kind(cpu))] if isinstance(cpu, Mapping) and cpu else []
     server_cpu = environment.get("server_cpu_s")
-    rows += [("server's CPU", _cpu_by_kind(server_cpu))] if isinstance(server_cpu, Mapping) and server_cpu else []
+    by_engine = ", by the engine's own count" if "server_cpu_s" in (environment.get("cpu_source") or {}) else ""
+    if isinstance(server_cpu, Mapping) and server_cpu:
+        rows.append(("server's CPU", f"{_cpu_by_kind(server_cpu)}{by_engine}"))
     rows += [("device I/O", _device_io(record))] if any(value(record, name) is not None for name in DEVICE) else []
     return ["HOST", *pairs([*rows, *fact_rows(environment, _HOST_KNOWN)])]
+
+
+def _elsewhere(environment: Mapping[str, Any]) -> str:
+    """Return what is known of a host that can't be examined."""
+    unseen, cpu = "not this one, as far as slob can tell", environment.get("server_host_cpu_s")
+    if isinstance(cpu, Mapping) and cpu:
+        return f"{unseen}; its CPU, by the engine's own count, {_cpu_by_kind(cpu)}; its memory and devices are unknown"
+    return f"{unseen}; its CPU, memory and devices are unknown"
 
 
 def server(record: RunRecord) -> list[str]:

@@ -321,3 +321,34 @@ def test_a_remote_server_s_cpu_is_what_its_engine_counts():
     # On this host the operating system sees every process of the server: its figure comes first.
     here = measurements.measurement(engine=measurements.engine(db_cpu_us=own_us))
     assert summary(here)["db_cpu_per_s"] == summary(measurements.measurement())["db_cpu_per_s"]
+
+
+def test_a_remote_host_s_cpu_is_what_its_engine_counts():
+    counts = measurements.engine(host_busy_us=60e6, host_idle_us=180e6)
+    figures = summary(measurements.measurement(local=False, engine=counts))
+    assert (figures["host_cpu_busy_pct"].value, figures["host_cpu_left_pct"].value) == (25, 75)
+    remote = measurements.measurement(local=False, engine=counts)
+    assert METRICS["host_cpu_left_pct"].why_unknown(remote) == ""
+    idle = summary(
+        measurements.measurement(local=False, engine=measurements.engine(host_busy_us=0.0, host_idle_us=0.0))
+    )
+    assert idle["host_cpu_left_pct"].why == "the engine counted no CPU time of the host"
+    # On this host the operating system's own count comes first.
+    here = summary(measurements.measurement(engine=counts))
+    assert here["host_cpu_left_pct"] == summary(measurements.measurement())["host_cpu_left_pct"]
+
+
+@table(
+    "single, expected",
+    [
+        ({"single_reads": 1000.0, "single_read_time_us": 200_000.0}, 200),
+        # There were none: the mean of all requests is left.
+        ({"single_reads": 0.0, "single_read_time_us": 0.0}, measurements.READ_US),
+        ({}, measurements.READ_US),
+    ],
+)
+def test_read_latency_is_that_of_single_blocks_where_the_engine_times_those(single, expected):
+    measurement = measurements.measurement(engine=measurements.engine(**single))
+    assert summary(measurement)["engine_read_latency_us"].value == pytest.approx(expected)
+    amounts = {name: value for name, value in measurement.engine.amounts().items() if value is not None}
+    assert METRICS["engine_read_latency_us"].computation.of_amounts(amounts, 60.0) == pytest.approx(expected)

@@ -60,6 +60,10 @@ def test_shares_add_up_to_all_of_db_time(waits):
         ("Concurrency:buffer busy waits", WaitClass.LOCK),
         ("IPC:BlockedOnSomething", WaitClass.OTHER),
         ("Client:ClientRead", WaitClass.OTHER),
+        ("Application:enq: TX - row lock contention", WaitClass.LOCK),
+        ("Configuration:log buffer space", WaitClass.LOG),
+        ("Scheduler:resmgr:cpu quantum", WaitClass.CPU),
+        ("Cluster:gc cr block 2-way", WaitClass.CLUSTER),
     ],
 )
 def test_events_are_told_apart_by_resource(event, kind):
@@ -78,12 +82,18 @@ def test_shares_by_fewer_than_100_samples_are_not_given(samples, by_samples):
 
 
 def test_the_class_that_the_engine_gives_comes_before_the_name():
-    event = "Configuration:log buffer space"
-    timed = TimedWait(event, WaitClass.LOG, 10, 500.0)
+    event = "Configuration:enq: HW - contention"
+    timed = TimedWait(event, WaitClass.LOCK, 10, 500.0)
     guessed = class_shares_pct(measurements.measurement(waits={event: 5}))
     given_one = measurements.measurement(waits={event: 5}, engine=measurements.engine(timed_waits=(timed,)))
     assert guessed == {WaitClass.OTHER: 100}
-    assert class_shares_pct(given_one) == {WaitClass.LOG: 100}
+    assert class_shares_pct(given_one) == {WaitClass.LOCK: 100}
+
+
+def test_waits_for_other_instances_have_a_share_where_there_are_any():
+    shares = db_time_shares(measurements.measurement(waits={"Cluster:gc cr request": 60, "CPU": 40}))
+    assert shares[WaitClass.CLUSTER].value == 60
+    assert WaitClass.CLUSTER not in db_time_shares(measurements.measurement())
 
 
 def test_timed_waits_add_up_and_have_means():

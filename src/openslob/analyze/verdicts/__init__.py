@@ -16,6 +16,7 @@ from openslob.analyze.verdicts.environment import (
 )
 from openslob.analyze.verdicts.mode import mode, rate_reached
 from openslob.analyze.verdicts.report import awr_agrees
+from openslob.analyze.verdicts.server import cache_size_kept, log_switches, not_throttled, single_block
 from openslob.analyze.verdicts.validity import (
     block_path,
     commits_waited,
@@ -39,10 +40,14 @@ VERDICTS: tuple[Callable[[Measurement], Verdict | None], ...] = (
     counts_agree,
     exact_mix,
     reads_reached_device,
+    single_block,
     block_path,
     commits_waited,
     mode,
     data_in_place,
+    cache_size_kept,
+    not_throttled,
+    log_switches,
     driver_quiet,
     quiet_machine,
     steady,

@@ -7,7 +7,7 @@ from openslob.analyze.verdicts.course import are_idle, idle_shares_pct
 from openslob.analyze.verdicts.mode import is_reached
 from openslob.analyze.verdicts.outcome import Shown, fails, holds, unknown, unknown_because
 from openslob.measurement import Measurement, WaitClass
-from openslob.metrics.quantity import Quantity, device, host, host_cpu_left_pct, total
+from openslob.metrics.quantity import Quantity, device, engine, engine_host_cpu_s, host, host_cpu_left_pct, total
 from openslob.metrics.waits import db_time_shares
 from openslob.record.model import Verdict
 
@@ -29,10 +29,10 @@ def limit_found(measurement: Measurement) -> Verdict:
 
     For a run that reached its given rate, the limit is that rate. Otherwise the limit is the first of: the server's
     CPU, if saturated (faster storage would not help); think time, if sessions spent more than half of the load outside
-    of operations; storage, if they spent more than half of their time in data I/O or in writing the log; locks, if they
-    spent it there. The verdict fails when nothing was at its limit, and is unknown when other sessions took their part,
-    or when nothing known is the limit and a figure is missing. The device's busy time tells whether storage's
-    throughput or its latency was the limit.
+    of operations; storage, if they spent more than half of their time in data I/O or in writing the log; locks, or
+    other instances of a cluster, if they spent it there. The verdict fails when nothing was at its limit, and is
+    unknown when other sessions took their part, or when nothing known is the limit and a figure is missing. The
+    device's busy time tells whether storage's throughput or its latency was the limit.
 
     Shares are of DB time, so they prove nothing when sessions were idle (`sessions_busy`). Sessions that waited for
     data while the device had hardly any requests did not wait for storage.
@@ -50,6 +50,7 @@ def limit_found(measurement: Measurement) -> Verdict:
         "data_io_pct": shares[WaitClass.DATA_IO].value,
         "log_pct": shares[WaitClass.LOG].value,
         "lock_pct": shares[WaitClass.LOCK].value,
+        **({"cluster_pct": shares[WaitClass.CLUSTER].value} if WaitClass.CLUSTER in shares else {}),
         "device_busy_pct": busy.value,
         "device_queue": queue.value,
     }
@@ -110,7 +111,9 @@ def _limit(measurement: Measurement, cpu: Quantity, server: Quantity, shares: di
         return THINK_TIME
     if any((shares[kind].value or 0) > MAIN_SHARE_PCT for kind in (WaitClass.DATA_IO, WaitClass.LOG)):
         return STORAGE
-    return "wait for locks" if (shares[WaitClass.LOCK].value or 0) > MAIN_SHARE_PCT else None
+    others = {WaitClass.LOCK: "wait for locks", WaitClass.CLUSTER: "wait for other instances"}
+    waits = (name for kind, name in others.items() if kind in shares and (shares[kind].value or 0) > MAIN_SHARE_PCT)
+    return next(waits, None)
 
 
 def _cpu_pct(measurement: Measurement) -> Quantity:
@@ -125,7 +128,10 @@ def _cpu_pct(measurement: Measurement) -> Quantity:
 
 
 def _server_cpu_pct(measurement: Measurement) -> Quantity:
-    return _of_capacity(measurement, "server_cpu_s")
+    by_host, own = _of_capacity(measurement, "server_cpu_s"), engine(measurement, "db_cpu_us")
+    if by_host.value is not None or own.value is None:
+        return by_host
+    return own.times(1e-4).per(engine_host_cpu_s(measurement), "the engine counted no CPU time of the host")
 
 
 def _of_capacity(measurement: Measurement, seconds: str) -> Quantity:

@@ -39,6 +39,8 @@ _BY_BACKGROUND: Mapping[str, str] = {
     "checkpoints": "background checkpoints completed",
     "log_switches": "background checkpoints started",
 }
+# What is no work of sessions, so not spoilt by that of others.
+_OF_NO_SESSION = ("host_busy_us", "host_idle_us", "cache_resizes")
 # What others do is known only of what is counted by session, and matters only of these.
 _SHOWS_OTHERS = ("logical_reads", "read_requests", "commits", "log_syncs")
 _SINGLE_READS = ("User I/O:db file sequential read", "User I/O:cell single block physical read")
@@ -78,7 +80,7 @@ def to_delta(change: Values, missing: Mapping[str, str] | None = None, pluggable
     amounts: dict[str, Any] = {field: value for field, value in found.items() if value is not None}
     delta = EngineDelta(**amounts, by_object=_by_object(change, pluggable), timed_waits=waits, remedies=_REMEDIES)
     counted = {field for field, value in delta.amounts().items() if value is not None}
-    tests_own = {"rows_updated", "rows_updated_in_place", *(_BY_SESSION if own else ())}
+    tests_own = {"rows_updated", "rows_updated_in_place", *_OF_NO_SESSION, *(_BY_SESSION if own else ())}
     return replace(
         delta,
         unknown={field: _why(field, missing or {}, pluggable) for field in delta.amounts().keys() - counted},

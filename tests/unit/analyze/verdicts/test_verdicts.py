@@ -9,7 +9,7 @@ import pytest
 
 from factories import measurements as made
 from factories.tables import table
-from openslob.analyze.verdicts import VERDICTS, judge
+from openslob.analyze.verdicts import VERDICTS, judge, server
 from openslob.measurement import EngineDelta, HostDelta, ObjectIo, OtherSessions
 from openslob.method import OpKind
 from openslob.record.model import Holds
@@ -44,6 +44,10 @@ def local_path(**overrides):
 
 def syncs(number):
     return {"engine": made.engine(log_syncs=number)}
+
+
+def each_waited(number, **overrides):
+    return {"engine": made.engine(log_syncs=None, commit_waits=float(number), **overrides)}
 
 
 CACHED = made.engine(read_requests=10.0, read_bytes=10.0 * made.BLOCK)
@@ -142,6 +146,12 @@ CASES = [
         {"engine": made.engine(rows_read=None, unknown={"rows_read": "the counters were reset"})},
         "the counters were reset",
     ),
+    (
+        "counts_agree",
+        FAILS,
+        {"engine": made.engine(rows_read=None, rows_updated=95_999.0)},
+        "The engine counted 95,999 rows updated, the work loop 96,000.",
+    ),
     ("exact_mix", HOLDS, {}, "10.00 % where 10 %"),
     ("exact_mix", HOLDS, {"sessions": sessions(ops=14_995)}, "0.50 operations off"),
     ("exact_mix", FAILS, {"sessions": sessions(updates=1502)}, "2.00 operations off"),
@@ -196,6 +206,10 @@ CASES = [
     ("commits_waited", UNKNOWN, syncs(1.1 * 12_000 + 3001), "more than 12,000 commits need"),
     ("commits_waited", UNKNOWN, syncs(0), "no log sync was counted"),
     ("commits_waited", UNKNOWN, syncs(None), "log_syncs was not measured"),
+    ("commits_waited", HOLDS, each_waited(10_800), "12,000 updates were committed, and 10,800 commits waited"),
+    ("commits_waited", FAILS, each_waited(10_799), "10,799 commits waited"),
+    ("commits_waited", HOLDS, each_waited(20_000), "20,000 commits"),
+    ("commits_waited", UNKNOWN, each_waited(20_000, server_wide=frozenset({"commit_waits"})), "others' among them"),
     ("mode", UNKNOWN, {}, "looks like pio"),
     ("mode", UNKNOWN, {"engine": replace(CACHED, write_bytes=500.0 * MIB)}, "looks like lio"),
     ("mode", UNKNOWN, {"engine": replace(CACHED, write_bytes=50.0 * MIB)}, "looks like redo"),
@@ -299,6 +313,7 @@ CASES = [
         "The limit was the CPU that others used, not storage",
     ),
     ("limit_found", HOLDS, {"waits": {"Lock:tuple": 800, "CPU": 200}}, "The limit was the wait for locks"),
+    ("limit_found", HOLDS, {"waits": {"Cluster:gc cr request": 800, "CPU": 200}}, "limit was the wait for other inst"),
     ("limit_found", FAILS, {"waits": {"CPU": 1000}}, "Nothing was at its limit"),
     ("limit_found", UNKNOWN, {"waits": {"CPU": 1000}, "local": False}, "not known to be on this host"),
     ("limit_found", UNKNOWN, {"others": LOADED}, "other sessions worked on the server"),
@@ -316,8 +331,14 @@ def test_verdict(name, outcome, overrides, says):
 def test_every_verdict_is_tested_for_each_outcome_it_can_have():
     tested = {(name, outcome) for name, outcome, _, _ in CASES}
     tested |= {(found.name, found.verdict) for found in judge(made.idle(schedule=made.schedule()))}
-    # Those beside a raw measurement or the server's own report have tests of their own.
-    names = {verdict.__name__ for verdict in VERDICTS} - {"within_ceiling", "awr_agrees"}
+    # Those beside a raw measurement or the server's own report, and those that only some engines have, have tests of
+    # their own.
+    apart = {
+        "within_ceiling",
+        "awr_agrees",
+        *(each.__name__ for each in VERDICTS if each.__module__ == server.__name__),
+    }
+    names = {verdict.__name__ for verdict in VERDICTS} - apart
     # Whether a session was lost is always known.
     assert tested == {(name, outcome) for name in names for outcome in Holds} - {("errors", UNKNOWN)}
 

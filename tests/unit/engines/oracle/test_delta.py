@@ -124,6 +124,7 @@ def test_what_is_counted_by_session_is_the_test_s_alone():
     assert delta.others == {"logical_reads": 99_000, "read_requests": 5000, "commits": 80, "log_syncs": 0}
     own = {"logical_reads", "read_requests", "read_bytes", "log_bytes", "commits", "commit_waits", "rows_updated"}
     assert not own & delta.server_wide
+    assert not {"host_busy_us", "host_idle_us", "cache_resizes"} & delta.server_wide
     assert {"write_requests", "db_cpu_us", "log", "User I/O:db file sequential read"} <= delta.server_wide
 
 

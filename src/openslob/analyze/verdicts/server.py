@@ -1,0 +1,117 @@
+"""Verdicts on what the server did by itself: reading ahead, moving memory, holding sessions back, switching its log.
+
+Only some engines count these. Without such a counter, and without a reason why it is unknown, there is no verdict.
+"""
+
+from __future__ import annotations
+
+from openslob.analyze.verdicts.outcome import count, counted, fails, holds, holds_or_fails, unknown, unknown_because
+from openslob.measurement import Measurement
+from openslob.metrics.quantity import Quantity, engine, total
+from openslob.record.model import Verdict
+
+# Of a hundred blocks one may come with another: below the spread between two runs.
+LEAST_SINGLE_PCT = 99.0
+# With fewer, the reads of the catalogue count as much as the test's own.
+MIN_BLOCKS = 1000
+# The share of DB time that is below the spread between two runs.
+MAX_THROTTLED_PCT = 1.0
+# A server that switches its log more often hardly ends one checkpoint before the next begins.
+LEAST_SWITCH_S = 20.0
+# One switch in a short run says nothing of how often they come.
+MIN_SWITCHES = 2
+
+
+def single_block(measurement: Measurement) -> Verdict | None:
+    """Judge whether blocks were read one by one: a request, and its latency, is that of one block.
+
+    A server that reads ahead fetches blocks before they are asked for, several in one request.
+    """
+    name, read = "single_block", engine(measurement, "cache_blocks_read")
+    ahead = engine(measurement, "cache_blocks_prefetched")
+    if _is_not_counted(measurement, "cache_blocks_prefetched"):
+        return None
+    if read.value is None or ahead.value is None:
+        return unknown_because(name, read, ahead)
+    figures = {"blocks": read.value, "prefetched": ahead.value}
+    if total(measurement, "scans"):
+        return unknown(name, "Can't be determined: short scans read several blocks in one request.", **figures)
+    if read.value < MIN_BLOCKS:
+        few = f"The run read {counted(read.value, 'block')} into the cache"
+        return unknown(name, f"{few}, too few below {count(MIN_BLOCKS)} to judge by.", **figures)
+    share = 100 * (1 - min(1.0, ahead.value / read.value))
+    so = share >= LEAST_SINGLE_PCT
+    doubt = "" if so else ": requests and their latency are those of several blocks"
+    why = (
+        f"{share:.1f} % of {count(read.value)} blocks were read one by one, {LEAST_SINGLE_PCT:g} % are required{doubt}."
+    )
+    return holds_or_fails(name, so, _advised(why, measurement, "" if so else name), single_pct=share, **figures)
+
+
+def cache_size_kept(measurement: Measurement) -> Verdict | None:
+    """Judge whether the server kept the size of its cache: the share of hits depends on it."""
+    name, resizes = "cache_size_kept", engine(measurement, "cache_resizes")
+    if _is_not_counted(measurement, "cache_resizes"):
+        return None
+    if resizes.value is None:
+        return unknown_because(name, resizes)
+    if not resizes.value:
+        return holds(name, "The server did not resize its cache.", resizes=0.0)
+    why = f"The server resized its cache {counted(resizes.value, 'time')}, so that the share of hits changed meanwhile."
+    return fails(name, _advised(why, measurement, name), resizes=resizes.value)
+
+
+def not_throttled(measurement: Measurement) -> Verdict | None:
+    """Judge whether the server's own resource manager let sessions work."""
+    name, throttled = "not_throttled", engine(measurement, "throttled_us")
+    if _is_not_counted(measurement, "throttled_us"):
+        return None
+    share = throttled.times(100).per(Quantity(total(measurement, "busy_us")), "no operation was timed")
+    if share.value is None:
+        return unknown_because(name, share)
+    so = share.value <= MAX_THROTTLED_PCT
+    why = (
+        f"The server's resource manager held sessions back for {share.value:.1f} % of DB time; "
+        f"{MAX_THROTTLED_PCT:g} % is allowed."
+    )
+    return holds_or_fails(name, so, _advised(why, measurement, "" if so else name), throttled_pct=share.value)
+
+
+def log_switches(measurement: Measurement) -> Verdict | None:
+    """Judge, for a run with updates, whether the log's files are large enough.
+
+    Small files are switched often, each time with a checkpoint; when it has not ended before the log comes back to its
+    file, sessions wait for it.
+    """
+    name, switches, waits = "log_switches", _switches(measurement), engine(measurement, "log_switch_waits")
+    if not measurement.workload.update_pct or _is_not_counted(measurement, "log_switches"):
+        return None
+    if switches.value is None:
+        return unknown_because(name, switches, log_switch_waits=waits.value)
+    every = Quantity(measurement.window.counter_seconds).per(switches, "the log was not switched").value
+    figures = {"log_switches": switches.value, "seconds": every, "log_switch_waits": waits.value}
+    often = every is not None and switches.value >= MIN_SWITCHES and every < LEAST_SWITCH_S
+    seen = f"The log was switched {counted(switches.value, 'time')}"
+    seen += f", every {every:.0f} s; {LEAST_SWITCH_S:g} s or more are required" if often else ""
+    seen += f"; sessions waited {counted(waits.value, 'time')} for a file that was still needed" if waits.value else ""
+    if often or waits.value:
+        return fails(name, _advised(f"{seen}.", measurement, name), **figures)
+    return unknown_because(name, waits, **figures) if waits.value is None else holds(name, f"{seen}.", **figures)
+
+
+def _switches(measurement: Measurement) -> Quantity:
+    """Return the log's switches: of the instance with most of them, because each has a log of its own."""
+    every = [each.log_switches for each in measurement.engine.by_instance if each.log_switches is not None]
+    switches = engine(measurement, "log_switches")
+    return switches if switches.value is None or not every else Quantity(max(every))
+
+
+def _is_not_counted(measurement: Measurement, field: str) -> bool:
+    """Return whether the engine has no such counter: it is neither known nor unknown for a reason."""
+    return getattr(measurement.engine, field) is None and field not in measurement.engine.unknown
+
+
+def _advised(why: str, measurement: Measurement, name: str) -> str:
+    """Return a text with what to do on this server, by the verdict's name, where the engine knows it."""
+    remedy = measurement.engine.remedies.get(name)
+    return f"{why} Remedy: {remedy}." if remedy else why

@@ -1,0 +1,54 @@
+"""The CPU of a server on another host: by the engine's own count, and the record says so."""
+
+from factories import measurements as made
+from openslob.analyze.build_record import build_record
+from openslob.analyze.verdicts import judge
+from openslob.record.model import RunRecord, Status
+from openslob.report.context import host, unknown
+
+COUNTED = made.engine(db_cpu_us=60e6, background_cpu_us=15e6, host_busy_us=120e6, host_idle_us=120e6)
+
+
+def record(local=False, engine=COUNTED) -> RunRecord:
+    why = "the server is not known to be on this host"
+    environment = {"host": "driver", "local": local, "unknown": {"server_cpu_s": why}}
+    measurement = made.measurement(local=local, engine=engine)
+    return build_record(
+        measurement,
+        id="20260101-000000-made-up",
+        name="made-up",
+        status=Status.COMPLETE,
+        started_at="2026-01-01T00:00:00Z",
+        openslob_version="0",
+        spec=measurement.workload.to_record(),
+        environment=environment,
+        engine={},
+    )
+
+
+def test_the_record_names_the_source():
+    environment = record().environment
+    assert environment["server_cpu_s"] == {"sessions": 45.0, "background": 15.0}
+    assert environment["server_host_cpu_s"] == {"busy": 120.0, "idle": 120.0}
+    assert environment["cpu_source"] == {"server_cpu_s": "engine", "server_host_cpu_s": "engine"}
+    assert environment["unknown"] == {}
+    assert "cpu_source" not in record(local=True).environment
+    assert "cpu_source" not in record(engine=made.engine()).environment
+
+
+def test_the_report_says_whose_count_it_is():
+    text = " ".join(" ".join(host(record())).split())
+    assert "server's host not this one, as far as slob can tell; its CPU, by the engine's own count, busy 50" in text
+    assert "sessions 75 %, background 25 %, by the engine's own count" in text
+    assert "its CPU, memory and devices are unknown" in " ".join(" ".join(host(record(engine=made.engine()))).split())
+    assert not any("server cpu" in line for line in unknown(record()))
+
+
+def test_the_limit_of_a_remote_server_may_be_its_cpu():
+    def limit(**counts):
+        engine = made.engine(**{"host_busy_us": 232e6, "host_idle_us": 8e6, **counts})
+        return next(each for each in judge(made.measurement(local=False, engine=engine)) if each.name == "limit_found")
+
+    assert "The limit was the server's CPU, not storage: CPU 97 % (by the server 90 %)" in limit(db_cpu_us=216e6).why
+    assert "The limit was the CPU that others used" in limit(db_cpu_us=60e6).why
+    assert "Storage was the limit" in limit(db_cpu_us=60e6, host_idle_us=400e6).why
