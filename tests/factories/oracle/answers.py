@@ -198,7 +198,6 @@ REPLIES: Mapping[str, Reply] = {
     "profile": _profile,
     "rights": _rights,
     "may_sleep": lambda server, _: [{"granted": int(server.may_sleep)}],
-    "may_snapshot": lambda server, _: [{"granted": 0}],
     "resource_manager": lambda server, _: [{"name": server.plan[0], "cpu_managed": server.plan[1]}],
     "windows": lambda server, _: [
         {"window_name": a, "resource_plan": b, "active": c, "seconds_until": d} for a, b, c, d in server.windows

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from openslob.engines import common_checks
 from openslob.engines.capabilities import Capability, lacking
 from openslob.engines.facts import READ_ONLY_FINDING, DataState, Finding, ServerFacts
-from openslob.engines.oracle import rights, server_checks, storage_checks
+from openslob.engines.oracle import rights, server_checks, snapshots, storage_checks
 from openslob.engines.oracle.connection import Connection, ConnectionParams
 from openslob.engines.oracle.local_path import refused_path
 from openslob.engines.oracle.server_facts import limit
@@ -18,7 +18,6 @@ OLDEST, OLDEST_THIN = (11, 2), (12, 1)
 # The server sleeps in hundredths of a second.
 _SLEEP_S = 0.01
 _REDEDICATE = "put (SERVER = DEDICATED) into the connect descriptor, or name a service without shared servers"
-_AWR = "the engine's own report (AWR) can't be kept with the record"
 # Limits of a profile on one call: a slice is one.
 _PER_CALL = ("CPU_PER_CALL", "LOGICAL_READS_PER_CALL")
 _PER_SESSION = ("CPU_PER_SESSION", "LOGICAL_READS_PER_SESSION")
@@ -44,7 +43,7 @@ def findings(
     yield from _pacing(workload)
     yield from storage_checks.findings(survey, workload, facts, loaded)
     yield from server_checks.findings(survey, workload, facts)
-    yield from lacking(capabilities(connection, facts))
+    yield from lacking(_by_settings(survey, facts))
 
 
 def _server(survey: Survey, params: ConnectionParams, facts: ServerFacts) -> Iterator[Finding]:
@@ -135,11 +134,13 @@ def _pacing(workload: Workload) -> Iterator[Finding]:
 
 
 def capabilities(connection: Connection, facts: ServerFacts) -> list[Capability]:
-    """Return what the server's settings allow to be measured."""
-    survey = Survey(connection)
+    """Return what the server's settings and this user's rights allow to be measured, and which reports it makes."""
+    return [*_by_settings(Survey(connection), facts), *snapshots.capabilities(connection)]
+
+
+def _by_settings(survey: Survey, facts: ServerFacts) -> list[Capability]:
     by = rights.sysdba_of_root(survey)
     settings = {name: value.upper() for name, value in facts.settings.items()}
-    packs = settings.get("control_management_pack_access", "NONE")
     return [
         Capability(
             "timed_statistics",
@@ -156,16 +157,5 @@ def capabilities(connection: Connection, facts: ServerFacts) -> list[Capability]
             "I/O by table will be unknown",
             "ALTER SYSTEM SET statistics_level = TYPICAL;",
             by=by,
-        ),
-        Capability(
-            "awr",
-            packs.startswith("DIAGNOSTIC") and bool(survey.row("may_snapshot").get("granted")),
-            "AWR is switched off, or this user may not use it"
-            if packs.startswith("DIAGNOSTIC")
-            else f"control_management_pack_access is {packs}",
-            _AWR,
-            rights.grants("reporting", rights.user_name(survey))[0],
-            licence="Oracle Diagnostics Pack",
-            by=rights.sysdba(survey),
         ),
     ]

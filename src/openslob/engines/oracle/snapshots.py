@@ -13,18 +13,19 @@ from dataclasses import dataclass
 import oracledb
 
 from openslob.engines.capabilities import Capability, require
+from openslob.engines.oracle import rights
 from openslob.engines.oracle.connection import Connection, outputs, query, statement
 from openslob.engines.oracle.errors import explain_error, is_missing, reported
+from openslob.engines.oracle.survey import Survey
 from openslob.errors import SlobError
 from openslob.units import NANOS, iso
 from openslob.workload import StatisticsType
 
 LICENCE = "Oracle Diagnostics Pack"
-# Since when sessions have containers, and since when these take snapshots of their own.
-_CONTAINERS, _PDB_SNAPSHOTS = (12, 1), (12, 2)
+# Since when pluggable databases take snapshots of their own.
+_PDB_SNAPSHOTS = (12, 2)
 _ROOT = 1
 _WHY = "the run has no report of the server's own"
-_ADMINISTRATOR = "an administrator (SYSDBA)"
 # Beside the reports: when which snapshots were taken, and how the report is made again.
 FACTS = "snapshots.txt"
 
@@ -33,12 +34,13 @@ def capabilities(connection: Connection) -> list[Capability]:
     """Return whether this user may take snapshots of each kind here."""
     with reported("what snapshots may be taken can't be asked"):
         (may,) = query(connection, statement("awr", "allowed"))
-        return [_awr(connection, str(may["me"]), bool(may["awr"])), _statspack(str(may["me"]), bool(may["statspack"]))]
+        survey = Survey(connection)
+        return [_awr(survey, bool(may["awr"])), _statspack(survey, bool(may["statspack"]))]
 
 
-def _awr(connection: Connection, user: str, may_execute: bool) -> Capability:
-    lack, remedy, by = "", "", _ADMINISTRATOR
-    packs = _packs(connection)
+def _awr(survey: Survey, may_execute: bool) -> Capability:
+    lack, remedy, user, by = "", "", rights.user_name(survey), rights.sysdba(survey)
+    packs = _packs(survey.connection)
     if packs is None:
         lack = "whether AWR is switched on can't be seen (V$PARAMETER)"
         remedy = f"GRANT SELECT ON SYS.V_$PARAMETER TO {user};"
@@ -48,15 +50,15 @@ def _awr(connection: Connection, user: str, may_execute: bool) -> Capability:
     elif not may_execute:
         lack = "this user may not execute DBMS_WORKLOAD_REPOSITORY"
         remedy = f"GRANT EXECUTE ON SYS.DBMS_WORKLOAD_REPOSITORY TO {user};"
-    elif connection.version < _PDB_SNAPSHOTS and _container(connection) > _ROOT:
+    elif survey.connection.version < _PDB_SNAPSHOTS and _is_pluggable(survey):
         lack, remedy, by = "a pluggable database of 12.1 takes no snapshots of its own", "connect to the root", ""
     return Capability(StatisticsType.AWR, not lack, lack, _WHY, remedy, LICENCE, by)
 
 
-def _statspack(user: str, may_execute: bool) -> Capability:
+def _statspack(survey: Survey, may_execute: bool) -> Capability:
     lack = "" if may_execute else "Statspack is not installed, or this user may not execute it"
-    remedy = f"run spcreate.sql as SYSDBA, then GRANT EXECUTE ON PERFSTAT.STATSPACK TO {user};"
-    return Capability(StatisticsType.STATSPACK, may_execute, lack, _WHY, remedy, by=_ADMINISTRATOR)
+    remedy = f"run spcreate.sql, then GRANT EXECUTE ON PERFSTAT.STATSPACK TO {rights.user_name(survey)};"
+    return Capability(StatisticsType.STATSPACK, may_execute, lack, _WHY, remedy, by=rights.sysdba(survey))
 
 
 def _packs(connection: Connection) -> str | None:
@@ -68,11 +70,9 @@ def _packs(connection: Connection) -> str | None:
         raise
 
 
-def _container(connection: Connection) -> int:
-    """Return the number of the container that the session is in; 0 where there are none."""
-    if connection.version < _CONTAINERS:
-        return 0
-    return int(query(connection, statement("awr", "container"))[0]["con_id"])
+def _is_pluggable(survey: Survey) -> bool:
+    """Return whether the session is in a pluggable database: above the root's number; 0 is for no containers."""
+    return int(survey.row("container").get("con_id") or 0) > _ROOT
 
 
 def open_snapshots(
@@ -183,8 +183,8 @@ class AwrSnapshots(_Snapshots):
     def _reports(self) -> Iterator[tuple[str, str, Mapping[str, int]]]:
         """Yield the name of each report, its statement and values: first of the connection's own instance."""
         with reported("the database can't be identified (V$DATABASE, V$INSTANCE)"):
-            is_pluggable = _container(self._connection) > _ROOT
-            (found,) = query(self._connection, statement("awr", "pluggable_database" if is_pluggable else "database"))
+            which = "pluggable_database" if _is_pluggable(Survey(self._connection)) else "database"
+            (found,) = query(self._connection, statement("awr", which))
         first, last = self._numbers
         span = {"dbid": int(found["dbid"]), "first_snap": first, "last_snap": last}
         own = int(found["instance_number"])

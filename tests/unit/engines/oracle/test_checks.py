@@ -8,7 +8,7 @@ from factories.oracle.answers import RELEASES, Answers, Server
 from factories.oracle.double import connected
 from factories.tables import table
 from openslob.engines.facts import DataState, Finding, ServerFacts
-from openslob.engines.oracle.checks import capabilities, findings
+from openslob.engines.oracle.checks import findings
 from openslob.engines.oracle.connection import ConnectionParams
 from openslob.engines.oracle.server_facts import read_facts
 from openslob.units import GIB, MIB
@@ -204,11 +204,3 @@ def test_whether_io_is_direct(files, options, direct):
     hidden = facts_of(replace(server, without=frozenset({"DBA_DATA_FILES"}))).direct_io
     assert hidden is (True if options.upper() in ("SETALL", "DIRECTIO") else None)
     assert facts_of(replace(server, without=frozenset({"DBA_DATA_FILES", "V_$PARAMETER"}))).direct_io is None
-
-
-def test_awr_needs_a_licence_and_is_no_finding():
-    connection = connected(Answers(Server()))
-    awr = next(each for each in capabilities(connection, facts_of(Server())) if each.name == "awr")
-    assert awr.licence == "Oracle Diagnostics Pack"
-    assert not awr.present
-    assert awr.remedy == "GRANT EXECUTE ON SYS.DBMS_WORKLOAD_REPOSITORY TO SLOB;"

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 
 import pytest
 
 from factories.oracle.wire import Executor, OracleError, Rows, Server
+from factories.paths import ROOT
 from openslob.engines.oracle.connection import open_connection
 from openslob.engines.oracle.snapshots import LICENCE, capabilities, open_snapshots
 from openslob.engines.oracle.target import parse
+from openslob.engines.sql import read_sql
 from openslob.errors import SlobError
 from openslob.workload import StatisticsType
 
 AWR = frozenset({"awr"})
+GRANT = re.compile(r"^GRANT [^;]*;", re.MULTILINE)
 
 
 class Database(Executor):
@@ -37,9 +41,10 @@ class Database(Executor):
         taken = [text for text, _ in self.log if "SNAP" in text and ":snap_id" in text]
         return {
             ":snap_id": {"snap_id": 40 + len(taken)},
-            "all_objects": Rows(["ME", "AWR", "STATSPACK"], [["BENCH", self.may, self.may]]),
+            "all_objects": Rows(["AWR", "STATSPACK"], [[self.may, self.may]]),
+            "user_users": Rows(["USER_NAME"], [["BENCH"]]),
             "v$parameter": Rows(["VALUE"], [[self.packs]]),
-            "CON_ID": Rows(["CON_ID"], [[self.container]]),
+            "CON_ID": Rows(["CON_ID", "CON_NAME"], [[self.container, "SLOBPDB"]]),
             "con_dbid": Rows(["DBID", "INSTANCE_NUMBER", "PARALLEL"], [[777, 1, self.parallel]]),
             "v$database": Rows(["DBID", "INSTANCE_NUMBER", "PARALLEL"], [[555, 1, self.parallel]]),
             "gv$instance": Rows(["INST_ID"], [[1], [2]]),
@@ -160,3 +165,15 @@ def test_a_snapshot_that_fails_is_one_line():
         pytest.raises(SlobError, match="a snapshot of the server's statistics failed"),
     ):
         taken(connect)
+
+
+def test_grants_are_told_as_the_administrator_of_the_pluggable_database_gives_them():
+    with database(may=0, container="3") as (_, connect), connect() as connection:
+        awr, statspack = capabilities(connection)
+    assert (awr.by, statspack.by) == ("as SYSDBA, after ALTER SESSION SET CONTAINER = SLOBPDB",) * 2
+
+
+def test_the_documentation_has_every_grant():
+    grants = read_sql("openslob.engines.oracle", "grants").replace("{user}", "slob")
+    printed = (ROOT / "docs" / "oracle.md").read_text()
+    assert set(GRANT.findall(printed)) == set(GRANT.findall(grants))
