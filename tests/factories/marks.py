@@ -14,6 +14,7 @@ _ENGINES = {
     "maria": "mariadb",
     "mysql": "mysql",
     "galera": "galera",
+    "oracle-rig": "mariadb",
 }
 # Files of tests whose words name one engine only by accident.
 _EXACT = {"test_foreign_mariadb": {"mariadb"}, "test_galera": {"galera", "mariadb"}}

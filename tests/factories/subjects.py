@@ -34,6 +34,8 @@ SUBJECTS = {
     "postgresql-16": ("factories.subject_postgresql", "16"),
     "postgresql-15": ("factories.subject_postgresql", "15"),
     "mariadb-10.11": ("factories.subject_mariadb", "10.11"),
+    # A stand-in: Oracle's work loop on MariaDB in Oracle mode.
+    "oracle-rig": ("factories.oracle.rig_subject", "10.11"),
 }
 # The scheme of a URL -> module with the subjects of such servers.
 _MODULES = {
