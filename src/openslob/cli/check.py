@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from openslob.cli import proofs
 from openslob.cli.console import write
 from openslob.cli.options import Resolved, with_workload
 from openslob.engines.facts import DATA, Finding
 from openslob.engines.registry import resolve_as_is
+from openslob.errors import UsageError
 from openslob.metrics import METRICS
 from openslob.report.context import fact_label
 from openslob.report.format import MISSING, hanging, pairs, wrapped
@@ -118,14 +121,37 @@ def _server(result: Preflight) -> list[tuple[str, str]]:
     ]
 
 
+PROVE = Annotated[
+    bool, typer.Option("--prove", metavar="", help="Ask an experimental engine's server what only a real one shows.")
+]
+ANSWERS = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the answers of --prove to this file.")
+]
+WITH_NAMES = Annotated[
+    bool, typer.Option("--with-names", metavar="", help="Leave names of hosts, users and databases in that file.")
+]
+
+
 @with_workload
-def check(resolved: Resolved, as_json: JSON = False) -> None:
+def check(
+    resolved: Resolved,
+    as_json: JSON = False,
+    prove: PROVE = False,
+    output: ANSWERS = None,
+    with_names: WITH_NAMES = False,
+) -> None:
     """Show what can be measured here, what will be unknown and why, what spoils a test, and what to grant.
 
-    Nothing is changed. Exits with 1 when something blocks a run. Example: slob check --target embedded --mode pio
+    Nothing is changed; --prove makes small tables of its own and drops them. Exits with 1 when something blocks a run.
+    Example: slob check --target embedded --mode pio
     """
+    if not prove and (output or with_names):
+        raise UsageError("--output and --with-names are for the answers of --prove", "give --prove, too")
     engine = resolve_as_is(resolved.target.reveal())
     engine.server_pid = resolved.server_pid
+    if prove:
+        proofs.prove(engine, output, with_names, as_json)
+        return
     on_engine = resolved.on(engine)
     result = preflight(engine, on_engine.workload, resolved.consented, on_engine.sources)
     text = result_json(engine.target, result) if as_json else result_text(engine.target, result)

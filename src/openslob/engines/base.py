@@ -15,6 +15,7 @@ from openslob.counts import SliceCounts
 from openslob.engines.capabilities import Capability
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
 from openslob.engines.patience import Patience
+from openslob.engines.proofs import Proving
 from openslob.histogram import Histogram
 from openslob.measurement import EngineDelta
 from openslob.method import OpKind, Phases
@@ -298,6 +299,12 @@ class Engine(Protocol):
 
     def capabilities(self) -> Sequence[Capability]:
         """Return every capability that the engine can use, present or missing on this server."""
+
+    def proving(self) -> AbstractContextManager[Proving] | None:
+        """Return the questions that only a real server can answer, with what they need, which ends with the block.
+
+        None for an engine whose contract tests run on real servers. The target's lock is to be held.
+        """
 
     def exclusive(self, purpose: str) -> AbstractContextManager[Hold]:
         """Hold the target's lock: one load or run at a time. SlobError names the holder."""

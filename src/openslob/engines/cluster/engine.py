@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
@@ -28,6 +28,7 @@ from openslob.engines.facts import (
     ServerLocation,
 )
 from openslob.engines.patience import Patience
+from openslob.engines.proofs import Proving
 from openslob.errors import SlobError, UsageError
 from openslob.workload import DataSpec, StatisticsType, Workload
 
@@ -186,6 +187,10 @@ class ClusterEngine:
             if instance is not writer and instance.replication is not None:
                 with named(instance.target):
                     _await(instance.replication, goal, writer.target)
+
+    def proving(self) -> AbstractContextManager[Proving] | None:
+        """Return the questions of the instance that takes writes."""
+        return self.writer().proving()
 
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Hold]:

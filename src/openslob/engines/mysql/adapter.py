@@ -188,6 +188,9 @@ class MysqlEngine:
         with self.querying(f"{self.target} can't be checked") as connection:
             return checks.capabilities(connection, facts)
 
+    def proving(self) -> None:
+        """Return None: the contract tests of this engine run on real servers."""
+
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Hold]:
         """Hold the named lock on a connection of its own; the server releases it when this process ends."""

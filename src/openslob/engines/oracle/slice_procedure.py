@@ -68,7 +68,7 @@ def compose_slice(schema: int, workload: Workload, version: Sequence[int], value
     columns = written_columns(workload)
     fresh_bytes = value_bytes * (len(columns) if workload.obfuscate_columns else 1)
     fresh = statement("slice", "obfuscated" if workload.obfuscate_columns else "plain", fresh_bytes=fresh_bytes)
-    parts = {"single": _single(version), "assignments": _assignments(workload, "fresh", value_bytes)}
+    parts = {"single": single_hint(version), "assignments": _assignments(workload, "fresh", value_bytes)}
     return statement(
         "slice",
         "procedure",
@@ -85,7 +85,8 @@ def compose_slice(schema: int, workload: Workload, version: Sequence[int], value
     )
 
 
-def _single(version: Sequence[int]) -> str:
+def single_hint(version: Sequence[int]) -> str:
+    """Return the hint, where the version knows it, that each row is fetched when its index entry is read."""
     return read_statements(PACKAGE, "slice")["single"] + " " if tuple(version) >= _SINGLE_ROWID_HINT else ""
 
 
@@ -216,7 +217,7 @@ def _kinds_of(plan: Sequence[Row], schema: int) -> Iterator[OpKind]:
 
 
 def _explained(connection: Connection, kind: OpKind, schema: int, workload: Workload) -> Sequence[Row]:
-    parts = {"single": _single(connection.version), "assignments": _assignments(workload, "'x'", 1)}
+    parts = {"single": single_hint(connection.version), "assignments": _assignments(workload, "'x'", 1)}
     text = _statement(kind, schema, into="", first_key="1", last_key="64", **parts)
     change(connection, statement("slice", "forget_plan"))
     query(connection, statement("slice", "explain", statement=text))

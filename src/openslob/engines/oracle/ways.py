@@ -71,10 +71,17 @@ class Ways:
     """The ways of one load, for all of its threads: which one was used, and why no faster one."""
 
     def __init__(self, obfuscate: bool) -> None:
-        self._ways = _INCOMPRESSIBLE if obfuscate else _CONSTANT
+        self._ways: Sequence[Way] = _INCOMPRESSIBLE if obfuscate else _CONSTANT
         self._refused: dict[str, str] = {}
         self._used: set[str] = set()
         self._changing = Lock()
+
+    @classmethod
+    def only(cls, way: Way, obfuscate: bool) -> Ways:
+        """Return the ways of a load that knows no other."""
+        found = cls(obfuscate)
+        found._ways = (way,)
+        return found
 
     def fill(self, connection: Connection, target: Target, wrote_blocks: Wrote) -> None:
         """Write all rows of an empty table, in the first way that works. SlobError if none does."""
@@ -192,6 +199,10 @@ _BY_DIRECT_PATH = Way("rows sent by the driver's direct path load", _direct_path
 _IN_SERVER = Way("rows made in the server from keys (APPEND)", _available, _in_server)
 _CONSTANT = (_BY_KEYS, _IN_SERVER)
 _INCOMPRESSIBLE = (_BY_DIRECT_PATH, _BY_ROWS, _IN_SERVER)
+
+
+# Each way with each kind of text that it is for.
+EVERY_WAY = (*((way, False) for way in _CONSTANT), *((way, True) for way in _INCOMPRESSIBLE))
 
 
 def _texts(random: np.random.Generator, rows: int, width: int) -> list[list[str]]:

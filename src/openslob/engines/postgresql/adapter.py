@@ -217,6 +217,9 @@ class PostgresEngine:
         (role, database, *_), *_ = self.query("role", schema=self.names.schema)
         return checks.capabilities(self.facts(), role, database)
 
+    def proving(self) -> None:
+        """Return None: the contract tests of this engine run on real servers."""
+
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Hold]:
         """Hold the advisory lock on a connection of its own; the server releases it when this process ends.

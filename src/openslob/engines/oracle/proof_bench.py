@@ -1,0 +1,214 @@
+"""What the questions of `slob check --prove` work on: small tables and procedures of their own, and what is counted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import Thread
+
+import oracledb
+
+from openslob.engines.base import SessionPlan, SliceRequest, SliceResult
+from openslob.engines.oracle import names, tablespace
+from openslob.engines.oracle.connection import Connection, ConnectionParams, Row, query, statement
+from openslob.engines.oracle.errors import is_missing, reported
+from openslob.engines.oracle.session import OracleSession
+from openslob.engines.oracle.slice_procedure import compose_slice, value_bytes_of
+from openslob.engines.oracle.tables import Filling, fill
+from openslob.engines.oracle.ways import Ways
+from openslob.engines.proofs import NotAskedError
+from openslob.engines.slice_io import NO_LIMIT
+from openslob.engines.tables import Table, table_cf1, table_cf2
+from openslob.errors import SlobError
+from openslob.method import phases_of
+from openslob.units import NANOS
+from openslob.workload import Workload
+
+# Beyond the schemas of any load (`Workload.schemas`), so that loaded data are not touched.
+FIRST_SCHEMA = 9001
+BLOCKS, SCANNED = 1000, 8
+# The statements on the hot schema name the tables of schema 1, which need not be there.
+_HOT = re.compile(r"\bCF([12])_1(_CUSTID)?\b")
+_OF_OTHERS = "needs SELECT on V_$SESSTAT, V_$STATNAME and V_$SYSSTAT"
+_OWN = "needs SELECT on V_$MYSTAT and V_$STATNAME"
+
+
+class Bench:
+    """Makes tables and procedures, and drops what it made. ``connect`` opens a connection with a purpose."""
+
+    def __init__(self, connect: Callable[[str], Connection], params: ConnectionParams) -> None:
+        self._connect = connect
+        with self.connection() as connection, reported("the server can't be asked"):
+            self.version = connection.version
+            self.place = tablespace.find(connection, params.tablespace)
+        self._made: list[int] = []
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection]:
+        """Open a connection for one question; errors of the server become SlobError."""
+        with self._connect("prove") as connection, reported("the server refused"):
+            yield connection
+
+    def schema(self, number: int, blocks: int = BLOCKS, ways: Ways | None = None, obfuscate: bool = False) -> int:
+        """Make the tables of a schema, counted from 0; return its number in the names of its objects."""
+        schema = FIRST_SCHEMA + number
+        if schema in self._made:
+            return schema
+        self._made.append(schema)
+        how = Filling(self.place, ways or Ways(obfuscate), obfuscate, 1, {})
+        with self.connection() as connection:
+            self._drop(connection, schema)
+            for table in (self.table(number, blocks), table_cf2(names.cf2(schema), schema, SCANNED)):
+                fill(connection, table, how, _ignore)
+        return schema
+
+    @staticmethod
+    def table(number: int, blocks: int = BLOCKS) -> Table:
+        """Return the table of one row a block of a schema."""
+        schema = FIRST_SCHEMA + number
+        return table_cf1(names.cf1(schema), schema, blocks)
+
+    def install(self, connection: Connection, schema: int, workload: Workload, kind: str = "NATIVE") -> list[Row]:
+        """Create the work loop on the tables of a schema; return the compiler's messages."""
+        query(connection, statement("prove", "code_type", kind=kind))
+        text = compose_slice(schema, workload, self.version, value_bytes_of(self.place.block_size))
+        query(connection, _HOT.sub(rf"CF\1_{schema}\2", text))
+        return list(query(connection, statement("prove", "messages"), {"procedure": names.procedure(schema)}))
+
+    @contextmanager
+    def session(self, schema: int, workload: Workload, kind: str = "NATIVE") -> Iterator[BenchSession]:
+        """Install the work loop and open a session of it, which is ready to run slices."""
+        with self.connection() as connection:
+            wrong = [row for row in self.install(connection, schema, workload, kind) if row["attribute"] == "ERROR"]
+        if wrong:
+            raise NotAskedError(f"the work loop does not compile: {one_line(wrong[0]['text'])}")
+        with self.connection() as connection:
+            yield BenchSession(connection, self._plan(schema, workload))
+
+    def _plan(self, schema: int, workload: Workload) -> SessionPlan:
+        phases = phases_of(workload.seed, 0, 0, 0, 0)
+        return SessionPlan(0, schema, BLOCKS, self.place.block_size, workload, phases, None, "prove")
+
+    def clean(self) -> None:
+        """Drop everything that was made."""
+        if self._made:
+            with self.connection() as connection:
+                for schema in self._made:
+                    self._drop(connection, schema)
+        self._made.clear()
+
+    def drop(self, number: int) -> None:
+        """Drop the tables of a schema, so that they can be made again."""
+        with self.connection() as connection:
+            self._drop(connection, FIRST_SCHEMA + number)
+        self._made.remove(FIRST_SCHEMA + number)
+
+    @staticmethod
+    def _drop(connection: Connection, schema: int) -> None:
+        tables = (names.cf1(schema), names.cf2(schema))
+        staged = [names.staging(table) for table in tables]
+        statements = [
+            statement("schema", "drop_procedure", procedure=names.procedure(schema)),
+            *(statement("schema", "drop_table", table=table) for table in (*tables, *staged)),
+        ]
+        for text in statements:
+            try:
+                query(connection, text)
+            except oracledb.DatabaseError as error:
+                if not _is_gone(error):
+                    raise
+
+
+class BenchSession:
+    """A session of the work loop, with its own counters."""
+
+    def __init__(self, connection: Connection, plan: SessionPlan) -> None:
+        self.connection, self.plan = connection, plan
+        self.loop = OracleSession(connection, plan)
+        self.loop.prepare()
+        self._done = 0
+
+    def operations(self, number: int) -> SliceResult:
+        """Run so many operations."""
+        return self._run(SliceRequest(self._done, 0, NO_LIMIT, number, None))
+
+    def seconds(self, length: float) -> SliceResult:
+        """Run operations for so long."""
+        until = server_us(self.connection) * 1000 + int(length * NANOS)
+        return self._run(SliceRequest(self._done, 0, until, 0, None))
+
+    def _run(self, order: SliceRequest) -> SliceResult:
+        result = self.loop.run_slice(order)
+        self._done += result.counts.ops
+        return result
+
+    @contextmanager
+    def running(self, length: float) -> Iterator[list[SlobError | SliceResult]]:
+        """Run a slice on a thread of its own while the block runs; what comes of it is in the list after it."""
+        outcome: list[SlobError | SliceResult] = []
+
+        def work() -> None:
+            try:
+                outcome.append(self.seconds(length))
+            except SlobError as error:
+                outcome.append(error)
+
+        thread = Thread(target=work, name="slice", daemon=True)
+        thread.start()
+        try:
+            yield outcome
+        except BaseException:
+            self.connection.cancel()
+            raise
+        finally:
+            thread.join(length + _PATIENCE_S)
+
+
+_PATIENCE_S = 10.0
+
+
+def server_us(connection: Connection) -> int:
+    """Return the server's clock in µs since the epoch."""
+    return int(query(connection, statement("prove", "now"))[0]["us"])
+
+
+def own_figures(connection: Connection) -> Mapping[str, int]:
+    """Return this session's own counters. NotAskedError without the right."""
+    rows = readable(connection, "own_figures", {}, _OWN)
+    return {str(row["name"]): int(row["value"]) for row in rows}
+
+
+def others_reads(connection: Connection, sid: int) -> tuple[int, int]:
+    """Return the logical reads of another session and of the instance. NotAskedError without the right."""
+    row = readable(connection, "others_reads", {"sid": sid}, _OF_OTHERS)[0]
+    return int(row["of_session"] or 0), int(row["of_instance"] or 0)
+
+
+def readable(connection: Connection, name: str, values: Mapping[str, object], right: str) -> Sequence[Row]:
+    """Return the rows of a statement of prove.sql. NotAskedError names the right that is missing."""
+    try:
+        return query(connection, statement("prove", name), values)
+    except oracledb.DatabaseError as error:
+        if is_missing(error):
+            raise NotAskedError(right) from error
+        raise
+
+
+def gained(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
+    """Return how much each counter rose."""
+    return {name: value - before.get(name, 0) for name, value in after.items()}
+
+
+def one_line(text: object) -> str:
+    """Return a text of the server on one line."""
+    return " ".join(str(text).split())
+
+
+def _is_gone(error: BaseException) -> bool:
+    # ORA-04043: the object does not exist; for procedures.
+    return is_missing(error) or "ORA-04043" in str(error)
+
+
+def _ignore(_blocks: int) -> None:
+    """Show no progress: the tables are small."""

@@ -1,0 +1,134 @@
+"""Asks what only a real server can answer, and makes a file of the answers that its owner can send to others."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from openslob._version import __version__
+from openslob.engines.base import Engine
+from openslob.engines.facts import ServerFacts
+from openslob.engines.proofs import Answer, NotAskedError, Proving, Question
+from openslob.errors import SlobError, UsageError
+from openslob.interrupt import Interrupt
+
+# The version of the file's format.
+PROOFS_VERSION = 1
+_STOPPED = "stopped before it was asked"
+_DIGITS = 8
+# Values of settings that name nothing: numbers with units, and the words that settings are made of.
+_PLAIN = re.compile(
+    r"[\d.,]+ ?[KMGTB%]*|TRUE|FALSE|YES|NO|ON|OFF|NONE|AUTO|MANUAL|FORCE|FORCE_WAIT|WAIT|NOWAIT|IMMEDIATE|BATCH|TYPICAL"
+    r"|ALL|BASIC|FULL|LOW|MEDIUM|SETALL|DIRECTIO|ASYNCH|EXACT|SIMILAR|ALL_ROWS|FIRST_ROWS\w*|NATIVE|INTERPRETED|READ"
+    r"|NOARCHIVELOG|ARCHIVELOG|PRIMARY|PHYSICAL STANDBY|READ WRITE|READ ONLY.*|MAXIMUM \w+|DIAGNOSTIC(?:\+TUNING)?"
+    r"|ENABLED|DISABLED|DB|DB_EXTENDED|OS|XML|DEFERRED|ONLY|[\w ]+ Edition|\d+ x [\d.]+ [KMGT]?B(?:, \d+ x .*)?"
+    r"|Linux [\w ]+-bit|",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question with its answer, and how long that took."""
+
+    question: Question
+    answer: Answer
+    seconds: float
+
+
+@contextmanager
+def opened(engine: Engine) -> Iterator[Proving]:
+    """Return the questions of an engine, under the target's lock; what they make is gone when the block ends.
+
+    Raises:
+        UsageError: The engine has no such questions.
+        SlobError: The server can't be reached, or somebody else uses the target.
+
+    """
+    found = engine.proving()
+    if found is None:
+        why = f"--prove: {engine.name} has nothing to prove, because its contract tests run on real servers"
+        raise UsageError(why, "leave --prove out")
+    with engine.exclusive("check --prove"), found as proving:
+        yield proving
+
+
+def ask(question: Question, interrupt: Interrupt) -> Asked:
+    """Ask a question; after a stop it is not asked any more. A failure keeps no other from being asked."""
+    if interrupt.requested:
+        return Asked(question, Answer(None, _STOPPED), 0.0)
+    began = time.monotonic()
+    try:
+        answer = question.ask()
+    except (NotAskedError, SlobError) as error:
+        answer = Answer(None, str(error))
+    except Exception as error:  # the server said what nobody had thought of: that is an answer, too
+        answer = Answer(None, f"slob did not understand the server: {error!r}")
+    return Asked(question, answer, time.monotonic() - began)
+
+
+def document(
+    engine: Engine, facts: ServerFacts, proving: Proving, asked: Sequence[Asked], with_names: bool
+) -> dict[str, Any]:
+    """Return the answers as plain values. Unless ``with_names``, names are replaced by ones that say nothing.
+
+    The same name has the same replacement everywhere in one file, and another one in the next.
+    """
+    values = {
+        "proofs_version": PROOFS_VERSION,
+        "openslob_version": __version__,
+        "asked_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "engine": engine.name,
+        "product": facts.product,
+        "version": facts.version,
+        "target": engine.target,
+        "connection": dict(facts.connection),
+        "block_size": facts.block_size,
+        "cache_bytes": facts.cache_bytes,
+        "direct_io": facts.direct_io,
+        "about": dict(proving.about),
+        "settings": dict(facts.settings),
+        "answers": [_record(one) for one in asked],
+    }
+    return values if with_names else _without_names(values, proving.names)
+
+
+def _record(one: Asked) -> dict[str, Any]:
+    return {
+        "number": one.question.number,
+        "name": one.question.name,
+        "question": one.question.text,
+        "holds": one.answer.holds,
+        "seen": one.answer.seen,
+        "figures": dict(one.answer.figures),
+        "seconds": round(one.seconds, 3),
+    }
+
+
+def _without_names(values: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    salt = secrets.token_hex()
+
+    def replaced(name: str) -> str:
+        return "name-" + hashlib.sha256(f"{salt}{name.lower()}".encode()).hexdigest()[:_DIGITS]
+
+    known = sorted({name for name in names if name}, key=len, reverse=True)
+    pattern = re.compile(rf"(?<![\w$#])(?:{'|'.join(map(re.escape, known))})(?![\w$#])", re.IGNORECASE)
+
+    def clean(value: Any) -> Any:  # noqa: ANN401 - any plain value
+        if isinstance(value, str):
+            return pattern.sub(lambda match: replaced(match[0]), value) if known else value
+        if isinstance(value, Mapping):
+            return {name: clean(each) for name, each in value.items()}
+        return [clean(each) for each in value] if isinstance(value, list) else value
+
+    settings = {
+        name: value if _PLAIN.fullmatch(value) else replaced(value) for name, value in values["settings"].items()
+    }
+    return {**clean({**values, "settings": {}, "target": replaced(values["target"])}), "settings": settings}
