@@ -18,11 +18,14 @@ from openslob.engines.facts import ServerFacts
 from openslob.engines.proofs import Answer, NotAskedError, Proving, Question
 from openslob.errors import SlobError, UsageError
 from openslob.interrupt import Interrupt
+from openslob.report.format import shortened
 
 # The version of the file's format.
 PROOFS_VERSION = 1
 _STOPPED = "stopped before it was asked"
 _DIGITS = 8
+# An error may repeat a whole statement.
+_LONGEST = 240
 # Values of settings that name nothing: numbers with units, and the words that settings are made of.
 _PLAIN = re.compile(
     r"[\d.,]+ ?[KMGTB%]*|TRUE|FALSE|YES|NO|ON|OFF|NONE|AUTO|MANUAL|FORCE|FORCE_WAIT|WAIT|NOWAIT|IMMEDIATE|BATCH|TYPICAL"
@@ -67,8 +70,10 @@ def ask(question: Question, interrupt: Interrupt) -> Asked:
     began = time.monotonic()
     try:
         answer = question.ask()
-    except (NotAskedError, SlobError) as error:
+    except NotAskedError as error:
         answer = Answer(None, str(error))
+    except SlobError as error:
+        answer = Answer(None, shortened(error.what, _LONGEST))
     except Exception as error:  # the server said what nobody had thought of: that is an answer, too
         answer = Answer(None, f"slob did not understand the server: {error!r}")
     return Asked(question, answer, time.monotonic() - began)

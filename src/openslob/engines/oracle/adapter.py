@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
 from openslob.engines.base import Engine, Hold, SessionPlan
@@ -15,6 +15,7 @@ from openslob.engines.oracle.counters import OracleCounters
 from openslob.engines.oracle.errors import is_full, reported
 from openslob.engines.oracle.local_path import require_shared
 from openslob.engines.oracle.location import locate
+from openslob.engines.oracle.proving import proving
 from openslob.engines.oracle.run_table import STOP, OracleStop
 from openslob.engines.oracle.server_facts import read_facts
 from openslob.engines.oracle.session import OracleSession, clock
@@ -22,6 +23,7 @@ from openslob.engines.oracle.slice_procedure import install
 from openslob.engines.oracle.waits import OracleWaits
 from openslob.engines.patience import NoAnswerError, Patience, Watch, Work
 from openslob.engines.peer_process import found_or_named
+from openslob.engines.proofs import Proving
 from openslob.errors import SlobError
 from openslob.workload import DataSpec, StatisticsType, Workload
 
@@ -31,6 +33,7 @@ _WORK = {
     "waits": Work.SAMPLE,
     "install": Work.SETTLE,
     "quiesce": Work.SETTLE,
+    "prove": Work.SETTLE,
     "snapshots": Work.SETTLE,
     "load": Work.LOAD,
     "drop": Work.LOAD,
@@ -119,6 +122,10 @@ class OracleEngine:
         facts = self.facts()
         with self.querying(f"{self.target} can't be checked") as connection:
             return checks.capabilities(connection, facts)
+
+    def proving(self) -> AbstractContextManager[Proving] | None:
+        """Return the questions that no stand-in can answer; they make small tables of their own."""
+        return proving(self.open, self.params)
 
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Hold]:

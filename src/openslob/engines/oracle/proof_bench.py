@@ -13,8 +13,9 @@ from openslob.engines.base import SessionPlan, SliceRequest, SliceResult
 from openslob.engines.oracle import names, tablespace
 from openslob.engines.oracle.connection import Connection, ConnectionParams, Row, query, statement
 from openslob.engines.oracle.errors import is_missing, reported
+from openslob.engines.oracle.page_layout import value_bytes_of
 from openslob.engines.oracle.session import OracleSession
-from openslob.engines.oracle.slice_procedure import compose_slice, value_bytes_of
+from openslob.engines.oracle.slice_procedure import compose_slice
 from openslob.engines.oracle.tables import Filling, fill
 from openslob.engines.oracle.ways import Ways
 from openslob.engines.proofs import NotAskedError

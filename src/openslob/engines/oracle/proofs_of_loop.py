@@ -72,10 +72,10 @@ def _compiles(bench: Bench) -> Answer:
         "errors": len(errors),
         "warnings": " ".join(sorted(warnings)),
     }
-    told = f"; warnings {', '.join(sorted(warnings))}" if warnings else "; no warnings"
+    warned = f"; warnings {', '.join(sorted(warnings))}" if warnings else "; no warnings"
     if errors:
         return Answer(False, "; ".join(errors), figures)
-    return Answer(True, f"{len(_VARIANTS)} variants compile{told}", figures)
+    return Answer(True, f"{len(_VARIANTS)} variants compile{warned}", figures)
 
 
 def _clock(bench: Bench) -> Answer:

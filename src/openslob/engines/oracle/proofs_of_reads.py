@@ -163,6 +163,8 @@ def _direct(bench: Bench) -> Answer:
             query(connection, text, {"place": place})
         found = gained(before, own_figures(connection))
     figures = {name: found[name] for name in ("physical reads direct", "physical reads cache", "physical reads")}
+    if not figures["physical reads"]:
+        raise NotAskedError("no block was read: all of them were in the cache")
     direct = figures["physical reads direct"]
     cached = figures["physical reads cache"]
     seen = f"{len(places)} blocks by ROWID: {direct:,} read directly, {cached:,} through the cache"

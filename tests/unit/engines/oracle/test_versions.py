@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -11,14 +13,16 @@ from factories.oracle.double import connected
 from factories.tables import table
 from openslob.engines.oracle.checks import findings
 from openslob.engines.oracle.connection import PACKAGE, ConnectionParams
-from openslob.engines.oracle.rights import GRANT, sections
+from openslob.engines.oracle.rights import GRANT, grants, sections
 from openslob.engines.oracle.server_facts import read_facts
-from openslob.engines.sql import read_statements
+from openslob.engines.sql import read_sql, read_statements
 from openslob.errors import SlobError
 from openslob.workload import Workload
 
 PARAMS = ConnectionParams("oracle://db/slob", {})
 PDB = (3, "SALES")
+ROOT = Path(__file__).parents[4]
+SQL = ROOT / "src" / "openslob" / "engines" / "oracle" / "sql"
 VIEWS = [view for section in sections() for view in GRANT.findall(read_statements(PACKAGE, "grants")[section])]
 CONTAINERS = {
     "11.2": None, "12.1": (0, "ORCL"), "12.2": (0, "ORCL"), "18": PDB, "19": PDB, "21": PDB, "23ai": PDB, "26ai": PDB,
@@ -122,3 +126,20 @@ def test_statements_ask_for_no_view_that_no_grant_gives():
     for file in ("facts", "counters", "waits", "session"):
         for name, text in read_statements(PACKAGE, file).items():
             assert views_of(text) - free <= granted, (file, name)
+
+
+def test_the_manual_has_the_grants_that_are_asked_for():
+    manual = (ROOT / "docs" / "oracle.md").read_text()
+    printed = set(re.findall(r"^GRANT (?:SELECT|ALTER|EXECUTE).*?;", manual, re.MULTILINE))
+    asked_for = {
+        line for section in ("sleeping", *sections(), "reporting", "settling") for line in grants(section, "slob")
+    }
+    assert printed == asked_for
+
+
+def test_every_right_is_used():
+    sql = " ".join(read_sql(PACKAGE, path.stem) for path in SQL.glob("*.sql") if path.stem != "grants").lower()
+    for view in VIEWS:
+        name = view.lower().replace("v_$", "v$")
+        used = name if name != "gv$session" else "{prefix}v$session"
+        assert used in sql, view
