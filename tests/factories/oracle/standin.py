@@ -19,7 +19,8 @@ from factories.oracle.standin_ddl import TABLE_NAME, Ddl
 from factories.oracle.standin_slice import CANCELLED, Slice
 from factories.oracle.standin_sql import SHARP, code_of, locks_rows, translated
 from factories.oracle.standin_world import SessionRow, World
-from factories.oracle.wire import Client, Executor, OracleError, Rows, Server
+from factories.oracle.wire import Client, Column, Executor, OracleError, Rows, Server
+from factories.oracle.wire_encodings import NUMBER, VARCHAR
 
 # OUT binds of blocks that ask one thing.
 _FIXED = {"clock_cost_us": Decimal("1.2"), "clock_step_us": 1, "clustered": 0}
@@ -67,6 +68,12 @@ class StandIn(Executor):
         """Execute a change of rows with many binds."""
         self._cancelled = False
         return self._change(text, rows)
+
+    def columns_of(self, table: str, columns: Sequence[str]) -> list[Column]:
+        """The key is a number, all else is text, as in the test's tables."""
+        if table not in self._world.tables:
+            raise OracleError(942, "table or view does not exist")
+        return [Column(NUMBER, 22) if name == "CUSTID" else Column(VARCHAR, 128, 1) for name in columns]
 
     # --- queries and changes of rows
 

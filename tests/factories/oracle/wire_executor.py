@@ -55,6 +55,10 @@ class Executor:
         found = [self.execute(text, row) for row in rows]
         return sum(each for each in found if isinstance(each, int))
 
+    def columns_of(self, table: str, columns: Sequence[str]) -> list[Column]:
+        """How columns of a table are described to a direct path load."""
+        raise NotImplementedError(f"direct path load of {table} ({', '.join(columns)})")
+
     def commit(self) -> None:
         """The transaction ends, by the client's word or by the driver's autocommit."""
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from factories.oracle import wire_encodings as wire
+from factories.oracle.wire_direct_path import END, LOAD_ROWS, PREPARE, DirectPath
 from factories.oracle.wire_encodings import Column, Reader, encode_value, number, text
 from factories.oracle.wire_executor import DropError, Executor, Invalid, OracleError, Rows
 from factories.oracle.wire_logon import PROTOCOL, SDU, Client, Logon, protocol
@@ -49,6 +50,7 @@ class Session(threading.Thread):
         self._is_busy = self._is_broken = False
         self.denied: OracleError | None = None
         self.warned: OracleError | None = None
+        direct_path = DirectPath(executor, self._column)
         self._functions: dict[int, Callable[[Reader], bytes]] = {
             _EXECUTE: self._execute,
             _REEXECUTE: self._execute_again,
@@ -60,6 +62,9 @@ class Session(threading.Thread):
             _ROLLBACK: lambda _: self._done(self._executor.rollback),
             _PING: lambda _: self._status(),
             _LOGOFF: lambda _: self._status(),
+            PREPARE: lambda message: direct_path.prepare(message) + self._status(),
+            LOAD_ROWS: lambda message: direct_path.load(message) + self._status(),
+            END: lambda message: direct_path.end(message) + self._status(),
         }
 
     # --- packets
@@ -335,12 +340,14 @@ class Session(threading.Thread):
             return b""
         statement.columns = described
         said = bytes([_DESCRIBE, 0]) + number(0) + number(len(described)) + (b"\0" if described else b"")
-        for name, column in zip(found.columns, described, strict=True):
-            said += bytes([column.kind, 0, 0, column.scale]) + number(column.size) + number(0) * 5
-            said += bytes([column.form]) + number(column.size if column.form else 0)
-            said += number(0) if self.client.identity.fields >= _12_2 else b""
-            said += b"\x01\0" + wire.counted_text(name.upper().encode()) + number(0) * 4
+        said += b"".join(self._column(*each) for each in zip(found.columns, described, strict=True))
         return said + number(0) * 6
+
+    def _column(self, name: str, column: Column) -> bytes:
+        said = bytes([column.kind, 0, 0, column.scale]) + number(column.size) + number(0) * 5
+        said += bytes([column.form]) + number(column.size if column.form else 0)
+        said += number(0) if self.client.identity.fields >= _12_2 else b""
+        return said + b"\x01\0" + wire.counted_text(name.upper().encode()) + number(0) * 4
 
     def _fetched(self, cursor: int, rows: int) -> bytes:
         statement = self._statements[cursor]
