@@ -43,13 +43,19 @@ class ServerReports:
         if self._kind is StatisticsType.NONE:
             return
         try:
-            require(self._engine.capabilities(), self._kind, self._consented)
+            self._require()
         except SlobError as error:
-            why = f"{_PARAMETER}={self._kind} can't be used: {error.what}"
-            instead = f"{_PARAMETER}={StatisticsType.NONE} makes a run without the server's own report"
+            why = f"{_PARAMETER}={self._kind} can't be had: {error.what}"
+            instead = f"{_PARAMETER}={StatisticsType.NONE} makes a run without it"
             remedy = f"{error.remedy}; {instead}" if error.remedy else instead
-            yield Finding(_PARAMETER, why, remedy, blocking=self._is_demanded)
+            yield Finding("report", why, remedy, blocking=self._is_demanded)
             self._kind = StatisticsType.NONE
+
+    def _require(self) -> None:
+        offered = self._engine.capabilities()
+        if all(each.name != self._kind for each in offered):
+            raise SlobError("this kind of server makes no such report")
+        require(offered, self._kind, self._consented)
 
     @contextmanager
     def around(self, attach: Callable[[str, str | bytes], None], notes: list[str]) -> Iterator[None]:

@@ -89,8 +89,15 @@ def test_without_them_a_run_goes_on_and_nothing_licensed_is_touched(kind, consen
     files, (note,) = bracketed(engine, frozenset(consented), StatisticsType(kind))
     assert (files, engine.log) == ({}, ["window"])
     assert said in note
-    assert note.startswith(f"DATABASE_STATISTICS_TYPE={kind} can't be used: ")
-    assert note.endswith("DATABASE_STATISTICS_TYPE=none makes a run without the server's own report")
+    assert note.startswith(f"DATABASE_STATISTICS_TYPE={kind} can't be had: ")
+    assert note.endswith("; DATABASE_STATISTICS_TYPE=none makes a run without it")
+
+
+def test_a_server_that_makes_no_such_report_is_told_apart():
+    engine = Engine()
+    engine.capabilities = lambda: [AWR]
+    _, (note,) = bracketed(engine, kind=StatisticsType.STATSPACK)
+    assert "can't be had: this kind of server makes no such report; " in note
 
 
 @pytest.mark.parametrize(
