@@ -49,8 +49,8 @@ def require(capabilities: Iterable[Capability], name: str, consented: frozenset[
     if not capability.present:
         raise SlobError(f"{capability.lack}: {capability.why}", f"{capability.remedy}{licence}")
     if capability.licence and name not in consented:
-        why = f"{name} may be used with the licence {capability.licence} only, and its use was not consented to"
-        raise SlobError(why, f"consent to {name} if the server has that licence; without it, {capability.why}")
+        why = f"{name} may be used only with the licence {capability.licence}, and its use was not consented to"
+        raise SlobError(why, f"with that licence, give --consent {name}; without it, {capability.why}")
 
 
 def lacking(capabilities: Iterable[Capability]) -> Iterator[Finding]:

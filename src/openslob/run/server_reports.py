@@ -15,6 +15,7 @@ from openslob.engines.capabilities import require
 from openslob.engines.facts import Finding
 from openslob.errors import SlobError
 from openslob.measurement import ServerReport
+from openslob.run.progress import Progress, ProgressSink
 from openslob.workload import StatisticsType
 
 _PARAMETER = "DATABASE_STATISTICS_TYPE"
@@ -46,7 +47,7 @@ class ServerReports:
             self._require()
         except SlobError as error:
             why = f"{_PARAMETER}={self._kind} can't be had: {error.what}"
-            instead = f"{_PARAMETER}={StatisticsType.NONE} makes a run without it"
+            instead = f"{_PARAMETER}={StatisticsType.NONE} asks for none"
             remedy = f"{error.remedy}; {instead}" if error.remedy else instead
             yield Finding("report", why, remedy, blocking=self._is_demanded)
             self._kind = StatisticsType.NONE
@@ -58,7 +59,9 @@ class ServerReports:
         require(offered, self._kind, self._consented)
 
     @contextmanager
-    def around(self, attach: Callable[[str, str | bytes], None], notes: list[str]) -> Iterator[None]:
+    def around(
+        self, attach: Callable[[str, str | bytes], None], notes: list[str], show: ProgressSink
+    ) -> Iterator[None]:
         """Take snapshots before and after the block, and attach the reports.
 
         The measurement does not depend on them: an error is noted, and the run goes on.
@@ -69,6 +72,7 @@ class ServerReports:
                 snapshots = self._engine.open_snapshots(self._kind, self._consented)
                 if snapshots:
                     stack.callback(snapshots.close)
+                    show(Progress("snapshot"))
                     snapshots.begin()
             except SlobError as error:
                 notes.append(f"the server took no snapshots: {error}")
@@ -76,6 +80,7 @@ class ServerReports:
             yield
             if snapshots is None:
                 return
+            show(Progress("snapshot and report"))
             try:
                 for name, content in snapshots.end().items():
                     attach(name, content)

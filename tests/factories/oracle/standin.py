@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from factories.oracle import standin_awr
 from factories.oracle import standin_catalog as catalog
 from factories.oracle import standin_views as views
 from factories.oracle.standin_ddl import TABLE_NAME, Ddl
@@ -78,6 +79,8 @@ class StandIn(Executor):
     # --- queries and changes of rows
 
     def _query(self, text: str, binds: dict[str, Any]) -> Rows:
+        if standin_awr.is_report(text):
+            return standin_awr.report(self._world, binds)
         plain = translated(text)
         self._require_seen(plain)
         if locks_rows(text):
@@ -192,9 +195,8 @@ class StandIn(Executor):
             return {}
         if found := {name: value for name, value in _FIXED.items() if name in binds}:
             return found
-        for package in ("DBMS_WORKLOAD_REPOSITORY", "STATSPACK.SNAP"):
-            if package in code:
-                raise OracleError(6550, f"line 1, column 7:\nPLS-00201: identifier '{package}' must be declared")
+        if package := next((each for each in standin_awr.OWNERS if each in code), None):
+            return standin_awr.taken(self._world, package)
         raise NotImplementedError(code)
 
     def _run_slice(self, schema: int, binds: dict[str, Any]) -> Mapping[str, Any]:

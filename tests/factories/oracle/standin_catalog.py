@@ -52,7 +52,7 @@ VIEWS: Mapping[str, tuple[str, Callable[[World, int], Rows]]] = {
     "gv$instance": (f"inst_id {_INSTANCE}", views.of_all_instances(views.of_instance)),
     "v$database": (
         "dbid name open_mode log_mode force_logging flashback_on database_role platform_name protection_mode "
-        "supplemental_log_data_min current_scn cdb db_unique_name",
+        "supplemental_log_data_min current_scn cdb db_unique_name con_dbid",
         views.of_database,
     ),
     "v$parameter": (
@@ -109,7 +109,14 @@ VIEWS: Mapping[str, tuple[str, Callable[[World, int], Rows]]] = {
     ),
     "all_scheduler_windows": ("window_name resource_plan active next_start_date enabled", views.fixed()),
     "dba_autotask_client": ("client_name status", views.fixed()),
-    "all_objects": ("owner object_name object_type", views.fixed()),
+    "all_objects": (
+        "owner object_name object_type",
+        lambda world, _: (
+            (owner, name, "PACKAGE")
+            for name, owner in {"DBMS_WORKLOAD_REPOSITORY": "SYS", "STATSPACK": "PERFSTAT"}.items()
+            if name in world.packages
+        ),
+    ),
     "user_tablespaces": (
         "tablespace_name block_size bigfile segment_space_management extent_management logging force_logging "
         "compress_for status contents def_tab_compression encrypted def_inmemory",

@@ -192,6 +192,7 @@ def of_database(world: World, _sid: int) -> Rows:
         scn,
         "YES",
         CDB,
+        3,
     )
 
 

@@ -11,6 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from factories.oracle.standin_sql import database, now_us
 from openslob.method import OpKind
@@ -79,11 +80,15 @@ class World:
         missing: Iterable[str] = (),
         room_blocks: int | None = None,
         parameters: Mapping[str, str] | None = None,
+        packages: Iterable[str] = (),
     ) -> None:
         self.version, self.cache_bytes, self.block_size, self.cpus = version, cache_bytes, block_size, cpus
         self.pace = pace or Pace()
         self.room_blocks = room_blocks
         self.missing = {name.upper() for name in missing}
+        # Packages that this user may execute, and the snapshots that they took.
+        self.packages = frozenset(packages)
+        self.snapshots: list[Any] = []
         self.parameters = {"db_cache_size": str(cache_bytes), **(parameters or {})}
         self.chance = random.Random(seed)
         self.started_us = now_us()

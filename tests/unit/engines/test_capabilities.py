@@ -28,8 +28,8 @@ def off(capability):
         ([REPORTS], "reports", ("reports",), None, None),
         (
             [REPORTS], "reports", ("timing",),
-            "reports may be used with the licence Diagnostics Pack only, and its use was not consented to",
-            "consent to reports if the server has that licence; without it, the run has no report of the server's own",
+            "reports may be used only with the licence Diagnostics Pack, and its use was not consented to",
+            "with that licence, give --consent reports; without it, the run has no report of the server's own",
         ),
         (
             [off(REPORTS)], "reports", ("reports",),

@@ -46,7 +46,7 @@ def bracketed(engine, consented=frozenset({"awr"}), kind=StatisticsType.AWR):
     files, notes = {}, []
     reports = ServerReports(engine, kind, consented)
     notes += [f"{finding.why}; {finding.remedy}" for finding in reports.findings()]
-    with reports.around(files.__setitem__, notes):
+    with reports.around(files.__setitem__, notes, lambda shown: engine.log.append(shown.phase)):
         engine.log.append("window")
     return files, notes
 
@@ -54,14 +54,18 @@ def bracketed(engine, consented=frozenset({"awr"}), kind=StatisticsType.AWR):
 def test_the_window_is_bracketed_and_the_report_attached():
     engine = Engine()
     assert bracketed(engine) == ({"report.txt": "text", "report.bin": b"bytes"}, [])
-    assert engine.log == ["begin", "window", "end", "close"]
+    assert engine.log == ["snapshot", "begin", "window", "snapshot and report", "end", "close"]
 
 
 @pytest.mark.parametrize(
     ("failing", "log", "note"),
     [
-        ("begin", ["begin", "window", "close"], "the server took no snapshots: begin failed"),
-        ("end", ["begin", "window", "end", "close"], "the server made no report: end failed"),
+        ("begin", ["snapshot", "begin", "window", "close"], "the server took no snapshots: begin failed"),
+        (
+            "end",
+            ["snapshot", "begin", "window", "snapshot and report", "end", "close"],
+            "the server made no report: end failed",
+        ),
     ],
 )
 def test_a_snapshot_that_fails_is_noted(failing, log, note):
@@ -80,7 +84,7 @@ def test_nothing_is_asked_of_a_server_whose_reports_nobody_wants():
 @pytest.mark.parametrize(
     ("kind", "consented", "said"),
     [
-        ("awr", (), "awr may be used with the licence Pack only, and its use was not consented to"),
+        ("awr", (), "awr may be used only with the licence Pack, and its use was not consented to"),
         ("statspack", (), "Statspack is not installed: there is no report; run spcreate.sql"),
     ],
 )
@@ -90,7 +94,7 @@ def test_without_them_a_run_goes_on_and_nothing_licensed_is_touched(kind, consen
     assert (files, engine.log) == ({}, ["window"])
     assert said in note
     assert note.startswith(f"DATABASE_STATISTICS_TYPE={kind} can't be had: ")
-    assert note.endswith("; DATABASE_STATISTICS_TYPE=none makes a run without it")
+    assert note.endswith("; DATABASE_STATISTICS_TYPE=none asks for none")
 
 
 def test_a_server_that_makes_no_such_report_is_told_apart():
@@ -118,7 +122,7 @@ def test_what_the_user_asks_for_here_prevents_the_run_if_it_cannot_be_had(source
 def test_a_window_that_fails_takes_no_second_snapshot():
     engine = Engine()
     reports = ServerReports(engine, StatisticsType.AWR, frozenset({"awr"}))
-    with pytest.raises(SlobError, match="lost"), reports.around(print, []):
+    with pytest.raises(SlobError, match="lost"), reports.around(print, [], lambda _: None):
         raise SlobError("a session was lost")
     assert engine.log == ["begin", "close"]
 
@@ -127,7 +131,7 @@ def reading(files, instances=0):
     engine, notes = Engine(), []
     engine.end = lambda: files
     reports = ServerReports(engine, StatisticsType.AWR, frozenset({"awr"}))
-    with reports.around(lambda *_: None, notes):
+    with reports.around(lambda *_: None, notes, lambda _: None):
         pass
     return reports.read(instances, notes), notes
 

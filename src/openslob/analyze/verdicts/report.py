@@ -49,7 +49,7 @@ def awr_agrees(measurement: Measurement) -> Verdict | None:
     figures: dict[str, Shown] = {"report_seconds": report.seconds, "counter_seconds": window_s}
     if not window_s:
         return unknown(_NAME, "Can't be determined: the counters do not span the load.", **figures)
-    spans = f"{report.name} spans {report.seconds:.0f} s, the window {window_s:.0f} s"
+    spans = f"{report.name} spans {report.seconds:.1f} s, the window {window_s:.1f} s"
     if report.seconds + report.step_s < window_s:
         return fails(_NAME, f"{spans}: it is not a report on this run.", **figures)
     shares = _shares_pct(measurement, report)

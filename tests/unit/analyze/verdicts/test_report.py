@@ -28,7 +28,7 @@ def test_a_run_without_a_report_has_no_such_verdict():
 def test_it_holds_for_the_same_load_and_idle_seconds(share):
     verdict = judged(report(share))
     assert verdict.verdict is Holds.HOLDS
-    assert verdict.why.startswith("awrrpt_1_41_42.txt spans 75 s, the window 60 s; it has ")
+    assert verdict.why.startswith("awrrpt_1_41_42.txt spans 75.0 s, the window 60.0 s; it has ")
     assert "of the run's logical reads, physical reads, commits, redo (99.5 to 132 % is allowed)" in verdict.why
     assert verdict.figures["commits_pct"] == pytest.approx(100 * share)
 

@@ -1,0 +1,62 @@
+"""Runs with the server's own reports, on the stand-in: AWR by consent, its text, its verdict; Statspack's numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from factories.oracle.standin import StandInServer
+from factories.oracle.standin_world import World
+from factories.running import ignore
+from openslob.awr.parse import read
+from openslob.engines.registry import engine_for
+from openslob.interrupt import Interrupt
+from openslob.record.model import Holds
+from openslob.report.text import render
+from openslob.run import loading, runner
+from openslob.workload import Workload
+
+DATA = {"schemas": 1, "scale": "1000", "scan_table_sz": "8", "sessions": 4, "update_pct": 100, "work_unit": 4}
+
+
+@pytest.fixture(scope="module")
+def engine():
+    world = World(
+        packages=("DBMS_WORKLOAD_REPOSITORY", "STATSPACK"),
+        parameters={"control_management_pack_access": "DIAGNOSTIC+TUNING"},
+    )
+    standin = StandInServer(world)
+    with standin.server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ORACLE_PASSWORD", "slob")
+        engine = engine_for(standin.server.url)
+        loading.load(engine, None, Workload(**DATA), ignore, lambda: False, ignore)
+        yield engine
+
+
+def run(engine, results, kind, *consented):
+    workload = Workload(**DATA, run_time=1, warmup=0, database_statistics_type=kind)
+    request = runner.RunRequest(workload, "test", results, consented=frozenset(consented))
+    return runner.run(engine, request, Interrupt(), ignore, render)
+
+
+def test_awr_is_in_the_record_and_has_what_we_counted(engine, tmp_path):
+    finished = run(engine, tmp_path, "awr", "awr")
+    text, facts = finished.record.engine["attachments"]
+    report = read(finished.folder / text)
+    assert report.header.end_snap == report.header.begin_snap + 1
+    assert report.activity["user commits"].total.value >= finished.record.latency["update"]["count"]
+    assert "The window lies within" in (finished.folder / facts).read_text()
+    (verdict,) = (each for each in finished.record.verdicts if each.name == "awr_agrees")
+    assert verdict.verdict in (Holds.HOLDS, Holds.UNKNOWN), verdict.why
+
+
+def test_statspack_is_named_for_the_user_to_report_on(engine, tmp_path):
+    finished = run(engine, tmp_path, "statspack")
+    assert finished.record.engine["attachments"] == ["attachments/snapshots.txt"]
+    assert "spreport.sql" in (finished.folder / "attachments/snapshots.txt").read_text()
+    assert all(each.name != "awr_agrees" for each in finished.record.verdicts)
+
+
+def test_without_consent_a_run_goes_on_and_says_so(engine, tmp_path):
+    finished = run(engine, tmp_path, "awr")
+    assert "attachments" not in finished.record.engine
+    assert any("its use was not consented to" in note for note in finished.record.notes)
