@@ -13,6 +13,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import count
 from types import TracebackType
 from typing import Self
@@ -53,7 +54,7 @@ class Server:
         self.sessions: list[Session] = []
         self.faults: list[str] = []
         self._numbers = count(1)
-        self._clients: list[socket.socket] = []
+        self._unheard: list[socket.socket] = []
         self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=512)
         threading.Thread(target=self._accept, name="listener", daemon=True).start()
@@ -94,23 +95,22 @@ class Server:
                 client, _ = self._listener.accept()
             except OSError:
                 return
-            self._clients.append(client)
-            if not self.is_silent:
+            if self.is_silent:
+                self._unheard.append(client)
+            else:
                 threading.Thread(target=self._welcome, args=(client,), name="welcome", daemon=True).start()
 
     def _welcome(self, client: socket.socket) -> None:
         try:
             stream = Stream(client, self._tls)
-            kind, body = stream.read()
-            if kind != CONNECT:
-                raise EOFError
-            descriptor, missing = connect_string(body)
-            if missing:
-                descriptor += stream.read()[1][2:].decode()
-        except (EOFError, OSError):
+        except OSError:
             client.close()
             return
-        asked = told(descriptor)
+        try:
+            asked = told(self._descriptor(stream))
+        except (EOFError, OSError):
+            stream.close()
+            return
         identity = self._chosen(asked)
         if isinstance(identity, int):
             stream.send(REFUSE, refused(identity))
@@ -120,6 +120,13 @@ class Server:
             session = self._session(stream, Client(next(self._numbers), identity, descriptor=asked))
             self.sessions.append(session)
         session.begin(accepted(identity, self._urgent))
+
+    def _descriptor(self, stream: Stream) -> str:
+        kind, body = stream.read()
+        if kind != CONNECT:
+            raise EOFError
+        descriptor, missing = connect_string(body)
+        return descriptor + (stream.read()[1][2:].decode() if missing else "")
 
     def _chosen(self, asked: dict[str, str]) -> Identity | int:
         """The instance that a connection goes to, or the listener's ORA- number."""
@@ -145,12 +152,12 @@ class Server:
 
     def stop(self) -> None:
         """Listen no more, and let all clients find their connections closed."""
-        # Closing alone would leave the thread that accepts in its wait.
-        for each in (self._listener, *self._clients):
-            try:
-                each.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                continue
+        for session in self.sessions:
+            session.drop()
+        for client in self._unheard:
+            client.close()
+        with suppress(OSError):  # closing alone would leave the thread that accepts in its wait
+            self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
     def close(self) -> None:

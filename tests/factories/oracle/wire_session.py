@@ -42,7 +42,7 @@ class Session(threading.Thread):
 
     def __init__(self, stream: Stream, client: Client, logon: Logon, executor: Executor, faults: list[str]) -> None:
         super().__init__(name=f"session {client.number}", daemon=True)
-        self._stream, self.client, self._logon, self._executor = stream, client, logon, executor
+        self._stream, self.client, self._logon, self.executor = stream, client, logon, executor
         self._faults = faults
         self._statements: dict[int, _Statement] = {}
         self._packets: queue.SimpleQueue[tuple[int, bytes] | None] = queue.SimpleQueue()
@@ -58,8 +58,8 @@ class Session(threading.Thread):
             _FETCH: lambda message: self._fetched(message.number(), message.number()),
             _AUTH_ONE: lambda message: self._logon.challenge(message) + self._status(),
             _AUTH_TWO: self._let_in,
-            _COMMIT: lambda _: self._done(self._executor.commit),
-            _ROLLBACK: lambda _: self._done(self._executor.rollback),
+            _COMMIT: lambda _: self._done(self.executor.commit),
+            _ROLLBACK: lambda _: self._done(self.executor.rollback),
             _PING: lambda _: self._status(),
             _LOGOFF: lambda _: self._status(),
             PREPARE: lambda message: direct_path.prepare(message) + self._status(),
@@ -83,7 +83,7 @@ class Session(threading.Thread):
         except (EOFError, OSError, DropError):
             pass
         finally:
-            self._executor.close()
+            self.executor.close()
             self._stream.shut()
 
     def _listen(self) -> None:
@@ -98,7 +98,7 @@ class Session(threading.Thread):
                 self._packets.put(packet)
                 if self._is_busy and (packet is None or packet[0] == MARKER):
                     self._is_broken = True
-                    self._executor.cancel()
+                    self.executor.cancel()
             if packet is None:
                 self._stream.close()
                 return
@@ -288,7 +288,7 @@ class Session(threading.Thread):
         try:
             found = self._run(statement, binds)
             if commits:
-                self._executor.commit()
+                self.executor.commit()
         except OracleError as error:
             with self._busy:
                 return b"" if error.number == _CANCELLED and self._is_broken else self._ended(error, cursor)
@@ -305,8 +305,8 @@ class Session(threading.Thread):
             self._is_busy, self._is_broken = True, False
         try:
             if len(binds) > 1:
-                return self._executor.execute_many(statement.text, binds)
-            return self._executor.execute(statement.text, binds[0])
+                return self.executor.execute_many(statement.text, binds)
+            return self.executor.execute(statement.text, binds[0])
         except (OracleError, DropError, NotImplementedError):
             raise
         except Exception as error:
@@ -358,7 +358,7 @@ class Session(threading.Thread):
         return data + self._ended(more, cursor, len(sent))
 
     def _state(self) -> bytes:
-        return number(_IN_TRANSACTION if self._executor.in_transaction else 0)
+        return number(_IN_TRANSACTION if self.executor.in_transaction else 0)
 
     def _status(self) -> bytes:
         return bytes([_STATUS]) + self._state() + number(0)

@@ -55,6 +55,11 @@ class Connection:
         return int(self.raw.session_id)
 
     @property
+    def instance(self) -> str:
+        """The instance that the session landed on, as log-on said; empty when it did not say."""
+        return self.raw.instance_name or ""
+
+    @property
     def version(self) -> tuple[int, ...]:
         """The server's version, such as (19, 3, 0, 0, 0)."""
         return tuple(int(part) for part in self.raw.version.split("."))

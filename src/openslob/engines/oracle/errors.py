@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import oracledb
 
-from openslob.engines.oracle.remedies import VAGUE, remedy_of
+from openslob.engines.oracle.remedies import VAGUE, refusal, remedy_of
 from openslob.errors import SlobError
 
 _CODE = re.compile(r"\b((?:ORA|DPY|DPI|TNS|PLS)-\d{4,5})\b")
@@ -16,6 +16,7 @@ _CODE = re.compile(r"\b((?:ORA|DPY|DPI|TNS|PLS)-\d{4,5})\b")
 _NOISE = re.compile(
     r"\s*Help: \S+|DPY-6005: cannot connect to database|\s*\(CONNECTION_ID=[^)]*\)\.?|\[Errno -?\d+\] ?"
 )
+_REFUSAL = re.compile(r"DPY-6000: Listener refused connection\. \(Similar to (ORA-\d+)\)")
 # Where in our PL/SQL an error came up, and what it did to the block.
 _PLACE = re.compile(r"ORA-06512|ORA-06550: line \d+, column \d+:$|PL/SQL: Statement ignored")
 
@@ -59,7 +60,8 @@ def is_final(error: BaseException) -> bool:
 
 def explain_error(error: BaseException) -> str:
     """Return an error's text as one line: without what the library adds to it, if the server said more."""
-    lines = [line.strip() for line in _NOISE.sub("", str(error)).splitlines() if line.strip()]
+    text = _REFUSAL.sub(lambda found: refusal(found[1]), _NOISE.sub("", str(error)))
+    lines = [line.strip().rstrip(".") for line in text.splitlines() if line.strip()]
     telling = [line for line in lines if line.partition(":")[0] not in VAGUE and not _PLACE.match(line)]
     return "; ".join(telling or lines) or "the connection was closed"
 

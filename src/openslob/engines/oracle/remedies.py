@@ -128,7 +128,7 @@ REMEDIES: Mapping[str, str] = {
 }
 # Errors that come with another one, which says more.
 VAGUE = frozenset({"DPY-4011", "DPY-1001", "DPY-6005", "DPY-6000", "ORA-00604", "ORA-06512", "ORA-06550", "ORA-12801"})
-# What the operating system and OpenSSL say has no code.
+# What the operating system and OpenSSL say when a connection is made has no code.
 WITHOUT_CODE: Mapping[str, str] = {
     "Connection refused": REMEDIES["ORA-12541"],
     "Name or service not known": REMEDIES["ORA-12545"],
@@ -137,17 +137,36 @@ WITHOUT_CODE: Mapping[str, str] = {
     "timed out": _NETWORK,
     "No route to host": _NETWORK,
     "unreachable": _NETWORK,
+    "Connection reset": "a port with TLS needs oracles://; else see the listener's log and the server's alert log",
     "CERTIFICATE_VERIFY_FAILED": _CERTIFICATE,
     "WRONG_VERSION_NUMBER": "the port does not speak TLS: name that of the TCPS listener, or write oracle://",
     "SSL": REMEDIES["ORA-28860"],
 }
 
+# Why a listener refuses, of which the driver library gives no more than the code.
+_REFUSALS: Mapping[str, str] = {
+    **dict.fromkeys(("ORA-12516", "ORA-12519", "ORA-12520"), "the instance takes no more sessions"),
+    "ORA-12518": "it can't hand the session over to the instance",
+    "ORA-12500": "it can't start a process for the session",
+    "ORA-12521": "it knows no such instance of the service",
+    **dict.fromkeys(("ORA-12526", "ORA-12527"), "the instance is in restricted mode"),
+    "ORA-12528": "the instance is not open yet",
+}
+
+
+def refusal(code: str) -> str:
+    """Return what a listener means by a code."""
+    why = _REFUSALS.get(code)
+    return f"{code}: the listener refused the connection" + (f" because {why}" if why else "")
+
 
 def remedy_of(codes: tuple[str, ...], text: str) -> str:
     """Return what to do about an error with these codes and this text; empty when nothing is known."""
-    known = [code for code in codes if code in REMEDIES]
-    telling = next((code for code in known if code not in VAGUE), next(iter(known), None))
-    if telling is None:
-        return next((remedy for words, remedy in WITHOUT_CODE.items() if words in text), "")
+    telling = [code for code in codes if code in REMEDIES]
+    exact = next((code for code in telling if code not in VAGUE), None)
+    if exact is None and (not telling or "DPY-6005" in codes):
+        words = next((words for words in WITHOUT_CODE if words in text), None)
+        if words or not telling:
+            return WITHOUT_CODE[words] if words else ""
     named = _TABLESPACE.search(text)
-    return REMEDIES[telling].replace("{tablespace}", named[1] if named else "…")
+    return REMEDIES[exact or telling[0]].replace("{tablespace}", named[1] if named else "…")
