@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pymysql
@@ -106,7 +107,8 @@ class RigServer(Executor):
         self._maria.commit()
 
     def rollback(self) -> None:
-        if self._maria.open:
+        # The connection may be gone.
+        with suppress(pymysql.Error):
             self._maria.rollback()
 
     def cancel(self) -> None:
