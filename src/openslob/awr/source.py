@@ -36,7 +36,9 @@ _KINDS: tuple[tuple[str, ReportKind | str], ...] = (
     (r"ASH Report For", "an ASH report"),
     (r"ADDM Report for|DETAILED ADDM REPORT", "an ADDM report"),
 )
-_MARKS = re.compile("|".join(f"({words})" for words, _ in _KINDS).replace(" ", r"\s+"), re.IGNORECASE)
+# The first three letters of a title. Without regard to case, each letter of a report would be tried with each title.
+_BEGINNING = "(?=[AaDdSsWw][DdEeOoSsTtWw][AaDdHhRrTt])"
+_MARKS = re.compile(_BEGINNING + "(?i:" + "|".join(f"({words})" for words, _ in _KINDS).replace(" ", r"\s+") + ")")
 _FOLLOWS = {
     ReportKind.AWR: "an AWR report",
     ReportKind.AWR_PDB: "an AWR report of a pluggable database",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 _SPACE = re.compile(r"\s+")
 
@@ -14,6 +15,7 @@ def squeeze(text: str) -> str:
     return _SPACE.sub(" ", text).strip()
 
 
+@lru_cache(maxsize=4096)  # a report repeats few headings in many tables
 def plain(title: str) -> str:
     """Normalize a title or heading: lower case, single blanks, no trailing colon."""
     return squeeze(title).rstrip(":").strip().lower()
