@@ -21,8 +21,10 @@ _EXACT = {"test_foreign_mariadb": {"mariadb"}, "test_galera": {"galera", "mariad
 # Files of tests that share a server -> the file that has most of them.
 _TOGETHER = {"test_driver_trouble": "test_trouble"}
 # Started first, since they last longest.
-_LONG_FIRST = ("test_work_loop", "test_pacing", "test_run", "test_trouble", "test_mariadb", "test_raw_compare")
-_FOLDERS = ("real", "contract", "unit")
+_LONG_FIRST = (
+    "test_walk", "test_mariadb", "test_trouble", "test_work_loop", "test_server", "test_run", "test_hung",
+    "test_foreign", "test_cluster", "test_mariadb_settings", "test_sweep", "test_beside", "test_raw_compare",
+)  # fmt: skip
 
 
 def mark(item: pytest.Item) -> None:
@@ -51,6 +53,8 @@ def group_of(item: pytest.Item) -> str | None:
     """
     if item.path.parent.name == "contract" and hasattr(item, "callspec"):
         return str(item.callspec.params.get("subject", item.path.stem))
+    if item.path.stem == "test_walk" and hasattr(item, "callspec"):
+        return str(item.callspec.id)  # each page has a home of its own
     if item.path.parent.name == "real":
         return "huge_pages" if "huge_pages" in item.name else _TOGETHER.get(item.path.stem, item.path.stem)
     return None
@@ -62,7 +66,7 @@ def is_left_apart(item: pytest.Item) -> bool:
     return mark is not None and not item.nodeid.endswith(f"@{mark.args[0]}")
 
 
-def order(item: pytest.Item) -> tuple[int, int]:
+def order(item: pytest.Item) -> tuple[bool, int]:
     """Return a sort key that puts long tests first, so that no worker ends long after the others."""
-    folder = next((number for number, name in enumerate(_FOLDERS) if name in item.path.parts), len(_FOLDERS))
-    return folder, _LONG_FIRST.index(item.path.stem) if item.path.stem in _LONG_FIRST else len(_LONG_FIRST)
+    stem = item.path.stem
+    return "unit" in item.path.parts, _LONG_FIRST.index(stem) if stem in _LONG_FIRST else len(_LONG_FIRST)
