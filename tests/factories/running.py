@@ -52,14 +52,17 @@ def load(server):
 
 def measured(engine, results, interrupt=None, **parameters):
     """A run to its end; returns what it finished with."""
-    workload = Workload(**{**DATA, "run_time": 3, "warmup": 0, **parameters})
+    workload = Workload(**{**DATA, "run_time": 2, "warmup": 0, **parameters})
     return runner.run(engine, runner.RunRequest(workload, "test", results), interrupt or Interrupt(), ignore, render)
 
 
 def counted(engine, results, **parameters):
-    """`measured`, again if the host was too busy for a moment to read the counters in time."""
+    """`measured`, again if the host was too busy for a moment to read the counters in time.
+
+    The longer the run, the later they may be read.
+    """
     for _ in range(4):
-        finished = measured(engine, results, **parameters)
+        finished = measured(engine, results, **{"run_time": 3, **parameters})
         if verdicts_of(finished.record)["counts_agree"].verdict is not Holds.UNKNOWN:
             break
     return finished

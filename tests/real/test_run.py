@@ -150,8 +150,11 @@ def test_slices_lie_in_the_window_and_follow_one_another(finished):
 def test_rates_are_published_exactly_when_the_windows_agree(finished):
     record = finished.record
     verdict = verdicts_of(record)["window"]
-    assert (verdict.verdict is Holds.HOLDS) == (abs(verdict.figures["difference_pct"]) <= WINDOW_TOLERANCE_PCT)
     ops_per_s = record.summary["ops_per_s"]
+    if "difference_pct" not in verdict.figures:  # a host so busy that the counters were read only after the load
+        assert (verdict.verdict, ops_per_s.value) == (Holds.FAILS, None), verdict.why
+        return
+    assert (verdict.verdict is Holds.HOLDS) == (abs(verdict.figures["difference_pct"]) <= WINDOW_TOLERANCE_PCT)
     if verdict.verdict is Holds.HOLDS:
         assert ops_per_s.value == pytest.approx(record.summary["ops_total"].value / record.window.load_seconds)
     elif abs(record.window.difference_pct) > WINDOW_TOLERANCE_PCT:
@@ -199,7 +202,7 @@ def test_the_window_of_counters_and_load_is_one(small_cache, results):
     """A host may be too busy; a run of another window has no rates."""
     runs = []
     while len(runs) < 4 and not (runs and verdicts_of(runs[-1])["window"].verdict is Holds.HOLDS):
-        runs.append(measured(small_cache, results, sessions=2, run_time=4).record)
+        runs.append(measured(small_cache, results, sessions=2).record)
     good = runs.pop()
     assert all(record.summary["pio_read_per_s"].value is None for record in runs)
     if verdicts_of(good)["window"].verdict is not Holds.HOLDS:
@@ -295,9 +298,9 @@ def test_think_time_is_no_db_time(small_cache, results):
         small_cache, results, sessions=2, work_unit=1, think_tm_frequency=1, think_tm_min=0.1, think_tm_max=0.2
     )
     ops = finished.record.summary["ops_total"].value
-    assert 2 <= ops <= 2 * (3 / 0.1 + 2)
+    assert 2 <= ops <= 2 * (2 / 0.1 + 2)
     busy_us = sum(float(row["busy_us"]) for row in rows_of(finished.folder, "slices.csv"))
-    assert busy_us < 3e6
+    assert busy_us < 2e6
 
 
 # --- the command line

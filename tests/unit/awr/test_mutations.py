@@ -21,7 +21,7 @@ from openslob.awr.source import decode, load
 from openslob.awr.verdicts import verdicts
 
 HOW = (*HARMLESS, *HARMFUL)
-SAMPLE_MUTATIONS = int(os.environ.get("OPENSLOB_AWR_MUTATIONS") or 12)
+SAMPLE_MUTATIONS = int(os.environ.get("OPENSLOB_AWR_MUTATIONS") or 8)
 
 
 @cache

@@ -86,7 +86,7 @@ WHOLE = "petals"
 def test_data_and_encoding_are_the_reviewed_ones(pictures: dict[str, Picture]) -> None:
     specs = {name: page_specs(pictures[name]) for name in NAMES}
     for spec in (spec for panels in specs.values() for spec in panels):
-        alt.Chart.from_dict(_known_to_vega_lite(spec))  # raises for what is no Vega-Lite
+        alt.TopLevelSpec.validate(_known_to_vega_lite(spec))  # raises for what is no Vega-Lite
     outlines = {name: [outline(spec) for spec in panels] for name, panels in specs.items()}
     assert _rounded(outlines) == reviewed("outlines", outlines)
 

@@ -105,7 +105,7 @@ def test_there_is_a_picture_of_what_was_measured_and_it_can_be_drawn(outcome, na
     assert [picture.name for picture in drawn] == names
     for picture in drawn:
         for spec in page_specs(picture):
-            alt.Chart.from_dict({name: value for name, value in spec.items() if name != "config"})
+            alt.TopLevelSpec.validate({name: value for name, value in spec.items() if name != "config"})
         text = svg(picture)
         assert len(ET.fromstring(text).findall(".//{http://www.w3.org/2000/svg}path")) > 5
         assert "NaN" not in text
