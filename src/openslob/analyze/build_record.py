@@ -41,7 +41,7 @@ def build_record(
         spec=spec,
         sources=sources or {},
         environment=with_engine_cpu(measurement, environment),
-        engine=engine,
+        engine=with_wait_latency(measurement, engine),
         window=window_record(measurement),
         summary=summary(measurement),
         latency=latency(measurement.latency),
@@ -68,6 +68,16 @@ def with_engine_cpu(measurement: Measurement, environment: Mapping[str, Any]) ->
         return environment
     unknown = {name: why for name, why in environment.get("unknown", {}).items() if name not in found}
     return {**environment, **found, "cpu_source": dict.fromkeys(found, "engine"), "unknown": unknown}
+
+
+def with_wait_latency(measurement: Measurement, engine: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the facts on the engine with the durations of the sampled events that the engine counts by duration."""
+    found = {
+        wait.event: wait.histogram.summary()
+        for wait in measurement.engine.timed_waits
+        if wait.histogram is not None and wait.event in measurement.waits
+    }
+    return {**engine, "wait_latency": found} if found else engine
 
 
 def window_record(measurement: Measurement) -> WindowRecord | None:

@@ -89,11 +89,17 @@ def server_cpu_s(counted: Counted) -> Quantity:
     """Return the server's CPU seconds: the host's figure, else ``db_cpu_us`` of an engine that counts it.
 
     The host's figure takes precedence because it includes every process. For a server on another host there is only the
-    engine's count.
+    engine's count. Where that is not known either, the reason is the one that the user can do something about.
     """
-    by_host = host(counted, "server_cpu_s")
-    own = counted.engine.db_cpu_us
-    return by_host if by_host.value is not None or own is None else Quantity(own * 1e-6)
+    by_host, own = host(counted, "server_cpu_s"), engine(counted, "db_cpu_us").times(1e-6)
+    if by_host.value is None and (own.value is not None or _counts_cpu(counted.engine)):
+        return own
+    return by_host
+
+
+def _counts_cpu(delta: EngineDelta) -> bool:
+    """Return whether the engine counts its CPU time for some users, so that its reason says what to do about it."""
+    return "background_cpu_us" in delta.unknown
 
 
 def device(counted: Counted, field: str) -> Quantity:

@@ -109,8 +109,10 @@ class RunRecord(RecordModel):
     kind of time), ``server_cpu_s`` (by kind of server process or thread), ``server_host_cpu_s`` (busy and idle, of a
     server's host that can't be examined) and ``cpu_source`` (of which of these the engine is the source). ``engine``:
     ``product``, ``version``, ``target``, ``block_size``, ``cache_bytes``, ``data_bytes``, ``direct_io``, ``settings``,
-    ``plans`` (text by statement) and, where the server made reports of its own, ``attachments`` (their files in the
-    run's folder). Either may have ``unknown``, which maps a fact to the reason why it is not known.
+    ``plans`` (text by statement), ``wait_latency`` (of the events whose waits the engine counts by duration, as
+    ``latency`` but only as fine as the engine's buckets, each wait at the upper edge of its own) and, where the server
+    made reports of its own, ``attachments`` (their files in the run's folder). Either may have ``unknown``, which maps
+    a fact to the reason why it is not known.
 
     ``latency`` is service time by kind of operation; ``response`` has the same figures measured from the due time, for
     a run at a given rate. ``io_by_object`` holds the fields of `ObjectIo`, totals of the window, by kind of object.

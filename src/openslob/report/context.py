@@ -49,6 +49,7 @@ _ENGINE_KNOWN = frozenset(
         "direct_io",
         "settings",
         "plans",
+        "wait_latency",
         "unknown",
     }
 )

@@ -104,11 +104,16 @@ def timed_events(record: RunRecord) -> list[str]:
     if not record.waits:
         return []
     events = sorted(record.waits, key=lambda row: -row.share_pct)
-    rows = [_event_row(row) for row in events[:EVENTS_SHOWN]]
+    head, rows = ["", "DB time", "% DB time", "mean wait"], [_event_row(row) for row in events[:EVENTS_SHOWN]]
     if rest := events[EVENTS_SHOWN:]:
         total, share = sum(row.db_time_s for row in rest), sum(row.share_pct for row in rest)
         rows.append((f"{len(rest)} more", seconds(total), percent(share), MISSING))
-    lines = ["TOP TIMED EVENTS", *table(("", "DB time", "% DB time", "mean wait"), rows)]
+    if durations := record.engine.get("wait_latency"):
+        # The engine's buckets are coarse, and a wait counts as its bucket's upper edge.
+        head = [*head, "p99 up to"]
+        p99 = [micros(durations.get(row.event, {}).get("p99_us")) for row in events[:EVENTS_SHOWN]]
+        rows = [(*row, text) for row, text in zip(rows, [*p99, MISSING], strict=False)]
+    lines = ["TOP TIMED EVENTS", *table(head, rows)]
     untimed = any(row.mean_us is None for row in events)
     return (
         [*lines, f"{INDENT}{MISSING}  the engine does not time this event; its time and share come from samples"]
@@ -179,7 +184,7 @@ def _sum_of(values: Sequence[float | None]) -> float | None:
     return sum(known) if len(known) == len(values) else None
 
 
-def _event_row(row: WaitRow) -> tuple[str, str, str, str]:
+def _event_row(row: WaitRow) -> tuple[str, ...]:
     return (shortened(row.event, _EVENT_WIDTH), seconds(row.db_time_s), percent(row.share_pct), micros(row.mean_us))
 
 

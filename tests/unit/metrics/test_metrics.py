@@ -323,6 +323,15 @@ def test_a_remote_server_s_cpu_is_what_its_engine_counts():
     assert summary(here)["db_cpu_per_s"] == summary(measurements.measurement())["db_cpu_per_s"]
 
 
+def test_why_a_remote_server_s_cpu_is_unknown_is_what_can_be_done_about_it():
+    why = {"db_cpu_us": "connect to the root", "background_cpu_us": "connect to the root"}
+    remote = measurements.measurement(local=False, engine=measurements.engine(unknown=why))
+    assert summary(remote)["db_cpu_per_s"].why == "connect to the root"
+    assert METRICS["db_cpu_per_s"].why_unknown(remote) == "connect to the root"
+    uncounted = measurements.engine(unknown={"db_cpu_us": "the server does not count it"})
+    assert summary(measurements.measurement(local=False, engine=uncounted))["db_cpu_per_s"].why == NOT_LOCAL
+
+
 def test_a_remote_host_s_cpu_is_what_its_engine_counts():
     counts = measurements.engine(host_busy_us=60e6, host_idle_us=180e6)
     figures = summary(measurements.measurement(local=False, engine=counts))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import oracledb
 
@@ -31,6 +31,8 @@ VIEWS: Mapping[str, tuple[str, ...]] = {
 # Reading all parts once a second must not disturb the load: a part that takes longer than this is left out.
 MOST_S = 0.1
 _ROOT = 1
+# Sessions run each of their statements before the counters are read for the first time, so one search should do.
+_MOST_SEARCHES = 3
 
 
 def is_pluggable(connection: Connection) -> bool:
@@ -49,19 +51,34 @@ class OracleCounters:
         self._connection = connection
         self._clock = clock
         self._missing: dict[str, str] = {}
+        self._searches = 0
+        self._statements: Sequence[str] = ()
         with reported("the counters can't be read"):
             self._pluggable = is_pluggable(connection)
-            self._statement = self._compose()
+            self._statements = self._search()
+            for name in VIEWS:
+                if why := self._why_not(name, self._part(name)):
+                    self._missing[name] = why
         self._resets = 0
         self._last: Values = {}
 
+    def _search(self) -> Sequence[str]:
+        """Return the numbers of the work loop's statements; none before a session ran them, or without the right."""
+        self._searches += 1
+        try:
+            rows = query(self._connection, self._part("statements"))
+        except oracledb.Error:
+            return ()
+        return sorted(str(row["sql_id"]) for row in rows)
+
     def _compose(self) -> str:
-        parts = {name: _part(name) for name in VIEWS}
-        for name, text in parts.items():
-            if why := self._why_not(name, text):
-                self._missing[name] = why
-        readable = [text for name, text in parts.items() if name not in self._missing]
-        return "\nUNION ALL\n".join([_part("clock"), *readable])
+        readable = [name for name in VIEWS if name not in self._missing]
+        return "\nUNION ALL\n".join(map(self._part, ["clock", *readable]))
+
+    def _part(self, name: str) -> str:
+        listed = ", ".join(f"'{each}'" for each in self._statements) or "'-'"
+        filled = {"procedures": names.PROCEDURES_LIKE, "tables": names.TABLES_LIKE, "statements": listed}
+        return statement("counters", name, **filled)
 
     def _why_not(self, name: str, text: str) -> str:
         """Return why a part can't be read; empty if it can."""
@@ -88,9 +105,13 @@ class OracleCounters:
     def read(self) -> CounterReading:
         """Return all counters now; SlobError when the server is gone."""
         with reported("the counters can't be read"):
-            rows = query(self._connection, self._statement)
+            if not self._statements and self._searches < _MOST_SEARCHES and "sql" not in self._missing:
+                self._statements = self._search()
+            rows = query(self._connection, self._compose())
         epochs = [str(row["name"]) for row in rows if row["source"] == "epoch"]
-        values = {f"{row['source']}.{row['name']}": float(row["value"]) for row in rows if row["source"] != "epoch"}
+        counted = [row for row in rows if row["source"] != "epoch" and row["value"] is not None]
+        values = {f"{row['source']}.{row['name']}": float(row["value"]) for row in counted}
+        values["statements.count"] = float(len(self._statements))
         server_ns = int(values.pop("clock.us")) * 1000
         # Without a right to see when the instance started: its statistics never decrease otherwise.
         if any(values.get(name, 0.0) < value for name, value in self._last.items() if name.startswith("sysstat.")):
@@ -104,6 +125,9 @@ class OracleCounters:
             return reset("the server's statistics were reset during the run: it was started again")
         # What was missing before was 0: an event begins with its first wait.
         change = {name: value - before.values.get(name, 0.0) for name, value in after.values.items()}
+        if not self._statements and after.values.get("sessions.count") == 0:
+            # Nobody has run the work loop yet; whoever does will find its statements.
+            change["sql.update.rows"] = 0.0
         return to_delta(change, self._missing, self._pluggable)
 
     def task_kinds(self) -> dict[int, str]:
@@ -129,10 +153,6 @@ def own_process(connection: Connection) -> list[int]:
         return [int(row["spid"]) for row in query(connection, statement("counters", "own_process"))]
     except oracledb.Error:
         return []
-
-
-def _part(name: str) -> str:
-    return statement("counters", name, procedures=names.PROCEDURES_LIKE, tables=names.TABLES_LIKE)
 
 
 def _views(part: str) -> str:

@@ -145,10 +145,9 @@ def _rows(change: Values) -> dict[str, float | None]:
 
     The loop keeps the lengths of rows, so that none migrates; if one had, reading it would show as a continued row.
     """
-    updated = {name: change.get(f"sql.update.{name}") for name in ("rows", "cursors", "loads")}
-    if not any(name.startswith("sql.") for name in change):
+    if not any(name.startswith("sql.") for name in change) or change.get("statements.count", 0.0) != 0:
         return {}
-    rows, cursors, loads = (value or 0.0 for value in updated.values())
+    rows, cursors, loads = (change.get(f"sql.update.{name}", 0.0) for name in ("rows", "cursors", "loads"))
     if rows < 0 or cursors < 0 or loads != cursors:
         return {}
     continued = change.get("sysstat.table fetch continued row")
@@ -203,7 +202,7 @@ _OF_BACKGROUND = frozenset({*_BY_BACKGROUND, "db_cpu_us", "background_cpu_us"})
 _NO_PAGE_IMAGES = "the log holds changes only; whole blocks are in it during a backup in hot backup mode"
 _REASONS = {
     "rows_read": "the server counts rows by session only in part (`table fetch by rowid` has those of queries alone)",
-    "rows_updated": "a statement of the work loop left the shared pool and took its counts along",
+    "rows_updated": "a statement of the work loop was not in the shared pool, or left it and took its counts along",
     "rows_updated_in_place": "rows were found in several parts meanwhile, or the rows updated are not known",
     "full_page_images": _NO_PAGE_IMAGES,
     "full_page_image_bytes": _NO_PAGE_IMAGES,

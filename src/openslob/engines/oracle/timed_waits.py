@@ -31,8 +31,6 @@ _BY_NAME: Mapping[str, WaitClass] = {
 }
 _NAMED_IN = ("System I/O", "Configuration", "Other")
 _WAITS, _US, _HISTOGRAM = "event.waits.", "event.us.", "histogram."
-# A bucket of the server's has the waits from half its limit on.
-_MIDDLE = 0.75
 
 
 def class_of(event: str) -> WaitClass:
@@ -70,13 +68,14 @@ def _histograms(change: Mapping[str, float]) -> dict[str, dict[float, float]]:
 
 
 def _histogram(buckets: Mapping[float, float] | None, mean_us: float) -> Histogram | None:
-    """Return the waits as a histogram. Its buckets are as wide as the server's: each twice as long as the one before.
+    """Return the waits as a histogram. A bucket of the server's has the waits from half its limit to just below it.
 
-    Background processes' waits are among them, so that the sum is that of as many waits as sessions have.
+    They are counted as just below it, so that percentiles are upper limits. Background processes' waits are among them,
+    so that the sum is that of as many waits as sessions have.
     """
     if not buckets:
         return None
     found = Histogram()
     for limit, count in buckets.items():
-        found.add({bucket_of(_MIDDLE * limit): int(count)}, mean_us * count, limit)
+        found.add({bucket_of(limit - 1): int(count)}, mean_us * count, limit)
     return found

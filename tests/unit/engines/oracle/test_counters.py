@@ -6,9 +6,10 @@ import oracledb
 import pytest
 
 from factories.tables import table
-from openslob.engines.oracle.connection import Connection
+from openslob.engines.oracle.connection import PACKAGE, Connection
 from openslob.engines.oracle.counters import VIEWS, OracleCounters
 from openslob.engines.oracle.waits import OracleWaits, are_visible
+from openslob.engines.sql import read_statements
 from openslob.errors import SlobError
 
 ONE = {
@@ -58,9 +59,11 @@ class Server:
             return ["CON_ID"], [(self.container,)]
         if "spid" in text:
             return ["SPID", "KIND"], [("77", "LGWR")]
+        if "DISTINCT s.sql_id" in text:
+            return ["SQL_ID"], self.rows.get("statements", [])
         if "AS sessions" in text:
             return ["OTHERS", "EVENT", "SESSIONS"], self.rows.get("look", [])
-        found = [row for source, rows in self.rows.items() for row in rows if f"'{source}'" in text]
+        found = [row for source, rows in self.rows.items() for row in rows if f"'{source}" in text]
         return ["SOURCE", "NAME", "VALUE"], found
 
 
@@ -110,7 +113,7 @@ def test_all_parts_are_read_in_one_statement():
     read = counters(server)
     server.asked.clear()
     read.read()
-    (text,) = server.asked
+    text = server.asked[-1]
     assert text.count("'clock' AS source") == 1
     assert {view.lower().replace("v_$", "v$") for views in VIEWS.values() for view in views} <= {
         name.lower() for pair in _VIEW.findall(text) for name in pair if name
@@ -126,7 +129,7 @@ def test_a_view_that_this_user_may_not_read_is_left_out(part):
         read = counters(server)
         server.asked.clear()
         delta = read.difference(read.read(), read.read())
-        assert hidden not in server.asked[0].lower()
+        assert hidden not in server.asked[-1].lower()
         assert delta.rows_read is None
         if part == "sysstat":
             assert delta.unknown["commits"] == (
@@ -149,7 +152,7 @@ def test_another_refusal_is_told_in_the_server_s_words():
 def test_a_part_that_takes_long_is_left_out():
     """Of the part that is slow twice; the first time is that of parsing it."""
     server = Server()
-    slow = {"v$sql s": 2, "v$segment_statistics": 1}
+    slow = {"s.sql_id IN": 2, "v$segment_statistics": 1}
     now = [0.0]
     answer = server.answer
 
@@ -231,3 +234,53 @@ def test_waits_that_this_user_may_not_see():
     assert are_visible(Connection(Server()))
     with pytest.raises(SlobError, match="the wait events can't be sampled: ORA-00942"):
         OracleWaits(connection).sample()
+
+
+UPDATED = {"sql": [("sql.update", "rows", 640), ("sql.update", "cursors", 1), ("sql.update", "loads", 1)]}
+
+
+def test_the_loop_s_statements_are_searched_once_and_then_read_by_number():
+    server = Server({**ONE, **UPDATED, "statements": [("b7",), ("a5",)]})
+    read = counters(server)
+    server.asked.clear()
+    before = read.read()
+    later(server, sql=[("sql.update", "rows", 1280), ("sql.update", "cursors", 1), ("sql.update", "loads", 1)])
+    assert read.difference(before, read.read()).rows_updated == 640
+    assert all("s.sql_id IN ('a5', 'b7')" in text and "DISTINCT" not in text for text in server.asked)
+
+
+def test_statements_that_come_later_are_found_but_their_counts_are_of_earlier_runs_too():
+    server = Server(ONE)
+    read = counters(server)
+    before = read.read()
+    server.rows |= {"statements": [("a5",)], **UPDATED}
+    found = read.read()
+    assert read.difference(before, found).rows_updated is None
+    assert read.difference(found, read.read()).rows_updated == 0
+
+
+def test_statements_that_are_never_found_are_not_searched_for_ever():
+    server = Server(ONE)
+    read = counters(server)
+    server.asked.clear()
+    before, *_ = [read.read() for _ in range(9)]
+    assert sum("DISTINCT" in text for text in server.asked) == 2
+    assert "shared pool" in read.difference(before, read.read()).unknown["rows_updated"]
+
+
+def test_before_a_run_its_rows_are_not_said_to_be_unknown():
+    server = Server({**ONE, "sessions": [("sessions", "count", 0), ("sessions", "identity", 0)]})
+    read = counters(server)
+    assert read.difference(read.read(), read.read()).rows_updated == 0
+
+
+def test_a_sum_of_nothing_is_no_number():
+    server = Server({**ONE, "objects": [("object.table", "read bytes", None)]})
+    read = counters(server)
+    assert set(read.difference(read.read(), read.read()).by_object) == {"log"}
+
+
+def test_each_view_that_is_read_can_be_granted():
+    statements = "\n".join(read_statements(PACKAGE, "grants").values())
+    views = {view for views in VIEWS.values() for view in views} | {"V_$PROCESS"}
+    assert {view for view in views if f"SYS.{view} TO" not in statements} == set()

@@ -197,6 +197,7 @@ def test_a_pluggable_database_shows_nothing_of_background_processes():
         ({"sql.update.cursors": -1.0}, None),
         ({"sql.update.loads": 1.0}, None),  # loaded again: its counts began anew
         ({"sql.update.loads": 1.0, "sql.update.cursors": 1.0}, 640_000),
+        ({"statements.count": 2.0}, None),  # found meanwhile, with counts of earlier runs
     ],
 )
 def test_rows_of_a_statement_that_left_the_shared_pool_are_unknown(change, rows):
@@ -226,7 +227,8 @@ def test_waits_have_their_class_and_their_durations():
     assert reads.histogram.count == 590_000
     assert reads.histogram.mean_us() == pytest.approx(300)
     assert reads.histogram.max_us == 512
-    assert reads.histogram.quantile_us(0.1) == pytest.approx(192, rel=0.02)
+    assert reads.histogram.quantile_us(0.1) == pytest.approx(256, rel=0.02)
+    assert reads.histogram.quantile_us(0.99) == pytest.approx(512, rel=0.02)
     assert waits["Commit:log file sync"].histogram is None
     assert to_delta(CHANGE).wait_means_us["Commit:log file sync"] == 500
 
@@ -303,9 +305,11 @@ def test_a_histogram_keeps_its_waits_and_their_mean(buckets, mean_us):
     (wait,) = to_delta(change).timed_waits
     assert wait.histogram.count == total
     assert wait.histogram.sum_us == pytest.approx(wait.time_us)
-    for power in counts:
-        # The bucket is within the server's: from half its limit to the limit.
-        assert bucket_of(2**power / 2) <= bucket_of(0.75 * 2**power) <= bucket_of(2**power)
+    for power, found in counts.items():
+        # Within the server's bucket, from half its limit to the limit.
+        buckets = set(range(bucket_of(2**power / 2), bucket_of(2**power) + 1))
+        near = [number for bucket, number in wait.histogram.counts.items() if bucket in buckets]
+        assert found <= sum(near)
 
 
 def test_waits_of_instances_add_up():

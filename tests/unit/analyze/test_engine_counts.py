@@ -1,10 +1,14 @@
-"""The CPU of a server on another host: by the engine's own count, and the record says so."""
+"""What only the engine counts: the CPU of a host that can't be seen, how long its waits took; the record says so."""
+
+import pytest
 
 from factories import measurements as made
 from openslob.analyze.build_record import build_record
 from openslob.analyze.verdicts import judge
+from openslob.measurement import TimedWait, WaitClass
 from openslob.record.model import RunRecord, Status
-from openslob.report.context import host, unknown
+from openslob.report.context import host, server, unknown
+from openslob.report.figures import timed_events
 
 COUNTED = made.engine(db_cpu_us=60e6, background_cpu_us=15e6, host_busy_us=120e6, host_idle_us=120e6)
 
@@ -52,3 +56,16 @@ def test_the_limit_of_a_remote_server_may_be_its_cpu():
     assert "The limit was the server's CPU, not storage: CPU 97 % (by the server 90 %)" in limit(db_cpu_us=216e6).why
     assert "The limit was the CPU that others used" in limit(db_cpu_us=60e6).why
     assert "Storage was the limit" in limit(db_cpu_us=60e6, host_idle_us=400e6).why
+
+
+def test_durations_of_waits_are_in_the_record_and_the_report():
+    reads, other = "IO:DataFileRead", "IO:NeverSampled"
+    waits = [TimedWait(event, WaitClass.DATA_IO, 100, 30_000.0, made.histogram(100, 512.0)) for event in (reads, other)]
+    found = record(engine=made.engine(timed_waits=waits))
+    assert set(found.engine["wait_latency"]) == {reads}
+    assert found.engine["wait_latency"][reads]["p99_us"] == pytest.approx(512, rel=0.01)
+    text = timed_events(found)
+    assert text[1].split()[-3:] == ["p99", "up", "to"]
+    assert text[2].split()[-2:] == ["512", "µs"]
+    assert "p99" not in timed_events(record())[1]
+    assert "wait latency" not in " ".join(server(found))
