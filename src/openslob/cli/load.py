@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Mapping
 from dataclasses import asdict
+from itertools import zip_longest
 from typing import Annotated
 
 import typer
 
-from openslob.cli.console import notify, stoppable, write
+from openslob.cli.console import columns, notify, stoppable, write
 from openslob.cli.options import Resolved, with_workload
 from openslob.cli.progress import LoadView
 from openslob.cli.server import settings_text, spec_with
@@ -25,6 +27,9 @@ from openslob.run import loading
 from openslob.units import format_bytes
 from openslob.workload import Workload
 
+# A figure that is a text is not folded into less than this.
+_NARROWEST = 20
+
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the result as JSON.")]
 
 
@@ -38,7 +43,7 @@ def load(resolved: Resolved, as_json: JSON = False) -> None:
     engine.server_pid = resolved.server_pid
     with stoppable() as interrupt:
         result = _load(engine, server, resolved.workload, interrupt)
-    write(result_json(result) if as_json else result_text(result))
+    write(result_json(result) if as_json else result_text(result, columns()))
 
 
 def announced(default: ServerSpec, settings: Mapping[str, Setting]) -> ServerSpec:
@@ -63,8 +68,11 @@ def _tell_what_is_replaced(engine: Engine, workload: Workload) -> None:
         notify(f"the data that are loaded, {data_text(*present)}, are replaced by {new}")
 
 
-def result_text(result: LoadResult) -> str:
-    """Return a finished load in a few lines: its data, its rate, and every check with its figure."""
+def result_text(result: LoadResult, screen: int | None = None) -> str:
+    """Return a finished load in a few lines: its data, its rate, and every check with its figure.
+
+    ``screen`` is how wide they may be; None: as wide as they need to be.
+    """
     spec = result.spec
     fill = "incompressible" if spec.obfuscate else "constant"
     lines = [
@@ -72,7 +80,10 @@ def result_text(result: LoadResult) -> str:
         "already there and verified, nothing to do" if result.reused else _speed(result),
     ]
     width = max(map(len, result.checks), default=0)
-    return "\n".join([*lines, *(f"  {name:<{width}}  {figure}" for name, figure in result.checks.items())])
+    for name, figure in result.checks.items():
+        parts = textwrap.wrap(figure, max(_NARROWEST, screen - width - 4)) if screen else [figure]
+        lines += [f"  {title:<{width}}  {part}" for title, part in zip_longest([name], parts, fillvalue="")]
+    return "\n".join(lines)
 
 
 def _speed(result: LoadResult) -> str:
