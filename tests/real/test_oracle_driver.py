@@ -8,16 +8,21 @@ from contextlib import contextmanager
 
 import pytest
 
+from factories.oracle.standin import StandInServer
 from factories.oracle.wire import DropError, Executor, Identity, OracleError, Rows, Server
 from factories.oracle.wire_tls import SUBJECT, authority
-from factories.running import eventually
+from factories.running import DATA, eventually, ignore, measured, slob
+from openslob.engines import registry
 from openslob.engines.oracle import connection as connections
 from openslob.engines.oracle.connection import change, open_connection, parse, query, require_alive
 from openslob.engines.oracle.errors import reported
 from openslob.engines.patience import NoAnswerError, Patience, Watch, Work
 from openslob.errors import SlobError
+from openslob.run import loading
+from openslob.workload import Workload
 
 SESSIONS = 300
+CANARY = "Canary-7x!"
 WHO = "SELECT who FROM dual"
 
 
@@ -246,3 +251,50 @@ def test_connections_go_where_the_target_says():
         assert sorted(landed[:2]) == ["rac1", "rac2"]
         with pytest.raises(SlobError, match=r"ORA-12521.*`lsnrctl services`"):
             open_connection(parse(f"oracle://slob:slob@{server.dsn}/rac3"), "query")
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    """The target of two instances of one database, and its listener's."""
+    identities = [Identity(instance="rac1"), Identity(instance="rac2")]
+    standin = StandInServer(password=CANARY, identities=identities)
+    monkeypatch.setenv("ORACLE_PASSWORD", CANARY)
+    with standin.server as server:
+        yield server.url
+
+
+def test_a_service_that_spreads_connections_is_refused_and_instances_by_name_are_one_target(cluster, tmp_path):
+    named = f"{cluster}?instance_name=rac1,{cluster}?instance_name=rac2"
+    engine, _ = registry.resolve(named)
+    loading.load(engine, None, Workload(**DATA), ignore, lambda: False, ignore)
+    record = measured(engine, tmp_path, run_time=1).record
+    assert [instance.sessions for instance in record.instances] == [1, 1]
+    assert [instance.target.rpartition("/")[2] for instance in record.instances] == ["rac1", "rac2"]
+    spread, _ = registry.resolve(cluster)
+    (found,) = [each for each in spread.findings(Workload(**DATA)) if each.name == "spread"]
+    assert found.blocking
+    assert "over rac1 and rac2" in found.why
+    with pytest.raises(SlobError, match=r"spreads connections over rac1 and rac2.*\?instance_name=rac1"):
+        measured(spread, tmp_path, run_time=1)
+
+
+# --- a password is nowhere
+
+
+def test_no_command_shows_the_password(cluster, tmp_path):
+    """In the URL, in the environment, wrong and right: not in what is printed, nor in what is kept."""
+    in_url = cluster.replace("slob@", f"slob:{CANARY.replace('!', '%21')}@") + "/rac1"
+    options = ["--schemas", "1", "--scale", "500"]
+    said = [
+        slob("check", "--target", in_url, *options),
+        slob("load", "--target", in_url, *options),
+        slob("run", "--target", in_url, *options, "--run-time", "1", "--warmup", "0", "--results", str(tmp_path)),
+        slob("run", "--target", f"{in_url}?sid=x", *options),
+        slob("check", "--target", in_url.replace("%21", ""), *options),
+        slob("check", "--target", f"{cluster}/rac1", *options),
+    ]
+    assert [each.returncode for each in said] == [0, 0, 0, 2, 1, 0]
+    files = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert any(file.name == "run.json" for file in files)
+    for text in [f"{each.stdout}{each.stderr}" for each in said] + [file.read_text() for file in files]:
+        assert CANARY.rstrip("!") not in text

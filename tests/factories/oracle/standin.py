@@ -40,6 +40,7 @@ class StandIn(Executor):
     def __init__(self, world: World, client: Client, drop: Callable[[], None]) -> None:
         self._world, self._client, self._sid = world, client, client.number
         self._row = SessionRow(self._sid, lambda: (client.module, client.action), drop)
+        self._row.instance = client.identity.instance
         self._slice: Slice | None = None
         self._cancelled = False
         self._appended: set[str] = set()

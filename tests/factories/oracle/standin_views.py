@@ -171,9 +171,20 @@ def of_process(world: World, _sid: int) -> Rows:
     yield from ((f"P{sid}", str(200_000_000 + sid), None, f"oracle@{HOST}", None) for sid in world.sessions)
 
 
-def of_instance(world: World, _sid: int) -> Rows:
+def of_instance(world: World, sid: int) -> Rows:
     started = datetime.fromtimestamp(world.started_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S")
-    yield 1, "standin1", HOST, world.version, started, "OPEN", "NO", "STOPPED", "ALLOWED", "PRIMARY_INSTANCE"
+    yield (
+        1,
+        world.sessions[sid].instance,
+        HOST,
+        world.version,
+        started,
+        "OPEN",
+        "NO",
+        "STOPPED",
+        "ALLOWED",
+        "PRIMARY_INSTANCE",
+    )
 
 
 def of_database(world: World, _sid: int) -> Rows:

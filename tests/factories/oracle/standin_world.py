@@ -63,6 +63,7 @@ class SessionRow:
     doing: Counter[tuple[str, str]] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
     waits_for: int | None = None
+    instance: str = "standin1"
 
 
 class World:
@@ -124,7 +125,7 @@ class World:
             "CON_NAME": PDB,
             "CDB_NAME": CDB,
             "INSTANCE": "1",
-            "INSTANCE_NAME": "standin1",
+            "INSTANCE_NAME": self.sessions[self.asking].instance if self.asking in self.sessions else "standin1",
             "SERVICE_NAME": "standin",
             "NETWORK_PROTOCOL": "tcp",
             "SESSION_USER": USER,

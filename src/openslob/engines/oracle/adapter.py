@@ -10,9 +10,10 @@ from openslob.engines.base import Engine, Hold, SessionPlan
 from openslob.engines.capabilities import Capability
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
 from openslob.engines.oracle import checks, loader, manifest, obstacle, quiesce, run_table, sessions_left, snapshots
-from openslob.engines.oracle.connection import Connection, open_connection, parse
+from openslob.engines.oracle.connection import Connection, closed_on_failure, open_connection, parse
 from openslob.engines.oracle.counters import OracleCounters
 from openslob.engines.oracle.errors import is_full, reported
+from openslob.engines.oracle.landing import Landing
 from openslob.engines.oracle.local_path import require_shared
 from openslob.engines.oracle.location import locate
 from openslob.engines.oracle.proving import proving
@@ -55,6 +56,7 @@ class OracleEngine:
         self.target = self.params.shown
         self.patience = Patience()
         self.server_pid: int | None = None
+        self._landing = Landing(self.target)
 
     def open(self, purpose: str) -> Connection:
         """Open a connection in autocommit mode."""
@@ -62,7 +64,8 @@ class OracleEngine:
 
     def _open(self, purpose: str, patience: Patience, work: Work, obstacle: Callable[[], str]) -> Connection:
         watch = Watch(patience, work, obstacle)
-        return patience.connect(lambda: open_connection(self.params, purpose, watch), lambda late: late.close())
+        opened = patience.connect(lambda: open_connection(self.params, purpose, watch), lambda late: late.close())
+        return self._landing.note(opened)
 
     @contextmanager
     def querying(self, failure: str, purpose: str = "query") -> Iterator[Connection]:
@@ -116,6 +119,7 @@ class OracleEngine:
         """Yield everything that would spoil this run."""
         with self.querying(f"{self.target} can't be checked") as connection:
             yield from checks.findings(connection, self.params, workload, self.facts(), self.data.state)
+        yield from self._landing.findings()
 
     def capabilities(self) -> list[Capability]:
         """Return what the server and this user's rights allow to be measured."""
@@ -149,7 +153,10 @@ class OracleEngine:
         """Connect one session of the work loop."""
         # It is opened on the session's own thread, which the session pool ends: nothing watches its waits.
         self.patience.require()
-        return OracleSession(open_connection(self.params, f"run/{plan.tag}"), plan)
+        connection = self._landing.note(open_connection(self.params, f"run/{plan.tag}"))
+        with closed_on_failure(connection):
+            self._landing.require_one()
+        return OracleSession(connection, plan)
 
     def open_counters(self) -> OracleCounters:
         """Connect the counter sampler."""
