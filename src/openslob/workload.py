@@ -61,6 +61,11 @@ class StatisticsType(_Choice):
     AWR = "awr"
     STATSPACK = "statspack"
 
+    @property
+    def is_of_all_instances(self) -> bool:
+        """Whether a snapshot on one instance of a database is one of all its instances."""
+        return self is StatisticsType.AWR
+
 
 class Mode(_Choice):
     """The purpose of a test. The verdict ``mode`` says whether the figures agree with it."""

@@ -332,7 +332,7 @@ class Engine(Protocol):
         """Connect the snapshotter of this kind; return None for ``NONE``, and where servers make no such reports.
 
         ``consented`` names the licensed capabilities that may be used; SlobError for any other that is needed.
-        Of a database with several instances, snapshots and reports are of all of them.
+        Where ``kind`` is of all instances of a database, so are the snapshots and the reports.
         """
 
     def open_stop(self) -> StopSignal:

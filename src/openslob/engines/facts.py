@@ -60,7 +60,8 @@ class ServerFacts:
     for servers that hold copies of the same data, and for no others; empty when the server does not report one.
     ``block_size`` and ``cache_bytes`` are those of ``tablespace``, None when all tables of the server have the same.
     ``instances`` are those of a cluster, in the order in which sessions go round-robin over them; empty for a single
-    server. ``direct_io_remedy`` says how a server with buffered I/O is given direct I/O.
+    server. ``instance`` is the one that this connection landed on, where a target may name a service of several;
+    empty elsewhere. ``direct_io_remedy`` says how a server with buffered I/O is given direct I/O.
     """
 
     product: str
@@ -76,6 +77,7 @@ class ServerFacts:
     tablespace: str | None = None
     instances: Sequence[InstanceFacts] = ()
     direct_io_remedy: str = ""
+    instance: str = ""
 
 
 @dataclass(frozen=True)

@@ -76,6 +76,7 @@ class Server:
     files: Sequence[tuple[str, int, int]] = (("/u02/slob01.dbf", 64 * GIB, 64 * GIB),)
     undo: Sequence[tuple[str, int, int]] = (("/u02/undo01.dbf", 8 * GIB, 8 * GIB),)
     free_bytes: int = 60 * GIB
+    held_bytes: int = 0
     quota: int | None = -1
     logs: Sequence[tuple[int, int]] = ((1, 4 * GIB), (1, 4 * GIB), (1, 4 * GIB))
     profile: Mapping[str, str] = field(default_factory=dict)
@@ -177,6 +178,7 @@ REPLIES: Mapping[str, Reply] = {
     "tablespace": _tablespace,
     "in_memory": _in_memory,
     "space": lambda server, _: [{"free_bytes": server.free_bytes, "quota_bytes": server.quota}],
+    "held": lambda server, _: [{"held_bytes": server.held_bytes}],
     "files": _files,
     "file_io": lambda server, _: [{"file_no": at, "asynch_io": server.asynch_io} for at in (5, 6)],
     "instance": lambda server, _: [

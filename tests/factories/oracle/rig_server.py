@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pymysql
@@ -35,6 +36,9 @@ class RigServer(Executor):
         self.number = int(self._maria.thread_id())
         self._plan: list[tuple[str, str | None, str | None]] = []
         self.ask("SET sql_mode = 'ORACLE', time_zone = '+00:00', div_precision_increment = 20")
+        # As in PL/SQL: nothing is committed but by COMMIT, and a statement sees what is committed when it begins.
+        self.ask("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+        self._maria.autocommit(False)
 
     def ask(self, text: str, values: object = None) -> tuple[tuple[Any, ...], ...]:
         with self._maria.cursor() as cursor:
@@ -98,6 +102,14 @@ class RigServer(Executor):
             self._plan += [*by_rowid, ("INDEX", "RANGE SCAN", f"{statement_table(statement)}_CUSTID")]
         else:
             self._plan.append(("TABLE ACCESS", "FULL", table))
+
+    def commit(self) -> None:
+        self._maria.commit()
+
+    def rollback(self) -> None:
+        # The connection may be gone.
+        with suppress(pymysql.Error):
+            self._maria.rollback()
 
     def cancel(self) -> None:
         """From another thread."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,12 +26,16 @@ class Table(dict[int, int]):
 
     FIRST = property(lambda self: min(self) if self else None)
     LAST = property(lambda self: max(self) if self else None)
+    _order: Sequence[int] = ()
 
     def EXISTS(self, key):  # noqa: N802 - as PL/SQL has it
         return key in self
 
     def NEXT(self, key):  # noqa: N802 - as PL/SQL has it
-        return min((each for each in self if each > key), default=None)
+        if len(self._order) != len(self):
+            self._order = sorted(self)
+        place = bisect_right(self._order, key)
+        return self._order[place] if place < len(self._order) else None
 
 
 def extract(field: str, us: int) -> float:

@@ -101,6 +101,7 @@ class ClusterEngine:
         every = self.ask(lambda instance: instance.facts())
         for name in ("product", "version", "block_size", "tablespace", "cluster_id"):
             self._require_same(name, [str(getattr(facts, name)) for facts in every])
+        self._require_distinct([facts.instance for facts in every])
         direct = [facts.direct_io for facts in every]
         names = dict.fromkeys(name for facts in every for name in facts.settings)
         return replace(
@@ -109,6 +110,7 @@ class ClusterEngine:
             free_connections=_times(len(every), _least([facts.free_connections for facts in every])),
             settings={name: _joined([facts.settings.get(name, "") for facts in every]) for name in names},
             direct_io=None if None in direct else all(direct),
+            instance="",
             read_only=all(facts.read_only for facts in every),
             instances=tuple(
                 InstanceFacts(target, facts.read_only) for target, facts in zip(self._targets, every, strict=True)
@@ -127,6 +129,15 @@ class ClusterEngine:
             f"the instances differ in {what.replace('_', ' ')}: {ours}, {theirs}",
             "configure them alike",
         )
+
+    def _require_distinct(self, landed: Sequence[str]) -> None:
+        """Refuse two targets that lead to one instance, whose counters would be added twice."""
+        for number, name in enumerate(landed):
+            if name and name in landed[:number]:
+                why = (
+                    f"{self._targets[landed.index(name)]} and {self._targets[number]} lead to the same instance, {name}"
+                )
+                raise SlobError(why, "name each instance by a service, or an instance name, that is its alone")
 
     def location(self) -> ServerLocation:
         """Return every instance's processes and data, if all are on this host."""
@@ -242,8 +253,8 @@ class ClusterEngine:
         return ClusterWaits(self._open(lambda instance: instance.open_waits(), lambda each: each.close()))
 
     def open_snapshots(self, kind: StatisticsType, consented: frozenset[str]) -> Snapshotter | None:
-        """Connect what takes snapshots; None when no instance's server does. One database takes them once, for all."""
-        if all(instance.replication is None for instance in self.instances):
+        """Connect what takes snapshots; None when no instance's server does. One database may take them for all."""
+        if kind.is_of_all_instances and all(instance.replication is None for instance in self.instances):
             return self.instances[0].open_snapshots(kind, consented)
         opened = self._open(
             lambda instance: instance.open_snapshots(kind, consented), lambda each: each.close() if each else None

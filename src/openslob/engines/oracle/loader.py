@@ -10,6 +10,7 @@ from openslob.engines.load import load_tables, require_a_block
 from openslob.engines.oracle import manifest, tablespace
 from openslob.engines.oracle.connection import Connection, ConnectionParams, query, statement
 from openslob.engines.oracle.errors import reported
+from openslob.engines.oracle.survey import Survey
 from openslob.engines.oracle.tables import Filling, checks_of, fill, tables_of
 from openslob.engines.oracle.tablespace import Tablespace
 from openslob.engines.oracle.ways import Ways
@@ -35,14 +36,15 @@ def load(
     began_s = time.monotonic()
     require_a_block(spec)
     with open_connection() as connection, reported(_FAILED):
-        place = tablespace.of_data(connection, params, spec)
+        survey = Survey(connection)
+        place = tablespace.of_data(survey, params.tablespace, spec)
         loaded = manifest.read(connection)
         if loaded and loaded.is_whole and loaded.spec == spec:
             return loaded.reused(time.monotonic() - began_s, place.block_size)
         tables = tables_of(spec)
         checks = {
-            "disk space": tablespace.check_space(place, tablespace.needed_bytes(tables, place.block_size)),
-            "redo of the load": tablespace.redo_of_load(connection, place),
+            "disk space": tablespace.check_space(survey, place, tablespace.needed_bytes(tables, place.block_size)),
+            "redo of the load": tablespace.redo_of_load(place),
         }
     loader = _OracleLoader(open_connection, spec, place, tables, degree, checks)
     return load_tables(loader, spec, degree, progress, cancelled, checks)

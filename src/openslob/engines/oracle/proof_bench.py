@@ -16,6 +16,7 @@ from openslob.engines.oracle.errors import is_missing, reported
 from openslob.engines.oracle.page_layout import value_bytes_of
 from openslob.engines.oracle.session import OracleSession
 from openslob.engines.oracle.slice_procedure import compose_slice
+from openslob.engines.oracle.survey import Survey
 from openslob.engines.oracle.tables import Filling, fill
 from openslob.engines.oracle.ways import Ways
 from openslob.engines.proofs import NotAskedError
@@ -42,7 +43,7 @@ class Bench:
         self._connect = connect
         with self.connection() as connection, reported("the server can't be asked"):
             self.version = connection.version
-            self.place = tablespace.find(connection, params.tablespace)
+            self.place = tablespace.find(Survey(connection), params.tablespace)
         self._made: list[int] = []
 
     @contextmanager

@@ -56,6 +56,7 @@ def read_facts(connection: Connection, params: ConnectionParams) -> ServerFacts:
         cluster_id=_cluster_id(survey),
         tablespace=str(named),
         direct_io_remedy=DIRECT_IO_REMEDY,
+        instance=str(identity.get("instance_name") or ""),
     )
 
 

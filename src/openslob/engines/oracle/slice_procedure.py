@@ -206,14 +206,12 @@ _UPDATE_COMMAND = 6
 
 
 def _kinds_of(plan: Sequence[Row], schema: int) -> Iterator[OpKind]:
-    """Yield the kind of operation that a plan belongs to; none for other statements of the procedure."""
+    """Yield the kind of operation that a plan belongs to; none for one on other tables, such as the hot schema's."""
     objects = {row["object_name"] for row in plan}
-    if plan[0]["command_type"] == _UPDATE_COMMAND:
-        yield OpKind.UPDATE
-    elif names.cf2(schema) in objects:
+    if names.cf2(schema) in objects:
         yield OpKind.SCAN
     elif objects & {names.cf1(schema), names.index(names.cf1(schema))}:
-        yield OpKind.SELECT
+        yield OpKind.UPDATE if plan[0]["command_type"] == _UPDATE_COMMAND else OpKind.SELECT
 
 
 def _explained(connection: Connection, kind: OpKind, schema: int, workload: Workload) -> Sequence[Row]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from openslob.engines.facts import DataState, Finding, ServerFacts
-from openslob.engines.oracle import rights
+from openslob.engines.oracle import rights, tablespace
 from openslob.engines.oracle.server_facts import ASM
 from openslob.engines.oracle.survey import Survey
+from openslob.engines.oracle.tables import tables_of
 from openslob.units import GIB, KIB, MIB, format_bytes
 from openslob.workload import Mode, RedoStress, Workload
 
@@ -15,8 +16,6 @@ from openslob.workload import Mode, RedoStress, Workload
 _SWITCH_S, _LIKELY_REDO = 20, 50 * MIB
 # Redo of one row of an update, header and undo included: two columns, and all nineteen.
 _REDO_BYTES = {RedoStress.LITE: 1 * KIB, RedoStress.HEAVY: 6 * KIB}
-# Index, bitmap blocks and the like, beside the tables.
-_OVERHEAD = 1.05
 _SMALL_UNDO = 2 * GIB
 _PROTECTED = ("MAXIMUM PROTECTION", "MAXIMUM AVAILABILITY")
 
@@ -60,35 +59,12 @@ def _cache(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
 
 def _space(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
     """Yield a finding where the data would not find room."""
-    spec = workload.data(facts.block_size)
-    needed = int(spec.schemas * (spec.scale_blocks + spec.scan_blocks) * facts.block_size * _OVERHEAD)
-    row, files = (
-        survey.row("space", tablespace_name=facts.tablespace),
-        survey.rows("files", tablespace_name=facts.tablespace),
-    )
-    by = rights.sysdba(survey)
-    quota = row.get("quota_bytes")
-    if quota is not None and 0 <= int(quota) < needed:
-        why = f"the data need {format_bytes(needed)}, and this user's quota leaves {format_bytes(int(quota))}"
-        remedy = f"ALTER USER {rights.user_name(survey)} QUOTA UNLIMITED ON {facts.tablespace};"
-        yield Finding("space", why, remedy, True, by=by)
-    free = row.get("free_bytes")
-    if free is None or int(free) >= needed:
+    if not survey.row("tablespace", tablespace_name=facts.tablespace):
         return
-    growth = sum(int(each["most_bytes"]) - int(each["bytes"]) for each in files or ())
-    if files is not None and int(free) + growth < needed:
-        why = (
-            f"the data need {format_bytes(needed)}, and tablespace {facts.tablespace} has room for "
-            f"{format_bytes(int(free) + growth)}"
-        )
-        add = f"ALTER TABLESPACE {facts.tablespace} ADD DATAFILE SIZE {-(-needed // MIB)}M AUTOEXTEND ON;"
-        yield Finding("space", why, add, True, by=by)
-    elif files is None:
-        why = (
-            f"the data need {format_bytes(needed)}, and {format_bytes(int(free))} are free in the files as they are; "
-            "whether they may grow is not known"
-        )
-        yield Finding("space", why, "look at DBA_DATA_FILES", False, by=by)
+    tables = tables_of(workload.data(facts.block_size, facts.tablespace))
+    place = tablespace.find(survey, facts.tablespace)
+    if lack := tablespace.lack_of_space(place, tablespace.needed_bytes(tables, facts.block_size)):
+        yield Finding("space", lack.why, lack.remedy, blocking=lack.sure, by=rights.sysdba(survey))
 
 
 def _files(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:

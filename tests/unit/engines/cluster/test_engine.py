@@ -160,6 +160,23 @@ def test_instances_that_are_not_alike_are_refused(different, said):
         ClusterEngine([Made("a"), Made("b", **different)]).facts()
 
 
+def test_two_services_of_one_instance_are_refused():
+    made = [Made("s1", instance="i1"), Made("s2", instance="i2"), Made("s3", instance="i1")]
+    with pytest.raises(SlobError, match="s1 and s3 lead to the same instance, i1"):
+        ClusterEngine(made).facts()
+    assert ClusterEngine(made[:2]).facts().instance == ""
+
+
+def test_one_database_takes_snapshots_once_for_all_its_instances():
+    made = [Made("one"), Made("two")]
+    for each in made:
+        vars(each)["replication"] = None
+    snapshots = ClusterEngine(made).open_snapshots(StatisticsType.AWR, frozenset({"one", "two"}))
+    assert snapshots is made[0]
+    of_each = ClusterEngine(made).open_snapshots(StatisticsType.STATSPACK, frozenset({"one", "two"}))
+    assert list(of_each.end()) == ["1-report.txt", "2-report.txt"]
+
+
 def test_one_instance_twice_or_several_engines_are_wrong_usage():
     other = Made("b")
     other.name = "other"

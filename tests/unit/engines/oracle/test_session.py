@@ -1,0 +1,135 @@
+"""A session of Oracle's work loop over a connection without a network: what it sends, and what it makes of answers."""
+
+from decimal import Decimal
+
+import pytest
+
+from factories.oracle.double import Answers, connected, statements_of
+from factories.oracle.wire_executor import OracleError
+from openslob.engines.base import SliceRequest
+from openslob.engines.oracle.session import OracleSession, clock, settings
+from openslob.engines.oracle.slice_procedure import KEPT, RESULTS, TEXTS
+from openslob.errors import SlobError
+from openslob.method import OpKind
+from openslob.run.plan import session_plans
+from openslob.workload import CommitMode, Workload
+
+NOTHING = {name: None if name in TEXTS else 0 for name in RESULTS}
+
+
+class Loop:
+    """Answers calls of the procedure; ``calls`` are their binds."""
+
+    def __init__(self):
+        self.calls = []
+        self.returned = {}
+
+    def __call__(self, binds):
+        self.calls.append(dict(binds))
+        return {**NOTHING, "random_state": binds["random_state"] + 1, "due_us": binds["due_us"], **self.returned}
+
+
+def session_of(loop, clustered=0, **parameters):
+    load = Workload(**{"scale": "512", "scan_table_sz": "10", "warmup": 0, **parameters})
+    plan = session_plans(load, 8192, "t")[0]
+    answers = Answers().say("IS_CLUSTER", {"clustered": clustered}).say("SLOB_SLICE_1", loop)
+    return OracleSession(connected(answers), plan)
+
+
+def order(first_op=0, max_ops=10, due_ns=None):
+    return SliceRequest(first_op, 5_000_000_123_000, 9_000_000_000_999, max_ops, due_ns)
+
+
+@pytest.mark.parametrize(
+    ("version", "adaptive"),
+    [
+        ((11, 2, 0, 4), None),
+        ((12, 1, 0, 2), "adaptive"),
+        ((12, 2, 0, 1), "adaptive_plans"),
+        ((19, 3), "adaptive_plans"),
+    ],
+)
+def test_settings_are_those_that_the_version_knows(version, adaptive):
+    always = {"clock", "numbers", "plan", "dynamic_sampling"}
+    assert set(settings(version, CommitMode.ENGINE)) == always | ({adaptive} if adaptive else set())
+
+
+@pytest.mark.parametrize(
+    ("mode", "setting"),
+    [("wait", "FORCE_WAIT"), ("nowait", "NOWAIT"), ("engine", None)],
+)
+def test_a_session_sets_how_commits_wait(mode, setting):
+    session = session_of(Loop(), commit_mode=mode)
+    session.prepare()
+    sent = [text for text in statements_of(session._connection) if "COMMIT_WAIT" in text]
+    assert sent == ([f"ALTER SESSION SET COMMIT_WAIT = '{setting}'"] if setting else [])
+
+
+def test_one_operation_of_each_kind_is_run_first_and_then_the_seed_is_set():
+    loop = Loop()
+    session = session_of(loop, update_pct=50, scan_pct=10, think_tm_frequency=3, target_ops=10, sessions=1)
+    session.prepare()
+    shares = [(call["update_pct"], call["scan_pct"]) for call in loop.calls]
+    assert shares == [(0, 0), (0, 100), (100, 0)]
+    for call in loop.calls:
+        assert (call["first_op"], call["max_ops"], call["think_every"], call["interval_us"]) == (-1, 1, 0, 0)
+    session.run_slice(order(due_ns=5))
+    assert loop.calls[-1]["random_state"] == loop.calls[0]["random_state"]
+    assert (loop.calls[-1]["update_pct"], loop.calls[-1]["think_every"]) == (50, 3)
+
+
+def test_a_slice_goes_on_where_the_one_before_it_ended():
+    loop = Loop()
+    loop.returned = {"random_state": -7, "resume_us": 123, "due_us": Decimal("17.125"), "ops": 4, "ended_us": 8}
+    session = session_of(loop, target_ops=10, sessions=1)
+    result = session.run_slice(order(due_ns=2_000_000_000_000_001_500))
+    assert loop.calls[0]["due_us"] == Decimal("2000000000000001.5")
+    assert (loop.calls[0]["not_before_us"], loop.calls[0]["until_us"]) == (5_000_000_123, 9_000_000_000)
+    assert result.due_ns == 17_125
+    session.run_slice(order(4, due_ns=result.due_ns))
+    assert {name: loop.calls[1][name] for name in KEPT} == {
+        "random_state": -7, "resume_us": 123, "due_us": Decimal("17.125"),
+    }  # fmt: skip
+
+
+def test_what_a_slice_returns():
+    loop = Loop()
+    loop.returned = {
+        "began_us": 100, "ended_us": 300, "ops": 3, "rows_read": 128, "rows_updated": 64, "conflicts": 2,
+        "select_hist": "50 30 14 1 27 1", "update_hist": "99 99 98 1",
+    }  # fmt: skip
+    result = session_of(loop).run_slice(order())
+    assert (result.start_ns, result.end_ns, result.first_op_ns) == (100_000, 300_000, 100_000)
+    counts = result.counts
+    assert (counts.ops, counts.selects, counts.updates, counts.scans, counts.conflicts) == (3, 2, 1, 0, 2)
+    assert result.latency[OpKind.SELECT].sum_us == 50
+    assert (result.response, result.due_ns, result.wake_ups.count) == ({}, None, 0)
+    assert result.busy_us == 149
+
+
+@pytest.mark.parametrize(("clustered", "instance"), [(0, None), (1, "slob")])
+def test_a_session_of_a_cluster_says_where_it_landed(clustered, instance):
+    session = session_of(Loop(), clustered)
+    session.prepare()
+    assert session.instance() == instance
+    assert session.backend_id() == 42
+
+
+def test_an_error_is_one_line():
+    def lost(_):
+        raise OracleError(28, "your session has been killed\nORA-06512: at line 1")
+
+    with pytest.raises(SlobError, match="session 0 was lost: ORA-00028: your session has been killed") as raised:
+        session_of(lost).run_slice(order())
+    assert "\n" not in str(raised.value)
+
+
+def test_tables_of_a_sessions_own_are_refused_with_the_reason():
+    session = session_of(Loop(), block_path="local")
+    with pytest.raises(SlobError, match="BLOCK_PATH=local: Oracle reads single blocks through the cache"):
+        session.load_private_tables(lambda _: None)
+
+
+def test_the_clock_is_described_in_text():
+    answers = Answers().say("clock_step_us", {"clock_step_us": 1.0}).say("clock_cost_us", {"clock_cost_us": 0.87654})
+    assert clock(connected(answers)) == {"clock_step_us": "1", "clock_cost_us": "0.9"}
