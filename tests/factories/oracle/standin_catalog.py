@@ -175,6 +175,7 @@ VIEWS: Mapping[str, tuple[str, Callable[[World, int], Rows]]] = {
         "sql_id child_number child_address id parent_id operation options object_name plan_hash_value",
         views.of_sql_plan,
     ),
+    "v$sql_plan_statistics_all": ("sql_id id last_output_rows", views.fixed()),
     "user_errors": ("name line text attribute message_number sequence type", views.fixed()),
     "v$segment_statistics": (
         "owner object_name object_type statistic_name value tablespace_name",

@@ -80,12 +80,13 @@ class World:
         pace: Pace | None = None,
         missing: Iterable[str] = (),
         room_blocks: int | None = None,
+        pluggable: bool = False,
         parameters: Mapping[str, str] | None = None,
         packages: Iterable[str] = (),
     ) -> None:
         self.version, self.cache_bytes, self.block_size, self.cpus = version, cache_bytes, block_size, cpus
         self.pace = pace or Pace()
-        self.room_blocks = room_blocks
+        self.room_blocks, self.pluggable = room_blocks, pluggable
         self.missing = {name.upper() for name in missing}
         # Packages that this user may execute, and the snapshots that they took.
         self.packages = frozenset(packages)
@@ -121,9 +122,9 @@ class World:
         """Return what SYS_CONTEXT says to the session that is asking."""
         known = {
             "SID": str(self.asking),
-            "CON_ID": "3",
-            "CON_NAME": PDB,
-            "CDB_NAME": CDB,
+            "CON_ID": "3" if self.pluggable else "0",
+            "CON_NAME": PDB if self.pluggable else CDB,
+            "CDB_NAME": CDB if self.pluggable else None,
             "INSTANCE": "1",
             "INSTANCE_NAME": self.sessions[self.asking].instance if self.asking in self.sessions else "standin1",
             "SERVICE_NAME": "standin",
