@@ -361,6 +361,7 @@ class Measurement:
     of storage alone to compare with, if given; ``other_storage`` is the reason if that was made on other storage, else
     empty. ``unfinished_s`` has an entry for each operation that was cancelled at the end of the run: how long it had
     then run at least. ``server_report`` is the server's own report on the run, if it made one that can be read.
+    ``stand_in``: the server says that it is no database.
     """
 
     workload: Workload
@@ -391,6 +392,7 @@ class Measurement:
     others: OtherSessions = OtherSessions()
     unfinished_s: Sequence[float] = ()
     server_report: ServerReport | None = None
+    stand_in: bool = False
 
     @property
     def counts(self) -> SliceCounts:

@@ -17,6 +17,7 @@ from openslob.engines.facts import DATA, Finding
 from openslob.engines.registry import resolve_as_is
 from openslob.errors import UsageError
 from openslob.metrics import METRICS
+from openslob.record.model import reservations
 from openslob.report.context import fact_label
 from openslob.report.format import MISSING, hanging, pairs, wrapped
 from openslob.run.preflight import Preflight, preflight
@@ -38,7 +39,7 @@ JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the result
 def result_text(target: str, result: Preflight) -> str:
     """Return the result as text in 80 columns."""
     sections = (
-        wrapped(f"{result.facts.product} {result.facts.version}, {target}", columns=COLUMNS),
+        [*wrapped(f"{result.facts.product} {result.facts.version}, {target}", columns=COLUMNS), *_reservations(result)],
         wrapped(_answer(result), columns=COLUMNS),
         *(
             _level(head, sign, [finding for finding in result.findings if _heading(finding) == head])
@@ -63,6 +64,11 @@ def result_json(target: str, result: Preflight) -> str:
         "others": str(tuple(location.others)),
     }
     return json.dumps({"target": target, "blocked": result.blocked, **values, "footprint": footprint}, indent=1)
+
+
+def _reservations(result: Preflight) -> list[str]:
+    found = reservations(result.facts.experimental, result.facts.stand_in)
+    return [line for each in found for line in hanging("! ", each, COLUMNS)]
 
 
 def _answer(result: Preflight) -> str:

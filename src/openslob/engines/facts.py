@@ -61,7 +61,9 @@ class ServerFacts:
     ``block_size`` and ``cache_bytes`` are those of ``tablespace``, None when all tables of the server have the same.
     ``instances`` are those of a cluster, in the order in which sessions go round-robin over them; empty for a single
     server. ``instance`` is the one that this connection landed on, where a target may name a service of several;
-    empty elsewhere. ``direct_io_remedy`` says how a server with buffered I/O is given direct I/O.
+    empty elsewhere. ``direct_io_remedy`` says how a server with buffered I/O is given direct I/O. ``experimental`` is
+    why the engine's figures are not to be relied on yet, or empty. ``stand_in``: the server says that it is no
+    database.
     """
 
     product: str
@@ -78,6 +80,8 @@ class ServerFacts:
     instances: Sequence[InstanceFacts] = ()
     direct_io_remedy: str = ""
     instance: str = ""
+    experimental: str = ""
+    stand_in: bool = False
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,12 @@ class WindowRecord(RecordModel):
     warmup_s: float
 
 
+def reservations(experimental: str, stand_in: bool) -> tuple[str, ...]:
+    """Return what must be known of a server before any figure: that it is no database, that its engine is new."""
+    no_database = "No database: the server says that it is a stand-in; its figures are computed, none is measured."
+    return (*([no_database] if stand_in else []), *([f"Experimental: {experimental}."] if experimental else []))
+
+
 class RunRecord(RecordModel):
     """Everything about one run, without secrets.
 
@@ -110,9 +116,10 @@ class RunRecord(RecordModel):
     server's host that can't be examined) and ``cpu_source`` (of which of these the engine is the source). ``engine``:
     ``product``, ``version``, ``target``, ``block_size``, ``cache_bytes``, ``data_bytes``, ``direct_io``, ``settings``,
     ``plans`` (text by statement), ``wait_latency`` (of the events whose waits the engine counts by duration, as
-    ``latency`` but only as fine as the engine's buckets, each wait at the upper edge of its own) and, where the server
-    made reports of its own, ``attachments`` (their files in the run's folder). Either may have ``unknown``, which maps
-    a fact to the reason why it is not known.
+    ``latency`` but only as fine as the engine's buckets, each wait at the upper edge of its own) and, where they apply,
+    ``attachments`` (files in the run's folder of reports that the server made), ``experimental`` (why the engine's
+    figures are not to be relied on yet) and ``stand_in`` (the server is no database). Either may have ``unknown``,
+    which maps a fact to the reason why it is not known.
 
     ``latency`` is service time by kind of operation; ``response`` has the same figures measured from the due time, for
     a run at a given rate. ``io_by_object`` holds the fields of `ObjectIo`, totals of the window, by kind of object.
@@ -140,3 +147,8 @@ class RunRecord(RecordModel):
     verdicts: tuple[Verdict, ...] = ()
     errors: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def reservations(self) -> tuple[str, ...]:
+        """What a reader must know of the server before any figure, in sentences."""
+        return reservations(str(self.engine.get("experimental") or ""), bool(self.engine.get("stand_in")))

@@ -13,7 +13,7 @@ from openslob.analyze.curves.points import Point
 from openslob.analyze.curves.series import axes_for
 from openslob.analyze.statistics import DETECT_PCT, MOST_REPEATS, Basis, Difference, Outcome
 from openslob.metrics import METRICS
-from openslob.report.format import MISSING, number, pairs, quantity, shortened, table, wrapped
+from openslob.report.format import MISSING, hanging, number, pairs, quantity, shortened, table, wrapped
 from openslob.report.gate_text import gate_sentence
 from openslob.report.record_view import REACHED_DEVICE
 
@@ -48,6 +48,7 @@ def render_comparison(comparison: Comparison, checks: Sequence[GateCheck] = (), 
     rows = {name: change for name, change in differences.items() if is_listed(name, change)}
     lines = [
         *_sides(comparison),
+        *_reservations(comparison),
         "",
         *_check_lines(checks),
         *wrapped(summary(comparison)),
@@ -129,6 +130,18 @@ def figure_text(value: float | None, unit: str) -> str:
 def _sides(comparison: Comparison) -> list[str]:
     a, b = ([getattr(pair, side) for pair in comparison.pairs] for side in ("a", "b"))
     return pairs([("A", _side(comparison.name_a, a)), ("B", _side(comparison.name_b, b))])
+
+
+def _reservations(comparison: Comparison) -> list[str]:
+    """Return what must be known of the servers of a side before any figure."""
+    of = {
+        side: dict.fromkeys(each for pair in comparison.pairs for each in getattr(pair, side).reservations)
+        for side in ("a", "b")
+    }
+    both = [each for each in of["a"] if each in of["b"]]
+    lines = [("! ", each) for each in both]
+    lines += [(f"! {side.upper()}: ", each) for side, found in of.items() for each in found if each not in both]
+    return [line for head, text in lines for line in hanging(head, text)]
 
 
 def _side(name: str, points: Sequence[Point]) -> str:

@@ -51,6 +51,8 @@ _ENGINE_KNOWN = frozenset(
         "plans",
         "wait_latency",
         "unknown",
+        "experimental",
+        "stand_in",
     }
 )
 _HOST_KNOWN = frozenset(

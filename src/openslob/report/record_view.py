@@ -16,6 +16,7 @@ ALONE = "alone_on_server"
 NOT_RECORDED = "not recorded"
 # What a result must add where one of these verdicts fails, so that it claims no more than is so.
 _CAVEATS = {
+    "real_server": "computed by a stand-in and not measured",
     "quiet_machine": "on a noisy machine",
     "steady": "at a rate that was not steady",
     ALONE: "while other sessions loaded the server",

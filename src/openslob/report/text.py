@@ -73,6 +73,8 @@ def title(record: RunRecord) -> list[str]:
     started = record.started_at.replace("T", " ").removesuffix("Z")
     right = f"{started} UTC, openslob {record.openslob_version}"
     lines = [*title_lines(record.id, right), *wrapped(_server_and_host(record))]
+    for reservation in record.reservations:
+        lines += hanging("! ", reservation)
     if record.status is not Status.COMPLETE:
         lines += hanging(f"!! {record.status.upper()}: ", _why(record))
     return lines

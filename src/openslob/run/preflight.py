@@ -113,6 +113,9 @@ def server_reports(
 
 def findings(engine: Engine, workload: Workload, facts: ServerFacts, reports: ServerReports) -> Iterator[Finding]:
     """Yield what would stop or spoil the run: the engine's findings, then those about reports, data and cache size."""
+    if facts.stand_in:
+        why = "the server says that it is a stand-in and no database: its figures are computed, not measured"
+        yield Finding("stand-in", why, "name a database as the target", False, spoils=True)
     yield from engine.findings(workload)
     yield from reports.findings()
     host = host_memory(engine.location()) if workload.mode is Mode.PIO and not facts.direct_io else None

@@ -47,6 +47,8 @@ class RecordBuilder:
             "direct_io": facts.direct_io,
             "connection": dict(facts.connection),
             "settings": dict(facts.settings),
+            **({"experimental": facts.experimental} if facts.experimental else {}),
+            **({"stand_in": True} if facts.stand_in else {}),
         }
         self._name = name
         self._sources = dict(sources)

@@ -358,6 +358,7 @@ class _Run:
             others=replace(readings.recorder.others, shares_pct=shares_pct(counted, counter_seconds)),
             timeline=readings.recorder.timeline(),
             direct_io=self._facts.direct_io,
+            stand_in=self._facts.stand_in,
             local=samplers.local,
             file_system=self._builder.environment["data"]["file_system"] if samplers.data_directory else None,
             blocks_before=blocks_before,

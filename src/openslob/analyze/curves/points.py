@@ -124,6 +124,7 @@ class Point:
     ``record_ids`` are the repeats behind the means; ``left_out`` maps the id of each run that failed or was interrupted
     to the reason. ``failed`` maps each verdict that fails in at least one repeat to its sentence; ``held`` are the
     verdicts that hold in every repeat. ``along`` is the parameter that series run along: the sessions, or a rate.
+    ``reservations`` are those of the repeats' records.
     """
 
     sessions: int
@@ -136,6 +137,7 @@ class Point:
     limit: LimitingResource | None
     held: frozenset[str] = frozenset()
     along: str = SESSIONS
+    reservations: tuple[str, ...] = ()
 
     @property
     def step(self) -> float:
@@ -217,6 +219,7 @@ def _point(runs: Sequence[Run]) -> Point:
         failed=_failed(runs),
         limit=_limit([run.record for run in good]),
         held=_held([run.record for run in good]),
+        reservations=tuple(dict.fromkeys(each for run in runs for each in run.record.reservations)),
     )
 
 

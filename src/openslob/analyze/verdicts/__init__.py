@@ -24,6 +24,7 @@ from openslob.analyze.verdicts.validity import (
     errors,
     exact_mix,
     reads_reached_device,
+    real_server,
     window,
     within_ceiling,
 )
@@ -31,6 +32,7 @@ from openslob.measurement import Measurement
 from openslob.record.model import Verdict
 
 VERDICTS: tuple[Callable[[Measurement], Verdict | None], ...] = (
+    real_server,
     errors,
     window,
     planned_time,

@@ -15,6 +15,8 @@ DIRECT_IO_REMEDY = "ALTER SYSTEM SET filesystemio_options = SETALL SCOPE = SPFIL
 # Files whose names begin so are in ASM, which has no page cache above it.
 ASM = "+"
 _DIRECT = ("DIRECTIO", "SETALL")
+# What a server that is none says in the place of its product.
+_STAND_IN = "no database"
 # Product and edition, such as `Oracle Database 19c Enterprise Edition`.
 _PRODUCT = re.compile(r"(Oracle (?:AI )?Database)\s+(.*)")
 # Connections that the server gives to whom it likes, by V$SESSION.SERVER.
@@ -57,6 +59,7 @@ def read_facts(connection: Connection, params: ConnectionParams) -> ServerFacts:
         tablespace=str(named),
         direct_io_remedy=DIRECT_IO_REMEDY,
         instance=str(identity.get("instance_name") or ""),
+        stand_in=_STAND_IN in product.lower(),
     )
 
 

@@ -94,7 +94,7 @@ def run_page(record: RunRecord, folder: Path) -> Page:
     return Page(
         title=f"{record.name}: {_server_and_host(record)}",
         about=f"Run {record.id}, started {_start(record)} UTC.",
-        banners=tuple(filter(None, (_incomplete(record, "run"), problem))),
+        banners=tuple(filter(None, (_incomplete(record, "run"), *record.reservations, problem))),
         answers=(headline(record),),
         verdicts=verdict_rows(record.verdicts),
         pictures=pictures,

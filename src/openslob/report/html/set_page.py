@@ -97,7 +97,8 @@ def _banners(records: Sequence[RunRecord], problems: Sequence[str]) -> list[str]
         f"{record.id} is {record.status.value}: {'; '.join(record.errors[:1])}" for record in bad[:MOST_REASONS]
     ]
     more = [f"and {len(bad) - MOST_REASONS} more runs are not complete"] if len(bad) > MOST_REASONS else []
-    return [*incomplete, *more, *problems]
+    reserved = dict.fromkeys(each for record in records for each in record.reservations)
+    return [*incomplete, *more, *reserved, *problems]
 
 
 def _mixed_conditions(runs: Sequence[Run], ceilings: Sequence[StorageRecord]) -> list[str]:

@@ -1,0 +1,56 @@
+"""What must be known of a server before its figures: every report of a run says it, and a stand-in is no database."""
+
+from __future__ import annotations
+
+import pytest
+
+from factories import record_files
+from factories.measurements import measurement
+from openslob.analyze.compare import compare
+from openslob.analyze.curves.points import Run
+from openslob.analyze.verdicts import judge
+from openslob.record.model import Holds, Verdict
+from openslob.report.comparison import render_comparison
+from openslob.report.headline import headline
+from openslob.report.html.pages import page_for, run_page
+from openslob.report.text import title
+
+EXPERIMENTAL = "no such database has passed the tests of this engine yet"
+STAND_IN = "stand-in"
+
+
+def record(**facts):
+    made = record_files.record()
+    return made.model_copy(update={"engine": {**made.engine, **facts}})
+
+
+def test_a_database_needs_no_word_and_no_verdict():
+    assert record().reservations == ()
+    assert "!" not in "\n".join(title(record()))
+    assert "real_server" not in {verdict.name for verdict in judge(measurement())}
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"), [({"experimental": EXPERIMENTAL}, EXPERIMENTAL), ({"stand_in": True}, STAND_IN)]
+)
+def test_every_report_says_it_before_the_figures(tmp_path, facts, said):
+    reserved = record(**facts)
+    record_files.write(tmp_path)
+    assert said in " ".join("\n".join(title(reserved)).split())
+    assert said in run_page(reserved, tmp_path).banners[0]
+    runs = [Run.of(reserved), Run.of(reserved.model_copy(update={"id": "other"}))]
+    assert said in page_for([("a", runs[:1]), ("b", runs[1:])], runs, [tmp_path] * 2, ()).banners[0]
+    head = render_comparison(compare(runs[:1], runs[1:], "a", "b"))
+    assert said in " ".join(head.split())
+    assert "! A:" not in head
+    only_b = compare([Run.of(record())], runs[1:], "a", "b")
+    assert f"! B: {reserved.reservations[0][:12]}" in render_comparison(only_b)
+
+
+def test_nothing_of_a_stand_in_can_be_taken_for_a_measurement():
+    (verdict,) = [each for each in judge(measurement(stand_in=True)) if each.name == "real_server"]
+    assert verdict.verdict is Holds.FAILS
+    told = Verdict(name=verdict.name, verdict=verdict.verdict, why=verdict.why)
+    assert headline(record(stand_in=True).model_copy(update={"verdicts": (told,)})).endswith(
+        "; computed by a stand-in and not measured."
+    )
