@@ -32,8 +32,8 @@ from openslob.measurement import Measurement
 from openslob.record.model import Verdict
 
 VERDICTS: tuple[Callable[[Measurement], Verdict | None], ...] = (
-    real_server,
     errors,
+    real_server,
     window,
     planned_time,
     sessions_busy,

@@ -221,6 +221,9 @@ def _place(parts: SplitResult, port: int | None, given: dict[str, object]) -> tu
 def _dedicated(service: str) -> str:
     """Return a service's name without its kind of server, which must be a dedicated one."""
     name, _, kind = service.partition(":")
+    if kind.lower() not in ("", "dedicated", "shared", "pooled"):
+        # It is not repeated: in a malformed target this may be a password.
+        raise UsageError("the target's service has a colon and no kind of server after it", _FORM)
     if kind and kind.lower() != "dedicated":
-        raise UsageError(f"the target asks for a {kind} server", _SHARED)
+        raise UsageError(f"the target asks for a {kind.lower()} server", _SHARED)
     return name
