@@ -16,7 +16,7 @@ from openslob.analyze.verdicts.environment import (
 )
 from openslob.analyze.verdicts.mode import mode, rate_reached
 from openslob.analyze.verdicts.report import awr_agrees
-from openslob.analyze.verdicts.server import cache_size_kept, log_switches, not_throttled, single_block
+from openslob.analyze.verdicts.server import cache_size_kept, log_switches, not_throttled, real_server, single_block
 from openslob.analyze.verdicts.validity import (
     block_path,
     commits_waited,
@@ -24,7 +24,6 @@ from openslob.analyze.verdicts.validity import (
     errors,
     exact_mix,
     reads_reached_device,
-    real_server,
     window,
     within_ceiling,
 )

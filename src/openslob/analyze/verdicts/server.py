@@ -1,4 +1,4 @@
-"""Verdicts on what the server did by itself: reading ahead, moving memory, holding sessions back, switching its log.
+"""Verdicts on the server: whether it is one, and what it did by itself, such as reading ahead or moving memory.
 
 Only some engines count these. Without such a counter, and without a reason why it is unknown, there is no verdict.
 """
@@ -20,6 +20,13 @@ MAX_THROTTLED_PCT = 1.0
 LEAST_SWITCH_S = 20.0
 # One switch in a short run says nothing of how often they come.
 MIN_SWITCHES = 2
+
+
+def real_server(measurement: Measurement) -> Verdict | None:
+    """Judge whether the server is a database; there is nothing to judge where it does not say that it is none."""
+    if not measurement.stand_in:
+        return None
+    return fails("real_server", "The server says that it is a stand-in and no database: it computed what it reports.")
 
 
 def single_block(measurement: Measurement) -> Verdict | None:

@@ -69,13 +69,6 @@ def errors(measurement: Measurement) -> Verdict:
     return holds("errors", f"{counted(ran, 'session')} ran without an error{cut}.", **figures)
 
 
-def real_server(measurement: Measurement) -> Verdict | None:
-    """Judge whether the server is a database; there is nothing to judge where it does not say that it is none."""
-    if not measurement.stand_in:
-        return None
-    return fails("real_server", "The server says that it is a stand-in and no database: it computed what it reports.")
-
-
 def window(measurement: Measurement) -> Verdict:
     """Judge whether the counters span the same seconds as the load; otherwise no rate is published."""
     load = measurement.window.load_seconds
