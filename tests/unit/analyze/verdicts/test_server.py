@@ -68,7 +68,9 @@ def test_verdict(name, outcome, overrides, says):
 
 
 def test_each_outcome_of_each_is_tested():
-    assert {(name, outcome) for name, outcome, _, _ in CASES} == {(name, each) for name in NAMES for each in Holds}
+    # `real_server` is judged only where it fails: tests/unit/report/test_reservations.py.
+    judged = NAMES - {"real_server"}
+    assert {(name, outcome) for name, outcome, _, _ in CASES} == {(name, each) for name in judged for each in Holds}
 
 
 def test_an_engine_that_does_not_count_it_gets_no_verdict():
