@@ -235,7 +235,7 @@ class _Run:
         blocks_before = self._engine.data.table_blocks()
         if self._workload.warmup or self._request.steady_limit_s:
             self._warm_up(held, session_pool, plans, self._begin_ns(offset_ns))
-        with self._reports.around(self._attach_to(folder), self._builder.notes, self._show):
+        with self._reports.around(self._attach_to(folder), self._builder.notes, self._show, self._patience):
             readings = self._window(folder, held, session_pool, samplers, plans, self._begin_ns(offset_ns), offset_ns)
         return ours_alone(self._measurement(readings, session_pool, samplers, blocks_before))
 

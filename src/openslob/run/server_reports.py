@@ -13,6 +13,7 @@ from openslob.awr.source import ForeignFileError, ReportError
 from openslob.engines.base import Engine
 from openslob.engines.capabilities import require
 from openslob.engines.facts import Finding
+from openslob.engines.patience import Patience
 from openslob.errors import SlobError
 from openslob.measurement import ServerReport
 from openslob.run.progress import Progress, ProgressSink
@@ -60,11 +61,16 @@ class ServerReports:
 
     @contextmanager
     def around(
-        self, attach: Callable[[str, str | bytes], None], notes: list[str], show: ProgressSink
+        self,
+        attach: Callable[[str, str | bytes], None],
+        notes: list[str],
+        show: ProgressSink,
+        patience: Patience,
     ) -> Iterator[None]:
         """Take snapshots before and after the block, and attach the reports.
 
-        The measurement does not depend on them: an error is noted, and the run goes on.
+        The measurement does not depend on them: an error is noted, and the run goes on. After a run that was cut short,
+        whose end ``patience`` limits, nobody waits for a snapshot.
         """
         with ExitStack() as stack:
             snapshots = None
@@ -79,6 +85,9 @@ class ServerReports:
                 snapshots = None
             yield
             if snapshots is None:
+                return
+            if patience.is_limited:
+                notes.append("the run was cut short: the server took no second snapshot, and made no report")
                 return
             show(Progress("snapshot and report"))
             try:

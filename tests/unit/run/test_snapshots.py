@@ -6,6 +6,7 @@ import pytest
 
 from factories.awr_reports import FIXTURES
 from openslob.engines.capabilities import Capability
+from openslob.engines.patience import Patience
 from openslob.errors import SlobError
 from openslob.run.server_reports import ServerReports
 from openslob.workload import StatisticsType
@@ -42,11 +43,12 @@ class Engine:
             raise SlobError(f"{step} failed")
 
 
-def bracketed(engine, consented=frozenset({"awr"}), kind=StatisticsType.AWR):
-    files, notes = {}, []
+def bracketed(engine, consented=frozenset({"awr"}), kind=StatisticsType.AWR, cut_short=False):
+    files, notes, patience = {}, [], Patience()
+    patience.allow(1.0 if cut_short else None)
     reports = ServerReports(engine, kind, consented)
     notes += [f"{finding.why}; {finding.remedy}" for finding in reports.findings()]
-    with reports.around(files.__setitem__, notes, lambda shown: engine.log.append(shown.phase)):
+    with reports.around(files.__setitem__, notes, lambda shown: engine.log.append(shown.phase), patience):
         engine.log.append("window")
     return files, notes
 
@@ -72,6 +74,13 @@ def test_a_snapshot_that_fails_is_noted(failing, log, note):
     engine = Engine((failing,))
     assert bracketed(engine) == ({}, [note])
     assert engine.log == log
+
+
+def test_nobody_waits_for_a_snapshot_after_a_run_that_was_cut_short():
+    engine = Engine()
+    files, (note,) = bracketed(engine, cut_short=True)
+    assert (files, engine.log) == ({}, ["snapshot", "begin", "window", "close"])
+    assert note == "the run was cut short: the server took no second snapshot, and made no report"
 
 
 def test_nothing_is_asked_of_a_server_whose_reports_nobody_wants():
@@ -122,7 +131,7 @@ def test_what_the_user_asks_for_here_prevents_the_run_if_it_cannot_be_had(source
 def test_a_window_that_fails_takes_no_second_snapshot():
     engine = Engine()
     reports = ServerReports(engine, StatisticsType.AWR, frozenset({"awr"}))
-    with pytest.raises(SlobError, match="lost"), reports.around(print, [], lambda _: None):
+    with pytest.raises(SlobError, match="lost"), reports.around(print, [], lambda _: None, Patience()):
         raise SlobError("a session was lost")
     assert engine.log == ["begin", "close"]
 
@@ -131,7 +140,7 @@ def reading(files, instances=0):
     engine, notes = Engine(), []
     engine.end = lambda: files
     reports = ServerReports(engine, StatisticsType.AWR, frozenset({"awr"}))
-    with reports.around(lambda *_: None, notes, lambda _: None):
+    with reports.around(lambda *_: None, notes, lambda _: None, Patience()):
         pass
     return reports.read(instances, notes), notes
 
