@@ -33,7 +33,7 @@ def prove(engine: Engine, output: Path | None, with_names: bool, as_json: bool) 
             for question in found.questions:
                 with working(f"asking {question.number} of {len(found.questions)}: {question.text}"):
                     asked.append(proving.ask(question, interrupt))
-                if not as_json:
+                if not as_json and not interrupt.requested:
                     write(answer_text(asked[-1]))
             document = proving.document(engine, facts, found, asked, with_names)
             write_file(path, json.dumps(document, indent=1) + "\n")

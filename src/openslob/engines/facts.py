@@ -13,6 +13,8 @@ from openslob.workload import DataSpec
 DATA = "data"
 # The name of findings about missing rights; the remedy is the statement that grants them.
 RIGHTS = "rights"
+# The finding about other instances of a database that the target does not name. A cluster names several.
+OTHER_INSTANCES = "instances"
 # The finding about a server that takes no writes. A cluster has others that do, and a check of its own.
 READ_ONLY_FINDING = "read only"
 

@@ -18,6 +18,7 @@ from openslob.engines.cluster.clocks import Clocks
 from openslob.engines.cluster.sampling import ClusterCounters, ClusterWaits, Team
 from openslob.engines.cluster.session import ClusterSession, ClusterSnapshots, ClusterStop, named
 from openslob.engines.facts import (
+    OTHER_INSTANCES,
     READ_ONLY_FINDING,
     DataState,
     Finding,
@@ -172,7 +173,7 @@ class ClusterEngine:
         for number, instance in enumerate(self.instances):
             share = workload.model_copy(update={"sessions": self._share(workload, number)})
             for finding in instance.findings(share):
-                if finding.name != READ_ONLY_FINDING:
+                if finding.name not in (READ_ONLY_FINDING, OTHER_INSTANCES):
                     yield replace(finding, why=f"{instance.target}: {finding.why}")
 
     def _location_findings(self) -> Iterator[Finding]:

@@ -50,6 +50,11 @@ def is_made_by_load(name: str) -> bool:
     return bool(_MADE_BY_LOAD.fullmatch(name))
 
 
+def identifier(name: str) -> str:
+    """Return a name as a statement for people has it: in quotes only if it needs them."""
+    return name if re.fullmatch(r"[A-Z][A-Z0-9_$#]*", name) else quoted(name)
+
+
 def quoted(name: str) -> str:
     """Return a name, such as that of a tablespace, as an identifier. Ours need no quotes."""
     return '"' + name.replace('"', "") + '"'

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from openslob.engines.facts import RIGHTS, Finding
 from openslob.engines.oracle.connection import PACKAGE
-from openslob.engines.oracle.survey import Survey
+from openslob.engines.oracle.names import identifier
+from openslob.engines.oracle.survey import Survey, has_right
 from openslob.engines.sql import read_statements
 
 # Versions from which DBMS_SESSION.SLEEP is everybody's, and from which V$EVENT_HISTOGRAM_MICRO exists.
@@ -40,13 +41,12 @@ def sysdba_of_root(survey: Survey) -> str:
 def findings(survey: Survey) -> Iterator[Finding]:
     """Yield the missing rights: those that a run needs, and in one finding those that make more figures known."""
     user, by = user_name(survey), sysdba(survey)
-    held = {str(row["privilege"]) for row in survey.rows("rights") or ()}
-    if missing := ", ".join(name for name in _NEEDED if name not in held):
+    if missing := ", ".join(name for name in _NEEDED if not has_right(survey, name)):
         yield Finding(RIGHTS, f"user {user} lacks {missing}", f"GRANT {missing} TO {user};", True, by=by)
     if survey.connection.version < SLEEPS_SINCE and not survey.row("may_sleep").get("granted"):
         why = f"user {user} may not sleep: before Oracle 18 that is a right on DBMS_LOCK, given to the user itself"
         yield Finding("sleep", why, grants("sleeping", user)[0], True, by=by)
-    if "ALTER SYSTEM" not in held:
+    if not has_right(survey, "ALTER SYSTEM"):
         why = (
             "this user may not run a checkpoint before the window, so earlier writes may fall into it, and may not end "
             "sessions that a killed driver left"
@@ -85,8 +85,7 @@ def grants(section: str, user: str) -> list[str]:
 
 def user_name(survey: Survey) -> str:
     """Return the user's name as an identifier."""
-    name = str(survey.row("identity")["user_name"])
-    return name if re.fullmatch(r"[A-Z][A-Z0-9_$#]*", name) else f'"{name}"'
+    return identifier(str(survey.row("identity")["user_name"]))
 
 
 def sections() -> tuple[str, ...]:

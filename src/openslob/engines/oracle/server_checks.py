@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from openslob.engines.common_checks import BadSetting, bad_settings
-from openslob.engines.facts import Finding, ServerFacts
+from openslob.engines.facts import OTHER_INSTANCES, Finding, ServerFacts
 from openslob.engines.oracle import rights
 from openslob.engines.oracle.survey import Survey
 from openslob.units import GIB, KIB, MIB
@@ -75,11 +75,11 @@ def _instances(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
     names = [str(row["instance_name"]) for row in rows or ()]
     if rows is None:
         why = "the database is a cluster (RAC); whether other instances are open is not known"
-        yield Finding("instances", why, "name a target for each, separated by commas", False)
+        yield Finding(OTHER_INSTANCES, why, "name a target for each, separated by commas", False)
     elif len(names) > 1:
         mine = survey.row("identity").get("instance_name")
         why = f"the database is open on {len(names)} instances ({', '.join(names)}), and this target is {mine} alone"
-        yield Finding("instances", why, "name a target for each, separated by commas, to work on all of them", False)
+        yield Finding(OTHER_INSTANCES, why, "name a target for each, separated by commas", False)
 
 
 def _resources(survey: Survey, facts: ServerFacts, by: str) -> Iterator[Finding]:

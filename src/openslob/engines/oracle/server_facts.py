@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from openslob.engines.facts import ServerFacts
 from openslob.engines.oracle.connection import Connection, ConnectionParams
+from openslob.engines.oracle.names import identifier
 from openslob.engines.oracle.survey import Survey
 from openslob.errors import SlobError
 from openslob.units import MIB, format_bytes
@@ -41,9 +42,10 @@ def read_facts(connection: Connection, params: ConnectionParams) -> ServerFacts:
     settings = dict(_settings(survey))
     named = params.tablespace or identity.get("default_tablespace")
     tablespace = survey.row("tablespace", tablespace_name=named)
+    place = str(tablespace.get("tablespace_name") or named)
     block_size = int(tablespace.get("block_size") or settings.get("db_block_size") or 0)
     if not block_size:
-        raise no_tablespace(str(identity["user_name"]), str(named))
+        raise no_tablespace(str(identity["user_name"]), place)
     product, edition = _product(survey)
     return ServerFacts(
         product=product,
@@ -52,11 +54,11 @@ def read_facts(connection: Connection, params: ConnectionParams) -> ServerFacts:
         cache_bytes=cache_bytes(survey, block_size),
         free_connections=_free_connections(survey),
         settings={**({"edition": edition} if edition else {}), **settings},
-        direct_io=_direct_io(survey, settings, str(named)),
+        direct_io=_direct_io(survey, settings, place),
         connection=dict(_reached_by(survey, connection)),
         read_only=is_read_only(survey),
         cluster_id=_cluster_id(survey),
-        tablespace=str(named),
+        tablespace=place,
         direct_io_remedy=DIRECT_IO_REMEDY,
         instance=str(identity.get("instance_name") or ""),
         stand_in=_STAND_IN in product.lower(),
@@ -66,7 +68,9 @@ def read_facts(connection: Connection, params: ConnectionParams) -> ServerFacts:
 def no_tablespace(user: str, tablespace: str) -> SlobError:
     """Return the error of a tablespace that a user may not use; Oracle does not say whether it exists."""
     why = f"user {user} may not use tablespace {tablespace}: there is none of this name, or no quota in it"
-    return SlobError(why, f"ALTER USER {user} QUOTA UNLIMITED ON {tablespace}, as an administrator of the database")
+    return SlobError(
+        why, f"as an administrator: ALTER USER {identifier(user)} QUOTA UNLIMITED ON {identifier(tablespace)};"
+    )
 
 
 def _product(survey: Survey) -> tuple[str, str]:

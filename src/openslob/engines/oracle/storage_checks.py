@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from openslob.engines.facts import DataState, Finding, ServerFacts
 from openslob.engines.oracle import rights, tablespace
+from openslob.engines.oracle.names import identifier
 from openslob.engines.oracle.server_facts import ASM
 from openslob.engines.oracle.survey import Survey
 from openslob.engines.oracle.tables import tables_of
@@ -38,14 +39,14 @@ def findings(survey: Survey, workload: Workload, facts: ServerFacts, loaded: Dat
 def _tablespace(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
     row = survey.row("tablespace", tablespace_name=facts.tablespace)
     user, by = rights.user_name(survey), rights.sysdba(survey)
-    quota = f"ALTER USER {user} QUOTA UNLIMITED ON {facts.tablespace};"
+    quota = f"ALTER USER {user} QUOTA UNLIMITED ON {identifier(str(facts.tablespace))};"
     if not row:
         why = f"user {user} may not use tablespace {facts.tablespace}: there is none of this name, or no quota in it"
         yield Finding("tablespace", why, quota, True, by=by)
     elif row["status"] != "ONLINE":
         why = f"tablespace {facts.tablespace} is {row['status']}"
         change = "ONLINE" if row["status"] == "OFFLINE" else "READ WRITE"
-        yield Finding("tablespace", why, f"ALTER TABLESPACE {facts.tablespace} {change};", True, by=by)
+        yield Finding("tablespace", why, f"ALTER TABLESPACE {identifier(str(facts.tablespace))} {change};", True, by=by)
 
 
 def _cache(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
@@ -93,7 +94,7 @@ def _compression(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
     if row.get("def_tab_compression") == "ENABLED":
         kind = f" ({row['compress_for']})" if row.get("compress_for") else ""
         why = f"tables in {facts.tablespace} are compressed by default{kind}; the test tables ask not to be"
-        remedy = f"ALTER TABLESPACE {facts.tablespace} DEFAULT NOCOMPRESS;"
+        remedy = f"ALTER TABLESPACE {identifier(str(facts.tablespace))} DEFAULT NOCOMPRESS;"
         yield Finding("compression", why, remedy, False, by=rights.sysdba(survey))
     if row.get("encrypted") == "YES":
         why = f"tablespace {facts.tablespace} is encrypted: every read and write of a block costs CPU for it"
@@ -101,7 +102,7 @@ def _compression(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
     in_memory = survey.row("in_memory", tablespace_name=facts.tablespace).get("def_inmemory")
     if in_memory == "ENABLED":
         why = f"tables in {facts.tablespace} are copied into the In-Memory column store, which scans read"
-        remedy = f"ALTER TABLESPACE {facts.tablespace} DEFAULT NO INMEMORY;"
+        remedy = f"ALTER TABLESPACE {identifier(str(facts.tablespace))} DEFAULT NO INMEMORY;"
         yield Finding("in-memory", why, remedy, False, True, rights.sysdba(survey))
 
 

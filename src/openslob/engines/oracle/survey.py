@@ -47,3 +47,8 @@ class Survey:
             if any(code in _ABSENT for code in codes_of(error)[:1]):
                 return None
             raise
+
+
+def has_right(survey: Survey, privilege: str) -> bool:
+    """Return whether this user has a system privilege, itself or by a role."""
+    return any(row["privilege"] == privilege for row in survey.rows("rights") or ())

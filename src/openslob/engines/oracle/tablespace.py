@@ -9,7 +9,7 @@ from openslob.engines.oracle.names import quoted
 from openslob.engines.oracle.page_layout import index_bytes
 from openslob.engines.oracle.rights import sysdba
 from openslob.engines.oracle.server_facts import no_tablespace
-from openslob.engines.oracle.survey import Survey
+from openslob.engines.oracle.survey import Survey, has_right
 from openslob.engines.tables import Table
 from openslob.errors import SlobError
 from openslob.units import GIB, MIB, format_bytes
@@ -55,8 +55,9 @@ def find(survey: Survey, name: str | None) -> Tablespace:
     row = survey.row("tablespace", tablespace_name=named)
     if not row:
         raise no_tablespace(str(identity["user_name"]), named)
+    named = str(row["tablespace_name"])
     space, files = survey.row("space", tablespace_name=named), survey.rows("files", tablespace_name=named)
-    quota = space.get("quota_bytes")
+    quota = None if has_right(survey, "UNLIMITED TABLESPACE") else space.get("quota_bytes")
     forced = survey.row("database").get("force_logging")
     held = survey.row("held", tablespace_name=named)
     return Tablespace(

@@ -157,6 +157,13 @@ def test_files_that_may_grow_have_room():
     assert "whether they may grow is not known" in space.why
 
 
+def test_quotas_do_not_matter_to_a_user_whose_right_makes_them_irrelevant():
+    few = Server(quota=GIB)
+    rich = replace(few, privileges=(*few.privileges, "UNLIMITED TABLESPACE"))
+    assert "space" in [each.name for each in found(quiet(few), loaded=False)]
+    assert [each.name for each in found(quiet(rich), loaded=False)] == ["data"]
+
+
 def test_who_may_run_a_remedy_depends_on_the_container():
     (root,) = (each for each in found(Server(container=PDB, plan=("X", "ON"))) if each.name == "resource manager")
     assert root.by == "as SYSDBA in the root container"

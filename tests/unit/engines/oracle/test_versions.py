@@ -112,7 +112,7 @@ def test_a_pool_is_known_by_the_tables_own_block_size():
 def test_a_tablespace_that_the_user_may_not_use_is_said_with_the_statement():
     with pytest.raises(SlobError, match="may not use tablespace SLOB") as caught:
         asked(Server(tablespace=None, without=frozenset({"V_$PARAMETER"})))
-    assert caught.value.remedy.startswith("ALTER USER SLOB QUOTA UNLIMITED ON SLOB")
+    assert caught.value.remedy == "as an administrator: ALTER USER SLOB QUOTA UNLIMITED ON SLOB;"
 
 
 def test_instances_of_one_cluster_have_the_same_identity_and_others_have_not():
