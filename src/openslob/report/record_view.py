@@ -20,6 +20,9 @@ _CAVEATS = {
     "quiet_machine": "on a noisy machine",
     "steady": "at a rate that was not steady",
     ALONE: "while other sessions loaded the server",
+    "single_block": "with blocks read ahead of the work loop",
+    "cache_size_kept": "while the server resized its cache",
+    "not_throttled": "with sessions held back by the server's resource manager",
 }
 
 

@@ -213,10 +213,9 @@ _REASONS = {
 }
 _REMEDIES = {
     "single_block": "an administrator sets _db_block_prefetch_limit, _db_block_prefetch_quota and "
-    '_db_file_noncontig_mblock_read_count to 0 (ALTER SYSTEM SET "_db_block_prefetch_limit" = 0 SCOPE = SPFILE …) '
-    "and restarts the server",
-    "cache_size_kept": "an administrator sets DB_CACHE_SIZE and turns MEMORY_TARGET and SGA_TARGET off "
-    "(ALTER SYSTEM SET SGA_TARGET = 0)",
+    "_db_file_noncontig_mblock_read_count to 0 and restarts the server; `slob check` prints the statements",
+    "cache_size_kept": "an administrator sets DB_CACHE_SIZE to the size that the cache is to keep; `slob check` prints "
+    "the statement",
     "not_throttled": "an administrator turns the plan off, also for maintenance windows: "
     "ALTER SYSTEM SET RESOURCE_MANAGER_PLAN = 'FORCE:'",
     "log_switches": "an administrator adds larger log files (ALTER DATABASE ADD LOGFILE … SIZE …) "

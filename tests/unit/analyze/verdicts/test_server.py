@@ -9,6 +9,7 @@ from factories.tables import table
 from openslob.analyze.verdicts import VERDICTS, judge, server
 from openslob.engines.cluster.sampling import added
 from openslob.record.model import Holds
+from openslob.report.record_view import caveats
 
 HOLDS, FAILS, UNKNOWN = Holds.HOLDS, Holds.FAILS, Holds.UNKNOWN
 NAMES = {verdict.__name__ for verdict in VERDICTS if verdict.__module__ == server.__name__}
@@ -92,3 +93,8 @@ def test_each_instance_of_a_cluster_has_a_log_of_its_own():
     assert found.verdict is FAILS
     assert found.figures["seconds"] == pytest.approx(15)
     assert found.why.endswith("Remedy: larger files.")
+
+
+def test_a_result_says_what_the_server_did_by_itself():
+    said = caveats(["single_block", "not_throttled"])
+    assert said == "with blocks read ahead of the work loop, with sessions held back by the server's resource manager"

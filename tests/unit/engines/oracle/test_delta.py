@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factories.tables import table
+from openslob.engines.cluster.sampling import added
 from openslob.engines.oracle.counters import VIEWS
 from openslob.engines.oracle.delta import reset, to_delta
 from openslob.engines.oracle.timed_waits import class_of
@@ -316,3 +317,18 @@ def test_waits_of_instances_add_up():
     (first, *_) = to_delta(CHANGE).timed_waits
     both = first + replace(first)
     assert both.histogram.count == 2 * first.histogram.count
+
+
+def test_instances_of_a_cluster_add_up_and_wait_for_each_other():
+    gc = {"event.waits.Cluster:gc cr block 2-way": 400.0, "event.us.Cluster:gc cr block 2-way": 80_000.0}
+    each = to_delta({**CHANGE, **BY_SESSION, **gc})
+    other = to_delta({**without("memory"), **BY_SESSION, **gc}, {"memory": "no right"})
+    both = added([each, other], ["first", "second"])
+    assert (both.commits, both.host_busy_us, both.log_switches) == (20_000, 240e6, 4)
+    assert both.unknown["cache_resizes"] == "second: no right"
+    assert both.others["commits"] == 160
+    assert both.remedies == each.remedies
+    (waits,) = (wait for wait in both.timed_waits if wait.wait_class is WaitClass.CLUSTER)
+    assert (waits.count, waits.time_us) == (800, 160_000)
+    reads = next(wait for wait in both.timed_waits if wait.event == "User I/O:db file sequential read")
+    assert reads.histogram.count == 2 * 590_000
