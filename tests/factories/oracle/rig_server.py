@@ -12,14 +12,23 @@ import pymysql
 
 from factories.oracle.rig_rules import RIG, TRANSLATE, explainable, rendered
 from factories.oracle.wire_executor import Executor, OracleError, Rows
-from openslob.engines.oracle.names import RUN_TABLE
+from openslob.engines.oracle.names import MANIFEST, RUN_TABLE
 from openslob.engines.oracle.slice_procedure import ARGUMENTS, RESULTS, TEXTS
 from openslob.histogram import bucket_of
 
 _CALL = re.compile(r"BEGIN (\w+)\((.*)\); END;")
-_COLUMNS = {"FROM plan_table": ("OPERATION", "OPTIONS", "OBJECT_NAME"), "user_errors": ("LINE", "TEXT")}
+# There is always a load; its tables are not in the rig's database.
+_COLUMNS = {
+    "user_tables": ("TABLE_NAME",),
+    "FROM plan_table": ("OPERATION", "OPTIONS", "OBJECT_NAME"),
+    "user_errors": ("LINE", "TEXT"),
+}
 # Errors of MariaDB's, and Oracle's in such a case.
 _ERRORS = {
+    1050: (955, "name is already used by an existing object"),
+    1062: (1, "unique constraint violated"),
+    1146: (942, "table or view does not exist"),
+    1205: (54, "resource busy and acquire with NOWAIT specified or timeout expired"),
     1317: (1013, "user requested cancel of current operation"),
     1927: (1013, "user requested cancel of current operation"),
     2006: (3113, "end-of-file on communication channel"),
@@ -50,7 +59,7 @@ class RigServer(Executor):
         try:
             return self._answered(text, binds)
         except pymysql.Error as error:
-            raise OracleError(*_ERRORS.get(error.args[0], (20000, str(error)))) from error
+            raise OracleError(*_ERRORS.get(error.args[0], (20000, f"{error} in {text}"))) from error
 
     def _answered(self, text: str, binds: dict[str, Any]) -> Rows | Mapping[str, Any] | int:
         if call := _CALL.fullmatch(text):
@@ -62,7 +71,7 @@ class RigServer(Executor):
         elif "v$sql" in text:
             raise OracleError(942, "table or view does not exist")
         elif RUN_TABLE in text:
-            return self._changed(text)
+            return self._on_run_table(text, binds)
         return self._made_up(text, binds)
 
     def _made_up(self, text: str, binds: dict[str, Any]) -> Rows | Mapping[str, Any] | int:
@@ -70,12 +79,17 @@ class RigServer(Executor):
         if text.startswith("BEGIN"):
             return dict.fromkeys(binds, 0)
         columns = next((names for mark, names in _COLUMNS.items() if mark in text), ())
-        return Rows(columns, self._plan if "plan_table" in text else ()) if columns else 0
+        rows: Sequence[Sequence[Any]] = self._plan if "plan_table" in text else ()
+        return Rows(columns, [(MANIFEST,)] if "user_tables" in text else rows) if columns else 0
 
-    def _changed(self, text: str) -> int:
-        """The stop row is that of any database."""
+    def _on_run_table(self, text: str, binds: Mapping[str, Any]) -> Rows | int:
+        """Its rows and their locks are those of any database."""
+        code, storage = re.sub(r":(\w+)", r"%(\1)s", text), re.compile(r"PCTFREE \d+ INITRANS \d+|PURGE$")
         with self._maria.cursor() as cursor:
-            return cursor.execute(text)
+            changed = cursor.execute(storage.sub("", code), dict(binds) or None)
+            if not cursor.description:
+                return int(changed)
+            return Rows([column[0] for column in cursor.description], cursor.fetchall())
 
     def _slice(self, procedure: str, arguments: str, binds: Mapping[str, Any]) -> dict[str, Any]:
         given = dict(argument.split(" => :") for argument in arguments.split(", "))
@@ -132,8 +146,6 @@ def make(arguments: Mapping[str, Any]) -> None:
         cursor = connection.cursor()
         cursor.execute(f"CREATE DATABASE {RIG}")
         cursor.execute(f"USE {RIG}")
-        cursor.execute(f"CREATE TABLE {RUN_TABLE} (id VARCHAR(64) PRIMARY KEY, stop DECIMAL(1) NOT NULL DEFAULT 0)")
-        cursor.execute(f"INSERT INTO {RUN_TABLE} (id) VALUES ('lock'), ('stop')")
         cursor.execute("SET sql_mode = 'ORACLE'")
         cursor.execute(TRANSLATE)
 

@@ -7,6 +7,8 @@ has what is substituted, and so not proved.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
 import pytest
@@ -16,10 +18,10 @@ from factories.oracle.rig_server import RigServer, make
 from factories.oracle.rig_translated import buckets
 from factories.subject_mariadb import MariaSubject
 from factories.subjects import SPEC
-from openslob.engines.base import Activity, SessionPlan
+from openslob.engines.base import Activity, Hold, SessionPlan
 from openslob.engines.facts import ServerFacts
 from openslob.engines.oracle.connection import Connection
-from openslob.engines.oracle.run_table import OracleStop
+from openslob.engines.oracle.run_table import OracleStop, held
 from openslob.engines.oracle.session import OracleSession
 from openslob.engines.oracle.slice_procedure import install
 from openslob.units import MIB
@@ -61,6 +63,11 @@ class RigEngine:
     def open_waits(self) -> RigWaits:
         return RigWaits(self._subject)
 
+    @contextmanager
+    def exclusive(self, purpose: str) -> Iterator[Hold]:
+        with self.open() as connection, held(connection, "the rig", purpose) as hold:
+            yield hold
+
     def sessions_left(self) -> int:
         return len(self._subject.sessions_left())
 
@@ -97,6 +104,8 @@ class OracleRig(MariaSubject):
         make(self.params.arguments)
         self.ask("SET GLOBAL innodb_flush_log_at_trx_commit = 0")
         self.engine = RigEngine(self)
+        with self.engine.exclusive("test"):
+            pass  # the first to hold the lock makes the run table
 
     def load(self):
         return self.maria.data.load(SPEC, 2, lambda _: None, lambda: False)
