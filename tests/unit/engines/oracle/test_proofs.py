@@ -1,0 +1,151 @@
+"""What `slob check --prove` makes of a server's answers: each question with one that holds and one that does not."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import pytest
+
+from factories.oracle.double import connected
+from factories.oracle.wire_executor import Executor, OracleError, Rows
+from factories.tables import table
+from openslob.engines.oracle import proofs_of_loop, proofs_of_reads
+from openslob.engines.oracle.proof_bench import BLOCKS, gained
+from openslob.engines.proofs import NotAskedError
+from openslob.engines.tables import table_cf1
+
+WRAPPED = (2_000_000_000 * 1_664_525 + 1 + 2**31) % 2**32 - 2**31
+NAMES = (
+    "redo synch writes", "session logical reads", "table fetch by rowid", "physical reads", "physical reads cache",
+    "physical reads cache prefetch", "physical reads direct",
+)  # fmt: skip
+
+
+class Answering(Executor):
+    """Gives the blocks' OUT binds; a query of blocks reads so many of each kind, as the session's counters then say."""
+
+    def __init__(self, outs=None, of_query=None, refuses=""):
+        self.outs, self.of_query, self.refuses = outs or {}, of_query or {}, refuses
+        self.counters = dict.fromkeys(NAMES, 0)
+        self.sent = []
+
+    def execute(self, text, binds):
+        self.sent.append(text)
+        if self.refuses and self.refuses in text:
+            raise OracleError(942, "table or view does not exist")
+        if "v$mystat" in text:
+            return Rows(("name", "value"), list(self.counters.items()))
+        if "ROWIDTOCHAR" in text:
+            return Rows(("custid", "place"), [(key, f"AAA{key:05}") for key in range(200)])
+        if text.startswith("SELECT"):
+            for name, amount in self.of_query.items():
+                self.counters[name] += amount(text) if callable(amount) else amount
+            return Rows(("rows_there",), [(64,)])
+        return {name: value for name, value in self.outs.items() if f":{name} " in text}
+
+
+class Bench:
+    """As far as the questions use one."""
+
+    def __init__(self, executor, version=(19, 3)):
+        self.executor, self.version = executor, version
+        self.dropped = []
+
+    @contextmanager
+    def connection(self):
+        yield connected(self.executor)
+
+    def schema(self, number, blocks=BLOCKS, **_):
+        return 9001 + number
+
+    def table(self, number, blocks=BLOCKS):
+        return table_cf1(f"CF1_{9001 + number}", 9001 + number, blocks)
+
+    def drop(self, number):
+        self.dropped.append(number)
+
+
+def asked(number, executor, version=(19, 3)):
+    bench = Bench(executor, version)
+    every = [*proofs_of_loop.questions(bench), *proofs_of_reads.questions(bench)]
+    return next(question for question in every if question.number == number).ask()
+
+
+def test_there_are_fifteen_questions():
+    bench = Bench(Answering())
+    every = [*proofs_of_loop.questions(bench), *proofs_of_reads.questions(bench)]
+    assert sorted(question.number for question in every) == list(range(1, 16))
+    assert all(question.text.endswith("?") for question in every)
+    assert len({question.name for question in every}) == len(every)
+
+
+@table(
+    ("number", "outs", "holds", "seen"),
+    [
+        (2, {"clock_step_us": 1.0, "clock_cost_us": 0.4}, True, "steps of 1 µs; reading it takes 0.4 µs"),
+        (2, {"clock_step_us": 1000.0, "clock_cost_us": 0.4}, False, "steps of 1000 µs"),
+        (2, {"clock_step_us": 1.0, "clock_cost_us": 8.0}, False, "reading it takes 8 µs"),
+        (3, {"least_ms": 10.1, "mean_ms": 10.4, "most_ms": 12.0}, True, "10.1 to 12.0 ms, 10.4 ms on average"),
+        (3, {"least_ms": 0.0, "mean_ms": 0.1, "most_ms": 0.2}, False, "0.0 to 0.2 ms"),
+        (3, {"least_ms": 10, "mean_ms": 60, "most_ms": 99}, False, "60.0 ms on average"),
+    ],
+)
+def test_what_a_block_returns_is_judged(number, outs, holds, seen):
+    answer = asked(number, Answering(outs))
+    assert answer.holds is holds
+    assert seen in answer.seen
+    assert answer.figures == outs
+
+
+@table(
+    ("elements", "product", "holds"),
+    [(1111, WRAPPED, True), (1110, WRAPPED, False), (1111, 3_329_050_000_000_001, False)],
+)
+def test_tables_of_tables_and_integers_that_wrap(elements, product, holds):
+    class Elements(Answering):
+        def execute(self, text, binds):
+            return {"found": product if "1664525" in text else elements}
+
+    answer = asked(10, Elements())
+    assert answer.holds is holds
+    assert answer.figures == {"elements": elements, "wraps": product}
+
+
+@table(
+    ("ahead", "holds"),
+    [(lambda text: 0, True), (lambda text: 0 if "NO_BATCH" in text else 30, True), (lambda text: 30, False)],
+)
+def test_blocks_that_are_read_ahead(ahead, holds):
+    executor = Answering(of_query={"physical reads cache": 64, "physical reads cache prefetch": ahead})
+    answer = asked(7, executor)
+    assert answer.holds is holds
+    assert list(answer.figures) == ["without hint", "with hint"]
+
+
+def test_before_12_1_there_is_no_hint_to_compare():
+    executor = Answering(of_query={"physical reads cache": 64})
+    assert list(asked(7, executor, version=(11, 2)).figures) == ["without hint"]
+
+
+def test_blocks_that_were_in_the_cache_say_nothing_of_reads():
+    with pytest.raises(NotAskedError, match="the others were in the cache"):
+        asked(7, Answering(of_query={"physical reads cache": 1}))
+    with pytest.raises(NotAskedError, match="all of them were in the cache"):
+        asked(12, Answering())
+
+
+@table(("kind", "holds"), [("physical reads direct", True), ("physical reads cache", False)])
+def test_reads_past_the_cache(kind, holds):
+    answer = asked(12, Answering(of_query={"physical reads": 1, kind: 1}))
+    assert answer.holds is holds
+    assert answer.figures[kind] == 200
+
+
+@table("number", [7, 12])
+def test_a_missing_right_is_the_reason_for_not_asking(number):
+    with pytest.raises(NotAskedError, match=r"needs SELECT on V_\$MYSTAT and V_\$STATNAME"):
+        asked(number, Answering(refuses="v$mystat"))
+
+
+def test_what_counters_gained():
+    assert gained({"a": 1}, {"a": 5, "b": 2}) == {"a": 4, "b": 2}
