@@ -1,0 +1,82 @@
+"""A stand-in that hangs or dies, in a process of its own, ends a run in time, with the reason; nothing is left."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+
+from factories.paths import ROOT
+from factories.running import DATA, LONG_S, Target, eventually, ignore, measured
+from openslob.engines import patience
+from openslob.engines.oracle import connection
+from openslob.errors import SlobError
+from openslob.record.model import Status
+from openslob.run import ending, loading, runner, session_pool
+from openslob.workload import Workload
+
+NO_ANSWER = "does not answer|no answer came"
+
+
+@pytest.fixture
+def served(monkeypatch):
+    """The process and its URL, given little time to answer."""
+    monkeypatch.setenv("ORACLE_PASSWORD", "slob")
+    monkeypatch.setattr(patience, "ANSWER_S", 1.0)
+    monkeypatch.setattr(patience, "PROBE_EVERY_S", 0.3)
+    monkeypatch.setattr(patience, "PROBE_S", 1)
+    monkeypatch.setattr(session_pool, "CONNECT_PATIENCE_S", 1.0)
+    monkeypatch.setattr(session_pool, "LATE_PATIENCE_S", 0.5)
+    monkeypatch.setattr(ending, "CUT_AFTER_S", 0.5)
+    monkeypatch.setattr(ending, "GRACE_S", 1.0)
+    monkeypatch.setattr(runner, "CLOSING_S", 0.5)
+    command = [sys.executable, ROOT / "tests" / "factories" / "oracle" / "serve.py"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield process, process.stdout.readline().strip()
+        os.kill(process.pid, signal.SIGCONT)
+        process.stdin.close()
+
+
+@pytest.fixture
+def target(served, tmp_path):
+    target = Target(f"{served[1]}?connect_timeout=1", tmp_path)
+    loading.load(target.engine, None, Workload(**{**DATA, "scale": "500"}), ignore, lambda: False, ignore)
+    return target
+
+
+@contextmanager
+def in_the_window(target):
+    """A run on a thread of its own, in the window; the value waits for its end and returns its error."""
+    with ThreadPoolExecutor() as pool:
+        run = pool.submit(measured, target.engine, target.results, sessions=2, run_time=1, scale="500")
+        assert eventually(lambda: run.done() or target.has_measured(1))
+        yield lambda: str(run.exception(timeout=LONG_S))
+
+
+def test_a_server_that_hangs_in_the_window_and_before_a_run(target, served, monkeypatch):
+    process, _ = served
+    with in_the_window(target) as error_of:
+        process.send_signal(signal.SIGSTOP)
+        monkeypatch.setattr(connection, "LOG_ON_S", 1.0)
+        error = error_of()
+    assert "2 of 2 sessions did not end within 1 s of the planned end" in error
+    assert "does not answer, neither on this connection nor on a new one" in error
+    record = target.record()
+    assert record.status is Status.FAILED
+    assert record.summary["ops_total"].value > 0
+    with pytest.raises(SlobError, match=NO_ANSWER):
+        measured(target.engine, target.results, sessions=2, run_time=1, scale="500")
+    process.send_signal(signal.SIGCONT)
+    assert eventually(target.is_free)
+
+
+def test_a_server_that_dies_in_the_window(target, served):
+    with in_the_window(target) as error_of:
+        served[0].kill()
+        error = error_of()
+    assert re.search(r"session \d was lost: .*(DPY-4011|reset)", error), error
+    assert target.record().summary["ops_total"].value > 0
