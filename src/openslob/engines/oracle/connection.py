@@ -26,6 +26,8 @@ PACKAGE = "openslob.engines.oracle"
 LOG_ON_S = 30.0
 # How long the server may take to say goodbye, in ms.
 _CLOSE_MS = 1000
+# Most results have fewer rows.
+_ROWS = 500
 Row = Mapping[str, Any]
 _Found = TypeVar("_Found")
 
@@ -212,6 +214,8 @@ def query(connection: Connection, text: str, values: Mapping[str, object] | None
 
     def act() -> list[Row]:
         with connection.raw.cursor() as cursor:
+            # The rows of most statements come with the answer to the statement itself.
+            cursor.arraysize, cursor.prefetchrows = _ROWS, _ROWS + 1
             cursor.execute(text, dict(values or {}))
             if cursor.description is None:
                 return []

@@ -216,8 +216,8 @@ _REMEDIES = {
     "_db_file_noncontig_mblock_read_count to 0 and restarts the server; `slob check` prints the statements",
     "cache_size_kept": "an administrator sets DB_CACHE_SIZE to the size that the cache is to keep; `slob check` prints "
     "the statement",
-    "not_throttled": "an administrator turns the plan off, also for maintenance windows: "
-    "ALTER SYSTEM SET RESOURCE_MANAGER_PLAN = 'FORCE:'",
+    "not_throttled": "an administrator turns the plan off (ALTER SYSTEM SET RESOURCE_MANAGER_PLAN = ''); repeat the "
+    "run outside maintenance windows, which turn plans on",
     "log_switches": "an administrator adds larger log files (ALTER DATABASE ADD LOGFILE … SIZE …) "
     "and drops the small ones",
 }

@@ -170,6 +170,26 @@ def test_a_part_that_takes_long_is_left_out():
     assert "v$segment_statistics" in server.asked[-1]
 
 
+def test_a_long_way_to_the_server_is_none_of_its_time():
+    server = Server()
+    now = [0.0]
+    answer = server.answer
+
+    def answered(text):
+        now[0] += 0.3
+        return answer(text)
+
+    server.answer = answered
+    read = counters(server, lambda: now[0])
+    assert read.difference(read.read(), read.read()).commits == 0
+
+
+def test_a_server_that_is_lost_meanwhile_is_not_one_that_refuses():
+    lost = Server(refuse={"v$osstat": "DPY-4011: the database or network closed the connection"})
+    with pytest.raises(SlobError, match="the counters can't be read: DPY-4011"):
+        counters(lost)
+
+
 @table("rows", [{"epoch": [("epoch", "slob1 2026-11-22 10:00:00", 1)]}, {"sysstat": [("sysstat", "user commits", 99)]}])
 def test_a_restart_makes_everything_unknown(rows):
     server = Server()
@@ -269,9 +289,10 @@ def test_statements_that_are_never_found_are_not_searched_for_ever():
 
 
 def test_before_a_run_its_rows_are_not_said_to_be_unknown():
-    server = Server({**ONE, "sessions": [("sessions", "count", 0), ("sessions", "identity", 0)]})
-    read = counters(server)
-    assert read.difference(read.read(), read.read()).rows_updated == 0
+    idle = {**ONE, "sessions": [("sessions", "count", 0), ("sessions", "identity", 0)]}
+    for hidden, rows in (((), 0), (("v$sql",), None)):
+        read = counters(Server(idle, hidden=hidden))
+        assert read.difference(read.read(), read.read()).rows_updated == rows
 
 
 def test_a_sum_of_nothing_is_no_number():
