@@ -7,6 +7,8 @@ import pytest
 
 from factories.oracle.standin import StandInServer
 from factories.oracle.standin_world import World
+from factories.oracle.wire import Identity
+from openslob.engines import registry
 from openslob.engines.oracle import run_table
 from openslob.engines.oracle.adapter import connect
 from openslob.engines.oracle.tables import tables_of
@@ -97,3 +99,17 @@ def test_a_direct_path_load_into_a_table_that_is_not_there(standin):
         pytest.raises(oracledb.DatabaseError, match="ORA-00942"),
     ):
         connection.direct_path_load("SLOB", "CF1_1", ["CUSTID"], [(1,)])
+
+
+def test_instances_of_one_database_share_its_lock_and_its_data(monkeypatch):
+    monkeypatch.setenv("ORACLE_PASSWORD", "slob")
+    standin = StandInServer(World(cpus=2), identities=(Identity(instance="one"), Identity(instance="two")))
+    with standin.server:
+        both = ",".join(f"{standin.server.url}/{name}" for name in ("one", "two"))
+        engine, _ = registry.resolve(both)
+        with engine.exclusive("load") as hold:
+            hold.require()
+            loaded(engine, PLAIN)
+        with engine.exclusive("drop"):
+            engine.data.drop()
+        assert standin.world.tables == {}

@@ -265,6 +265,7 @@ class _Client(Executor):
         r"SELECT \(SELECT NVL\(SUM\(f.bytes": lambda *_: rows({"free_bytes": GIB, "quota_bytes": -1}),
         r"SELECT f.file_id": lambda *_: rows({"file_id": 5, "file_name": "/a", "bytes": GIB, "most_bytes": GIB}),
         r"SELECT NVL\(SUM\(s.bytes": lambda *_: rows({"held_bytes": 0}),
+        r"SELECT p.privilege": lambda *_: rows({"privilege": "CREATE TABLE"}),
         r"SELECT SYS_CONTEXT": lambda *_: rows({"con_id": "3", "con_name": "PDB1"}),
         r"SELECT d.dbid": lambda *_: rows({"force_logging": "NO"}),
     }

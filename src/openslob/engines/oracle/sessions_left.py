@@ -1,7 +1,8 @@
 """Sessions of the work loop that a killed driver left in the server.
 
 Each ends by itself when its slice has ended and nobody takes the result. They are told to end it at once, which needs
-no right; those that stay are ended, if this user may do that.
+no right and holds on all instances of a cluster; those that stay are ended, if this user may do that. An instance
+counts its own.
 """
 
 from __future__ import annotations
@@ -22,8 +23,6 @@ _OF_RUNS = "run/%"
 _SLICE_END_S = 0.5
 _END_PATIENCE_S = 3.0
 _POLL_S = 0.05
-# The views of all instances, or of one, whose sessions need no number of an instance.
-_VIEWS = ({"prefix": "g", "inst_id": "inst_id"}, {"prefix": "", "inst_id": "sid"})
 _IDLE = "INACTIVE"
 _GONE = ("ORA-00030", "ORA-00031", "ORA-00026")
 
@@ -89,18 +88,17 @@ def _kill(connection: Connection) -> None:
 
 
 def _sessions(connection: Connection, purpose: str) -> Sequence[Row] | None:
-    """Return our sessions with a purpose, on all instances if this user may see those; None if it may see none."""
-    for view in _VIEWS:
-        try:
-            return list(query(connection, statement("stop", "sessions", **view), {"purpose": purpose}))
-        except oracledb.DatabaseError as error:
-            if not is_missing(error):
-                raise
-    return None
+    """Return our sessions with a purpose on this instance; None if this user may not see them."""
+    try:
+        return list(query(connection, statement("stop", "sessions"), {"purpose": purpose}))
+    except oracledb.DatabaseError as error:
+        if not is_missing(error):
+            raise
+        return None
 
 
 def _victim(row: Row) -> str:
-    return f"{row['sid']},{row['serial']}" + (f",@{row['inst_id']}" if row["inst_id"] else "")
+    return f"{row['sid']},{row['serial']}"
 
 
 def _named(row: Row) -> str:

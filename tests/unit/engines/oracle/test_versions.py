@@ -64,7 +64,7 @@ def test_without_any_grant_a_run_is_possible_and_says_what_it_lacks(release):
     assert not facts.read_only
     assert [each.name for each in found if each.blocking] == ["data"]
     (grants,) = (each.remedy.splitlines() for each in found if each.name == "monitor")
-    in_cluster = {"GV_$SESSION", "GV_$INSTANCE"}
+    in_cluster = {"GV_$INSTANCE"}
     too_new = {"V_$EVENT_HISTOGRAM_MICRO"} if release == "11.2" else set()
     assert set(grants) == {f"GRANT SELECT ON SYS.{view} TO SLOB;" for view in {*VIEWS} - in_cluster - too_new}
     assert len(grants) == len(set(grants))
