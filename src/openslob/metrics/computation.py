@@ -114,8 +114,9 @@ class HostCpuTime(HostCounter):
         return quantity.host_cpu_left_pct(measurement)
 
     def why_unknown(self, counted: Counted) -> str:
-        """Return why idle time is unknown, unless the engine counts it."""
-        return "" if counted.engine.host_idle_us is not None else quantity.why_no_cpu(counted, "idle")
+        """Return why idle time is unknown; the engine's reason if it is the engine that counts it."""
+        why = quantity.why_no_cpu(counted, "idle")
+        return quantity.engine_host_cpu_s(counted).why if why and quantity.counts_host_cpu(counted.engine) else why
 
 
 class DeviceCounter(Input):

@@ -110,6 +110,11 @@ def device(counted: Counted, field: str) -> Quantity:
     return _quantity(getattr(io, field) if io else None, counted.host.unknown, "device")
 
 
+def counts_host_cpu(delta: EngineDelta) -> bool:
+    """Return whether the engine counts its host's CPU time, or would for another user."""
+    return delta.host_idle_us is not None or "host_idle_us" in delta.unknown
+
+
 def engine_host_cpu_s(counted: Counted) -> Quantity:
     """Return all CPU seconds of the server's host, busy or not, as the engine counts them."""
     return engine(counted, "host_busy_us").plus(engine(counted, "host_idle_us")).times(1e-6)
@@ -146,7 +151,7 @@ def host_cpu_left_pct(measurement: Measurement) -> Quantity:
     """
     cpu = measurement.host.cpu or {}
     by_host = host_cpu_pct(measurement, *(kind for kind in AT_REST if kind in cpu or kind == "idle"))
-    if by_host.value is not None or measurement.engine.host_idle_us is None:
+    if by_host.value is not None or not counts_host_cpu(measurement.engine):
         return by_host
     idle_s = engine(measurement, "host_idle_us").times(1e-6)
     return idle_s.times(100).per(engine_host_cpu_s(measurement), "the engine counted no CPU time of the host")

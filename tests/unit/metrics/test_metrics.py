@@ -342,6 +342,10 @@ def test_a_remote_host_s_cpu_is_what_its_engine_counts():
         measurements.measurement(local=False, engine=measurements.engine(host_busy_us=0.0, host_idle_us=0.0))
     )
     assert idle["host_cpu_left_pct"].why == "the engine counted no CPU time of the host"
+    refused = measurements.engine(unknown=dict.fromkeys(("host_busy_us", "host_idle_us"), "grant the view"))
+    remote = measurements.measurement(local=False, engine=refused)
+    assert summary(remote)["host_cpu_left_pct"].why == "grant the view"
+    assert METRICS["host_cpu_left_pct"].why_unknown(remote) == "grant the view"
     # On this host the operating system's own count comes first.
     here = summary(measurements.measurement(engine=counts))
     assert here["host_cpu_left_pct"] == summary(measurements.measurement())["host_cpu_left_pct"]

@@ -107,8 +107,7 @@ class OracleCounters:
         if not is_missing(error):
             return f"the server refused to show {_views(part)}: {explain_error(error)}"
         older = ", or the server is older than 12.1.0.2" if part == "histogram" else ""
-        who = self._connection.raw.username or "this user"
-        grants = "; ".join(f"GRANT SELECT ON SYS.{view} TO {who}" for view in VIEWS[part])
+        grants = "; ".join(grant(self._connection, view) for view in VIEWS[part])
         return f"this user may not read {_views(part)}{older}: {grants}"
 
     def read(self) -> CounterReading:
@@ -154,6 +153,12 @@ class OracleCounters:
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
+
+
+def grant(connection: Connection, view: str) -> str:
+    """Return the statement that lets the user of a connection read one of SYS's views."""
+    name = connection.raw.username or "this user"
+    return f"GRANT SELECT ON SYS.{view} TO {name if name.startswith(chr(34)) else name.upper()}"
 
 
 def own_process(connection: Connection) -> list[int]:

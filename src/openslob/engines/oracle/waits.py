@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import oracledb
 
 from openslob.engines.base import Activity
-from openslob.engines.oracle.connection import Connection, query, statement
-from openslob.engines.oracle.counters import is_pluggable, own_process
-from openslob.engines.oracle.errors import reported
+from openslob.engines.oracle.connection import Connection, Row, query, statement
+from openslob.engines.oracle.counters import grant, is_pluggable, own_process
+from openslob.engines.oracle.errors import is_missing, reported
+from openslob.errors import SlobError
+
+_FAILED = "the wait events can't be sampled"
 
 
 class OracleWaits:
@@ -16,17 +21,26 @@ class OracleWaits:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._statement = statement("waits", "look")
-        with reported("the wait events can't be sampled"):
+        with reported(_FAILED):
             # Sessions of other pluggable databases are not to be seen from within one.
             self._sees_all = not is_pluggable(connection)
 
     def sample(self) -> Activity:
         """Return the test's sessions by event, and who else is at work; SlobError when this user may not see it."""
-        with reported("the wait events can't be sampled"):
-            rows = query(self._connection, self._statement)
+        with reported(_FAILED):
+            rows = self._look()
         events = {str(row["event"]): int(row["sessions"]) for row in rows if not row["others"]}
         others = {str(row["event"]): int(row["sessions"]) for row in rows if row["others"]}
         return Activity(events, others if others or self._sees_all else None)
+
+    def _look(self) -> Sequence[Row]:
+        try:
+            return query(self._connection, self._statement)
+        except oracledb.DatabaseError as error:
+            if not is_missing(error):
+                raise
+            may = grant(self._connection, "V_$SESSION")
+            raise SlobError(f"{_FAILED}: this user may not read V$SESSION", may) from error
 
     def backend_ids(self) -> list[int]:
         """Return the process of the sampler's session; none when this user may not see it."""
@@ -35,12 +49,3 @@ class OracleWaits:
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
-
-
-def are_visible(connection: Connection) -> bool:
-    """Return whether this user may see what sessions wait for."""
-    try:
-        query(connection, statement("waits", "look"))
-    except oracledb.Error:
-        return False
-    return True

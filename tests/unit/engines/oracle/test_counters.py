@@ -8,7 +8,7 @@ import pytest
 from factories.tables import table
 from openslob.engines.oracle.connection import PACKAGE, Connection
 from openslob.engines.oracle.counters import VIEWS, OracleCounters
-from openslob.engines.oracle.waits import OracleWaits, are_visible
+from openslob.engines.oracle.waits import OracleWaits
 from openslob.engines.sql import read_statements
 from openslob.errors import SlobError
 
@@ -250,10 +250,14 @@ def test_waits_and_others(rows, container, others):
 
 def test_waits_that_this_user_may_not_see():
     connection = Connection(Server(hidden=("v$session",)))
-    assert not are_visible(connection)
-    assert are_visible(Connection(Server()))
-    with pytest.raises(SlobError, match="the wait events can't be sampled: ORA-00942"):
+    with pytest.raises(
+        SlobError, match=r"the wait events can't be sampled: this user may not read V\$SESSION"
+    ) as refused:
         OracleWaits(connection).sample()
+    assert refused.value.remedy == "GRANT SELECT ON SYS.V_$SESSION TO SLOB"
+    lost = Server(refuse={"AS sessions": "DPY-4011: the database or network closed the connection"})
+    with pytest.raises(SlobError, match="the wait events can't be sampled: DPY-4011"):
+        OracleWaits(Connection(lost)).sample()
 
 
 UPDATED = {"sql": [("sql.update", "rows", 640), ("sql.update", "cursors", 1), ("sql.update", "loads", 1)]}
