@@ -45,7 +45,11 @@ def config(
     Example: slob config
     """
     settings = [
-        *_of_commands(ctx, str(resolved.target), {"results": str(results), "name": name}),
+        *_of_commands(
+            ctx,
+            str(resolved.target),
+            {"results": str(results), "name": name, "consent": ",".join(sorted(resolved.consented)) or "none"},
+        ),
         *(_Setting("server", one.key, one.value, one.where) for one in server_settings(ctx).values()),
         *_of_the_workload(resolved.workload, resolved.sources),
     ]

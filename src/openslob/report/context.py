@@ -167,7 +167,8 @@ def remarks(record: RunRecord) -> list[str]:
 def files(record: RunRecord, folder: Path | None) -> list[str]:
     """Return where the record's files are."""
     where = str(folder) if folder else f"the folder {record.id}"
-    return wrapped(f"Files in {where}: run.json, *.csv (raw measurements)", "", INDENT)
+    reports = ", attachments (the server's own report)" if record.engine.get("attachments") else ""
+    return wrapped(f"Files in {where}: run.json, *.csv (raw measurements){reports}", "", INDENT)
 
 
 def _sessions(record: RunRecord) -> str:

@@ -25,6 +25,7 @@ LICENCE = "Oracle Diagnostics Pack"
 # Since when pluggable databases take snapshots of their own.
 _PDB_SNAPSHOTS = (12, 2)
 _ROOT = 1
+_BY_CONSENT = f"AWR was used by the user's word that there is a licence ({LICENCE})."
 _WHY = "the run has no report of the server's own"
 # Beside the reports: when which snapshots were taken, and how the report is made again.
 FACTS = "snapshots.txt"
@@ -178,7 +179,7 @@ class AwrSnapshots(_Snapshots):
             first, last = self._numbers
             remedy = f"awrrpt.sql in SQL*Plus makes it, of snapshots {first} and {last}"
             raise SlobError(failed[0], remedy)
-        return {**made, **self._facts(*failed)}
+        return {**made, **self._facts(_BY_CONSENT, *failed)}
 
     def _reports(self) -> Iterator[tuple[str, str, Mapping[str, int]]]:
         """Yield the name of each report, its statement and values: first of the connection's own instance."""
