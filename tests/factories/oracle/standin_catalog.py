@@ -202,11 +202,13 @@ def create(world: World) -> None:
 
 def fill(world: World, sid: int, names: Iterable[str]) -> None:
     """Let views show the state of now, as session ``sid`` sees it."""
+    world.db.execute("BEGIN")
     for name in names:
         columns, rows = VIEWS[name]
         world.db.execute(f"DELETE FROM {name}")
         marks = ", ".join("?" * len(columns.split()))
         world.db.executemany(f"INSERT INTO {name} VALUES ({marks})", list(rows(world, sid)))
+    world.db.execute("COMMIT")
 
 
 def _columns_of(columns: str) -> str:

@@ -82,6 +82,7 @@ class Slice:
         self._done, self._due_us, self._resume_us = 0, float(binds["due_us"] or 0), int(binds["resume_us"] or 0)
         self._paced = bool(binds["interval_us"])
         with world.lock:
+            session.schema, session.scale = schema, int(binds["scale"])
             self._there, self._scanned = world.rows(f"CF1_{schema}"), world.rows(f"CF2_{schema}")
             self._miss = world.miss_share()
         self._at = self._look_at = float(now_us())

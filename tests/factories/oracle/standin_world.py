@@ -63,6 +63,9 @@ class SessionRow:
     doing: Counter[tuple[str, str]] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
     waits_for: int | None = None
+    # Of a session that has run the work loop: the table that it works on, and how many of its blocks.
+    schema: int = 0
+    scale: int = 0
     instance: str = "standin1"
 
 
@@ -162,8 +165,9 @@ class World:
         return [name for name in self.tables if name.startswith(("CF1_", "CF2_"))]
 
     def miss_share(self) -> float:
-        """Return the share of visits that find their block not in the cache, all blocks being visited alike."""
-        data = sum(self.rows(name) for name in self.tables if name.startswith("CF1_")) * self.block_size
+        """Return the share of visits that find their block not in the cache, all active blocks being visited alike."""
+        active = {session.schema: session.scale for session in self.sessions.values()}
+        data = sum(active.values()) * self.block_size
         return max(0.0, 1 - self.cache_bytes / data) if data else 0.0
 
     def read_us(self) -> float:

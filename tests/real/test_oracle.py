@@ -1,0 +1,183 @@
+"""Whole commands on the stand-in for Oracle: loads, runs, a sweep, trouble. Figures follow from its arithmetic."""
+
+import pytest
+
+from factories.oracle.process import StandInProcess
+from factories.oracle.standin_world import BYTES_OF_REDO_PER_OPERATION, BYTES_OF_REDO_PER_ROW, INDEX_VISITS, Pace
+from factories.running import (
+    DATA,
+    SCHEMAS,
+    Target,
+    eventually,
+    ignore,
+    judged,
+    measured,
+    rows_of,
+    slob,
+    too_busy,
+    total,
+    verdicts_of,
+)
+from openslob.engines import registry
+from openslob.record.model import Holds, Status
+from openslob.run import loading
+from openslob.workload import Workload
+
+UNIT, SESSIONS = 8, 4
+# What an UPDATE writes without REDO_STRESS=HEAVY.
+COLUMNS = 2
+MIX = {"sessions": SESSIONS, "work_unit": UNIT, "update_pct": 25, "scan_pct": 0}
+# A quarter of the blocks are in the cache.
+WORLD = {"cache_bytes": SCHEMAS * 8192 * 1000, "block_size": 8192}
+STAND_IN = "stand-in"
+
+
+def loaded(url):
+    engine = registry.engine_for(url)
+    loading.load(engine, None, Workload(**DATA), ignore, lambda: False, ignore)
+    return engine
+
+
+@pytest.fixture(scope="module")
+def standin():
+    with StandInProcess(**WORLD) as process:
+        loaded(process.url)
+        yield process
+
+
+@pytest.fixture
+def target(standin, tmp_path):
+    return Target(standin.url, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def finished(standin, tmp_path_factory):
+    return measured(registry.engine_for(standin.url), tmp_path_factory.mktemp("results"), run_time=3, **MIX)
+
+
+@pytest.fixture(scope="module")
+def counted(finished):
+    """What the engine counted from before the first operation to after the last, by figure."""
+    # A reading that was made again replaces the one from the same begin.
+    rows = {(row["begin_ns"], row["figure"]): float(row["value"]) for row in rows_of(finished.folder, "engine.csv")}
+    return {name: sum(value for (_, each), value in rows.items() if each == name) for _, name in rows}
+
+
+def done(*words):
+    """What a command prints that succeeds."""
+    ended = slob(*words)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def test_counts_are_exactly_those_of_the_arithmetic(finished, counted):
+    done_ = {name: int(finished.record.summary[f"{name}_total"].value) for name in ("ops", "selects", "updates")}
+    ops, updates = done_["ops"], done_["updates"]
+    assert ops == done_["selects"] + updates
+    assert total(rows_of(finished.folder, "slices.csv"), "rows_updated") == updates * UNIT
+    expected = {
+        "logical_reads": ops * (UNIT + INDEX_VISITS) + updates * UNIT,
+        "commits": updates,
+        "commit_waits": updates,
+        "log_bytes": updates * (BYTES_OF_REDO_PER_OPERATION + UNIT * COLUMNS * BYTES_OF_REDO_PER_ROW / 2),
+        "rows_updated": updates * UNIT,
+        "cache_blocks_prefetched": 0,
+        "read_bytes": counted["read_requests"] * 8192,
+        "single_reads": counted["read_requests"],
+    }
+    assert {name: counted[name] for name in expected} == expected
+
+
+def test_latencies_and_cpu_are_those_that_the_stand_in_draws(finished, counted):
+    pace, ops = Pace(), finished.record.summary["ops_total"].value
+    read_us = pace.read_least_us + pace.read_more_us
+    assert counted["read_requests"] / ops == pytest.approx(UNIT * 0.75, rel=0.05)
+    assert counted["single_read_time_us"] / counted["single_reads"] == pytest.approx(read_us, rel=0.05)
+    of_sessions = pace.visit_us * (UNIT + INDEX_VISITS) + pace.op_us
+    # The log's writer takes its CPU for each commit.
+    cpu_us = of_sessions + pace.io_cpu_us * MIX["update_pct"] / 100
+    assert counted["db_cpu_us"] / ops == pytest.approx(cpu_us, rel=0.05)
+    mean = finished.record.latency["select"]["mean_us"]
+    assert mean == pytest.approx(of_sessions + counted["read_requests"] / ops * read_us, rel=0.05)
+
+
+def test_the_verdicts_of_a_run(finished):
+    for name in ("errors", "exact_mix"):
+        judged(finished.record, name)
+    if not too_busy(finished.record):
+        for name in ("single_block", "commits_waited", "cache_size_kept", "data_in_place"):
+            judged(finished.record, name)
+    assert verdicts_of(finished.record)["real_server"].verdict is Holds.FAILS
+
+
+def test_nothing_takes_it_for_a_database(standin, finished):
+    assert finished.record.engine["stand_in"] is True
+    assert STAND_IN in finished.record.engine["product"].lower()
+    assert STAND_IN in (finished.folder / "report.txt").read_text().lower()
+    shown = done("check", "--target", standin.url)
+    assert "Experimental: no Oracle database" in " ".join(shown.split())
+    assert "SPOILS A TEST\n  ! stand-in" in shown
+    listed = done("list", "--results", str(finished.folder.parent))
+    assert "fails: real server" in " ".join(listed.split())
+
+
+def test_another_driver_is_refused_and_a_killed_one_leaves_nothing(target):
+    with target.running(**MIX) as run:
+        run.wait_until_measured(1)
+        refused = target.run(**MIX, run_time=1)
+        assert refused.returncode == 1
+        assert "is in use: run by pid" in refused.stderr
+        run.process.kill()
+    assert eventually(target.is_free)
+
+
+def test_an_interrupted_run_ends_within_a_slice(target):
+    with target.running(**MIX) as run:
+        run.wait_until_measured(1)
+        run.interrupt()
+        code, _, said = run.end()
+    assert code == 1
+    assert "its record says interrupted" in said
+    assert target.record().status is Status.INTERRUPTED
+    assert target.is_free()
+
+
+def test_a_server_that_dies_in_the_window(tmp_path):
+    with StandInProcess(**WORLD) as process:
+        loaded(process.url)
+        target = Target(process.url, tmp_path)
+        with target.running(**MIX) as run:
+            run.wait_until_measured(1)
+            process.kill()
+            code, _, said = run.end()
+    assert code == 1
+    (line,) = [line for line in said.splitlines() if line.startswith("slob: ")][-1:]
+    assert "was lost" in line
+    assert target.record().status is Status.FAILED
+    assert target.record().summary["ops_total"].value > 0
+
+
+def test_a_user_without_rights_runs_with_less_known(tmp_path):
+    views = ("V$SYSSTAT", "V$SYSTEM_EVENT", "V$SESSION", "V$SQL", "GV$SESSION", "V$PARAMETER", "V$BUFFER_POOL")
+    with StandInProcess(**WORLD, missing=views) as process:
+        engine = loaded(process.url)
+        shown = done("check", "--target", process.url)
+        for view in views[:4]:
+            assert f"GRANT SELECT ON SYS.{view.replace('$', '_$')} TO SLOB;" in shown
+        record = measured(engine, tmp_path, **MIX, run_time=1).record
+    assert record.status is Status.COMPLETE
+    assert record.summary["ops_total"].value > 0
+    assert record.summary["pio_read_per_s"].value is None
+    assert "this user may not read V$SYSSTAT" in " ".join(shown.split())
+
+
+def test_a_sweep_and_a_drop(tmp_path):
+    with StandInProcess(**WORLD) as process:
+        given = [f"--{name.replace('_', '-')}={value}" for name, value in DATA.items()]
+        where = ["--target", process.url, "--results", str(tmp_path)]
+        done("load", *where[:2], *given)
+        shown = done("sweep", *where, *given, "--run-time=1", "--warmup=0", "--work-unit=8", "--threads-per-schema=1,2")
+        assert "No database: the server says that it is a stand-in" in " ".join(shown.split())
+        assert "CF1_1" in done("drop", "--target", process.url)
+        engine = registry.engine_for(process.url)
+        assert engine.data.state() is None
