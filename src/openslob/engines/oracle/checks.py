@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
 from openslob.engines import common_checks
@@ -40,7 +41,7 @@ def findings(
     loaded = state()
     yield from common_checks.data(workload, facts, loaded)
     yield from _commits(survey, workload, facts)
-    yield from _pacing(workload)
+    yield from _pacing(workload, facts)
     yield from storage_checks.findings(survey, workload, facts, loaded)
     yield from server_checks.findings(survey, workload, facts)
     yield from lacking(_by_settings(survey, facts))
@@ -121,15 +122,16 @@ def _commits(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator
                 yield Finding(name, why, "use COMMIT_MODE=wait or nowait to decide it for the run", False)
 
 
-def _pacing(workload: Workload) -> Iterator[Finding]:
+def _pacing(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
     """Yield a finding for a rate at which operations are due more often than a session can wake up."""
-    if workload.target_ops and workload.target_ops * _SLEEP_S > workload.total_sessions:
-        each = workload.target_ops / workload.total_sessions
+    wanted = workload.ops_per_s_wanted(facts.block_size)
+    if wanted and wanted * _SLEEP_S > workload.total_sessions:
+        each = wanted / workload.total_sessions
         why = (
             f"{each:,.0f} operations a second are due in each session, and Oracle sleeps in hundredths of a second: "
             "they begin in batches, up to 10 ms late"
         )
-        sessions = int(-(-workload.target_ops * _SLEEP_S // 1))
+        sessions = math.ceil(wanted * _SLEEP_S)
         yield Finding("pacing", why, f"use {sessions} sessions or more, or a lower rate", False, spoils=True)
 
 

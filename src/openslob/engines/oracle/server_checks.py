@@ -47,7 +47,7 @@ def findings(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator
     yield from _instances(survey, facts)
     yield from _resources(survey, facts, by)
     yield from _windows(survey, workload)
-    yield from _prefetch(facts, by)
+    yield from _prefetch(survey, facts, by)
     yield from _memory(survey, upper, by)
     yield from bad_settings(_BAD_SETTINGS, upper, by)
     yield from _neighbours(survey)
@@ -116,10 +116,10 @@ def _windows(survey: Survey, workload: Workload) -> Iterator[Finding]:
         yield Finding("maintenance", why, remedy, False, True, rights.sysdba(survey))
 
 
-def _prefetch(facts: ServerFacts, by: str) -> Iterator[Finding]:
+def _prefetch(survey: Survey, facts: ServerFacts, by: str) -> Iterator[Finding]:
     """Yield a finding unless reading ahead is switched off; after a run the verdict says how much there was."""
     unset = [name for name in _PREFETCH if facts.settings.get(name) != "0"]
-    if not facts.settings or not unset:
+    if not survey.is_given("parameters") or not unset:
         return
     why = (
         "the server may read several blocks at once where the work loop asks for one (in SLOB's sample of Oracle 12.2 "

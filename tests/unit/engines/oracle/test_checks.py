@@ -121,6 +121,7 @@ BLOCKS, SPOILS, KNOW = (True, False), (False, True), (False, False)
         (Server(instances=("slob1", "slob2")), WORK, "instances", KNOW, "separated by commas"),
         (Server(neighbours=(("BEN", "run/x", 4),)), WORK, "other load", SPOILS, "one after the other"),
         (Server(), Workload(schemas=2, scale="1G", target_ops=1000), "pacing", SPOILS, "use 10 sessions or more"),
+        (Server(), Workload(schemas=2, scale="1G", target_iops=64000), "pacing", SPOILS, "use 10 sessions or more"),
         (Server(), Workload(block_path="local"), "block path", BLOCKS, "BLOCK_PATH=shared"),
     ],
 )  # fmt: skip
