@@ -280,9 +280,10 @@ def test_the_hot_spot_and_the_hot_schema_get_exactly_every_nth_operation(subject
 # --- think time
 
 
-def test_think_time_is_kept_across_slices_and_is_no_latency(subject):
+def test_think_time_is_kept_across_slices_and_is_no_latency(subject, sleep_s=0.2):
     """Sleeps of 0.2 s in slices of 0.01 s: on a busy host, too, some slices begin and end within a sleep."""
-    workload = subject.workload(update_pct=100, think_tm_frequency=4, think_tm_min=0.2, think_tm_max=0.25, seed=3)
+    think = {"think_tm_frequency": 4, "think_tm_min": sleep_s, "think_tm_max": sleep_s + 0.05}
+    workload = subject.workload(update_pct=100, **think, seed=3)
     plan = subject.plan(workload)
     with subject.watching() as watch, subject.session(workload) as worked:
         watch.clear()
@@ -296,9 +297,9 @@ def test_think_time_is_kept_across_slices_and_is_no_latency(subject):
     ]
     assert len(updates) == 16
     assert len(thought) in (3, 4)
-    assert min(thought) >= 200_000
+    assert min(thought) >= sleep_s * 1e6
     busy_us = sum(result.busy_us for result in worked.results)
-    assert busy_us < updates[-1].at_us - updates[0].at_us - 0.9 * 200_000 * len(thought)
+    assert busy_us < updates[-1].at_us - updates[0].at_us - 0.9e6 * sleep_s * len(thought)
     assert sum(result.counts.ops for result in worked.results) == 16
     assert any(result.counts.ops == 0 and result.first_op_ns is None for result in worked.results)
 
