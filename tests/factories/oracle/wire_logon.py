@@ -16,7 +16,7 @@ from factories.oracle.wire_encodings import Reader, counted_text, number, text
 PROTOCOL, PARAMETER = 1, 8
 SDU = 8192
 _OLDEST, _TOO_OLD, _VERIFIER = 315, 314, 0x1B25
-_TAKES_URGENT_DATA = 0x0400
+_TAKES_URGENT_DATA, _ENCRYPTION_REQUIRED = 0x0400, 0x10
 # What the driver sends and expects depends on the version: `_FIELDS` of a release, newest first.
 _FIELDS = (((18,), 12), ((12, 2), 8), ((12, 1), 7))
 _AS_TOLD = re.compile(r"\((\w+)=([^()]*)\)")
@@ -34,6 +34,8 @@ class Identity:
     instance: str = "standin1"
     database: str = "STANDIN"
     banner: str = "openslob stand-in"
+    # Demands the network encryption that only Oracle's client libraries have.
+    encrypts: bool = False
 
     @property
     def fields(self) -> int:
@@ -76,7 +78,8 @@ def told(descriptor: str) -> dict[str, str]:
 
 def accepted(identity: Identity, urgent: bool) -> bytes:
     version = _OLDEST if identity.fields > 6 else _TOO_OLD
-    return struct.pack(">HH10xB9xI", version, _TAKES_URGENT_DATA if urgent else 0, 0, SDU)
+    options = _TAKES_URGENT_DATA if urgent else 0
+    return struct.pack(">HH10xB9xI", version, options, _ENCRYPTION_REQUIRED if identity.encrypts else 0, SDU)
 
 
 def refused(number_: int) -> bytes:

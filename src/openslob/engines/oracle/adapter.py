@@ -121,6 +121,8 @@ class OracleEngine:
         """Yield everything that would spoil this run."""
         with self.querying(f"{self.target} can't be checked") as connection:
             yield from checks.findings(connection, self.params, workload, self.facts(), self.data.state)
+            if connection.warning:
+                yield Finding("log-on", connection.warning, "ALTER USER … IDENTIFIED BY a new password", False)
         yield from self._landing.findings()
 
     def capabilities(self) -> list[Capability]:

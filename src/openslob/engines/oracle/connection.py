@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 import oracledb
 
 from openslob.engines.oracle.client_library import require_mode
-from openslob.engines.oracle.errors import reported
+from openslob.engines.oracle.errors import explain_error, reported
 from openslob.engines.oracle.remedies import remedy_of
 from openslob.engines.oracle.target import APPLICATION, ConnectionParams, parse
 from openslob.engines.patience import AT_ONCE_S, POLL_S, NoAnswerError, Patience, Watch
@@ -60,6 +60,11 @@ class Connection:
     def instance(self) -> str:
         """The instance that the session landed on, as log-on said; empty when it did not say."""
         return self.raw.instance_name or ""
+
+    @property
+    def warning(self) -> str:
+        """What the server warned of when it let us in, such as a password that expires soon; empty for nothing."""
+        return explain_error(self.raw.warning) if self.raw.warning else ""
 
     @property
     def version(self) -> tuple[int, ...]:

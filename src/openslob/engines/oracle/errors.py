@@ -58,7 +58,7 @@ def is_final(error: BaseException) -> bool:
     return any(code in _FINAL for code in codes_of(error))
 
 
-def explain_error(error: BaseException) -> str:
+def explain_error(error: object) -> str:
     """Return an error's text as one line: without what the library adds to it, if the server said more."""
     text = _REFUSAL.sub(lambda found: refusal(found[1]), _NOISE.sub("", str(error)))
     lines = [line.strip().rstrip(".") for line in text.splitlines() if line.strip()]

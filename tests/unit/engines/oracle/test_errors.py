@@ -205,6 +205,24 @@ def test_a_server_before_12_1():
         assert "thick=yes" in line_of(raised, "DPY-3010")
 
 
+def test_a_server_that_demands_encryption_of_oracles_own():
+    with Server(lambda _: Failing(), password=CANARY, identities=[Identity(encrypts=True)]) as encrypting:
+        with pytest.raises(SlobError) as raised:
+            open_connection(params_of(encrypting), "query")
+        assert "thick=yes" in line_of(raised, "DPY-3001")
+
+
+def test_a_password_that_expires_soon_is_told_and_no_error(server):
+    server.warns = OracleError(28002, "the password will expire within 7 days")
+    try:
+        with open_connection(params_of(server), "query") as connection:
+            assert connection.warning == "ORA-28002: the password will expire within 7 days"
+    finally:
+        server.warns = None
+    with open_connection(params_of(server), "query") as connection:
+        assert connection.warning == ""
+
+
 @pytest.mark.parametrize(
     ("url", "advice"),
     [
