@@ -201,6 +201,8 @@ def test_a_statement_that_hangs_is_waited_for_no_longer_than_its_watch_says():
                 change(connection, "BEGIN HANG; END;")
             with pytest.raises(NoAnswerError):
                 query(connection, WHO)
+            # In thick mode nothing ends the call: the process must end all the same.
+            assert all(thread.daemon for thread in threading.enumerate() if thread.name == "statement")
             assert connection.is_lost()
         executor_of(server).go_on.set()
         assert eventually(lambda: not server.clients)

@@ -6,8 +6,10 @@ import gc
 import select
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, TimeoutError
+from concurrent.futures import Future, TimeoutError
 from contextlib import contextmanager, suppress
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any, Self, TypeVar
 
 import oracledb
@@ -42,7 +44,7 @@ class Connection:
         self.raw = raw
         self._watch = watch
         self._socket = _socket_of(raw)
-        self._worker = ThreadPoolExecutor(1, "statement") if watch else None
+        self._worker = _Worker() if watch else None
         self._ended_by: SlobError | None = None
 
     def __enter__(self) -> Self:
@@ -141,7 +143,36 @@ class Connection:
                 self.raw.call_timeout = _CLOSE_MS
                 self.call(self.raw.close)
         if self._worker:
-            self._worker.shutdown(wait=False)
+            self._worker.end()
+
+
+class _Worker:
+    """A thread for the statements of one connection.
+
+    In thick mode nothing ends a statement that hangs. An executor's thread would keep this process from ending then.
+    """
+
+    def __init__(self) -> None:
+        self._orders = SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None]()
+        Thread(target=self._work, name="statement", daemon=True).start()
+
+    def submit(self, act: Callable[[], _Found]) -> Future[_Found]:
+        """Let the thread do this after what it does now; return what comes of it."""
+        future = Future[_Found]()
+        self._orders.put((future, act))
+        return future
+
+    def end(self) -> None:
+        """Let the thread end, without waiting for it."""
+        self._orders.put(None)
+
+    def _work(self) -> None:
+        while order := self._orders.get():
+            future, act = order
+            try:
+                future.set_result(act())
+            except BaseException as error:
+                future.set_exception(error)
 
 
 def _socket_of(raw: oracledb.Connection) -> socket.socket | None:
