@@ -1,13 +1,11 @@
 """The real driver over loopback against a stand-in: connections, how they end, and how long they wait."""
 
-import gc
 import re
 import threading
-import warnings
-from contextlib import contextmanager
 
 import pytest
 
+from factories.oracle.leftovers import SOCKETS_LEFT_OVER, collected
 from factories.oracle.standin import StandInServer
 from factories.oracle.wire import DropError, Executor, Identity, OracleError, Rows, Server
 from factories.oracle.wire_tls import SUBJECT, authority
@@ -24,6 +22,15 @@ from openslob.workload import Workload
 SESSIONS = 300
 CANARY = "Canary-7x!"
 WHO = "SELECT who FROM dual"
+
+
+pytestmark = SOCKETS_LEFT_OVER
+
+
+@pytest.fixture(scope="module", autouse=True)
+def sockets():
+    with collected():
+        yield
 
 
 class Statements(Executor):
@@ -160,16 +167,6 @@ def test_tls_trusts_whom_the_wallet_trusts(tls_server, host, options, refusal):
     assert "\n" not in str(raised.value)
 
 
-@contextmanager
-def sockets_left_over():
-    """The driver leaves its socket of a connection that was reset to the garbage collector."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        yield
-        assert eventually(lambda: all(thread.name != "connect" for thread in threading.enumerate()))
-        gc.collect()
-
-
 def refusal_of(url):
     try:
         open_connection(parse(url), "query").close()
@@ -178,8 +175,7 @@ def refusal_of(url):
 
 
 def test_a_target_without_tls_is_told_by_a_port_with_it(tls_server):
-    with sockets_left_over():
-        assert "oracles://" in refusal_of(f"oracle://slob:slob@localhost:{tls_server[0]}/standin")
+    assert "oracles://" in refusal_of(f"oracle://slob:slob@localhost:{tls_server[0]}/standin")
 
 
 def test_a_target_with_tls_is_told_by_a_port_without_it():
@@ -210,7 +206,7 @@ def test_a_statement_that_hangs_is_waited_for_no_longer_than_its_watch_says():
 
 def test_a_log_on_that_nobody_answers_ends(monkeypatch):
     monkeypatch.setattr(connections, "LOG_ON_S", 0.1)
-    with sockets_left_over(), Server(Statements) as server:
+    with Server(Statements) as server:
         server.is_silent = True
         said = refusal_of(f"oracle://slob:slob@{server.dsn}?connect_timeout=0.1")
         assert re.match(r"can't connect to slob@.*: no answer came for .*; the server hangs", said)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from factories.oracle.leftovers import SOCKETS_LEFT_OVER, collected
 from factories.paths import ROOT
 from factories.running import DATA, LONG_S, Target, eventually, ignore, measured
 from openslob.engines import patience
@@ -20,6 +21,15 @@ from openslob.run import ending, loading, runner, session_pool
 from openslob.workload import Workload
 
 NO_ANSWER = "does not answer|no answer came"
+
+
+pytestmark = SOCKETS_LEFT_OVER
+
+
+@pytest.fixture(scope="module", autouse=True)
+def sockets():
+    with collected():
+        yield
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from factories.oracle.leftovers import SOCKETS_LEFT_OVER, collected
 from factories.oracle.wire import Executor, Identity, OracleError, Server
 from openslob.engines.oracle.connection import change, open_connection, parse
 from openslob.engines.oracle.errors import codes_of, is_full, is_missing, reported
@@ -113,6 +114,15 @@ BY_A_STATEMENT = [
         "TABLESPACE TEMP ADD TEMPFILE",
     ),
 ]
+
+
+pytestmark = SOCKETS_LEFT_OVER
+
+
+@pytest.fixture(scope="module", autouse=True)
+def sockets():
+    with collected():
+        yield
 
 
 class Failing(Executor):
