@@ -25,7 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 SOURCE = Path("src/openslob")
 LIMIT_S = 600  # a fault may make a loop endless: that is found, too
-PG, MARIA = "postgresql-18", "mariadb"
+PG, MARIA, RIG = "postgresql-18", "mariadb", "oracle-rig"
 _FAILED = re.compile(r"^(?:FAILED|ERROR|SUBFAILED.*?) (tests/\S+)", re.MULTILINE)
 
 
@@ -55,6 +55,7 @@ def _loop(*names: str) -> tuple[str, ...]:
 _MIX = "test_every_slice_has_the_operations_of_the_reference"
 _ROWS = "test_rows_are_operations_times_work_unit_by_the_server_s_own_counters"
 _PG_LOOP, _MYSQL_LOOP = "engines/postgresql/sql/slice.sql", "engines/mysql/sql/slice.sql"
+_ORACLE_LOOP = "engines/oracle/sql/slice.sql"
 _PG_COUNTERS, _PG_DELTA = "engines/postgresql/counters.py", "engines/postgresql/delta.py"
 _WINDOW, _VALIDITY, _VERDICTS = "run/window.py", "analyze/verdicts/validity.py", _unit("analyze/verdicts/test_verdicts")
 
@@ -82,6 +83,18 @@ FAULTS = (
           "the latency of an update is that of its last attempt: conflicts seem to cost nothing",
           ("tests/real/test_mariadb.py::test_a_deadlock_is_one_conflict_and_the_refused_attempt_is_part_of_the_latency",),
           MARIA),
+    Fault(_ORACLE_LOOP, "update_quota := update_quota - 100;", "update_quota := 0;",
+          "a remainder is lost at each update: there are fewer than UPDATE_PCT says", _loop(_MIX), RIG),
+    Fault(_ORACLE_LOOP, "GREATEST(us_between(due_at, t1), us)", "LEAST(us_between(due_at, t1), us)",
+          "response times are service times: waiting for a late operation counts for nothing",
+          ("tests/contract/test_pacing.py::"
+           "test_operations_wait_for_one_that_is_late_and_their_response_counts_it",), RIG),
+    Fault("engines/oracle/session.py", "self._kept = {name: found[name] for name in KEPT}", "pass",
+          "every slice draws the keys of the first again: most blocks are never visited",
+          _unit("engines/oracle/test_session")),
+    Fault("engines/oracle/slice_procedure.py", "needed <= set(named) <= _TOP | {_BY_INDEX, _BY_ROWID}",
+          "_BY_INDEX in named", "rows that are fetched in batches, or by a full scan, count as single-block reads",
+          _unit("engines/oracle/test_slice_procedure")),
     # --- adding up
     Fault("counts.py", "map(add, self.values(), other.values())", "map(add, self.values()[:-1], other.values())",
           "conflicts of all sessions but the last are lost", _unit("run/test_accumulator")),

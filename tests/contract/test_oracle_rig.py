@@ -1,4 +1,4 @@
-"""Faults in Oracle's work loop, one at a time: the contract's tests must find each, by what the stand-in runs."""
+"""What the stand-in is worth: faults put into Oracle's work loop are found, and the real driver runs it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,12 @@ import pytest
 from contract import test_pacing as pacing
 from contract import test_work_loop as loop
 from factories.oracle import rig_server
-from factories.subjects import SUBJECTS
+from factories.oracle.wire import Server
+from factories.subjects import NEVER_NS, SUBJECTS
+from openslob.engines.base import SliceRequest
+from openslob.engines.oracle.connection import open_connection
+from openslob.engines.oracle.session import OracleSession
+from openslob.engines.oracle.target import parse
 
 pytestmark = pytest.mark.server
 NOT_ON = frozenset(SUBJECTS) - {"oracle-rig"}
@@ -115,21 +120,66 @@ FAULTS = (
 )  # fmt: skip
 
 
+@pytest.fixture
+def changed(monkeypatch):
+    """Changes the text of the work loop when it is installed; texts that were there are noted in its result."""
+
+    def change(*changes):
+        applied = set()
+
+        def faulty(procedure):
+            for old, new in changes:
+                if old in procedure:
+                    applied.add(old)
+                procedure = procedure.replace(old, new, 1)
+            return rendered(procedure)
+
+        rendered = rig_server.rendered
+        monkeypatch.setattr(rig_server, "rendered", faulty)
+        return applied
+
+    return change
+
+
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name.replace(" ", "_"))
-def test_a_fault_is_found(subject, paced, monkeypatch, fault):
-    applied = set()
-
-    def faulty(procedure):
-        for old, new in fault.changes:
-            if old in procedure:
-                applied.add(old)
-            procedure = procedure.replace(old, new, 1)
-        return rendered(procedure)
-
-    rendered = rig_server.rendered
-    monkeypatch.setattr(rig_server, "rendered", faulty)
+def test_a_fault_is_found(subject, paced, changed, fault):
+    applied = changed(*fault.changes)
     given = {"subject": subject, "paced": paced}
     needed = {name: given[name] for name in signature(fault.test).parameters if name in given}
     with pytest.raises(AssertionError):
         fault.test(**needed, **fault.arguments)
     assert applied == {old for old, _ in fault.changes}, "a text is no longer in slice.sql"
+
+
+def test_an_update_that_is_refused_is_run_again_and_counts_once(subject, changed):
+    counted, refusal = "found_rows := SQL%ROWCOUNT;", "SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213;"
+    applied = changed((counted, f"{counted} IF refused < 2 THEN {refusal} END IF;"))
+    with subject.session(subject.workload(update_pct=100, work_unit=3)) as worked:
+        results = worked.slices(1, 5)
+        delta = subject.counted(lambda: worked.slices(10))
+    assert applied
+    assert [(result.counts.ops, result.counts.conflicts) for result in results] == [(1, 2), (5, 2)]
+    assert [result.counts.rows_updated for result in results] == [3, 15]
+    assert 10 <= delta.commits <= 10 + loop.OTHERS_COMMITS
+
+
+def test_the_driver_runs_slices_as_the_double_does(subject):
+    """Types of binds, texts of histograms, and moments with fractions of a µs, through python-oracledb."""
+    workload = subject.workload(update_pct=40, scan_pct=20, obfuscate_columns=True, target_ops=4000 / 3, sessions=1)
+    subject.engine.install(workload)
+    results = []
+    with Server(lambda _: rig_server.RigServer(subject.params.arguments)) as server:
+        params = parse(server.url.replace("slob@", "slob:slob@"))
+        for open_one in (lambda: open_connection(params, "run/t"), subject.engine.open):
+            session = OracleSession(open_one(), subject.plan(workload))
+            session.prepare()
+            due_ns = subject.now_ns() // 1000 * 1000
+            results.append([due_ns])
+            for first, size in ((0, 60), (60, 41)):
+                result = session.run_slice(SliceRequest(first, 0, NEVER_NS, size, results[-1][-1]))
+                results[-1].append(result.due_ns)
+                results[-1][0:0] = [result.counts, {kind: each.count for kind, each in result.response.items()}]
+            session.close()
+    driver, double = ([*found[:4], found[-1] - found[4]] for found in results)
+    assert driver == double
+    assert driver[-1] == 101 * 750_000
