@@ -26,6 +26,8 @@ _STOPPED = "stopped before it was asked"
 _DIGITS = 8
 # An error may repeat a whole statement.
 _LONGEST = 240
+# An IPv4 address; a server's version has five numbers.
+_ADDRESS = r"(?<!\.)(?:\d{1,3}\.){3}\d{1,3}(?!\.\d)"
 # Values of settings that name nothing: numbers with units, and the words that settings are made of.
 _PLAIN = re.compile(
     r"[\d.,]+ ?[KMGTB%]*|TRUE|FALSE|YES|NO|ON|OFF|NONE|AUTO|MANUAL|FORCE|FORCE_WAIT|WAIT|NOWAIT|IMMEDIATE|BATCH|TYPICAL"
@@ -124,11 +126,12 @@ def _without_names(values: Mapping[str, Any], names: Sequence[str]) -> dict[str,
         return "name-" + hashlib.sha256(f"{salt}{name.lower()}".encode()).hexdigest()[:_DIGITS]
 
     known = sorted({name for name in names if name}, key=len, reverse=True)
-    pattern = re.compile(rf"(?<![\w$#])(?:{'|'.join(map(re.escape, known))})(?![\w$#])", re.IGNORECASE)
+    any_of = "|".join([*map(re.escape, known), _ADDRESS])
+    pattern = re.compile(rf"(?<![\w$#])(?:{any_of})(?![\w$#])", re.IGNORECASE)
 
     def clean(value: Any) -> Any:  # noqa: ANN401 - any plain value
         if isinstance(value, str):
-            return pattern.sub(lambda match: replaced(match[0]), value) if known else value
+            return pattern.sub(lambda match: replaced(match[0]), value)
         if isinstance(value, Mapping):
             return {name: clean(each) for name, each in value.items()}
         return [clean(each) for each in value] if isinstance(value, list) else value

@@ -126,12 +126,13 @@ def test_the_file_names_nobody():
 
 
 def test_the_same_name_has_the_same_replacement_in_one_file():
-    question = Question(1, "a", "b", lambda: Answer(True, "ben on SALES, then Ben again"))
+    question = Question(1, "a", "b", lambda: Answer(True, "ben on SALES, then Ben again, 10.1.2.3"))
     engine = Asked([question])
     with opened(engine) as proving:
         found = document(engine, engine.facts(), proving, [ask(question, Interrupt())], with_names=False)
-    first, _, _, _, second, _ = found["answers"][0]["seen"].replace(",", "").split()
+    first, _, _, _, second, _, address = found["answers"][0]["seen"].replace(",", "").split()
     assert first == second
+    assert address.startswith("name-")
 
 
 def test_the_owner_may_leave_the_names_in():

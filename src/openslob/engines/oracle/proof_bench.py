@@ -93,11 +93,17 @@ class Bench:
         return SessionPlan(0, schema, BLOCKS, self.place.block_size, workload, phases, None, "prove")
 
     def clean(self) -> None:
-        """Drop everything that was made."""
-        if self._made:
+        """Drop everything that was made. SlobError says what may be left, and what removes it."""
+        if not self._made:
+            return
+        try:
             with self.connection() as connection:
                 for schema in self._made:
                     self._drop(connection, schema)
+        except SlobError as error:
+            left = ", ".join(names.cf1(schema) for schema in self._made)
+            why = f"small tables may be left ({left}): {error.what}"
+            raise SlobError(why, "`slob drop`, or --prove again, removes them") from error
         self._made.clear()
 
     def drop(self, number: int) -> None:
