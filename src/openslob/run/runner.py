@@ -236,7 +236,8 @@ class _Run:
         if self._workload.warmup or self._request.steady_limit_s:
             self._warm_up(held, session_pool, plans, self._begin_ns(offset_ns))
         with self._reports.around(self._attach_to(folder), self._builder.notes, self._show, self._patience):
-            readings = self._window(folder, held, session_pool, samplers, plans, self._begin_ns(offset_ns), offset_ns)
+            begin_ns = self._begin_ns(offset_ns, samplers.reading_s)
+            readings = self._window(folder, held, session_pool, samplers, plans, begin_ns, offset_ns)
         return ours_alone(self._measurement(readings, session_pool, samplers, blocks_before))
 
     def _attach_to(self, folder: RunFolder) -> Callable[[str, str | bytes], None]:
@@ -256,8 +257,8 @@ class _Run:
         if watch:
             self._builder.notes.append(watch.finding())
 
-    def _begin_ns(self, offset_ns: int) -> int:
-        lead_s = LEAD_S + LEAD_PER_SESSION_S * self._workload.total_sessions
+    def _begin_ns(self, offset_ns: int, reading_s: float = 0.0) -> int:
+        lead_s = LEAD_S + LEAD_PER_SESSION_S * self._workload.total_sessions + reading_s
         return time.time_ns() + offset_ns + int(lead_s * NANOS)
 
     def _end_ns(self, begin_ns: int) -> int:
@@ -289,7 +290,7 @@ class _Run:
 
         def read_before() -> None:
             samplers.get_ready()
-            ahead_s = read_ahead_s(load.run_time, len(plans), max(1, len(self._facts.instances)))
+            ahead_s = read_ahead_s(load.run_time, len(plans), max(1, len(self._facts.instances)), samplers.reading_s)
             time.sleep(max(0.0, (begin_ns - offset_ns - time.time_ns()) / NANOS - ahead_s))
             readings.before = samplers.opening_reading()
             recorder.reading(readings.before)

@@ -52,6 +52,8 @@ class Samplers:
             lambda: own,
             location.why_unknown or SAME_HOST,
         )
+        # How long the counters take to be read, once `server_clock_offset_ns` has done so.
+        self.reading_s = 0.0
         self._interval_s = COUNTER_INTERVAL_S * max(1.0, sessions / SESSIONS_A_SECOND)
         self._tasks: Tasks = {}
         self._tasks_at_end: Tasks = {}
@@ -113,7 +115,9 @@ class Samplers:
 
     def server_clock_offset_ns(self) -> int:
         """Return the server's clock minus this host's, from the quickest of a few queries."""
-        return min(self._ask_clock() for _ in range(CLOCK_QUERIES))[1]
+        asked = sorted(self._ask_clock() for _ in range(CLOCK_QUERIES))
+        self.reading_s = asked[CLOCK_QUERIES // 2][0] / NANOS
+        return asked[0][1]
 
     def _ask_clock(self) -> tuple[int, int]:
         before = time.time_ns()

@@ -16,18 +16,19 @@ CLOCK_SET_S = 0.25
 CLOCK_SET_SHARE = 0.01
 # The counters are read before the window begins, by this share of its length and by READ_AHEAD_MOST_S at most: the
 # counters' window is then about as long as the load's. READ_AHEAD_LEAST_S is what a reading takes on a busy host; it
-# takes longer with more sessions and instances.
+# takes longer with more sessions and instances. Where a reading takes long, so many times as long.
 READ_AHEAD_SHARE = 0.004
 READ_AHEAD_MOST_S = 0.04
 READ_AHEAD_LEAST_S = 0.012
 READ_AHEAD_PER_SESSION_S = 0.0001
 READ_AHEAD_PER_INSTANCE_S = 0.004
+READ_AHEAD_TIMES = 1.2
 
 
-def read_ahead_s(run_time: float, sessions: int, instances: int = 1) -> float:
-    """Return how many seconds before the window begins the counters are read."""
+def read_ahead_s(run_time: float, sessions: int, instances: int = 1, reading_s: float = 0.0) -> float:
+    """Return how many seconds before the window begins the counters are read, which takes ``reading_s``."""
     more = READ_AHEAD_PER_SESSION_S * sessions + READ_AHEAD_PER_INSTANCE_S * (instances - 1)
-    least = READ_AHEAD_LEAST_S + more
+    least = max(READ_AHEAD_LEAST_S + more, READ_AHEAD_TIMES * reading_s)
     return max(least, min(READ_AHEAD_MOST_S, READ_AHEAD_SHARE * run_time))
 
 

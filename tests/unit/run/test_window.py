@@ -20,7 +20,7 @@ from openslob.run.plan import session_plans
 from openslob.run.recorder import Recorder
 from openslob.run.samplers import Samplers as RealSamplers
 from openslob.run.samplers import SystemReading
-from openslob.run.window import WindowReadings, counted_between
+from openslob.run.window import WindowReadings, counted_between, read_ahead_s
 from openslob.run.worker import SliceDone
 from openslob.units import NANOS
 from openslob.workload import Workload
@@ -243,3 +243,16 @@ def sliced(number, ops):
     begin, end = BEGIN + number * NANOS, BEGIN + (number + 1) * NANOS
     result = SliceResult(begin, end, begin, SliceCounts(ops, rows_read=ops), {OpKind.SELECT: latency})
     return SliceDone(0, number, number * ops, result)
+
+
+@table(
+    "run_time, sessions, reading_s, ahead_s",
+    [
+        (2.0, 1, 0.003, 0.0121),  # what a reading takes on a busy host
+        (300.0, 1, 0.003, 0.04),
+        (300.0, 1000, 0.003, 0.112),
+        (300.0, 1, 0.1, 0.12),  # this server takes long
+    ],
+)
+def test_counters_are_read_so_early_that_they_are_there_when_the_window_begins(run_time, sessions, reading_s, ahead_s):
+    assert read_ahead_s(run_time, sessions, 1, reading_s) == pytest.approx(ahead_s)
