@@ -34,6 +34,8 @@ def test_every_question_is_answered_or_has_a_reason_and_nothing_is_left(standin,
     assert result.exit_code == 0, result.output
     found = json.loads(path.read_text())
     assert "no database" in found["product"]
+    assert found["stand_in"]
+    assert "! No database" in result.output
     answers = {answer["number"]: answer for answer in found["answers"]}
     assert sorted(answers) == list(range(1, 16))
     assert {number for number, answer in answers.items() if answer["holds"] is None} == NOT_ASKED

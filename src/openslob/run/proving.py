@@ -95,6 +95,7 @@ def document(
         "engine": engine.name,
         "product": facts.product,
         "version": facts.version,
+        "stand_in": facts.stand_in,
         "target": engine.target,
         "connection": dict(facts.connection),
         "block_size": facts.block_size,
