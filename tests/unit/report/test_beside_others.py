@@ -42,3 +42,18 @@ def test_the_time_line_leaves_out_what_counts_the_whole_server(folder):
 def test_the_headline_says_that_others_were_there():
     assert headline(beside_others(Holds.FAILS)).endswith("; while other sessions loaded the server.")
     assert "beside" not in headline(beside_others(Holds.UNKNOWN))
+
+
+def test_cpu_over_time_says_whose_it_is(folder):
+    away = record_files.record()
+    away = away.model_copy(update={"environment": {**away.environment, "local": False}})
+    assert "driver's host CPU" in drawn(away, folder)
+    assert "driver's host CPU" not in drawn(record_files.record(), folder)
+
+
+def test_the_seconds_of_a_run_are_whole_numbers(folder):
+    """With as many digits as the label before it has, the last of ten seconds was 1e+1."""
+    panels = timeline(record_files.record(), run_series.read(folder, record_files.record())).panels
+    axes = [found for found in str([panel.to_dict() for panel in panels]).split("'axis': ") if "tickMinStep" in found]
+    assert axes
+    assert all("'format': 'd'" in axis.partition("}")[0] for axis in axes)

@@ -61,7 +61,7 @@ def timeline(record: RunRecord, raw: RunSeries, names: FigureNames | None = None
         TimelinePanel.SIZES: _rates("picked_size", sizes, "MB/s", names, length) if sizes else None,
         **{f"latency of {kind}s": _bands(kind, of_kind, length) for kind, of_kind in raw.latency.items()},
         "sessions waiting": _waits(over_time.wait_rows(raw.waits, length), length) if raw.waits else None,
-        "CPU": _cpu(over_time.cpu_shares(raw.host), length) if raw.host else None,
+        "CPU": _cpu(record, over_time.cpu_shares(raw.host), length) if raw.host else None,
     }
     shown = {name: panel for name, panel in panels.items() if panel is not None}
     # A panel can be empty although the engine's counters were recorded: they are not drawn at both ends of the load.
@@ -157,7 +157,8 @@ def _slice_notes(raw: RunSeries) -> tuple[str, ...]:
 
 def _time_axis(field: str, length: float) -> alt.X:
     scale = alt.Scale(domain=[0, length], nice=False, clamp=True)
-    axis = alt.Axis(format="~g", tickMinStep=1)
+    # Ticks are whole seconds. With "~g" the last of 10 s would be "1e+1": it gets as many digits as the one before.
+    axis = alt.Axis(format="d", tickMinStep=1)
     return alt.X(f"{field}:Q", title="time since the load began (s)", scale=scale, axis=axis)
 
 
@@ -226,10 +227,12 @@ def _waits(rows: list[Row], length: float) -> Panel:
     return with_tips(drawn, Tip("event", "event"), Tip("value", "sessions in it"), Tip("from_s", "from (s)"))
 
 
-def _cpu(rows: list[Row], length: float) -> Panel:
+def _cpu(record: RunRecord, rows: list[Row], length: float) -> Panel:
+    # Of a server elsewhere, this is the other end's.
+    whose = "driver's host" if record.environment.get("local") is False else "host"
     kinds = [kind for kind in (*over_time.CPU_KINDS, over_time.SERVER) if any(row["kind"] == kind for row in rows)]
     pick = legend_selection("kind", "picked_kind")
-    y = alt.Y("low:Q", title="host CPU (%)", scale=alt.Scale(domain=[0, 100]), axis=_Y_AXIS)
+    y = alt.Y("low:Q", title=f"{whose} CPU (%)", scale=alt.Scale(domain=[0, 100]), axis=_Y_AXIS)
     bare = alt.Chart(alt.InlineData(values=rows)).encode(
         x=_time_axis("from_s", length), x2=alt.X2("to_s:Q"), color=coloured("kind", kinds), **selection_opacity(pick)
     )
