@@ -20,6 +20,7 @@ from openslob.run import loading
 from openslob.workload import Workload
 
 SESSIONS = 300
+SMALL = {**DATA, "scale": "300"}
 CANARY = "Canary-7x!"
 WHO = "SELECT who FROM dual"
 
@@ -264,16 +265,16 @@ def cluster(monkeypatch):
 def test_a_service_that_spreads_connections_is_refused_and_instances_by_name_are_one_target(cluster, tmp_path):
     named = f"{cluster}?instance_name=rac1,{cluster}?instance_name=rac2"
     engine, _ = registry.resolve(named)
-    loading.load(engine, None, Workload(**DATA), ignore, lambda: False, ignore)
-    record = measured(engine, tmp_path, run_time=1).record
+    loading.load(engine, None, Workload(**SMALL), ignore, lambda: False, ignore)
+    record = measured(engine, tmp_path, run_time=1, scale="300").record
     assert [instance.sessions for instance in record.instances] == [1, 1]
     assert [instance.target.rpartition("/")[2] for instance in record.instances] == ["rac1", "rac2"]
     spread, _ = registry.resolve(cluster)
-    (found,) = [each for each in spread.findings(Workload(**DATA)) if each.name == "spread"]
+    (found,) = [each for each in spread.findings(Workload(**SMALL)) if each.name == "spread"]
     assert found.blocking
     assert "over rac1 and rac2" in found.why
     with pytest.raises(SlobError, match=r"spreads connections over rac1 and rac2.*\?instance_name=rac1"):
-        measured(spread, tmp_path, run_time=1)
+        measured(spread, tmp_path, run_time=1, scale="300")
 
 
 # --- a password is nowhere
@@ -282,7 +283,7 @@ def test_a_service_that_spreads_connections_is_refused_and_instances_by_name_are
 def test_no_command_shows_the_password(cluster, tmp_path):
     """In the URL, in the environment, wrong and right: not in what is printed, nor in what is kept."""
     in_url = cluster.replace("slob@", f"slob:{CANARY.replace('!', '%21')}@") + "/rac1"
-    options = ["--schemas", "1", "--scale", "500"]
+    options = ["--schemas", "1", "--scale", "300"]
     said = [
         slob("check", "--target", in_url, *options),
         slob("load", "--target", in_url, *options),

@@ -137,11 +137,15 @@ class Connection:
         return bool(readable.poll(0))
 
     def close(self) -> None:
-        """Close the connection; never raises."""
-        with suppress(oracledb.Error, OSError, SlobError):
+        """Close the connection; never raises. A server that is no longer waited for gets no goodbye."""
+        try:
+            if self._watch:
+                self._watch.begin()
             if not self._ended_by and self.raw.is_healthy():  # as in `cancel`
                 self.raw.call_timeout = _CLOSE_MS
                 self.call(self.raw.close)
+        except (oracledb.Error, OSError, SlobError):
+            self.cut()
         if self._worker:
             self._worker.end()
 
