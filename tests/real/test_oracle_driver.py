@@ -83,6 +83,9 @@ def executor_of(server):
 
 def test_a_running_statement_is_cancelled_from_another_thread_and_the_session_goes_on(pair):
     server, connection = pair
+    if server.url.startswith("oracles"):
+        assert connection.cancel() is False
+        return
     for _ in range(3):
         canceller = threading.Thread(
             target=lambda: eventually(lambda: executor_of(server).is_waiting) and connection.cancel()

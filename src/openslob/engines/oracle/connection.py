@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import select
 import socket
+import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, TimeoutError
 from contextlib import contextmanager, suppress
@@ -107,9 +108,12 @@ class Connection:
         self.cut()
 
     def cancel(self) -> bool:
-        """Ask the server to end the running statement, from another thread; return whether that could be sent."""
+        """Ask the server to end the running statement, from another thread; return whether that could be sent.
+
+        Never with TLS: one thread would write what another one reads, which OpenSSL does not allow.
+        """
         # The library crashes the process when it is asked this on a connection that was lost.
-        if not self.raw.is_healthy():
+        if isinstance(self._socket, ssl.SSLSocket) or not self.raw.is_healthy():
             return False
         try:
             self.raw.cancel()
@@ -124,7 +128,8 @@ class Connection:
         """
         with suppress(OSError):
             if self._socket is not None:
-                self._socket.shutdown(socket.SHUT_RDWR)
+                # Not the method of a socket with TLS, which takes the encryption off.
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
     def is_lost(self) -> bool:
         """Return whether an idle connection was ended; nothing is sent to find out."""
