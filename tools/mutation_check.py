@@ -95,6 +95,12 @@ FAULTS = (
     Fault("engines/oracle/slice_procedure.py", "needed <= set(named) <= _TOP | {_BY_INDEX, _BY_ROWID}",
           "_BY_INDEX in named", "rows that are fetched in batches, or by a full scan, count as single-block reads",
           _unit("engines/oracle/test_slice_procedure")),
+    # --- the server's own reports
+    Fault("engines/capabilities.py", "if capability.licence and name not in consented:",
+          "if capability.licence and name in consented:",
+          "what needs a licence is used without the user's word", _unit("engines/oracle/test_snapshots")),
+    Fault("analyze/verdicts/report.py", "pct < _LEAST_PCT or (most_pct and pct > most_pct)", "pct < _LEAST_PCT",
+          "a report on other work, too, agrees with the run", _unit("analyze/verdicts/test_report")),
     # --- adding up
     Fault("counts.py", "map(add, self.values(), other.values())", "map(add, self.values()[:-1], other.values())",
           "conflicts of all sessions but the last are lost", _unit("run/test_accumulator")),
