@@ -52,7 +52,7 @@ class Samplers:
             lambda: own,
             location.why_unknown or SAME_HOST,
         )
-        # How long the counters take to be read, once `server_clock_offset_ns` has done so.
+        # How long the counters take to be read at least, once `server_clock_offset_ns` has done so.
         self.reading_s = 0.0
         self._interval_s = COUNTER_INTERVAL_S * max(1.0, sessions / SESSIONS_A_SECOND)
         self._tasks: Tasks = {}
@@ -115,9 +115,9 @@ class Samplers:
 
     def server_clock_offset_ns(self) -> int:
         """Return the server's clock minus this host's, from the quickest of a few queries."""
-        asked = sorted(self._ask_clock() for _ in range(CLOCK_QUERIES))
-        self.reading_s = asked[CLOCK_QUERIES // 2][0] / NANOS
-        return asked[0][1]
+        took_ns, offset_ns = min(self._ask_clock() for _ in range(CLOCK_QUERIES))
+        self.reading_s = took_ns / NANOS
+        return offset_ns
 
     def _ask_clock(self) -> tuple[int, int]:
         before = time.time_ns()
