@@ -107,13 +107,18 @@ class Connection:
             future.result(AT_ONCE_S)
         self.cut()
 
-    def cancel(self) -> bool:
-        """Ask the server to end the running statement, from another thread; return whether that could be sent.
+    @property
+    def takes_cancel(self) -> bool:
+        """Whether a statement can be cancelled.
 
-        Never with TLS: one thread would write what another one reads, which OpenSSL does not allow.
+        Not with TLS: one thread would write what another one reads, which OpenSSL does not allow.
         """
+        return not isinstance(self._socket, ssl.SSLSocket)
+
+    def cancel(self) -> bool:
+        """Ask the server to end the running statement, from another thread; return whether that could be sent."""
         # The library crashes the process when it is asked this on a connection that was lost.
-        if isinstance(self._socket, ssl.SSLSocket) or not self.raw.is_healthy():
+        if not self.takes_cancel or not self.raw.is_healthy():
             return False
         try:
             self.raw.cancel()

@@ -154,6 +154,8 @@ _LONG_S, _SLICE_S = 20.0, 3.0
 
 def _cancel(bench: Bench) -> Answer:
     with bench.session(bench.schema(0), _TWO_UPDATES) as session:
+        if not session.connection.takes_cancel:
+            raise SlobError("with TLS, sessions are cut off instead of cancelled", "ask over a connection without TLS")
         with session.running(_LONG_S) as outcome:
             time.sleep(0.5)
             began = time.monotonic()
