@@ -204,13 +204,19 @@ def test_the_window_of_counters_and_load_is_one(small_cache, results):
     while len(runs) < 4 and not (runs and verdicts_of(runs[-1])["window"].verdict is Holds.HOLDS):
         runs.append(measured(small_cache, results, sessions=2).record)
     good = runs.pop()
-    assert all(record.summary["pio_read_per_s"].value is None for record in runs)
+    assert not any(map(_publishes_reads, runs))
     if verdicts_of(good)["window"].verdict is not Holds.HOLDS:
-        assert good.summary["pio_read_per_s"].value is None
+        assert not _publishes_reads(good)
         return
     missing = {name for name in RATES if good.summary[name].value is None}
     assert missing <= {"dev_read_per_s", "dev_read_mb_per_s", "dev_write_per_s", "dev_write_mb_per_s", IMAGES}
     assert good.summary["pio_read_per_s"].value > 0
+
+
+def _publishes_reads(record):
+    """Whether the rate of reads is known although the engine's counters, not just the host's, span another window."""
+    by_host = "host counters" in verdicts_of(record)["window"].why
+    return record.summary["pio_read_per_s"].value is not None and not by_host
 
 
 class LateCounters:
