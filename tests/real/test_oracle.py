@@ -181,3 +181,13 @@ def test_a_sweep_and_a_drop(tmp_path):
         assert "CF1_1" in done("drop", "--target", process.url)
         engine = registry.engine_for(process.url)
         assert engine.data.state() is None
+
+
+@pytest.mark.parametrize("version", ["12.1.0.2.0", "23.4.0.0.0"])
+def test_an_old_and_a_new_version_in_a_pluggable_database(version):
+    with StandInProcess(**WORLD, version=version, pluggable=True) as process:
+        done("load", "--target", process.url, "--schemas=1", "--scale=1MB")
+        shown = done("check", "--target", process.url, "--schemas=1", "--scale=1MB")
+    assert shown.startswith(f"Stand-in for tests, no database {version}")
+    assert "A run would work" in shown
+    assert "a pluggable database does not count what background processes do" in " ".join(shown.split())

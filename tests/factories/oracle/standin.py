@@ -20,7 +20,7 @@ from factories.oracle.standin_ddl import TABLE_NAME, Ddl
 from factories.oracle.standin_slice import CANCELLED, Slice
 from factories.oracle.standin_sql import SHARP, code_of, locks_rows, translated
 from factories.oracle.standin_world import SessionRow, World
-from factories.oracle.wire import Client, Column, Executor, OracleError, Rows, Server
+from factories.oracle.wire import Client, Column, Executor, Identity, OracleError, Rows, Server
 from factories.oracle.wire_encodings import NUMBER, VARCHAR
 
 # OUT binds of blocks that ask one thing.
@@ -258,7 +258,9 @@ class StandInServer:
     def __init__(self, world: World | None = None, **options: Any) -> None:
         self.world = world or World()
         catalog.create(self.world)
-        self.server = Server(self._executor, **options)
+        first, second, third, fourth, fifth = map(int, self.world.version.split("."))
+        same = (Identity(version=(first, second, third, fourth, fifth)),)
+        self.server = Server(self._executor, **{"identities": same, **options})
 
     def _executor(self, client: Client) -> StandIn:
         return StandIn(self.world, client, lambda: self._drop(client.number))

@@ -74,7 +74,7 @@ class World:
 
     def __init__(
         self,
-        version: str = "19.0.0.0.0",
+        version: str = "19.3.0.0.0",
         *,
         seed: int = 1,
         cache_bytes: int = 16 * MIB,
