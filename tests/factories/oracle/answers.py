@@ -68,6 +68,7 @@ class Server:
     parameters: Mapping[str, str | None] = field(default_factory=dict)
     database: Mapping[str, Any] = field(default_factory=dict)
     tablespace: Mapping[str, Any] | None = field(default_factory=dict)
+    default_tablespace: str = "SLOB"
     instance: Mapping[str, Any] = field(default_factory=dict)
     instances: Sequence[str] = ("slob1",)
     privileges: Sequence[str] = PRIVILEGES
@@ -113,7 +114,8 @@ def _version(server: Server, _: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _identity(server: Server, _: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [
         {
-            "user_name": "SLOB", "user_id": 107, "created": "2026-01-01 12:00:00", "default_tablespace": "SLOB",
+            "user_name": "SLOB", "user_id": 107, "created": "2026-01-01 12:00:00",
+            "default_tablespace": server.default_tablespace,
             "db_unique_name": "orcl", "instance_name": "slob1", "service_name": "slob", "protocol": server.protocol,
         }
     ]  # fmt: skip
@@ -158,7 +160,7 @@ def _rights(server: Server, _: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _profile(server: Server, _: Mapping[str, Any]) -> list[dict[str, Any]]:
     names = ("SESSIONS_PER_USER", "CPU_PER_CALL", "CPU_PER_SESSION", "LOGICAL_READS_PER_CALL",
-             "LOGICAL_READS_PER_SESSION", "CONNECT_TIME")  # fmt: skip
+             "LOGICAL_READS_PER_SESSION", "CONNECT_TIME", "IDLE_TIME")  # fmt: skip
     return [{"resource_name": name, "limit": server.profile.get(name, "UNLIMITED")} for name in names]
 
 

@@ -11,7 +11,7 @@ from openslob.engines.facts import READ_ONLY_FINDING, DataState, Finding, Server
 from openslob.engines.oracle import rights, server_checks, snapshots, storage_checks
 from openslob.engines.oracle.connection import Connection, ConnectionParams
 from openslob.engines.oracle.local_path import refused_path
-from openslob.engines.oracle.server_facts import limit
+from openslob.engines.oracle.server_facts import limit, setting
 from openslob.engines.oracle.survey import Survey
 from openslob.workload import CommitMode, Workload
 
@@ -22,6 +22,8 @@ _REDEDICATE = "put (SERVER = DEDICATED) into the connect descriptor, or name a s
 # Limits of a profile on one call: a slice is one.
 _PER_CALL = ("CPU_PER_CALL", "LOGICAL_READS_PER_CALL")
 _PER_SESSION = ("CPU_PER_SESSION", "LOGICAL_READS_PER_SESSION")
+# In minutes. The connections that hold the lock and send the stop signal are idle for the whole run.
+_MINUTES = ("CONNECT_TIME", "IDLE_TIME")
 
 
 def findings(
@@ -70,17 +72,22 @@ def _server(survey: Survey, params: ConnectionParams, facts: ServerFacts) -> Ite
 def _limits(survey: Survey, workload: Workload) -> Iterator[Finding]:
     """Yield the limits of this user's profile that a run would reach."""
     seconds = workload.warmup + workload.run_time
-    minutes = limit(survey, "CONNECT_TIME")
     reached = [name for name in _PER_CALL + _PER_SESSION if limit(survey, name) is not None]
-    if minutes is not None and 60 * minutes <= seconds:
-        reached.append("CONNECT_TIME")
+    reached += [name for name in _MINUTES if (minutes := limit(survey, name)) is not None and 60 * minutes <= seconds]
     if reached:
         user = rights.user_name(survey)
         values = ", ".join(f"{name} {limit(survey, name):,}" for name in reached)
-        why = f"the profile of user {user} ends the work loop, of which a slice is one call: {values}"
+        why = (
+            f"the profile of user {user} ends the work loop, of which a slice is one call, or the connection that "
+            f"holds the lock, idle for the whole run: {values}"
+        )
         unlimited = " ".join(f"{name} UNLIMITED" for name in reached)
         remedy = f"CREATE PROFILE slob LIMIT {unlimited};\nALTER USER {user} PROFILE slob;"
         yield Finding("profile", why, remedy, True, by=rights.sysdba(survey))
+    idle = setting(survey, "max_idle_time")
+    if idle.isdigit() and 0 < 60 * int(idle) <= seconds:
+        why = f"max_idle_time is {idle} minutes: the connection that holds the lock is idle longer, and would be ended"
+        yield Finding("idle time", why, "ALTER SYSTEM SET max_idle_time = 0;", True, by=rights.sysdba(survey))
 
 
 def _connections(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:

@@ -56,8 +56,10 @@ class Connection:
 
     @property
     def session_id(self) -> int:
-        """The server's number of this session (SID)."""
-        return int(self.raw.session_id)
+        """The server's number of this session (SID). In thick mode the library does not say it."""
+        if self.raw.thin:
+            return int(self.raw.session_id)
+        return int(query(self, read_statements(PACKAGE, "session")["own_number"])[0]["sid"])
 
     @property
     def instance(self) -> str:

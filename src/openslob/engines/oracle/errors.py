@@ -23,6 +23,8 @@ _PLACE = re.compile(r"ORA-06512|ORA-06550: line \d+, column \d+:$|PL/SQL: Statem
 BAD_PASSWORD = "ORA-01017"
 CANCELLED = "ORA-01013"
 NO_TABLE = "ORA-00942"
+# Since 23ai, of an object that this user knows of.
+_NO_PRIVILEGE = "ORA-41900"
 NO_COLUMN = "ORA-00904"
 IS_LOCKED = "ORA-00054"
 IS_THERE = "ORA-00001"
@@ -50,7 +52,7 @@ def is_full(error: BaseException | None) -> bool:
 
 def is_missing(error: BaseException) -> bool:
     """Return whether a table or view does not exist, or this user may not see it: Oracle does not say which."""
-    return NO_TABLE in codes_of(error)
+    return any(code in (NO_TABLE, _NO_PRIVILEGE) for code in codes_of(error))
 
 
 def is_final(error: BaseException) -> bool:

@@ -8,7 +8,7 @@ from functools import partial
 from openslob.engines.oracle.connection import PACKAGE, Connection, outputs, query, statement
 from openslob.engines.oracle.proof_bench import Bench, BenchSession, gained, one_line, own_figures, readable
 from openslob.engines.oracle.session import clock
-from openslob.engines.proofs import Answer, Question
+from openslob.engines.proofs import Answer, NotAskedError, Question
 from openslob.engines.sql import read_statements
 from openslob.errors import SlobError
 from openslob.workload import CommitMode, RedoStress, Workload
@@ -179,6 +179,8 @@ def _goes_on(session: BenchSession) -> bool:
 def _killed(bench: Bench) -> Answer:
     """Break a connection off in the middle of a slice, as the system does when the driver is killed."""
     with bench.session(bench.schema(0), _READS) as session, bench.connection() as other:
+        if session.connection.own_socket is None:
+            raise NotAskedError("in thick mode nothing but the client library can break a connection off")
         who = {"sid": session.connection.session_id, "serial": session.connection.raw.serial_num}
         _status(other, who)
         with session.running(_SLICE_S):

@@ -28,18 +28,15 @@ from openslob.engines.sql import read_statements
 from openslob.workload import CommitMode
 
 _LONGEST_TEXT = 32767
-_ADAPTIVE = ((12, 1), (12, 2))
+_ADAPTIVE_PLANS_SINCE = (12, 2)
 _COMMIT_SETTING = {CommitMode.WAIT: "commit_wait", CommitMode.NOWAIT: "commit_nowait"}
 
 
 def settings(version: Sequence[int], commit_mode: CommitMode) -> Iterator[str]:
     """Yield the names of what a session sets for itself (session.sql), on a server of this version."""
     yield from ("clock", "numbers", "plan", "dynamic_sampling")
-    first, replaced = _ADAPTIVE
-    if tuple(version) >= replaced:
+    if tuple(version) >= _ADAPTIVE_PLANS_SINCE:
         yield "adaptive_plans"
-    elif tuple(version) >= first:
-        yield "adaptive"
     if commit_mode in _COMMIT_SETTING:
         yield _COMMIT_SETTING[commit_mode]
 
@@ -128,7 +125,8 @@ class OracleSession:
 
     def backend_id(self) -> int:
         """Return the server's number of this session."""
-        return self._connection.session_id
+        with self._guard():
+            return self._connection.session_id
 
     def instance(self) -> str | None:
         """Return the name of the instance that the session landed on; None when the database has only one."""

@@ -47,6 +47,10 @@ def _tablespace(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
         why = f"tablespace {facts.tablespace} is {row['status']}"
         change = "ONLINE" if row["status"] == "OFFLINE" else "READ WRITE"
         yield Finding("tablespace", why, f"ALTER TABLESPACE {identifier(str(facts.tablespace))} {change};", True, by=by)
+    default = str(survey.row("identity").get("default_tablespace"))
+    if default != facts.tablespace and not survey.row("tablespace", tablespace_name=default):
+        why = f"the lock and the list of loads are small tables in tablespace {default}, which user {user} may not use"
+        yield Finding("tablespace", why, f"ALTER USER {user} QUOTA 16M ON {identifier(default)};", True, by=by)
 
 
 def _cache(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:

@@ -66,6 +66,8 @@ BLOCKS, SPOILS, KNOW = (True, False), (False, True), (False, False)
         (Server(profile={"CPU_PER_CALL": "3000"}), WORK, "profile", BLOCKS, "LIMIT CPU_PER_CALL UNLIMITED;"),
         (Server(profile={"LOGICAL_READS_PER_CALL": "9"}), WORK, "profile", BLOCKS, "ALTER USER SLOB PROFILE slob;"),
         (Server(profile={"CONNECT_TIME": "1"}), WORK, "profile", BLOCKS, "CONNECT_TIME UNLIMITED"),
+        (Server(profile={"IDLE_TIME": "1"}), WORK, "profile", BLOCKS, "IDLE_TIME UNLIMITED"),
+        (Server(parameters={"max_idle_time": "1"}), WORK, "idle time", BLOCKS, "SET max_idle_time = 0;"),
         (Server(profile={"SESSIONS_PER_USER": "3"}), WORK, "connections", BLOCKS, "LIMIT SESSIONS_PER_USER 7;"),
         (Server(processes=(638, "640")), WORK, "connections", BLOCKS, "SET processes = 645 SCOPE = SPFILE;"),
         (Server(privileges=("CREATE TABLE",)), WORK, "rights", BLOCKS, "GRANT CREATE PROCEDURE TO SLOB;"),
@@ -147,6 +149,23 @@ def test_data_that_would_not_find_room_are_found_before_the_load(server, words):
     assert space.blocking
     assert words in space.why
     assert not [each for each in found(quiet(server)) if each.name == "space"]
+
+
+def test_limits_of_idle_time_that_a_run_does_not_reach_are_no_findings():
+    server = Server(profile={"IDLE_TIME": "60", "CONNECT_TIME": "60"}, parameters={"max_idle_time": "60"})
+    assert found(quiet(server)) == []
+    assert found(quiet(Server(parameters={"max_idle_time": "0"}))) == []
+
+
+def test_the_lock_needs_room_in_the_user_s_default_tablespace():
+    server = replace(quiet(Server()), default_tablespace="USERS")
+    connection, params = connected(Answers(server)), replace(PARAMS, tablespace="SLOB")
+    facts = read_facts(connection, params)
+    state = DataState(WORK.data(facts.block_size, facts.tablespace), True, "now", {1: 1, 2: 1})
+    (lock,) = findings(connection, params, WORK, facts, lambda: state)
+    assert lock.blocking
+    assert (lock.name, lock.remedy) == ("tablespace", "ALTER USER SLOB QUOTA 16M ON USERS;")
+    assert "lock" in lock.why
 
 
 def test_files_that_may_grow_have_room():

@@ -1,12 +1,14 @@
 """Reading the counters and waits: which parts a user may read, at which cost, and what starts them again."""
 
 import re
+from contextlib import closing
 
 import oracledb
 import pytest
 
+from factories.oracle.standin_sql import database, translated
 from factories.tables import table
-from openslob.engines.oracle.connection import PACKAGE, Connection
+from openslob.engines.oracle.connection import PACKAGE, Connection, statement
 from openslob.engines.oracle.counters import VIEWS, OracleCounters
 from openslob.engines.oracle.waits import OracleWaits
 from openslob.engines.sql import read_statements
@@ -281,6 +283,20 @@ def test_statements_that_come_later_are_found_but_their_counts_are_of_earlier_ru
     found = read.read()
     assert read.difference(before, found).rows_updated is None
     assert read.difference(found, read.read()).rows_updated == 0
+
+
+def test_the_same_statement_of_another_user_is_not_counted():
+    with closing(database(lambda *_: None)) as server:
+        server.execute(
+            "CREATE TABLE v$sql AS SELECT 'u1' AS sql_id, 6 AS command_type, 'SLOB' AS parsing_schema_name, 1 AS loads,"
+            " 7 AS executions, 70 AS rows_processed, 0 AS buffer_gets, 0 AS disk_reads, 0 AS cpu_time,"
+            " 0 AS elapsed_time, 0 AS user_io_wait_time"
+        )
+        server.execute("INSERT INTO v$sql SELECT * FROM v$sql")
+        server.execute("UPDATE v$sql SET parsing_schema_name = 'OTHER' WHERE rowid = 2")
+        found = server.execute(translated(statement("counters", "sql", statements="'u1'"))).fetchall()
+    assert ("sql.update", "rows", 70) in found
+    assert ("sql.update", "cursors", 1) in found
 
 
 def test_statements_that_are_never_found_are_not_searched_for_ever():

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 
+import oracledb
 import pytest
 
 from factories.oracle.leftovers import SOCKETS_LEFT_OVER, collected
@@ -206,6 +207,11 @@ def test_an_unknown_service_and_sid(server):
     with pytest.raises(SlobError) as raised:
         open_connection(parse(f"oracle://slob:x@127.0.0.1:{server.port}?sid=other"), "query")
     assert 'SID "other"' in line_of(raised, "ORA-12505")
+
+
+@pytest.mark.parametrize(("code", "missing"), [(942, True), (41900, True), (1031, False)])
+def test_since_23ai_a_view_that_this_user_may_not_read_has_an_error_of_its_own(code, missing):
+    assert is_missing(oracledb.DatabaseError(f"ORA-{code:05}: missing SELECT privilege")) is missing
 
 
 def test_a_server_before_12_1():

@@ -2,11 +2,13 @@
 
 from decimal import Decimal
 
+import oracledb
 import pytest
 
-from factories.oracle.double import Answers, connected, statements_of
+from factories.oracle.double import Answers, Raw, connected, rows, statements_of
 from factories.oracle.wire_executor import OracleError
 from openslob.engines.base import SliceRequest
+from openslob.engines.oracle.connection import Connection
 from openslob.engines.oracle.session import OracleSession, clock, settings
 from openslob.engines.oracle.slice_procedure import KEPT, RESULTS, TEXTS
 from openslob.errors import SlobError
@@ -44,7 +46,7 @@ def order(first_op=0, max_ops=10, due_ns=None):
     ("version", "adaptive"),
     [
         ((11, 2, 0, 4), None),
-        ((12, 1, 0, 2), "adaptive"),
+        ((12, 1, 0, 2), None),
         ((12, 2, 0, 1), "adaptive_plans"),
         ((19, 3), "adaptive_plans"),
     ],
@@ -52,6 +54,25 @@ def order(first_op=0, max_ops=10, due_ns=None):
 def test_settings_are_those_that_the_version_knows(version, adaptive):
     always = {"clock", "numbers", "plan", "dynamic_sampling"}
     assert set(settings(version, CommitMode.ENGINE)) == always | ({adaptive} if adaptive else set())
+
+
+class ThickRaw(Raw):
+    """The library's connection in thick mode, which does not tell the session's numbers."""
+
+    @property
+    def session_id(self):
+        raise oracledb.NotSupportedError("DPY-3001: getting the session id is only supported in thin mode")
+
+    @session_id.setter
+    def session_id(self, value):
+        pass
+
+
+def test_in_thick_mode_the_server_is_asked_for_the_session_s_number():
+    asked = Answers().say(r"SYS_CONTEXT\('USERENV', 'SID'\)", rows({"sid": "1234"}))
+    plan = session_plans(Workload(scale="512", scan_table_sz="10", warmup=0), 8192, "t")[0]
+    assert OracleSession(Connection(ThickRaw(asked, "11.2.0.4.0", thin=False)), plan).backend_id() == 1234
+    assert OracleSession(Connection(Raw(Answers())), plan).backend_id() == 42
 
 
 @pytest.mark.parametrize(
