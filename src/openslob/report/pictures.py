@@ -51,7 +51,7 @@ def pictures_of_run(record: RunRecord, folder: Path) -> tuple[tuple[Picture, ...
         heat_map(record, raw),
         response_map(record, raw),
     )
-    return _with_panels(drawn), problem
+    return _reserved(drawn, [record]), problem
 
 
 def pictures_of_runs(
@@ -64,11 +64,12 @@ def pictures_of_runs(
     records, sets = [run.record for run in runs], point_sets(measured(runs))
     names = names_for(records)
     few = records if 1 < len(records) <= MOST_SIDE_BY_SIDE else []
-    return _with_panels((
+    drawn = (
         *([changes(comparison, names)] if comparison else []),
         *(picture for points in sets for picture in _of_points(points, names, len(sets) > 1, ceilings)),
         *([tails([(record.id, record) for record in few])] if few else []),
-    ))  # fmt: skip
+    )
+    return _reserved(drawn, records)
 
 
 def pictures_of_storage(records: Sequence[StorageRecord]) -> tuple[Picture, ...]:
@@ -132,6 +133,12 @@ def _of_points(
 def _ceilings(points: PointSet, records: Sequence[StorageRecord]) -> list[Ceiling]:
     sizes = {size for point in points.points if isinstance(size := point.parameters.get("block_size"), int)}
     return [ceiling_of(record, size) for size in sorted(sizes) for record in records]
+
+
+def _reserved(pictures: Sequence[Picture | None], records: Sequence[RunRecord]) -> tuple[Picture, ...]:
+    """Return the pictures that show something; each says what must be known of the records' servers."""
+    notes = tuple(dict.fromkeys(each for record in records for each in record.reservations))
+    return tuple(replace(picture, notes=(*notes, *picture.notes)) for picture in _with_panels(pictures))
 
 
 def _with_panels(pictures: Sequence[Picture | None]) -> tuple[Picture, ...]:

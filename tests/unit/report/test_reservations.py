@@ -13,6 +13,7 @@ from openslob.record.model import Holds, Verdict
 from openslob.report.comparison import render_comparison
 from openslob.report.headline import headline
 from openslob.report.html.pages import page_for, run_page
+from openslob.report.pictures import pictures_of_run, pictures_of_runs
 from openslob.report.text import title
 
 EXPERIMENTAL = "no such database has passed the tests of this engine yet"
@@ -38,7 +39,11 @@ def test_every_report_says_it_before_the_figures(tmp_path, facts, said):
     record_files.write(tmp_path)
     assert said in " ".join("\n".join(title(reserved)).split())
     assert said in run_page(reserved, tmp_path).banners[0]
+    drawn, _ = pictures_of_run(reserved, tmp_path)
+    assert drawn
+    assert all(said in picture.notes[0] for picture in drawn)
     runs = [Run.of(reserved), Run.of(reserved.model_copy(update={"id": "other"}))]
+    assert all(said in picture.notes[0] for picture in pictures_of_runs(runs))
     assert said in page_for([("a", runs[:1]), ("b", runs[1:])], runs, [tmp_path] * 2, ()).banners[0]
     head = render_comparison(compare(runs[:1], runs[1:], "a", "b"))
     assert said in " ".join(head.split())

@@ -41,7 +41,16 @@ BY_RATE = ("pio_read_per_s", "lio_per_s")
 # If one of these fails, figures are not what they claim to be. The other verdicts are about their precision.
 VALIDITY = frozenset(
     {
-        *("errors", "window", "counts_agree", "exact_mix", "reads_reached_device", "single_block", "mode"),
+        *(
+            "errors",
+            "real_server",
+            "window",
+            "counts_agree",
+            "exact_mix",
+            "reads_reached_device",
+            "single_block",
+            "mode",
+        ),
         "data_in_place",
     }
 )
