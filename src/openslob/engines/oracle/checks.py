@@ -13,9 +13,9 @@ from openslob.engines.oracle.connection import Connection, ConnectionParams
 from openslob.engines.oracle.local_path import refused_path
 from openslob.engines.oracle.server_facts import limit, setting
 from openslob.engines.oracle.survey import Survey
+from openslob.engines.oracle.versions import OLDEST, OLDEST_THIN
 from openslob.workload import CommitMode, Workload
 
-OLDEST, OLDEST_THIN = (11, 2), (12, 1)
 # The server sleeps in hundredths of a second.
 _SLEEP_S = 0.01
 _REDEDICATE = "put (SERVER = DEDICATED) into the connect descriptor, or name a service without shared servers"

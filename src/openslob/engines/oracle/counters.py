@@ -12,6 +12,7 @@ from openslob.engines.oracle import names
 from openslob.engines.oracle.connection import Connection, query, statement
 from openslob.engines.oracle.delta import Values, reset, to_delta
 from openslob.engines.oracle.errors import CONNECTION_LOST, codes_of, explain_error, is_missing, reported
+from openslob.engines.oracle.survey import Survey, is_pluggable
 from openslob.measurement import EngineDelta
 
 # The parts of counters.sql, and the views that each needs a grant for. A user of none of them has a clock.
@@ -30,19 +31,9 @@ VIEWS: Mapping[str, tuple[str, ...]] = {
 }
 # Reading all parts once a second must not disturb the load: a part that takes the server longer than this is left out.
 MOST_S = 0.1
-_ROOT = 1
 # Sessions run each of their statements before the counters are read for the first time, so one search should do.
 _MOST_SEARCHES = 3
 _TIMES = 2
-
-
-def is_pluggable(connection: Connection) -> bool:
-    """Return whether the connection is to a pluggable database, whose views show nothing of background processes."""
-    try:
-        found = query(connection, statement("counters", "container"))[0]["con_id"]
-    except oracledb.Error:
-        return False  # before 12.1 there is no such thing
-    return int(found or 0) > _ROOT
 
 
 class OracleCounters:
@@ -56,7 +47,7 @@ class OracleCounters:
         self._statements: Sequence[str] = ()
         self._way_s = 0.0
         with reported("the counters can't be read"):
-            self._pluggable = is_pluggable(connection)
+            self._pluggable = is_pluggable(Survey(connection))
             self._statements = self._search()
             # What a query of nothing takes is the way to the server and back.
             self._way_s = self._took("clock")
@@ -158,7 +149,7 @@ class OracleCounters:
 def grant(connection: Connection, view: str) -> str:
     """Return the statement that lets the user of a connection read one of SYS's views."""
     name = connection.raw.username or "this user"
-    return f"GRANT SELECT ON SYS.{view} TO {name if name.startswith(chr(34)) else name.upper()}"
+    return names.grant_select(view, name if name.startswith('"') else name.upper())
 
 
 def own_process(connection: Connection) -> list[int]:

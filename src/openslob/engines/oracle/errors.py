@@ -20,7 +20,6 @@ _REFUSAL = re.compile(r"DPY-6000: Listener refused connection\. \(Similar to (OR
 # Where in our PL/SQL an error came up, and what it did to the block.
 _PLACE = re.compile(r"ORA-06512|ORA-06550: line \d+, column \d+:$|PL/SQL: Statement ignored")
 
-BAD_PASSWORD = "ORA-01017"
 CANCELLED = "ORA-01013"
 NO_TABLE = "ORA-00942"
 # Since 23ai, of an object that this user knows of.

@@ -50,6 +50,11 @@ def is_made_by_load(name: str) -> bool:
     return bool(_MADE_BY_LOAD.fullmatch(name))
 
 
+def grant_select(view: str, user: str) -> str:
+    """Return the statement that lets a user, named by an identifier, read one of SYS's views."""
+    return f"GRANT SELECT ON SYS.{view} TO {user}"
+
+
 def identifier(name: str) -> str:
     """Return a name as a statement for people has it: in quotes only if it needs them."""
     return name if re.fullmatch(r"[A-Z][A-Z0-9_$#]*", name) else quoted(name)

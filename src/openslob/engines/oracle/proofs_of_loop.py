@@ -8,12 +8,12 @@ from functools import partial
 from openslob.engines.oracle.connection import PACKAGE, Connection, outputs, query, statement
 from openslob.engines.oracle.proof_bench import Bench, BenchSession, gained, one_line, own_figures, readable
 from openslob.engines.oracle.session import clock
+from openslob.engines.oracle.versions import sleep_procedure
 from openslob.engines.proofs import Answer, NotAskedError, Question
 from openslob.engines.sql import read_statements
 from openslob.errors import SlobError
 from openslob.workload import CommitMode, RedoStress, Workload
 
-_SLEEP_FOR_ALL = (18,)
 _COMMITS = 1000
 _ALL_HOLD = 1111
 # 2,000,000,000 * 1,664,525 + 1 modulo 2^32, as a signed number.
@@ -87,7 +87,7 @@ def _clock(bench: Bench) -> Answer:
 
 
 def _sleep(bench: Bench) -> Answer:
-    sleep = "DBMS_SESSION.SLEEP" if bench.version >= _SLEEP_FOR_ALL else "DBMS_LOCK.SLEEP"
+    sleep = sleep_procedure(bench.version)
     with bench.connection() as connection:
         kinds = dict.fromkeys(("least_ms", "mean_ms", "most_ms"), float)
         found = {

@@ -22,6 +22,7 @@ from openslob.engines.oracle.proof_bench import (
 )
 from openslob.engines.oracle.slice_procedure import single_hint
 from openslob.engines.oracle.tables import checks_of
+from openslob.engines.oracle.versions import SINGLE_ROWID_HINT
 from openslob.engines.oracle.ways import EVERY_WAY, Ways
 from openslob.engines.proofs import Answer, NotAskedError, Question
 from openslob.errors import SlobError
@@ -31,7 +32,6 @@ _OPERATIONS, _UNIT = 100, 64
 _LOOKED_AT = 200
 # Blocks that no session has read: direct path writes go past the cache.
 _COLD = 4096
-_HINT_SINCE = (12, 1)
 _MOST_AHEAD = 0.01
 
 
@@ -84,7 +84,7 @@ def _rows(bench: Bench) -> Answer:
 
 
 def _ahead(bench: Bench) -> Answer:
-    with_hint = ["", single_hint(bench.version)] if bench.version >= _HINT_SINCE else [""]
+    with_hint = ["", single_hint(bench.version)] if bench.version >= SINGLE_ROWID_HINT else [""]
     found = dict[str, float | str]()
     for number, hint in enumerate(with_hint, 1):
         name = "with hint" if hint else "without hint"

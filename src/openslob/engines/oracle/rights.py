@@ -7,13 +7,11 @@ from collections.abc import Iterator
 
 from openslob.engines.facts import RIGHTS, Finding
 from openslob.engines.oracle.connection import PACKAGE
-from openslob.engines.oracle.names import identifier
-from openslob.engines.oracle.survey import Survey, has_right
+from openslob.engines.oracle.names import grant_select, identifier
+from openslob.engines.oracle.survey import Survey, has_right, is_pluggable
+from openslob.engines.oracle.versions import EVENT_HISTOGRAM, SLEEP_FOR_ALL
 from openslob.engines.sql import read_statements
 
-# Versions from which DBMS_SESSION.SLEEP is everybody's, and from which V$EVENT_HISTOGRAM_MICRO exists.
-SLEEPS_SINCE = (18,)
-_MICRO_SINCE = (12, 1, 0, 2)
 # Sections of grants.sql, and what is not known without their views.
 _SECTIONS = {
     "figures": "figures of the engine",
@@ -29,8 +27,8 @@ _NEEDED = ("CREATE TABLE", "CREATE PROCEDURE")
 def sysdba(survey: Survey) -> str:
     """Return who may grant rights on SYS's views, and where."""
     name = survey.row("container").get("con_name")
-    root = str(survey.row("container").get("con_id")) in ("0", "1", "None")
-    return "as SYSDBA" if root or not name else f"as SYSDBA, after ALTER SESSION SET CONTAINER = {name}"
+    inside = is_pluggable(survey) and name
+    return f"as SYSDBA, after ALTER SESSION SET CONTAINER = {name}" if inside else "as SYSDBA"
 
 
 def sysdba_of_root(survey: Survey) -> str:
@@ -43,7 +41,7 @@ def findings(survey: Survey) -> Iterator[Finding]:
     user, by = user_name(survey), sysdba(survey)
     if missing := ", ".join(name for name in _NEEDED if not has_right(survey, name)):
         yield Finding(RIGHTS, f"user {user} lacks {missing}", f"GRANT {missing} TO {user};", True, by=by)
-    if survey.connection.version < SLEEPS_SINCE and not survey.row("may_sleep").get("granted"):
+    if survey.connection.version < SLEEP_FOR_ALL and not survey.row("may_sleep").get("granted"):
         why = f"user {user} may not sleep: before Oracle 18 that is a right on DBMS_LOCK, given to the user itself"
         yield Finding("sleep", why, grants("sleeping", user)[0], True, by=by)
     if not has_right(survey, "ALTER SYSTEM"):
@@ -62,13 +60,11 @@ def _views(survey: Survey, user: str, by: str) -> Iterator[Finding]:
     if views:
         number = "one of the server's views" if len(views) == 1 else f"{len(views)} of the server's views"
         why = f"this user may not read {number}, so that less will be known of: {', '.join(lost)}"
-        yield Finding(
-            "monitor", why, "\n".join(f"GRANT SELECT ON SYS.{view} TO {user};" for view in views), False, by=by
-        )
+        yield Finding("monitor", why, "\n".join(f"{grant_select(view, user)};" for view in views), False, by=by)
 
 
 def _unseen(survey: Survey, section: str) -> Iterator[str]:
-    if section == "figures_12_1_0_2" and survey.connection.version < _MICRO_SINCE:
+    if section == "figures_12_1_0_2" and survey.connection.version < EVENT_HISTOGRAM:
         return
     for view in GRANT.findall(read_statements(PACKAGE, "grants")[section]):
         # Views of all instances are asked in a cluster only.

@@ -8,7 +8,7 @@ from dataclasses import replace
 from openslob.engines.common_checks import BadSetting, bad_settings
 from openslob.engines.facts import OTHER_INSTANCES, Finding, ServerFacts
 from openslob.engines.oracle import rights
-from openslob.engines.oracle.survey import Survey
+from openslob.engines.oracle.survey import ROOT, Survey, container_number, is_pluggable
 from openslob.units import GIB, KIB, MIB
 from openslob.workload import Workload
 
@@ -55,15 +55,13 @@ def findings(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator
 
 def _container(survey: Survey) -> Iterator[Finding]:
     """Yield whose counters they are: a pluggable database has its own, without those of the instance's processes."""
-    container = survey.row("container")
-    number = int(container.get("con_id") or 0)
-    if number == 1:
+    if container_number(survey) == ROOT:
         why = "the target is the root container: the counters are those of all pluggable databases together"
         yield Finding("container", why, "stop the others' work, or name the service of a pluggable database", False)
-    elif number > 1:
+    elif is_pluggable(survey):
         why = (
-            f"the target is pluggable database {container.get('con_name')}: writes of the log and of blocks are "
-            "counted for the whole instance only, and are not known here"
+            f"the target is pluggable database {survey.row('container').get('con_name')}: writes of the log and of "
+            "blocks are counted for the whole instance only, and are not known here"
         )
         yield Finding("container", why, "to know them, run as a common user in the root container", False)
 

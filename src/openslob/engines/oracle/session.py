@@ -23,19 +23,19 @@ from openslob.engines.oracle.slice_procedure import (
     slice_parameters,
     to_result,
 )
+from openslob.engines.oracle.versions import ADAPTIVE_PLANS
 from openslob.engines.slice_io import NO_LIMIT, ONE_BEFORE_ALL, shares_by_kind
 from openslob.engines.sql import read_statements
 from openslob.workload import CommitMode
 
 _LONGEST_TEXT = 32767
-_ADAPTIVE_PLANS_SINCE = (12, 2)
 _COMMIT_SETTING = {CommitMode.WAIT: "commit_wait", CommitMode.NOWAIT: "commit_nowait"}
 
 
 def settings(version: Sequence[int], commit_mode: CommitMode) -> Iterator[str]:
     """Yield the names of what a session sets for itself (session.sql), on a server of this version."""
     yield from ("clock", "numbers", "plan", "dynamic_sampling")
-    if tuple(version) >= _ADAPTIVE_PLANS_SINCE:
+    if tuple(version) >= ADAPTIVE_PLANS:
         yield "adaptive_plans"
     if commit_mode in _COMMIT_SETTING:
         yield _COMMIT_SETTING[commit_mode]

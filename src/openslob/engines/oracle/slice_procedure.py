@@ -16,6 +16,7 @@ from openslob.engines.oracle import names
 from openslob.engines.oracle.connection import PACKAGE, Connection, Row, change, query, statement
 from openslob.engines.oracle.errors import is_missing
 from openslob.engines.oracle.page_layout import value_bytes_of
+from openslob.engines.oracle.versions import SINGLE_ROWID_HINT, sleep_procedure
 from openslob.engines.slice_io import (
     KINDS,
     explained_kinds,
@@ -32,9 +33,6 @@ from openslob.histogram import BUCKETS, LINEAR_US, STEEPNESS, Histogram
 from openslob.method import OpKind
 from openslob.workload import CommitMode, Workload
 
-# From these versions on.
-_SINGLE_ROWID_HINT = (12, 1)
-_SLEEP_FOR_ALL = (18,)
 _COMMIT = {
     CommitMode.WAIT: "COMMIT WRITE IMMEDIATE WAIT",
     CommitMode.NOWAIT: "COMMIT WRITE BATCH NOWAIT",
@@ -76,7 +74,7 @@ def compose_slice(schema: int, workload: Workload, version: Sequence[int], value
         run_table=names.RUN_TABLE,
         fresh=fresh.replace("\n", "\n" + " " * 12),
         commit=_COMMIT[workload.commit_mode],
-        sleep="DBMS_SESSION.SLEEP" if tuple(version) >= _SLEEP_FOR_ALL else "DBMS_LOCK.SLEEP",
+        sleep=sleep_procedure(version),
         steepness=STEEPNESS,
         linear_us=LINEAR_US,
         last_bucket=BUCKETS - 1,
@@ -87,7 +85,7 @@ def compose_slice(schema: int, workload: Workload, version: Sequence[int], value
 
 def single_hint(version: Sequence[int]) -> str:
     """Return the hint, where the version knows it, that each row is fetched when its index entry is read."""
-    return read_statements(PACKAGE, "slice")["single"] + " " if tuple(version) >= _SINGLE_ROWID_HINT else ""
+    return read_statements(PACKAGE, "slice")["single"] + " " if tuple(version) >= SINGLE_ROWID_HINT else ""
 
 
 def _assignments(workload: Workload, values: str, value_bytes: int) -> str:

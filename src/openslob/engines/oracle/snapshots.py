@@ -16,15 +16,14 @@ from openslob.engines.capabilities import Capability, require
 from openslob.engines.oracle import rights
 from openslob.engines.oracle.connection import Connection, outputs, query, statement
 from openslob.engines.oracle.errors import explain_error, is_missing, reported
-from openslob.engines.oracle.survey import Survey
+from openslob.engines.oracle.names import grant_select
+from openslob.engines.oracle.survey import Survey, is_pluggable
+from openslob.engines.oracle.versions import PDB_SNAPSHOTS
 from openslob.errors import SlobError
 from openslob.units import NANOS, iso
 from openslob.workload import StatisticsType
 
 LICENCE = "Oracle Diagnostics Pack"
-# Since when pluggable databases take snapshots of their own.
-_PDB_SNAPSHOTS = (12, 2)
-_ROOT = 1
 _BY_CONSENT = f"AWR was used by the user's word that there is a licence ({LICENCE})."
 _WHY = "the run has no report of the server's own"
 # Beside the reports: when which snapshots were taken, and how the report is made again.
@@ -44,14 +43,14 @@ def _awr(survey: Survey, may_execute: bool) -> Capability:
     packs = _packs(survey.connection)
     if packs is None:
         lack = "whether AWR is switched on can't be seen (V$PARAMETER)"
-        remedy = f"GRANT SELECT ON SYS.V_$PARAMETER TO {user};"
+        remedy = f"{grant_select('V_$PARAMETER', user)};"
     elif not packs.startswith("DIAGNOSTIC"):
         lack = f"AWR is switched off: control_management_pack_access is {packs}"
         remedy, by = "leave it off, unless you have the licence", ""
     elif not may_execute:
         lack = "this user may not execute DBMS_WORKLOAD_REPOSITORY"
         remedy = f"GRANT EXECUTE ON SYS.DBMS_WORKLOAD_REPOSITORY TO {user};"
-    elif survey.connection.version < _PDB_SNAPSHOTS and _is_pluggable(survey):
+    elif survey.connection.version < PDB_SNAPSHOTS and is_pluggable(survey):
         lack, remedy, by = "a pluggable database of 12.1 takes no snapshots of its own", "connect to the root", ""
     return Capability(StatisticsType.AWR, not lack, lack, _WHY, remedy, LICENCE, by)
 
@@ -69,11 +68,6 @@ def _packs(connection: Connection) -> str | None:
         if is_missing(error):
             return None
         raise
-
-
-def _is_pluggable(survey: Survey) -> bool:
-    """Return whether the session is in a pluggable database: above the root's number; 0 is for no containers."""
-    return int(survey.row("container").get("con_id") or 0) > _ROOT
 
 
 def open_snapshots(
@@ -184,7 +178,7 @@ class AwrSnapshots(_Snapshots):
     def _reports(self) -> Iterator[tuple[str, str, Mapping[str, int]]]:
         """Yield the name of each report, its statement and values: first of the connection's own instance."""
         with reported("the database can't be identified (V$DATABASE, V$INSTANCE)"):
-            which = "pluggable_database" if _is_pluggable(Survey(self._connection)) else "database"
+            which = "pluggable_database" if is_pluggable(Survey(self._connection)) else "database"
             (found,) = query(self._connection, statement("awr", which))
         first, last = self._numbers
         span = {"dbid": int(found["dbid"]), "first_snap": first, "last_snap": last}

@@ -49,6 +49,19 @@ class Survey:
             raise
 
 
+ROOT = 1
+
+
+def container_number(survey: Survey) -> int:
+    """Return the container's number: 1 for the root, more for a pluggable database, 0 where there are no containers."""
+    return int(survey.row("container").get("con_id") or 0)
+
+
+def is_pluggable(survey: Survey) -> bool:
+    """Return whether this is a pluggable database, whose views show nothing of background processes."""
+    return container_number(survey) > ROOT
+
+
 def has_right(survey: Survey, privilege: str) -> bool:
     """Return whether this user has a system privilege, itself or by a role."""
     return any(row["privilege"] == privilege for row in survey.rows("rights") or ())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from openslob.engines.oracle.names import quoted
+from openslob.engines.oracle.names import grant_select, identifier, quoted
 from openslob.engines.oracle.page_layout import index_bytes
 from openslob.engines.oracle.rights import sysdba
 from openslob.engines.oracle.server_facts import no_tablespace
@@ -115,13 +115,13 @@ def lack_of_space(place: Tablespace, needed: int) -> Lack | None:
     more = max(0, needed - place.held_bytes)
     why = f"the data need {format_bytes(more)}{' more' if place.held_bytes else ''}, and"
     if place.quota_bytes is not None and place.quota_bytes < more:
-        remedy = f"ALTER USER {quoted(place.owner)} QUOTA UNLIMITED ON {quoted(place.name)};"
+        remedy = f"ALTER USER {identifier(place.owner)} QUOTA UNLIMITED ON {identifier(place.name)};"
         return Lack(f"{why} this user's quota leaves {format_bytes(place.quota_bytes)}", remedy)
     if place.free_bytes >= more:
         return None
     if place.growth_bytes is None:
         free = f"{format_bytes(place.free_bytes)} are free in the files of tablespace {place.name} as they are"
-        remedy = f"GRANT SELECT ON SYS.DBA_DATA_FILES TO {quoted(place.owner)};"
+        remedy = f"{grant_select('DBA_DATA_FILES', identifier(place.owner))};"
         return Lack(f"{why} {free}; whether they may grow is not known", remedy, sure=False)
     room = place.free_bytes + place.growth_bytes
     if room >= more:
@@ -131,7 +131,7 @@ def lack_of_space(place: Tablespace, needed: int) -> Lack | None:
 
 def _grown(place: Tablespace, lacking: int) -> str:
     """Return the statement that gives a tablespace room. A bigfile tablespace has one file, and takes no other."""
-    change = f"ALTER TABLESPACE {quoted(place.name)}"
+    change = f"ALTER TABLESPACE {identifier(place.name)}"
     if place.is_bigfile:
         return f"{change} AUTOEXTEND ON MAXSIZE UNLIMITED;"
     return f"{change} ADD DATAFILE SIZE {-(-lacking // MIB)}M AUTOEXTEND ON;"

@@ -8,8 +8,9 @@ import oracledb
 
 from openslob.engines.base import Activity
 from openslob.engines.oracle.connection import Connection, Row, query, statement
-from openslob.engines.oracle.counters import grant, is_pluggable, own_process
+from openslob.engines.oracle.counters import grant, own_process
 from openslob.engines.oracle.errors import is_missing, reported
+from openslob.engines.oracle.survey import Survey, is_pluggable
 from openslob.errors import SlobError
 
 _FAILED = "the wait events can't be sampled"
@@ -23,7 +24,7 @@ class OracleWaits:
         self._statement = statement("waits", "look")
         with reported(_FAILED):
             # Sessions of other pluggable databases are not to be seen from within one.
-            self._sees_all = not is_pluggable(connection)
+            self._sees_all = not is_pluggable(Survey(connection))
 
     def sample(self) -> Activity:
         """Return the test's sessions by event, and who else is at work; SlobError when this user may not see it."""

@@ -55,13 +55,13 @@ def test_the_room_that_a_quota_leaves(quota, left):
 def test_a_quota_that_is_too_small_is_refused_with_the_statement_that_raises_it():
     with pytest.raises(SlobError, match=r"the data need 20 MB, and this user's quota leaves 10 MB") as caught:
         room(20 * MIB, quota=10 * MIB)
-    assert caught.value.remedy.endswith(': ALTER USER "SLOB" QUOTA UNLIMITED ON "SLOB";')
+    assert caught.value.remedy.endswith(": ALTER USER SLOB QUOTA UNLIMITED ON SLOB;")
 
 
 def test_files_that_are_full_and_may_not_grow_are_refused():
     with pytest.raises(SlobError, match=r"the data need 2 GB, and tablespace SLOB has room for 1 GB") as caught:
         room(2 * GIB)
-    assert caught.value.remedy.endswith('ALTER TABLESPACE "SLOB" ADD DATAFILE SIZE 1024M AUTOEXTEND ON;')
+    assert caught.value.remedy.endswith("ALTER TABLESPACE SLOB ADD DATAFILE SIZE 1024M AUTOEXTEND ON;")
 
 
 def test_a_tablespace_of_one_file_takes_no_other():
