@@ -109,7 +109,8 @@ class _Client(Executor):
         return 0
 
     def _drop_procedure(self, found: re.Match[str], _: object) -> int:
-        del self._database.others[found[1]]
+        if self._database.others.pop(found[1], None) is None:
+            raise OracleError(4043, f"object {found[1]} does not exist")
         return 0
 
     def _truncate(self, found: re.Match[str], _: object) -> int:

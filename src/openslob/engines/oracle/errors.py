@@ -24,6 +24,7 @@ CANCELLED = "ORA-01013"
 NO_TABLE = "ORA-00942"
 # Since 23ai, of an object that this user knows of.
 _NO_PRIVILEGE = "ORA-41900"
+_NO_PROCEDURE = "ORA-04043"
 NO_COLUMN = "ORA-00904"
 IS_LOCKED = "ORA-00054"
 IS_THERE = "ORA-00001"
@@ -52,6 +53,11 @@ def is_full(error: BaseException | None) -> bool:
 def is_missing(error: BaseException) -> bool:
     """Return whether a table or view does not exist, or this user may not see it: Oracle does not say which."""
     return any(code in (NO_TABLE, _NO_PRIVILEGE) for code in codes_of(error))
+
+
+def is_gone(error: BaseException) -> bool:
+    """Return whether there is nothing to drop: no such table, or no such procedure."""
+    return is_missing(error) or _NO_PROCEDURE in codes_of(error)
 
 
 def is_final(error: BaseException) -> bool:

@@ -11,7 +11,7 @@ import oracledb
 
 from openslob.engines.manifest import Manifest, manifest_row, require_all_tables
 from openslob.engines.oracle.connection import Connection, Row, change, query, statement
-from openslob.engines.oracle.errors import NO_COLUMN, NO_TABLE, codes_of, is_missing
+from openslob.engines.oracle.errors import NO_COLUMN, NO_TABLE, codes_of, is_gone
 from openslob.engines.oracle.names import MANIFEST, TABLES, is_made_by_load, is_table
 from openslob.engines.oracle.page_layout import TEXT_COLUMNS
 from openslob.engines.oracle.tables import tables_of
@@ -110,7 +110,7 @@ def remove(connection: Connection) -> list[str]:
             query(connection, statement("schema", f"drop_{kind}", **{kind: name}))
         except oracledb.DatabaseError as error:
             # Somebody else, or the session of a killed load, was faster.
-            if not is_missing(error):
+            if not is_gone(error):
                 raise
         removed.append(name)
     return removed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Thread
 
 import oracledb
@@ -12,7 +12,7 @@ import oracledb
 from openslob.engines.base import SessionPlan, SliceRequest, SliceResult
 from openslob.engines.oracle import names, tablespace
 from openslob.engines.oracle.connection import Connection, ConnectionParams, Row, query, statement
-from openslob.engines.oracle.errors import is_missing, reported
+from openslob.engines.oracle.errors import is_gone, is_missing, reported
 from openslob.engines.oracle.page_layout import value_bytes_of
 from openslob.engines.oracle.session import OracleSession
 from openslob.engines.oracle.slice_procedure import compose_slice
@@ -52,8 +52,18 @@ class Bench:
         with self._connect("prove") as connection, reported("the server refused"):
             yield connection
 
-    def schema(self, number: int, blocks: int = BLOCKS, ways: Ways | None = None, obfuscate: bool = False) -> int:
-        """Make the tables of a schema, counted from 0; return its number in the names of its objects."""
+    def schema(
+        self,
+        number: int,
+        blocks: int = BLOCKS,
+        ways: Ways | None = None,
+        obfuscate: bool = False,
+        cold: bool = False,
+    ) -> int:
+        """Make the tables of a schema, counted from 0; return its number in the names of its objects.
+
+        ``cold``: what indexes and analyses them reads past the cache, as the rows were written.
+        """
         schema = FIRST_SCHEMA + number
         if schema in self._made:
             return schema
@@ -61,6 +71,9 @@ class Bench:
         how = Filling(self.place, ways or Ways(obfuscate), obfuscate, 1, {})
         with self.connection() as connection:
             self._drop(connection, schema)
+            if cold:
+                with suppress(oracledb.DatabaseError):
+                    query(connection, statement("prove", "direct"))
             for table in (self.table(number, blocks), table_cf2(names.cf2(schema), schema, SCANNED)):
                 fill(connection, table, how, _ignore)
         return schema
@@ -124,7 +137,7 @@ class Bench:
             try:
                 query(connection, text)
             except oracledb.DatabaseError as error:
-                if not _is_gone(error):
+                if not is_gone(error):
                     raise
 
 
@@ -211,11 +224,6 @@ def gained(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int
 def one_line(text: object) -> str:
     """Return a text of the server on one line."""
     return " ".join(str(text).split())
-
-
-def _is_gone(error: BaseException) -> bool:
-    # ORA-04043: the object does not exist; for procedures.
-    return is_missing(error) or "ORA-04043" in str(error)
 
 
 def _ignore(_blocks: int) -> None:

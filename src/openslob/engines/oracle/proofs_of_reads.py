@@ -30,7 +30,7 @@ from openslob.workload import Workload
 
 _OPERATIONS, _UNIT = 100, 64
 _LOOKED_AT = 200
-# Blocks that no session has read: direct path writes go past the cache.
+# Blocks that are not in the cache: both direct path writes and the scans of index and statistics go past it.
 _COLD = 4096
 _MOST_AHEAD = 0.01
 
@@ -102,7 +102,7 @@ def _ahead(bench: Bench) -> Answer:
 
 def _cold_reads(bench: Bench, number: int, hint: str) -> Mapping[str, int]:
     """Read a table that nobody has read, in ranges of keys as the loop does; return what the session counted."""
-    bench.schema(number, _COLD)
+    bench.schema(number, _COLD, cold=True)
     table = bench.table(number, _COLD).relation
     parts = {"into": "", "first_key": ":first_key", "last_key": ":last_key", "single": hint}
     text = " ".join(statement("slice", "select", table=table, index=index(table), **parts).split())

@@ -21,7 +21,8 @@ _FORM = "write oracle://USER@HOST:PORT/SERVICE, or oracle://USER@/NAME for a nam
 CONNECT_TIMEOUT_S = 10.0
 # Minutes until the network is asked whether a silent server is still there.
 _PROBE_MINUTES = 1
-_CURSORS = 50
+# Statements that a connection keeps open. A server's own default of OPEN_CURSORS is 50, those of PL/SQL among them.
+_CURSORS = 20
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 

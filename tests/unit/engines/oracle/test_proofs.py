@@ -6,11 +6,14 @@ from contextlib import contextmanager
 
 import pytest
 
-from factories.oracle.double import connected
+from factories.oracle.double import connected, statements_of
+from factories.oracle.loading import Database
 from factories.oracle.wire_executor import Executor, OracleError, Rows
 from factories.tables import table
 from openslob.engines.oracle import proofs_of_loop, proofs_of_reads
+from openslob.engines.oracle.connection import ConnectionParams
 from openslob.engines.oracle.proof_bench import BLOCKS, gained
+from openslob.engines.oracle.proof_bench import Bench as ProofBench
 from openslob.engines.proofs import NotAskedError
 from openslob.engines.tables import table_cf1
 
@@ -49,13 +52,14 @@ class Bench:
 
     def __init__(self, executor, version=(19, 3)):
         self.executor, self.version = executor, version
-        self.dropped = []
+        self.dropped, self.made = [], []
 
     @contextmanager
     def connection(self):
         yield connected(self.executor)
 
-    def schema(self, number, blocks=BLOCKS, **_):
+    def schema(self, number, blocks=BLOCKS, **how):
+        self.made.append(how)
         return 9001 + number
 
     def table(self, number, blocks=BLOCKS):
@@ -120,6 +124,27 @@ def test_blocks_that_are_read_ahead(ahead, holds):
     answer = asked(7, executor)
     assert answer.holds is holds
     assert list(answer.figures) == ["without hint", "with hint"]
+
+
+@table("cold", [True, False])
+def test_what_analyses_a_cold_table_reads_past_the_cache(cold):
+    database, opened = Database(), []
+
+    def connect(_purpose):
+        opened.append(connected(database.client()))
+        return opened[-1]
+
+    ProofBench(connect, ConnectionParams("db", {})).schema(1, 64, cold=cold)
+    sent = [text for connection in opened for text in statements_of(connection)]
+    direct = [at for at, text in enumerate(sent) if "_serial_direct_read" in text]
+    assert len(direct) == cold
+    assert not cold or direct[0] < min(at for at, text in enumerate(sent) if "DBMS_STATS" in text)
+
+
+def test_cold_reads_are_of_such_a_table():
+    bench = Bench(Answering(of_query={"physical reads cache": 64}))
+    next(each for each in proofs_of_reads.questions(bench) if each.number == 7).ask()
+    assert bench.made == [{"cold": True}] * 2
 
 
 def test_before_12_1_there_is_no_hint_to_compare():

@@ -41,6 +41,7 @@ def test_forms_of_a_target(url, shown, expected):
     assert params.shown == shown
     assert {name: params.arguments[name] for name in expected} == expected
     assert params.arguments["program"] == "slob"
+    assert params.arguments["stmtcachesize"] < 50  # the server's default of OPEN_CURSORS
 
 
 def test_a_name_of_tnsnames_says_all_that_the_entry_says():

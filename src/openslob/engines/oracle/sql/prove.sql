@@ -123,6 +123,7 @@ BEGIN
 END;
 
 -- name: direct
+-- Scans, also of small tables, read past the cache.
 ALTER SESSION SET "_serial_direct_read" = ALWAYS
 
 -- name: places
