@@ -128,13 +128,13 @@ def _server(result: Preflight) -> list[tuple[str, str]]:
 
 
 PROVE = Annotated[
-    bool, typer.Option("--prove", metavar="", help="Ask an experimental engine's server what only a real one shows.")
+    bool, typer.Option("--prove", metavar="", help="Test on this server what an experimental engine relies on.")
 ]
 ANSWERS = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the answers of --prove to this file.")
 ]
 WITH_NAMES = Annotated[
-    bool, typer.Option("--with-names", metavar="", help="Leave names of hosts, users and databases in that file.")
+    bool, typer.Option("--with-names", metavar="", help="Keep names of hosts, users and databases in that file.")
 ]
 
 

@@ -14,7 +14,7 @@ from openslob.errors import SlobError
 from openslob.record.model import reservations
 from openslob.report.format import hanging, wrapped
 from openslob.run import proving
-from openslob.run.proving import Asked
+from openslob.run.proving import AskedQuestion
 
 _COLUMNS = 80
 _SIGNS = {True: "✓ holds", False: "✗ does not hold", None: "? could not be asked"}
@@ -31,7 +31,7 @@ def prove(engine: Engine, output: Path | None, with_names: bool, as_json: bool) 
             for text in reservations(facts.experimental, facts.stand_in):
                 lines += hanging("! ", text, _COLUMNS)
             write("\n".join([*lines, "", "ASKED OF THIS SERVER"]))
-        asked: list[Asked] = []
+        asked: list[AskedQuestion] = []
         with proving.opened(engine) as found:
             for question in found.questions:
                 with working(f"asking {question.number} of {len(found.questions)}: {question.text}"):
@@ -45,13 +45,13 @@ def prove(engine: Engine, output: Path | None, with_names: bool, as_json: bool) 
         raise SlobError("stopped before all was asked", f"the answers up to then are in {path}")
 
 
-def answer_text(one: Asked) -> str:
+def answer_text(one: AskedQuestion) -> str:
     """Return question and answer as text."""
     head = f"{one.question.number:2} {one.question.name}: {_SIGNS[one.answer.holds]}"
     return "\n".join([head, *hanging("  ", one.question.text, _COLUMNS), *hanging("  ", one.answer.seen, _COLUMNS)])
 
 
-def _end(asked: Sequence[Asked], path: Path, with_names: bool, where: str) -> str:
+def _end(asked: Sequence[AskedQuestion], path: Path, with_names: bool, where: str) -> str:
     counts = [sum(one.answer.holds is outcome for one in asked) for outcome in _SIGNS]
     text = f"{counts[0]} hold, {counts[1]} do not, {counts[2]} could not be asked"
     names = "with names of hosts, users and databases" if with_names else "without names of hosts, users and databases"

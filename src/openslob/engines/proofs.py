@@ -39,10 +39,12 @@ class Proving:
     """The questions of an engine.
 
     ``about`` says what was asked, such as versions, by name. ``names`` are those of hosts, users, databases and the
-    like, which a file of answers does not show unless its owner says so. ``where`` says where such a file is welcome.
+    like, which a file of answers does not show unless its owner says so. ``is_plain`` returns whether a setting's value
+    names nothing of the kind, and is shown. ``where`` says where such a file is welcome.
     """
 
     questions: Sequence[Question]
     about: Mapping[str, str]
     names: Sequence[str]
+    is_plain: Callable[[str], bool]
     where: str

@@ -28,19 +28,10 @@ _DIGITS = 8
 _LONGEST = 240
 # An IPv4 address; a server's version has five numbers.
 _ADDRESS = r"(?<!\.)(?:\d{1,3}\.){3}\d{1,3}(?!\.\d)"
-# Values of settings that name nothing: numbers with units, and the words that settings are made of.
-_PLAIN = re.compile(
-    r"[\d.,]+ ?[KMGTB%]*|TRUE|FALSE|YES|NO|ON|OFF|NONE|AUTO|MANUAL|FORCE|FORCE_WAIT|WAIT|NOWAIT|IMMEDIATE|BATCH|TYPICAL"
-    r"|ALL|BASIC|FULL|LOW|MEDIUM|SETALL|DIRECTIO|ASYNCH|EXACT|SIMILAR|ALL_ROWS|FIRST_ROWS\w*|NATIVE|INTERPRETED|READ"
-    r"|NOARCHIVELOG|ARCHIVELOG|PRIMARY|PHYSICAL STANDBY|READ WRITE|READ ONLY.*|MAXIMUM \w+|DIAGNOSTIC(?:\+TUNING)?"
-    r"|ENABLED|DISABLED|DB|DB_EXTENDED|OS|XML|DEFERRED|ONLY|[\w ]+ Edition|\d+ x [\d.]+ [KMGT]?B(?:, \d+ x .*)?"
-    r"|Linux [\w ]+-bit|",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedQuestion:
     """A question with its answer, and how long that took."""
 
     question: Question
@@ -65,10 +56,10 @@ def opened(engine: Engine) -> Iterator[Proving]:
         yield proving
 
 
-def ask(question: Question, interrupt: Interrupt) -> Asked:
+def ask(question: Question, interrupt: Interrupt) -> AskedQuestion:
     """Ask a question; after a stop it is not asked any more. A failure keeps no other from being asked."""
     if interrupt.requested:
-        return Asked(question, Answer(None, _STOPPED), 0.0)
+        return AskedQuestion(question, Answer(None, _STOPPED), 0.0)
     began = time.monotonic()
     try:
         answer = question.ask()
@@ -78,11 +69,11 @@ def ask(question: Question, interrupt: Interrupt) -> Asked:
         answer = Answer(None, shortened(error.what, _LONGEST))
     except Exception as error:  # the server said what nobody had thought of: that is an answer, too
         answer = Answer(None, f"slob did not understand the server: {error!r}")
-    return Asked(question, answer, time.monotonic() - began)
+    return AskedQuestion(question, answer, time.monotonic() - began)
 
 
 def document(
-    engine: Engine, facts: ServerFacts, proving: Proving, asked: Sequence[Asked], with_names: bool
+    engine: Engine, facts: ServerFacts, proving: Proving, asked: Sequence[AskedQuestion], with_names: bool
 ) -> dict[str, Any]:
     """Return the answers as plain values. Unless ``with_names``, names are replaced by ones that say nothing.
 
@@ -105,10 +96,10 @@ def document(
         "settings": dict(facts.settings),
         "answers": [_record(one) for one in asked],
     }
-    return values if with_names else _without_names(values, proving.names)
+    return values if with_names else _without_names(values, proving)
 
 
-def _record(one: Asked) -> dict[str, Any]:
+def _record(one: AskedQuestion) -> dict[str, Any]:
     return {
         "number": one.question.number,
         "name": one.question.name,
@@ -120,13 +111,13 @@ def _record(one: Asked) -> dict[str, Any]:
     }
 
 
-def _without_names(values: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+def _without_names(values: Mapping[str, Any], proving: Proving) -> dict[str, Any]:
     salt = secrets.token_hex()
 
     def replaced(name: str) -> str:
         return "name-" + hashlib.sha256(f"{salt}{name.lower()}".encode()).hexdigest()[:_DIGITS]
 
-    known = sorted({name for name in names if name}, key=len, reverse=True)
+    known = sorted({name for name in proving.names if name}, key=len, reverse=True)
     any_of = "|".join([*map(re.escape, known), _ADDRESS])
     pattern = re.compile(rf"(?<![\w$#])(?:{any_of})(?![\w$#])", re.IGNORECASE)
 
@@ -138,6 +129,6 @@ def _without_names(values: Mapping[str, Any], names: Sequence[str]) -> dict[str,
         return [clean(each) for each in value] if isinstance(value, list) else value
 
     settings = {
-        name: value if _PLAIN.fullmatch(value) else replaced(value) for name, value in values["settings"].items()
+        name: value if proving.is_plain(value) else replaced(value) for name, value in values["settings"].items()
     }
     return {**clean({**values, "settings": {}, "target": replaced(values["target"])}), "settings": settings}

@@ -37,7 +37,6 @@ class ServerReports:
         self._kind = kind
         self._consented = consented
         self._is_demanded = bool(source) and (":" not in source or bool(_TOML.search(source)))
-
         self._texts: dict[str, str] = {}
 
     def findings(self) -> Iterator[Finding]:

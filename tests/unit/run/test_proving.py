@@ -18,6 +18,7 @@ SETTINGS = {
     "db_cache_size": "8G", "sga_target": "12,884,901,888", "log_mode": "NOARCHIVELOG", "db_flash_cache_file": "/u9",
     "container": "SALES", "local_listener": "(ADDRESS=(HOST=db1.example.org))", "edition": "19c Enterprise Edition",
 }  # fmt: skip
+PLAIN = {"8G", "12,884,901,888", "NOARCHIVELOG", "19c Enterprise Edition"}
 NAMES = ["db1.example.org", "SALES", "BEN", "SLOB", "slob1"]
 
 
@@ -71,7 +72,7 @@ class Asked:
         @contextmanager
         def made():
             try:
-                yield Proving(self._questions, {"driver": "thin"}, NAMES, "here")
+                yield Proving(self._questions, {"driver": "thin"}, NAMES, PLAIN.__contains__, "here")
             finally:
                 self.events.append("dropped")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -14,6 +15,15 @@ from openslob.engines.oracle.survey import Survey
 from openslob.engines.proofs import Proving
 
 _WHERE = "docs/oracle.md says where"
+# Values of settings that name nothing: numbers with units, and the words that settings are made of.
+_PLAIN = re.compile(
+    r"[\d.,]+ ?[KMGTB%]*|TRUE|FALSE|YES|NO|ON|OFF|NONE|AUTO|MANUAL|FORCE|FORCE_WAIT|WAIT|NOWAIT|IMMEDIATE|BATCH|TYPICAL"
+    r"|ALL|BASIC|FULL|LOW|MEDIUM|SETALL|DIRECTIO|ASYNCH|EXACT|SIMILAR|ALL_ROWS|FIRST_ROWS\w*|NATIVE|INTERPRETED|READ"
+    r"|NOARCHIVELOG|ARCHIVELOG|PRIMARY|PHYSICAL STANDBY|READ WRITE|READ ONLY.*|MAXIMUM \w+|DIAGNOSTIC(?:\+TUNING)?"
+    r"|ENABLED|DISABLED|DB|DB_EXTENDED|OS|XML|DEFERRED|ONLY|[\w ]+ Edition|\d+ x [\d.]+ [KMGT]?B(?:, \d+ x .*)?"
+    r"|Linux [\w ]+-bit|",
+    re.IGNORECASE,
+)
 # Names in the answers to statements of facts.sql.
 _NAMES = {
     "identity": ("user_name", "default_tablespace", "db_unique_name", "instance_name", "service_name"),
@@ -34,9 +44,14 @@ def proving(connect: Callable[[str], Connection], params: ConnectionParams) -> I
         every = [*proofs_of_loop.questions(bench), *proofs_of_reads.questions(bench)]
         with bench.connection() as connection:
             about, names = _about(connection), _names(connection, params)
-        yield Proving(sorted(every, key=lambda each: each.number), about, names, _WHERE)
+        yield Proving(sorted(every, key=lambda each: each.number), about, names, is_plain, _WHERE)
     finally:
         bench.clean()
+
+
+def is_plain(value: str) -> bool:
+    """Return whether a setting's value names no host, user, file or the like."""
+    return bool(_PLAIN.fullmatch(value))
 
 
 def _about(connection: Connection) -> dict[str, str]:

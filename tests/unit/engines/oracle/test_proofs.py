@@ -14,6 +14,7 @@ from openslob.engines.oracle import proofs_of_loop, proofs_of_reads
 from openslob.engines.oracle.connection import ConnectionParams
 from openslob.engines.oracle.proof_bench import BLOCKS, gained
 from openslob.engines.oracle.proof_bench import Bench as ProofBench
+from openslob.engines.oracle.proving import is_plain
 from openslob.engines.proofs import NotAskedError
 from openslob.engines.tables import table_cf1
 
@@ -170,6 +171,18 @@ def test_reads_past_the_cache(kind, holds):
 def test_a_missing_right_is_the_reason_for_not_asking(number):
     with pytest.raises(NotAskedError, match=r"needs SELECT on V_\$MYSTAT and V_\$STATNAME"):
         asked(number, Answering(refuses="v$mystat"))
+
+
+@table(
+    ("value", "plain"),
+    [
+        *((value, True) for value in ("8G", "12,884,901,888", "0.5 %", "", "FORCE_WAIT", "19c Enterprise Edition")),
+        *((value, True) for value in ("READ WRITE", "2 x 200 MB, 2 x 200 MB", "DIAGNOSTIC+TUNING", "Linux x86 64-bit")),
+        *((value, False) for value in ("/u01/flash", "SALES", "(ADDRESS=(HOST=db1))", "nightly_plan", "8G on /u01")),
+    ],
+)
+def test_values_of_settings_that_name_nothing(value, plain):
+    assert is_plain(value) is plain
 
 
 def test_what_counters_gained():
