@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from factories.oracle.double import rows
+from factories.oracle.rowid_text import text_of
 from factories.oracle.wire_executor import Executor, OracleError, Rows
-from openslob.engines.oracle.rowids import Place, text_of
+from openslob.engines.oracle.rowids import Place
 from openslob.units import GIB
 
 MISSING = OracleError(942, "table or view does not exist")

@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from openslob.engines.oracle.rowids import Place, place_of, text_of
+from factories.oracle.rowid_text import text_of
+from openslob.engines.oracle.rowids import Place, place_of
 
 # What stands for # in a name, which SQLite does not take.
 SHARP = "__number"

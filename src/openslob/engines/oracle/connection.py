@@ -31,6 +31,7 @@ LOG_ON_S = 30.0
 _CLOSE_MS = 1000
 # Most results have fewer rows.
 _ROWS = 500
+_MOST_OBJECTS = 2000
 Row = Mapping[str, Any]
 _Found = TypeVar("_Found")
 
@@ -194,12 +195,12 @@ class _Worker:
 def _socket_of(raw: oracledb.Connection) -> socket.socket | None:
     """Return the socket of a connection, which the library does not expose; None in thick mode.
 
-    It is among the few dozen objects that the connection refers to.
+    It is among the few dozen objects that the connection refers to; `_MOST_OBJECTS` are looked at.
     """
     if not raw.thin:
         return None
     waiting, seen = [getattr(raw, "_impl", None)], set[int]()
-    while waiting and len(seen) < _FEW_OBJECTS:
+    while waiting and len(seen) < _MOST_OBJECTS:
         each = waiting.pop(0)
         if isinstance(each, socket.socket):
             return each
@@ -207,9 +208,6 @@ def _socket_of(raw: oracledb.Connection) -> socket.socket | None:
             seen.add(id(each))
             waiting.extend(gc.get_referents(each))
     return None
-
-
-_FEW_OBJECTS = 2000
 
 
 def open_connection(params: ConnectionParams, purpose: str, watch: Watch | None = None) -> Connection:

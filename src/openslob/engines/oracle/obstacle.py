@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import oracledb
 
-from openslob.engines.oracle.connection import APPLICATION, PACKAGE, Connection, Row, query
-from openslob.engines.sql import read_statements
+from openslob.engines.oracle.connection import APPLICATION, Connection, Row, query, statement
 
 # Waits for the server to go on, which nobody's session ends: what is the matter.
 _STUCK: Mapping[str, str] = {
@@ -20,7 +19,7 @@ _IDLE = "INACTIVE"
 def obstacle(connection: Connection) -> str:
     """Return which of our connections waits for whose lock; empty when none does, or this user may not see that."""
     try:
-        rows = query(connection, read_statements(PACKAGE, "obstacle")["waiting"])
+        rows = query(connection, statement("obstacle", "waiting"))
     except oracledb.DatabaseError:
         return ""
     return describe(rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from threading import Thread
@@ -29,9 +28,9 @@ from openslob.workload import Workload
 
 # Beyond the schemas of any load (`Workload.schemas`), so that loaded data are not touched.
 FIRST_SCHEMA = 9001
+# How long a slice may take beyond its length, in s.
+_PATIENCE_S = 10.0
 BLOCKS, SCANNED = 1000, 8
-# The statements on the hot schema name the tables of schema 1, which need not be there.
-_HOT = re.compile(r"\bCF([12])_1(_CUSTID)?\b")
 _OF_OTHERS = "needs SELECT on V_$SESSTAT, V_$STATNAME and V_$SYSSTAT"
 _OWN = "needs SELECT on V_$MYSTAT and V_$STATNAME"
 
@@ -87,8 +86,9 @@ class Bench:
     def install(self, connection: Connection, schema: int, workload: Workload, kind: str = "NATIVE") -> list[Row]:
         """Create the work loop on the tables of a schema; return the compiler's messages."""
         query(connection, statement("prove", "code_type", kind=kind))
-        text = compose_slice(schema, workload, self.version, value_bytes_of(self.place.block_size))
-        query(connection, _HOT.sub(rf"CF\1_{schema}\2", text))
+        # Schema 1 need not be there.
+        width = value_bytes_of(self.place.block_size)
+        query(connection, compose_slice(schema, workload, self.version, width, hot_schema=schema))
         return list(query(connection, statement("prove", "messages"), {"procedure": names.procedure(schema)}))
 
     @contextmanager
@@ -184,9 +184,6 @@ class BenchSession:
             raise
         finally:
             thread.join(length + _PATIENCE_S)
-
-
-_PATIENCE_S = 10.0
 
 
 def server_us(connection: Connection) -> int:

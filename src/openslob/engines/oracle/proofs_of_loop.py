@@ -5,17 +5,20 @@ from __future__ import annotations
 import time
 from functools import partial
 
-from openslob.engines.oracle.connection import PACKAGE, Connection, outputs, query, statement
+from openslob.engines.oracle import names
+from openslob.engines.oracle.connection import Connection, outputs, query, statement
 from openslob.engines.oracle.proof_bench import Bench, BenchSession, gained, one_line, own_figures, readable
 from openslob.engines.oracle.session import clock
 from openslob.engines.oracle.versions import sleep_procedure
 from openslob.engines.proofs import Answer, NotAskedError, Question
-from openslob.engines.sql import read_statements
 from openslob.errors import SlobError
 from openslob.workload import CommitMode, RedoStress, Workload
 
 _COMMITS = 1000
+# A digit for each of the four things that `elements` in prove.sql tries.
 _ALL_HOLD = 1111
+# A slice that is cancelled, and one whose driver is killed, in s.
+_LONG_S, _SLICE_S = 20.0, 3.0
 # 2,000,000,000 * 1,664,525 + 1 modulo 2^32, as a signed number.
 _WRAPPED = (2_000_000_000 * 1_664_525 + 1 + 2**31) % 2**32 - 2**31
 _READS = Workload(schemas=1, work_unit=64)
@@ -108,19 +111,19 @@ def _commits(bench: Bench) -> Answer:
             session.operations(_COMMITS)
             waits[mode.value] = gained(before, own_figures(session.connection))["redo synch writes"]
     holds = waits["wait"] >= _COMMITS and waits["nowait"] < _COMMITS / 10
-    seen = f"of {_COMMITS:,} commits so many waited: " + ", ".join(f"{mode} {n:,.0f}" for mode, n in waits.items())
+    seen = f"commits that waited, of {_COMMITS:,}: " + ", ".join(f"{mode} {n:,.0f}" for mode, n in waits.items())
     return Answer(holds, seen, dict(waits))
 
 
 def _elements(bench: Bench) -> Answer:
     with bench.connection() as connection:
         found = {
-            name: int(outputs(connection, read_statements(PACKAGE, "prove")[name], {"found": int})["found"])
+            name: int(outputs(connection, statement("prove", name), {"found": int})["found"])
             for name in ("elements", "wraps")
         }
     holds = found["elements"] == _ALL_HOLD and found["wraps"] == _WRAPPED
     return Answer(
-        holds, f"elements {found['elements']} of {_ALL_HOLD}, product {found['wraps']:,} of {_WRAPPED:,}", found
+        holds, f"tables of tables {found['elements']} of {_ALL_HOLD}, product {found['wraps']:,} of {_WRAPPED:,}", found
     )
 
 
@@ -136,20 +139,17 @@ def _speed(bench: Bench) -> Answer:
                 found[f"{kind.lower()}_ops_per_s_{unit}"] = 1e6 * result.counts.ops / result.busy_us
         found[f"{kind.lower()}_is"] = _compiled_as(bench, schema)
     seen = (
-        f"a number takes {found['own_us']:.2f} µs, of DBMS_RANDOM {found['server_us']:.2f} µs; operations a second at "
-        f"WORK_UNIT 1: {found['native_ops_per_s_1']:,.0f} native, {found['interpreted_ops_per_s_1']:,.0f} interpreted; "
-        f"at 64: {found['native_ops_per_s_64']:,.0f} and {found['interpreted_ops_per_s_64']:,.0f}"
+        f"a random number takes {found['own_us']:.2f} µs, one of DBMS_RANDOM {found['server_us']:.2f} µs; operations/s "
+        f"at WORK_UNIT 1: {found['native_ops_per_s_1']:,.0f} native, {found['interpreted_ops_per_s_1']:,.0f} "
+        f"interpreted; at 64: {found['native_ops_per_s_64']:,.0f} and {found['interpreted_ops_per_s_64']:,.0f}"
     )
     return Answer(numbers["own_us"] < numbers["server_us"], seen, found)
 
 
 def _compiled_as(bench: Bench, schema: int) -> str:
     with bench.connection() as connection:
-        rows = query(connection, statement("prove", "compiled_as"), {"procedure": f"SLOB_SLICE_{schema}"})
+        rows = query(connection, statement("prove", "compiled_as"), {"procedure": names.procedure(schema)})
     return str(rows[0]["plsql_code_type"]) if rows else "unknown"
-
-
-_LONG_S, _SLICE_S = 20.0, 3.0
 
 
 def _cancel(bench: Bench) -> Answer:

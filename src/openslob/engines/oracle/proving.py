@@ -50,7 +50,7 @@ def proving(connect: Callable[[str], Connection], params: ConnectionParams) -> I
 
 
 def is_plain(value: str) -> bool:
-    """Return whether a setting's value names no host, user, file or the like."""
+    """Return whether a setting's value is a number or a usual word, and not the name of a host, user or file."""
     return bool(_PLAIN.fullmatch(value))
 
 

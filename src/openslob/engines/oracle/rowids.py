@@ -23,13 +23,8 @@ class Place(NamedTuple):
 def place_of(text: str) -> Place:
     """Return the place that an extended ROWID says: 18 digits to the base of 64."""
     if len(text) != _LENGTH or not set(text) <= set(_VALUES):
-        raise SlobError(f"the server reports rows by an address that slob does not know: {text}")
+        raise SlobError(f"the server shows where a row is in a form that slob does not know: {text}")
     return Place(*(_number(text[part]) for part in (_FILE, _BLOCK, _ROW)))
-
-
-def text_of(place: Place, data_object: int = 1) -> str:
-    """Return a place as an extended ROWID."""
-    return _text(data_object, 6) + _text(place.file, 3) + _text(place.block, 6) + _text(place.row, 3)
 
 
 def _number(digits: str) -> int:
@@ -37,11 +32,3 @@ def _number(digits: str) -> int:
     for digit in digits:
         number = number * len(_DIGITS) + _VALUES[digit]
     return number
-
-
-def _text(number: int, length: int) -> str:
-    digits = ""
-    for _ in range(length):
-        number, digit = divmod(number, len(_DIGITS))
-        digits = _DIGITS[digit] + digits
-    return digits

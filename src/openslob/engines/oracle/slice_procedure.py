@@ -59,10 +59,17 @@ _LETTERS = string.ascii_letters + string.digits + "+/"
 # Steps of a plan that reads block by block through the index. An UPDATE reads the rows without a step of its own.
 _TOP = {"SELECT STATEMENT", "SORT AGGREGATE", "UPDATE STATEMENT", "UPDATE", "FILTER"}
 _BY_INDEX, _BY_ROWID = "INDEX RANGE SCAN", "TABLE ACCESS BY INDEX ROWID"
+# V$SQL.COMMAND_TYPE.
+_UPDATE_COMMAND = 6
 
 
-def compose_slice(schema: int, workload: Workload, version: Sequence[int], value_bytes: int) -> str:
-    """Return the statement that creates the slice procedure of one schema, for a server of this version."""
+def compose_slice(
+    schema: int, workload: Workload, version: Sequence[int], value_bytes: int, hot_schema: int = 1
+) -> str:
+    """Return the statement that creates the slice procedure of one schema, for a server of this version.
+
+    ``value_bytes`` are those of a text column. ``hot_schema`` is the schema whose tables every session may visit.
+    """
     columns = written_columns(workload)
     fresh_bytes = value_bytes * (len(columns) if workload.obfuscate_columns else 1)
     fresh = statement("slice", "obfuscated" if workload.obfuscate_columns else "plain", fresh_bytes=fresh_bytes)
@@ -79,7 +86,7 @@ def compose_slice(schema: int, workload: Workload, version: Sequence[int], value
         linear_us=LINEAR_US,
         last_bucket=BUCKETS - 1,
         **{kind.value: _in_loop(kind, schema, parts) for kind in KINDS},
-        **{f"{kind.value}_hot": _in_loop(kind, 1, parts) for kind in KINDS},
+        **{f"{kind.value}_hot": _in_loop(kind, hot_schema, parts) for kind in KINDS},
     )
 
 
@@ -198,9 +205,6 @@ def _executed_plans(connection: Connection, schema: int) -> Mapping[OpKind, Sequ
         for kind in _kinds_of(plan, schema):
             found.setdefault(kind, plan)
     return found
-
-
-_UPDATE_COMMAND = 6
 
 
 def _kinds_of(plan: Sequence[Row], schema: int) -> Iterator[OpKind]:

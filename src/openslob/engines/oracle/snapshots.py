@@ -24,7 +24,7 @@ from openslob.units import NANOS, iso
 from openslob.workload import StatisticsType
 
 LICENCE = "Oracle Diagnostics Pack"
-_BY_CONSENT = f"AWR was used by the user's word that there is a licence ({LICENCE})."
+_BY_CONSENT = f"AWR was used because the user said that this server has the licence ({LICENCE})."
 _WHY = "the run has no report of the server's own"
 # Beside the reports: when which snapshots were taken, and how the report is made again.
 FACTS = "snapshots.txt"
@@ -103,7 +103,7 @@ class _Snapshot:
 class _Snapshots:
     """Two snapshots over one connection. Implements most of `openslob.engines.base.Snapshotter`."""
 
-    statement = ""
+    snapshot_statement = ""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -113,7 +113,7 @@ class _Snapshots:
         """Take the first snapshot."""
         begun_ns = time.time_ns()
         with reported("a snapshot of the server's statistics failed"):
-            found = outputs(self._connection, statement("awr", self.statement), {"snap_id": int})
+            found = outputs(self._connection, statement("awr", self.snapshot_statement), {"snap_id": int})
         self._taken.append(_Snapshot(int(found["snap_id"]), begun_ns, time.time_ns()))
 
     def close(self) -> None:
@@ -136,7 +136,7 @@ class _Snapshots:
 class StatspackSnapshots(_Snapshots):
     """Statspack's snapshots of the instance that the connection landed on."""
 
-    statement = "statspack_snapshot"
+    snapshot_statement = "statspack_snapshot"
 
     def end(self) -> Mapping[str, str]:
         """Take the second snapshot; return how the report is made, which a driver can't."""
@@ -152,7 +152,7 @@ class StatspackSnapshots(_Snapshots):
 class AwrSnapshots(_Snapshots):
     """AWR's snapshots of all instances."""
 
-    statement = "snapshot"
+    snapshot_statement = "snapshot"
 
     def end(self) -> Mapping[str, str]:
         """Take the second snapshot; return the reports on each instance and, of a cluster, on all together.

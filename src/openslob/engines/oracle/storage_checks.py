@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from openslob.engines.facts import DataState, Finding, ServerFacts
 from openslob.engines.oracle import rights, tablespace
 from openslob.engines.oracle.names import identifier
-from openslob.engines.oracle.server_facts import ASM
+from openslob.engines.oracle.server_facts import ASM, no_tablespace
 from openslob.engines.oracle.survey import Survey
 from openslob.engines.oracle.tables import tables_of
 from openslob.units import GIB, KIB, MIB, format_bytes
@@ -41,8 +41,7 @@ def _tablespace(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
     user, by = rights.user_name(survey), rights.sysdba(survey)
     quota = f"ALTER USER {user} QUOTA UNLIMITED ON {identifier(str(facts.tablespace))};"
     if not row:
-        why = f"user {user} may not use tablespace {facts.tablespace}: there is none of this name, or no quota in it"
-        yield Finding("tablespace", why, quota, True, by=by)
+        yield Finding("tablespace", no_tablespace(user, str(facts.tablespace)).what, quota, True, by=by)
     elif row["status"] != "ONLINE":
         why = f"tablespace {facts.tablespace} is {row['status']}"
         change = "ONLINE" if row["status"] == "OFFLINE" else "READ WRITE"

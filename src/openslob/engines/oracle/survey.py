@@ -11,6 +11,8 @@ from openslob.engines.oracle.errors import codes_of
 
 # May not be seen or is not there (Oracle does not say which), no such column, a right that is missing, no such
 # parameter of USERENV, the right to read an object that the user knows of.
+# SYS_CONTEXT('USERENV', 'CON_ID') of the root container.
+ROOT = 1
 _ABSENT = ("ORA-00942", "ORA-00904", "ORA-01031", "ORA-02003", "ORA-41900")
 
 
@@ -47,9 +49,6 @@ class Survey:
             if any(code in _ABSENT for code in codes_of(error)[:1]):
                 return None
             raise
-
-
-ROOT = 1
 
 
 def container_number(survey: Survey) -> int:

@@ -18,7 +18,7 @@ from openslob.engines.oracle.names import cf1, cf2, index
 from openslob.engines.oracle.page_layout import INITRANS, TEXT_COLUMNS, constant_text, value_bytes_of
 from openslob.engines.oracle.rowids import place_of
 from openslob.engines.oracle.tablespace import Tablespace
-from openslob.engines.oracle.ways import TEXTS, Target, Ways, Wrote
+from openslob.engines.oracle.ways import TEXTS, Destination, Ways, Wrote
 from openslob.engines.tables import Check, Table, check, key_checks, missing_table, placement_check, stretches
 from openslob.method import BLOCK_TOLERANCE
 from openslob.workload import DataSpec
@@ -60,7 +60,7 @@ def fill(connection: Connection, table: Table, how: Filling, wrote_blocks: Wrote
     """
     _create(connection, table, how)
     _limit_rows_per_block(connection, table, how)
-    how.ways.fill(connection, Target(table, how.place, how.obfuscate), wrote_blocks)
+    how.ways.fill(connection, Destination(table, how.place, how.obfuscate), wrote_blocks)
     if not how.obfuscate:
         _run(connection, "schema", "no_defaults", table=table.relation, columns=_each_column("{name} DEFAULT NULL"))
     if table.indexed:

@@ -35,7 +35,7 @@ _PRINTABLE = bytes(32 + value % 95 for value in range(256))
 
 
 @dataclass(frozen=True)
-class Target:
+class Destination:
     """A table that is filled: where it lies, and whether its text is incompressible."""
 
     table: Table
@@ -64,7 +64,7 @@ class Way:
 
     name: str
     lacking: Callable[[Connection], str]
-    fill: Callable[[Connection, Target, Wrote], None]
+    fill: Callable[[Connection, Destination, Wrote], None]
 
 
 class Ways:
@@ -83,15 +83,15 @@ class Ways:
         found._ways = (way,)
         return found
 
-    def fill(self, connection: Connection, target: Target, wrote_blocks: Wrote) -> None:
+    def fill(self, connection: Connection, destination: Destination, wrote_blocks: Wrote) -> None:
         """Write all rows of an empty table, in the first way that works. SlobError if none does."""
         for way in self._ways:
-            if way.name not in self._refused and self._fill(way, connection, target, wrote_blocks):
+            if way.name not in self._refused and self._fill(way, connection, destination, wrote_blocks):
                 return
         why = "; ".join(f"{name}: {reason}" for name, reason in self._refused.items())
-        raise SlobError(f"the server takes rows in no way that slob knows: {why}")
+        raise SlobError(f"no way to write rows works on this server: {why}")
 
-    def _fill(self, way: Way, connection: Connection, target: Target, wrote_blocks: Wrote) -> bool:
+    def _fill(self, way: Way, connection: Connection, destination: Destination, wrote_blocks: Wrote) -> bool:
         """Return whether it worked; if not, the table is empty again."""
         written = 0
 
@@ -104,12 +104,12 @@ class Ways:
             self._refuse(way, reason)
             return False
         try:
-            way.fill(connection, target, wrote)
+            way.fill(connection, destination, wrote)
         except oracledb.Error as error:
             if is_final(error):
                 raise
             self._refuse(way, explain_error(error))
-            query(connection, statement("schema", "empty", table=target.table.relation))
+            query(connection, statement("schema", "empty", table=destination.table.relation))
             wrote_blocks(-written)
             return False
         with self._changing:
@@ -137,12 +137,18 @@ def _direct_path_lacking(connection: Connection) -> str:
     return "" if hasattr(connection.raw, "direct_path_load") else "this version of python-oracledb does not have it"
 
 
-def _append_keys(connection: Connection, target: Target, wrote_blocks: Wrote) -> None:
-    _append(connection, target.table, ["custid"], ([(key,) for key in keys] for keys in target.batches()), wrote_blocks)
+def _append_keys(connection: Connection, destination: Destination, wrote_blocks: Wrote) -> None:
+    _append(
+        connection,
+        destination.table,
+        ["custid"],
+        ([(key,) for key in keys] for keys in destination.batches()),
+        wrote_blocks,
+    )
 
 
-def _append_rows(connection: Connection, target: Target, wrote_blocks: Wrote) -> None:
-    _append(connection, target.table, ["custid", *TEXTS], target.rows(), wrote_blocks)
+def _append_rows(connection: Connection, destination: Destination, wrote_blocks: Wrote) -> None:
+    _append(connection, destination.table, ["custid", *TEXTS], destination.rows(), wrote_blocks)
 
 
 def _append(
@@ -160,18 +166,18 @@ def _append(
             wrote_blocks(len(rows))
 
 
-def _direct_path(connection: Connection, target: Target, wrote_blocks: Wrote) -> None:
-    columns, relation = ["CUSTID", *(name.upper() for name in TEXTS)], target.table.relation
-    for rows in target.rows():
-        connection.call(partial(connection.raw.direct_path_load, target.place.owner, relation, columns, rows))
+def _direct_path(connection: Connection, destination: Destination, wrote_blocks: Wrote) -> None:
+    columns, relation = ["CUSTID", *(name.upper() for name in TEXTS)], destination.table.relation
+    for rows in destination.rows():
+        connection.call(partial(connection.raw.direct_path_load, destination.place.owner, relation, columns, rows))
         wrote_blocks(len(rows))
 
 
-def _in_server(connection: Connection, target: Target, wrote_blocks: Wrote) -> None:
+def _in_server(connection: Connection, destination: Destination, wrote_blocks: Wrote) -> None:
     """Send nothing but keys, into a temporary table; its rows end with each transaction."""
-    relation, width = target.table.relation, value_bytes_of(target.place.block_size)
+    relation, width = destination.table.relation, value_bytes_of(destination.place.block_size)
     keys = staging(relation)
-    texts = TEXTS if target.obfuscate else ()
+    texts = TEXTS if destination.obfuscate else ()
     columns = ", ".join(["custid", *texts])
     values = ", ".join(["k.custid", *[f"DBMS_RANDOM.STRING('p', {width})" for _ in texts]])
     make = statement("load", "make", table=relation, columns=columns, values=values, keys=keys)
@@ -181,7 +187,7 @@ def _in_server(connection: Connection, target: Target, wrote_blocks: Wrote) -> N
     position = 0
     try:
         with closing(connection.raw.cursor()) as cursor:
-            for batch in target.batches():
+            for batch in destination.batches():
                 rows = list(enumerate(batch, start=position))
                 position += len(batch)
                 connection.call(partial(cursor.executemany, stage, rows))

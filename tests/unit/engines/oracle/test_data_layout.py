@@ -4,13 +4,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openslob.engines.oracle.page_layout import TEXT_COLUMNS, constant_text, row_bytes, usable_bytes, value_bytes_of
-from openslob.engines.oracle.rowids import Place, place_of, text_of
+from factories.oracle.rowid_text import text_of
+from openslob.engines.oracle.page_layout import INITRANS, TEXT_COLUMNS, constant_text, value_bytes_of
+from openslob.engines.oracle.rowids import Place, place_of
 from openslob.engines.oracle.tables import placement
 from openslob.errors import SlobError
 
 BLOCK_SIZES = (2048, 4096, 8192, 16384, 32768)
 PLACES = st.builds(Place, file=st.integers(0, 1023), block=st.integers(0, 2**22 - 1), row=st.integers(0, 4095))
+# Parts of a block (V$TYPE_SIZE): header, place of one transaction with its header, each further place, header of the
+# data, directories of tables and rows, what automatic segment space management adds, the tail.
+_HEADER, _FIRST_ITL, _FURTHER_ITL, _DATA_HEADER, _DIRECTORIES, _ASSM, _TAIL = 20, 48, 24, 14, 4 + 2, 8, 4
+# A row's header, a column's length, and the longest NUMBER(10): exponent and five pairs of digits.
+_ROW_HEADER, _LENGTH, _CUSTID = 3, 1, 6
+
+
+def row_bytes(block_size: int) -> int:
+    """Return the most bytes that a row takes from a block."""
+    return _ROW_HEADER + _LENGTH + _CUSTID + TEXT_COLUMNS * (_LENGTH + value_bytes_of(block_size))
+
+
+def usable_bytes(block_size: int) -> int:
+    """Return the bytes that a block has for its row."""
+    transactions = _FIRST_ITL + (INITRANS - 1) * _FURTHER_ITL
+    return block_size - _HEADER - transactions - _DATA_HEADER - _DIRECTORIES - _ASSM - _TAIL
 
 
 @pytest.mark.parametrize("block_size", BLOCK_SIZES)
@@ -43,7 +60,7 @@ def test_the_digits_of_an_address():
 
 @pytest.mark.parametrize("text", ["00000DD5.0000.0001", "*BAEAAAAFzAAB", ""])
 def test_an_address_of_another_kind_is_refused(text):
-    with pytest.raises(SlobError, match="address that slob does not know"):
+    with pytest.raises(SlobError, match="in a form that slob does not know"):
         place_of(text)
 
 

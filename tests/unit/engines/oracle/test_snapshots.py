@@ -83,7 +83,7 @@ def test_awr_reports_lie_in_files_named_as_oracle_names_them():
     assert list(files) == ["awrrpt_1_41_42.txt", "snapshots.txt"]
     assert files["awrrpt_1_41_42.txt"] == "WORKLOAD REPOSITORY report for\n\ninstance 1\n"
     assert "snapshot 41: " in files["snapshots.txt"]
-    assert f"by the user's word that there is a licence ({LICENCE})" in files["snapshots.txt"]
+    assert f"the user said that this server has the licence ({LICENCE})" in files["snapshots.txt"]
     assert sent(log, "AWR_REPORT_TEXT") == [{"dbid": 555, "instance_number": 1, "first_snap": 41, "last_snap": 42}]
 
 
