@@ -66,7 +66,7 @@ def require_target(text: str) -> None:
             shown = f"{scheme}://{STARS}" if re.fullmatch(_SCHEME, scheme) else STARS
             raise UsageError(
                 f"the target {shown} can't be read as a URL",
-                "write SCHEME://USER@HOST:PORT/DATABASE, with special characters percent-encoded (@ is %40, : is %3A)",
+                "write SCHEME://USER@HOST:PORT/DATABASE, special signs percent-encoded (@ is %40, : is %3A, # is %23)",
             )
         if not is_url and not _SERVERS.fullmatch(part):
             raise UsageError(

@@ -21,6 +21,8 @@ _ALL_HOLD = 1111
 _LONG_S, _SLICE_S = 20.0, 3.0
 # 2,000,000,000 * 1,664,525 + 1 modulo 2^32, as a signed number.
 _WRAPPED = (2_000_000_000 * 1_664_525 + 1 + 2**31) % 2**32 - 2**31
+# µs since the epoch, as the block has them.
+_MOMENT = 1_795_344_311_123_457
 _READS = Workload(schemas=1, work_unit=64)
 _TWO_UPDATES = Workload(schemas=1, work_unit=64, update_pct=50)
 # Workloads whose procedures differ in their text.
@@ -48,7 +50,7 @@ def questions(bench: Bench) -> list[Question]:
         Question(
             *(4, "commits", f"Do {_COMMITS:,} commits wait for the log as COMMIT_MODE says?"), partial(_commits, bench)
         ),
-        Question(10, "tables", "Do tables of tables and integers that wrap work?", partial(_elements, bench)),
+        Question(10, "tables", "Do tables of tables, integers that wrap and moments work?", partial(_elements, bench)),
         Question(
             *(11, "speed", "What do random numbers cost, and machine code gain?"), partial(_speed, bench)
         ),
@@ -119,12 +121,14 @@ def _elements(bench: Bench) -> Answer:
     with bench.connection() as connection:
         found = {
             name: int(outputs(connection, statement("prove", name), {"found": int})["found"])
-            for name in ("elements", "wraps")
+            for name in ("elements", "wraps", "moments")
         }
-    holds = found["elements"] == _ALL_HOLD and found["wraps"] == _WRAPPED
-    return Answer(
-        holds, f"tables of tables {found['elements']} of {_ALL_HOLD}, product {found['wraps']:,} of {_WRAPPED:,}", found
+    wanted = {"elements": _ALL_HOLD, "wraps": _WRAPPED, "moments": _MOMENT}
+    seen = (
+        f"tables of tables {found['elements']} of {_ALL_HOLD}, product {found['wraps']:,} of {_WRAPPED:,}, "
+        f"moment {found['moments']:,} µs of {_MOMENT:,}"
     )
+    return Answer(found == wanted, seen, dict(found))
 
 
 def _speed(bench: Bench) -> Answer:

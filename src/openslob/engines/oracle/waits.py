@@ -10,7 +10,7 @@ from openslob.engines.base import Activity
 from openslob.engines.oracle.connection import Connection, Row, query, statement
 from openslob.engines.oracle.counters import grant, own_process
 from openslob.engines.oracle.errors import is_missing, reported
-from openslob.engines.oracle.survey import Survey, is_pluggable
+from openslob.engines.oracle.survey import Survey, container_number
 from openslob.errors import SlobError
 
 _FAILED = "the wait events can't be sampled"
@@ -23,8 +23,9 @@ class OracleWaits:
         self._connection = connection
         self._statement = statement("waits", "look")
         with reported(_FAILED):
-            # Sessions of other pluggable databases are not to be seen from within one.
-            self._sees_all = not is_pluggable(Survey(connection))
+            # Sessions of other pluggable databases are not to be seen from within one, nor by a common user in the root
+            # unless its CONTAINER_DATA says so, which it has no right to see.
+            self._sees_all = container_number(Survey(connection)) == 0
 
     def sample(self) -> Activity:
         """Return the test's sessions by event, and who else is at work; SlobError when this user may not see it."""

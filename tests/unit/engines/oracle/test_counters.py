@@ -239,6 +239,9 @@ LOOK = [(0, "User I/O:db file sequential read", 5), (0, "CPU", 2), (1, "SCOTT@th
         (LOOK, 3, {"SCOTT@there (sqlplus)": 1}),
         # Other pluggable databases may have sessions that are not seen from here.
         (LOOK[:2], 3, None),
+        # Nor by a common user in the root, unless it was given their data.
+        (LOOK[:2], 1, None),
+        (LOOK, 1, {"SCOTT@there (sqlplus)": 1}),
     ],
 )
 def test_waits_and_others(rows, container, others):

@@ -18,6 +18,7 @@ from openslob.engines.oracle.proving import is_plain
 from openslob.engines.proofs import NotAskedError
 from openslob.engines.tables import table_cf1
 
+MOMENT = 1_795_344_311_123_457
 WRAPPED = (2_000_000_000 * 1_664_525 + 1 + 2**31) % 2**32 - 2**31
 NAMES = (
     "redo synch writes", "session logical reads", "table fetch by rowid", "physical reads", "physical reads cache",
@@ -103,17 +104,22 @@ def test_what_a_block_returns_is_judged(number, outs, holds, seen):
 
 
 @table(
-    ("elements", "product", "holds"),
-    [(1111, WRAPPED, True), (1110, WRAPPED, False), (1111, 3_329_050_000_000_001, False)],
+    ("elements", "product", "moment", "holds"),
+    [
+        (1111, WRAPPED, MOMENT, True),
+        (1110, WRAPPED, MOMENT, False),
+        (1111, 3_329_050_000_000_001, MOMENT, False),
+        (1111, WRAPPED, MOMENT + 1, False),
+    ],
 )
-def test_tables_of_tables_and_integers_that_wrap(elements, product, holds):
+def test_tables_of_tables_integers_that_wrap_and_moments(elements, product, moment, holds):
     class Elements(Answering):
         def execute(self, text, binds):
-            return {"found": product if "1664525" in text else elements}
+            return {"found": product if "1664525" in text else moment if str(MOMENT) in text else elements}
 
     answer = asked(10, Elements())
     assert answer.holds is holds
-    assert answer.figures == {"elements": elements, "wraps": product}
+    assert answer.figures == {"elements": elements, "wraps": product, "moments": moment}
 
 
 @table(

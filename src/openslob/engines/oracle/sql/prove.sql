@@ -99,6 +99,21 @@ BEGIN
     :found := state;
 END;
 
+-- name: moments
+-- Whether µs since the epoch make a moment, and that the same µs again, as slice.sql needs it.
+DECLARE
+    epoch CONSTANT TIMESTAMP WITH TIME ZONE := TIMESTAMP '1970-01-01 00:00:00.000000 +00:00';
+    one_us CONSTANT INTERVAL DAY TO SECOND := INTERVAL '0.000001' SECOND;
+    us NUMBER := 1795344311123457;
+    moment TIMESTAMP WITH TIME ZONE;
+    passed INTERVAL DAY(9) TO SECOND;
+BEGIN
+    moment := epoch + us * one_us;
+    passed := moment - epoch;
+    :found := ROUND(1000000 * (EXTRACT(SECOND FROM passed) + 60 * (EXTRACT(MINUTE FROM passed)
+              + 60 * (EXTRACT(HOUR FROM passed) + 24 * EXTRACT(DAY FROM passed)))));
+END;
+
 -- name: numbers
 -- µs that a number of the loop's own generator takes, and one of DBMS_RANDOM: 100,000 and 20,000 of them.
 DECLARE
