@@ -89,7 +89,7 @@ class Bench:
         # Schema 1 need not be there.
         width = value_bytes_of(self.place.block_size)
         query(connection, compose_slice(schema, workload, self.version, width, hot_schema=schema))
-        return list(query(connection, statement("prove", "messages"), {"procedure": names.procedure(schema)}))
+        return list(query(connection, statement("prove", "messages"), {"program": names.procedure(schema)}))
 
     @contextmanager
     def session(self, schema: int, workload: Workload, kind: str = "NATIVE") -> Iterator[BenchSession]:

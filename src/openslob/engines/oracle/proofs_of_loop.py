@@ -152,7 +152,7 @@ def _speed(bench: Bench) -> Answer:
 
 def _compiled_as(bench: Bench, schema: int) -> str:
     with bench.connection() as connection:
-        rows = query(connection, statement("prove", "compiled_as"), {"procedure": names.procedure(schema)})
+        rows = query(connection, statement("prove", "compiled_as"), {"program": names.procedure(schema)})
     return str(rows[0]["plsql_code_type"]) if rows else "unknown"
 
 

@@ -121,7 +121,7 @@ def install(connection: Connection, workload: Workload, block_size: int) -> None
     query(connection, statement("session", "native"))
     for schema in schemas_at_work(workload):
         query(connection, compose_slice(schema, workload, connection.version, value_bytes_of(block_size)))
-        wrong = query(connection, statement("slice", "compile_errors"), {"procedure": names.procedure(schema)})
+        wrong = query(connection, statement("slice", "compile_errors"), {"program": names.procedure(schema)})
         if wrong:
             message = f"the work loop does not compile: {wrong[0]['text']} (line {wrong[0]['line']})"
             raise SlobError(" ".join(message.split()), f"look at user_errors of {names.procedure(schema)}")
@@ -194,7 +194,7 @@ def explain(connection: Connection, schema: int, workload: Workload) -> dict[str
 def _executed_plans(connection: Connection, schema: int) -> Mapping[OpKind, Sequence[Row]]:
     """Return the plans of the procedure's statements in this instance; none without the right to see them."""
     try:
-        rows = query(connection, statement("slice", "cursors"), {"procedure": names.procedure(schema)})
+        rows = query(connection, statement("slice", "cursors"), {"program": names.procedure(schema)})
     except oracledb.DatabaseError as error:
         if is_missing(error):
             return {}

@@ -27,6 +27,16 @@ VIEWS = [view for section in sections() for view in GRANT.findall(read_statement
 CONTAINERS = {
     "11.2": None, "12.1": (0, "ORCL"), "12.2": (0, "ORCL"), "18": PDB, "19": PDB, "21": PDB, "23ai": PDB, "26ai": PDB,
 }  # fmt: skip
+# Reserved by SQL or by PL/SQL, of those that a value could be called by; as a bind's name they are ORA-01745.
+RESERVED = """
+    access all any array as at begin between by case check cluster column columns comment connect create current cursor
+    date decimal declare default delete desc drop else end exception exclusive exists fetch file float for from function
+    grant group if immediate in increment index indexes initial insert integer into is level like lock long minus mode
+    modify not nowait null number of offline on online option or order overlaps prior privileges procedure public raw
+    rename resource revoke row rowid rownum rows select session set share size smallint sql start subtype successful
+    synonym sysdate table then to trigger type uid union unique update user validate values varchar varchar2 view views
+    when whenever where with
+"""
 
 
 def asked(server: Server, workload: Workload | None = None):
@@ -143,3 +153,14 @@ def test_every_right_is_used():
         name = view.lower().replace("v_$", "v$")
         used = name if name != "gv$session" else "{prefix}v$session"
         assert used in sql, view
+
+
+def test_no_bind_has_a_reserved_name():
+    binds = {
+        (file.stem, name, bind.lower())
+        for file in SQL.glob("*.sql")
+        for name, text in read_statements(PACKAGE, file.stem).items()
+        for bind in re.findall(r":([a-z]\w*)", re.sub(r"'[^']*'", "", text), re.IGNORECASE)
+    }
+    assert len(binds) > 40
+    assert not [each for each in binds if each[2] in RESERVED.split()]

@@ -9,10 +9,10 @@ ALTER SESSION SET PLSQL_WARNINGS = 'ENABLE:ALL'
 ALTER SESSION SET PLSQL_CODE_TYPE = '{kind}' PLSQL_OPTIMIZE_LEVEL = 3
 
 -- name: compiled_as
-SELECT s.plsql_code_type FROM user_plsql_object_settings s WHERE s.name = :procedure AND s.type = 'PROCEDURE'
+SELECT s.plsql_code_type FROM user_plsql_object_settings s WHERE s.name = :program AND s.type = 'PROCEDURE'
 
 -- name: messages
-SELECT e.attribute, e.message_number, e.line, e.text FROM user_errors e WHERE e.name = :procedure ORDER BY e.sequence
+SELECT e.attribute, e.message_number, e.line, e.text FROM user_errors e WHERE e.name = :program ORDER BY e.sequence
 
 -- name: now
 SELECT ROUND((EXTRACT(DAY FROM d) * 86400 + EXTRACT(HOUR FROM d) * 3600 + EXTRACT(MINUTE FROM d) * 60 + EXTRACT(SECOND FROM d))
