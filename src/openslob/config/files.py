@@ -33,6 +33,7 @@ IGNORED = {
 # Services of the client's tnsnames.ora: of loads, checks and counters, and of sessions, which go to BASE, or in turn to
 # BASE1 to BASEn. The tool that the file was written for makes users of its own; here one user owns all tables.
 _ADMIN, _BASE, _MAX = SERVICES = ("ADMIN_SQLNET_SERVICE", "SQLNET_SERVICE_BASE", "SQLNET_SERVICE_MAX")
+# The scheme of the engine whose client reads tnsnames.ora.
 _SERVICE_URL = "sqlnet://slob@/{}"
 _MOST_SERVICES = 64
 # Keys that are not parameters here but change the workload if they are on: the value for off, and what to use.

@@ -1,7 +1,7 @@
 """The file slob.toml: settings of commands, of managed servers and of workloads, and profiles of all three.
 
-Settings of commands (`COMMAND_KEYS`) and parameters are at the top level, parameters
-also in ``[workload]``, settings of servers in ``[server]``. A profile ``[profiles.NAME]`` has the same keys and tables.
+Settings of commands (`COMMAND_KEYS`) and parameters are at the top level, parameters also in ``[workload]``, settings
+of servers in ``[server]``. A profile ``[profiles.NAME]`` has the same keys and tables.
 """
 
 from __future__ import annotations

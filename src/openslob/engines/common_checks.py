@@ -69,7 +69,7 @@ def connections(
 ) -> Iterator[Finding]:
     """Yield a finding when ``free`` connections are too few; ``remedy`` returns what to do, ``by`` says who may.
 
-    Nothing is found where their number is not known (None).
+    Yield nothing where their number is unknown (None).
     """
     needed = workload.total_sessions + OWN_CONNECTIONS
     if free is not None and needed > free:

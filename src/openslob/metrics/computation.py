@@ -258,10 +258,10 @@ class Ratio(Computation):
 
 
 @dataclass(frozen=True)
-class Rather(Computation):
-    """A figure that some engines allow to be computed better: in that way if it gives a value, else as for all."""
+class FirstKnown(Computation):
+    """The first of two computations that gives a value: one that only some engines allow, and the usual one."""
 
-    better: Computation
+    preferred: Computation
     usual: Computation
 
     @property
@@ -271,16 +271,16 @@ class Rather(Computation):
 
     def of(self, measurement: Measurement) -> Quantity:
         """Return the figure."""
-        found = self.better.of(measurement)
+        found = self.preferred.of(measurement)
         return self.usual.of(measurement) if found.value is None else found
 
     def only_from(self, kind: type[Input]) -> bool:
-        """Return whether both ways need numbers of this kind only."""
-        return self.better.only_from(kind) and self.usual.only_from(kind)
+        """Return whether both need numbers of this kind only."""
+        return self.preferred.only_from(kind) and self.usual.only_from(kind)
 
     def of_amounts(self, amounts: Mapping[str, float], seconds: float) -> float | None:
         """Return the figure of a part of a run."""
-        found = self.better.of_amounts(amounts, seconds)
+        found = self.preferred.of_amounts(amounts, seconds)
         return self.usual.of_amounts(amounts, seconds) if found is None else found
 
 

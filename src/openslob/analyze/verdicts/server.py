@@ -64,7 +64,7 @@ def cache_size_kept(measurement: Measurement) -> Verdict | None:
         return unknown_because(name, resizes)
     if not resizes.value:
         return holds(name, "The server did not resize its cache.", resizes=0.0)
-    why = f"The server resized its cache {counted(resizes.value, 'time')}, so that the share of hits changed meanwhile."
+    why = f"The server resized its cache {counted(resizes.value, 'time')}, so the share of hits changed during the run."
     return fails(name, _advised(why, measurement, name), resizes=resizes.value)
 
 

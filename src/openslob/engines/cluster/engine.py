@@ -138,7 +138,7 @@ class ClusterEngine:
                 why = (
                     f"{self._targets[landed.index(name)]} and {self._targets[number]} lead to the same instance, {name}"
                 )
-                raise SlobError(why, "name each instance by a service, or an instance name, that is its alone")
+                raise SlobError(why, "name each instance by a service or an instance name of its own")
 
     def location(self) -> ServerLocation:
         """Return every instance's processes and data, if all are on this host."""

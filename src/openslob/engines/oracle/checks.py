@@ -77,10 +77,8 @@ def _limits(survey: Survey, workload: Workload) -> Iterator[Finding]:
     if reached:
         user = rights.user_name(survey)
         values = ", ".join(f"{name} {limit(survey, name):,}" for name in reached)
-        why = (
-            f"the profile of user {user} ends the work loop, of which a slice is one call, or the connection that "
-            f"holds the lock, idle for the whole run: {values}"
-        )
+        # A slice is one call, and the connection that holds the lock is idle for the whole run.
+        why = f"the profile of user {user} would end slices, or the connection that holds the lock: {values}"
         unlimited = " ".join(f"{name} UNLIMITED" for name in reached)
         remedy = f"CREATE PROFILE slob LIMIT {unlimited};\nALTER USER {user} PROFILE slob;"
         yield Finding("profile", why, remedy, True, by=rights.sysdba(survey))

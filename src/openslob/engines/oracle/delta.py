@@ -202,14 +202,14 @@ _OF_BACKGROUND = frozenset({*_BY_BACKGROUND, "db_cpu_us", "background_cpu_us"})
 _NO_PAGE_IMAGES = "the log holds changes only; whole blocks are in it during a backup in hot backup mode"
 _REASONS = {
     "rows_read": "the server counts rows by session only in part (`table fetch by rowid` has those of queries alone)",
-    "rows_updated": "a statement of the work loop was not in the shared pool, or left it and took its counts along",
-    "rows_updated_in_place": "rows were found in several parts meanwhile, or the rows updated are not known",
+    "rows_updated": "a statement of the work loop was not in the shared pool, or left it with its counts",
+    "rows_updated_in_place": "rows in several pieces were read, or it is not known how many rows were updated",
     "full_page_images": _NO_PAGE_IMAGES,
     "full_page_image_bytes": _NO_PAGE_IMAGES,
     "shared_visits": "the server counts visits of the cache for all tables and indexes together",
     "private_visits": "the server counts blocks read past the cache, not visits of sessions' private memory",
     "maintenance": "the server does not count its maintenance of single tables",
-    "cache_resizes": "the server shows no sizes of its caches here",
+    "cache_resizes": "the server does not show the sizes of its caches here",
 }
 _REMEDIES = {
     "single_block": "an administrator sets _db_block_prefetch_limit, _db_block_prefetch_quota and "

@@ -10,8 +10,8 @@ from openslob.workload import BlockPath, Workload
 
 _NO_LOCAL_PATH = Finding(
     "block path",
-    "BLOCK_PATH=local: Oracle reads single blocks through the cache that all sessions share; into private memory it"
-    " reads whole tables only, from their begin to their end",
+    "BLOCK_PATH=local: Oracle reads single blocks through the cache that all sessions share, and only"
+    " whole tables into private memory",
     "set BLOCK_PATH=shared",
     blocking=True,
 )

@@ -39,7 +39,7 @@ def _instance(connection: Connection) -> tuple[str, int]:
     """Return the instance's name and the process of this host that has the other end of the connection."""
     own = connection.own_socket
     if own is None:
-        raise UnprovedError("in thick mode the connection's other end can't be looked for")
+        raise UnprovedError("in thick mode slob can't see which process serves its connection")
     port = Survey(connection).row("session").get("port")
     names = {pid: match["sid"] for pid, command in _commands() if (match := _SERVES.fullmatch(command))}
     pid = holder(own.fileno(), names, int(port) if port else None)
@@ -72,7 +72,7 @@ def _directories(connection: Connection, tablespace: str | None) -> tuple[Path, 
         raise UnprovedError(f"this user may not see where the files of tablespace {place} are (DBA_DATA_FILES)")
     if any(name.startswith(ASM) for name in names):
         groups = ", ".join(dict.fromkeys(name.partition("/")[0].removeprefix(ASM) for name in names))
-        raise UnprovedError(f"the files of tablespace {place} are in ASM ({groups}), whose disks are not looked at")
+        raise UnprovedError(f"the files of tablespace {place} are in ASM ({groups}), whose disks slob does not examine")
     directories = tuple(dict.fromkeys(Path(name).parent for name in names))
     missing = next((each for each in directories if not each.is_dir()), None)
     if missing:

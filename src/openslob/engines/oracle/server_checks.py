@@ -137,7 +137,7 @@ def _memory(survey: Survey, facts: ServerFacts, by: str) -> Iterator[Finding]:
     why = f"{moved} is {facts.settings[moved]}: the server may change the size of the cache{times}"
     floor = int(cache["current_size"]) if cache else facts.cache_bytes
     remedy = _set("db_cache_size", str(floor)) if floor else "set db_cache_size to the cache's size"
-    yield Finding("memory", f"{why}; db_cache_size is its least size", remedy, False, by=by)
+    yield Finding("memory", f"{why}; db_cache_size sets its least size", remedy, False, by=by)
 
 
 def _bytes(text: str) -> int:

@@ -53,7 +53,7 @@ def _tablespace(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
 
 
 def _cache(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
-    """Yield a finding where no cache holds the tablespace's blocks, and one where tables of others may be kept."""
+    """Yield a finding where no cache holds the tablespace's blocks."""
     if facts.cache_bytes == 0:
         size = facts.block_size // KIB
         why = f"the server has no cache for the blocks of tablespace {facts.tablespace}, of {size} KB"
@@ -121,14 +121,16 @@ def _redo(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Fi
         size = max(1, -(-int(rate) * _SWITCH_S // GIB))
         measure = f"{format_bytes(rate)}/s of redo" + ("" if given else ", which storage of today takes,")
         why = (
-            f"the log's files have {format_bytes(smallest)}: at {measure} they are full every "
+            f"the redo log's files have {format_bytes(smallest)}: at {measure} they are full every "
             f"{smallest / rate:.0f} s, and sessions may wait for the next one"
         )
         remedy = "\n".join(f"ALTER DATABASE ADD LOGFILE SIZE {size}G;" for _ in range(3))
         yield Finding("redo log", why, remedy, False, bool(given) or workload.mode is Mode.REDO, _root(survey))
     groups = [sum(1 for row in logs if row["thread"] == thread) for thread in {row["thread"] for row in logs}]
     if min(groups) < 3:
-        why = f"the redo log has {min(groups)} groups: the server soon waits until one is written out to be used again"
+        why = (
+            f"the redo log has {min(groups)} groups: the server soon waits for a checkpoint before it can use one again"
+        )
         yield Finding(
             "redo log", why, f"ALTER DATABASE ADD LOGFILE SIZE {-(-smallest // MIB)}M;", False, by=_root(survey)
         )
@@ -154,7 +156,7 @@ def _undo(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Fi
     files = survey.rows("files", tablespace_name=name.upper())
     most = sum(int(row["most_bytes"]) for row in files or ())
     if files and most < _SMALL_UNDO:
-        why = f"undo tablespace {name} can have {format_bytes(most)}: updates of all columns may fill it"
+        why = f"undo tablespace {name} can grow to {format_bytes(most)}: updates of all columns may fill it"
         add = f"ALTER TABLESPACE {name} ADD DATAFILE SIZE 4G AUTOEXTEND ON;"
         yield Finding("undo", why, add, False, by=rights.sysdba(survey))
 

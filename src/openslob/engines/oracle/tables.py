@@ -93,7 +93,9 @@ def _limit_rows_per_block(connection: Connection, table: Table, how: Filling) ->
     except oracledb.Error as error:
         if is_final(error):
             raise
-        how.notes["MINIMIZE RECORDS_PER_BLOCK"] = f"refused, so only PCTFREE holds: {explain_error(error)}"
+        how.notes["MINIMIZE RECORDS_PER_BLOCK"] = (
+            f"refused, so only PCTFREE keeps a block to one row: {explain_error(error)}"
+        )
         _run(connection, "schema", "empty", table=table.relation)
 
 

@@ -146,9 +146,11 @@ def parse(url: str) -> ConnectionParams:
 
 def _parameter(name: str, text: str) -> tuple[str, object]:
     if name in _REFUSED:
-        raise UsageError(f"the target's parameter {name!r} is not taken", _REFUSED[name])
+        raise UsageError(f"a target can't have the parameter {name!r}", _REFUSED[name])
     if name not in _PARAMETERS:
-        raise UsageError(f"the target's parameter {name!r} is not known", f"known are {', '.join(_PARAMETERS)}")
+        raise UsageError(
+            f"the target's parameter {name!r} is not known", f"the parameters are {', '.join(_PARAMETERS)}"
+        )
     read, what = _PARAMETERS[name]
     try:
         if not text:
@@ -162,19 +164,22 @@ def _ask_for_tls(parts: SplitResult, given: dict[str, object]) -> None:
     if given.setdefault("protocol", "tcps") != "tcps":
         raise UsageError("the target asks for TLS (oracles://) and for protocol=tcp", "leave one of them out")
     if parts.hostname is None:
-        why = "whether there is TLS is a matter of the entry in tnsnames.ora, which the target names"
+        why = "the entry of tnsnames.ora that the target names decides whether there is TLS"
         raise UsageError(why, "write oracle:// here, and PROTOCOL=TCPS there")
 
 
 def _require_consistent(parts: SplitResult, given: Mapping[str, object]) -> None:
     """Raise UsageError for parts of a target that exclude each other, or that need another one."""
     if given.get("lib_dir") and not given.get("thick"):
-        raise UsageError("lib_dir says where Oracle's client libraries are, which are not used", "add thick=yes")
+        raise UsageError(
+            "lib_dir names the directory of Oracle's client libraries, and this target does not use them",
+            "add thick=yes",
+        )
     if given.get("wallet_password") and not given.get("wallet"):
         raise UsageError("the target has a password for a wallet and no wallet", "add wallet=DIRECTORY")
     if parts.hostname is None:
         if entry := next((name for name in _OF_ENTRY if name in given), None):
-            why = f"{entry} is a matter of the entry in tnsnames.ora, which the target names"
+            why = f"{entry} belongs in the entry of tnsnames.ora that the target names"
             raise UsageError(why, f"write it there, or name HOST:PORT/SERVICE: {_FORM}")
     elif given.get("protocol") != "tcps" and (tls := next((name for name in _OF_TLS if name in given), None)):
         raise UsageError(f"{tls} is for connections with TLS, and this target has none", "write oracles://")
