@@ -1,5 +1,6 @@
 """Differences of counters as figures: whose they are, what is unknown and why, waits by class."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -8,9 +9,11 @@ from hypothesis import strategies as st
 
 from factories.tables import table
 from openslob.engines.cluster.sampling import added
+from openslob.engines.oracle.connection import PACKAGE
 from openslob.engines.oracle.counters import VIEWS
 from openslob.engines.oracle.delta import reset, to_delta
 from openslob.engines.oracle.timed_waits import class_of
+from openslob.engines.sql import read_statements
 from openslob.histogram import bucket_of
 from openslob.measurement import ONLY_SOME_HAVE, EngineDelta, WaitClass
 
@@ -156,6 +159,30 @@ LOST = {
     "memory": {"cache_resizes"},
     "sql": {"rows_updated", "rows_updated_in_place"},
 }
+
+
+# In front of a statistic's name, by part; the prefix of others is the part's own.
+PREFIXES = {
+    "sessions": ("session.run.", "session.own.", "sessions."),
+    "objects": ("object.table.", "object.index."),
+    "sql": ("sql.update.", "sql.select."),
+}
+
+
+@table("part", ["sysstat", "time_model", "osstat", "sessions", "objects", "sql"])
+def test_each_statistic_that_makes_a_figure_is_read_by_its_name(part):
+    read = set(re.findall(r"'([^']+)'", read_statements(PACKAGE, "counters")[part]))
+    prefixes = PREFIXES.get(part, (f"{part}.",))
+    values = PARTS.get(part, BY_SESSION)
+    used = {next(key.removeprefix(each) for each in prefixes if key.startswith(each)) for key in values}
+    assert used
+    assert used <= read
+
+
+def test_waits_are_those_of_sessions_with_their_class():
+    text = read_statements(PACKAGE, "counters")["events"]
+    assert set(re.findall(r"\b(?:total_waits|time_waited)\w*", text)) == {"total_waits_fg", "time_waited_micro_fg"}
+    assert text.count("wait_class || ':' || event") == text.count("wait_class <> 'Idle'") == 2
 
 
 @table("part", list(VIEWS))
