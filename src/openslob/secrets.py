@@ -15,6 +15,7 @@ from openslob.errors import UsageError
 STARS = "***"
 
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]*"
+_FORM = "write SCHEME://USER@HOST:PORT/DATABASE (`slob help targets` shows that of each server)"
 _NEXT_URL = re.compile(rf",(?={_SCHEME}://)")
 
 
@@ -66,12 +67,12 @@ def require_target(text: str) -> None:
             shown = f"{scheme}://{STARS}" if re.fullmatch(_SCHEME, scheme) else STARS
             raise UsageError(
                 f"the target {shown} can't be read as a URL",
-                "write SCHEME://USER@HOST:PORT/DATABASE, special signs percent-encoded (@ is %40, : is %3A, # is %23)",
+                f"{_FORM}, special signs percent-encoded (@ is %40, : is %3A, # is %23)",
             )
         if not is_url and not _SERVERS.fullmatch(part):
             raise UsageError(
                 "the target is neither a URL nor the name of a managed server",
-                "write SCHEME://USER@HOST:PORT/DATABASE; the text is not shown, since it may contain a password",
+                f"{_FORM}; the text is not shown, since it may contain a password",
             )
 
 

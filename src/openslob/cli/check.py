@@ -109,7 +109,7 @@ def _unknown(result: Preflight) -> list[str]:
     names: dict[str, list[str]] = {}
     for name, why in {**result.unknown, **result.unproved}.items():
         names.setdefault(why, []).append(METRICS[name].label if name in METRICS else fact_label(name))
-    texts = (f"{why}: {', '.join(dict.fromkeys(labels))}" for why, labels in names.items())
+    texts = sorted(f"{why}: {', '.join(dict.fromkeys(labels))}" for why, labels in names.items())
     lines = [line for text in texts for line in hanging(f"{MISSING} ", text, COLUMNS)]
     return ["WILL NOT BE KNOWN", *lines] if lines else []
 
@@ -120,7 +120,7 @@ def _server(result: Preflight) -> list[tuple[str, str]]:
         ("block size", format_bytes(facts.block_size)),
         ("cache", "unknown" if facts.cache_bytes is None else format_bytes(facts.cache_bytes)),
         ("I/O", {None: "unknown", True: "direct", False: "buffered by the operating system"}[facts.direct_io]),
-        ("connections", "unknown" if facts.free_connections is None else f"{facts.free_connections} are free"),
+        ("connections", "unknown" if facts.free_connections is None else f"{facts.free_connections:,} are free"),
         *((name, text) for name, text in facts.connection.items()),
         ("processes", f"on this host, {location.processes}" if location.processes else location.why_unknown),
         ("data", str(location.data_directory or location.why_unknown)),

@@ -14,7 +14,7 @@ from rich.markdown import Markdown
 from openslob.cli.console import columns, notify, write_file, write_report
 from openslob.cli.manual import manual_pages
 from openslob.errors import SlobError, UsageError
-from openslob.report.format import WIDTH, pairs
+from openslob.report.format import INDENT, WIDTH, pairs, wrapped
 
 # Chapters: what each is about, its page of the documentation, and the heading of a section of it; None: all of it.
 CHAPTERS: dict[str, tuple[str, str, str | None]] = {
@@ -66,6 +66,8 @@ def show_help(ctx: typer.Context, topic: TOPIC = None, man: MAN = None) -> None:
         write_report(rendered(chapter(words[0]), min(columns() or WIDTH, 100)))
     elif words[0] in program.commands:
         program.main([*words, "--help"], prog_name="slob", standalone_mode=False)
+    elif len(words) == 1 and words[0] in _other_pages():
+        write_report(rendered(_text_of(documentation() / f"{words[0]}.md"), min(columns() or WIDTH, 100)))
     else:
         raise UsageError(f"there is no help topic {' '.join(words)!r}", "`slob help` lists the topics")
 
@@ -74,16 +76,29 @@ def _list(program: Any, ctx: typer.Context) -> str:  # noqa: ANN401 - typer's ow
     names = program.list_commands(ctx.find_root())
     commands = [(name, program.commands[name].get_short_help_str(limit=200)) for name in names]
     chapters = [(name, about) for name, (about, _, _) in CHAPTERS.items()]
-    return "\n".join(["COMMANDS", *pairs(commands), "", "CHAPTERS", *pairs(chapters), "", "slob help TOPIC shows one."])
+    others = [name for name in _other_pages() if name not in program.commands]
+    pages = ["", "OTHER PAGES", *wrapped(", ".join(others), INDENT, INDENT)] if others else []
+    return "\n".join(
+        ["COMMANDS", *pairs(commands), "", "CHAPTERS", *pairs(chapters), *pages, "", "slob help TOPIC shows one."]
+    )
+
+
+def _other_pages() -> list[str]:
+    """Return the pages of the documentation that are no chapter, by their names."""
+    pages = {page.removesuffix(".md") for _, page, _ in CHAPTERS.values()}
+    return sorted(path.stem for path in documentation().glob("[a-z]*.md") if path.stem not in {*CHAPTERS, *pages})
+
+
+def _text_of(path: Path) -> str:
+    if not path.is_file():
+        raise SlobError(f"{path} is missing: this installation has no documentation", "install openslob again")
+    return path.read_text(encoding="utf-8")
 
 
 def chapter(name: str) -> str:
     """Return a chapter as Markdown: a page of the documentation, or the section of it with its heading."""
     _, page, heading = CHAPTERS[name]
-    path = documentation() / page
-    if not path.is_file():
-        raise SlobError(f"{path} is missing: this installation has no documentation", "install openslob again")
-    text = path.read_text(encoding="utf-8")
+    text = _text_of(documentation() / page)
     if heading is None:
         return text
     begin = text.index(f"\n## {heading}\n") + 1

@@ -132,7 +132,7 @@ class Resolved:
         found = resolve(self.asked.flags, self.asked.config, self.asked.environment, layer)
         taken = [name for name in DATA_SIZE if found.sources[name] == LOADED]
         if loaded and taken:
-            notify(f"data: {taken_text(taken, *loaded)}, as loaded")
+            notify(f"data: {taken_text(taken, *loaded)}, {loading.origin(engine)}")
         return replace(self, workload=found.workload, sources=found.sources)
 
 

@@ -40,7 +40,9 @@ def prove(engine: Engine, output: Path | None, with_names: bool, as_json: bool) 
                     write(answer_text(asked[-1]))
             document = proving.document(engine, facts, found, asked, with_names)
             write_file(path, json.dumps(document, indent=1) + "\n")
-    write(json.dumps(document, indent=1) if as_json else _end(asked, path, with_names, found.where))
+    # What a stand-in answers proves nothing: nobody needs it.
+    wanted = "" if facts.stand_in else f" Please send the file to the project: {found.where}."
+    write(json.dumps(document, indent=1) if as_json else _end(asked, path, with_names, wanted))
     if interrupt.requested:
         raise SlobError("stopped before all was asked", f"the answers up to then are in {path}")
 
@@ -51,9 +53,9 @@ def answer_text(one: AskedQuestion) -> str:
     return "\n".join([head, *hanging("  ", one.question.text, _COLUMNS), *hanging("  ", one.answer.seen, _COLUMNS)])
 
 
-def _end(asked: Sequence[AskedQuestion], path: Path, with_names: bool, where: str) -> str:
+def _end(asked: Sequence[AskedQuestion], path: Path, with_names: bool, wanted: str) -> str:
     counts = [sum(one.answer.holds is outcome for one in asked) for outcome in _SIGNS]
     text = f"{counts[0]} hold, {counts[1]} do not, {counts[2]} could not be asked"
     names = "with names of hosts, users and databases" if with_names else "without names of hosts, users and databases"
-    text = f"{text}. The answers are in {path}, {names}. Please send the file to the project: {where}."
+    text = f"{text}. The answers are in {path}, {names}.{wanted}"
     return "\n".join(["", *wrapped(text, columns=_COLUMNS)])

@@ -56,7 +56,8 @@ def resolve(
     given = _merge(layers, notices)
     sources = {name: given[name].where if name in given else DEFAULT for name in parameters()}
     if config and not is_toml(config) and sources["schemas"] == DEFAULT:
-        notices.append(f"{config} gives no number of schemas: --schemas {parameters()['schemas'].default} is used")
+        default = f"else --schemas {parameters()['schemas'].default}"
+        notices.append(f"{config} gives no number of schemas: that of loaded data is used, {default}")
     return Resolution(_validated(given), sources, tuple(notices))
 
 

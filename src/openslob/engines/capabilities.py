@@ -45,11 +45,16 @@ def require(capabilities: Iterable[Capability], name: str, consented: frozenset[
     capability = next((each for each in capabilities if each.name == name), None)
     if capability is None:
         raise SlobError(f"servers of this kind have no {name}")
-    licence = f"; it needs the licence {capability.licence}" if capability.licence else ""
+    licence = f"; it needs the licence of the {capability.licence}" if capability.licence else ""
     if not capability.present:
-        raise SlobError(f"{capability.lack}: {capability.why}", f"{capability.remedy}{licence}")
+        raise SlobError(
+            f"{capability.lack}: {capability.why}",
+            f"{capability.remedy.rstrip(';') if licence else capability.remedy}{licence}",
+        )
     if capability.licence and name not in consented:
-        why = f"{name} may be used only with the licence {capability.licence}, and its use was not consented to"
+        others = f" (only that of {', '.join(sorted(consented))})" if consented else ""
+        why = f"{name} may be used only with the licence of the {capability.licence}, "
+        why += f"and its use was not consented to{others}"
         raise SlobError(why, f"with that licence, give --consent {name}; without it, {capability.why}")
 
 

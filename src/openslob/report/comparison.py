@@ -56,6 +56,7 @@ def render_comparison(comparison: Comparison, checks: Sequence[GateCheck] = (), 
         "",
         *(_mean_table(rows, physical, columns) if several else _value_table(rows, physical, columns)),
         *(_point_table(comparison, physical, columns) if several else []),
+        *_unlisted(differences),
         *_remarks(comparison),
     ]
     return "\n".join(lines) + "\n"
@@ -99,6 +100,12 @@ def summary(comparison: Comparison) -> str:
     chance = judged * 0.05
     by_chance = f"about {chance:.0f}" if chance >= 1 else "less than one"
     return f"{text}. At 95 % confidence, {by_chance} would differ by chance." if parts else f"{text}."
+
+
+def _unlisted(differences: Mapping[str, Difference]) -> list[str]:
+    """Return where the figures are that the summary counts and the tables leave out."""
+    left_out = sum(not _is_empty(change) and not is_listed(name, change) for name, change in differences.items())
+    return [f"{left_out} more figures, of which none is shown to differ: --json"] if left_out else []
 
 
 def reads_reached_device(comparison: Comparison) -> bool:

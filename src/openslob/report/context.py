@@ -112,7 +112,8 @@ def host(record: RunRecord) -> list[str]:
     rows = [("driver's host" if local is False else "host", str(environment.get("host") or "unknown"))]
     rows += [("server's host", _elsewhere(environment))] if local is False else []
     cpu = environment.get("host_cpu_s")
-    rows += [("CPU time", _cpu_by_kind(cpu))] if isinstance(cpu, Mapping) and cpu else []
+    whose = " (of the driver's host)" if local is False else ""
+    rows += [("CPU time", f"{_cpu_by_kind(cpu)}{whose}")] if isinstance(cpu, Mapping) and cpu else []
     server_cpu = environment.get("server_cpu_s")
     by_engine = ", by the engine's own count" if "server_cpu_s" in (environment.get("cpu_source") or {}) else ""
     if isinstance(server_cpu, Mapping) and server_cpu:
@@ -196,6 +197,8 @@ def _operation(record: RunRecord) -> str:
     update = f"{updates} % updates of {_plural(rows, 'row')} ({record.spec.get('redo_stress')})"
     commit = f", a commit each ({record.spec.get('commit_mode')})"
     scan = f"; {scans} % of the selects scan {record.spec.get('scan_table_sz')}" if scans else ""
+    if updates == 100:
+        return update + commit
     return f"select of {_plural(blocks, 'block')}; {update + commit if updates else 'no updates'}{scan}"
 
 
@@ -226,6 +229,8 @@ def _slob_name(extra: object, key: str) -> str:
 
 
 def _plain(setting: object) -> str:
+    if isinstance(setting, bool):
+        return str(setting).upper()
     return f"{setting:g}" if isinstance(setting, float) else str(setting)
 
 

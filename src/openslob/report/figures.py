@@ -114,12 +114,9 @@ def timed_events(record: RunRecord) -> list[str]:
         p99 = [micros(durations.get(row.event, {}).get("p99_us")) for row in events[:EVENTS_SHOWN]]
         rows = [(*row, text) for row, text in zip(rows, [*p99, MISSING], strict=False)]
     lines = ["TOP TIMED EVENTS", *table(head, rows)]
-    untimed = any(row.mean_us is None for row in events)
-    return (
-        [*lines, f"{INDENT}{MISSING}  the engine does not time this event; its time and share come from samples"]
-        if untimed
-        else lines
-    )
+    if any(row.mean_us is None for row in events):
+        lines.append(f"{INDENT}{MISSING}  the engine does not time this event")
+    return [*lines, f"{INDENT}DB time and % are from samples, mean wait and p99 by the engine's clock"]
 
 
 def latencies(record: RunRecord, columns: int | None = None) -> list[str]:

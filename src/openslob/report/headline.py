@@ -79,7 +79,7 @@ def _reads(record: RunRecord) -> str:
             return f"{rate} physical {kind} reads/s" if kind == _block(record) else f"{rate} physical reads/s of {kind}"
         case Holds.FAILS:
             return f"{rate} engine reads/s of {kind} served by the OS page cache"
-    return f"{rate} engine reads/s of {kind}, whether from a device is unknown"
+    return f"{rate} engine reads/s of {kind} (whether from a device is unknown)"
 
 
 def _request(record: RunRecord) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from openslob.metrics import METRICS, PACED
-from openslob.record.model import Holds, RunRecord
+from openslob.record.model import Holds, RunRecord, Status
 from openslob.report.format import quantity
 
 REACHED_DEVICE = "reads_reached_device"
@@ -74,6 +74,12 @@ def label(record: RunRecord, name: str) -> str:
     if outcome(record, REACHED_DEVICE) is Holds.HOLDS:
         return text
     return text.replace("Physical", "Engine").replace("IOPS", "Engine reads")
+
+
+def why_incomplete(status: Status) -> str:
+    """Return why a record without an error is not complete."""
+    stopped = status is Status.INTERRUPTED
+    return "it was stopped before its end (Ctrl-C, or a signal)" if stopped else "the record does not say why"
 
 
 def gaps(facts: Mapping[str, Any]) -> Mapping[str, str]:

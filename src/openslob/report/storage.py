@@ -22,6 +22,7 @@ from openslob.report.format import (
     title_lines,
     wrapped,
 )
+from openslob.report.record_view import why_incomplete
 from openslob.report.text import failing, verdicts
 
 # Figure of a step, heading of its column, format of its cells.
@@ -81,7 +82,7 @@ def _title(record: StorageRecord) -> list[str]:
     lines = title_lines(record.id, right)
     lines += wrapped(f"{what_it_is(record)}{f', on {host}' if host else ''}")
     if record.status is not Status.COMPLETE:
-        lines += hanging(f"!! {record.status.upper()}: ", "; ".join(record.errors) or "the record does not say why")
+        lines += hanging(f"!! {record.status.upper()}: ", "; ".join(record.errors) or why_incomplete(record.status))
     return lines
 
 

@@ -73,8 +73,9 @@ def _search_result(record: SweepRecord) -> list[str]:
     if search.sessions is None or search.throughput is None:
         return wrapped(f"No session count stays under {limit}: {search.why}.")
     metric = METRICS[search.throughput]
+    sessions = f"{search.sessions} session{'s' if search.sessions != 1 else ''}"
     text = (
-        f"The most under {limit}: {number(search.best)} {metric.label.lower()}/s with {search.sessions} sessions, "
+        f"The most under {limit}: {number(search.best)} {metric.label.lower()}/s with {sessions}, "
         f"at {micros(search.latency_us)}; {search.why}."
     )
     return wrapped(text)

@@ -25,6 +25,7 @@ from openslob.report.format import (
     wrapped,
 )
 from openslob.report.headline import headline
+from openslob.report.record_view import why_incomplete
 
 _SIGNS = {Holds.FAILS: "✗ FAILS  ", Holds.UNKNOWN: "? unknown", Holds.HOLDS: "✓ holds  "}
 
@@ -103,7 +104,9 @@ def _server_and_host(record: RunRecord) -> str:
 
 
 def _why(record: RunRecord) -> str:
-    first = record.errors[0] if record.errors else "the record does not say why"
+    if not record.errors:
+        return why_incomplete(record.status)
+    first = record.errors[0]
     return f"{first} (and {len(record.errors) - 1} more, below)" if len(record.errors) > 1 else first
 
 

@@ -27,6 +27,12 @@ def loaded(engine: Engine) -> tuple[DataSpec, int] | None:
     return (state.spec, state.spec.block_size or block_size) if state else None
 
 
+def origin(engine: Engine) -> str:
+    """Return where sizes that `loaded` gives come from: data that are whole, or a load that did not finish."""
+    state = engine.data.state()
+    return "as loaded" if state and state.verified else "as the last load asked for"
+
+
 def load(
     engine: Engine,
     server: ManagedServer | None,

@@ -47,8 +47,8 @@ class ServerReports:
             self._require()
         except SlobError as error:
             why = f"{_PARAMETER}={self._kind} can't be had: {error.what}"
-            instead = f"{_PARAMETER}={StatisticsType.NONE} asks for none"
-            remedy = f"{error.remedy}; {instead}" if error.remedy else instead
+            instead = f"{_PARAMETER}={StatisticsType.NONE} runs without"
+            remedy = f"{error.remedy.rstrip(';')}; {instead}" if error.remedy else instead
             yield Finding("report", why, remedy, blocking=self._is_demanded)
             self._kind = StatisticsType.NONE
 

@@ -146,6 +146,9 @@ def test_help_lists_what_there_is_help_on():
         assert f"\n  {name} " in text
     assert "--sessions" in called("help", "run").stdout
     assert "VERDICTS" in called("help", "verdicts").stdout.upper()
+    assert "ORACLE_PASSWORD" in called("help", "targets").stdout
+    assert "SLOB 2.5" in called("help", "oracle").stdout
+    assert "  oracle" in text or " oracle," in text
     assert "there is no help topic 'nonsense'" in str(called("help", "nonsense").exception)
 
 

@@ -174,7 +174,7 @@ def test_slob_conf():
     unused = ("DBA_PRIV_USER", "SYSDBA_PASSWD")
     assert all(f"{key} is not used" in told for key in unused)
     assert "WORK_UNIT=64 visits 64 rows here; SLOB visits 63" in told
-    assert "gives no number of schemas: --schemas 4 is used" in told
+    assert "gives no number of schemas: that of loaded data is used, else --schemas 4" in told
     assert "Tiger" not in json.dumps([told, resolution.sources, resolution.workload.to_record()])
 
 

@@ -28,13 +28,14 @@ def off(capability):
         ([REPORTS], "reports", ("reports",), None, None),
         (
             [REPORTS], "reports", ("timing",),
-            "reports may be used only with the licence Diagnostics Pack, and its use was not consented to",
+            "reports may be used only with the licence of the Diagnostics Pack, "
+            "and its use was not consented to (only that of timing)",
             "with that licence, give --consent reports; without it, the run has no report of the server's own",
         ),
         (
             [off(REPORTS)], "reports", ("reports",),
             "reports are switched off: the run has no report of the server's own",
-            "ALTER SYSTEM SET r = on; it needs the licence Diagnostics Pack",
+            "ALTER SYSTEM SET r = on; it needs the licence of the Diagnostics Pack",
         ),
     ],
 )  # fmt: skip

@@ -68,6 +68,7 @@ def test_the_answer_of_a_search_comes_first():
     assert text.startswith(
         "The most under 500 µs at p99: 54,321 physical read requests/s with 12 sessions, at 480 µs; with more"
     )
+    assert "/s with 1 session, at" in render_sweep(record(search=found.model_copy(update={"sessions": 1})), [])
     none = found.model_copy(update={"sessions": None, "throughput": None})
     assert render_sweep(record(search=none), []).startswith("No session count stays under 500 µs at p99: ")
 

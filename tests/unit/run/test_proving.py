@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -168,6 +169,16 @@ def test_what_was_answered_before_a_stop_is_kept(tmp_path, capsys):
     found = json.loads((tmp_path / "answers.json").read_text())
     assert {each["seen"] for each in found["answers"]} == {"stopped before it was asked"}
     assert json.loads(capsys.readouterr().out) == found
+
+
+def test_nobody_is_asked_to_send_what_a_stand_in_answered(tmp_path, capsys):
+    class StandIn(Asked):
+        def facts(self):
+            return replace(super().facts(), stand_in=True)
+
+    for engine, asked in ((Asked(), True), (StandIn(), False)):
+        prove(engine, tmp_path / "answers.json", with_names=False, as_json=False)
+        assert ("Please send the file" in " ".join(capsys.readouterr().out.split())) is asked
 
 
 def test_an_answer_is_as_wide_as_a_terminal():

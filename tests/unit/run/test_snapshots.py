@@ -12,7 +12,7 @@ from openslob.run.server_reports import ServerReports
 from openslob.workload import StatisticsType
 
 AWR = Capability("awr", True, "off", "there is no report", "turn it on", licence="Pack")
-ABSENT = Capability("statspack", False, "Statspack is not installed", "there is no report", "run spcreate.sql")
+ABSENT = Capability("statspack", False, "Statspack is not installed", "there is no report", "run spcreate.sql;")
 
 
 class Engine:
@@ -93,8 +93,8 @@ def test_nothing_is_asked_of_a_server_whose_reports_nobody_wants():
 @pytest.mark.parametrize(
     ("kind", "consented", "said"),
     [
-        ("awr", (), "awr may be used only with the licence Pack, and its use was not consented to"),
-        ("statspack", (), "Statspack is not installed: there is no report; run spcreate.sql"),
+        ("awr", (), "awr may be used only with the licence of the Pack, and its use was not consented to"),
+        ("statspack", (), "Statspack is not installed: there is no report; run spcreate.sql; DATABASE"),
     ],
 )
 def test_without_them_a_run_goes_on_and_nothing_licensed_is_touched(kind, consented, said):
@@ -103,7 +103,7 @@ def test_without_them_a_run_goes_on_and_nothing_licensed_is_touched(kind, consen
     assert (files, engine.log) == ({}, ["window"])
     assert said in note
     assert note.startswith(f"DATABASE_STATISTICS_TYPE={kind} can't be had: ")
-    assert note.endswith("; DATABASE_STATISTICS_TYPE=none asks for none")
+    assert note.endswith("; DATABASE_STATISTICS_TYPE=none runs without")
 
 
 def test_a_server_that_makes_no_such_report_is_told_apart():

@@ -25,7 +25,7 @@ from openslob.workload import StatisticsType
 
 LICENCE = "Oracle Diagnostics Pack"
 _BY_CONSENT = f"AWR was used because the user said that this server has the licence ({LICENCE})."
-_WHY = "the run has no report of the server's own"
+_WHY = "there is no report of the server's own"
 # Beside the reports: when which snapshots were taken, and how the report is made again.
 FACTS = "snapshots.txt"
 

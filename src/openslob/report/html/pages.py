@@ -34,7 +34,7 @@ from openslob.report.html.page import (
 )
 from openslob.report.html.set_page import set_page
 from openslob.report.pictures import pictures_of_run, pictures_of_storage
-from openslob.report.record_view import figures_of, label, reason, shown, value
+from openslob.report.record_view import figures_of, label, reason, shown, value, why_incomplete
 from openslob.report.set_summary import set_summary_lines
 from openslob.report.storage import render_storage, storage_headline, what_it_is
 
@@ -158,7 +158,7 @@ def _incomplete(record: RunRecord | StorageRecord, what: str) -> str:
     """Return the banner of a record that is not complete; empty for a complete one."""
     if record.status is Status.COMPLETE:
         return ""
-    why = record.errors[0] if record.errors else "the record does not say why"
+    why = record.errors[0] if record.errors else why_incomplete(record.status)
     return f"This {what} is {record.status.value}: {why}"
 
 

@@ -78,7 +78,8 @@ def _servers_and_hosts(records: Sequence[RunRecord]) -> str:
         f"{engine.get('product', 'unknown server')} {engine.get('version', '')}" for engine in engines
     )
     hosts = dict.fromkeys(str(host) for record in records if (host := record.environment.get("host")))
-    where = f" on {', '.join(hosts)}" if hosts else ""
+    on = "driven from" if any(record.environment.get("local") is False for record in records) else "on"
+    where = f" {on} {', '.join(hosts)}" if hosts else ""
     return f"{' and '.join(products).strip()}{where}"
 
 

@@ -138,7 +138,7 @@ def test_nothing_is_asked_without_a_wish():
 @pytest.mark.parametrize(
     ("facts", "kind", "consented", "said"),
     [
-        ({}, "awr", (), f"awr may be used only with the licence {LICENCE}"),
+        ({}, "awr", (), f"awr may be used only with the licence of the {LICENCE}"),
         ({"packs": "NONE"}, "awr", ("awr",), "AWR is switched off: control_management_pack_access is NONE"),
         ({"may": 0}, "awr", ("awr",), "this user may not execute DBMS_WORKLOAD_REPOSITORY"),
         ({"denied": ("v$parameter",)}, "awr", ("awr",), "GRANT SELECT ON SYS.V_$PARAMETER TO BENCH;"),
