@@ -88,8 +88,11 @@ def db_time_shares(measurement: Measurement) -> dict[WaitClass, Quantity]:
     shares = class_shares_pct(measurement)
     kinds = (*kinds, WaitClass.CLUSTER) if WaitClass.CLUSTER in shares else kinds
     by_samples = (WaitClass.LOG,) if WaitClass.STAGE in shares else kinds
+    counted = {kind: _counted_share(measurement, kind, STAGES_ONLY) for kind in kinds}
+    # What no sample met, but the engine counted, is a small share and not none.
+    unmet = {kind: counted[kind] if kind is WaitClass.LOG and counted[kind].value else Quantity(0.0) for kind in kinds}
     return {
-        kind: Quantity(shares.get(kind, 0.0)) if kind in by_samples else _counted_share(measurement, kind, STAGES_ONLY)
+        kind: (Quantity(shares[kind]) if kind in shares else unmet[kind]) if kind in by_samples else counted[kind]
         for kind in kinds
     }
 

@@ -12,6 +12,7 @@ from openslob.report.comparison import (
     figure_label,
     main_differences,
     reads_reached_device,
+    reservations,
     summary,
     value_cells,
     value_text,
@@ -27,6 +28,7 @@ _WORDS = {GateResult.OK: "passed", GateResult.VIOLATED: "**failed**", GateResult
 def markdown(comparison: Comparison, checks: Sequence[GateCheck] = ()) -> str:
     """Return the comparison as Markdown: the conditions, the result in a sentence, and the figures that differ."""
     lines = [f"## {_cell(comparison.name_b)} against {_cell(comparison.name_a)}", ""]
+    lines += [line for text in reservations(comparison) for line in (f"**{_cell(text)}**", "")]
     if checks:
         lines += ["| condition | result | |", "| --- | --- | --- |"]
         lines += [
@@ -75,7 +77,7 @@ def junit(comparison: Comparison, checks: Sequence[GateCheck] = (), refused: boo
 
 def github(comparison: Comparison, checks: Sequence[GateCheck] = (), refused: bool = False) -> str:
     """Return workflow commands of GitHub Actions, a line each: errors for what fails or is undecided, notices else."""
-    lines = []
+    lines = [_annotation("warning", "slob compare", text) for text in reservations(comparison)]
     if comparison.mismatches:
         _, why = _conditions_case(comparison.mismatches, refused)
         lines.append(_annotation("error" if refused else "warning", "slob compare", why))

@@ -48,7 +48,7 @@ def render_comparison(comparison: Comparison, checks: Sequence[GateCheck] = (), 
     rows = {name: change for name, change in differences.items() if is_listed(name, change)}
     lines = [
         *_sides(comparison),
-        *_reservations(comparison),
+        *(line for text in reservations(comparison) for line in hanging("! ", text)),
         "",
         *_check_lines(checks),
         *wrapped(summary(comparison)),
@@ -67,6 +67,7 @@ def comparison_json(comparison: Comparison, checks: Sequence[GateCheck] = ()) ->
     return {
         "a": comparison.name_a,
         "b": comparison.name_b,
+        "reservations": reservations(comparison),
         "mismatches": [asdict(each) for each in comparison.mismatches],
         "conditions": [_check_json(each) for each in checks],
         "overall": {name: asdict(each) for name, each in comparison.overall.items()},
@@ -139,16 +140,14 @@ def _sides(comparison: Comparison) -> list[str]:
     return pairs([("A", _side(comparison.name_a, a)), ("B", _side(comparison.name_b, b))])
 
 
-def _reservations(comparison: Comparison) -> list[str]:
-    """Return what must be known of the servers of a side before any figure."""
+def reservations(comparison: Comparison) -> list[str]:
+    """Return what must be known of the servers before any figure; of one side alone with its name before it."""
     of = {
         side: dict.fromkeys(each for pair in comparison.pairs for each in getattr(pair, side).reservations)
         for side in ("a", "b")
     }
     both = [each for each in of["a"] if each in of["b"]]
-    lines = [("! ", each) for each in both]
-    lines += [(f"! {side.upper()}: ", each) for side, found in of.items() for each in found if each not in both]
-    return [line for head, text in lines for line in hanging(head, text)]
+    return both + [f"{side.upper()}: {each}" for side, found in of.items() for each in found if each not in both]
 
 
 def _side(name: str, points: Sequence[Point]) -> str:

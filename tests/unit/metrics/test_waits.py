@@ -81,6 +81,14 @@ def test_shares_by_fewer_than_100_samples_are_not_given(samples, by_samples):
     assert shares[WaitClass.LOCK].why == ("" if by_samples else "only 99 wait samples")
 
 
+def test_waits_that_no_sample_met_and_the_engine_counted_are_not_none():
+    shares = db_time_shares(measurements.measurement(waits={"Lock:tuple": 100}))
+    counted = 100 * measurements.engine().log_sync_time_us / (DB_TIME_S * 1e6)
+    assert shares[WaitClass.LOG].value == pytest.approx(counted) != 0
+    nothing = measurements.measurement(waits={"CPU": 100}, engine=measurements.engine(log_sync_time_us=0))
+    assert db_time_shares(nothing)[WaitClass.LOG].value == db_time_shares(nothing)[WaitClass.LOCK].value == 0
+
+
 def test_the_class_that_the_engine_gives_comes_before_the_name():
     event = "Configuration:enq: HW - contention"
     timed = TimedWait(event, WaitClass.LOCK, 10, 500.0)

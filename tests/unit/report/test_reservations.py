@@ -10,7 +10,8 @@ from openslob.analyze.compare import compare
 from openslob.analyze.curves.points import Run
 from openslob.analyze.verdicts import judge
 from openslob.record.model import Holds, Verdict
-from openslob.report.comparison import render_comparison
+from openslob.report.ci_formats import github, markdown
+from openslob.report.comparison import comparison_json, render_comparison
 from openslob.report.headline import headline
 from openslob.report.html.pages import page_for, run_page
 from openslob.report.pictures import pictures_of_run, pictures_of_runs
@@ -48,6 +49,10 @@ def test_every_report_says_it_before_the_figures(tmp_path, facts, said):
     head = render_comparison(compare(runs[:1], runs[1:], "a", "b"))
     assert said in " ".join(head.split())
     assert "! A:" not in head
+    compared = compare(runs[:1], runs[1:], "a", "b")
+    assert said in comparison_json(compared)["reservations"][0]
+    assert said in markdown(compared).splitlines()[2]
+    assert github(compared).startswith("::warning") and said in github(compared).splitlines()[0]
     only_b = compare([Run.of(record())], runs[1:], "a", "b")
     assert f"! B: {reserved.reservations[0][:12]}" in render_comparison(only_b)
 
