@@ -12,12 +12,10 @@ from importlib import import_module
 
 import pytest
 
-from factories.hung import KINDS, frozen
+from factories.hung import KINDS, frozen, give_little_time
 from factories.running import COMMAND, LONG_S, Target, eventually, load, measured
-from openslob.engines import patience
 from openslob.errors import SlobError
 from openslob.record.model import Status
-from openslob.run import ending, runner, session_pool
 
 pytestmark = pytest.mark.server
 
@@ -41,14 +39,7 @@ def target(server, kind, tmp_path, monkeypatch):
     """The server as a target that is given little time to answer."""
     for place, seconds in kind.limits.items():
         monkeypatch.setattr(place, seconds)
-    monkeypatch.setattr(patience, "ANSWER_S", 1.0)
-    monkeypatch.setattr(patience, "PROBE_EVERY_S", 0.3)
-    monkeypatch.setattr(patience, "PROBE_S", 2)
-    monkeypatch.setattr(session_pool, "CONNECT_PATIENCE_S", 1.0)
-    monkeypatch.setattr(session_pool, "LATE_PATIENCE_S", 0.5)
-    monkeypatch.setattr(ending, "CUT_AFTER_S", 0.5)
-    monkeypatch.setattr(ending, "GRACE_S", 1.0)
-    monkeypatch.setattr(runner, "CLOSING_S", 0.5)
+    give_little_time(monkeypatch)
     return Target(server.status().url, tmp_path)
 
 

@@ -10,14 +10,14 @@ from contextlib import contextmanager
 
 import pytest
 
+from factories.hung import give_little_time
 from factories.oracle.leftovers import SOCKETS_LEFT_OVER, collected
 from factories.paths import ROOT
 from factories.running import DATA, LONG_S, Target, eventually, ignore, measured
-from openslob.engines import patience
 from openslob.engines.oracle import connection
 from openslob.errors import SlobError
 from openslob.record.model import Status
-from openslob.run import ending, loading, runner, session_pool
+from openslob.run import loading
 from openslob.workload import Workload
 
 NO_ANSWER = "does not answer|no answer came"
@@ -36,14 +36,7 @@ def sockets():
 def served(monkeypatch):
     """The process and its URL, given little time to answer."""
     monkeypatch.setenv("ORACLE_PASSWORD", "slob")
-    monkeypatch.setattr(patience, "ANSWER_S", 0.5)
-    monkeypatch.setattr(patience, "PROBE_EVERY_S", 0.3)
-    monkeypatch.setattr(patience, "PROBE_S", 1)
-    monkeypatch.setattr(session_pool, "CONNECT_PATIENCE_S", 1.0)
-    monkeypatch.setattr(session_pool, "LATE_PATIENCE_S", 0.2)
-    monkeypatch.setattr(ending, "CUT_AFTER_S", 0.2)
-    monkeypatch.setattr(ending, "GRACE_S", 0.5)
-    monkeypatch.setattr(runner, "CLOSING_S", 0.2)
+    give_little_time(monkeypatch)
     command = [sys.executable, ROOT / "tests" / "factories" / "oracle" / "serve.py"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         yield process, process.stdout.readline().strip()

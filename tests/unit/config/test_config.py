@@ -189,6 +189,7 @@ def test_slob_conf():
             "f:3: ADMIN_SQLNET_SERVICE is not used: loads and checks connect to rac1, like the sessions",
         ),
         ("ADMIN_SQLNET_SERVICE=//db:1521/s", "sqlnet://slob@/%2F%2Fdb%3A1521%2Fs", "sessions connect to //db:1521/s"),
+        ("ADMIN_SQLNET_SERVICE=db SQLNET_SERVICE_MAX=2", "sqlnet://slob@/db", "sessions connect to db as slob"),
     ],
 )
 def test_services_are_the_target(text, target, told):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from factories.awr_reports import FIXTURES
-from openslob.engines.capabilities import Capability
+from openslob.engines.capabilities import Capability, require
 from openslob.engines.patience import Patience
 from openslob.errors import SlobError
 from openslob.run.server_reports import ServerReports
@@ -25,7 +25,10 @@ class Engine:
         return [AWR, ABSENT]
 
     def open_snapshots(self, kind, consented):
-        return self if kind is StatisticsType.AWR and "awr" in consented else None
+        if kind is StatisticsType.NONE:
+            return None
+        require(self.capabilities(), kind, consented)
+        return self
 
     def begin(self):
         self._step("begin")

@@ -2,15 +2,17 @@
 
 from threading import Event
 
+import oracledb
 import pytest
 
-from factories.oracle.double import connected, raw_of
+from factories.oracle.double import Answers, connected, raw_of, statements_of
 from factories.oracle.loading import MISSING, Database
 from factories.oracle.wire import OracleError
 from openslob.engines.oracle import manifest, ways
 from openslob.engines.oracle.connection import ConnectionParams
 from openslob.engines.oracle.loader import load
 from openslob.engines.oracle.tables import tables_of
+from openslob.engines.tables import table_cf1
 from openslob.errors import SlobError
 from openslob.units import MIB
 from openslob.workload import DataSpec
@@ -101,6 +103,23 @@ def test_a_refused_way_is_told_with_its_reason_and_not_tried_again():
     result = loaded(database, degree=1)
     assert "ORA-00600: internal error code" in result.checks["how rows came"]
     assert sum(code.startswith("INSERT /*+ APPEND_VALUES") for code in database.log) == 1
+
+
+def test_what_a_refused_way_has_written_counts_no_more():
+    def breaks_off(_connection, _destination, wrote_blocks):
+        wrote_blocks(5)
+        raise oracledb.DatabaseError("ORA-00600: internal error code")
+
+    all_ways = ways.Ways(obfuscate=False)
+    all_ways._ways = (
+        ways.Way("first", lambda _: "", breaks_off),
+        ways.Way("second", lambda _: "", lambda _connection, _destination, wrote_blocks: wrote_blocks(8)),
+    )
+    connection, seen = connected(Answers()), []
+    all_ways.fill(connection, ways.Destination(table_cf1("CF1_1", 1, 8), None, False), seen.append)
+    assert seen == [5, -5, 8]
+    assert statements_of(connection) == ["TRUNCATE TABLE CF1_1 REUSE STORAGE"]
+    assert all_ways.text == "second; not first: ORA-00600: internal error code"
 
 
 def test_no_way_is_left():
