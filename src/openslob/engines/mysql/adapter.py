@@ -41,7 +41,7 @@ from openslob.engines.mysql.quiesce import quiesce
 from openslob.engines.mysql.session import MysqlSession
 from openslob.engines.mysql.slice_procedure import MysqlStop, compose_slice
 from openslob.engines.mysql.waits import MysqlWaits
-from openslob.engines.patience import NoAnswerError, Patience, Watch, Work
+from openslob.engines.patience import Patience, Watch, Work, ask_probe
 from openslob.engines.peer_process import found_or_named
 from openslob.engines.slice_io import schemas_at_work
 from openslob.errors import SlobError
@@ -122,19 +122,15 @@ class MysqlEngine:
     def obstacle(self) -> str:
         """Return who keeps our connections waiting; SlobError within seconds when the server does not answer."""
         patience = self.patience.of_probe()
-        try:
+
+        def ask() -> str:
             with (
                 self._open("probe", patience, Work.SAMPLE, str) as connection,
                 reported(f"{self.target} does not answer"),
             ):
                 return obstacle(connection, self._opened.copy())
-        except NoAnswerError as error:
-            why = f"{self.target} does not answer, neither on this connection nor on a new one"
-            raise NoAnswerError(why, "it hangs or is stopped") from error
-        except SlobError as error:
-            if is_full(error.__cause__):
-                return ""
-            raise
+
+        return ask_probe(self.target, ask, is_full)
 
     @property
     def data(self) -> MysqlData:

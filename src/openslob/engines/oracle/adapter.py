@@ -22,10 +22,9 @@ from openslob.engines.oracle.server_facts import read_facts
 from openslob.engines.oracle.session import OracleSession, clock
 from openslob.engines.oracle.slice_procedure import install
 from openslob.engines.oracle.waits import OracleWaits
-from openslob.engines.patience import NoAnswerError, Patience, Watch, Work
+from openslob.engines.patience import Patience, Watch, Work, ask_probe
 from openslob.engines.peer_process import found_or_named
 from openslob.engines.proofs import Proving
-from openslob.errors import SlobError
 from openslob.workload import DataSpec, StatisticsType, Workload
 
 # Until a database has passed tests/contract.
@@ -82,19 +81,15 @@ class OracleEngine:
     def obstacle(self) -> str:
         """Return who keeps our connections waiting; SlobError within seconds when the server does not answer."""
         patience = self.patience.of_probe()
-        try:
+
+        def ask() -> str:
             with (
                 self._open("probe", patience, Work.SAMPLE, str) as connection,
                 reported(f"{self.target} does not answer"),
             ):
                 return obstacle.obstacle(connection)
-        except NoAnswerError as error:
-            why = f"{self.target} does not answer, neither on this connection nor on a new one"
-            raise NoAnswerError(why, "it hangs or is stopped") from error
-        except SlobError as error:
-            if is_full(error.__cause__):
-                return ""
-            raise
+
+        return ask_probe(self.target, ask, is_full)
 
     @property
     def data(self) -> OracleData:
