@@ -6,11 +6,9 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 
 import pytest
 
-from factories import measurements
 from factories.measurements import engine as counted
 from factories.measurements import measurement
 from factories.tables import table
@@ -21,10 +19,10 @@ from openslob.engines.base import Activity, CounterReading, Hold, SliceRequest, 
 from openslob.engines.capabilities import Capability
 from openslob.engines.cluster import engine as cluster_engine
 from openslob.engines.cluster.engine import ClusterEngine
-from openslob.engines.cluster.sampling import Team, added
+from openslob.engines.cluster.sampling import Team
 from openslob.engines.facts import READ_ONLY_FINDING, DataState, Finding, LoadResult, ServerFacts, ServerLocation
 from openslob.errors import SlobError, UsageError
-from openslob.measurement import ONLY_SOME_HAVE, EngineDelta, Instance, ObjectIo
+from openslob.measurement import EngineDelta, Instance
 from openslob.process_selector import ProcessTree
 from openslob.run.plan import session_plans
 from openslob.units import NANOS
@@ -184,32 +182,6 @@ def test_one_instance_twice_or_several_engines_are_wrong_usage():
         ClusterEngine([Made("a"), other])
     with pytest.raises(UsageError, match="a is given twice"):
         ClusterEngine([Made("a"), Made("b"), Made("a")])
-
-
-def test_sums_and_reasons():
-    counted = partial(measurements.engine, shared_visits=9.0, private_visits=0.0, db_cpu_us=3.0, db_time_us=4.0)
-    known = counted(read_requests=100.0, log_bytes=5.0, by_object={"table": ObjectIo(1, 2, 3, None, 5)})
-    partly = counted(read_requests=None, log_bytes=7.0, by_object={}, unknown={"read_requests": "it is off"})
-    total = added([known, partly], ["a", "b"])
-    assert total.log_bytes == 12
-    assert total.read_requests is None
-    assert total.unknown == {"read_requests": "b: it is off"}
-    assert total.by_object == {"table": ObjectIo(None, None, None, None, None)}
-    assert total.by_instance == (known, partly)
-    both = added([known, known], ["a", "b"])
-    assert both.by_object == {"table": ObjectIo(2, 4, 6, None, 10)}
-    assert both.wait_means_us == known.wait_means_us
-    assert [wait.count for wait in both.timed_waits] == [2 * wait.count for wait in known.timed_waits]
-    nothing = added([known, EngineDelta(unknown={"*": "reset"})], ["a", "b"])
-    assert set(nothing.unknown.values()) == {"b: reset"}
-    assert set(nothing.unknown) == set(nothing.amounts()) - ONLY_SOME_HAVE
-
-
-def test_other_sessions_on_all_instances():
-    told = EngineDelta(server_wide=frozenset({"log_syncs"}), others={"log_syncs": 3.0, "commits": 2.0})
-    total = added([told, EngineDelta(server_wide=frozenset({"log"}), others={"log_syncs": 4.0})], ["a", "b"])
-    assert total.server_wide == {"log_syncs", "log"}
-    assert total.others == {"log_syncs": 7.0}
 
 
 def test_counters_of_all_instances_in_one_reading():
