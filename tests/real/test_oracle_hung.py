@@ -52,17 +52,20 @@ def target(served, tmp_path):
 
 
 @contextmanager
-def in_the_window(target):
-    """A run on a thread of its own, in the window; the value waits for its end and returns its error."""
+def in_the_window(target, run_time):
+    """A run on a thread of its own, in the window; the value waits for its end and returns its error.
+
+    ``run_time`` leaves a busy host the time to stop the server before the window ends.
+    """
     with ThreadPoolExecutor() as pool:
-        run = pool.submit(measured, target.engine, target.results, sessions=2, run_time=1, scale="500")
+        run = pool.submit(measured, target.engine, target.results, sessions=2, run_time=run_time, scale="500")
         assert eventually(lambda: run.done() or target.has_measured(1))
         yield lambda: str(run.exception(timeout=LONG_S))
 
 
 def test_a_server_that_hangs_in_the_window_and_before_a_run(target, served, monkeypatch):
     process, _ = served
-    with in_the_window(target) as error_of:
+    with in_the_window(target, run_time=4) as error_of:
         process.send_signal(signal.SIGSTOP)
         monkeypatch.setattr(connection, "LOG_ON_S", 1.0)
         error = error_of()
@@ -78,7 +81,7 @@ def test_a_server_that_hangs_in_the_window_and_before_a_run(target, served, monk
 
 
 def test_a_server_that_dies_in_the_window(target, served):
-    with in_the_window(target) as error_of:
+    with in_the_window(target, run_time=60) as error_of:
         served[0].kill()
         error = error_of()
     assert re.search(r"session \d was lost: .*(DPY-4011|reset)", error), error

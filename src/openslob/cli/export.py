@@ -109,7 +109,7 @@ def _rendered(found: api.Results, form: ExportFormat, per: Per) -> str | bytes:
 def _hdr_runs(found: api.Results) -> list[HdrRun]:
     measured = [(record, folder) for record, folder in zip(found.records, found.folders, strict=True) if record.window]
     runs = [
-        HdrRun(record.id, record.window.load_start_ns / NANOS, _latencies(folder))
+        HdrRun(record.id, record.window.load_start_ns / NANOS, _latencies(folder), record.reservations)
         for record, folder in measured
         if record.window
     ]

@@ -30,11 +30,15 @@ _NS_PER_MS = 1e6
 
 @dataclass(frozen=True)
 class HdrRun:
-    """A run to export: id, start in seconds since the epoch, and rows of `latency.csv`."""
+    """A run to export: id, start in seconds since the epoch, and rows of `latency.csv`.
+
+    ``reservations`` are what must be known before any figure; the log begins with them.
+    """
 
     id: str
     start_s: float
     latency: Sequence[tuple[int, str, int, int]]
+    reservations: Sequence[str] = ()
 
 
 def hdr_log(runs: Sequence[HdrRun]) -> str:
@@ -43,6 +47,7 @@ def hdr_log(runs: Sequence[HdrRun]) -> str:
     head = [
         "#[Latencies of openslob runs, in ns]",
         "#[Histogram log format version 1.3]",
+        *(f"#[{run.id}: {sentence}]" for run in runs for sentence in run.reservations),
         f"#[StartTime: {base:.3f} (seconds since epoch)]",
         '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"',
     ]

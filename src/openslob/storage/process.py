@@ -15,6 +15,8 @@ from pathlib import Path
 from threading import Event
 from typing import IO
 
+import psutil
+
 from openslob.errors import SlobError
 
 # Interval at which a request to stop is checked.
@@ -97,10 +99,30 @@ def _input(text: str) -> IO[str]:
 
 
 def _end_group(process: subprocess.Popen[str]) -> None:
-    """End every process of the group, including those that the program forked."""
+    """End every process of the group, and those that the program forked, also in sessions of their own.
+
+    fio puts each job into a session of its own. A job that is stopped while it starts may wait for a parent that has
+    been killed: it would never end, and neither would our wait for the end of its output.
+    """
+    forked = _forked(process)
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
-    with suppress(subprocess.TimeoutExpired):
+    try:
         process.wait(_TERMINATION_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        forked += _forked(process)
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+    for other in forked:
+        with suppress(psutil.NoSuchProcess):
+            other.kill()
+
+
+def _forked(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    """Return all processes below one that has not been waited for; none of one that has ended."""
+    if process.returncode is not None:
+        return []
+    try:
+        return psutil.Process(process.pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []

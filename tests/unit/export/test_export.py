@@ -177,6 +177,12 @@ def test_hdr_log_gives_the_same_percentiles(tmp_path: Path) -> None:
     assert "#[StartTime: 1772366400.250 (seconds since epoch)]" in log
 
 
+def test_a_log_begins_with_what_must_be_known_of_the_server():
+    log = hdr_log([HdrRun("a", 1.0, [(0, "select", 10, 1)], ("No database.", "Experimental."))])
+    assert log.splitlines()[2:4] == ["#[a: No database.]", "#[a: Experimental.]"]
+    assert "Experimental" not in hdr_log([HdrRun("a", 1.0, [(0, "select", 10, 1)])])
+
+
 @given(st.dictionaries(st.integers(1, HOUR_NS), st.integers(1, 2**40), min_size=1, max_size=30))
 def test_hdr_histograms_come_back_whole(counts: dict[int, int]) -> None:
     import base64  # noqa: PLC0415
