@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -16,6 +17,8 @@ from openslob.engines.oracle.names import MANIFEST, RUN_TABLE
 from openslob.engines.oracle.slice_procedure import ARGUMENTS, RESULTS, TEXTS
 from openslob.histogram import bucket_of
 
+_KILLS = 50
+_KILL_AGAIN_S = 0.1
 _CALL = re.compile(r"BEGIN (\w+)\((.*)\); END;")
 # There is always a load; its tables are not in the rig's database.
 _COLUMNS = {
@@ -43,6 +46,7 @@ class RigServer(Executor):
         self._arguments = {**arguments, "database": RIG, "ssl_disabled": True}
         self._maria = pymysql.connect(**self._arguments, autocommit=True)
         self.number = int(self._maria.thread_id())
+        self._calling = False
         self._plan: list[tuple[str, str | None, str | None]] = []
         self.ask("SET sql_mode = 'ORACLE', time_zone = '+00:00', div_precision_increment = 20")
         # As in PL/SQL: nothing is committed but by COMMIT, and a statement sees what is committed when it begins.
@@ -97,7 +101,11 @@ class RigServer(Executor):
         self.ask("SET " + ", ".join(f"@{name} = %s" for name in RESULTS), [binds.get(name) for name in RESULTS])
         values = [f"@{name}" if name in RESULTS else "%s" for name in ARGUMENTS]
         call = f"CALL {procedure}({', '.join(values)})"
-        self.ask(call, [binds[name] for name in ARGUMENTS if name not in RESULTS])
+        self._calling = True
+        try:
+            self.ask(call, [binds[name] for name in ARGUMENTS if name not in RESULTS])
+        finally:
+            self._calling = False
         row = self.ask("SELECT " + ", ".join(f"@{name}" for name in RESULTS))[0]
         found = dict(zip(RESULTS, row, strict=True))
         whole = {name: value if name == "due_us" else int(value) for name, value in found.items() if name not in TEXTS}
@@ -126,9 +134,13 @@ class RigServer(Executor):
             self._maria.rollback()
 
     def cancel(self) -> None:
-        """From another thread."""
+        """From another thread. MariaDB loses a KILL now and then that comes while a call begins: it is sent again."""
         with pymysql.connect(**self._arguments) as other:
-            other.cursor().execute(f"KILL QUERY {self.number}")
+            for _ in range(_KILLS):
+                other.cursor().execute(f"KILL QUERY {self.number}")
+                time.sleep(_KILL_AGAIN_S)
+                if not self._calling:
+                    return
 
     def close(self) -> None:
         if self._maria.open:
