@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
+from openslob.analyze.build_record import build_record
 from openslob.counts import COUNTERS, SliceCounts
 from openslob.histogram import Histogram, bucket_of
 from openslob.measurement import (
@@ -25,6 +27,7 @@ from openslob.measurement import (
     Window,
 )
 from openslob.method import OpKind
+from openslob.record.model import RunRecord, Status
 from openslob.units import MIB
 from openslob.workload import Workload
 
@@ -208,3 +211,18 @@ def idle(**overrides: Any) -> Measurement:
         "blocks_before": None,
     }
     return measurement(**{**plain, **overrides})
+
+
+def record(measurement: Measurement, environment: Mapping[str, Any] = MappingProxyType({})) -> RunRecord:
+    """The record of a run that was measured so, on a host with these facts."""
+    return build_record(
+        measurement,
+        id="20260101-000000-made-up",
+        name="made-up",
+        status=Status.COMPLETE,
+        started_at="2026-01-01T00:00:00Z",
+        openslob_version="0",
+        spec=measurement.workload.to_record(),
+        environment=environment,
+        engine={},
+    )

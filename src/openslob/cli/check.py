@@ -19,7 +19,7 @@ from openslob.errors import UsageError
 from openslob.metrics import METRICS
 from openslob.record.model import reservations
 from openslob.report.context import fact_label
-from openslob.report.format import MISSING, hanging, pairs, wrapped
+from openslob.report.format import MISSING, hanging, pairs, warning_lines, wrapped
 from openslob.run.preflight import Preflight, preflight
 from openslob.units import format_bytes
 
@@ -68,7 +68,7 @@ def result_json(target: str, result: Preflight) -> str:
 
 def _reservations(result: Preflight) -> list[str]:
     found = reservations(result.facts.experimental, result.facts.stand_in)
-    return [line for each in found for line in hanging("! ", each, COLUMNS)]
+    return warning_lines(found, COLUMNS)
 
 
 def _answer(result: Preflight) -> str:

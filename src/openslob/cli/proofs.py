@@ -12,7 +12,7 @@ from openslob.engines.base import Engine
 from openslob.engines.patience import Patience
 from openslob.errors import SlobError
 from openslob.record.model import reservations
-from openslob.report.format import hanging, wrapped
+from openslob.report.format import hanging, warning_lines, wrapped
 from openslob.run import proving
 from openslob.run.proving import AskedQuestion
 
@@ -28,8 +28,7 @@ def prove(engine: Engine, output: Path | None, with_names: bool, as_json: bool) 
         path = output or Path(f"prove-{engine.name}-{facts.version}.json")
         if not as_json:
             lines = wrapped(f"{facts.product} {facts.version}, {engine.target}", columns=_COLUMNS)
-            for text in reservations(facts.experimental, facts.stand_in):
-                lines += hanging("! ", text, _COLUMNS)
+            lines += warning_lines(reservations(facts.experimental, facts.stand_in), _COLUMNS)
             write("\n".join([*lines, "", "ASKED OF THIS SERVER"]))
         asked: list[AskedQuestion] = []
         with proving.opened(engine) as found:

@@ -8,11 +8,12 @@ run's sessions have none: the session pool ends their slices.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, TimeoutError
+from contextlib import contextmanager
 from enum import Enum, auto
 from threading import Thread
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from openslob.errors import SlobError
 from openslob.interrupt import Interrupt
@@ -29,6 +30,13 @@ SOON_S = 1.0
 AT_ONCE_S = 0.5
 _AT_ONCE = "stopped at once, without waiting for the server"
 _Opened = TypeVar("_Opened")
+
+
+class Closeable(Protocol):
+    """What can be closed, such as a driver's connection."""
+
+    def close(self) -> object:
+        """Close it."""
 
 
 class Work(Enum):
@@ -217,4 +225,14 @@ def ask_probe(target: str, ask: Callable[[], str], is_full: Callable[[BaseExcept
     except SlobError as error:
         if is_full(error.__cause__):
             return ""
+        raise
+
+
+@contextmanager
+def closed_on_failure(connection: Closeable) -> Iterator[None]:
+    """Close a new connection when what is done first on it fails: nobody else has it yet."""
+    try:
+        yield
+    except BaseException:
+        connection.close()
         raise

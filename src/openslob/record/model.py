@@ -7,7 +7,7 @@ History of the format, newest first:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -152,3 +152,8 @@ class RunRecord(RecordModel):
     def reservations(self) -> tuple[str, ...]:
         """What a reader must know of the server before any figure, in sentences."""
         return reservations(str(self.engine.get("experimental") or ""), bool(self.engine.get("stand_in")))
+
+
+def all_reservations(records: Iterable[RunRecord]) -> tuple[str, ...]:
+    """Return the reservations of several records, each once."""
+    return tuple(dict.fromkeys(each for record in records for each in record.reservations))

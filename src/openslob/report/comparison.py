@@ -13,7 +13,7 @@ from openslob.analyze.curves.points import Point
 from openslob.analyze.curves.series import axes_for
 from openslob.analyze.statistics import DETECT_PCT, MOST_REPEATS, Basis, Difference, Outcome
 from openslob.metrics import METRICS
-from openslob.report.format import MISSING, hanging, number, pairs, quantity, shortened, table, wrapped
+from openslob.report.format import MISSING, number, pairs, quantity, shortened, table, warning_lines, wrapped
 from openslob.report.gate_text import gate_sentence
 from openslob.report.record_view import REACHED_DEVICE
 
@@ -48,7 +48,7 @@ def render_comparison(comparison: Comparison, checks: Sequence[GateCheck] = (), 
     rows = {name: change for name, change in differences.items() if is_listed(name, change)}
     lines = [
         *_sides(comparison),
-        *(line for text in reservations(comparison) for line in hanging("! ", text)),
+        *warning_lines(reservations(comparison)),
         "",
         *_check_lines(checks),
         *wrapped(summary(comparison)),

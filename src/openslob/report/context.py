@@ -20,6 +20,7 @@ from openslob.report.format import (
     seconds,
     shortened,
     size,
+    warning_lines,
     wrapped,
 )
 from openslob.report.record_view import figures_of, gaps, label, reason, shown, value
@@ -160,7 +161,7 @@ def unknown(record: RunRecord) -> list[str]:
 
 def remarks(record: RunRecord) -> list[str]:
     """Return errors and notes."""
-    lines = [line for text in record.errors for line in hanging("! ", text)]
+    lines = warning_lines(record.errors)
     lines += [line for text in record.notes for line in hanging("- ", text)]
     return ["ERRORS AND NOTES" if record.errors else "NOTES", *lines] if lines else []
 

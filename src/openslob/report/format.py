@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from openslob.report.folding import folded
 from openslob.units import MIB, format_bytes
@@ -105,6 +105,11 @@ def hanging(head: str, text: str, columns: int = WIDTH) -> list[str]:
     """Wrap ``text`` after ``head`` with a hanging indent."""
     first = INDENT + head
     return wrapped(text, first, " " * len(first), columns) or [first.rstrip()]
+
+
+def warning_lines(texts: Iterable[str], columns: int = WIDTH) -> list[str]:
+    """Return what must be read first, each text after an exclamation mark."""
+    return [line for text in texts for line in hanging("! ", text, columns)]
 
 
 def wrapped(text: str, first: str = "", later: str = "", columns: int = WIDTH) -> list[str]:

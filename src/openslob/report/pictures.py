@@ -23,7 +23,7 @@ from openslob.analyze.curves.series import (
 )
 from openslob.errors import SlobError
 from openslob.measurement import Ceiling
-from openslob.record.model import RunRecord, Status
+from openslob.record.model import RunRecord, Status, all_reservations
 from openslob.record.storage import StorageRecord
 from openslob.report import run_series
 from openslob.report.charts.calibration import calibrations
@@ -137,7 +137,7 @@ def _ceilings(points: PointSet, records: Sequence[StorageRecord]) -> list[Ceilin
 
 def _reserved(pictures: Sequence[Picture | None], records: Sequence[RunRecord]) -> tuple[Picture, ...]:
     """Return the pictures that show something; each says what must be known of the records' servers."""
-    notes = tuple(dict.fromkeys(each for record in records for each in record.reservations))
+    notes = all_reservations(records)
     return tuple(replace(picture, notes=(*notes, *picture.notes)) for picture in _with_panels(pictures))
 
 

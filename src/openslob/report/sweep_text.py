@@ -10,10 +10,11 @@ from openslob.analyze.curves.series import RESPONSE_LATENCY, Axes, PointSet, Ser
 from openslob.analyze.statistics import Estimate
 from openslob.errors import UsageError
 from openslob.metrics import METRICS
+from openslob.record.model import all_reservations
 from openslob.record.sweep import PointState, SweepRecord, Value, shown_parameter
 from openslob.report.comparison import side_by_side_lines
 from openslob.report.folding import NO_BREAK, folded
-from openslob.report.format import MISSING, hanging, micros, number, pairs, percent, size, table, wrapped
+from openslob.report.format import MISSING, micros, number, pairs, percent, size, table, warning_lines, wrapped
 from openslob.report.set_summary import figure_with_interval, limited_by, mismatch_text
 from openslob.units import format_duration
 
@@ -41,7 +42,7 @@ def render_sweep(record: SweepRecord, runs: Sequence[Run], columns: int | None =
 
     Tables are at most ``columns`` wide, or as wide as they need to be.
     """
-    lines = [*_reservations(runs), *_search_result(record)]
+    lines = [*warning_lines(all_reservations(run.record for run in runs)), *_search_result(record)]
     if runs:
         points = point_set(runs)
         for series in points.series:
@@ -50,12 +51,6 @@ def render_sweep(record: SweepRecord, runs: Sequence[Run], columns: int | None =
         lines += [*_compared(record, runs, columns), "", *_failed_verdicts(points.points)]
     lines += ["", *_point_states(record)]
     return "\n".join(lines).lstrip("\n") + "\n"
-
-
-def _reservations(runs: Sequence[Run]) -> list[str]:
-    """Return what must be known of the runs' servers before any figure."""
-    found = dict.fromkeys(each for run in runs for each in run.record.reservations)
-    return [line for each in found for line in hanging("! ", each)]
 
 
 def sweep_answer(record: SweepRecord, runs: Sequence[Run]) -> str:

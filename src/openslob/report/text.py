@@ -21,6 +21,7 @@ from openslob.report.figures import (
 from openslob.report.format import (
     hanging,
     title_lines,
+    warning_lines,
     without_controls,
     wrapped,
 )
@@ -74,8 +75,7 @@ def title(record: RunRecord) -> list[str]:
     started = record.started_at.replace("T", " ").removesuffix("Z")
     right = f"{started} UTC, openslob {record.openslob_version}"
     lines = [*title_lines(record.id, right), *wrapped(_server_and_host(record))]
-    for reservation in record.reservations:
-        lines += hanging("! ", reservation)
+    lines += warning_lines(record.reservations)
     if record.status is not Status.COMPLETE:
         lines += hanging(f"!! {record.status.upper()}: ", _why(record))
     return lines

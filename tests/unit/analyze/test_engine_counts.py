@@ -3,10 +3,9 @@
 import pytest
 
 from factories import measurements as made
-from openslob.analyze.build_record import build_record
 from openslob.analyze.verdicts import judge
 from openslob.measurement import TimedWait, WaitClass
-from openslob.record.model import RunRecord, Status
+from openslob.record.model import RunRecord
 from openslob.report.context import host, server, unknown
 from openslob.report.figures import timed_events
 
@@ -17,17 +16,7 @@ def record(local=False, engine=COUNTED) -> RunRecord:
     why = "the server is not known to be on this host"
     environment = {"host": "driver", "local": local, "unknown": {"server_cpu_s": why}}
     measurement = made.measurement(local=local, engine=engine)
-    return build_record(
-        measurement,
-        id="20260101-000000-made-up",
-        name="made-up",
-        status=Status.COMPLETE,
-        started_at="2026-01-01T00:00:00Z",
-        openslob_version="0",
-        spec=measurement.workload.to_record(),
-        environment=environment,
-        engine={},
-    )
+    return made.record(measurement, environment)
 
 
 def test_the_record_names_the_source():

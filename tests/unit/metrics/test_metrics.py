@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 
 from factories import measurements
 from factories.tables import table
-from openslob.analyze.build_record import build_record
 from openslob.measurement import EngineDelta, HostDelta
 from openslob.metrics import METRICS, PACED, summary
 from openslob.metrics.computation import NO_RATE, EngineCounter
 from openslob.metrics.quantity import NOT_LOCAL, Quantity
 from openslob.metrics.run_metrics import BELOW_CLOCK, ENGINE_INPUTS, NO_READS, NO_SYNCS, SYNCS_UNTIMED
-from openslob.record.model import RunRecord, Status
+from openslob.record.model import RunRecord
 
 EXPECTED = {
     "ops_per_s": 2000,
@@ -197,7 +196,7 @@ def test_whatever_is_missing_every_figure_has_either_a_finite_value_or_a_reason(
     for name, figure in summary(measurement).items():
         assert (figure.value is None) == bool(figure.why), name
         assert figure.value is None or abs(figure.value) < float("inf")
-    record = _record(measurement)
+    record = measurements.record(measurement)
     assert RunRecord.model_validate_json(record.model_dump_json()) == record
 
 
@@ -220,7 +219,7 @@ def test_quantities_keep_the_reason_and_never_divide_by_0(a, b):
 
 
 def test_the_record_has_all_parts():
-    record = _record(measurements.measurement(errors=("session 3 was lost",)))
+    record = measurements.record(measurements.measurement(errors=("session 3 was lost",)))
     assert record.window is not None
     assert (record.window.load_seconds, record.window.difference_pct) == (60, 0)
     assert record.latency["update"]["mean_us"] == measurements.UPDATE_US
@@ -232,34 +231,20 @@ def test_the_record_has_all_parts():
 
 
 def test_io_by_object_gives_latency_and_hits_or_null():
-    known = _record(measurements.measurement()).io_by_object["table"]
+    known = measurements.record(measurements.measurement()).io_by_object["table"]
     assert (known["read_latency_us"], known["hit_pct"]) == (measurements.READ_US, 50)
     table = measurements.engine().by_object["table"]
     quiet = replace(table, read_requests=0.0, read_time_us=0.0, read_bytes=0.0, hits=None)
-    unknown = _record(measurements.measurement(engine=measurements.engine(by_object={"table": quiet}))).io_by_object[
-        "table"
-    ]
+    unknown = measurements.record(
+        measurements.measurement(engine=measurements.engine(by_object={"table": quiet}))
+    ).io_by_object["table"]
     assert (unknown["read_latency_us"], unknown["hit_pct"]) == (None, None)
 
 
 def test_a_run_without_operations_has_no_window():
-    record = _record(measurements.idle())
+    record = measurements.record(measurements.idle())
     assert record.window is None
     assert record.latency == {}
-
-
-def _record(measurement):
-    return build_record(
-        measurement,
-        id="20260101-000000-made-up",
-        name="made-up",
-        status=Status.COMPLETE,
-        started_at="2026-01-01T00:00:00Z",
-        openslob_version="0",
-        spec=measurement.workload.to_record(),
-        environment={},
-        engine={},
-    )
 
 
 LOST = [

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from openslob.analyze.statistics import Basis, Estimate, of_repeats, relative_half_width
 from openslob.analyze.timeline import Timeline
 from openslob.metrics import METRICS
-from openslob.record.model import Holds, RunRecord, Status
+from openslob.record.model import Holds, RunRecord, Status, all_reservations
 
 # Facts that must be equal for two runs to be comparable, apart from the parameters; a name includes all names below it.
 _FACTS = (
@@ -219,7 +219,7 @@ def _point(runs: Sequence[Run]) -> Point:
         failed=_failed(runs),
         limit=_limit([run.record for run in good]),
         held=_held([run.record for run in good]),
-        reservations=tuple(dict.fromkeys(each for run in runs for each in run.record.reservations)),
+        reservations=all_reservations(run.record for run in runs),
     )
 
 

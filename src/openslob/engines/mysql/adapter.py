@@ -20,7 +20,6 @@ from openslob.engines.mysql import checks, connection_registry, loader, manifest
 from openslob.engines.mysql.connection import (
     Connection,
     Row,
-    closed_on_failure,
     is_on,
     open_connection,
     override_defaults,
@@ -41,7 +40,7 @@ from openslob.engines.mysql.quiesce import quiesce
 from openslob.engines.mysql.session import MysqlSession
 from openslob.engines.mysql.slice_procedure import MysqlStop, compose_slice
 from openslob.engines.mysql.waits import MysqlWaits
-from openslob.engines.patience import Patience, Watch, Work, ask_probe
+from openslob.engines.patience import Patience, Watch, Work, ask_probe, closed_on_failure
 from openslob.engines.peer_process import found_or_named
 from openslob.engines.slice_io import schemas_at_work
 from openslob.errors import SlobError

@@ -251,16 +251,6 @@ def open_connection(params: ConnectionParams, purpose: str, watch: Watch | None 
         return connection
 
 
-@contextmanager
-def closed_on_failure(connection: Connection) -> Iterator[None]:
-    """Close a new connection when what is done first on it fails: nobody else has it yet."""
-    try:
-        yield
-    except BaseException:
-        connection.close()
-        raise
-
-
 def override_defaults(connection: Connection) -> None:
     """Remove the time limits that server and user set for applications, and any mode in which SQL reads differently."""
     for name in ("unlimited", "mode"):

@@ -10,7 +10,7 @@ from openslob.engines.base import Engine, Hold, SessionPlan
 from openslob.engines.capabilities import Capability
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
 from openslob.engines.oracle import checks, loader, manifest, obstacle, quiesce, run_table, sessions_left, snapshots
-from openslob.engines.oracle.connection import Connection, closed_on_failure, open_connection, parse
+from openslob.engines.oracle.connection import Connection, open_connection, parse
 from openslob.engines.oracle.counters import OracleCounters
 from openslob.engines.oracle.errors import is_full, reported
 from openslob.engines.oracle.landing import Landing
@@ -22,7 +22,7 @@ from openslob.engines.oracle.server_facts import read_facts
 from openslob.engines.oracle.session import OracleSession, clock
 from openslob.engines.oracle.slice_procedure import install
 from openslob.engines.oracle.waits import OracleWaits
-from openslob.engines.patience import Patience, Watch, Work, ask_probe
+from openslob.engines.patience import Patience, Watch, Work, ask_probe, closed_on_failure
 from openslob.engines.peer_process import found_or_named
 from openslob.engines.proofs import Proving
 from openslob.workload import DataSpec, StatisticsType, Workload

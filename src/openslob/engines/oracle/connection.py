@@ -243,16 +243,6 @@ def _local_errors(failure: str) -> Iterator[None]:
         raise SlobError(f"{failure}: {why}", remedy_of((), why)) from error
 
 
-@contextmanager
-def closed_on_failure(connection: Connection) -> Iterator[None]:
-    """Close a new connection when what is done first on it fails: nobody else has it yet."""
-    try:
-        yield
-    except BaseException:
-        connection.close()
-        raise
-
-
 def require_alive(connection: Connection, what: str) -> None:
     """Raise SlobError when an idle connection was ended; nothing is sent to find out."""
     if connection.is_lost():

@@ -40,19 +40,10 @@ _CEILING_AXES = (PHYSICAL.throughput, PHYSICAL.latency)
 BY_RATE = ("pio_read_per_s", "lio_per_s")
 # If one of these fails, figures are not what they claim to be. The other verdicts are about their precision.
 VALIDITY = frozenset(
-    {
-        *(
-            "errors",
-            "real_server",
-            "window",
-            "counts_agree",
-            "exact_mix",
-            "reads_reached_device",
-            "single_block",
-            "mode",
-        ),
-        "data_in_place",
-    }
+    (
+        *("errors", "real_server", "window", "counts_agree", "exact_mix"),
+        *("reads_reached_device", "single_block", "mode", "data_in_place"),
+    )
 )
 # Points below every limit are the normal beginning of a line: this verdict does not mark them.
 UNMARKED = frozenset({"limit_found"})

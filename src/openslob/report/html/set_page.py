@@ -10,7 +10,7 @@ from openslob.analyze.curves.points import SESSIONS, Point, Run
 from openslob.analyze.curves.series import RESPONSE_LATENCY, PointSet, Series, point_set
 from openslob.analyze.curves.usl import Scaling
 from openslob.metrics import METRICS
-from openslob.record.model import RunRecord, Status
+from openslob.record.model import RunRecord, Status, all_reservations
 from openslob.record.storage import StorageRecord
 from openslob.report import context
 from openslob.report.charts.petals import axis_text
@@ -98,8 +98,7 @@ def _banners(records: Sequence[RunRecord], problems: Sequence[str]) -> list[str]
         f"{record.id} is {record.status.value}: {'; '.join(record.errors[:1])}" for record in bad[:MOST_REASONS]
     ]
     more = [f"and {len(bad) - MOST_REASONS} more runs are not complete"] if len(bad) > MOST_REASONS else []
-    reserved = dict.fromkeys(each for record in records for each in record.reservations)
-    return [*incomplete, *more, *reserved, *problems]
+    return [*incomplete, *more, *all_reservations(records), *problems]
 
 
 def _mixed_conditions(runs: Sequence[Run], ceilings: Sequence[StorageRecord]) -> list[str]:
