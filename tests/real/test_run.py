@@ -22,6 +22,7 @@ from factories.running import (
     total,
     verdicts_of,
 )
+from openslob.engines.base import Scope
 from openslob.engines.postgresql.adapter import PostgresEngine
 from openslob.metrics import METRICS, PACED
 from openslob.metrics.quantity import WINDOW_TOLERANCE_PCT
@@ -239,8 +240,8 @@ class LateCounters:
 class LateEngine(PostgresEngine):
     quick = 0
 
-    def open_counters(self):
-        return LateCounters(super().open_counters(), self.quick)
+    def open_counters(self, scope=Scope.TEST):
+        return LateCounters(super().open_counters(scope), self.quick)
 
 
 @pytest.mark.parametrize("edge", ["opening", "closing"])

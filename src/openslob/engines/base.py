@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Protocol
 
 from openslob.counts import SliceCounts
@@ -23,6 +24,13 @@ from openslob.workload import DataSpec, StatisticsType, Workload
 
 # How long the server may take to accept the request to cancel a slice, in s.
 CANCEL_S = 2.0
+
+
+class Scope(StrEnum):
+    """Whose work a sampler reports: the test's sessions, with others apart, or everything that the server does."""
+
+    TEST = "test"
+    SERVER = "server"
 
 
 @dataclass(frozen=True)
@@ -322,11 +330,20 @@ class Engine(Protocol):
     def open_session(self, plan: SessionPlan) -> Session:
         """Connect one session."""
 
-    def open_counters(self) -> Counters:
-        """Connect the counter sampler."""
+    def open_counters(self, scope: Scope = Scope.TEST) -> Counters:
+        """Connect the counter sampler.
 
-    def open_waits(self) -> Waits:
-        """Connect the wait sampler."""
+        With `Scope.SERVER` every figure is of the whole server, of all its databases and clients, as far as it counts
+        them; what only the work loop's own tables and sessions tell is unknown, with the reason. No test data and no
+        schema of ours are needed then.
+        """
+
+    def open_waits(self, scope: Scope = Scope.TEST) -> Waits:
+        """Connect the wait sampler.
+
+        With `Scope.SERVER` the events are those of the sessions of all clients, our own samplers left out, and there
+        are no others.
+        """
 
     def open_snapshots(self, kind: StatisticsType, consented: frozenset[str]) -> Snapshotter | None:
         """Connect the snapshotter of this kind; return None for ``NONE``, and where servers make no such reports.

@@ -18,7 +18,7 @@ from factories.oracle.rig_server import RigServer, make
 from factories.oracle.rig_translated import buckets
 from factories.subject_mariadb import MariaSubject
 from factories.subjects import SPEC
-from openslob.engines.base import Activity, Hold, SessionPlan
+from openslob.engines.base import Activity, Hold, Scope, SessionPlan
 from openslob.engines.facts import ServerFacts
 from openslob.engines.oracle.connection import Connection
 from openslob.engines.oracle.run_table import OracleStop, held
@@ -60,7 +60,7 @@ class RigEngine:
     def open_stop(self) -> OracleStop:
         return OracleStop(self.open())
 
-    def open_waits(self) -> RigWaits:
+    def open_waits(self, scope: Scope = Scope.TEST) -> RigWaits:
         return RigWaits(self._subject)
 
     @contextmanager

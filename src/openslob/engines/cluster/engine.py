@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
-from openslob.engines.base import Engine, Hold, Replicated, SessionPlan, Snapshotter
+from openslob.engines.base import Engine, Hold, Replicated, Scope, SessionPlan, Snapshotter
 from openslob.engines.capabilities import Capability, common
 from openslob.engines.cluster.clocks import Clocks
 from openslob.engines.cluster.sampling import ClusterCounters, ClusterWaits, Team
@@ -244,14 +244,14 @@ class ClusterEngine:
         with named(instance.target):
             return ClusterSession(instance.open_session(plan), number, instance.target, self._clocks)
 
-    def open_counters(self) -> ClusterCounters:
+    def open_counters(self, scope: Scope = Scope.TEST) -> ClusterCounters:
         """Connect the counter samplers and compare the instances' clocks."""
-        counters = self._open(lambda instance: instance.open_counters(), lambda each: each.close())
+        counters = self._open(lambda instance: instance.open_counters(scope), lambda each: each.close())
         return ClusterCounters(counters, self._targets, self._clocks)
 
-    def open_waits(self) -> ClusterWaits:
+    def open_waits(self, scope: Scope = Scope.TEST) -> ClusterWaits:
         """Connect the wait samplers."""
-        return ClusterWaits(self._open(lambda instance: instance.open_waits(), lambda each: each.close()))
+        return ClusterWaits(self._open(lambda instance: instance.open_waits(scope), lambda each: each.close()))
 
     def open_snapshots(self, kind: StatisticsType, consented: frozenset[str]) -> Snapshotter | None:
         """Connect what takes snapshots; None when no instance's server does. One database may take them for all."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pymysql
 
-from openslob.engines.base import Engine, Hold, SessionPlan
+from openslob.engines.base import Engine, Hold, Scope, SessionPlan
 from openslob.engines.capabilities import Capability
 from openslob.engines.common_checks import LOCK_PATIENCE_S, require_no_driver, require_own_storage
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
@@ -253,11 +253,11 @@ class MysqlEngine:
             connection_registry.enter(connection, self.names, f"run/{plan.tag}")
         return MysqlSession(connection, self.params, self.names, plan)
 
-    def open_counters(self) -> MysqlCounters:
+    def open_counters(self, scope: Scope = Scope.TEST) -> MysqlCounters:  # noqa: ARG002
         """Connect the counter sampler."""
         return MysqlCounters(self._open_known("counters"), self.names)
 
-    def open_waits(self) -> MysqlWaits:
+    def open_waits(self, scope: Scope = Scope.TEST) -> MysqlWaits:  # noqa: ARG002
         """Connect the wait sampler."""
         return MysqlWaits(self._open_known("waits"), self.names, SESSIONS)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
-from openslob.engines.base import Engine, Hold, SessionPlan
+from openslob.engines.base import Engine, Hold, Scope, SessionPlan
 from openslob.engines.capabilities import Capability
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
 from openslob.engines.oracle import checks, loader, manifest, obstacle, quiesce, run_table, sessions_left, snapshots
@@ -157,11 +157,11 @@ class OracleEngine:
             self._landing.require_one()
         return OracleSession(connection, plan)
 
-    def open_counters(self) -> OracleCounters:
+    def open_counters(self, scope: Scope = Scope.TEST) -> OracleCounters:  # noqa: ARG002
         """Connect the counter sampler."""
         return OracleCounters(self.open("counters"))
 
-    def open_waits(self) -> OracleWaits:
+    def open_waits(self, scope: Scope = Scope.TEST) -> OracleWaits:  # noqa: ARG002
         """Connect the wait sampler."""
         return OracleWaits(self.open("waits"))
 

@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 from psycopg import conninfo, sql
 
-from openslob.engines.base import Engine, Hold, SessionPlan
+from openslob.engines.base import Engine, Hold, Scope, SessionPlan
 from openslob.engines.capabilities import Capability
 from openslob.engines.common_checks import LOCK_PATIENCE_S, require_no_driver, require_own_storage
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
@@ -269,12 +269,12 @@ class PostgresEngine:
         self._patience.require()
         return PostgresSession(self._connect(f"run/{plan.tag}"), self.names, plan)
 
-    def open_counters(self) -> PostgresCounters:
+    def open_counters(self, scope: Scope = Scope.TEST) -> PostgresCounters:  # noqa: ARG002
         """Connect the counter sampler."""
         block_size = self.query("identity")[0][2]
         return PostgresCounters(self.open("counters"), self.names.schema, block_size)
 
-    def open_waits(self) -> PostgresWaits:
+    def open_waits(self, scope: Scope = Scope.TEST) -> PostgresWaits:  # noqa: ARG002
         """Connect the wait sampler."""
         return PostgresWaits(self.open("waits"), SESSIONS)
 

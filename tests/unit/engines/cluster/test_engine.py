@@ -87,7 +87,7 @@ class Made:
     def sessions_left(self):
         return 2
 
-    def open_counters(self):
+    def open_counters(self, _scope):
         return self
 
     open_waits = open_counters
@@ -325,7 +325,7 @@ def test_the_location_is_known_only_if_all_are_here(tmp_path):
 def test_when_one_refuses_nothing_stays_open():
     made = [Made("a"), Made("b")]
 
-    def refuse():
+    def refuse(_scope):
         raise SlobError("no")
 
     made[1].open_counters = refuse

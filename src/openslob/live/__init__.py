@@ -1,0 +1,1 @@
+"""A record while it grows, or replayed: read from its folder alone, for the screen and the page."""
