@@ -13,18 +13,11 @@ from openslob.histogram import Histogram, bucket_of
 from openslob.metrics import METRICS
 from openslob.metrics.model import TimelinePanel
 from openslob.record.model import Holds, RunRecord
-from openslob.report.charts import over_time
-from openslob.report.charts.colours import BANDS, GROUND, MAP_GROUND, MAP_STEPS, WARNING
+from openslob.report.charts import over_time, time_panels
+from openslob.report.charts.colours import GROUND, MAP_GROUND, MAP_STEPS, WARNING
 from openslob.report.charts.picture import DataTable, Panel, Picture
-from openslob.report.charts.theme import (
-    FigureNames,
-    coloured,
-    dashed,
-    legend_columns,
-    legend_selection,
-    selection_opacity,
-    shaped,
-)
+from openslob.report.charts.theme import FigureNames, legend_columns
+from openslob.report.charts.time_panels import BAND_COLOURS, BAND_ENDS, PANEL_HEIGHT, Y_AXIS, time_axis
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.format import micros, number, seconds
 from openslob.report.record_view import ALONE, outcome, value
@@ -35,17 +28,12 @@ Row = dict[str, Any]
 _LONG_SLICE_S = 1.5
 # Shares in % at which the colour of a map's cells changes.
 MAP_SHARES = (0.1, 0.3, 1, 3, 10, 30)
-PANEL_HEIGHT, MAP_HEIGHT = 190, 300
+MAP_HEIGHT = 300
 _LINE_HEIGHT = 13
 MARKED = {"p50_us": "p50", "p90_us": "p90", "p99_us": "p99", "p999_us": "p99.9"}
-# From dark at the median to light: the further from the median, the fewer operations.
-_BAND_COLOURS = dict(zip(("p50", "p50 to p90", "p90 to p99"), BANDS, strict=True))
-_BAND_ENDS = ("p50_us", "p90_us", "p99_us")
 _MAP_TIPS = (
     Tip("from_s", "from (s)"), Tip("from_us", "from (µs)"), Tip("to_us", "below (µs)"), Tip("count", "operations"),
 )  # fmt: skip
-# Room for the widest label, so that the time axes of all panels are aligned.
-_Y_AXIS = alt.Axis(minExtent=58, maxExtent=58)
 
 
 def timeline(record: RunRecord, raw: RunSeries, names: FigureNames | None = None) -> Picture:
@@ -59,7 +47,10 @@ def timeline(record: RunRecord, raw: RunSeries, names: FigureNames | None = None
     panels = {
         TimelinePanel.REQUESTS: _rates("picked_rate", requests, "per second", names, length) if requests else None,
         TimelinePanel.SIZES: _rates("picked_size", sizes, "MB/s", names, length) if sizes else None,
-        **{f"latency of {kind}s": _bands(kind, of_kind, length) for kind, of_kind in raw.latency.items()},
+        **{
+            f"latency of {kind}s": _bands(kind, over_time.latency_bands(of_kind, length), length)
+            for kind, of_kind in raw.latency.items()
+        },
         "sessions waiting": _waits(over_time.wait_rows(raw.waits, length), length) if raw.waits else None,
         "CPU": _cpu(record, over_time.cpu_shares(raw.host), length) if raw.host else None,
     }
@@ -155,104 +146,17 @@ def _slice_notes(raw: RunSeries) -> tuple[str, ...]:
     return (f"Latencies are drawn at the end of their session's slice; slices took up to {seconds(raw.slice_s)}.",)
 
 
-def _time_axis(field: str, length: float) -> alt.X:
-    scale = alt.Scale(domain=[0, length], nice=False, clamp=True)
-    # Ticks are whole seconds. With "~g" the last of 10 s would be "1e+1": it gets as many digits as the one before.
-    axis = alt.Axis(format="d", tickMinStep=1)
-    return alt.X(f"{field}:Q", title="time since the load began (s)", scale=scale, axis=axis)
-
-
-def _rates(pick_name: str, rows: list[Row], title: str, names: FigureNames, length: float) -> Panel:
-    drawn = [
-        row | {"series": names.label(row["figure"]), "middle_s": (row["from_s"] + row["to_s"]) / 2} for row in rows
-    ]
-    series = list(dict.fromkeys(row["series"] for row in drawn))
-    pick = legend_selection("series", pick_name)
-    base = alt.Chart(alt.InlineData(values=drawn)).encode(
-        x=_time_axis("middle_s", length),
-        y=alt.Y("value:Q", title=title, scale=alt.Scale(zero=True), axis=_Y_AXIS),
-        color=coloured("series", series),
-        **selection_opacity(pick),
-    )
-    lines = base.mark_line(strokeWidth=1.8).encode(strokeDash=dashed("series", series))
-    tips = (Tip("series", "figure"), Tip("middle_s", "at (s)"), Tip("value", title))
-    dots = base.mark_point(size=28, filled=True).encode(shape=shaped("series", series))
-    return alt.layer(lines, with_tips(dots, *tips)).add_params(pick)
-
-
-def _bands(kind: str, seconds_of: Mapping[int, Any], length: float) -> Panel:
-    rows = over_time.latency_bands(seconds_of, length)
-    values = [row[name] for row in rows for name in _BAND_ENDS if row[name] is not None]
-    scale_y = _log_scale(values)
-    y = alt.Y("p50_us:Q", title=f"{kind} latency (µs)", scale=scale_y, axis=_Y_AXIS)
-    drawn = {
-        name: colour
-        for (name, colour), end in zip(_BAND_COLOURS.items(), _BAND_ENDS, strict=True)
-        if any(row[end] is not None for row in rows)
-    }
-    scale = alt.Scale(domain=list(drawn), range=list(drawn.values()))
-    bare = alt.Chart(alt.InlineData(values=rows)).encode(x=_time_axis("from_s", length), x2=alt.X2("to_s:Q"))
-    ends = (Tip(name, f"{MARKED[name]} (µs)", unknown="too few operations") for name in _BAND_ENDS)
-    base = with_tips(bare, Tip("from_s", "from (s)"), Tip("count", "operations"), *ends)
-    layers = [
-        base.transform_filter(f"isValid(datum.{high})")
-        .mark_rect()
-        .encode(y=alt.Y(f"{low}:Q", scale=scale_y), y2=alt.Y2(f"{high}:Q"), color=alt.ColorDatum(name))
-        for low, high, name in (("p90_us", "p99_us", "p90 to p99"), ("p50_us", "p90_us", "p50 to p90"))
-        if name in drawn
-    ]
-    middle = (
-        base.transform_filter("isValid(datum.p50_us)").mark_rule(strokeWidth=3).encode(y=y, color=alt.ColorDatum("p50"))
-    )
-    return alt.layer(*layers, middle).encode(color=alt.Color(scale=scale, legend=alt.Legend(title=None)))
-
-
-def _waits(rows: list[Row], length: float) -> Panel:
-    events = list(dict.fromkeys(row["event"] for row in rows))
-    events.sort(key=lambda event: event == over_time.OTHERS)
-    pick = legend_selection("event", "picked_event")
-    drawn: alt.Chart = (
-        alt.Chart(alt.InlineData(values=rows))
-        .mark_rect()
-        .encode(
-            x=_time_axis("from_s", length),
-            x2=alt.X2("to_s:Q"),
-            y=alt.Y("low:Q", title="DB time (s/s)", scale=alt.Scale(zero=True), axis=_Y_AXIS),
-            y2=alt.Y2("high:Q"),
-            color=coloured("event", events),
-            **selection_opacity(pick),
-        )
-        .add_params(pick)
-    )
-    return with_tips(drawn, Tip("event", "event"), Tip("value", "sessions in it"), Tip("from_s", "from (s)"))
-
-
-def _cpu(record: RunRecord, rows: list[Row], length: float) -> Panel:
-    # Of a server elsewhere, this is the other end's.
-    whose = "driver's host" if record.environment.get("local") is False else "host"
-    kinds = [kind for kind in (*over_time.CPU_KINDS, over_time.SERVER) if any(row["kind"] == kind for row in rows)]
-    pick = legend_selection("kind", "picked_kind")
-    y = alt.Y("low:Q", title=f"{whose} CPU (%)", scale=alt.Scale(domain=[0, 100]), axis=_Y_AXIS)
-    bare = alt.Chart(alt.InlineData(values=rows)).encode(
-        x=_time_axis("from_s", length), x2=alt.X2("to_s:Q"), color=coloured("kind", kinds), **selection_opacity(pick)
-    )
-    base = with_tips(bare, Tip("kind", "kind"), Tip("value", "% of the host's CPU"), Tip("from_s", "from (s)"))
-    host, server = (base.transform_filter(f'datum.kind {sign} "{over_time.SERVER}"') for sign in ("!=", "=="))
-    line = server.mark_rule(strokeWidth=3).encode(y=alt.Y("high:Q"))
-    return alt.layer(host.mark_rect().encode(y=y, y2=alt.Y2("high:Q")), line).add_params(pick)
-
-
 def _histogram(kind: str, figures: Mapping[str, Any]) -> Panel:
     bars = over_time.histogram_bars({bucket_of(edge): count for edge, count in figures["buckets"]})
     axis = alt.Scale(type="log", domain=[bars[0]["from_us"], bars[-1]["to_us"]], nice=False)
     x = alt.X("from_us:Q", title=f"{kind} latency (µs)", scale=axis)
     drawn = (
         alt.Chart(alt.InlineData(values=bars))
-        .mark_bar(color=_BAND_COLOURS["p50 to p90"], stroke=GROUND, strokeWidth=0.3)
+        .mark_bar(color=BAND_COLOURS["p50 to p90"], stroke=GROUND, strokeWidth=0.3)
         .encode(
             x=x,
             x2=alt.X2("to_us:Q"),
-            y=alt.Y("share_pct:Q", title="operations (%)", stack=None, axis=_Y_AXIS),
+            y=alt.Y("share_pct:Q", title="operations (%)", stack=None, axis=Y_AXIS),
             y2=alt.Y2Datum(0),
         )
     )
@@ -290,9 +194,9 @@ def _map(kind: str, cells: list[Row], length: float) -> Panel:
         .mark_rect()
         .properties(view=alt.ViewBackground(fill=MAP_GROUND))
         .encode(
-            x=_time_axis("from_s", length),
+            x=time_axis("from_s", (0, length)),
             x2=alt.X2("to_s:Q"),
-            y=alt.Y("from_us:Q", title=f"{kind} latency (µs)", scale=axis, axis=_Y_AXIS),
+            y=alt.Y("from_us:Q", title=f"{kind} latency (µs)", scale=axis, axis=Y_AXIS),
             y2=alt.Y2("to_us:Q"),
             color=alt.Color("step:N", scale=alt.Scale(domain=steps, range=MAP_STEPS), legend=legend),
         )
@@ -301,8 +205,29 @@ def _map(kind: str, cells: list[Row], length: float) -> Panel:
     return with_tips(drawn, *_MAP_TIPS, Tip("share_pct", "% of the step"))
 
 
-def _log_scale(values: Sequence[float]) -> alt.Scale:
-    return alt.Scale(type="log", domain=[min(values) * 0.85, max(values) * 1.15], nice=False) if values else alt.Scale()
+def _rates(pick_name: str, rows: list[Row], title: str, names: FigureNames, length: float) -> Panel:
+    drawn = time_panels.rate_rows(rows, names)
+    series = list(dict.fromkeys(row["series"] for row in drawn))
+    return time_panels.rates(pick_name, alt.InlineData(values=drawn), series, title, (0, length))
+
+
+def _bands(kind: str, rows: list[Row], length: float) -> Panel:
+    values = [row[name] for row in rows for name in BAND_ENDS.values() if row[name] is not None]
+    scale = time_panels.log_scale(min(values) * 0.85, max(values) * 1.15) if values else alt.Scale()
+    return time_panels.bands(kind, alt.InlineData(values=rows), time_panels.bands_known(rows), scale, (0, length))
+
+
+def _waits(rows: list[Row], length: float) -> Panel:
+    events = list(dict.fromkeys(row["event"] for row in rows))
+    events.sort(key=lambda event: event == over_time.OTHERS)
+    return time_panels.waits(alt.InlineData(values=rows), events, (0, length))
+
+
+def _cpu(record: RunRecord, rows: list[Row], length: float) -> Panel:
+    # Of a server elsewhere, this is the other end's.
+    whose = "driver's host" if record.environment.get("local") is False else "host"
+    kinds = [kind for kind in (*over_time.CPU_KINDS, over_time.SERVER) if any(row["kind"] == kind for row in rows)]
+    return time_panels.cpu(alt.InlineData(values=rows), whose, kinds, (0, length))
 
 
 def _read_range(requests: Sequence[Row]) -> str:

@@ -1,0 +1,127 @@
+"""Panels of figures over time: rates, percentiles of latency, wait events and CPU.
+
+A panel is given its rows, or the name under which a page sends them while they come. Its names are those of the rows;
+the ends of its axes are numbers, or expressions that the page computes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from openslob.report.charts import over_time
+from openslob.report.charts.colours import BANDS
+from openslob.report.charts.picture import Panel
+from openslob.report.charts.theme import (
+    FigureNames,
+    coloured,
+    dashed,
+    legend_selection,
+    selection_opacity,
+    shaped,
+)
+from openslob.report.charts.tips import Tip, with_tips
+
+Row = dict[str, Any]
+Data = alt.InlineData | alt.NamedData
+End = float | alt.ExprRef
+Ends = tuple[End, End]
+PANEL_HEIGHT = 190
+# From dark at the median to light: the further from the median, the fewer operations.
+BAND_COLOURS = dict(zip(("p50", "p50 to p90", "p90 to p99"), BANDS, strict=True))
+BAND_ENDS = {"p50": "p50_us", "p50 to p90": "p90_us", "p90 to p99": "p99_us"}
+_CALLED = {"p50_us": "p50", "p90_us": "p90", "p99_us": "p99"}
+# Room for the widest label, so that the time axes of all panels are aligned.
+Y_AXIS = alt.Axis(minExtent=58, maxExtent=58)
+
+
+def time_axis(field: str, ends: Ends) -> alt.X:
+    """Return the axis of time, which all panels share."""
+    scale = alt.Scale(domain=list(ends), nice=False, clamp=True)
+    # Ticks are whole seconds. With "~g" the last of 10 s would be "1e+1": it gets as many digits as the one before.
+    axis = alt.Axis(format="d", tickMinStep=1)
+    return alt.X(f"{field}:Q", title="time since the load began (s)", scale=scale, axis=axis)
+
+
+def rate_rows(rows: Sequence[Row], names: FigureNames) -> list[Row]:
+    """Return the rows of rates with the names of their series and the middles of their steps."""
+    return [row | {"series": names.label(row["figure"]), "middle_s": (row["from_s"] + row["to_s"]) / 2} for row in rows]
+
+
+def rates(pick_name: str, data: Data, series: Sequence[str], title: str, ends: Ends) -> Panel:
+    """Return a line for each series, of `rate_rows`."""
+    pick = legend_selection("series", pick_name)
+    base = alt.Chart(data).encode(
+        x=time_axis("middle_s", ends),
+        y=alt.Y("value:Q", title=title, scale=alt.Scale(zero=True), axis=Y_AXIS),
+        color=coloured("series", series),
+        **selection_opacity(pick),
+    )
+    lines = base.mark_line(strokeWidth=1.8).encode(strokeDash=dashed("series", series))
+    tips = (Tip("series", "figure"), Tip("middle_s", "at (s)"), Tip("value", title))
+    dots = base.mark_point(size=28, filled=True).encode(shape=shaped("series", series))
+    return alt.layer(lines, with_tips(dots, *tips)).add_params(pick)
+
+
+def bands_known(rows: Sequence[Row]) -> list[str]:
+    """Return the names of the bands of which at least one row of `over_time.latency_bands` has an end."""
+    return [name for name, end in BAND_ENDS.items() if any(row[end] is not None for row in rows)]
+
+
+def bands(kind: str, data: Data, drawn: Sequence[str], scale_y: alt.Scale, ends: Ends) -> Panel:
+    """Return the bands ``drawn``, of `over_time.latency_bands`."""
+    y = alt.Y("p50_us:Q", title=f"{kind} latency (µs)", scale=scale_y, axis=Y_AXIS)
+    scale = alt.Scale(domain=list(drawn), range=[BAND_COLOURS[name] for name in drawn])
+    bare = alt.Chart(data).encode(x=time_axis("from_s", ends), x2=alt.X2("to_s:Q"))
+    of_ends = (Tip(name, f"{called} (µs)", unknown="too few operations") for name, called in _CALLED.items())
+    base = with_tips(bare, Tip("from_s", "from (s)"), Tip("count", "operations"), *of_ends)
+    layers = [
+        base.transform_filter(f"isValid(datum.{high})")
+        .mark_rect()
+        .encode(y=alt.Y(f"{low}:Q", scale=scale_y), y2=alt.Y2(f"{high}:Q"), color=alt.ColorDatum(name))
+        for low, high, name in (("p90_us", "p99_us", "p90 to p99"), ("p50_us", "p90_us", "p50 to p90"))
+        if name in drawn
+    ]
+    middle = (
+        base.transform_filter("isValid(datum.p50_us)").mark_rule(strokeWidth=3).encode(y=y, color=alt.ColorDatum("p50"))
+    )
+    return alt.layer(*layers, middle).encode(color=alt.Color(scale=scale, legend=alt.Legend(title=None)))
+
+
+def log_scale(low: End, high: End) -> alt.Scale:
+    """Return a logarithmic scale with these ends."""
+    return alt.Scale(type="log", domain=[low, high], nice=False)
+
+
+def waits(data: Data, events: Sequence[str], ends: Ends) -> Panel:
+    """Return the sessions by wait event, of `over_time.wait_rows`."""
+    pick = legend_selection("event", "picked_event")
+    drawn: alt.Chart = (
+        alt.Chart(data)
+        .mark_rect()
+        .encode(
+            x=time_axis("from_s", ends),
+            x2=alt.X2("to_s:Q"),
+            y=alt.Y("low:Q", title="DB time (s/s)", scale=alt.Scale(zero=True), axis=Y_AXIS),
+            y2=alt.Y2("high:Q"),
+            color=coloured("event", events),
+            **selection_opacity(pick),
+        )
+        .add_params(pick)
+    )
+    return with_tips(drawn, Tip("event", "event"), Tip("value", "sessions in it"), Tip("from_s", "from (s)"))
+
+
+def cpu(data: Data, whose: str, kinds: Sequence[str], ends: Ends) -> Panel:
+    """Return the shares of the CPU time by kind, of `over_time.cpu_shares`; ``whose`` CPU it is."""
+    pick = legend_selection("kind", "picked_kind")
+    y = alt.Y("low:Q", title=f"{whose} CPU (%)", scale=alt.Scale(domain=[0, 100]), axis=Y_AXIS)
+    bare = alt.Chart(data).encode(
+        x=time_axis("from_s", ends), x2=alt.X2("to_s:Q"), color=coloured("kind", kinds), **selection_opacity(pick)
+    )
+    base = with_tips(bare, Tip("kind", "kind"), Tip("value", "% of the host's CPU"), Tip("from_s", "from (s)"))
+    host, server = (base.transform_filter(f'datum.kind {sign} "{over_time.SERVER}"') for sign in ("!=", "=="))
+    line = server.mark_rule(strokeWidth=3).encode(y=alt.Y("high:Q"))
+    return alt.layer(host.mark_rect().encode(y=y, y2=alt.Y2("high:Q")), line).add_params(pick)
