@@ -10,6 +10,7 @@ import csv
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
+from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
 from typing import IO, TypeVar
@@ -19,6 +20,7 @@ from openslob.disk import open_regular
 from openslob.errors import SlobError
 from openslob.histogram import Histogram, lower_edge_us
 from openslob.method import OpKind
+from openslob.secrets import redact_text
 from openslob.units import NANOS
 
 Cell = str | int | float | None
@@ -36,7 +38,24 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "waits.csv": ("wall_ns", "event", "sessions"),
     "latency.csv": ("second", "kind", "lower_edge_us", "count"),
     "response.csv": ("second", "kind", "lower_edge_us", "count"),
+    "events.csv": ("wall_ns", "kind", "text"),
 }  # fmt: skip
+
+
+class Event(StrEnum):
+    """A kind of row in `events.csv`; the three last are facts of the window, written before it begins.
+
+    ``BEGIN_NS`` is its begin by the server's clock, ``PLANNED_S`` its planned length (0: none), ``CLOCK_OFFSET_NS`` the
+    server's clock minus the driver's.
+    """
+
+    PHASE = "phase"
+    NOTE = "note"
+    ERROR = "error"
+    BEGIN_NS = "begin_ns"
+    PLANNED_S = "planned_s"
+    CLOCK_OFFSET_NS = "clock_offset_ns"
+
 
 # A crash of the driver loses at most the rows of this time: rows that are not flushed are only in its memory.
 FLUSH_EVERY_NS = NANOS
@@ -119,6 +138,12 @@ class RawCsv:
     def response(self, second: int, kind: OpKind, histogram: Histogram) -> None:
         """Write the response times, measured from the due time, of one kind of operation in one second of the load."""
         self._histogram("response.csv", second, kind, histogram)
+
+    def event(self, kind: Event, text: str, wall_ns: int | None = None) -> None:
+        """Write at once that something happens, or happened at ``wall_ns``; a text is one line, without secrets."""
+        at_ns = time.time_ns() if wall_ns is None else wall_ns
+        self._append("events.csv", [(at_ns, kind.value, redact_text(" ".join(text.split())))])
+        self.flush()
 
     def _histogram(self, name: str, second: int, kind: OpKind, histogram: Histogram) -> None:
         buckets, named = sorted(histogram.counts.items()), kind.value
@@ -204,6 +229,11 @@ def engine_rows(folder: Path) -> list[tuple[int, int, str, float]]:
     return _read(folder / "engine.csv", lambda row: (int(row[0]), int(row[1]), row[2], float(row[3])))
 
 
+def event_rows(folder: Path) -> list[tuple[int, str, str]]:
+    """Read `events.csv`: (time in ns of the driver's clock, kind, text)."""
+    return _read(folder / "events.csv", lambda row: (int(row[0]), row[1], row[2]))
+
+
 def wait_rows(folder: Path) -> list[tuple[int, str, int]]:
     """Read `waits.csv`: (time in ns of the driver's clock, event, sessions); an empty event: no session was active."""
     return _read(folder / "waits.csv", lambda row: (int(row[0]), row[1], int(row[2] or 0)))
@@ -216,7 +246,7 @@ def host_rows(folder: Path) -> list[tuple[int, str, float]]:
 
 
 # Columns of text; all others hold numbers.
-_TEXTS = frozenset({"epoch", "counter", "figure", "event", "kind"})
+_TEXTS = frozenset({"epoch", "counter", "figure", "event", "kind", "text"})
 
 
 def raw_table(folder: Path, name: str) -> tuple[tuple[str, ...], list[list[Cell]]]:

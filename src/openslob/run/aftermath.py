@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
 from openslob.engines.base import Engine
 from openslob.errors import SlobError
+from openslob.host.sampler import WHY_UNATTRIBUTED
 from openslob.host.server_log import logs_of
+from openslob.measurement import HostDelta
+from openslob.run.record_builder import RecordBuilder
+from openslob.run.samplers import Samplers
 
 # The server ends a session soon after its connection was closed, not at once.
 GOODBYE_S = 2.0
@@ -25,6 +29,24 @@ def data_after(engine: Engine, notes: list[str]) -> tuple[int | None, str]:
         notes.append(f"the tables could not be measured after the window: {error}")
         return None, ""
     return blocks, "the data are no longer there" if state is None else state.fault
+
+
+def note_unfinished(notes: list[str], seconds: Collection[float]) -> None:
+    """Note the operations that were cancelled at the end, and how long they had run at least."""
+    if seconds:
+        ran = f"{len(seconds)} operations were still running after at least {max(seconds):.1f} s"
+        notes.append(f"{ran}: they were cancelled within a slice, which is not counted")
+
+
+def set_cpu_facts(builder: RecordBuilder, samplers: Samplers, host: HostDelta) -> None:
+    """Record the host's CPU seconds of the window, and the server's by kind of process or thread."""
+    by_kind = None
+    try:
+        by_kind = samplers.cpu_by_kind(host.server_cpu_s)
+    except SlobError as error:
+        builder.notes.append(str(error))
+    builder.environment["host_cpu_s"] = dict(host.cpu or {})
+    builder.set_fact("server_cpu_s", by_kind, host.unknown.get("server_cpu_s") or WHY_UNATTRIBUTED)
 
 
 def end_sessions(engine: Engine, notes: list[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,13 +18,14 @@ from openslob.engines.facts import DataState, ServerFacts
 from openslob.engines.patience import ANSWER_S, Patience
 from openslob.errors import SlobError
 from openslob.host.environment import environment
-from openslob.host.sampler import WHY_UNATTRIBUTED, difference
+from openslob.host.sampler import difference
 from openslob.interrupt import Interrupt
-from openslob.measurement import EVERY_FIGURE, EngineDelta, HostDelta, Instance, Measurement, Window
+from openslob.measurement import EVERY_FIGURE, EngineDelta, Instance, Measurement, Window
 from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
 from openslob.record.store import RunFolder, UnsavedError
-from openslob.run.aftermath import data_after, end_sessions, explained
+from openslob.run.aftermath import data_after, end_sessions, explained, note_unfinished, set_cpu_facts
+from openslob.run.course import Course
 from openslob.run.plan import Phase, between_slices_s, session_plans
 from openslob.run.preflight import findings, is_cacheable, server_reports
 from openslob.run.progress import Progress, ProgressSink, each_second
@@ -110,12 +111,12 @@ class _Run:
         self._workload = request.workload
         self._interrupt = patience.interrupt
         self._patience = patience
-        self._show = show
         self._render = render
         self._facts: ServerFacts = engine.facts()
         self._builder = RecordBuilder(
             engine, self._facts, request.workload, request.name, request.notes, request.sources
         )
+        self._show = Course(show, self._builder.notes)
         self._warmup_s = 0.0
         self._reports = server_reports(engine, request.workload, request.consented, request.sources)
 
@@ -124,6 +125,7 @@ class _Run:
         with ExitStack() as opened:
             folder, measurement = self._begin_and_measure(opened)
             record = self._builder.with_figures(measurement)
+            self._show.write()
             folder.finish(record, self._render(record))
         if record.errors:
             raise SlobError(record.errors[0], f"what was measured is in {folder.path}")
@@ -140,6 +142,7 @@ class _Run:
                 # A run that is refused up to here has done nothing: it leaves no record.
                 begun = RunFolder.begin(self._request.results, self._builder.without_figures(Status.FAILED))
                 folder = opened.enter_context(begun)
+                self._show.begin(folder.raw)
                 measurement = self._measure(folder, held, state)
                 if measurement.errors:
                     first, *others = measurement.errors
@@ -154,6 +157,8 @@ class _Run:
         status = Status.INTERRUPTED if self._interrupt.requested else Status.FAILED
         # The record that is on disk since the begin says failed too; the reason is what the user needs now.
         failed = self._builder.without_figures(status, (str(error),))
+        self._show.include(failed.errors)
+        self._show.write()
         with suppress(UnsavedError):
             folder.finish(failed, self._render(failed))
 
@@ -163,6 +168,7 @@ class _Run:
         held.require()
         plans = session_plans(self._workload, self._facts.block_size, uuid.uuid4().hex[:8])
         session_pool = SessionPool(self._engine, plans, self._patience)
+        self._show.include(session_pool.errors)
         try:
             self._builder.engine["plans"] = self._connect_all(session_pool)
             samplers = Samplers(self._engine, len(plans), session_pool.post)
@@ -287,6 +293,7 @@ class _Run:
         end_ns = self._end_ns(begin_ns)
         recorder = Recorder(plans, begin_ns, load.run_time, folder.raw, samplers.engine_delta, self._show)
         readings = WindowReadings(recorder)
+        self._show.include(readings.errors)
 
         def read_before() -> None:
             samplers.get_ready()
@@ -296,6 +303,7 @@ class _Run:
             recorder.reading(readings.before)
             to_begin_s = (begin_ns - offset_ns - time.time_ns()) / NANOS
             samplers.start(to_begin_s - between_slices_s(len(plans)))
+            self._show.window(begin_ns, load.run_time, offset_ns)
 
         def sample() -> None:
             session_pool.watch(held)
@@ -320,7 +328,7 @@ class _Run:
     ) -> Measurement:
         errors = list(dict.fromkeys([*session_pool.errors, *readings.errors]))
         unfinished_s = session_pool.unfinished_s
-        self._note_unfinished(unfinished_s.values())
+        note_unfinished(self._builder.notes, unfinished_s.values())
         accumulator = readings.recorder.accumulator
         before, after = readings.before, readings.after
         if before is None or accumulator.load_begin_ns is None:
@@ -331,10 +339,7 @@ class _Run:
         if not counter_seconds:
             self._builder.notes.append(f"no rate can be given: {counted.unknown[EVERY_FIGURE]}")
         host = difference(before.os, (after or readings.last(before)).os)
-        self._builder.environment["host_cpu_s"] = dict(host.cpu or {})
-        self._builder.set_fact(
-            "server_cpu_s", self._server_cpu(samplers, host), host.unknown.get("server_cpu_s") or WHY_UNATTRIBUTED
-        )
+        set_cpu_facts(self._builder, samplers, host)
         ceiling = self._request.ceiling
         blocks_after, data_fault = data_after(self._engine, self._builder.notes) if after else (None, "")
         return Measurement(
@@ -375,18 +380,6 @@ class _Run:
             unfinished_s=tuple(unfinished_s.values()),
             server_report=self._reports.read(len(self._facts.instances), self._builder.notes),
         )
-
-    def _note_unfinished(self, seconds: Collection[float]) -> None:
-        if seconds:
-            ran = f"{len(seconds)} operations were still running after at least {max(seconds):.1f} s"
-            self._builder.notes.append(f"{ran}: they were cancelled within a slice, which is not counted")
-
-    def _server_cpu(self, samplers: Samplers, host: HostDelta) -> Mapping[str, float] | None:
-        try:
-            return samplers.cpu_by_kind(host.server_cpu_s)
-        except SlobError as error:
-            self._builder.notes.append(str(error))
-            return None
 
     def _instances(self, counted: EngineDelta, session_pool: SessionPool) -> list[Instance]:
         """Return the instances of a cluster, with the sessions that landed on each and its part of what was counted."""
