@@ -45,7 +45,7 @@ def terminal(text: str, title: str) -> str:
 
 def demo(home: Path) -> None:
     """Draw what `slob demo` prints, up to its notes."""
-    printed = slob("demo", home=home).partition("\nRecords:")[0].rstrip()
+    printed = slob("demo", home=home).partition("\nReport:")[0].rstrip()
     (IMAGES / "demo.svg").write_text(terminal(f"$ slob demo\n{printed}", "slob demo"), encoding="utf-8")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import webbrowser
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,22 +14,28 @@ from typing import Annotated
 import psutil
 import typer
 
-from openslob import rehearsal
+from openslob import api, rehearsal
+from openslob.analyze.curves.series import point_set
 from openslob.cli.common_options import RECORD_JSON, RESULTS
-from openslob.cli.console import columns, notify, stoppable, write, write_report
+from openslob.cli.console import columns, default_interrupt, notify, stoppable, write, write_report
 from openslob.cli.progress import LiveLine, LoadView, working
 from openslob.disk import existing_parent
 from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.engines.managed.base import ManagedServer
 from openslob.engines.patience import Patience
+from openslob.errors import SlobError
 from openslob.interrupt import Interrupt
 from openslob.record.model import RunRecord
+from openslob.report.format import WIDTH
 from openslob.report.listing import demo_json, render_demo_table
+from openslob.report.set_summary import reads_are_physical
 from openslob.report.text import render
+from openslob.report.text_plot import text_petals
 from openslob.run import loading, runner
 from openslob.sweep import demo as plan
 from openslob.sweep.time_left import TimeLeft
+from openslob.workload import Mode
 
 ENGINE = Annotated[
     str,
@@ -37,6 +44,9 @@ ENGINE = Annotated[
     ),
 ]
 KEEP = Annotated[bool, typer.Option("--keep", metavar="", help="Leave the server running, with its data.")]
+OPEN = Annotated[bool, typer.Option("--open", metavar="", help="Open the HTML report in the browser at the end.")]
+# A wider plot has more room between its points, and nothing else.
+WIDEST_PLOT = 100
 
 
 def demo(
@@ -44,11 +54,14 @@ def demo(
     *,
     results: RESULTS,
     keep: KEEP = False,
+    open_report: OPEN = False,
     json: RECORD_JSON = False,
 ) -> None:
     """Show what this host can do in three minutes: create a server, load it, make cached and physical runs.
 
-    Example: slob demo
+    At the end it draws latency over reads per second, and writes the HTML report of the runs.
+
+    Example: slob demo --open
     """
     with stoppable() as interrupt:
         size = plan.sizes(
@@ -57,10 +70,15 @@ def demo(
         with demo_server(engine, size, keep) as (target, server):
             load(target, server, size, interrupt)
             records = list(measured(target, plan.runs(size, os.cpu_count() or 1), results, interrupt))
+    made = api.joined([api.find(record.id, results) for record in records])
+    address = write_page(made, results)
     if json:
         write(demo_json(records), end="", kept=results)
     else:
-        write_report(render_demo_table(records, columns()) + next_steps(results, keep), kept=results)
+        picture = petals(made, columns() or WIDTH)
+        write_report(render_demo_table(records, columns()) + picture + next_steps(results, keep, address), kept=results)
+    if open_report and address and not webbrowser.open(address):
+        notify(f"no browser could be opened: open {address}")
 
 
 @contextmanager
@@ -108,11 +126,33 @@ def measure(engine: Engine, run: plan.DemoRun, live: LiveLine, results: Path, in
         live.clear()
 
 
-def next_steps(results: Path, keep: bool) -> str:
+def write_page(made: api.Results, results: Path) -> str:
+    """Write the HTML report of the runs beside their records, and return its address; empty if it can't be written."""
+    first = made.records[0]
+    with default_interrupt():
+        try:
+            return made.report(results / f"{first.id.removesuffix(first.name)}demo.html").absolute().as_uri()
+        except SlobError as error:
+            notify(f"there is no HTML report: {error}")
+            return ""
+
+
+def petals(made: api.Results, width: int) -> str:
+    """Return latency over reads per second of the physical runs, drawn in characters."""
+    from openslob.report.charts.theme import FigureNames  # noqa: PLC0415 - takes a moment to import
+
+    physical = [run for run in made.runs if run.record.spec.get("mode") == Mode.PIO]
+    names = FigureNames(reads_are_physical([run.record for run in physical]))
+    lines = text_petals(point_set(physical), names.axis, min(width, WIDEST_PLOT))
+    return "\n".join(["", *lines, ""]) if lines else ""
+
+
+def next_steps(results: Path, keep: bool, address: str = "") -> str:
     """Return where the records are, and commands to try next."""
     kept = f"The server {plan.SERVER!r} still runs: slob server stop {plan.SERVER}\n" if keep else ""
+    report = f"Report:  {address}\n" if address else ""
     return f"""
-Records: {results.absolute()}
+{report}Records: {results.absolute()}
 `slob list` lists them, `slob show RECORD` has the whole report of a run.
 {kept}Next, on a server of your own with 4 GB of data, sixteen times its cache:
   slob server start big --cache 256M

@@ -18,7 +18,7 @@ INDENT = "  "
 _SMALLEST_PLAIN = 1e-6
 _PLAIN_SIGNS = str.maketrans(
     {"✓": "+", "✗": "x", "–": "-", "—": "-", "µ": "u", "×": "x", "…": "~", "±": "+-", "≥": ">=", "≤": "<=", "→": "->"}
-    | {"·": "-"}
+    | {"·": "-", "│": "|", "┤": "+", "└": "+", "─": "-", "┬": "+"}
 )
 # All but tab and line end; U+0080 to U+009F are short for ESC and a letter.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")

@@ -14,6 +14,13 @@ RATE_REACHED = "rate_reached"
 NO_STALLS = "no_stalls"
 ALONE = "alone_on_server"
 NOT_RECORDED = "not recorded"
+# If one of these fails, figures are not what they claim to be. The other verdicts are about their precision.
+VALIDITY = frozenset(
+    (
+        *("errors", "real_server", "window", "counts_agree", "exact_mix"),
+        *("reads_reached_device", "single_block", "mode", "data_in_place"),
+    )
+)
 # What a result must add where one of these verdicts fails, so that it claims no more than is so.
 _CAVEATS = {
     "real_server": "computed by a stand-in and not measured",

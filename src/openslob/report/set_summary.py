@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from openslob.analyze.curves.points import ParameterValue, Point
+from openslob.analyze.curves.points import ORDER, SESSIONS, ParameterValue, Point
 from openslob.analyze.curves.series import ONE_LINE, Exhausted, PointSet, Series
 from openslob.analyze.statistics import Estimate
 from openslob.record.model import Holds, RunRecord
@@ -43,6 +43,15 @@ def set_summary_lines(points: PointSet, is_physical: bool, *, one_platform: bool
         return [f"{_capitalized(series.label)}: {_performance(series, is_physical)}." for series in [best, *rest]]
     first = f"This platform does {_performance(best, is_physical)}{_series_suffix(best, points)}."
     return [first, *(f"{_capitalized(series.label)}: {_performance(series, is_physical)}." for series in rest)]
+
+
+def axis_text(points: PointSet) -> str:
+    """Return what the points of a line are ordered by, in words."""
+    if points.along == SESSIONS:
+        return "sessions"
+    if points.along == ORDER:
+        return "the order of the reports"
+    return "operations/s requested" if points.along == "target_ops" else "block visits/s requested"
 
 
 def figure_with_interval(estimate: Estimate) -> str:

@@ -9,7 +9,7 @@ import altair as alt
 
 from openslob.analyze.curves.series import RESPONSE_LATENCY, PointSet
 from openslob.analyze.statistics import Estimate
-from openslob.report.charts.petals import SOUND, axis_text, stretches, verdict_sign
+from openslob.report.charts.petals import SOUND, stretches, verdict_sign
 from openslob.report.charts.picture import DataTable, Panel, Picture
 from openslob.report.charts.theme import (
     FigureNames,
@@ -24,6 +24,7 @@ from openslob.report.charts.theme import (
 )
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.format import MISSING, number
+from openslob.report.set_summary import axis_text
 
 Row = dict[str, Any]
 PERCENTILES = {"p50_us": "p50", "p90_us": "p90", "p99_us": "p99", "p999_us": "p99.9"}

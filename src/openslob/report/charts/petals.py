@@ -33,18 +33,13 @@ from openslob.report.charts.theme import (
 )
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.format import number, quantity
+from openslob.report.record_view import VALIDITY
+from openslob.report.set_summary import axis_text
 from openslob.units import format_bytes
 
 Row = dict[str, Any]
 _CEILING_AXES = (PHYSICAL.throughput, PHYSICAL.latency)
 BY_RATE = ("pio_read_per_s", "lio_per_s")
-# If one of these fails, figures are not what they claim to be. The other verdicts are about their precision.
-VALIDITY = frozenset(
-    (
-        *("errors", "real_server", "window", "counts_agree", "exact_mix"),
-        *("reads_reached_device", "single_block", "mode", "data_in_place"),
-    )
-)
 # Points below every limit are the normal beginning of a line: this verdict does not mark them.
 UNMARKED = frozenset({"limit_found"})
 # With more lines than this, only ends and knees are labelled, because labels would overlap.
@@ -166,15 +161,6 @@ def arrow_rows(rows: Sequence[Row], logs: Mapping[str, bool]) -> list[Row]:
         | {f"{axis}_{end}": row[axis] for axis in "xy" for end, row in (("from", a), ("to", b))}
         for a, b in pairs
     ]
-
-
-def axis_text(points: PointSet) -> str:
-    """Return what the points of a line are ordered by, in words."""
-    if points.along == SESSIONS:
-        return "sessions"
-    if points.along == ORDER:
-        return "the order of the reports"
-    return "operations/s requested" if points.along == "target_ops" else "block visits/s requested"
 
 
 def verdict_sign(failed: Mapping[str, str]) -> str:

@@ -11,6 +11,7 @@ import altair as alt
 from openslob.analyze.curves.points import RESPONSE_PREFIX
 from openslob.metrics import METRICS
 from openslob.report.charts.colours import GRID, GROUND, INK, QUIET, SERIES, SOFT
+from openslob.report.text_plot import LOG_RATIO
 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "triangle-right", "triangle-left")
 DASHES = ((1, 0), (6, 3), (2, 2), (9, 3, 2, 3))
@@ -19,8 +20,6 @@ HEAT: Literal["cividis"] = "cividis"
 WIDTH, HEIGHT = 640, 380
 # Opacity of what is not selected.
 FAINT = 0.07
-# Above this ratio of largest to smallest value, the axis is logarithmic.
-LOG_RATIO = 100.0
 CONFIG: dict[str, Any] = {
     "background": GROUND, "padding": 12,
     "view": {"stroke": None},

@@ -13,7 +13,6 @@ from openslob.metrics import METRICS
 from openslob.record.model import RunRecord, Status, all_reservations
 from openslob.record.storage import StorageRecord
 from openslob.report import context
-from openslob.report.charts.petals import axis_text
 from openslob.report.charts.picture import DataTable
 from openslob.report.charts.theme import FigureNames
 from openslob.report.comparison import side_by_side_rows, summary, value_text
@@ -22,7 +21,7 @@ from openslob.report.headline import headline
 from openslob.report.html.page import Page, PageSection, definitions, in_words, text_section, verdicts_of_all
 from openslob.report.pictures import MOST_SIDE_BY_SIDE, measured, names_for, pictures_of_runs, point_sets
 from openslob.report.record_view import shown
-from openslob.report.set_summary import figure_with_interval, mismatch_text, set_summary_lines
+from openslob.report.set_summary import axis_text, figure_with_interval, mismatch_text, set_summary_lines
 
 MOST_REASONS = 3
 _POINT_FIGURES = (
