@@ -15,7 +15,7 @@ from typing import Any
 import altair as alt
 
 from openslob.analyze.curves.points import ORDER, SESSIONS, Point
-from openslob.analyze.curves.series import PHYSICAL, PointSet, Series
+from openslob.analyze.curves.series import PHYSICAL, Axes, PointSet, Series
 from openslob.measurement import Ceiling
 from openslob.metrics import METRICS
 from openslob.report.charts.colours import QUIET, WARNING
@@ -55,7 +55,11 @@ UNTRUE = Sign(
     "M-1,-0.75L-0.75,-1L0,-0.25L0.75,-1L1,-0.75L0.25,0L1,0.75L0.75,1L0,0.25L-0.75,1L-1,0.75L-0.25,0Z",
     WARNING,
 )
-SIGNS = (KNEE, DOUBTED, UNTRUE)
+# The point of a sweep that is being measured.
+RUNNING = Sign(
+    "circled dot: still running", _RING.format("0.8") + "M-0.35,0A0.35,0.35,0,1,1,0.35,0A0.35,0.35,0,1,1,-0.35,0Z"
+)
+SIGNS = (KNEE, DOUBTED, UNTRUE, RUNNING)
 
 
 def petals(
@@ -74,7 +78,9 @@ def petals(
         name=f"petals-{throughput.removesuffix('_per_s').replace('_', '-')}",
         title=f"Latency over {'MB/s' if unit == 'MB/s' else 'IOPS' if throughput in BY_RATE else unit}",
         description=_describe(points, throughput, names),
-        panels=(_panel(points, rows, throughput, names, ceiling_points),) if rows else (),
+        panels=(petal_panel(rows, Axes(throughput, latency), axis_text(points), names, ceiling_points),)
+        if rows
+        else (),
         notes=(
             _legend(points, rows),
             *(_ceiling_notes(ceilings) if ceiling_points else ()),
@@ -195,24 +201,37 @@ def _row(series: Series, point: Point, order: int, throughput: str, latency: str
     }  # fmt: skip
 
 
-def _panel(
-    points: PointSet, rows: list[Row], throughput: str, names: FigureNames, ceiling_points: Sequence[Row] = ()
+def petal_panel(
+    rows: list[Row],
+    axes: Axes,
+    along: str,
+    names: FigureNames,
+    ceiling_points: Sequence[Row] = (),
+    now: Row | None = None,
 ) -> Panel:
+    """Return the lines of `petal_rows`, whose points are ordered by ``along``.
+
+    ``now`` is the point that is being measured. Its rows come as the data "now", so that it moves.
+    """
+    throughput = axes.throughput
     view = f"petals_{throughput}"
-    x_scale, y_scale = _axis_scale([*rows, *_within_latency(ceiling_points, rows)], "x"), _axis_scale(rows, "y")
+    seen = [*rows, *([now] if now else [])]
+    x_scale, y_scale = _axis_scale([*seen, *_within_latency(ceiling_points, seen)], "x"), _axis_scale(seen, "y")
     x = alt.X("x:Q", title=names.axis(throughput), scale=x_scale)
-    y = alt.Y("y:Q", title=names.axis(points.axes.latency), scale=y_scale)
-    colours, dashes = (list(dict.fromkeys(row[name] for row in rows)) for name in ("colour", "dash"))
+    y = alt.Y("y:Q", title=names.axis(axes.latency), scale=y_scale)
+    colours, dashes = (list(dict.fromkeys(row[name] for row in seen)) for name in ("colour", "dash"))
     two = colours != dashes
     picks = [
         legend_selection("colour", f"picked_colour_{throughput}"),
         *([legend_selection("dash", f"picked_dash_{throughput}")] if two else []),
     ]
-    signs = _signs_among(rows)
+    signs = _signs_among(seen)
     colour = coloured("colour", colours, () if two else signs)
     shape, dash = shaped("dash", dashes, signs, two), dashed("dash", dashes, signs, two)
     base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=y, **selection_opacity(*picks))
     between = alt.Chart(alt.InlineData(values=arrow_rows(rows, {"x": is_log(x_scale), "y": is_log(y_scale)})))
+    tips = _tips(axes, along, names)
+    sign = shaped("sign", dashes, signs, two)
     return (
         alt.layer(
             *([_ceiling(ceiling_points, x, y)] if ceiling_points else []),
@@ -224,9 +243,14 @@ def _panel(
                 detail=[alt.Detail("line:N"), alt.Detail("stretch:N")],
             ),
             _arrows(between, x_scale, y_scale, colour, view).encode(**selection_opacity(*picks)),
-            *_dots(base, colour, shape, _tips(throughput, points, names)),
+            *_dots(base, colour, shape, tips),
             _labels(base, rows),
-            *(_signed(base, shaped("sign", dashes, signs, two), sign) for sign in signs),
+            *(_signed(base, sign, each) for each in signs if each is not RUNNING),
+            *(
+                _running(alt.Chart(alt.NamedData("now")).encode(x=x, y=y, color=colour, shape=sign), tips)
+                if now
+                else ()
+            ),
         )
         .properties(name=view)
         .add_params(*picks)
@@ -285,6 +309,12 @@ def _dots(base: alt.Chart, colour: alt.Color, shape: alt.Shape, tips: Sequence[T
     return [with_tips(dots.encode(color=colour, shape=shape), *tips) for dots in (sound, doubted)]
 
 
+def _running(moving: alt.Chart, tips: Sequence[Tip]) -> tuple[alt.Chart, alt.Chart]:
+    """Return the mark and the label of the point that is being measured."""
+    marked = moving.transform_calculate(sign=f"'{RUNNING.name}'").mark_point(filled=True, size=170)
+    return with_tips(marked, *tips), moving.mark_text(align="left", dx=9, dy=-9, fontSize=11).encode(text="sessions:Q")
+
+
 def _labels(base: alt.Chart, rows: Sequence[Row]) -> alt.Chart:
     """Return the labels of the points; with many lines only those of ends and knees."""
     many = len({row["line"] for row in rows}) > LABELLED_LINES
@@ -307,10 +337,10 @@ def _signed(base: alt.Chart, shape: alt.Shape, sign: Sign) -> alt.Chart:
     return drawn
 
 
-def _tips(throughput: str, points: PointSet, names: FigureNames) -> tuple[Tip, ...]:
+def _tips(axes: Axes, along: str, names: FigureNames) -> tuple[Tip, ...]:
     return (
-        Tip("line", "line"), Tip("sessions", axis_text(points)), Tip("x", names.axis(throughput), "x_low", "x_high"),
-        Tip("y", names.axis(points.axes.latency), "y_low", "y_high"), Tip("runs", "runs"),
+        Tip("line", "line"), Tip("sessions", along), Tip("x", names.axis(axes.throughput), "x_low", "x_high"),
+        Tip("y", names.axis(axes.latency), "y_low", "y_high"), Tip("runs", "runs"),
         Tip("fails", "verdicts that fail"),
     )  # fmt: skip
 
