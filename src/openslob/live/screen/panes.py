@@ -1,0 +1,343 @@
+"""The panes of the screen: each draws one side of a record into its part of a canvas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from openslob.live.screen.canvas import Canvas, Role, Signs, series_role
+from openslob.live.screen.plots import Axis, MapRange, Span, clock, draw_lines, draw_map, draw_stack, framed
+from openslob.live.view import Series, Stack, View
+from openslob.metrics import METRICS
+from openslob.record.model import Figure, Holds
+from openslob.report.format import MISSING, hanging, micros, number, percent, quantity
+from openslob.report.text_plot import TextLine, text_plot
+
+# Figures of the head and of plots, with names that are short enough for 80 columns. Whether reads were physical is a
+# verdict, and known at the end.
+FIGURES: Mapping[str, str] = {
+    "pio_read_per_s": "reads",
+    "engine_read_latency_us": "read latency",
+    "pio_write_per_s": "writes",
+    "lio_per_s": "logical reads",
+    "block_visits_per_s": "block visits",
+    "ops_per_s": "operations",
+    "transactions_per_s": "transactions",
+    "commits_per_s": "commits",
+    "redo_mb_per_s": "redo",
+    "log_sync_latency_us": "log sync",
+    "db_cpu_per_s": "DB CPU",
+    "host_cpu_busy_pct": "host CPU",
+    "iops_per_db_cpu": "IOPS per DB CPU",
+}
+_REQUESTS = ("pio_read_per_s", "lio_per_s", "pio_write_per_s", "transactions_per_s")
+_ENGINE_LATENCY = ("engine_read_latency_us", "log_sync_latency_us")
+_DEVICE = {"device.reads_per_s": "reads", "device.writes_per_s": "writes"}
+_SIZES = {"device.read_mb_per_s": "read", "device.write_mb_per_s": "written"}
+_PERCENTILES = {"max": "longest", "p999": "p99.9", "p99": "p99", "p90": "p90", "p50": "p50"}
+_SIGNS = {
+    Holds.FAILS: ("✗ fails", Role.BAD),
+    Holds.UNKNOWN: ("? unknown", Role.UNSURE),
+    Holds.HOLDS: ("✓ holds", Role.GOOD),
+}
+_STATES = {"running": Role.GOOD, "failed": Role.BAD, "skipped": Role.UNSURE, "pending": Role.SOFT}
+_POINT = ("pio_read_per_s", "engine_read_latency_us", "block_visits_per_s")
+# Below so many columns a plot has no room beside its labels.
+_LEAST_PLOT = 20
+# A pane of at least so many rows has two for its legend.
+_TWO_ROWS = 8
+_NOTES = {"phase": Role.SOFT, "error": Role.BAD}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What panes show: the run or observation, and the record that it belongs to, which may be a sweep."""
+
+    view: View
+    record: View
+    span: Span
+    signs: Signs
+    intensity: bool = False
+    scroll: int = 0
+
+    def series(self, name: str, canvas: Canvas) -> Series:
+        """Return a figure over the time that is shown, in steps that a canvas can show."""
+        return self.view.series(name, self.span.begin_s, self.span.end_s, max(2 * canvas.width, 2))
+
+
+Pane = Callable[[Canvas, Shown], None]
+
+
+def requests(canvas: Canvas, shown: Shown) -> None:
+    """Draw what the engine did per second."""
+    names = [name for name in _REQUESTS if name in shown.view.names]
+    if not any(name in names for name in _REQUESTS):
+        names = [name for name in ("ops_per_s",) if name in shown.view.names]
+    _lines(canvas, shown, "Per second", {name: FIGURES[name] for name in names}, number)
+
+
+def latency(canvas: Canvas, shown: Shown) -> None:
+    """Draw the latency of operations: all percentiles of the only kind, or two of each of several."""
+    kinds = latency_kinds(shown.view)
+    if not kinds:
+        names = {name: FIGURES[name] for name in _ENGINE_LATENCY if name in shown.view.names}
+        _lines(canvas, shown, "Latency of the engine", names, micros, log=True)
+    elif len(kinds) == 1:
+        latency_of(canvas, shown, kinds[0])
+    else:
+        wanted = {f"latency.{kind}.{each}_us": f"{kind} {each}" for kind in kinds for each in ("p99", "p50")}
+        _lines(canvas, shown, "Latency", _there(shown.view, wanted), micros, log=True)
+
+
+def latency_of(canvas: Canvas, shown: Shown, kind: str) -> None:
+    """Draw the percentiles of one kind of operation."""
+    wanted = {f"latency.{kind}.{each}_us": text for each, text in _PERCENTILES.items()}
+    _lines(canvas, shown, f"Latency of {kind}s", _there(shown.view, wanted), micros, log=True)
+
+
+def latency_kinds(view: View) -> list[str]:
+    """Return the kinds of operations whose latency is known, by the names of the series."""
+    found = [name.split(".")[1] for name in view.names if name.startswith("latency.")]
+    return list(dict.fromkeys(found))
+
+
+def waits(canvas: Canvas, shown: Shown) -> None:
+    """Draw what the sessions wait for."""
+    stack = shown.view.waits(shown.span.begin_s, shown.span.end_s, max(canvas.width, 2))
+    _stack(canvas, shown, "Waits, sessions", stack, number)
+
+
+def cpu(canvas: Canvas, shown: Shown) -> None:
+    """Draw the CPU time of the host by kind."""
+    stack = shown.view.cpu(shown.span.begin_s, shown.span.end_s, max(canvas.width, 2))
+    _stack(canvas, shown, "Host CPU", stack, percent, Axis(0.0, 100.0, text=percent))
+
+
+def device(canvas: Canvas, shown: Shown) -> None:
+    """Draw the requests of the block device."""
+    _lines(canvas, shown, "Device, per second", _there(shown.view, _DEVICE), number)
+
+
+def device_sizes(canvas: Canvas, shown: Shown) -> None:
+    """Draw the bytes of the block device."""
+    _lines(canvas, shown, "Device, MB/s", _there(shown.view, _SIZES), number)
+
+
+def device_latency(canvas: Canvas, shown: Shown) -> None:
+    """Draw how long the device took for a read."""
+    _lines(canvas, shown, "Device", _there(shown.view, {"device.read_latency_us": "read latency"}), micros, log=True)
+
+
+def heat(canvas: Canvas, shown: Shown) -> None:
+    """Draw the map of the latency of operations."""
+    kinds = latency_kinds(shown.view)
+    of = kinds[0] if kinds else ""
+    share = "share of the time" if shown.intensity else "share of operations"
+    _title(canvas, shown, f"Latency of {of}s, {share}" if of else "Latency")
+    if not of:
+        _nothing(canvas, shown, "no operations of our own")
+        return
+    found = shown.view.heat(of, shown.span.begin_s, shown.span.end_s, max(canvas.width - 8, 2))
+    extent = MapRange.of(found)
+    if extent is None:
+        _nothing(canvas, shown)
+        return
+    axis = Axis(extent.low_us, extent.high_us, log=True, text=micros)
+    draw_map(framed(_below(canvas), shown.span, axis, shown.signs), axis, found, shown.intensity)
+
+
+def figures(canvas: Canvas, shown: Shown) -> None:
+    """Write the figures of this moment, as many as there is room for, each below its name."""
+    x = 0
+    for name, text in current(shown.view):
+        width = max(len(name), len(text)) + 2
+        if x + width > canvas.width:
+            break
+        canvas.text(x, 0, f"{name:>{width - 2}}", Role.SOFT, shown.signs)
+        canvas.text(x, 1, f"{text:>{width - 2}}", Role.STRONG, shown.signs)
+        x += width
+
+
+def current(view: View) -> list[tuple[str, str]]:
+    """Return the figures of this moment with their units: those that are known, before the others."""
+    found = [(label, view.now[name]) for name, label in FIGURES.items() if name in view.now]
+    found += [(METRICS[name].label, each) for name, each in view.now.items() if name not in FIGURES and name in METRICS]
+    known = [(label, each) for label, each in found if each.value is not None]
+    return [(label, figure_text(each)) for label, each in [*known, *(each for each in found if each not in known)]]
+
+
+def figure_text(figure: Figure) -> str:
+    """Write a figure with its unit."""
+    if figure.value is None:
+        return MISSING
+    unit = figure.unit.removesuffix("/s")
+    rate = "/s" if figure.unit.endswith("/s") else ""
+    if unit in ("1", "blocks") and rate:
+        return f"{number(figure.value)}/s"
+    return number(figure.value) if figure.unit == "s/s" else f"{quantity(figure.value, unit)}{rate}"
+
+
+def verdicts(canvas: Canvas, shown: Shown) -> None:
+    """Write the verdicts as they stand, failed ones first."""
+    judged = sorted(shown.view.verdicts, key=lambda each: list(_SIGNS).index(each.verdict))
+    lines: list[tuple[str, int, int]] = []
+    width = max((len(each.name) for each in judged), default=0)
+    for each in judged:
+        sign, role = _SIGNS[each.verdict]
+        head = f"{sign:<9} {each.name.replace('_', ' '):<{width}}  "
+        lines += [(line[2:], role, len(sign)) for line in hanging(head, each.why, canvas.width + 2)]
+    _title(canvas, shown, f"Verdicts{' so far' if shown.view.head.phase else ''}")
+    _texts(_below(canvas), shown, lines, "no verdict yet")
+
+
+def notes(canvas: Canvas, shown: Shown) -> None:
+    """Write what happened, the latest last."""
+    found = [*shown.record.notes, *(shown.view.notes if shown.view is not shown.record else ())]
+    lines: list[tuple[str, int, int]] = []
+    for note in found:
+        moment = "" if note.at_s is None else clock(note.at_s)
+        kind = "" if note.kind == "note" else f"{note.kind}: "
+        wrapped = hanging(f"{moment:>7}  ", f"{kind}{note.text}", canvas.width + 2)
+        lines += [(line[2:], _NOTES.get(note.kind, Role.PLAIN), canvas.width) for line in wrapped]
+    _title(canvas, shown, "Notes")
+    _texts(_below(canvas), shown, lines, "nothing so far", at_end=True)
+
+
+def petals(canvas: Canvas, shown: Shown) -> None:
+    """Draw latency over throughput, a line for each petal of a sweep, and the point that is being measured."""
+    lines = _petal_lines(shown.record)
+    _title(canvas, shown, "Petals")
+    drawn = canvas.width >= _LEAST_PLOT and text_plot(
+        lines, "reads per second", "read latency", canvas.width, max(canvas.height - 6, 3)
+    )
+    if not drawn:
+        _nothing(canvas, shown, "no point is done yet")
+    for y, line in enumerate(drawn or ()):
+        canvas.text(0, 1 + y, line, Role.PLAIN, shown.signs)
+
+
+def points(canvas: Canvas, shown: Shown) -> None:
+    """Write the points of a sweep with their states."""
+    lines: list[tuple[str, int, int]] = []
+    for point in shown.record.points:
+        text = f"{point.number:>4}  {point.state:<8} {point.petal}  {point.sessions} sessions"
+        found = [f"{FIGURES[name]} {figure_text(point.figures[name])}" for name in _POINT if name in point.figures]
+        lines.append(("  ".join([text, *found]), _STATES.get(point.state, Role.PLAIN), 14))
+    _title(canvas, shown, "Points")
+    _texts(_below(canvas), shown, lines, "no points yet")
+
+
+def wait_table(canvas: Canvas, shown: Shown) -> None:
+    """Write what the sessions wait for at the moment that is shown, and over the time that is shown."""
+    stack = shown.view.waits(shown.span.begin_s, shown.span.end_s, max(canvas.width, 2))
+    total = sum(map(sum, stack.values))
+    width = max((len(name) for name in stack.names), default=0)
+    lines = [(f"{'event':<{width}}  {'now':>8}  {'share':>7}", int(Role.SOFT), canvas.width)]
+    for at, (name, values) in enumerate(zip(stack.names, stack.values, strict=True)):
+        share = percent(sum(values) / total * 100) if total else MISSING
+        now = number(values[-1]) if len(values) else MISSING
+        lines.append((f"{name:<{width}}  {now:>8}  {share:>7}", series_role(at), len(name)))
+    _title(canvas, shown, "Sessions by event, sampled")
+    _texts(_below(canvas), shown, lines if stack.names else [], "nothing measured yet")
+
+
+def _texts(
+    canvas: Canvas, shown: Shown, lines: Sequence[tuple[str, int, int]], none: str, at_end: bool = False
+) -> None:
+    """Write lines, the first signs of each in its role; the scroll says how far from the usual begin."""
+    if not lines:
+        canvas.text(0, 0, none, Role.SOFT, shown.signs)
+    hidden = max(0, len(lines) - canvas.height)
+    first = min(max((hidden if at_end else 0) + shown.scroll, 0), hidden)
+    for y, (line, role, signed) in enumerate(lines[first : first + canvas.height]):
+        canvas.write(0, y, [(line[:signed], role), (line[signed:], Role.PLAIN)], shown.signs)
+
+
+def _there(view: View, wanted: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for name, text in wanted.items() if name in view.names}
+
+
+def _lines(
+    canvas: Canvas,
+    shown: Shown,
+    title: str,
+    names: Mapping[str, str],
+    text: Callable[[float | None], str],
+    log: bool = False,
+) -> None:
+    found = [shown.series(name, canvas) for name in names]
+    values = [value for each in found for value in each.high if value is not None]
+    axis = Axis.of(values, text, log or len(names) > 1)
+    legend = [f"{label} {text(_last(series))}" for series, label in zip(found, names.values(), strict=True)]
+    field = _legend(canvas, shown.signs, f"{title}{', log' if axis.log else ''}", legend)
+    if values:
+        draw_lines(framed(field, shown.span, axis, shown.signs), axis, found)
+    else:
+        _nothing(canvas, shown)
+
+
+def _stack(
+    canvas: Canvas,
+    shown: Shown,
+    title: str,
+    stack: Stack,
+    text: Callable[[float | None], str],
+    axis: Axis | None = None,
+) -> None:
+    pairs = zip(stack.names, stack.values, strict=True)
+    legend = [f"{name} {text(values[-1] if len(values) else None)}" for name, values in pairs]
+    field = _legend(canvas, shown.signs, title, legend)
+    if not len(stack.at_s):
+        _nothing(canvas, shown)
+        return
+    axis = axis or Axis.of([sum(column) for column in zip(*stack.values, strict=True)], text)
+    draw_stack(framed(field, shown.span, axis, shown.signs), axis, stack)
+
+
+def _legend(canvas: Canvas, signs: Signs, title: str, texts: Sequence[str]) -> Canvas:
+    """Write the title and, where there is room, what the parts are, in two rows if one is too short.
+
+    Returns what is left of the canvas.
+    """
+    most = 2 if canvas.height >= _TWO_ROWS else 1
+    x, y = canvas.text(0, 0, title, Role.STRONG, signs) + 2, 0
+    for at, text in enumerate(texts):
+        if x + len(text) + 2 > canvas.width and y + 1 < most:
+            x, y = 0, y + 1
+        if x + len(text) + 2 > canvas.width:
+            break
+        x = canvas.text(x, y, f"{'■' if signs.dotted else signs.mark(at)} ", series_role(at), signs)
+        x = canvas.text(x, y, text, Role.PLAIN, signs) + 2
+    return canvas.part(0, y + 1, canvas.width, canvas.height - y - 1)
+
+
+def _title(canvas: Canvas, shown: Shown, text: str) -> None:
+    canvas.text(0, 0, text, Role.STRONG, shown.signs)
+
+
+def _below(canvas: Canvas) -> Canvas:
+    return canvas.part(0, 1, canvas.width, canvas.height - 1)
+
+
+def _nothing(canvas: Canvas, shown: Shown, why: str = "nothing measured yet") -> None:
+    canvas.text(2, 1 + canvas.height // 3, why, Role.SOFT, shown.signs)
+
+
+def _last(series: Series) -> float | None:
+    return next((value for value in reversed(series.mean) if value is not None), None)
+
+
+def _petal_lines(record: View) -> list[TextLine]:
+    """Return the lines of the petals, and as the last one the point that is being measured."""
+    petals: dict[str, list[tuple[float, float, str]]] = {}
+    for point in record.points:
+        name = "running" if point.state == "running" else point.petal
+        rate, us = (point.figures[each].value if each in point.figures else None for each in _POINT[:2])
+        if rate is not None and us is not None:
+            petals.setdefault(name, []).append((rate, us, str(point.sessions)))
+    lines = [TextLine(name, sorted(points, key=_sessions)) for name, points in petals.items()]
+    return sorted(lines, key=lambda line: line.name == "running")
+
+
+def _sessions(point: tuple[float, float, str] | None) -> int:
+    return int(point[2]) if point else 0

@@ -1,0 +1,252 @@
+"""The screen: the figures of a view are read on it at the sizes of terminals, and every key does its work."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from factories.views import HEAD, P99_US, MadeSource, MadeView, sweep_view
+from openslob.errors import SlobError
+from openslob.live.screen.app import LiveScreen
+from openslob.live.screen.board import Screenful, draw, draw_help
+from openslob.live.screen.canvas import Canvas, Signs
+from openslob.live.screen.panes import Shown
+from openslob.live.screen.playhead import Playhead
+from openslob.live.view import Progress
+from openslob.report.format import micros
+
+SMALL, MEDIUM, LARGE = (80, 24), (120, 40), (200, 50)
+FINISHED = replace(HEAD, progress=Progress.COMPLETE, phase="", elapsed_s=60.0)
+
+
+def text_of(view=MadeView(), tab=1, size=SMALL, signs=Signs(), **options):  # noqa: B008 - frozen
+    """What a tab shows of a view, without the program around it."""
+    run = view.current or view
+    span = Playhead().span(run.head.elapsed_s, run.head.planned_s)
+    canvas = Canvas.blank(size[0], size[1] - 1)
+    draw(canvas, Screenful(Shown(run, view, span, signs, **options), tab - 1, Playhead()))
+    return "\n".join(canvas.lines())
+
+
+def played(source, *steps, size=SMALL, command=None, speed=None):
+    """The program, headless. Each step is a key, or a check of the program; it returns the program that has ended."""
+
+    async def play():
+        app = LiveScreen(source, Signs(), command, speed)
+        async with app.run_test(size=size) as pilot:
+            for step in steps:
+                if isinstance(step, str):
+                    await pilot.press(step)
+                    await pilot.pause()
+                else:
+                    assert step(app.board.text), app.board.text
+        return app
+
+    return asyncio.run(play())
+
+
+def has(text):
+    return lambda shown: text in shown
+
+
+def lacks(text):
+    return lambda shown: text not in shown
+
+
+@pytest.mark.parametrize("size", [SMALL, MEDIUM, LARGE])
+def test_the_figures_of_the_record_are_on_the_screen(size):
+    text = text_of(size=size)
+    for expected in ("12,345/s", "131 µs", "1,210/s", "57,960/s", "1.02", "51.3 %", f"p99 {micros(P99_US)}"):
+        assert expected in text
+    for told in ("run made", "window", "0:23 of 1:00", "37 s left", "PostgreSQL 18.1", "8 sessions, 10 % updates"):
+        assert told in text
+    assert max(len(line) for line in text.splitlines()) <= size[0]
+
+
+def test_a_large_terminal_shows_all_panes():
+    text = text_of(size=LARGE)
+    for pane in ("Per second", "Latency of selects", "Waits, sessions", "Host CPU", "Device, per second",
+                 "share of operations", "Verdicts so far", "Notes"):  # fmt: skip
+        assert pane in text
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+@pytest.mark.parametrize(
+    ("tab", "expected"),
+    [
+        (2, ["p50 131 µs", "p99.9 9.10 ms", "longest 24 ms", "share of operations"]),
+        (3, ["IO:DataFileRead 6.50", "event", "81.2 %"]),
+        (4, ["user 31 %", "iowait 22 %", "reads 12,400"]),
+        (5, ["✗ fails   quiet machine  9.4 % of the CPU time", "✓ holds", "known at the end of the run"]),
+        (6, ["0:08  a checkpoint began", "error: session 3 was lost"]),
+    ],
+)
+def test_each_tab_shows_its_side(tab, expected, size):
+    text = text_of(tab=tab, size=size)
+    for each in expected:
+        assert each in text
+
+
+def test_a_sweep_shows_its_petals_and_the_point_that_is_measured():
+    text = text_of(sweep_view(), size=LARGE)
+    for expected in ("sweep petals", "4 of 6 points", "running", "12,345/s"):
+        assert expected in text
+    line = "running  20 % updates  8 sessions  reads 12,345/s  read latency 502 µs"
+    assert line in text_of(sweep_view(), 7, LARGE)
+
+
+@pytest.mark.parametrize("view", [MadeView(), sweep_view()], ids=["run", "sweep"])
+@pytest.mark.parametrize("tab", range(1, 8))
+def test_a_terminal_without_other_signs_gets_ascii(view, tab):
+    for coloured in (True, False):
+        assert text_of(view, tab, signs=Signs(ascii=True, coloured=coloured)).isascii()
+    canvas = Canvas.blank(*SMALL)
+    draw_help(canvas, Signs(ascii=True), attached=True)
+    assert "\n".join(canvas.lines()).isascii()
+
+
+def test_without_colour_the_parts_differ_by_signs():
+    text = text_of(tab=3, signs=Signs(coloured=False))
+    assert "o IO:DataFileRead" in text
+    assert "+ on CPU" in text
+
+
+@pytest.mark.parametrize("size", [(20, 6), (40, 10), (80, 12), (57, 24), (300, 100)])
+@pytest.mark.parametrize("view", [MadeView(), sweep_view()], ids=["run", "sweep"])
+def test_any_size_is_drawn(size, view):
+    for tab in range(1, 8):
+        assert text_of(view, tab, size)
+
+
+def test_what_is_not_known_is_a_dash():
+    names, values = (line for line in text_of(size=LARGE).splitlines() if "12,345/s" in line or " redo" in line)
+    assert names.endswith("redo")
+    assert values.endswith("–")
+
+
+@pytest.mark.parametrize("tab", range(1, 7))
+def test_a_record_with_nothing_measured_yet_is_shown(tab):
+    head = replace(HEAD, elapsed_s=0.0, planned_s=None)
+    assert "run made" in text_of(MadeView(names=(), now={}, verdicts=(), notes=(), head=head), tab)
+
+
+def test_an_observation_has_no_latency_of_our_own():
+    view = MadeView(names=("pio_read_per_s", "engine_read_latency_us"), head=replace(HEAD, kind="observation"))
+    assert "Latency of the engine  ■ read latency 131 µs" in text_of(view)
+
+
+def test_maps_show_shares_of_the_time():
+    assert "share of the time" in text_of(tab=2, intensity=True)
+
+
+def test_long_lists_scroll():
+    view = MadeView(verdicts=MadeView().verdicts * 20)
+    assert "✓ holds" not in text_of(view, 5)
+    assert "✓ holds" in text_of(view, 5, scroll=50)
+    assert text_of(view, 5, scroll=-5) == text_of(view, 5)
+
+
+def test_reservations_come_before_any_figure():
+    view = MadeView(head=replace(HEAD, reservations=("No database: computed.", "Experimental: new.")))
+    assert text_of(view).splitlines()[3:5] == ["! No database: computed.", "! Experimental: new."]
+
+
+def test_a_run_in_progress_is_held_where_it_is():
+    app = played(
+        MadeSource(), "space", has("held at 0:23"), "space", "end", lacks("held"), "left", has("held at 0:22"),
+        "right", lacks("held"), "home", has("held at 0:00"), "end", lacks("held"), "q",
+    )  # fmt: skip
+    assert app.return_code == 0
+
+
+def test_a_finished_record_is_replayed_from_its_begin():
+    played(
+        MadeSource(MadeView(head=FINISHED)), has("run made  complete"), "space", has("replay x1 at 0:0"), "plus",
+        "plus", has("replay x5 at 0:0"), "minus", has("replay x2 at"), "space", has("held at 0:0"),
+    )  # fmt: skip
+    app = played(MadeSource(MadeView(head=FINISHED)), has("replay x10 at 0:0"), "ctrl+q", speed=10)
+    assert app.return_code == 0
+
+
+def test_a_sweep_has_a_tab_of_its_points():
+    played(MadeSource(sweep_view()), has("sweep petals"), "7", has("Points"), "tab", has("logical reads"))
+
+
+def test_keys_choose_what_is_shown():
+    source = MadeSource(elapsed_s=1000.0, planned_s=3600.0)
+    played(
+        source, has("1:00:00"), "z", has("5:25"), "z", has("12:55"), "z", "z", has("1:00:00"),
+        "2", has("share of operations"), "m", has("share of the time"), "tab", has("Sessions by event"),
+        "shift+tab", "shift+tab", has("logical reads"), "shift+tab", has("Notes"), "7", has("Notes"),
+        "question_mark", has("leave the screen; nothing else ends"), "question_mark", has("Notes"),
+        "5", "pagedown", has("quiet machine"),
+    )  # fmt: skip
+
+
+def test_a_terminal_that_changes_its_size_is_filled():
+    async def look():
+        app = LiveScreen(MadeSource(), Signs(coloured=False))
+        async with app.run_test(size=SMALL) as pilot:
+            await pilot.resize_terminal(*LARGE)
+            await pilot.pause()
+            assert "Verdicts so far" in app.board.text
+            styles = [segment.style for y in range(49) for segment in app.board.render_line(y)]
+            assert {style.color for style in styles} == {None}
+
+    asyncio.run(look())
+
+
+def test_only_what_changed_is_sent_to_the_terminal():
+    async def look():
+        source = MadeSource()
+        app = LiveScreen(source, Signs())
+        async with app.run_test(size=SMALL) as pilot:
+            await pilot.pause()
+            refreshed = []
+            app.board.refresh = lambda *regions, **_: refreshed.extend(regions)
+            app.board.redraw()
+            assert not refreshed
+            source.made = replace(source.made, head=replace(HEAD, name="make"))
+            app.board.redraw()
+            assert [(region.x, region.y, region.width) for region in refreshed] == [(6, 0, 1)]
+
+    asyncio.run(look())
+
+
+class Broken(MadeSource):
+    def poll(self):
+        raise SlobError("run.json is damaged", "restore it")
+
+
+def test_a_damaged_record_ends_the_screen_with_the_reason():
+    app = played(Broken())
+    assert app.problem.what == "run.json is damaged"
+    assert app.return_code == 1
+
+
+class Driving:
+    said, ended, stops = "loading 45 %", False, 0
+
+    def __init__(self, source=None):
+        self.made = source
+
+    def source(self):
+        return self.made
+
+    def stop(self):
+        self.stops += 1
+
+
+def test_the_screen_of_a_command_is_that_of_what_the_command_writes():
+    command = Driving()
+    app = played(None, has("loading 45 %"), command=command)
+    command.made = MadeSource()
+    app = played(None, has("run made  loading 45 %"), "ctrl+c", has("run made"), command=command)
+    assert command.stops == 1
+    command.ended = True
+    app = played(None, command=command)
+    assert app.return_code == 0
+
+
+def test_ctrl_c_ends_a_screen_of_its_own():
+    assert played(MadeSource(), "ctrl+c").return_code == 0
