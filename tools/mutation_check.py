@@ -131,7 +131,7 @@ FAULTS = (
           "the CPU of background processes is lost: IOPS per DB CPU too high", _unit("engines/oracle/test_delta")),
     Fault("engines/oracle/delta.py", "loads != cursors", "loads < cursors",
           "rows of a statement that was loaded again are too few", _unit("engines/oracle/test_delta")),
-    Fault("engines/oracle/timed_waits.py", "mean_us * count, limit)", "limit * count, limit)",
+    Fault("metrics/waits.py", "mean_us * count, below)", "below * count, below)",
           "mean waits are those of the buckets' edges", _unit("engines/oracle/test_delta")),
     # --- the host
     Fault("host/processes.py", "ticks=own + number(16) + number(17)", "ticks=own",

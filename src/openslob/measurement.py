@@ -5,6 +5,7 @@ A missing number is None, never 0; ``unknown`` maps its name to the reason.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
@@ -45,22 +46,19 @@ class WaitClass(StrEnum):
 class TimedWait:
     """The waits of one event that the engine counts and times itself, over an interval.
 
-    ``histogram`` has the waits by duration, if the engine counts them by duration.
+    ``durations`` has the number of waits by [shortest, longest) in µs, if the engine counts them by duration.
     """
 
     event: str
     wait_class: WaitClass
     count: float
     time_us: float
-    histogram: Histogram | None = None
+    durations: Mapping[tuple[int, int], int] | None = None
 
     def __add__(self, other: TimedWait) -> TimedWait:
-        histogram = None
-        if self.histogram is not None and other.histogram is not None:
-            histogram = Histogram()
-            histogram.merge(self.histogram)
-            histogram.merge(other.histogram)
-        return replace(self, count=self.count + other.count, time_us=self.time_us + other.time_us, histogram=histogram)
+        known = self.durations is not None and other.durations is not None
+        both = Counter(self.durations) + Counter(other.durations) if known else None
+        return replace(self, count=self.count + other.count, time_us=self.time_us + other.time_us, durations=both)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from openslob.measurement import Instance, Measurement, ObjectIo
 from openslob.method import OpKind
 from openslob.metrics import summary
 from openslob.metrics.quantity import ENGINE_SPAN, Quantity, host, why_no_cpu, window_differences_pct
-from openslob.metrics.waits import top_events
+from openslob.metrics.waits import histogram_of, top_events
 from openslob.record.model import InstanceRow, RunRecord, Status, WindowRecord
 
 
@@ -73,9 +73,9 @@ def with_engine_cpu(measurement: Measurement, environment: Mapping[str, Any]) ->
 def with_wait_latency(measurement: Measurement, engine: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the facts on the engine with the durations of the sampled events that the engine counts by duration."""
     found = {
-        wait.event: wait.histogram.summary()
+        wait.event: durations.summary()
         for wait in measurement.engine.timed_waits
-        if wait.histogram is not None and wait.event in measurement.waits
+        if (durations := histogram_of(wait)) is not None and wait.event in measurement.waits
     }
     return {**engine, "wait_latency": found} if found else engine
 

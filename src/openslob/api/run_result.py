@@ -142,6 +142,10 @@ class RunResult(Drawn):
         """Return the times from the due time of operations, in the form of `latency`; empty without a given rate."""
         return self._raw("response.csv")
 
+    def engine_latency(self) -> Table:
+        """Return the waits for storage between two readings by duration; empty unless the engine counts them so."""
+        return self._raw("engine_latency.csv")
+
     def table(self) -> Table:
         """Return one row with the parameters and all figures by name."""
         return Table.of(run_rows([self.analysed]))

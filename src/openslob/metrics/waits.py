@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from openslob.measurement import Measurement, WaitClass
+from openslob.histogram import Histogram, bucket_of
+from openslob.measurement import Measurement, TimedWait, WaitClass
 from openslob.metrics.quantity import Quantity, engine, total
 from openslob.record.model import WaitRow
 
@@ -103,3 +104,13 @@ def _counted_share(measurement: Measurement, kind: WaitClass, why_not: str) -> Q
     if field is None:
         return Quantity.missing(why_not)
     return engine(measurement, field).times(100).per(Quantity(total(measurement, "busy_us")), "no DB time")
+
+
+def histogram_of(wait: TimedWait) -> Histogram | None:
+    """Return the durations of an event's waits, each as the longest of its bucket: percentiles are upper limits."""
+    if not wait.durations:
+        return None
+    found, mean_us = Histogram(), wait.time_us / wait.count
+    for (_, below), count in wait.durations.items():
+        found.add({bucket_of(below - 1): count}, mean_us * count, below)
+    return found

@@ -38,6 +38,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "waits.csv": ("wall_ns", "event", "sessions"),
     "latency.csv": ("second", "kind", "lower_edge_us", "count"),
     "response.csv": ("second", "kind", "lower_edge_us", "count"),
+    "engine_latency.csv": ("begin_ns", "end_ns", "event", "lower_edge_us", "upper_edge_us", "count"),
     "events.csv": ("wall_ns", "kind", "text"),
 }  # fmt: skip
 
@@ -121,6 +122,20 @@ class RawCsv:
         """
         rows = [(begin_ns, end_ns, name, _cell(value)) for name, value in values.items() if value is not None]
         self._append("engine.csv", rows)
+
+    def engine_latency(self, begin_ns: int, end_ns: int, by_event: Mapping[str, Mapping[tuple[int, int], int]]) -> None:
+        """Write the waits between two readings that the engine counts by duration, by [shortest, longest) in µs.
+
+        Intervals are those of `engine`: one replaces an earlier one with the same begin.
+        """
+        self._append(
+            "engine_latency.csv",
+            [
+                (begin_ns, end_ns, event, *edges, count)
+                for event, durations in by_event.items()
+                for edges, count in sorted(durations.items())
+            ],
+        )
 
     def os(self, wall_ns: int, values: Mapping[str, float | None]) -> None:
         """Write one reading of the operating system's cumulative counters."""
@@ -227,6 +242,14 @@ def latency_rows(folder: Path, file: str = "latency.csv") -> list[tuple[int, str
 def engine_rows(folder: Path) -> list[tuple[int, int, str, float]]:
     """Read `engine.csv`: (begin, end in ns of the server's clock, field of `EngineDelta`, value)."""
     return _read(folder / "engine.csv", lambda row: (int(row[0]), int(row[1]), row[2], float(row[3])))
+
+
+def engine_latency_rows(folder: Path) -> list[tuple[int, int, str, int, int, int]]:
+    """Read `engine_latency.csv`: (begin, end in ns of the server's clock, event, shortest, longest in µs, waits)."""
+    return _read(
+        folder / "engine_latency.csv",
+        lambda row: (int(row[0]), int(row[1]), row[2], int(row[3]), int(row[4]), int(row[5])),
+    )
 
 
 def event_rows(folder: Path) -> list[tuple[int, str, str]]:

@@ -28,10 +28,11 @@ from openslob.record.storage import StorageRecord
 from openslob.report import run_series
 from openslob.report.charts.calibration import calibrations
 from openslob.report.charts.comparing import changes, tails
+from openslob.report.charts.heat import engine_map, heat_map, response_map
 from openslob.report.charts.over_sessions import cpu, latency_percentiles
 from openslob.report.charts.petals import petals
 from openslob.report.charts.picture import Picture
-from openslob.report.charts.run import heat_map, latency_histogram, response_histogram, response_map, timeline
+from openslob.report.charts.run import latency_histogram, response_histogram, timeline
 from openslob.report.charts.storage import CALIBRATIONS, storage_pictures
 from openslob.report.charts.theme import FigureNames
 from openslob.report.set_summary import reads_are_physical
@@ -50,6 +51,7 @@ def pictures_of_run(record: RunRecord, folder: Path) -> tuple[tuple[Picture, ...
         response_histogram(record),
         heat_map(record, raw),
         response_map(record, raw),
+        engine_map(record, raw),
     )
     return _reserved(drawn, [record]), problem
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from openslob.analyze.timeline import counted_evenly
 from openslob.histogram import Histogram, bucket_of
 from openslob.record.model import RunRecord
-from openslob.record.raw_csv import engine_rows, host_rows, latency_rows, slice_spans, wait_rows
+from openslob.record.raw_csv import engine_latency_rows, engine_rows, host_rows, latency_rows, slice_spans, wait_rows
 from openslob.units import NANOS
 
 
@@ -25,6 +25,15 @@ class EngineInterval:
     begin_s: float
     end_s: float
     amounts: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class EngineWaits:
+    """Waits for one event from ``begin_s`` to ``end_s``: ``durations`` is their number by [shortest, longest) in µs."""
+
+    begin_s: float
+    end_s: float
+    durations: Mapping[tuple[int, int], int]
 
 
 @dataclass(frozen=True)
@@ -50,7 +59,8 @@ class RunSeries:
     ``even_s`` is the period in which the engine's counts kept pace with the work (`counted_evenly`), if known.
     ``slice_s`` is the length of the longest slice, 0 if unknown; latencies are recorded at the end of their slice.
     ``latency`` maps kind of operation and second of the load to a histogram of service times; ``response`` does the
-    same for response times, measured from when operations were due, if the run had a target rate.
+    same for response times, measured from when operations were due, if the run had a target rate. ``engine_latency``
+    has, by event, the waits that the engine counts by duration.
     """
 
     engine: Sequence[EngineInterval] = ()
@@ -60,6 +70,7 @@ class RunSeries:
     host: Sequence[HostReading] = ()
     latency: Mapping[str, Mapping[int, Histogram]] = field(default_factory=dict)
     response: Mapping[str, Mapping[int, Histogram]] = field(default_factory=dict)
+    engine_latency: Mapping[str, Sequence[EngineWaits]] = field(default_factory=dict)
 
 
 def read(folder: Path, record: RunRecord) -> RunSeries:
@@ -78,6 +89,7 @@ def read(folder: Path, record: RunRecord) -> RunSeries:
         host=_host(host_rows(folder), start - offset),
         latency=_latency(latency_rows(folder)),
         response=_latency(latency_rows(folder, "response.csv")),
+        engine_latency=_engine_latency(engine_latency_rows(folder), start),
     )
 
 
@@ -93,6 +105,23 @@ def _engine(rows: Iterable[tuple[int, int, str, float]], start_ns: int) -> list[
         for begin, (end, amounts) in sorted(intervals.items())
         if end > begin
     ]
+
+
+def _engine_latency(rows: Iterable[tuple[int, int, str, int, int, int]], start_ns: int) -> dict[str, list[EngineWaits]]:
+    # As above: of intervals with the same beginning, the last one counts.
+    intervals: dict[str, dict[int, tuple[int, dict[tuple[int, int], int]]]] = {}
+    for begin, end, event, low, below, count in rows:
+        of_event = intervals.setdefault(event, {})
+        if begin not in of_event or of_event[begin][0] != end:
+            of_event[begin] = (end, {})
+        of_event[begin][1][low, below] = count
+    return {
+        event: [
+            EngineWaits((begin - start_ns) / NANOS, (end - start_ns) / NANOS, durations)
+            for begin, (end, durations) in sorted(of_event.items())
+        ]
+        for event, of_event in intervals.items()
+    }
 
 
 def _even(slices: Sequence[tuple[int, int, int]], start_ns: int) -> tuple[float, float] | None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from openslob.engines.base import Activity, SessionPlan
 from openslob.errors import SlobError
 from openslob.host.sampler import difference
-from openslob.measurement import EngineDelta, HostDelta, OtherSessions, TimelinePoint
+from openslob.measurement import EngineDelta, HostDelta, OtherSessions, TimelinePoint, WaitClass
 from openslob.record.raw_csv import RawCsv
 from openslob.run.accumulator import WindowAccumulator
 from openslob.run.plan import SHORTEST_SLICE, SLICE_S, slice_seconds
@@ -160,6 +160,7 @@ class Recorder:
         )
         self._intervals.append(interval)
         self._raw.engine(interval.begin_ns, interval.end_ns, engine.amounts())
+        self._raw.engine_latency(interval.begin_ns, interval.end_ns, storage_waits(engine))
         self._show_progress(interval, host)
 
     def _show_progress(self, interval: _Interval, host: HostDelta) -> None:
@@ -220,6 +221,12 @@ class Recorder:
             server_cpu_s=_sum(part.server_cpu_s for part in parts),
             steal_s=_sum(part.steal_s for part in parts),
         )
+
+
+def storage_waits(engine: EngineDelta) -> Mapping[str, Mapping[tuple[int, int], int]]:
+    """Return the durations of waits for storage and for the log by event, for engines that count by duration."""
+    kinds = (WaitClass.DATA_IO, WaitClass.LOG)
+    return {wait.event: wait.durations for wait in engine.timed_waits if wait.durations and wait.wait_class in kinds}
 
 
 def _sum(amounts: Iterable[float | None]) -> float | None:

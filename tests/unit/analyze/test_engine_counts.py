@@ -49,7 +49,7 @@ def test_the_limit_of_a_remote_server_may_be_its_cpu():
 
 def test_durations_of_waits_are_in_the_record_and_the_report():
     reads, other = "IO:DataFileRead", "IO:NeverSampled"
-    waits = [TimedWait(event, WaitClass.DATA_IO, 100, 30_000.0, made.histogram(100, 512.0)) for event in (reads, other)]
+    waits = [TimedWait(event, WaitClass.DATA_IO, 100, 30_000.0, {(256, 513): 100}) for event in (reads, other)]
     found = record(engine=made.engine(timed_waits=waits))
     assert set(found.engine["wait_latency"]) == {reads}
     assert found.engine["wait_latency"][reads]["p99_us"] == pytest.approx(512, rel=0.01)

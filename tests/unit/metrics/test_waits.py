@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from factories import measurements
 from factories.tables import table
-from openslob.histogram import Histogram
+from openslob.histogram import bucket_of
 from openslob.measurement import EngineDelta, TimedWait, WaitClass
-from openslob.metrics.waits import CPU_ROW, class_shares_pct, db_time_shares, top_events, wait_class
+from openslob.metrics.waits import CPU_ROW, class_shares_pct, db_time_shares, histogram_of, top_events, wait_class
 
 DB_TIME_S = 432.0
 EVENTS = ["CPU", "IO:DataFileRead", "IO:WalSync", "LWLock:WALWrite", "Lock:tuple", "IPC:Other"]
@@ -105,14 +105,13 @@ def test_waits_for_other_instances_have_a_share_where_there_are_any():
 
 
 def test_timed_waits_add_up_and_have_means():
-    def wait(count, time_us, histogram=None):
-        return TimedWait("IO:read", WaitClass.DATA_IO, count, time_us, histogram)
+    def wait(count, time_us, durations=None):
+        return TimedWait("IO:read", WaitClass.DATA_IO, count, time_us, durations)
 
-    histogram = Histogram()
-    histogram.add({3: 2}, 40.0, 25.0)
-    both = wait(2, 40.0, histogram) + wait(2, 40.0, histogram)
-    assert (both.count, both.time_us, both.histogram.counts) == (4, 80.0, {3: 4})
-    assert histogram.counts == {3: 2}
-    assert (wait(1, 9.0) + wait(2, 40.0, histogram)).histogram is None
+    both = wait(2, 40.0, {(8, 16): 2}) + wait(2, 40.0, {(8, 16): 1, (16, 32): 1})
+    assert (both.count, both.time_us, both.durations) == (4, 80.0, {(8, 16): 3, (16, 32): 1})
+    assert (histogram_of(both).counts, histogram_of(both).max_us) == ({bucket_of(15): 3, bucket_of(31): 1}, 32)
+    assert histogram_of(both).sum_us == 80.0
+    assert histogram_of(wait(1, 9.0) + wait(2, 40.0, {(8, 16): 2})) is None
     assert EngineDelta(timed_waits=(both,)).wait_means_us == {"IO:read": 20.0}
     assert EngineDelta(timed_waits=(wait(0, 0.0),)).wait_means_us == {}

@@ -23,7 +23,7 @@ from openslob.measurement import EngineDelta
 from openslob.method import OpKind
 from openslob.record import store, versions
 from openslob.record.model import RECORD_VERSION, RunRecord, Status
-from openslob.record.raw_csv import COLUMNS, RawCsv, slice_rows, slice_spans
+from openslob.record.raw_csv import COLUMNS, RawCsv, engine_latency_rows, slice_rows, slice_spans
 from openslob.record.store import RunFolder
 
 PASSWORD = "tr0ub4dor/&3"
@@ -219,6 +219,7 @@ def test_raw_files_in_long_format(tmp_path: Path) -> None:
         )  # fmt: skip
         raw.os(5, {"cpu.user_s": 1.25, "device.reads": None})
         raw.engine(2, 5, EngineDelta(read_requests=12.0, log_bytes=0.5).amounts())
+        raw.engine_latency(2, 5, {"IO:Read": {(256, 512): 7, (128, 256): 3}})
         raw.waits(6, {"IO:Read": 2, "CPU": 1})
         raw.waits(7, {})
         raw.latency(0, OpKind.SELECT, selects)
@@ -230,6 +231,7 @@ def test_raw_files_in_long_format(tmp_path: Path) -> None:
     assert [tuple(row.values()) for row in _rows(tmp_path / "engine.csv")] == [
         ("2", "5", "read_requests", "12"), ("2", "5", "log_bytes", "0.5"),
     ]  # fmt: skip
+    assert engine_latency_rows(tmp_path) == [(2, 5, "IO:Read", 128, 256, 3), (2, 5, "IO:Read", 256, 512, 7)]
     assert [(row["event"], row["sessions"]) for row in _rows(tmp_path / "waits.csv")] == [
         ("IO:Read", "2"), ("CPU", "1"), ("", "0"),
     ]  # fmt: skip

@@ -13,9 +13,9 @@ from openslob.engines.base import Activity, CounterReading, SliceResult
 from openslob.errors import SlobError
 from openslob.histogram import Histogram
 from openslob.host.sampler import OsReader, Ticker
-from openslob.measurement import EngineDelta, OtherSessions
+from openslob.measurement import EngineDelta, OtherSessions, TimedWait, WaitClass
 from openslob.method import OpKind
-from openslob.record.raw_csv import RawCsv, slice_rows
+from openslob.record.raw_csv import RawCsv, engine_latency_rows, slice_rows
 from openslob.run.plan import session_plans
 from openslob.run.recorder import Recorder
 from openslob.run.samplers import Samplers as RealSamplers
@@ -116,6 +116,25 @@ class Sampling:
         if self.lost_after < 0:
             raise SlobError("the connection was lost")
         return Activity({"CPU": 1}, {"somebody": 1})
+
+
+def test_durations_of_waits_for_storage_are_written_for_every_interval(raw, tmp_path):
+    def counted(before, after):
+        waits = (
+            ("IO:read", WaitClass.DATA_IO, {(64, 128): round(after.counters.values["reads"])}),
+            ("IO:sync", WaitClass.LOG, {(512, 1024): 1}),
+            ("IO:untimed", WaitClass.DATA_IO, None),
+            ("Lock:row", WaitClass.LOCK, {(1, 2): 5}),
+        )
+        return EngineDelta(timed_waits=[TimedWait(event, kind, 9, 900.0, each) for event, kind, each in waits])
+
+    recorder = Recorder(session_plans(Workload(sessions=1), 8192, "test"), BEGIN, 3, raw, counted, lambda _: None)
+    for at_s, reads in ((0, 0), (1, 50), (2, 150)):
+        recorder.reading(reading(at_s, reads))
+    recorder.finish()
+    assert [row[2:] for row in engine_latency_rows(tmp_path)] == [
+        ("IO:read", 64, 128, 50), ("IO:sync", 512, 1024, 1), ("IO:read", 64, 128, 150), ("IO:sync", 512, 1024, 1),
+    ]  # fmt: skip
 
 
 def test_samples_that_could_not_see_all_sessions_are_counted(recorder):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from openslob.histogram import Histogram, bucket_of
 from openslob.measurement import TimedWait, WaitClass
 
 # The server's classes of waits. What is left out (Network, Administrative …) is of no resource that a verdict knows.
@@ -45,37 +44,25 @@ def class_of(event: str) -> WaitClass:
 
 def timed_waits(change: Mapping[str, float]) -> tuple[TimedWait, ...]:
     """Return the events that sessions waited for in an interval."""
-    histograms = _histograms(change)
+    durations = _durations(change)
     found = []
     for key, count in change.items():
         if not key.startswith(_WAITS) or count <= 0:
             continue
         event = key.removeprefix(_WAITS)
         time_us = change.get(f"{_US}{event}", 0.0)
-        buckets = histograms.get(event.partition(":")[2])
-        found.append(TimedWait(event, class_of(event), count, time_us, _histogram(buckets, time_us / count)))
+        found.append(TimedWait(event, class_of(event), count, time_us, durations.get(event.partition(":")[2])))
     return tuple(found)
 
 
-def _histograms(change: Mapping[str, float]) -> dict[str, dict[float, float]]:
-    """Return the waits by event and by the limit of their bucket in µs."""
-    found: dict[str, dict[float, float]] = {}
+def _durations(change: Mapping[str, float]) -> dict[str, dict[tuple[int, int], int]]:
+    """Return the waits by event and duration. A bucket of the server's has those from half its limit to just below it.
+
+    Background processes' waits are among them.
+    """
+    found: dict[str, dict[tuple[int, int], int]] = {}
     for key, count in change.items():
         if key.startswith(_HISTOGRAM) and count > 0:
             event, _, limit = key.removeprefix(_HISTOGRAM).rpartition(".")
-            found.setdefault(event, {})[float(limit)] = count
-    return found
-
-
-def _histogram(buckets: Mapping[float, float] | None, mean_us: float) -> Histogram | None:
-    """Return the waits as a histogram. A bucket of the server's has the waits from half its limit to just below it.
-
-    They are counted as just below it, so that percentiles are upper limits. Background processes' waits are among them,
-    so that the sum is that of as many waits as sessions have.
-    """
-    if not buckets:
-        return None
-    found = Histogram()
-    for limit, count in buckets.items():
-        found.add({bucket_of(limit - 1): int(count)}, mean_us * count, limit)
+            found.setdefault(event, {})[(int(limit) // 2, int(limit))] = int(count)
     return found

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, TypeVar
 
+from openslob.analyze import heat
 from openslob.analyze.verdicts.environment import MIN_BEYOND
 from openslob.histogram import Histogram, lower_edge_us, middle_us
 from openslob.metrics import METRICS, RunMetric
@@ -18,7 +19,7 @@ from openslob.metrics.computation import DeviceCounter, EngineCounter, Input
 from openslob.metrics.cpu import AT_REST
 from openslob.metrics.model import TimelinePanel
 from openslob.metrics.waits import CPU_EVENT, CPU_ROW
-from openslob.report.run_series import EngineInterval, HostReading, WaitSample
+from openslob.report.run_series import EngineInterval, EngineWaits, HostReading, WaitSample
 
 Row = dict[str, Any]
 T = TypeVar("T")
@@ -30,8 +31,8 @@ MOST_EVENTS = 7
 OTHERS = "all others"
 # A last part shorter than this share of a step belongs to the step before it: its own rate would be noise.
 SLIVER = 0.5
-# Buckets of the histogram per bar (5.7 % of the latency) and per cell of a map.
-BAR_BUCKETS, CELL_BUCKETS = 4, 8
+# Buckets of the histogram per bar (5.7 % of the latency).
+BAR_BUCKETS = 4
 CPU_KINDS = {
     "user": ("host.cpu_user_s", "host.cpu_nice_s"),
     "system": ("host.cpu_system_s",),
@@ -147,12 +148,42 @@ def latency_bands(seconds: Mapping[int, Histogram], length_s: float) -> list[Row
 
 
 def heat_cells(seconds: Mapping[int, Histogram], length_s: float) -> list[Row]:
-    """Return the cells of a map of time and latency: share of the step's operations in %, edges in µs."""
+    """Return the cells of maps of time and latency, with shares of the step's operations and of their time in %."""
+    return [row for span, merged in _merged(seconds, length_s) for row in _cell_rows(span, heat.cells(merged.counts))]
+
+
+def engine_heat_cells(intervals: Sequence[EngineWaits], length_s: float) -> list[Row]:
+    """Return the same of the waits for one event, which the engine counts by duration."""
+    timed = (((interval.begin_s + interval.end_s) / 2, interval.durations) for interval in intervals)
+    rows = []
+    for span, group in _grouped_by_step(timed, length_s):
+        merged: Counter[tuple[int, int]] = Counter()
+        for durations in group:
+            merged.update(durations)
+        rows += _cell_rows(span, heat.cells_of_durations(merged))
+    return rows
+
+
+def _cell_rows(span: tuple[float, float], cells: Sequence[heat.Cell]) -> list[Row]:
+    count, time_us = sum(cell.count for cell in cells), sum(cell.time_us for cell in cells)
     return [
-        _at(span, **_edges(cell, CELL_BUCKETS), count=count, share_pct=100 * count / merged.count)
-        for span, merged in _merged(seconds, length_s)
-        for cell, count in sorted(_grouped(merged.counts, CELL_BUCKETS).items())
+        _at(
+            span,
+            # A logarithmic axis has no 0: the first cell is drawn from 0.5 µs on.
+            from_us=max(cell.from_us, 0.5),
+            to_us=cell.to_us,
+            count=cell.count,
+            time_us=cell.time_us,
+            share_pct=_digits(100 * cell.count / count),
+            time_pct=_digits(100 * cell.time_us / time_us),
+        )
+        for cell in cells
     ]
+
+
+def _digits(value: float) -> float:
+    """Round to four digits: a page has thousands of cells."""
+    return float(f"{value:.4g}")
 
 
 def histogram_bars(counts: Mapping[int, int]) -> list[Row]:

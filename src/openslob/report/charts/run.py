@@ -1,39 +1,32 @@
-"""Pictures of one run: its timeline, the distribution of its latencies, and that distribution over time."""
+"""Pictures of one run: its timeline, and the distribution of its latencies."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import altair as alt
 
 from openslob.analyze.verdicts.environment import MIN_BEYOND
-from openslob.histogram import Histogram, bucket_of
+from openslob.histogram import bucket_of
 from openslob.metrics import METRICS
 from openslob.metrics.model import TimelinePanel
 from openslob.record.model import Holds, RunRecord
 from openslob.report.charts import over_time, time_panels
-from openslob.report.charts.colours import GROUND, MAP_GROUND, MAP_STEPS, WARNING
+from openslob.report.charts.colours import GROUND, WARNING
+from openslob.report.charts.heat import slice_notes
 from openslob.report.charts.picture import DataTable, Panel, Picture
-from openslob.report.charts.theme import FigureNames, legend_columns
-from openslob.report.charts.time_panels import BAND_COLOURS, BAND_ENDS, PANEL_HEIGHT, Y_AXIS, time_axis
+from openslob.report.charts.theme import FigureNames
+from openslob.report.charts.time_panels import BAND_COLOURS, BAND_ENDS, PANEL_HEIGHT, Y_AXIS
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.format import micros, number, seconds
 from openslob.report.record_view import ALONE, outcome, value
 from openslob.report.run_series import RunSeries
 
 Row = dict[str, Any]
-# Longest normal slice: one second plus the remainder of the previous one.
-_LONG_SLICE_S = 1.5
-# Shares in % at which the colour of a map's cells changes.
-MAP_SHARES = (0.1, 0.3, 1, 3, 10, 30)
-MAP_HEIGHT = 300
 _LINE_HEIGHT = 13
 MARKED = {"p50_us": "p50", "p90_us": "p90", "p99_us": "p99", "p999_us": "p99.9"}
-_MAP_TIPS = (
-    Tip("from_s", "from (s)"), Tip("from_us", "from (µs)"), Tip("to_us", "below (µs)"), Tip("count", "operations"),
-)  # fmt: skip
+_BAR_TIPS = (Tip("from_us", "from (µs)"), Tip("to_us", "below (µs)"), Tip("count", "operations"))
 
 
 def timeline(record: RunRecord, raw: RunSeries, names: FigureNames | None = None) -> Picture:
@@ -72,7 +65,7 @@ def timeline(record: RunRecord, raw: RunSeries, names: FigureNames | None = None
                 else ()
             ),
             *((f"Not recorded over time: {', '.join(missing)}.",) if missing else ()),
-            *_slice_notes(raw),
+            *slice_notes(raw),
         ),
         heights=dict.fromkeys(range(len(shown)), PANEL_HEIGHT),
     )
@@ -113,39 +106,6 @@ def _published(record: RunRecord, rows: list[Row]) -> list[Row]:
     return [row for row in rows if value(record, row["figure"]) is not None]
 
 
-def heat_map(record: RunRecord, raw: RunSeries) -> Picture | None:
-    """Return a map of latency over time, in which a stall is a tall column; None if nothing was recorded."""
-    return _heat_map("latency-over-time", "Latency over time", record, raw, raw.latency)
-
-
-def response_map(record: RunRecord, raw: RunSeries) -> Picture | None:
-    """Return a map of response times over time; None without a target rate."""
-    return _heat_map("response-over-time", "Response time over time", record, raw, raw.response)
-
-
-def _heat_map(
-    name: str, title: str, record: RunRecord, raw: RunSeries, latency: Mapping[str, Mapping[int, Histogram]]
-) -> Picture | None:
-    length = record.window.load_seconds if record.window else 0.0
-    if not latency or not length:
-        return None
-    return Picture(
-        name=name,
-        title=title,
-        description=f"Map of the latencies of {' and '.join(f'{kind}s' for kind in latency)} over the run's duration.",
-        panels=tuple(_map(kind, over_time.heat_cells(of_kind, length), length) for kind, of_kind in latency.items()),
-        notes=_slice_notes(raw),
-        heights=dict.fromkeys(range(len(latency)), MAP_HEIGHT),
-    )
-
-
-def _slice_notes(raw: RunSeries) -> tuple[str, ...]:
-    """Return a note that latencies may be drawn too late, if slices took longer than about a second."""
-    if raw.slice_s < _LONG_SLICE_S:
-        return ()
-    return (f"Latencies are drawn at the end of their session's slice; slices took up to {seconds(raw.slice_s)}.",)
-
-
 def _histogram(kind: str, figures: Mapping[str, Any]) -> Panel:
     bars = over_time.histogram_bars({bucket_of(edge): count for edge, count in figures["buckets"]})
     axis = alt.Scale(type="log", domain=[bars[0]["from_us"], bars[-1]["to_us"]], nice=False)
@@ -160,7 +120,7 @@ def _histogram(kind: str, figures: Mapping[str, Any]) -> Panel:
             y2=alt.Y2Datum(0),
         )
     )
-    drawn = with_tips(drawn, *_MAP_TIPS[1:], Tip("share_pct", "% of them"))
+    drawn = with_tips(drawn, *_BAR_TIPS, Tip("share_pct", "% of them"))
     marks = [
         {"us": us, "name": name, "row": at}
         for at, (field, name) in enumerate(MARKED.items())
@@ -178,31 +138,6 @@ def _histogram(kind: str, figures: Mapping[str, Any]) -> Panel:
         for mark in marks
     )
     return alt.layer(drawn, rules, *labels)
-
-
-def _map(kind: str, cells: list[Row], length: float) -> Panel:
-    window = [cell["from_us"] for cell in cells] + [cell["to_us"] for cell in cells]
-    axis = alt.Scale(type="log", domain=[min(window), max(window)], nice=False)
-    steps = [f"below {MAP_SHARES[0]}", *(f"{a} to {b}" for a, b in pairwise(MAP_SHARES)), f"{MAP_SHARES[-1]} or more"]
-    # A scale of steps would have a legend whose labels lie on top of each other.
-    step = "".join(f"datum.share_pct < {share} ? '{name}' : " for share, name in zip(MAP_SHARES, steps, strict=False))
-    legend = alt.Legend(
-        title="operations of the step (%)", symbolStrokeWidth=0, columns=legend_columns(max(map(len, steps)))
-    )
-    drawn: alt.Chart = (
-        alt.Chart(alt.InlineData(values=cells))
-        .mark_rect()
-        .properties(view=alt.ViewBackground(fill=MAP_GROUND))
-        .encode(
-            x=time_axis("from_s", (0, length)),
-            x2=alt.X2("to_s:Q"),
-            y=alt.Y("from_us:Q", title=f"{kind} latency (µs)", scale=axis, axis=Y_AXIS),
-            y2=alt.Y2("to_us:Q"),
-            color=alt.Color("step:N", scale=alt.Scale(domain=steps, range=MAP_STEPS), legend=legend),
-        )
-    )
-    drawn = drawn.transform_calculate(step=f"{step}'{steps[-1]}'")
-    return with_tips(drawn, *_MAP_TIPS, Tip("share_pct", "% of the step"))
 
 
 def _rates(pick_name: str, rows: list[Row], title: str, names: FigureNames, length: float) -> Panel:

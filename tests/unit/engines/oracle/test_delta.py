@@ -16,6 +16,7 @@ from openslob.engines.oracle.timed_waits import class_of
 from openslob.engines.sql import read_statements
 from openslob.histogram import bucket_of
 from openslob.measurement import ONLY_SOME_HAVE, EngineDelta, WaitClass
+from openslob.metrics.waits import histogram_of
 
 SECONDS = 60.0
 # A made-up minute of a work loop, by the part of counters.sql that reads each counter.
@@ -252,18 +253,18 @@ def test_waits_have_their_class_and_their_durations():
     waits = {wait.event: wait for wait in to_delta(CHANGE).timed_waits}
     reads = waits["User I/O:db file sequential read"]
     assert (reads.wait_class, reads.count, reads.time_us) == (WaitClass.DATA_IO, 590_000, 177e6)
-    assert reads.histogram.count == 590_000
-    assert reads.histogram.mean_us() == pytest.approx(300)
-    assert reads.histogram.max_us == 512
-    assert reads.histogram.quantile_us(0.1) == pytest.approx(256, rel=0.02)
-    assert reads.histogram.quantile_us(0.99) == pytest.approx(512, rel=0.02)
-    assert waits["Commit:log file sync"].histogram is None
+    assert histogram_of(reads).count == 590_000
+    assert histogram_of(reads).mean_us() == pytest.approx(300)
+    assert histogram_of(reads).max_us == 512
+    assert histogram_of(reads).quantile_us(0.1) == pytest.approx(256, rel=0.02)
+    assert histogram_of(reads).quantile_us(0.99) == pytest.approx(512, rel=0.02)
+    assert histogram_of(waits["Commit:log file sync"]) is None
     assert to_delta(CHANGE).wait_means_us["Commit:log file sync"] == 500
 
 
 def test_a_version_without_histograms_has_waits_all_the_same():
     waits = to_delta(without("histogram")).timed_waits
-    assert {wait.histogram for wait in waits} == {None}
+    assert {histogram_of(wait) for wait in waits} == {None}
     assert len(waits) == 6
 
 
@@ -331,19 +332,19 @@ def test_a_histogram_keeps_its_waits_and_their_mean(buckets, mean_us):
     change = {f"histogram.log file sync.{2**power}": float(count) for power, count in counts.items()}
     change |= {"event.waits.Commit:log file sync": float(total), "event.us.Commit:log file sync": mean_us * total}
     (wait,) = to_delta(change).timed_waits
-    assert wait.histogram.count == total
-    assert wait.histogram.sum_us == pytest.approx(wait.time_us)
+    assert histogram_of(wait).count == total
+    assert histogram_of(wait).sum_us == pytest.approx(wait.time_us)
     for power, found in counts.items():
         # Within the server's bucket, from half its limit to the limit.
         buckets = set(range(bucket_of(2**power / 2), bucket_of(2**power) + 1))
-        near = [number for bucket, number in wait.histogram.counts.items() if bucket in buckets]
+        near = [number for bucket, number in histogram_of(wait).counts.items() if bucket in buckets]
         assert found <= sum(near)
 
 
 def test_waits_of_instances_add_up():
     (first, *_) = to_delta(CHANGE).timed_waits
     both = first + replace(first)
-    assert both.histogram.count == 2 * first.histogram.count
+    assert histogram_of(both).count == 2 * histogram_of(first).count
 
 
 def test_instances_of_a_cluster_add_up_and_wait_for_each_other():
@@ -358,4 +359,4 @@ def test_instances_of_a_cluster_add_up_and_wait_for_each_other():
     (waits,) = (wait for wait in both.timed_waits if wait.wait_class is WaitClass.CLUSTER)
     assert (waits.count, waits.time_us) == (800, 160_000)
     reads = next(wait for wait in both.timed_waits if wait.event == "User I/O:db file sequential read")
-    assert reads.histogram.count == 2 * 590_000
+    assert histogram_of(reads).count == 2 * 590_000

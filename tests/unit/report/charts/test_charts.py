@@ -34,10 +34,11 @@ from openslob.record.model import Status
 from openslob.report import run_series
 from openslob.report.charts import over_time
 from openslob.report.charts.comparing import changes, tails
+from openslob.report.charts.heat import heat_map
 from openslob.report.charts.over_sessions import cpu, latency_percentiles, session_rows
 from openslob.report.charts.petals import DOUBTED, SOUND, UNTRUE, arrow_rows, petal_rows, petals, verdict_sign
 from openslob.report.charts.picture import Picture, page_specs, png, save_all, svg, whole_spec
-from openslob.report.charts.run import heat_map, latency_histogram, timeline
+from openslob.report.charts.run import latency_histogram, timeline
 from openslob.report.charts.theme import LOG_RATIO, FigureNames, count_axis, from_zero, is_log
 from openslob.report.run_series import HostReading, WaitSample
 
