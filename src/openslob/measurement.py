@@ -79,8 +79,10 @@ class EngineDelta:
     block each; ``cache_blocks_read`` the blocks read into the shared cache, of which ``cache_blocks_prefetched`` were
     read before anybody asked for them. ``commit_waits`` are the commits that waited for the log, each counted once,
     however many shared a write. ``log_switches``: the log went on in its next file; ``log_switch_waits``: sessions had
-    to wait for that because the next file was still needed. ``cache_resizes`` are the times that the server changed
-    the size of its cache by itself; ``throttled_us`` is the time for which its resource manager held sessions back.
+    to wait for that because the next file was still needed. ``cache_resizes`` are the times that the server changed the
+    size of its cache by itself; ``throttled_us`` is the time for which its resource manager held sessions back.
+    ``transactions`` are all clients', committed or rolled back, our samplers' left out: counted of the whole server
+    only.
 
     ``remedies`` says, by the name of a verdict, what to do on this server if it fails.
 
@@ -123,6 +125,7 @@ class EngineDelta:
     log_switch_waits: float | None = None
     cache_resizes: float | None = None
     throttled_us: float | None = None
+    transactions: float | None = None
     by_object: Mapping[str, ObjectIo] = field(default_factory=dict)
     timed_waits: Sequence[TimedWait] = ()
     unknown: Mapping[str, str] = field(default_factory=dict)
@@ -151,13 +154,11 @@ class EngineDelta:
 # The fields of `EngineDelta` that are no counters: they break counters down or say what they are.
 _NO_AMOUNTS = frozenset({"by_object", "timed_waits", "unknown", "by_instance", "server_wide", "others", "remedies"})
 # The counters that an engine may not have at all. What has no such counter needs no reason, and no verdict on it.
-ONLY_SOME_HAVE = frozenset(
-    {
-        *("background_cpu_us", "host_busy_us", "host_idle_us", "single_reads", "single_read_time_us"),
-        *("cache_blocks_read", "cache_blocks_prefetched", "commit_waits", "log_switches", "log_switch_waits"),
-        *("cache_resizes", "throttled_us"),
-    }
-)
+ONLY_SOME_HAVE = frozenset({
+    "background_cpu_us", "host_busy_us", "host_idle_us", "single_reads", "single_read_time_us", "cache_blocks_read",
+    "cache_blocks_prefetched", "commit_waits", "log_switches", "log_switch_waits", "cache_resizes", "throttled_us",
+    "transactions",
+})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -351,15 +352,15 @@ class Measurement:
     """Everything that one run measured.
 
     ``waits`` maps a wait event to the number of sessions seen in it, over all ``wait_samples`` samples. ``others`` are
-    the sessions that are not the test's. ``blocks_before`` and ``blocks_after`` are
-    the sizes of the test tables. ``data_fault`` says why no further run can be made on them, else it is empty.
-    ``local`` means that the server is on this host. ``file_system`` is the type of file system of its data; None when
-    not known. ``latency`` is service time. A run at a given rate also has ``response``, the time from when an operation
-    was due, and ``schedule``. ``instances`` are those of a cluster; a single server has none. ``ceiling`` is the rate
-    of storage alone to compare with, if given; ``other_storage`` is the reason if that was made on other storage, else
-    empty. ``unfinished_s`` has an entry for each operation that was cancelled at the end of the run: how long it had
-    then run at least. ``server_report`` is the server's own report on the run, if it made one that can be read.
-    ``stand_in``: the server says that it is no database.
+    the sessions that are not the test's. ``blocks_before`` and ``blocks_after`` are the sizes of the test tables.
+    ``data_fault`` says why no further run can be made on them, else it is empty. ``local`` means that the server is on
+    this host. ``file_system`` is the type of file system of its data; None when not known. ``latency`` is service time.
+    A run at a given rate also has ``response``, the time from when an operation was due, and ``schedule``.
+    ``instances`` are those of a cluster; a single server has none. ``ceiling`` is the rate of storage alone to compare
+    with, if given; ``other_storage`` is the reason if that was made on other storage, else empty. ``unfinished_s`` has
+    an entry for each operation that was cancelled at the end of the run: how long it had then run at least.
+    ``server_report`` is the server's own report on the run, if it made one that can be read. ``stand_in``: the server
+    says that it is no database.
     """
 
     workload: Workload

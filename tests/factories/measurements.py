@@ -96,6 +96,7 @@ def engine(**overrides: Any) -> EngineDelta:
         full_page_images=600.0,
         full_page_image_bytes=30.0 * MIB,
         commits=float(SESSIONS * UPDATES_PER_SESSION),
+        transactions=SECONDS * 210.0,
         rows_read=float(ROWS_READ + ROWS_UPDATED),
         rows_updated=float(ROWS_UPDATED),
         rows_updated_in_place=float(ROWS_UPDATED),

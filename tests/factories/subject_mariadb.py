@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import groupby
 from threading import Thread
 
@@ -51,6 +51,25 @@ class MariaSubject(Subject):
             cursor = connection.cursor()
             cursor.execute(statement, values or None)
             return cursor.fetchall()
+
+    def strange_transactions(self, commits, rollbacks):
+        with closing(self.stranger()) as connection, connection.cursor() as cursor:
+            for end in (*[connection.commit] * commits, *[connection.rollback] * rollbacks):
+                cursor.execute("SELECT COUNT(*) FROM mysql.innodb_table_stats")
+                end()
+
+    @contextmanager
+    def strange_wait(self):
+        with closing(self.stranger()) as holder, closing(self.stranger()) as waiter:
+            holder.cursor().execute("SELECT GET_LOCK('test', 60)")
+            waiting = Thread(target=waiter.cursor().execute, args=["SELECT GET_LOCK('test', 60)"])
+            waiting.start()
+            yield "Stage:User lock"
+            holder.cursor().execute("SELECT RELEASE_LOCK('test')")
+            waiting.join()
+
+    def stranger(self):
+        return pymysql.connect(**{**self.arguments, "database": "mysql"})
 
     @contextmanager
     def watching(self):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from psycopg import conninfo
 
 from factories.subjects import COLUMNS, SCHEMAS, Subject, Update
 from openslob.engines.postgresql.adapter import connect
@@ -56,6 +57,22 @@ class PostgresSubject(Subject):
         with psycopg.connect(self.url, autocommit=True) as connection:
             cursor = connection.execute(statement, values or None)
             return cursor.fetchall() if cursor.description else []
+
+    def strange_transactions(self, commits, rollbacks):
+        with self.stranger() as connection:
+            for end in (*[connection.commit] * commits, *[connection.rollback] * rollbacks):
+                connection.execute("SELECT count(*) FROM pg_class")
+                end()
+
+    @contextmanager
+    def strange_wait(self):
+        with closing(self.stranger()) as holder, closing(self.stranger()) as waiter:
+            holder.execute("SELECT pg_advisory_lock(1)")
+            waiter.pgconn.send_query(b"SELECT pg_advisory_lock(1)")
+            yield "Lock:advisory"
+
+    def stranger(self):
+        return psycopg.connect(conninfo.make_conninfo(self.url, dbname="postgres"))
 
     @contextmanager
     def watching(self):

@@ -26,6 +26,8 @@ SCHEMAS = 2
 SPEC = DataSpec(schemas=SCHEMAS, scale_blocks=SCALE, scan_blocks=SCAN_ROWS, obfuscate=False)
 COLUMNS = tuple(f"c{number}" for number in range(2, 21))
 NEVER_NS = 2**61
+OF_TABLES = frozenset({"rows_read", "rows_updated", "rows_updated_in_place", "maintenance", "shared_visits",
+                       "private_visits"})  # fmt: skip
 _RUNS = count()
 
 # Name -> module with `start(make_server, version) -> Subject`, and the version, or the URL of a server that runs.
@@ -61,12 +63,13 @@ class Update:
 class Subject(ABC):
     """A server with `SPEC` loaded.
 
-    ``unknown`` are the fields of `EngineDelta` that its version does not count; ``objects`` are the kinds of
-    objects whose I/O it reports.
+    ``unknown`` are the fields of `EngineDelta` that its version does not count; ``of_tables`` are those that only the
+    test's tables tell, unknown of the whole server. ``objects`` are the kinds of objects whose I/O it reports.
     """
 
     engine: Engine
     unknown: frozenset[str] = frozenset()
+    of_tables: frozenset[str] = OF_TABLES
     objects: frozenset[str] = frozenset({"table", "index", "log"})
 
     def load(self) -> LoadResult:
@@ -112,6 +115,14 @@ class Subject(ABC):
             return counters.read().server_ns
         finally:
             counters.close()
+
+    @abstractmethod
+    def strange_transactions(self, commits: int, rollbacks: int) -> None:
+        """A client that is not ours ends so many transactions, each with a statement, in another database than ours."""
+
+    @abstractmethod
+    def strange_wait(self) -> object:
+        """Context in which a session of a client that is not ours waits; its value is the event."""
 
     @abstractmethod
     def watching(self) -> object:

@@ -335,14 +335,17 @@ class Engine(Protocol):
 
         With `Scope.SERVER` every figure is of the whole server, of all its databases and clients, as far as it counts
         them; what only the work loop's own tables and sessions tell is unknown, with the reason. No test data and no
-        schema of ours are needed then.
+        schema of ours are needed then. Transactions are the clients' alone; all other figures have the samplers' own
+        work in them, too, and that of the server's background processes.
         """
 
     def open_waits(self, scope: Scope = Scope.TEST) -> Waits:
         """Connect the wait sampler.
 
-        With `Scope.SERVER` the events are those of the sessions of all clients, our own samplers left out, and there
-        are no others.
+        With `Scope.SERVER` the events are those of the sessions of all clients in all databases, parallel workers of
+        their statements included, and there are no others: the server's own maintenance is in neither. What is no
+        session of the work loop but has this product's name is left out. Others are None then where this user may not
+        see what some sessions do.
         """
 
     def open_snapshots(self, kind: StatisticsType, consented: frozenset[str]) -> Snapshotter | None:

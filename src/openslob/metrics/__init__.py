@@ -4,7 +4,17 @@
 """
 
 from openslob.metrics.model import Better, Metric, RunMetric
-from openslob.metrics.run_metrics import METRICS, PACED, summary
+from openslob.metrics.run_metrics import METRICS, OBSERVED, PACED, summary
 from openslob.metrics.storage_metrics import STORAGE_METRICS, storage_figure
 
-__all__ = ["METRICS", "PACED", "STORAGE_METRICS", "Better", "Metric", "RunMetric", "storage_figure", "summary"]
+__all__ = [
+    "METRICS",
+    "OBSERVED",
+    "PACED",
+    "STORAGE_METRICS",
+    "Better",
+    "Metric",
+    "RunMetric",
+    "storage_figure",
+    "summary",
+]

@@ -125,6 +125,8 @@ METRICS: dict[str, RunMetric] = {
                   Composite(wake_up_late_us, ScheduleFact("wake_ups"))),
         RunMetric("conflicts_total", "Update conflicts", "", _L, "Times an operation was refused because of another transaction's change and was repeated.",
                   Amount(SessionSum("conflicts"))),
+        RunMetric("transactions_per_s", "Transactions", "1/s", _M, "Transactions of all clients of the server that ended, committed or rolled back; known when the whole server is observed.",
+                  PerSecond(EngineCounter("transactions"))),
     )
 }  # fmt: skip
 # Figures that only runs at a given rate have.
@@ -133,6 +135,8 @@ PACED = frozenset(
     for name, metric in METRICS.items()
     if any(isinstance(each, ScheduleFact) for each in metric.computation.inputs)
 )
+# Figures that only observations of a whole server have.
+OBSERVED = frozenset({"transactions_per_s"})
 # The engine's counters that figures are computed from; its other counters are evidence for verdicts.
 ENGINE_INPUTS = frozenset(
     each.field for metric in METRICS.values() for each in metric.computation.inputs if isinstance(each, EngineCounter)
@@ -140,8 +144,14 @@ ENGINE_INPUTS = frozenset(
 
 
 def summary(measurement: Measurement) -> Mapping[str, Figure]:
-    """Return every figure of the registry: a value with its unit, or None with the reason."""
-    return {name: _figure(metric.of(measurement), metric.unit) for name, metric in METRICS.items()}
+    """Return every figure of the registry: a value with its unit, or None with the reason.
+
+    Those that need the whole server are left out where it was not observed.
+    """
+    engine = measurement.engine
+    is_observed = engine.transactions is not None or "transactions" in engine.unknown
+    names = [name for name in METRICS if is_observed or name not in OBSERVED]
+    return {name: _figure(METRICS[name].of(measurement), METRICS[name].unit) for name in names}
 
 
 def _figure(quantity: Quantity, unit: str) -> Figure:

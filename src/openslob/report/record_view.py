@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from openslob.metrics import METRICS, PACED
+from openslob.metrics import METRICS, OBSERVED, PACED
 from openslob.record.model import Holds, RunRecord, Status
 from openslob.report.format import quantity
 
@@ -51,7 +51,8 @@ def is_paced(record: RunRecord) -> bool:
 
 def figures_of(record: RunRecord) -> list[str]:
     """Return the names of the registry's figures that apply to the run, known or not."""
-    return [name for name in METRICS if name not in PACED or is_paced(record)]
+    left_out = (OBSERVED - record.summary.keys()) | (frozenset() if is_paced(record) else PACED)
+    return [name for name in METRICS if name not in left_out]
 
 
 def reason(record: RunRecord, name: str) -> str:

@@ -15,7 +15,7 @@ from openslob.engines.facts import DATA, Finding, ServerFacts, ServerLocation
 from openslob.host.page_cache import page_cache_limit
 from openslob.host.sampler import difference
 from openslob.measurement import EngineDelta, HostDelta
-from openslob.metrics import METRICS, PACED
+from openslob.metrics import METRICS, OBSERVED, PACED
 from openslob.metrics.run_metrics import ENGINE_INPUTS
 from openslob.run.samplers import Samplers, SystemReading
 from openslob.run.server_reports import ServerReports
@@ -243,7 +243,8 @@ def preflight(
 
 def _figures_of(workload: Workload) -> list[str]:
     """Return the names of the figures that a run of this workload has, known or not."""
-    return [name for name in METRICS if name not in PACED or workload.is_paced]
+    left_out = OBSERVED if workload.is_paced else OBSERVED | PACED
+    return [name for name in METRICS if name not in left_out]
 
 
 def _gravity(finding: Finding) -> tuple[bool, bool]:

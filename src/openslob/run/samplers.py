@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from openslob.engines.base import Activity, CounterReading, Engine
+from openslob.engines.base import Activity, CounterReading, Engine, Scope
 from openslob.engines.patience import StoppedError
 from openslob.errors import SlobError
 from openslob.host.model import OsReading
@@ -34,16 +34,26 @@ class SystemReading:
 
 
 class Samplers:
-    """Owns the sampling connections; reads before and after the window, and between `start` and `stop`."""
+    """Owns the sampling connections; reads before and after the window, and between `start` and `stop`.
 
-    def __init__(self, engine: Engine, sessions: int, post: Callable[[SystemReading], None]) -> None:
+    ``sessions`` are the test's, none when it is the whole server that is sampled (``scope``).
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        sessions: int,
+        post: Callable[[SystemReading], None],
+        scope: Scope = Scope.TEST,
+        interval_s: float = COUNTER_INTERVAL_S,
+    ) -> None:
         location = engine.location()
         self._post = post
         self.data_directory = location.data_directory
         # Whether the host's figures are those of the server's host.
         self.local = location.is_here
-        self._counters = engine.open_counters()
-        self._waits = engine.open_waits()
+        self._counters = engine.open_counters(scope)
+        self._waits = engine.open_waits(scope)
         own = [*self._counters.backend_ids(), *self._waits.backend_ids()]
         locations = [location, *location.others]
         self._os = OsReader(
@@ -54,7 +64,7 @@ class Samplers:
         )
         # How long the counters take to be read at least, once `server_clock_offset_ns` has done so.
         self.reading_s = 0.0
-        self._interval_s = COUNTER_INTERVAL_S * max(1.0, sessions / SESSIONS_A_SECOND)
+        self._interval_s = interval_s * max(1.0, sessions / SESSIONS_A_SECOND)
         self._tasks: Tasks = {}
         self._tasks_at_end: Tasks = {}
         self._ticker = Ticker(self._interval_s, self._tick, "counters")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from factories import measurements
 from factories.tables import table
 from openslob.measurement import EngineDelta, HostDelta
-from openslob.metrics import METRICS, PACED, summary
+from openslob.metrics import METRICS, OBSERVED, PACED, summary
 from openslob.metrics.computation import NO_RATE, EngineCounter
 from openslob.metrics.quantity import NOT_LOCAL, Quantity
 from openslob.metrics.run_metrics import BELOW_CLOCK, ENGINE_INPUTS, NO_READS, NO_SYNCS, SYNCS_UNTIMED
@@ -58,6 +58,7 @@ EXPECTED = {
     "backlog_s": 0,
     "wake_up_late_us": 600,
     "conflicts_total": 0,
+    "transactions_per_s": 210,
 }
 TOTALS = {"elapsed_s", "sessions", "ops_total", "updates_total", "selects_total", "scans_total", "conflicts_total"}
 TOTALS |= {"start_skew_ms"}
@@ -350,3 +351,10 @@ def test_read_latency_is_that_of_single_blocks_where_the_engine_times_those(sing
     assert summary(measurement)["engine_read_latency_us"].value == pytest.approx(expected)
     amounts = {name: value for name, value in measurement.engine.amounts().items() if value is not None}
     assert METRICS["engine_read_latency_us"].computation.of_amounts(amounts, 60.0) == pytest.approx(expected)
+
+
+def test_a_figure_of_the_whole_server_is_left_out_where_that_was_not_observed():
+    unknown = measurements.engine(transactions=None)
+    assert not OBSERVED & summary(measurements.measurement(engine=unknown)).keys()
+    told = replace(unknown, unknown={"transactions": "track_counts is off"})
+    assert summary(measurements.measurement(engine=told))["transactions_per_s"].why == "track_counts is off"

@@ -38,6 +38,7 @@ from openslob.engines.postgresql.location import locate, with_tables_in
 from openslob.engines.postgresql.names import DEFAULT_SCHEMA, Names
 from openslob.engines.postgresql.obstacle import obstacle
 from openslob.engines.postgresql.quiesce import quiesce
+from openslob.engines.postgresql.server_scope import OwnWork, ServerCounters, ServerWaits
 from openslob.engines.postgresql.session import PostgresSession
 from openslob.engines.postgresql.slice_procedure import PostgresStop, compose_slice
 from openslob.engines.postgresql.waits import PostgresWaits
@@ -97,6 +98,7 @@ class PostgresEngine:
         require_target(url)
         self._url = url
         self._patience = Patience()
+        self._own_work = OwnWork()
         self.server_pid: int | None = None
         parameters = _parameters(url)
         self._host = str(parameters.get("host", "localhost"))
@@ -269,13 +271,17 @@ class PostgresEngine:
         self._patience.require()
         return PostgresSession(self._connect(f"run/{plan.tag}"), self.names, plan)
 
-    def open_counters(self, scope: Scope = Scope.TEST) -> PostgresCounters:  # noqa: ARG002
+    def open_counters(self, scope: Scope = Scope.TEST) -> PostgresCounters:
         """Connect the counter sampler."""
         block_size = self.query("identity")[0][2]
+        if scope is Scope.SERVER:
+            return ServerCounters(self.open("counters"), self._own_work, block_size)
         return PostgresCounters(self.open("counters"), self.names.schema, block_size)
 
-    def open_waits(self, scope: Scope = Scope.TEST) -> PostgresWaits:  # noqa: ARG002
+    def open_waits(self, scope: Scope = Scope.TEST) -> PostgresWaits:
         """Connect the wait sampler."""
+        if scope is Scope.SERVER:
+            return ServerWaits(self.open("waits"), SESSIONS, self._own_work)
         return PostgresWaits(self.open("waits"), SESSIONS)
 
     def open_snapshots(self, kind: StatisticsType, consented: frozenset[str]) -> None:

@@ -32,7 +32,8 @@ from openslob.units import NANOS
 PACKAGE = "openslob.engines.postgresql"
 
 # Sources that are 0 when track_counts is off.
-_TRACKED = ("database", "other_databases", "tables", "indexes", "private_tables", "private_indexes")
+TEST_ONLY = ("database", "other_databases", "tables", "indexes", "private_tables", "private_indexes")
+_TRACKED = (*TEST_ONLY, "each_database")
 # Sources that not every version has, by the view or function that they need.
 _NEEDS = {
     "io": "pg_stat_io",
@@ -43,11 +44,12 @@ _NEEDS = {
 }
 _IN_CATALOGUE = """SELECT to_regclass('pg_catalog.' || %(name)s) IS NOT NULL
     OR EXISTS (SELECT FROM pg_proc WHERE proname = %(name)s AND pronamespace = 'pg_catalog'::regnamespace)"""
-_TOGETHER = "together"
+TOGETHER, TOGETHER_AND_FLUSH = _COMBINE = ("together", "together_and_flush")
+WAS_RESET = "the server's statistics were reset during the run"
 _RESET = "stats_reset"
 _NUMBERS = (int, float)  # but not bool, a subclass of int
 _BEFORE_PROMPT = ("log_position",)
-_PROMPT_SINCE = 150000
+PROMPT_SINCE = 150000
 # Before that version: half a second until a process reports, and half a second until readers see it.
 LATENESS_S = 1.0
 # Rates are unknown over a window of which a larger share may be missing (METHOD 5 allows this share).
@@ -57,11 +59,15 @@ LATENESS_SHARE = 0.01
 class PostgresCounters:
     """Reads all sources that this server has in one statement, so that all are of one moment."""
 
+    # How the sources become one value, and those of the other scope.
+    _together = TOGETHER
+    _not_read = frozenset({"each_database"})
+
     def __init__(self, connection: psycopg.Connection[Any], schema: str, block_size: int) -> None:
         self._connection = connection
         self._schema = schema.encode()
         self._block_size = block_size
-        self._prompt = connection.info.server_version >= _PROMPT_SINCE
+        self._prompt = connection.info.server_version >= PROMPT_SINCE
         self._timing = self._is_on("track_io_timing")
         self._log_timing = self._is_on("track_wal_io_timing")
 
@@ -73,11 +79,12 @@ class PostgresCounters:
     @cached_property
     def _statement(self) -> PlainStatement:
         statements = read_statements(PACKAGE, "counters")
-        without = {_TOGETHER, *(_BEFORE_PROMPT if self._prompt else ())}
+        without = {*_COMBINE, *self._not_read, *(_BEFORE_PROMPT if self._prompt else ())}
         without |= set() if self._is_on("track_counts") else set(_TRACKED)
         without |= {name for name, needed in _NEEDS.items() if not self._has(needed)}
         sources = "\nUNION ALL\n".join(text for name, text in statements.items() if name not in without)
-        return PlainStatement(self._connection, statements[_TOGETHER].format(sources=sources).encode(), b"counters")
+        text = statements[self._together].format(sources=sources)
+        return PlainStatement(self._connection, text.encode(), b"counters")
 
     def _has(self, name: str) -> bool:
         return self._connection.execute(_IN_CATALOGUE, {"name": name}).fetchone() == (True,)
@@ -85,7 +92,7 @@ class PostgresCounters:
     def read(self) -> CounterReading:
         """Return all counters now; SlobError when the server is gone."""
         with reported("the counters can't be read"):
-            ((text,),) = self._statement.rows(self._schema)
+            text = self._ask()
         sources: dict[str, dict[str, Any]] = json.loads(text)
         server_ns = sources.pop("clock")["us"] * 1000
         # By view, not by row: a row appears when it first counts.
@@ -102,16 +109,24 @@ class PostgresCounters:
         }
         return CounterReading(server_ns, values, " ".join(sorted(resets)))
 
+    def _ask(self) -> bytes:
+        ((text,),) = self._statement.rows(self._schema)
+        found: bytes = text
+        return found
+
     def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
         """Return what happened between two readings."""
         if before.epoch != after.epoch:
-            return EngineDelta(unknown={EVERY_FIGURE: "the server's statistics were reset during the run"})
-        change: Values = _subtract(before.values, after.values)
-        if not after.values.get(SESSIONS):
+            return EngineDelta(unknown={EVERY_FIGURE: WAS_RESET})
+        delta = self._delta(before.values, after.values)
+        return delta if self._prompt else _without_late(delta, (after.server_ns - before.server_ns) / NANOS)
+
+    def _delta(self, before: Values, after: Values) -> EngineDelta:
+        change: Values = subtract(before, after)
+        if not after.get(SESSIONS):
             # A pooler may give the work loop's sessions another name: their reads would seem to be none.
             change = without_sessions(change)
-        delta = to_delta(change, self._block_size, self._timing, self._log_timing)
-        return delta if self._prompt else _without_late(delta, (after.server_ns - before.server_ns) / NANOS)
+        return to_delta(change, self._block_size, self._timing, self._log_timing)
 
     def task_kinds(self) -> dict[int, str]:
         """Return the ``backend_type`` of each process that this role may see, with our own samplers apart."""
@@ -128,7 +143,8 @@ class PostgresCounters:
         self._connection.close()
 
 
-def _subtract(before: Values, after: Values) -> dict[str, float]:
+def subtract(before: Values, after: Values) -> dict[str, float]:
+    """Return the change of each counter."""
     # A counter that was missing before was 0: entries of the statistics appear at their first event.
     return {name: value - before.get(name, 0.0) for name, value in after.items()}
 

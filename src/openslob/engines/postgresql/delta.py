@@ -247,10 +247,23 @@ def _less(total: float | None, *parts: float | None) -> float | None:
 
 def _reads_combined(change: Values) -> bool:
     """Return whether the count of reads has blocks in it, not requests: version 17 counts scans so."""
-    if change.get("tables.seq_scan", 0.0) + change.get("private_tables.seq_scan", 0.0) <= 0:
-        return False
-    since_17 = any(name.startswith("checkpointer.") for name in change)
-    return since_17 and not any(name.startswith("io.") and name.endswith(".read_bytes") for name in change)
+    scans = change.get("tables.seq_scan", 0.0) + change.get("private_tables.seq_scan", 0.0)
+    return scans > 0 and counts_blocks(change)
+
+
+def since_17(change: Values) -> bool:
+    """Return whether the server is of version 17 or later."""
+    return any(name.startswith("checkpointer.") for name in change)
+
+
+def counts_bytes(change: Values) -> bool:
+    """Return whether the server counts the bytes of requests, as since version 18."""
+    return any(name.startswith("io.") and name.endswith(".read_bytes") for name in change)
+
+
+def counts_blocks(change: Values) -> bool:
+    """Return whether the server combines reads, but counts their blocks."""
+    return since_17(change) and not counts_bytes(change)
 
 
 def _by_object(change: Values, log_io: Values, block_size: int) -> dict[str, ObjectIo]:

@@ -20,7 +20,10 @@ class PostgresWaits:
         self._connection = connection
         self._pattern = application.encode()
         with reported("the wait events can't be sampled"):
-            self._statement = PlainStatement(connection, read_sql(PACKAGE, "waits").encode(), b"sample")
+            self._statement = self._prepare()
+
+    def _prepare(self) -> PlainStatement:
+        return PlainStatement(self._connection, read_sql(PACKAGE, "waits").encode(), b"sample")
 
     def sample(self) -> Activity:
         """Return the sessions at work; SlobError when the server is gone.

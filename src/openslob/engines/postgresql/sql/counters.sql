@@ -1,13 +1,18 @@
 -- Purpose:  the server's cumulative counters, one row a source, each as JSON so that a column that a version lacks is
 --           absent rather than 0. `counters.py` reads the sources whose view the server has.
 -- Versions: PostgreSQL 13 and later; pg_stat_io from 16, pg_stat_checkpointer from 17.
--- Parameters: $1, the schema of the test tables.
+-- Parameters: $1, the schema of the test tables, of the sources that are of the test.
 -- Result:   of each source: source text, key text, counters jsonb; of `together`, which combines the sources: one json
 --           object of all counters by source and key.
 
 -- name: together
 -- One value: each further row of a result would cost the driver as much again.
 SELECT json_object_agg(concat_ws('.', source, nullif(key, '')), counters) FROM ({sources}) AS every (source, key, counters)
+
+-- name: together_and_flush
+-- Since 15 a session's own counts show within a second, unless it asks for it: then at the end of this statement.
+SELECT json_object_agg(concat_ws('.', source, nullif(key, '')), counters), pg_stat_force_next_flush()
+  FROM ({sources}) AS every (source, key, counters)
 
 -- name: io
 SELECT 'io' AS source, concat_ws('/', backend_type, object, context) AS key, jsonb_strip_nulls(to_jsonb(s)) AS counters
@@ -41,6 +46,15 @@ SELECT 'database', '', jsonb_strip_nulls(to_jsonb(s)) FROM pg_stat_database AS s
 SELECT 'databases', '', jsonb_strip_nulls(to_jsonb(s)) FROM (
     SELECT sum(xact_commit) AS xact_commit, sum(tup_returned) AS tup_returned
       FROM pg_stat_database WHERE datname <> current_database()) AS s
+
+-- name: each_database
+-- Apart, since a database that is dropped takes its counts along; of the number 0, what all databases share. Sessions
+-- are counted since 14.
+SELECT 'database', s.datid::text, jsonb_strip_nulls(jsonb_build_object(
+           'xact_commit', s.xact_commit, 'xact_rollback', s.xact_rollback, 'sessions', to_jsonb(s) -> 'sessions',
+           'blks_read', s.blks_read, 'blks_hit', s.blks_hit, 'blk_read_time', s.blk_read_time,
+           'reset_s', coalesce(date_part('epoch', s.stats_reset), 0)))
+  FROM pg_stat_database AS s
 
 -- name: wal
 SELECT 'wal', '', jsonb_strip_nulls(to_jsonb(s)) FROM pg_stat_wal AS s
