@@ -57,7 +57,9 @@ def of_slices(rows: Sequence[SliceRow], start_ns: int, end_ns: int) -> Timeline:
     if not len(rows) or len(edges) < 2:
         return {}
     spans = np.asarray(rows, dtype=float)
-    ops, updates = (_amounts(spans[:, :2], spans[:, column], edges) / np.diff(edges) * NANOS for column in (2, 3))
+    ops, updates = (
+        amounts_between(spans[:, :2], spans[:, column], edges) / np.diff(edges) * NANOS for column in (2, 3)
+    )
     counted = {"ops": ops, "updates": updates}
     rates = {
         name: (counted[rate.input.field] * rate.factor).tolist()
@@ -81,7 +83,7 @@ def of_latencies(rows: Iterable[LatencyRow], figure: str = "mean_us") -> Timelin
     return means
 
 
-def _amounts(spans: _Array, amounts: _Array, edges: _Array) -> _Array:
+def amounts_between(spans: _Array, amounts: _Array, edges: _Array) -> _Array:
     """Return the amount between each two neighbouring edges, with every amount spread evenly over its span."""
     kept = spans[:, 1] > spans[:, 0]
     rates = amounts[kept] / (spans[kept, 1] - spans[kept, 0])

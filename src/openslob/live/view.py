@@ -65,12 +65,12 @@ class Series:
 
 @dataclass(frozen=True)
 class Stack:
-    """Parts of a whole over time, the largest first: ``values`` has a sequence for each name in ``names``."""
+    """Parts of a whole over time: ``values`` has a sequence for each name in ``names``; None: unknown in this step."""
 
     unit: str
     at_s: Sequence[float]
     names: Sequence[str]
-    values: Sequence[Sequence[float]]
+    values: Sequence[Sequence[float | None]]
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class View(Protocol):
         """Return one figure over time; KeyError when there is none of this name."""
 
     def waits(self, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Stack:
-        """Return the mean number of sessions by wait event."""
+        """Return the mean number of sessions by wait event, as sampled; the most frequent one is first."""
 
     def cpu(self, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Stack:
         """Return the host's CPU time in % by kind; what is missing to 100 was idle."""

@@ -43,9 +43,9 @@ _IDLE = tuple(f"host.cpu_{kind}_s" for kind in AT_REST)
 SERVER = "server's processes (included)"
 
 
-def step_s(seconds: float) -> int:
-    """Return the shortest step in seconds of which at most `MOST_STEPS` are needed for this time."""
-    return next((step for step in STEPS_S if seconds / step <= MOST_STEPS), math.ceil(seconds / MOST_STEPS))
+def step_s(seconds: float, most: int = MOST_STEPS) -> int:
+    """Return the shortest step in seconds of which at most so many are needed for this time."""
+    return next((step for step in STEPS_S if seconds / step <= most), math.ceil(seconds / most))
 
 
 def evenly_counted(intervals: Sequence[EngineInterval], even_s: tuple[float, float] | None) -> Sequence[EngineInterval]:

@@ -1,0 +1,184 @@
+"""The figures that a record's raw files give over time: each by its definition in `openslob.metrics`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from openslob.live.state import RunState
+from openslob.live.tables import Array
+from openslob.metrics import METRICS
+from openslob.metrics.computation import (
+    Amount,
+    Computation,
+    DeviceCounter,
+    EngineCounter,
+    FirstKnown,
+    Input,
+    PerSecond,
+    Ratio,
+    ServerCpu,
+    SessionSum,
+)
+from openslob.metrics.cpu import AT_REST
+from openslob.report.charts.over_time import CPU_KINDS
+
+ENGINE, HOST, WORK = "engine", "host", "work"
+SERVER_CPU, DEVICE = "server.server_cpu_s", "device.dev_"
+BUSY, ALL, VISITS = "busy_cpu_s", "all_cpu_s", "visits"
+_SUMS = {
+    BUSY: tuple(counter for counters in CPU_KINDS.values() for counter in counters),
+    VISITS: ("rows_read", "rows_updated", "rows_scanned"),
+}
+_SUMS[ALL] = (*_SUMS[BUSY], *(f"host.cpu_{kind}_s" for kind in AT_REST))
+# Views have a name of their own for what is drawn of a device.
+_OF_DEVICE = {
+    "dev_read_per_s": "device.reads_per_s",
+    "dev_write_per_s": "device.writes_per_s",
+    "dev_read_mb_per_s": "device.read_mb_per_s",
+    "dev_write_mb_per_s": "device.write_mb_per_s",
+}
+
+
+@dataclass(frozen=True)
+class Track:
+    """What one source counted in each of its intervals; ``amount`` has it by name, None if it is not counted."""
+
+    begin_s: Array
+    end_s: Array
+    amount: Callable[[str], Array | None]
+
+    def amounts(self, names: tuple[str, ...]) -> dict[str, Array]:
+        """Return the amounts of these names, as far as they are counted."""
+        found = {name: self.amount(name) for name in names}
+        return {name: amount for name, amount in found.items() if amount is not None}
+
+    def until(self, at_s: float) -> Track:
+        """Return the part that had ended at ``at_s``."""
+        count = int(np.searchsorted(self.end_s, at_s, side="right"))
+        return Track(self.begin_s[:count], self.end_s[:count], partial(_first_of, self.amount, count))
+
+
+def _first_of(amount: Callable[[str], Array | None], count: int, name: str) -> Array | None:
+    values = amount(name)
+    return None if values is None else values[:count]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure that can be drawn over time: its source there, the amounts that it needs, and its arithmetic."""
+
+    unit: str
+    source: str
+    fields: tuple[str, ...]
+    value_of: Callable[[Mapping[str, Array], Array], Array]
+
+
+def tracks(state: RunState, at_s: float, complete_s: float) -> dict[str, Track]:
+    """Return what engine, host and sessions did until ``at_s``; sessions are known until ``complete_s`` alone."""
+    host = state.host.end_s
+    seconds = state.work.begin_s
+    seconds = seconds[: int(np.searchsorted(seconds, complete_s))]
+    return {
+        ENGINE: Track(state.engine.begin_s, state.engine.end_s, state.engine.value).until(at_s),
+        HOST: Track(host[:-1], host[1:], partial(_grown, state)).until(at_s),
+        WORK: Track(seconds, np.minimum(seconds + 1, complete_s), partial(_done, state)).until(min(at_s, complete_s)),
+    }
+
+
+def _grown(state: RunState, name: str) -> Array | None:
+    """Return by how much a counter of the host grew between its readings; NaN where it fell, which is a reset."""
+    if name in _SUMS:
+        return _sum([_grown(state, each) for each in _SUMS[name]])
+    values = state.host.value(name)
+    if values is None:
+        return None
+    grown = np.diff(values)
+    return np.where(grown < 0, np.nan, grown)
+
+
+def _done(state: RunState, name: str) -> Array | None:
+    return _sum([state.work.value(each) for each in _SUMS[name]]) if name in _SUMS else state.work.value(name)
+
+
+def _sum(parts: list[Array | None]) -> Array | None:
+    known = [part for part in parts if part is not None]
+    return np.sum(known, axis=0) if known else None
+
+
+def values_of(computation: Computation, amounts: Mapping[str, Array], seconds: Array) -> Array:
+    """Return a figure of many parts of a run at once, as `Computation.of_amounts` does of one; NaN where unknown."""
+    if isinstance(computation, FirstKnown):
+        preferred = values_of(computation.preferred, amounts, seconds)
+        return np.where(np.isnan(preferred), values_of(computation.usual, amounts, seconds), preferred)
+    if isinstance(computation, Ratio):
+        dividend = values_of(computation.dividend, amounts, seconds)
+        divisor = values_of(computation.divisor, amounts, seconds)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(divisor == 0, np.nan, dividend / divisor)
+    # Sums and rates are the same arithmetic for one number as for many.
+    known: Mapping[str, float] = amounts  # type: ignore[assignment]
+    value: object = computation.of_amounts(known, seconds)  # type: ignore[arg-type]
+    return np.full(len(seconds), np.nan) if value is None else np.asarray(value, dtype=np.float64)
+
+
+def inputs_of(computation: Computation) -> tuple[Input, ...]:
+    """Return every raw number that a figure may be computed from, those that only some engines have as well."""
+    if isinstance(computation, FirstKnown):
+        return (*inputs_of(computation.preferred), *inputs_of(computation.usual))
+    return computation.inputs
+
+
+def _fields(computation: Computation) -> tuple[str, ...]:
+    return tuple(each.field for each in inputs_of(computation))
+
+
+def _of_share(amounts: Mapping[str, Array], seconds: Array) -> Array:
+    if BUSY not in amounts or ALL not in amounts:
+        return np.full(len(seconds), np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(amounts[ALL] > 0, 100 * amounts[BUSY] / amounts[ALL], np.nan)
+
+
+def _renamed(computation: Computation, prefix: str, amounts: Mapping[str, Array], seconds: Array) -> Array:
+    return values_of(computation, {name.removeprefix(prefix): each for name, each in amounts.items()}, seconds)
+
+
+def _of_host(unit: str, computation: Computation, prefix: str) -> Drawn:
+    fields = tuple(prefix + field for field in _fields(computation))
+    return Drawn(unit, HOST, fields, partial(_renamed, computation, prefix))
+
+
+def _catalogue() -> dict[str, Drawn]:
+    found: dict[str, Drawn] = {}
+    for name, metric in METRICS.items():
+        rule = metric.computation
+        if isinstance(rule, Amount) and not isinstance(rule, PerSecond):
+            continue
+        drawn = partial(Drawn, metric.unit, fields=_fields(rule), value_of=partial(values_of, rule))
+        if rule.only_from(EngineCounter):
+            found[name] = drawn(source=ENGINE)
+        elif rule.only_from(SessionSum):
+            found[name] = drawn(source=WORK)
+        elif rule.only_from(DeviceCounter):
+            found[_OF_DEVICE[name]] = _of_host(metric.unit, rule, DEVICE)
+        elif rule.only_from(ServerCpu):
+            found[name] = _of_host(metric.unit, rule, "server.")
+    visits = METRICS["block_visits_per_s"].unit
+    found["block_visits_per_s"] = Drawn(visits, WORK, (VISITS,), lambda amounts, seconds: amounts[VISITS] / seconds)
+    found["host.busy_pct"] = Drawn("%", HOST, (BUSY, ALL), _of_share)
+    for kind, noun in (("read", "reads"), ("write", "writes")):
+        mean = Ratio(
+            Amount(DeviceCounter(f"{kind}_ms"), 1000), Amount(DeviceCounter(noun)), f"the device had no {noun}"
+        )
+        found[f"device.{kind}_latency_us"] = _of_host("µs", mean, DEVICE)
+    found["device.busy_pct"] = _of_host("%", PerSecond(DeviceCounter("busy_ms"), 0.1), DEVICE)
+    return found
+
+
+DRAWN = _catalogue()
+# What a server's own count gives where its processes can't be seen.
+OWN_CPU = Drawn("s/s", ENGINE, ("db_cpu_us",), lambda amounts, seconds: amounts["db_cpu_us"] * 1e-6 / seconds)

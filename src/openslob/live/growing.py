@@ -1,0 +1,150 @@
+"""A CSV file while it grows: each whole line of it once, read in parts of bounded size."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from openslob.disk import open_regular
+from openslob.errors import SlobError
+from openslob.record.raw_csv import COLUMNS
+
+# At most so much is read at a time: 20 to 60 ms of work. Of a longer file the end comes first, the begin last.
+PART_BYTES = 4 << 20
+_RESTORE = "restore it, or move its folder elsewhere (`slob show` needs run.json alone)"
+
+
+class GrowingFile:
+    """The lines of one of the files in `COLUMNS`. An incomplete last line waits until it is whole.
+
+    ``restarted`` says that the file was replaced or cut since the last look, so that what was read of it is void.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.columns: tuple[str, ...] = ()
+        self.restarted = False
+        self._forget()
+
+    def _forget(self) -> None:
+        # Bytes from _begin to _end have been read, those before _data are the header.
+        self._data = self._begin = self._end = 0
+        self._size = 0
+        self._identity: tuple[int, int] | None = None
+        self.columns = ()
+
+    def look(self) -> bool:
+        """Look at the file's length; return whether there is something to read."""
+        self.restarted = False
+        try:
+            status = self.path.stat()
+        except OSError:
+            status = None
+        identity = (status.st_dev, status.st_ino) if status else None
+        if self._identity is not None and (identity != self._identity or (status and status.st_size < self._end)):
+            self._forget()
+            self.restarted = True
+        if status is None:
+            return False
+        self._identity, self._size = identity, status.st_size
+        if not self._data and not self._read_header():
+            return False
+        return self._size > self._end or self.left_bytes > 0
+
+    @property
+    def left_bytes(self) -> int:
+        """How much older content is still to be read."""
+        return self._begin - self._data
+
+    @property
+    def read_bytes(self) -> int:
+        """How much was read."""
+        return self._end - self._begin
+
+    def newer(self) -> bytes:
+        """Return whole lines that follow those that were read; empty when there are none."""
+        if self._size <= self._end or not self._data:
+            return b""
+        part = self._bytes(self._end, min(self._size, self._end + PART_BYTES))
+        whole = part[: part.rfind(b"\n") + 1]
+        if not whole and len(part) == PART_BYTES:
+            raise SlobError(f"{self.path} is damaged: it has a line of more than {PART_BYTES} bytes", _RESTORE)
+        self._end += len(whole)
+        return whole
+
+    def older(self) -> bytes:
+        """Return whole lines that precede those that were read; empty when there are none."""
+        if self._begin <= self._data:
+            return b""
+        start = max(self._data, self._begin - PART_BYTES)
+        part = self._bytes(start, self._begin)
+        if start > self._data:
+            part = part[part.find(b"\n") + 1 :]
+        self._begin -= len(part)
+        return part
+
+    def first(self) -> bytes:
+        """Return the first line below the header; empty when there is none yet."""
+        line, end, _ = self._bytes(self._data, min(self._size, self._data + 4096)).partition(b"\n")
+        return line + end if end and self._data else b""
+
+    def cells(self, lines: bytes) -> list[list[bytes]]:
+        """Return the columns of whole lines. SlobError if a line has more or fewer columns than the header."""
+        count = len(self.columns)
+        if b'"' in lines:
+            return self._cells_in_quotes(lines)
+        # A cell with the end of its line follows the last column: the columns of all lines together are then slices.
+        cells = lines.replace(b"\n", b",\n,").split(b",")
+        cells.pop()
+        ends = cells[count :: count + 1]
+        if len(cells) != (count + 1) * len(ends) or ends.count(b"\n") != len(ends):
+            return self._cells_in_quotes(lines)
+        return [cells[column :: count + 1] for column in range(count)]
+
+    def _cells_in_quotes(self, lines: bytes) -> list[list[bytes]]:
+        count = len(self.columns)
+        try:
+            rows = list(csv.reader(lines.decode("utf-8").splitlines()))
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise self.damaged(error) from error
+        for row in rows:
+            if len(row) != count:
+                raise self.damaged(f"a line has {len(row)} of {count} columns")
+        return [[row[column].encode() for row in rows] for column in range(count)]
+
+    def damaged(self, why: object) -> SlobError:
+        """Return the error for content that can't be read."""
+        return SlobError(f"{self.path} is damaged: {why}", _RESTORE)
+
+    def _read_header(self) -> bool:
+        line, end, _ = self._bytes(0, min(self._size, 4096)).partition(b"\n")
+        if not end:
+            return False
+        columns = tuple(line.decode("utf-8", "replace").strip().split(","))
+        known = COLUMNS[self.path.name]
+        if not set(columns) <= set(known) or columns[:2] != known[:2]:
+            raise self.damaged("its header is another one")
+        self.columns = columns
+        self._data = self._begin = self._end = len(line) + 1
+        if self._size - self._data > PART_BYTES:
+            near = self._size - PART_BYTES
+            after = self._bytes(near, min(self._size, near + 65536)).find(b"\n") + 1
+            self._begin = self._end = near + after if after else self._data
+        return True
+
+    def _bytes(self, start: int, stop: int) -> bytes:
+        try:
+            with open_regular(self.path) as file:
+                return os.pread(file.fileno(), stop - start, start)
+        except OSError as error:
+            raise SlobError(f"{self.path} can't be read: {error.strerror}", _RESTORE) from error
+
+
+def decoded(names: Sequence[bytes], file: GrowingFile) -> dict[bytes, str]:
+    """Return each different text once, as text."""
+    try:
+        return {name: name.decode("utf-8") for name in dict.fromkeys(names)}
+    except UnicodeDecodeError as error:
+        raise file.damaged("it is not UTF-8") from error

@@ -1,0 +1,109 @@
+"""The figures of the last whole interval of a run, or of all so far, by their definitions in `openslob.metrics`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+
+import numpy as np
+
+from openslob.counts import COUNTERS
+from openslob.live.figures import ALL, BUSY, DEVICE, ENGINE, HOST, SERVER_CPU, VISITS, WORK, Track, inputs_of
+from openslob.live.state import BUSY_US
+from openslob.measurement import DeviceIo, EngineDelta
+from openslob.metrics import METRICS, RunMetric
+from openslob.metrics.computation import (
+    Amount,
+    Composite,
+    DeviceCounter,
+    EngineCounter,
+    HostCounter,
+    Input,
+    PerSecond,
+    ServerCpu,
+    SessionSum,
+)
+from openslob.record.model import Figure
+
+AT_END = "known at the end"
+NOT_COUNTED = "it was not counted in the last interval"
+DRIVER_CPU = "driver.driver_cpu_s"
+NO_LOOP = "known only of a load of our own"
+_DEVICE = tuple(DEVICE + each.name for each in fields(DeviceIo) if each.name not in ("name", "parts"))
+_ENGINE = tuple(EngineDelta().amounts())
+# What each source counted per second; fields of different classes may have the same name.
+Rates = Mapping[type[Input], Mapping[str, float]]
+
+
+def figures_of(
+    tracks: Mapping[str, Track], at_s: float, sessions: int, kind: str, so_far: bool = False
+) -> dict[str, Figure]:
+    """Return every figure of the registry: of the last interval, or of all ``so_far``; or None with the reason."""
+    rates = _rates(tracks, _whole if so_far else _last)
+    known = {
+        "elapsed_s": at_s,
+        "sessions": float(sessions) if kind == "run" else None,
+        "block_visits_per_s": rates[SessionSum].get(VISITS),
+        **_cpu(rates[HostCounter]),
+        **{name: _total(tracks[WORK], metric) for name, metric in METRICS.items() if _is_total(metric)},
+    }
+    return {name: _figure(metric, known, rates, kind) for name, metric in METRICS.items()}
+
+
+def _figure(metric: RunMetric, known: Mapping[str, float | None], rates: Rates, kind: str) -> Figure:
+    rule, why = metric.computation, NOT_COUNTED
+    if metric.name in known:
+        value = known[metric.name]
+    elif isinstance(rule, Amount) and not isinstance(rule, PerSecond):
+        value, why = None, AT_END
+    else:
+        found = {each.field: rates.get(type(each), {}).get(each.field) for each in inputs_of(rule)}
+        value = rule.of_amounts({name: rate for name, rate in found.items() if rate is not None}, 1.0)
+        why = AT_END if isinstance(rule, Composite) else NOT_COUNTED
+    if kind != "run" and any(isinstance(each, SessionSum) for each in rule.inputs):
+        why = NO_LOOP
+    return Figure(value=value, unit=metric.unit, why=None if value is not None else why)
+
+
+def _rates(tracks: Mapping[str, Track], rates_of: Callable[[Track, tuple[str, ...]], dict[str, float]]) -> Rates:
+    engine = rates_of(tracks[ENGINE], _ENGINE)
+    host = rates_of(tracks[HOST], (SERVER_CPU, DRIVER_CPU, BUSY, ALL, *_DEVICE))
+    own = {"server_cpu_s": engine["db_cpu_us"] * 1e-6} if "db_cpu_us" in engine else {}
+    processes = {name.split(".")[-1]: rate for name, rate in host.items() if not name.startswith(DEVICE)}
+    return {
+        EngineCounter: engine,
+        DeviceCounter: {name.removeprefix(DEVICE): rate for name, rate in host.items() if name.startswith(DEVICE)},
+        ServerCpu: own | processes,
+        HostCounter: own | processes,
+        SessionSum: rates_of(tracks[WORK], (*COUNTERS, BUSY_US, VISITS)),
+    }
+
+
+def _last(track: Track, names: tuple[str, ...]) -> dict[str, float]:
+    if not len(track.end_s):
+        return {}
+    seconds = float(track.end_s[-1] - track.begin_s[-1])
+    amounts = {name: float(amount[-1]) for name, amount in track.amounts(names).items()}
+    return {name: amount / seconds for name, amount in amounts.items() if np.isfinite(amount) and seconds > 0}
+
+
+def _whole(track: Track, names: tuple[str, ...]) -> dict[str, float]:
+    seconds = float((track.end_s - track.begin_s).sum())
+    amounts = {name: float(amount.sum()) for name, amount in track.amounts(names).items()}
+    return {name: amount / seconds for name, amount in amounts.items() if np.isfinite(amount) and seconds > 0}
+
+
+def _cpu(rates: Mapping[str, float]) -> dict[str, float | None]:
+    busy = 100 * rates[BUSY] / rates[ALL] if rates.get(ALL) and BUSY in rates else None
+    return {"host_cpu_busy_pct": busy, "host_cpu_left_pct": None if busy is None else 100 - busy}
+
+
+def _is_total(metric: RunMetric) -> bool:
+    rule = metric.computation
+    return isinstance(rule, Amount) and not isinstance(rule, PerSecond) and rule.only_from(SessionSum)
+
+
+def _total(work: Track, metric: RunMetric) -> float | None:
+    """Return what the sessions did so far."""
+    amount = work.amount(metric.computation.inputs[0].field)
+    return None if amount is None or not len(amount) else float(round(float(amount.sum())))

@@ -1,0 +1,94 @@
+"""Latencies by second and bucket, and their percentiles over any time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from openslob.analyze.verdicts.environment import MIN_BEYOND
+from openslob.histogram import BUCKETS, PERCENTILES, middle_us
+from openslob.live.steps import Steps
+from openslob.live.tables import Array, Grid, Moments, Seconds
+
+MIDDLES_US: Array = np.array([middle_us(bucket) for bucket in range(BUCKETS)])
+MAX = "max_us"
+_SHARES = {name: (share, round(MIN_BEYOND / (1 - share))) for name, share in PERCENTILES.items()}
+# An entry is one number: second, bucket and count, in bits from the left. The numbers' order is that of time.
+_BUCKET_BITS, _COUNT_BITS = 11, 29
+_SECOND_AT, _MOST_COUNT = _BUCKET_BITS + _COUNT_BITS, (1 << _COUNT_BITS) - 1
+
+
+class Latencies:
+    """How many operations of one kind took how long, second by second."""
+
+    def __init__(self) -> None:
+        self._entries = Grid(0, np.int64)
+        self._entries.codes(["entry"])
+        self._percentiles = Seconds(np.nan)
+
+    def add(self, seconds: Moments, buckets: Moments, counts: Moments, older: bool) -> None:
+        """Add counts of seconds that follow, or precede, those that are known; they may meet in a second."""
+        if counts.min() < 0 or buckets.min() < 0 or np.abs(seconds).max() > Seconds.MOST:
+            raise ValueError("a count, a latency or a second is not possible")
+        new = (seconds << _SECOND_AT) | (buckets << _COUNT_BITS) | np.minimum(counts, _MOST_COUNT)
+        known = self._entries.cells[0]
+        if older:
+            split = int(np.searchsorted(known, (int(seconds.max()) + 1) << _SECOND_AT))
+            meeting = known[:split]
+        else:
+            split = int(np.searchsorted(known, int(seconds.min()) << _SECOND_AT))
+            meeting = known[split:]
+        together = np.sort(np.concatenate([meeting, new]))
+        self._entries.grow(len(new) if older else 0, 0 if older else len(new))
+        if older:
+            self._entries.cells[0, : len(together)] = together
+        else:
+            self._entries.cells[0, split:] = together
+        self._judge(together)
+
+    def _judge(self, entries: Moments) -> None:
+        """Compute the percentiles of these seconds, of which the entries are complete."""
+        seconds, buckets, counts = _unpacked(entries)
+        starts = np.flatnonzero(np.append(True, seconds[1:] != seconds[:-1]))
+        ends = np.append(starts[1:], len(seconds)) - 1
+        done = np.cumsum(counts)
+        before = done[starts] - counts[starts]
+        totals = done[ends] - before
+        found = {name: _ranked(done, before, totals, share, least) for name, (share, least) in _SHARES.items()}
+        values = [np.where(at < 0, np.nan, MIDDLES_US[buckets[at]]) for at in found.values()]
+        self._percentiles.set([*found, MAX], seconds[starts], np.array([*values, MIDDLES_US[buckets[ends]]]))
+
+    def percentile(self, name: str) -> tuple[Array, Array]:
+        """Return the begin of each second, and the percentile, or maximum, of its operations."""
+        values = self._percentiles.value(name)
+        return self._percentiles.begin_s, np.empty(0) if values is None else values
+
+    def counts(self, steps: Steps, until_s: float) -> Array:
+        """Return how many operations fell into each step and bucket, in the seconds before ``until_s``."""
+        entries, until_s = self._entries.cells[0], min(steps.end_s, until_s)
+        low, high = (int(np.searchsorted(entries, int(at) << _SECOND_AT)) for at in (steps.begin_s, until_s))
+        seconds, buckets, counts = _unpacked(entries[low:high])
+        flat = steps.of(seconds.astype(np.float64)) * BUCKETS + buckets
+        found: Array = np.bincount(flat, weights=counts, minlength=steps.count * BUCKETS).astype(np.float64)
+        return found.reshape(steps.count, BUCKETS)
+
+
+def percentiles(counts: Array, name: str) -> Array:
+    """Return the percentile, or maximum, of each row of counts by bucket; NaN where too few lie beyond it."""
+    totals = counts.sum(axis=1)
+    if name == MAX:
+        last = counts.shape[1] - 1 - np.argmax(counts[:, ::-1] > 0, axis=1)
+        return np.where(totals > 0, MIDDLES_US[last], np.nan)
+    share, least = _SHARES[name]
+    ranks = np.maximum(np.ceil(share * totals), 1)
+    at = np.argmax(np.cumsum(counts, axis=1) >= ranks[:, None], axis=1)
+    return np.where(totals >= least, MIDDLES_US[at], np.nan)
+
+
+def _unpacked(entries: Moments) -> tuple[Moments, Moments, Moments]:
+    return entries >> _SECOND_AT, (entries >> _COUNT_BITS) & ((1 << _BUCKET_BITS) - 1), entries & _MOST_COUNT
+
+
+def _ranked(done: Moments, before: Moments, totals: Moments, share: float, least: int) -> Moments:
+    """Return the entry with the operation of this rank in each second; -1 where too few lie beyond it."""
+    ranks = np.maximum(np.ceil(share * totals).astype(np.int64), 1)
+    return np.where(totals >= least, np.searchsorted(done, before + ranks), -1)

@@ -1,0 +1,288 @@
+"""What is shown of a run or an observation at one moment of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from math import ceil, floor, isnan
+
+import numpy as np
+
+from openslob.analyze.timeline import MIN_PART_S
+from openslob.histogram import BUCKETS, PERCENTILES, lower_edge_us
+from openslob.live.figures import DRAWN, HOST, OWN_CPU, SERVER_CPU, Drawn, Track, tracks
+from openslob.live.last_interval import figures_of
+from openslob.live.latencies import MAX, MIDDLES_US, Latencies, percentiles
+from openslob.live.so_far import verdicts_so_far
+from openslob.live.state import SAMPLES, RunState
+from openslob.live.steps import Steps, spread, steps_of
+from openslob.live.tables import Array
+from openslob.live.view import Head, HeatMap, Note, PetalPoint, Progress, Series, Stack, View
+from openslob.metrics.waits import CPU_EVENT, CPU_ROW
+from openslob.record.model import Figure, RunRecord, Verdict
+from openslob.record.raw_csv import Event
+from openslob.record.store import UNFINISHED
+from openslob.report.charts.over_time import CELL_BUCKETS, CPU_KINDS, MOST_EVENTS, OTHERS
+from openslob.units import NANOS
+
+_LATENCY = ("latency", "response")
+_OF_CPU = "host.busy_pct"
+_KNOWN = {Event.PHASE: "phase", Event.NOTE: "note", Event.ERROR: "error"}
+
+
+class RunView:
+    """A run at the end of what was recorded, or ``at_s`` seconds after its load began."""
+
+    def __init__(
+        self, state: RunState, record: RunRecord, progress: Progress, doubt: str = "", at_s: float | None = None
+    ) -> None:
+        self._state = state
+        self._record = record
+        self._progress = progress
+        self._doubt = doubt
+        # At the end of a finished record, what it says of itself is shown.
+        self._ended = progress is not Progress.RUNNING and (at_s is None or at_s >= state.end_s)
+        self._at_s = state.end_s if at_s is None else min(at_s, state.end_s)
+
+    @cached_property
+    def _tracks(self) -> Mapping[str, Track]:
+        return tracks(self._state, self._at_s, self._complete_s)
+
+    @property
+    def _complete_s(self) -> float:
+        """Until when what the sessions did is known of each of them; whole seconds, or all of a load that ended."""
+        ends = self._state.ends_s
+        window = self._record.window
+        if window is not None and self._state.zero_ns is not None:
+            end_s = (window.load_end_ns - self._state.zero_ns) / NANOS
+            return end_s if end_s % 1 >= MIN_PART_S else float(int(end_s))
+        return float(int(min(ends.values(), default=0.0))) if len(ends) >= self._sessions else 0.0
+
+    @property
+    def _sessions(self) -> int:
+        spec = self._record.spec
+        try:
+            return int(spec.get("sessions") or spec.get("schemas", 1) * spec.get("threads_per_schema", 1))
+        except (TypeError, ValueError):
+            return 1
+
+    @property
+    def head(self) -> Head:
+        """What is being shown, and how far it is."""
+        record, running = self._record, not self._ended
+        planned = self._state.fact(Event.PLANNED_S)
+        in_plan = float(planned) if planned else record.spec.get("run_time") or record.spec.get("seconds")
+        return Head(
+            id=record.id,
+            name=record.name,
+            kind=record.kind,
+            progress=Progress.RUNNING if running else self._progress,
+            phase=self._phase if running else "",
+            product=str(record.engine.get("product") or ""),
+            target=str(record.engine.get("target") or ""),
+            load=self._load,
+            started_at=record.started_at,
+            elapsed_s=self._at_s,
+            planned_s=float(in_plan) if in_plan else None,
+            reservations=record.reservations,
+        )
+
+    @property
+    def _phase(self) -> str:
+        phases = [each for each in self._notes_in_time if each.kind == Event.PHASE]
+        return phases[-1].text if phases else ""
+
+    @property
+    def _load(self) -> str:
+        spec = self._record.spec
+        command = spec.get("command")
+        if command or self._record.kind == "observation":
+            return " ".join(map(str, command)) if isinstance(command, (list, tuple)) else str(command or "")
+        sessions = f"{self._sessions} session{'s' if self._sessions > 1 else ''}"
+        scans = f", {spec['scan_pct']} % scans" if spec.get("scan_pct") else ""
+        return f"{sessions}, {spec.get('update_pct', 0)} % updates{scans}"
+
+    @property
+    def _notes_in_time(self) -> list[Note]:
+        """The notes with a time, up to the moment shown; before the begin of the load is known, none has one."""
+        zero_ns = self._state.zero_ns
+        notes = []
+        for each in self._state.events:
+            at_s = None if zero_ns is None else (each.wall_ns + self._state.offset_ns - zero_ns) / NANOS
+            if each.kind in _KNOWN and (self._ended or at_s is None or at_s <= self._at_s or self._is_last):
+                notes.append(Note(at_s, each.kind, each.text))
+        return notes
+
+    @property
+    def _over_s(self) -> float:
+        """The end of the last second that is over; at the end of a run, its last second is a part of one."""
+        return ceil(self._at_s) if self._is_last else floor(self._at_s)
+
+    @property
+    def _is_last(self) -> bool:
+        return self._at_s >= self._state.end_s
+
+    @property
+    def notes(self) -> Sequence[Note]:
+        """What happened, in the order of time; last what a finished record says without a time."""
+        notes = self._notes_in_time
+        said = {each.text for each in notes}
+        if self._ended:
+            of_record = ((Event.NOTE, self._record.notes), (Event.ERROR, self._record.errors))
+            notes += [
+                Note(None, kind.value, text)
+                for kind, texts in of_record
+                for text in texts
+                if " ".join(text.split()) not in said and text != UNFINISHED
+            ]
+        return [*notes, *([Note(None, "note", self._doubt)] if self._doubt else [])]
+
+    @property
+    def now(self) -> Mapping[str, Figure]:
+        """The figures of the last whole interval; those of the result once there is one."""
+        if self._ended and self._record.summary:
+            return self._record.summary
+        return figures_of(self._tracks, self._at_s, self._sessions, self._record.kind)
+
+    @property
+    def so_far(self) -> Mapping[str, Figure]:
+        """The figures of all that was measured so far."""
+        return figures_of(self._tracks, self._at_s, self._sessions, self._record.kind, so_far=True)
+
+    @property
+    def verdicts(self) -> Sequence[Verdict]:
+        """The verdicts as they stand so far; those of the result once there is one."""
+        if self._ended and (self._record.verdicts or self._record.summary):
+            return self._record.verdicts
+        return self._so_far
+
+    @cached_property
+    def _so_far(self) -> tuple[Verdict, ...]:
+        if self._record.kind != "run":
+            return ()
+        errors = [each.text for each in self._notes_in_time if each.kind == Event.ERROR]
+        return verdicts_so_far(self._state, self._record, self._tracks, self._at_s, errors)
+
+    @property
+    def points(self) -> Sequence[PetalPoint]:
+        """None: a run is no sweep."""
+        return ()
+
+    @property
+    def current(self) -> View | None:
+        """None: a run is no sweep."""
+        return None
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The series that there are."""
+        drawn = [name for name in DRAWN if self._amounts(self._drawn(name))]
+        timed = [
+            f"{what}.{kind}.{each}"
+            for what in _LATENCY
+            for kind in self._latencies(what)
+            for each in (*PERCENTILES, MAX)
+        ]
+        return [*drawn, *timed]
+
+    def _drawn(self, name: str) -> Drawn:
+        if name == "db_cpu_per_s" and self._state.host.value(SERVER_CPU) is None:
+            return OWN_CPU
+        return DRAWN[name]
+
+    def _amounts(self, drawn: Drawn) -> dict[str, Array]:
+        return self._tracks[drawn.source].amounts(drawn.fields)
+
+    def _latencies(self, what: str) -> Mapping[str, Latencies]:
+        return self._state.latency if what == "latency" else self._state.response
+
+    def _steps(self, begin_s: float | None, end_s: float | None, most: int, least_s: float = 1.0) -> Steps:
+        end_s = self._at_s if end_s is None else min(end_s, self._at_s)
+        return steps_of(max(begin_s or 0.0, 0.0), end_s, most, least_s)
+
+    def series(self, name: str, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Series:
+        """Return one figure over time; KeyError when there is none of this name."""
+        if name.split(".", maxsplit=1)[0] in _LATENCY:
+            return self._latency_series(name, begin_s, end_s, most)
+        drawn = self._drawn(name)
+        track = self._tracks[drawn.source]
+        steps = self._steps(begin_s, end_s, most, _usual(track))
+        amounts = self._amounts(drawn)
+        if not amounts or not len(track.end_s):
+            return Series(name, drawn.unit, [], [], [], [])
+        found = spread(steps, track.begin_s, track.end_s, amounts, drawn.value_of)
+        return Series(name, drawn.unit, steps.at_s, _known(found.low), _known(found.whole), _known(found.high))
+
+    def _latency_series(self, name: str, begin_s: float | None, end_s: float | None, most: int) -> Series:
+        what, kind, figure = name.split(".")
+        of_kind = self._latencies(what)[kind]
+        if figure not in (*PERCENTILES, MAX):
+            raise KeyError(name)
+        steps = self._steps(begin_s, end_s, most)
+        begins, values = of_kind.percentile(figure)
+        over = int(np.searchsorted(begins, self._over_s))
+        begins, values = begins[:over], values[:over]
+        single = spread(steps, begins, begins + 1, {figure: values}, lambda amounts, _: amounts[figure])
+        whole = percentiles(of_kind.counts(steps, self._over_s), figure)
+        return Series(name, "µs", steps.at_s, _known(single.low), _known(whole), _known(single.high))
+
+    def waits(self, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Stack:
+        """Return the mean number of sessions by wait event, from samples; None in a step without any."""
+        waits = self._state.waits
+        steps = self._steps(begin_s, end_s, most)
+        samples = waits.value(SAMPLES)
+        if samples is None:
+            return Stack("sessions", [], [], [])
+        at = steps.of(waits.begin_s)
+        inside = (at >= 0) & (at < steps.count) & (waits.begin_s < self._at_s)
+        taken = np.bincount(at[inside], weights=samples[inside], minlength=steps.count)
+        sums = {
+            event: np.bincount(at[inside], weights=seen[inside], minlength=steps.count)
+            for event in waits.names
+            if event != SAMPLES and (seen := waits.value(event)) is not None
+        }
+        order = sorted(sums, key=lambda event: (-sums[event].sum(), event))
+        order = [event for event in order if sums[event].any()]
+        parts = {CPU_ROW if event == CPU_EVENT else event: sums[event] for event in order[:MOST_EVENTS]}
+        if order[MOST_EVENTS:]:
+            parts[OTHERS] = np.sum([sums[event] for event in order[MOST_EVENTS:]], axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            means = [_known(np.where(taken > 0, part / taken, np.nan)) for part in parts.values()]
+        return Stack("sessions", steps.at_s, list(parts), means)
+
+    def cpu(self, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Stack:
+        """Return the host's CPU time in % by kind; what is missing to 100 was idle."""
+        track, drawn = self._tracks[HOST], DRAWN[_OF_CPU]
+        busy, total = drawn.fields
+        steps = self._steps(begin_s, end_s, most, _usual(track))
+        if track.amount(total) is None or not len(track.end_s):
+            return Stack("%", [], [], [])
+        values = []
+        for counters in CPU_KINDS.values():
+            parts = list(track.amounts(counters).values())
+            amounts = {busy: np.sum(parts, axis=0) if parts else np.zeros(len(track.end_s))}
+            whole = spread(steps, track.begin_s, track.end_s, amounts | track.amounts((total,)), drawn.value_of).whole
+            values.append(_known(whole))
+        return Stack("%", steps.at_s, list(CPU_KINDS), values)
+
+    def heat(self, of: str, begin_s: float | None = None, end_s: float | None = None, most: int = 120) -> HeatMap:
+        """Return latency over time of a kind of operation; KeyError when none of this kind was recorded."""
+        of_kind = self._state.latency[of]
+        steps = self._steps(begin_s, end_s, most)
+        counts = of_kind.counts(steps, self._over_s)
+        cells = np.arange(0, BUCKETS, CELL_BUCKETS)
+        by_cell = np.add.reduceat(counts, cells, axis=1)
+        time_us = np.add.reduceat(counts * MIDDLES_US, cells, axis=1)
+        used = np.flatnonzero(by_cell.any(axis=0))
+        kept = slice(int(used[0]), int(used[-1]) + 1) if len(used) else slice(0, 0)
+        edges = [float(lower_edge_us(int(cell))) for cell in cells[kept]]
+        return HeatMap(of, steps.at_s, edges, by_cell[:, kept].tolist(), time_us[:, kept].tolist())
+
+
+def _usual(track: Track) -> float:
+    """Return the usual length of an interval: a step of less would have none."""
+    return float(np.median(track.end_s[-100:] - track.begin_s[-100:])) if len(track.end_s) else 1.0
+
+
+def _known(values: Array) -> list[float | None]:
+    return [None if isnan(value) else value for value in values.tolist()]

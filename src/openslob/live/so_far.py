@@ -1,0 +1,197 @@
+"""The verdicts on a run as they stand so far, by the rules that judge it at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from openslob.analyze.verdicts import environment, server, validity
+from openslob.analyze.verdicts.course import no_stalls
+from openslob.analyze.verdicts.outcome import unknown
+from openslob.counts import COUNTERS, SliceCounts
+from openslob.histogram import Histogram
+from openslob.live.figures import DEVICE, ENGINE, SERVER_CPU, WORK, Track
+from openslob.live.latencies import MIDDLES_US
+from openslob.live.state import BUSY_US, RunState
+from openslob.live.steps import Steps
+from openslob.measurement import (
+    EVERY_FIGURE,
+    DeviceIo,
+    EngineDelta,
+    HostDelta,
+    Measurement,
+    SessionTotals,
+    TimelinePoint,
+    Window,
+)
+from openslob.method import OpKind
+from openslob.record.model import RunRecord, Verdict
+from openslob.units import NANOS
+from openslob.workload import Workload
+
+AT_END = "known at the end of the run"
+# These need no more than the files so far; all others need what is known at the end alone.
+_JUDGED: tuple[Callable[[Measurement], Verdict | None], ...] = (
+    validity.errors,
+    server.real_server,
+    validity.reads_reached_device,
+    server.single_block,
+    validity.commits_waited,
+    server.cache_size_kept,
+    server.not_throttled,
+    server.log_switches,
+    environment.driver_quiet,
+    environment.quiet_machine,
+    environment.steady,
+    no_stalls,
+    environment.percentiles_supported,
+)
+_LATER = (
+    *("window", "planned_time", "sessions_busy", "alone_on_server", "counts_agree", "exact_mix", "mode"),
+    *("data_in_place", "limit_found"),
+)
+# More points in time would not change what is judged, and cost time.
+_MOST_POINTS = 600
+_ENGINE_FIELDS = frozenset(EngineDelta().amounts())
+_DEVICE_FIELDS = tuple(each.name for each in fields(DeviceIo) if each.name not in ("name", "parts"))
+_NO_ROWS = "it is not in the record so far"
+
+
+def verdicts_so_far(
+    state: RunState, record: RunRecord, tracks: Mapping[str, Track], at_s: float, errors: Sequence[str]
+) -> tuple[Verdict, ...]:
+    """Return the verdicts on the run up to ``at_s``; unknown where only the end of the run can tell."""
+    later = tuple(unknown(name, f"Not judged yet: {AT_END}.") for name in _LATER)
+    if not len(tracks[ENGINE].end_s):
+        return later
+    measured = measurement_so_far(state, record, tracks, at_s, errors)
+    return (*(verdict for judge in _JUDGED if (verdict := judge(measured))), *later)
+
+
+def measurement_so_far(
+    state: RunState, record: RunRecord, tracks: Mapping[str, Track], at_s: float, errors: Sequence[str]
+) -> Measurement:
+    """Return what the files tell about the run up to ``at_s``, with everything else unknown."""
+    workload = Workload.model_validate(record.spec)
+    engine = tracks[ENGINE]
+    counted_s = float(engine.end_s[-1] - engine.begin_s[0])
+    begin_ns = state.zero_ns or 0
+    return Measurement(
+        workload=workload,
+        block_size=int(record.engine.get("block_size") or 0),
+        cache_bytes=record.engine.get("cache_bytes"),
+        data_bytes=int(record.engine.get("data_bytes") or 0),
+        window=Window(begin_ns, begin_ns + int(counted_s * NANOS), counted_s, 0.0, 0.0, 0.0),
+        sessions=_sessions(state, tracks[WORK], workload.total_sessions),
+        latency=_latency(state, at_s),
+        engine=_engine(engine),
+        host=_host(state, at_s),
+        waits={},
+        wait_samples=0,
+        timeline=list(_timeline(state, tracks, at_s)),
+        direct_io=record.engine.get("direct_io"),
+        local=state.host.value(SERVER_CPU) is not None,
+        errors=errors,
+        stand_in=bool(record.engine.get("stand_in")),
+    )
+
+
+def _engine(track: Track) -> EngineDelta:
+    sums = {name: float(each.sum()) for name, each in track.amounts(tuple(sorted(_ENGINE_FIELDS))).items()}
+    known = {name: value for name, value in sums.items() if np.isfinite(value)}
+    return EngineDelta(**known, unknown={EVERY_FIGURE: _NO_ROWS})  # type: ignore[arg-type]
+
+
+def _host(state: RunState, at_s: float) -> HostDelta:
+    """Return what the host counted between its first reading and the last one before ``at_s``."""
+    ends = state.host.end_s
+    last = int(np.searchsorted(ends, at_s, side="right")) - 1
+    if last < 1:
+        return HostDelta(0.0, 0, unknown={EVERY_FIGURE: _NO_ROWS})
+    grown = {name: _difference(state, name, last) for name in state.host.names}
+    known = {name: value for name, value in grown.items() if value is not None}
+    cpu = {name[9:-2]: value for name, value in known.items() if name.startswith("host.cpu_")}
+    io: dict[str, Any] = {name: known[DEVICE + name] for name in _DEVICE_FIELDS if DEVICE + name in known}
+    cores = state.host.value("host.cores")
+    return HostDelta(
+        seconds=float(ends[last] - ends[0]),
+        cores=0 if cores is None or np.isnan(cores[last]) else int(cores[last]),
+        cpu=cpu or None,
+        server_cpu_s=known.get(SERVER_CPU),
+        sampler_cpu_s=known.get("sampler.sampler_cpu_s"),
+        server_read_bytes=known.get("server.server_read_bytes"),
+        server_write_bytes=known.get("server.server_write_bytes"),
+        driver_cpu_s=known.get("driver.driver_cpu_s"),
+        device=DeviceIo("device", **io) if len(io) == len(_DEVICE_FIELDS) else None,
+        unknown={EVERY_FIGURE: _NO_ROWS},
+    )
+
+
+def _difference(state: RunState, name: str, last: int) -> float | None:
+    values = state.host.value(name)
+    if values is None:
+        return None
+    # A counter that fell between any two readings was reset: what it counted over all of them is not known.
+    steps = np.diff(values[: last + 1])
+    return float(steps.sum()) if np.all(steps >= 0) else None
+
+
+def _sessions(state: RunState, work: Track, count: int) -> list[SessionTotals]:
+    """Return the sessions; the files so far tell what they did together, which the first one has here."""
+    sums = {name: float(each.sum()) for name, each in work.amounts((*COUNTERS, BUSY_US)).items()}
+    together = SliceCounts(**{name: round(sums.get(name, 0.0)) for name in COUNTERS})
+    seen = min(count, len(state.ends_s))
+    return [
+        SessionTotals(
+            number, 0, together if not number else SliceCounts(), sums.get(BUSY_US, 0.0) * (not number), 0.0, 0
+        )
+        for number in range(max(seen, count))
+    ]
+
+
+def _latency(state: RunState, at_s: float) -> dict[OpKind, Histogram]:
+    found = {}
+    for kind, each in state.latency.items():
+        counts = each.counts(Steps(0, 1, max(int(at_s), 1), at_s), at_s)[0]
+        buckets = np.flatnonzero(counts)
+        histogram = Histogram()
+        if len(buckets):
+            sum_us = float((counts[buckets] * MIDDLES_US[buckets]).sum())
+            pairs = zip(buckets.tolist(), counts[buckets].astype(int).tolist(), strict=True)
+            histogram.add(pairs, sum_us, float(MIDDLES_US[buckets[-1]]))
+        found[OpKind(kind)] = histogram
+    return found
+
+
+def _timeline(state: RunState, tracks: Mapping[str, Track], at_s: float) -> Iterator[TimelinePoint]:
+    """Yield the intervals of the engine in which all sessions reported, with the operations in each."""
+    engine, work = tracks[ENGINE], tracks[WORK]
+    ops = work.amount("ops")
+    if ops is None or not len(ops):
+        return
+    known = engine.until(float(work.end_s[-1]))
+    edges = np.append(work.begin_s, work.end_s[-1])
+    done = np.append(0.0, np.cumsum(ops))
+    group = max(1, -(-len(known.end_s) // _MOST_POINTS))
+    reads = known.amount("read_requests")
+    steal = _cumulative(state, "host.cpu_steal_s", at_s)
+    for first in range(0, len(known.end_s), group):
+        last = min(first + group, len(known.end_s)) - 1
+        begin, end = max(float(known.begin_s[first]), 0.0), float(known.end_s[last])
+        if end <= begin:
+            continue
+        begun, ended = np.interp([begin, end], edges, done)
+        counted = None if reads is None else float(reads[first : last + 1].sum())
+        stolen = None if steal is None else float(np.diff(np.interp([begin, end], *steal))[0])
+        yield TimelinePoint(end, end - begin, float(ended - begun), counted, None, stolen)
+
+
+def _cumulative(state: RunState, name: str, at_s: float) -> tuple[np.ndarray, np.ndarray] | None:
+    values = state.host.value(name)
+    count = int(np.searchsorted(state.host.end_s, at_s, side="right"))
+    if values is None or not count or np.isnan(values[:count]).any():
+        return None
+    return state.host.end_s[:count], values[:count]
