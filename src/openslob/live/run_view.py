@@ -8,6 +8,7 @@ from math import ceil, floor, isnan
 
 import numpy as np
 
+from openslob.analyze.heat import CELL_BUCKETS
 from openslob.analyze.timeline import MIN_PART_S
 from openslob.histogram import BUCKETS, PERCENTILES, lower_edge_us
 from openslob.live.figures import DRAWN, HOST, OWN_CPU, SERVER_CPU, Drawn, Track, tracks
@@ -22,7 +23,7 @@ from openslob.metrics.waits import CPU_EVENT, CPU_ROW
 from openslob.record.model import Figure, RunRecord, Verdict
 from openslob.record.raw_csv import Event
 from openslob.record.store import UNFINISHED
-from openslob.report.charts.over_time import CELL_BUCKETS, CPU_KINDS, MOST_EVENTS, OTHERS
+from openslob.report.charts.over_time import CPU_KINDS, MOST_EVENTS, OTHERS
 from openslob.units import NANOS
 
 _LATENCY = ("latency", "response")

@@ -230,11 +230,12 @@ def points(canvas: Canvas, shown: Shown) -> None:
 def wait_table(canvas: Canvas, shown: Shown) -> None:
     """Write what the sessions wait for at the moment that is shown, and over the time that is shown."""
     stack = shown.view.waits(shown.span.begin_s, shown.span.end_s, max(canvas.width, 2))
-    total = sum(map(sum, stack.values))
+    sums = [sum(value for value in values if value is not None) for values in stack.values]
+    total = sum(sums)
     width = max((len(name) for name in stack.names), default=0)
     lines = [(f"{'event':<{width}}  {'now':>8}  {'share':>7}", int(Role.SOFT), canvas.width)]
     for at, (name, values) in enumerate(zip(stack.names, stack.values, strict=True)):
-        share = percent(sum(values) / total * 100) if total else MISSING
+        share = percent(sums[at] / total * 100) if total else MISSING
         now = number(values[-1]) if len(values) else MISSING
         lines.append((f"{name:<{width}}  {now:>8}  {share:>7}", series_role(at), len(name)))
     _title(canvas, shown, "Sessions by event, sampled")
@@ -290,7 +291,7 @@ def _stack(
     if not len(stack.at_s):
         _nothing(canvas, shown)
         return
-    axis = axis or Axis.of([sum(column) for column in zip(*stack.values, strict=True)], text)
+    axis = axis or Axis.of([sum(value or 0.0 for value in column) for column in zip(*stack.values, strict=True)], text)
     draw_stack(framed(field, shown.span, axis, shown.signs), axis, stack)
 
 

@@ -191,7 +191,7 @@ def draw_stack(frame: Frame, axis: Axis, stack: Stack) -> None:
     field = frame.field
     if not stack.names or not len(stack.at_s) or field.width <= 0:
         return
-    sums = np.cumsum(np.array(stack.values, float), axis=0) / axis.high * field.height
+    sums = np.cumsum(np.nan_to_num(np.array(stack.values, float)), axis=0) / axis.high * field.height
     steps = frame.span.steps(stack.at_s, field.width)
     known = steps < len(stack.at_s)
     sums = np.where(known, sums[:, np.minimum(steps, len(stack.at_s) - 1)], 0.0)
