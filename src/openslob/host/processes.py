@@ -61,9 +61,9 @@ class ProcessStat:
     pid: int
     parent: int
     started: int
-    ticks: int
+    ticks: float
     reaped_faults: int
-    own_ticks: int = 0
+    own_ticks: float = 0
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class ServerReading:
     """
 
     epoch: str
-    ticks: int
+    ticks: float
     workers: Sequence[ProcessStat]
     io: tuple[int, int] | str
     cpus: frozenset[int] | None
@@ -339,7 +339,7 @@ class ProcessSetSampler(_ProcReader):
     def __init__(self, processes: ProcessSet, proc: Path = Path("/proc")) -> None:
         super().__init__(proc)
         self._processes = processes
-        self._ticks: dict[tuple[int, int], int] = {}
+        self._ticks: dict[tuple[int, int], float] = {}
         self._bytes: dict[tuple[int, int], tuple[int, int]] = {}
 
     def read(self, full_scan: bool = True) -> ServerReading:

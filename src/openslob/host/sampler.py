@@ -17,6 +17,7 @@ from pathlib import Path
 from openslob.host.counters import CPU_NAMES, busy_name, open_host
 from openslob.host.device import DEVICE, DEVICE_NAMES, BlockDevice, devices_under, sum_of_devices
 from openslob.host.model import FigureUnknownError, OsReading, Sample, text_of
+from openslob.host.process_clocks import ProcessClockSampler
 from openslob.host.processes import (
     SAMPLER_NAMES,
     SERVER_NAMES,
@@ -27,7 +28,7 @@ from openslob.host.processes import (
     process_sampler,
 )
 from openslob.measurement import DeviceIo, HostDelta
-from openslob.process_selector import ProcessSelector
+from openslob.process_selector import ProcessSelector, ProcessTree
 from openslob.units import NANOS
 
 CPUS_NAMES = ("server_cpus_busy_s",)
@@ -70,7 +71,8 @@ class OsReader:
 
     ``servers`` select the processes of the server, or of each server of a cluster. ``data_directories`` contain the
     data; the I/O of all devices under them is summed. Both are empty if unknown, for the reason ``why_unknown``.
-    ``sampler_pids`` returns the pids of the server processes of slob's own sampling sessions.
+    ``sampler_pids`` returns the pids of the server processes of slob's own sampling sessions. ``cpu_alone``: of the
+    server's processes only the CPU is read, exactly and at little cost.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class OsReader:
         data_directories: Sequence[Path],
         sampler_pids: Callable[[], list[int]],
         why_unknown: str = "the server is not known to be on this host",
+        cpu_alone: bool = False,
     ) -> None:
         self._sampler_pids = sampler_pids
         self._why_no_server = self._why_no_device = why_unknown
@@ -86,7 +89,7 @@ class OsReader:
         self._devices: list[BlockDevice] = []
         self._host = open_host()
         try:
-            self._servers = [process_sampler(selector) for selector in servers]
+            self._servers = [_opened(selector, cpu_alone) for selector in servers]
         except FigureUnknownError as error:
             self._why_no_server = str(error)
         try:
@@ -134,6 +137,12 @@ class OsReader:
                 why = str(error)
         names = {"server": SERVER_NAMES, "sampler": SAMPLER_NAMES, "cpus": CPUS_NAMES}
         return {source: Sample.missing(each, why) for source, each in names.items()}
+
+
+def _opened(selector: ProcessSelector, cpu_alone: bool) -> ProcessTreeSampler | ProcessSetSampler:
+    if cpu_alone and isinstance(selector, ProcessTree):
+        return ProcessClockSampler(selector.main_pid)
+    return process_sampler(selector)
 
 
 def _cpus(host: Sample, cpus: frozenset[int] | None) -> Sample:

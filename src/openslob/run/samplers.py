@@ -36,7 +36,8 @@ class SystemReading:
 class Samplers:
     """Owns the sampling connections; reads before and after the window, and between `start` and `stop`.
 
-    ``sessions`` are the test's, none when it is the whole server that is sampled (``scope``).
+    ``sessions`` are the test's, none when it is the whole server that is sampled (``scope``). ``cpu_alone``: of the
+    server's processes only the CPU is read, as `OsReader` does then.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Samplers:
         post: Callable[[SystemReading], None],
         scope: Scope = Scope.TEST,
         interval_s: float = COUNTER_INTERVAL_S,
+        cpu_alone: bool = False,
     ) -> None:
         location = engine.location()
         self._post = post
@@ -61,6 +63,7 @@ class Samplers:
             [directory for each in locations for directory in each.data_directories],
             lambda: own,
             location.why_unknown or SAME_HOST,
+            cpu_alone,
         )
         # How long the counters take to be read at least, once `server_clock_offset_ns` has done so.
         self.reading_s = 0.0
@@ -90,6 +93,11 @@ class Samplers:
         if server_cpu_s is None or not self._tasks_at_end:
             return None
         return cpu_by_kind(self._tasks, self._tasks_at_end, self._counters.task_kinds(), server_cpu_s)
+
+    def read(self) -> SystemReading:
+        """Read both now, the server first, since it may keep the reading waiting."""
+        counters = self._counters.read()
+        return SystemReading(counters, self._os.read(full_scan=False))
 
     def _read(self) -> SystemReading:
         host = self._os.read(full_scan=False)
