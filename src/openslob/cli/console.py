@@ -225,14 +225,23 @@ def default_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
+def reader_is_gone() -> bool:
+    """Return whether the program that read standard output has ended."""
+    raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
+    return isinstance(raw, _Results) and raw.broken_pipe
+
+
 @contextmanager
-def stoppable() -> Iterator[Interrupt]:
+def stoppable(announced: bool = True) -> Iterator[Interrupt]:
     """Let Ctrl-C, SIGTERM and SIGHUP ask the run in this block to end: the first within a slice, the second at once.
 
     SIGHUP, which comes when the terminal is closed, stays ignored if the caller ignores it, as nohup does.
+    ``announced``: a message says that it takes a moment.
     """
 
     def tell(_number: int, repeated: bool) -> None:
+        if not announced:
+            return
         # Not print(): the signal may interrupt a print, and the buffer of a stream is not reentrant.
         with suppress(OSError):
             if takes_message():

@@ -181,10 +181,13 @@ class Activity:
     the engine names them. It is empty when nobody else is at work, and None when this user may not see that. The
     server's own maintenance (autovacuum, purge, replication) is not among them; a copy of the server's files made for
     a client is.
+
+    ``by_instance`` are the instances of a cluster, in their order, of which this is the sum.
     """
 
     events: Mapping[str, int]
     others: Mapping[str, int] | None = None
+    by_instance: Sequence[Activity] = ()
 
 
 class Waits(Protocol):

@@ -113,7 +113,7 @@ class ClusterWaits:
         for each in every:
             events.update(each.events)
             others.update(each.others or {})
-        return Activity(events, None if any(each.others is None for each in every) else others)
+        return Activity(events, None if any(each.others is None for each in every) else others, every)
 
     def backend_ids(self) -> list[int]:
         """Return the sampler's sessions on all instances."""

@@ -1,0 +1,182 @@
+"""`slob watch`: what a server does, interval by interval."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Annotated, Any
+
+import typer
+
+from openslob.cli.common_options import DURATION, at_least
+from openslob.cli.console import columns, complain, notify, reader_is_gone, stoppable, write
+from openslob.cli.options import with_target
+from openslob.engines.base import Engine
+from openslob.engines.facts import ServerFacts
+from openslob.engines.registry import resolve_as_is
+from openslob.errors import UsageError
+from openslob.observe.interval import Interval, Selection, Sort
+from openslob.observe.lines import Lines, rates_of
+from openslob.observe.watcher import Watcher
+from openslob.record.model import reservations
+from openslob.report.format import warning_lines
+from openslob.secrets import Target
+
+# The shortest interval: servers show what their sessions did up to a second late.
+_SHORTEST_S = 1.0
+_DEFAULT_TOP = 5
+# What the sum of a cluster's instances is called where instances have their targets.
+_SUM = "all"
+
+INTERVAL = Annotated[
+    float, typer.Option(parser=at_least(_SHORTEST_S), metavar=DURATION, help="Time between two readings.")
+]
+COUNT = Annotated[int | None, typer.Option(min=1, metavar="N", help="End after so many intervals (default: Ctrl-C).")]
+FILTER = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--filter", metavar="EVENT|CLASS",
+        help="Show the wait events whose name or class has this text in it, or is like this pattern, such as 'IO:*'; "
+        "can be repeated.",
+    ),
+]  # fmt: skip
+SORT = Annotated[Sort, typer.Option(help="Order of wait events: time spent in them, their count, or their mean wait.")]
+TOP = Annotated[
+    int | None,
+    typer.Option(min=0, metavar="N", help=f"Show so many wait events (default: {_DEFAULT_TOP}; files: all)."),
+]
+CSV = Annotated[bool, typer.Option("--csv", metavar="", help="Print CSV: a row for each figure of each interval.")]
+JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print JSON: one line for each interval.")]
+
+Printer = Callable[[Interval], None]
+
+
+@with_target
+def watch(
+    target: Target,
+    interval: INTERVAL = "1s",  # type: ignore[assignment]
+    count: COUNT = None,
+    filters: FILTER = None,
+    sort: SORT = Sort.TIME,
+    top: TOP = None,
+    as_csv: CSV = False,
+    as_json: JSON = False,
+) -> None:
+    """Show what a server does, second by second: transactions, reads, writes, log, CPU, device, waits, I/O by object.
+
+    Everything is of the whole server, whoever uses it; nothing is run or changed there. Ctrl-C ends it.
+    Example: slob watch --target embedded --filter IO
+    """
+    if as_csv and as_json:
+        raise UsageError("--csv and --json exclude each other", "give one of them")
+    engine = resolve_as_is(target.reveal())
+    selection = Selection(tuple(filters or ()), sort)
+    facts = engine.facts()
+    with stoppable(announced=False) as interrupt:
+        if as_csv or as_json:
+            for reservation in reservations(facts.experimental, facts.stand_in):
+                complain(reservation)
+            show = (_csv if as_csv else _json)(engine, selection, top)
+        else:
+            show = _plain(engine, facts, interval, selection, _DEFAULT_TOP if top is None else top)
+        watcher = Watcher(engine, interval, interrupt, notify if as_csv or as_json else _tell)
+        for each in islice(watcher.intervals(), count):
+            show(each)
+            if reader_is_gone():
+                break
+
+
+def _tell(text: str) -> None:
+    write(f"{datetime.now():%H:%M:%S} ! {text}")
+
+
+def _plain(engine: Engine, facts: ServerFacts, interval_s: float, selection: Selection, top: int) -> Printer:
+    width = columns()
+    lines = Lines(selection, top, width, shutil.get_terminal_size().lines - 1)
+    zone = datetime.now().astimezone().tzname()
+    about = [
+        *warning_lines(reservations(facts.experimental, facts.stand_in)),
+        f"{facts.product} {facts.version}, {engine.target}; every {interval_s:g} s, times in {zone}",
+        *(f"#{number}: {each.target}" for number, each in enumerate(facts.instances, 1)),
+    ]
+    write("\n".join(about))
+    return lambda interval: write("\n".join(lines.of(interval)))
+
+
+def _at(interval: Interval) -> str:
+    moment = datetime.fromtimestamp(interval.end_ns / 1e9, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
+
+
+def _json(engine: Engine, selection: Selection, top: int | None) -> Printer:
+    def document(interval: Interval) -> dict[str, Any]:
+        return {
+            "seconds": round(interval.seconds, 6),
+            "figures": {name: each.model_dump(exclude_none=False) for name, each in interval.figures.items()},
+            "waits": [vars(each) for each in selection.of(interval.waits)[:top]],
+            "wait_samples": interval.samples,
+            "hidden_sessions": interval.hidden,
+            "io": {kind: rates_of(each, interval.seconds) for kind, each in interval.io.items()},
+            "cpu_pct": dict(interval.cpu),
+        }
+
+    def show(interval: Interval) -> None:
+        head = {
+            "at": _at(interval),
+            "target": engine.target,
+            "missed": interval.missed,
+            "fault": interval.fault or None,
+        }
+        parts = {target: document(each) for target, each in interval.by_instance.items()}
+        write(json.dumps({**head, **document(interval), **({"instances": parts} if parts else {})}))
+
+    return show
+
+
+def _csv(engine: Engine, selection: Selection, top: int | None) -> Printer:
+    write("time,instance,kind,name,value,unit")
+
+    def show(interval: Interval) -> None:
+        whole = _SUM if interval.by_instance else engine.target
+        text = io.StringIO()
+        rows = csv.writer(text, lineterminator="\n")
+        for instance, part in {whole: interval, **interval.by_instance}.items():
+            for kind, name, value, unit in _rows(part, selection, top):
+                shown = "" if value is None else f"{value:.6g}" if abs(value) < 1e5 else f"{value:.1f}"
+                rows.writerow((_at(interval), instance, kind, name, shown, unit))
+        write(text.getvalue(), end="")
+
+    return show
+
+
+_IO_UNITS = {"reads_per_s": "1/s", "read_mb_per_s": "MB/s", "read_latency_us": "µs", "writes_per_s": "1/s"}
+
+
+def _rows(interval: Interval, selection: Selection, top: int | None) -> Iterator[tuple[str, str, float | None, str]]:
+    """Yield kind, name, value and unit of all that is known of one instance."""
+    yield "interval", "seconds", interval.seconds, "s"
+    yield "interval", "missed", interval.missed, ""
+    yield "interval", "wait_samples", interval.samples, ""
+    for name, figure in interval.figures.items():
+        yield "figure", name, figure.value, figure.unit
+    for wait in selection.of(interval.waits)[:top]:
+        kind = "timed wait" if wait.timed else "partly sampled wait" if interval.hidden else "sampled wait"
+        yield kind, wait.event, wait.sessions, "sessions"
+        if wait.timed:
+            yield kind, wait.event, wait.per_s, "1/s"
+            yield kind, wait.event, wait.mean_us, "µs"
+    for name, io_of in interval.io.items():
+        for rate, value in rates_of(io_of, interval.seconds).items():
+            yield "io", f"{name}: {rate}", value, _IO_UNITS[rate]
+    for name, share in interval.cpu.items():
+        yield "cpu", name, share, "%"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(watch)
