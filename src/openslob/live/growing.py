@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 from openslob.disk import open_regular
 from openslob.errors import SlobError
+from openslob.live.cells import Cells
 from openslob.record.raw_csv import COLUMNS
 
-# At most so much is read at a time: 20 to 60 ms of work. Of a longer file the end comes first, the begin last.
-PART_BYTES = 4 << 20
+# At most so much is read at a time: some 20 ms of work. Of a longer file the end comes first, the begin last.
+PART_BYTES = 2 << 20
 _RESTORE = "restore it, or move its folder elsewhere (`slob show` needs run.json alone)"
 
 
@@ -90,29 +90,12 @@ class GrowingFile:
         line, end, _ = self._bytes(self._data, min(self._size, self._data + 4096)).partition(b"\n")
         return line + end if end and self._data else b""
 
-    def cells(self, lines: bytes) -> list[list[bytes]]:
-        """Return the columns of whole lines. SlobError if a line has more or fewer columns than the header."""
-        count = len(self.columns)
-        if b'"' in lines:
-            return self._cells_in_quotes(lines)
-        # A cell with the end of its line follows the last column: the columns of all lines together are then slices.
-        cells = lines.replace(b"\n", b",\n,").split(b",")
-        cells.pop()
-        ends = cells[count :: count + 1]
-        if len(cells) != (count + 1) * len(ends) or ends.count(b"\n") != len(ends):
-            return self._cells_in_quotes(lines)
-        return [cells[column :: count + 1] for column in range(count)]
-
-    def _cells_in_quotes(self, lines: bytes) -> list[list[bytes]]:
-        count = len(self.columns)
+    def cells(self, lines: bytes) -> Cells:
+        """Return the cells of whole lines. SlobError if a line has more or fewer columns than the header."""
         try:
-            rows = list(csv.reader(lines.decode("utf-8").splitlines()))
-        except (UnicodeDecodeError, csv.Error) as error:
+            return Cells(lines, len(self.columns))
+        except (ValueError, csv.Error) as error:
             raise self.damaged(error) from error
-        for row in rows:
-            if len(row) != count:
-                raise self.damaged(f"a line has {len(row)} of {count} columns")
-        return [[row[column].encode() for row in rows] for column in range(count)]
 
     def damaged(self, why: object) -> SlobError:
         """Return the error for content that can't be read."""
@@ -140,11 +123,3 @@ class GrowingFile:
                 return os.pread(file.fileno(), stop - start, start)
         except OSError as error:
             raise SlobError(f"{self.path} can't be read: {error.strerror}", _RESTORE) from error
-
-
-def decoded(names: Sequence[bytes], file: GrowingFile) -> dict[bytes, str]:
-    """Return each different text once, as text."""
-    try:
-        return {name: name.decode("utf-8") for name in dict.fromkeys(names)}
-    except UnicodeDecodeError as error:
-        raise file.damaged("it is not UTF-8") from error

@@ -14,6 +14,7 @@ MAX = "max_us"
 _SHARES = {name: (share, round(MIN_BEYOND / (1 - share))) for name, share in PERCENTILES.items()}
 # An entry is one number: second, bucket and count, in bits from the left. The numbers' order is that of time.
 _BUCKET_BITS, _COUNT_BITS = 11, 29
+_MINUTE_S = 60
 _SECOND_AT, _MOST_COUNT = _BUCKET_BITS + _COUNT_BITS, (1 << _COUNT_BITS) - 1
 
 
@@ -24,12 +25,15 @@ class Latencies:
         self._entries = Grid(0, np.int64)
         self._entries.codes(["entry"])
         self._percentiles = Seconds(np.nan)
+        # The same counts by minute: long steps are made of these.
+        self._minutes = Seconds(rows=BUCKETS)
 
     def add(self, seconds: Moments, buckets: Moments, counts: Moments, older: bool) -> None:
         """Add counts of seconds that follow, or precede, those that are known; they may meet in a second."""
         if counts.min() < 0 or buckets.min() < 0 or np.abs(seconds).max() > Seconds.MOST:
             raise ValueError("a count, a latency or a second is not possible")
         new = (seconds << _SECOND_AT) | (buckets << _COUNT_BITS) | np.minimum(counts, _MOST_COUNT)
+        self._minutes.add_at(buckets, seconds // _MINUTE_S, counts.astype(np.float64))
         known = self._entries.cells[0]
         if older:
             split = int(np.searchsorted(known, (int(seconds.max()) + 1) << _SECOND_AT))
@@ -64,12 +68,29 @@ class Latencies:
 
     def counts(self, steps: Steps, until_s: float) -> Array:
         """Return how many operations fell into each step and bucket, in the seconds before ``until_s``."""
-        entries, until_s = self._entries.cells[0], min(steps.end_s, until_s)
-        low, high = (int(np.searchsorted(entries, int(at) << _SECOND_AT)) for at in (steps.begin_s, until_s))
+        until = int(min(steps.end_s, until_s))
+        found: Array = np.zeros((steps.count, BUCKETS))
+        begin = int(steps.begin_s)
+        if steps.length_s % _MINUTE_S == 0:
+            begin = max(begin, until // _MINUTE_S * _MINUTE_S)
+            self._add_minutes(found, steps, begin // _MINUTE_S)
+        entries = self._entries.cells[0]
+        low, high = (int(np.searchsorted(entries, at << _SECOND_AT)) for at in (begin, until))
         seconds, buckets, counts = _unpacked(entries[low:high])
-        flat = steps.of(seconds.astype(np.float64)) * BUCKETS + buckets
-        found: Array = np.bincount(flat, weights=counts, minlength=steps.count * BUCKETS).astype(np.float64)
-        return found.reshape(steps.count, BUCKETS)
+        flat = (seconds // steps.length_s - steps.first) * BUCKETS + buckets
+        found += np.bincount(flat, weights=counts, minlength=found.size).reshape(found.shape)
+        return found
+
+    def _add_minutes(self, into: Array, steps: Steps, until: int) -> None:
+        """Add the minutes before minute ``until``; a step has a whole number of minutes."""
+        length, first = steps.length_s // _MINUTE_S, self._minutes.first
+        low = max(steps.first * length, first)
+        high = min(until, first + len(self._minutes))
+        if low >= high:
+            return
+        step = np.arange(low, high) // length - steps.first
+        starts = np.flatnonzero(np.append(True, step[1:] != step[:-1]))
+        into[step[starts]] += np.add.reduceat(self._minutes.cells[:, low - first : high - first], starts, axis=1).T
 
 
 def percentiles(counts: Array, name: str) -> Array:

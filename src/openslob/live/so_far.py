@@ -155,7 +155,7 @@ def _sessions(state: RunState, work: Track, count: int) -> list[SessionTotals]:
 def _latency(state: RunState, at_s: float) -> dict[OpKind, Histogram]:
     found = {}
     for kind, each in state.latency.items():
-        counts = each.counts(Steps(0, 1, max(int(at_s), 1), at_s), at_s)[0]
+        counts = each.counts(Steps(0, 1, 60 * (int(at_s) // 60 + 1), at_s), at_s)[0]
         buckets = np.flatnonzero(counts)
         histogram = Histogram()
         if len(buckets):

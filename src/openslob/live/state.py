@@ -6,7 +6,7 @@ Times are seconds since the load began; before the begin is known there are no t
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,9 +15,10 @@ import numpy as np
 from openslob.analyze.timeline import amounts_between
 from openslob.counts import COUNTERS
 from openslob.histogram import bucket_of
-from openslob.live.growing import GrowingFile, decoded
+from openslob.live.cells import Cells
+from openslob.live.growing import GrowingFile
 from openslob.live.latencies import Latencies
-from openslob.live.tables import Array, Intervals, Seconds
+from openslob.live.tables import Array, Intervals, Moments, Seconds
 from openslob.record.model import RunRecord
 from openslob.record.raw_csv import Event
 from openslob.units import NANOS
@@ -48,7 +49,7 @@ class RunState:
             for name in ("engine.csv", "os.csv", "slices.csv", "waits.csv", "latency.csv", "response.csv")
         }
         self._events = GrowingFile(folder / "events.csv")
-        self._readers: dict[str, Callable[[GrowingFile, bytes, bool], None]] = {
+        self._readers: dict[str, Callable[[Cells, bool], None]] = {
             "engine.csv": self._engine_rows,
             "os.csv": self._host_rows,
             "slices.csv": self._slice_rows,
@@ -97,11 +98,9 @@ class RunState:
         if self.zero_ns is None:
             return changed
         for name in waiting:
-            while lines := self._files[name].newer():
+            while time.monotonic() < until and (lines := self._files[name].newer()):
                 self._take(name, lines, older=False)
                 changed = True
-                if time.monotonic() > until:
-                    break
         while time.monotonic() < until:
             name, file = max(self._files.items(), key=lambda each: each[1].left_bytes)
             lines = file.older()
@@ -123,11 +122,11 @@ class RunState:
         while lines := self._events.newer() or self._events.older():
             cells = self._events.cells(lines)
             try:
-                found = [
-                    Happening(int(at), kind.decode(), text.decode()) for at, kind, text in zip(*cells, strict=True)
-                ]
+                at, (kinds, kind), (texts, text) = cells.integers(0), cells.names(1), cells.names(2)
             except ValueError as error:
                 raise self._events.damaged(error) from error
+            rows = zip(at.tolist(), kind.tolist(), text.tolist(), strict=True)
+            found = [Happening(wall_ns, kinds[first], texts[second]) for wall_ns, first, second in rows]
             self.events = sorted([*self.events, *found], key=lambda each: each.wall_ns)
             changed = True
         return changed
@@ -159,34 +158,30 @@ class RunState:
     def _take(self, name: str, lines: bytes, older: bool) -> None:
         file = self._files[name]
         try:
-            self._readers[name](file, lines, older)
+            self._readers[name](file.cells(lines), older)
         except (ValueError, OverflowError) as error:
             raise file.damaged(error) from error
 
-    def _seconds(self, cells: Sequence[bytes], offset_ns: int) -> Array:
-        moments = np.fromiter(map(int, cells), np.int64, len(cells))
-        return (moments - ((self.zero_ns or 0) - offset_ns)) / NANOS
+    def _at(self, moments: Moments, offset_ns: int = 0) -> Array:
+        """Return times in ns of the server's clock, or of one that is ``offset_ns`` behind it, in seconds."""
+        seconds: Array = (moments - ((self.zero_ns or 0) - offset_ns)) / NANOS
+        return seconds
 
-    def _engine_rows(self, file: GrowingFile, lines: bytes, older: bool) -> None:
-        begins, ends, figures, values = file.cells(lines)
-        first = {end: begin for begin, end in zip(reversed(begins), reversed(ends), strict=True)}
-        spans = list(dict.fromkeys(ends))
-        table = _matrix(ends, figures, values)
-        names = list(decoded(figures, file).values())
-        self.engine.put(self._seconds([first[end] for end in spans], 0), self._seconds(spans, 0), names, table, older)
+    def _engine_rows(self, cells: Cells, older: bool) -> None:
+        rows, run = cells.moments(1)
+        begins, ends = self._at(cells.integers(0, rows)), self._at(cells.integers(1, rows))
+        self.engine.put(begins, ends, *_matrix(cells, 2, run, len(rows)), older)
 
-    def _host_rows(self, file: GrowingFile, lines: bytes, older: bool) -> None:
-        moments, counters, values = file.cells(lines)
-        at = self._seconds(list(dict.fromkeys(moments)), self.offset_ns)
-        names = list(decoded(counters, file).values())
-        self.host.put(at, at, names, _matrix(moments, counters, values), older)
+    def _host_rows(self, cells: Cells, older: bool) -> None:
+        rows, run = cells.moments(0)
+        at = self._at(cells.integers(0, rows), self.offset_ns)
+        self.host.put(at, at, *_matrix(cells, 1, run, len(rows)), older)
 
-    def _wait_rows(self, file: GrowingFile, lines: bytes, older: bool) -> None:
-        cells = file.cells(lines)
-        samples = list(dict.fromkeys(cells[0]))
-        at = np.floor(self._seconds(samples, self.offset_ns)).astype(np.int64)
-        events = decoded(cells[1], file)
-        seen = _matrix(*cells) if any(cells[1]) else np.zeros((len(events), len(samples)))
+    def _wait_rows(self, cells: Cells, older: bool) -> None:
+        rows, run = cells.moments(0)
+        samples = cells.integers(0, rows)
+        seconds = np.floor(self._at(samples, self.offset_ns)).astype(np.int64)
+        events, code = cells.names(1)
         # A sample that a part of the file cuts in two is counted once.
         counted = np.ones(len(samples))
         first, last = int(samples[0]), int(samples[-1])
@@ -196,43 +191,39 @@ class RunState:
             counted[0] = 0
         low, high = self._sampled_ns or (first, last)
         self._sampled_ns = (min(low, first), max(high, last))
-        rows = [(name, np.nan_to_num(row)) for name, row in zip(events.values(), seen, strict=True) if name]
-        self.waits.add([SAMPLES, *(name for name, _ in rows)], at, np.array([counted, *(row for _, row in rows)]))
+        self.waits.add([SAMPLES], np.zeros(len(seconds), np.int64), seconds, counted)
+        self.waits.add([event or SAMPLES for event in events], code, seconds[run], np.nan_to_num(cells.numbers(2)))
 
-    def _slice_rows(self, file: GrowingFile, lines: bytes, older: bool) -> None:  # noqa: ARG002
-        cells = dict(zip(file.columns, file.cells(lines), strict=True))
-        begins, ends = self._seconds(cells["start_ns"], 0), self._seconds(cells["end_ns"], 0)
-        for session, end in zip(map(int, cells["session"]), ends.tolist(), strict=True):
-            self.ends_s[session] = max(end, self.ends_s.get(session, end))
-        first, last = int(np.floor(begins.min())), int(np.ceil(ends.max()))
-        self.work.cover(first, last)
-        edges = np.arange(first, last + 1, dtype=np.float64)
-        names = [name for name in (*COUNTERS, BUSY_US) if name in cells]
+    def _slice_rows(self, cells: Cells, older: bool) -> None:
+        columns = {name: number for number, name in enumerate(self._files["slices.csv"].columns)}
+        begins, ends = (self._at(cells.integers(columns[name])) for name in ("start_ns", "end_ns"))
+        last = dict(zip(cells.integers(columns["session"]).tolist(), ends.tolist(), strict=True))
+        self.ends_s = last | self.ends_s if older else self.ends_s | last
+        low, high = int(np.floor(begins.min())), int(np.ceil(ends.max()))
+        # Room for all of it first: a time that is far off is found before anything of its length is made.
+        self.work.cover(low, high)
+        edges = np.arange(low, high + 1, dtype=np.float64)
         spans = np.stack([begins, ends], axis=1)
-        amounts = [amounts_between(spans, _numbers(cells[name]), edges) for name in names]
-        self.work.add(names, np.arange(first, last), np.array(amounts))
+        for name in (*COUNTERS, BUSY_US):
+            if name in columns:
+                done = amounts_between(spans, np.nan_to_num(cells.numbers(columns[name])), edges)
+                self.work.add([name], np.zeros(len(done), np.int64), np.arange(low, high), done)
 
-    def _latency_rows(self, into: dict[str, Latencies], file: GrowingFile, lines: bytes, older: bool) -> None:
-        cells = file.cells(lines)
-        seconds, counts = (np.fromiter(map(int, cells[column]), np.int64, len(cells[0])) for column in (0, 3))
-        known = {edge: bucket_of(int(edge)) for edge in dict.fromkeys(cells[2])}
-        buckets = np.fromiter(map(known.__getitem__, cells[2]), np.int64, len(cells[2]))
-        kinds = np.array(cells[1])
-        for raw, kind in decoded(cells[1], file).items():
-            mine = kinds == raw
+    def _latency_rows(self, into: dict[str, Latencies], cells: Cells, older: bool) -> None:
+        seconds, counts = cells.integers(0), cells.integers(3)
+        edges, place = np.unique(cells.integers(2), return_inverse=True)
+        buckets = np.array([bucket_of(edge) for edge in edges.tolist()])[place]
+        kinds, code = cells.names(1)
+        for number, kind in enumerate(kinds):
+            mine = code == number
             into.setdefault(kind, Latencies()).add(seconds[mine], buckets[mine], counts[mine], older)
 
 
-def _numbers(cells: Sequence[bytes]) -> Array:
-    return np.fromiter((float(cell) if cell else np.nan for cell in cells), np.float64, len(cells))
-
-
-def _matrix(moments: Sequence[bytes], names: Sequence[bytes], values: Sequence[bytes]) -> Array:
-    """Return values by name, then by moment, both in the order of their first appearance; NaN where there is none."""
-    columns = {moment: number for number, moment in enumerate(dict.fromkeys(moments))}
-    rows = {name: number for number, name in enumerate(dict.fromkeys(names))}
-    if len(rows) * len(columns) > _MOST_CELLS:
-        raise ValueError(f"it has {len(rows)} different names")
-    table = np.full((len(rows), len(columns)), np.nan)
-    table[list(map(rows.__getitem__, names)), list(map(columns.__getitem__, moments))] = _numbers(values)
-    return table
+def _matrix(cells: Cells, column: int, run: Moments, moments: int) -> tuple[list[str], Array]:
+    """Return the names in a column, and the values in the next one by name and moment; NaN where there is none."""
+    names, code = cells.names(column)
+    if len(names) * moments > _MOST_CELLS:
+        raise ValueError(f"it has {len(names)} different names")
+    table = np.full((len(names), moments), np.nan)
+    table[code, run] = cells.numbers(column + 1)
+    return names, table

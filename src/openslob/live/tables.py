@@ -49,9 +49,11 @@ class Grid:
     def grow(self, before: int, after: int) -> None:
         """Add columns, which are filled, at both ends; a negative ``after`` takes columns away."""
         if before > self._first or self._last + after > self._cells.shape[1]:
+            # Room is where it grows: at one end only.
             width = len(self) + before + after
-            roomy = np.full((len(self._cells), 2 * width + 2 * _ROOM), self._fill, self._cells.dtype)
-            first = (width // 2 if before else 0) + _ROOM
+            room = width // 4 + _ROOM
+            roomy = np.full((len(self._cells), width + room + _ROOM), self._fill, self._cells.dtype)
+            first = room if before > self._first else 0
             roomy[:, first + before : first + before + len(self)] = self._cells[:, self._first : self._last]
             self._first, self._last, self._cells = first, first + width, roomy
             return
@@ -144,8 +146,9 @@ class Seconds:
     # More seconds than any run lasts: a time so far off is damage, and a table over it would fill the memory.
     MOST = 100 * 86_400
 
-    def __init__(self, fill: float = 0.0) -> None:
+    def __init__(self, fill: float = 0.0, rows: int = 0) -> None:
         self._grid = Grid(fill)
+        self._grid.codes([str(row) for row in range(rows)])
         self.first = 0
 
     def __len__(self) -> int:
@@ -160,6 +163,12 @@ class Seconds:
     def begin_s(self) -> Array:
         """When each second begins."""
         return np.arange(self.first, self.first + len(self), dtype=np.float64)
+
+    @property
+    def cells(self) -> Array:
+        """All numbers: by name, then by second."""
+        found: Array = self._grid.cells
+        return found
 
     def value(self, name: str) -> Array | None:
         """Return a number by second; None if there is none of this name."""
@@ -176,16 +185,15 @@ class Seconds:
             self._grid.grow(0, high - low)
         self.first = low
 
-    def add(self, names: Sequence[str], seconds: Moments, amounts: Array) -> None:
-        """Add amounts by name, then by entry of ``seconds``."""
-        if not len(seconds):
-            return
+    def add(self, names: Sequence[str], code: Moments, seconds: Moments, amounts: Array) -> None:
+        """Add amounts; ``code`` has the place in ``names`` of each, ``seconds`` its second."""
+        if len(seconds):
+            self.add_at(np.array(self._grid.codes(names))[code], seconds, amounts)
+
+    def add_at(self, rows: Moments, seconds: Moments, amounts: Array) -> None:
+        """Add amounts to these rows of the table and these seconds, of which there is one at least."""
         self.cover(int(seconds.min()), int(seconds.max()))
-        rows = self._grid.codes(names)
-        low, width = int(seconds.min()), int(seconds.max() - seconds.min()) + 1
-        place = slice(low - self.first, low - self.first + width)
-        for row, each in zip(rows, amounts, strict=True):
-            self._grid.cells[row, place] += np.bincount(seconds - low, weights=each, minlength=width)
+        np.add.at(self._grid.cells, (rows, seconds - self.first), amounts)
 
     def set(self, names: Sequence[str], seconds: Moments, values: Array) -> None:
         """Set values by name, then by entry of ``seconds``."""

@@ -1,0 +1,170 @@
+"""Made-up records that grow second by second, as long as a day, in the files that a run writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from factories.records import START_NS, Made, physical
+from openslob.histogram import bucket_of, lower_edge_us
+from openslob.record.model import RunRecord, Status, WindowRecord
+from openslob.record.raw_csv import COLUMNS
+from openslob.record.store import RECORD_FILE, UNFINISHED
+from openslob.units import NANOS
+
+OFFSET_NS = 250_000_000  # the server's clock is so much ahead of the driver's
+OPS = 50  # operations of a session in a second
+READS = 12  # physical reads of an operation
+CPU_S = 0.004  # server's CPU of a session in a second
+WAITS = ("IO:DataFileRead", "CPU", "LWLock:WALWrite", "IO:WalSync")
+DAY_S = 86_400
+_VARIANTS = 32
+_ENGINE = (
+    *("logical_reads", "read_requests", "read_bytes", "read_time_us", "write_requests", "write_bytes", "log_bytes"),
+    *("log_syncs", "log_sync_time_us", "log_write_requests", "full_page_images", "commits", "rows_read"),
+    *("rows_updated", "rows_updated_in_place", "checkpoints", "maintenance", "shared_visits"),
+)
+_OS = {
+    "host.cpu_user_s": 0.8, "host.cpu_nice_s": 0.0, "host.cpu_system_s": 0.4, "host.cpu_idle_s": 2.0,
+    "host.cpu_iowait_s": 0.7, "host.cpu_irq_s": 0.0, "host.cpu_softirq_s": 0.1, "host.cpu_steal_s": 0.0,
+    "host.cpu0_busy_s": 0.3, "host.cpu1_busy_s": 0.3, "host.cpu2_busy_s": 0.3, "host.cpu3_busy_s": 0.3,
+    "device.dev_reads": 4800.0, "device.dev_read_bytes": 39321600.0, "device.dev_read_ms": 900.0,
+    "device.dev_writes": 200.0, "device.dev_write_bytes": 1638400.0, "device.dev_write_ms": 50.0,
+    "device.dev_busy_ms": 700.0, "server.server_cpu_s": 1.0, "server.server_read_bytes": 39321600.0,
+    "server.server_write_bytes": 1638400.0, "sampler.sampler_cpu_s": 0.01, "driver.driver_cpu_s": 0.005,
+}  # fmt: skip
+_LEVELS = {"host.cores": 4, "memory.page_cache_bytes": 2**30, "memory.memory_available_bytes": 2**31}
+
+
+def slice_s(sessions: int) -> int:
+    """The length of a slice of so many sessions, in whole seconds, and of the interval between readings."""
+    return max(1, sessions // 8)
+
+
+class MadeRun:
+    """A run in progress: `grow` adds seconds, `finish` its result. ``at_s`` is how far it is."""
+
+    def __init__(self, folder: Path, sessions: int = 8, planned_s: int = 60) -> None:
+        self.folder, self.sessions, self.at_s = folder, sessions, 0
+        folder.mkdir(parents=True, exist_ok=True)
+        made = physical(Made(sessions=sessions, seconds=float(planned_s), update_pct=20))
+        self.record = made.model_copy(update={"id": folder.name})
+        self._save(unfinished(self.record))
+        for name, columns in COLUMNS.items():
+            (folder / name).write_text(",".join(columns) + "\n")
+        wall = START_NS - OFFSET_NS
+        happened = [(wall - 2 * NANOS, "phase", "connect"), (wall - NANOS, "clock_offset_ns", str(OFFSET_NS))]
+        happened += [(wall, "planned_s", str(planned_s)), (wall, "begin_ns", str(START_NS)), (wall, "phase", "window")]
+        self._append("events.csv", "".join(f"{at},{kind},{text}\n" for at, kind, text in happened))
+        self._append("os.csv", self._host(0))
+
+    def grow(self, seconds: int) -> None:
+        """Add seconds to all files."""
+        span = range(self.at_s, self.at_s + seconds)
+        step = max(1, self.sessions // 100)
+        self._append("engine.csv", "".join(self._engine(at, step) for at in span if (at + 1) % step == 0))
+        self._append("os.csv", "".join(self._host(at + 1) for at in span if (at + 1) % step == 0))
+        self._append("waits.csv", "".join(self._waits(at) for at in span))
+        self._append("slices.csv", "".join(self._slices(at) for at in span))
+        self._append("latency.csv", "".join(_latencies(at % _VARIANTS).replace("@", str(at)) for at in span))
+        self.at_s += seconds
+
+    def say(self, kind: str, text: str) -> None:
+        """Add an event at the present moment."""
+        self._append("events.csv", f"{START_NS - OFFSET_NS + self.at_s * NANOS},{kind},{text}\n")
+
+    def finish(self, status: Status = Status.COMPLETE) -> RunRecord:
+        """Replace the record by that of a run that ended here."""
+        window = WindowRecord(
+            load_start_ns=START_NS,
+            load_end_ns=START_NS + self.at_s * NANOS,
+            load_seconds=self.at_s,
+            counter_seconds=self.at_s,
+            difference_pct=0.0,
+            warmup_s=0.0,
+        )
+        offset = {"server_clock_offset_s": OFFSET_NS / NANOS}
+        self.record = self.record.model_copy(
+            update={"window": window, "status": status, "environment": {**self.record.environment, **offset}}
+        )
+        self._save(self.record)
+        return self.record
+
+    def _append(self, name: str, text: str) -> None:
+        with (self.folder / name).open("a", encoding="utf-8", newline="") as file:
+            file.write(text)
+
+    def _save(self, record: RunRecord) -> None:
+        new = self.folder / "new"
+        new.write_text(record.model_dump_json())
+        new.replace(self.folder / RECORD_FILE)
+
+    def _engine(self, at: int, step: int) -> str:
+        begin, end = START_NS + (at + 1 - step) * NANOS, START_NS + (at + 1) * NANOS
+        ops = self.sessions * OPS * step
+        amounts = dict.fromkeys(_ENGINE, ops) | {
+            "read_requests": ops * READS,
+            "read_bytes": ops * READS * 8192,
+            "read_time_us": ops * READS * (100 + at % 7),
+        }
+        return "".join(f"{begin},{end},{name},{value}\n" for name, value in amounts.items())
+
+    def _host(self, at: int) -> str:
+        wall = START_NS - OFFSET_NS + at * NANOS
+        counters = [f"{wall},{name},{100 + rate * at:g}\n" if rate < 1 else f"{wall},{name},{int(rate * at)}\n"
+                    for name, rate in _OS.items()]  # fmt: skip
+        return "".join([*counters, *(f"{wall},{name},{value}\n" for name, value in _LEVELS.items())])
+
+    def _waits(self, at: int) -> str:
+        wall = START_NS - OFFSET_NS + at * NANOS
+        parts = []
+        for look in range(10):
+            events = WAITS[: 1 + (at + look) % len(WAITS)]
+            parts += [f"{wall + look * NANOS // 10},{event},{self.sessions // len(events)}\n" for event in events]
+        return "".join(parts)
+
+    def _slices(self, at: int) -> str:
+        """Return the slices that end in a second: of each session one, or of every few sessions in turn."""
+        length = slice_s(self.sessions)
+        ended = [number for number in range(self.sessions) if (at + 1) % length == number % length and at + 1 >= length]
+        end = START_NS + (at + 1) * NANOS
+        ops = OPS * length
+        rest = f"{ops},{ops * 4 // 5},{ops // 5},0,{ops * 51},{ops // 5 * 64},0,{length * 990_000},20000,,0\n"
+        return "".join(f"{number},{at // length},{end - length * NANOS},{end},{end},{rest}" for number in ended)
+
+
+@cache
+def _latencies(variant: int) -> str:
+    random = np.random.default_rng(variant)
+    rows = []
+    for kind, middle, count in (("select", 8_000, 320), ("update", 11_000, 80)):
+        buckets = [bucket_of(int(us)) for us in random.lognormal(np.log(middle), 0.2, count)]
+        rows += [f"@,{kind},{lower_edge_us(bucket)},{buckets.count(bucket)}\n" for bucket in sorted(set(buckets))]
+    return "".join(rows)
+
+
+def unfinished(record: RunRecord) -> RunRecord:
+    """The record as it is while the run goes on."""
+    return record.model_copy(
+        update={
+            "status": Status.FAILED, "errors": (UNFINISHED,), "summary": {}, "latency": {}, "verdicts": (), "waits": (),
+            "io_by_object": {}, "window": None, "environment": {}, "notes": (),
+        }
+    )  # fmt: skip
+
+
+def run_folder(path: Path, seconds: int, sessions: int = 8, finished: bool = True) -> MadeRun:
+    """Write the record of a run that went on for so many seconds."""
+    made = MadeRun(path, sessions, seconds)
+    for part in _parts(seconds):
+        made.grow(part)
+    if finished:
+        made.finish()
+    return made
+
+
+def _parts(seconds: int) -> Sequence[int]:
+    return [min(3600, seconds - begin) for begin in range(0, seconds, 3600)]
