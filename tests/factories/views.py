@@ -51,7 +51,7 @@ NOTES = (
     Note(7.5, "note", "a checkpoint began, whose writes compete with the reads of the sessions for the device"),
     Note(11.0, "error", "session 3 was lost"),
 )
-EDGES_US = tuple(50.0 * 1.25**at for at in range(40))
+EDGES_US = tuple(50.0 * 1.25**at for at in range(41))
 
 
 def wave(second):
@@ -71,9 +71,11 @@ class MadeView:
     current: object = None
     names: tuple = tuple(NAMES)
 
+    def _step(self, begin_s, end_s, most):
+        return max(1, math.ceil((min(self.head.elapsed_s, end_s or 1e9) - (begin_s or 0)) / most))
+
     def _at(self, begin_s, end_s, most):
-        last = min(self.head.elapsed_s, end_s or 1e9)
-        seconds = max(1, math.ceil((last - (begin_s or 0)) / most))
+        last, seconds = min(self.head.elapsed_s, end_s or 1e9), self._step(begin_s, end_s, most)
         return [float(at) for at in range(int(begin_s or 0) + seconds, int(last) + 1, seconds)]
 
     def series(self, name, begin_s=None, end_s=None, most=200):
@@ -81,12 +83,12 @@ class MadeView:
         mean = [NAMES[name] * wave(second) for second in at_s]
         if mean:
             mean[-1] = NAMES[name]
-        return Series(name, "1/s", at_s, mean, mean, mean)
+        return Series(name, "1/s", at_s, mean, mean, mean, self._step(begin_s, end_s, most))
 
     def _stack(self, unit, parts, begin_s, end_s, most):
         at_s = self._at(begin_s, end_s, most)
         values = [[value * wave(at) for at in at_s[:-1]] + [value] * bool(at_s) for value in parts.values()]
-        return Stack(unit, at_s, list(parts), values)
+        return Stack(unit, at_s, list(parts), values, self._step(begin_s, end_s, most))
 
     def waits(self, begin_s=None, end_s=None, most=200):
         return self._stack("sessions", EVENTS, begin_s, end_s, most)
@@ -98,18 +100,21 @@ class MadeView:
         at_s = self._at(begin_s, end_s, most)
         # A usual mode around 130 µs and, for some seconds, a second one around 10 ms.
         counts = [
-            [900 * 0.5 ** abs(at - 4) + (40 if at == 24 and 8 <= second < 14 else 0) for at in range(len(EDGES_US))]
+            [900 * 0.5 ** abs(at - 4) + (40 if at == 24 and 8 <= second < 14 else 0) for at in range(len(EDGES_US) - 1)]
             for second in at_s
         ]
         counts = [[count if count >= 1 else 0 for count in row] for row in counts]
-        time_us = [[count * edge for count, edge in zip(row, EDGES_US, strict=True)] for row in counts]
-        return HeatMap(of, at_s, EDGES_US, counts, time_us)
+        time_us = [[count * edge for count, edge in zip(row, EDGES_US[:-1], strict=True)] for row in counts]
+        return HeatMap(of, at_s, EDGES_US, counts, time_us, self._step(begin_s, end_s, most))
 
 
 class MadeSource:
-    """Reads nothing; ``elapsed_s`` is the time that the made-up run has reached."""
+    """Reads nothing; ``elapsed_s`` is the time that the made-up run has reached, ``grows_s`` more with each poll."""
 
-    def __init__(self, view=None, **head):
+    read_share = 1.0
+
+    def __init__(self, view=None, grows_s=0.0, **head):
+        self.grows_s = grows_s
         self.made = view or MadeView()
         if head:
             self.made = replace(self.made, head=replace(self.made.head, **head))
@@ -117,6 +122,8 @@ class MadeSource:
 
     def poll(self):
         self.polls += 1
+        elapsed_s = self.made.head.elapsed_s + self.grows_s
+        self.made = replace(self.made, head=replace(self.made.head, elapsed_s=elapsed_s))
         return True
 
     def view(self, at_s=None):

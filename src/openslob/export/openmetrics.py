@@ -1,83 +1,135 @@
 """Results as OpenMetrics text, for Prometheus and Grafana: one sample for each figure and run, at the run's start.
 
+Also the figures of a run in progress, for Prometheus to scrape.
+
 ``promtool tsdb create-blocks-from openmetrics`` imports it with its times.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.exposition import choose_encoder
 from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.registry import Collector
 
 from openslob.analyze.curves.points import LATENCIES, SESSIONS, Run, latency_of, varying
 from openslob.metrics import METRICS
-from openslob.record.model import Holds
+from openslob.record.model import Figure, Holds, Verdict
 
 _PREFIX = "openslob_"
 Labels = Mapping[str, str]
-Sample = tuple[Labels, float]
+Sample = tuple[Labels, float, int | None]
 
 
 def openmetrics(runs: Sequence[Run]) -> str:
     """Return the text; the labels of a sample are the run's id and name, its sessions, and the parameters that vary."""
     registry = CollectorRegistry()
-    registry.register(_Runs(runs))
+    names = (SESSIONS, *varying(runs))
+    registry.register(_Families(lambda: _families([_of_run(run, names) for run in runs])))
     text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
     return text.decode()
 
 
-class _Runs(Collector):
-    """The metric families of runs; those without a sample are left out."""
+@dataclass(frozen=True)
+class Now:
+    """The figures of a run in progress. ``latency`` has the figures of `LATENCIES` by kind of operation."""
 
-    def __init__(self, runs: Sequence[Run]) -> None:
-        names = (SESSIONS, *varying(runs))
-        self._labelled = [(run, _labels(run, names)) for run in runs]
+    labels: Labels
+    running: bool
+    figures: Mapping[str, Figure]
+    latency: Mapping[str, Mapping[str, float]]
+    verdicts: Sequence[Verdict]
+
+
+def exposition(now: Now, accept: str) -> tuple[bytes, str]:
+    """Return what Prometheus scrapes, by the names of `openmetrics`, and its media type, for this header ``Accept``.
+
+    Samples have no time: they are of the moment of the scrape.
+    """
+    encode, media_type = choose_encoder(accept)
+    registry = CollectorRegistry()
+    registry.register(_Families(lambda: [*_families([_of_now(now)]), _running(now)]))
+    return encode(registry), media_type
+
+
+def _running(now: Now) -> Metric:
+    return _family(
+        "running",
+        "1: the run is in progress; 0: it has ended, and its figures are those of the result.",
+        [(now.labels, float(now.running), None)],
+    )
+
+
+class _Families(Collector):
+    """Metric families; those without a sample are left out."""
+
+    def __init__(self, families: Callable[[], Iterable[Metric]]) -> None:
+        self._families = families
 
     def collect(self) -> Iterator[Metric]:
         return (family for family in self._families() if family.samples)
 
-    def _families(self) -> Iterator[Metric]:
-        for metric in METRICS.values():
-            figures = [(run, _figure(run, metric.name, labels)) for run, labels in self._labelled]
-            yield _family(metric.name, f"{metric.definition} Unit: {metric.unit or 'none'}.", figures)
-        latency = [(run, _latencies(run, labels)) for run, labels in self._labelled]
-        yield _family("operation_latency_us", "Latency of operations, by kind and statistic. Unit: µs.", latency)
-        verdicts = [(run, _verdicts(run, labels)) for run, labels in self._labelled]
-        yield _family("verdict_holds", "1: the verdict holds; 0: it fails. No sample where it is not known.", verdicts)
+
+@dataclass(frozen=True)
+class _Samples:
+    """The samples of one run: its labels, its figures, latencies by kind and statistic, verdicts, and its time."""
+
+    labels: Labels
+    figures: Mapping[str, Figure]
+    latency: Mapping[tuple[str, str], float]
+    verdicts: Sequence[Verdict]
+    at_s: int | None
 
 
-def _family(name: str, definition: str, samples: Sequence[tuple[Run, Sequence[Sample]]]) -> Metric:
-    family = GaugeMetricFamily(_PREFIX + name, definition)
-    for run, run_samples in samples:
-        for labels, value in run_samples:
-            family.add_sample(family.name, dict(labels), value, timestamp=_epoch_s(run))
-    return family
+def _of_now(now: Now) -> _Samples:
+    latency = {(kind, name): value for kind, values in now.latency.items() for name, value in values.items()}
+    return _Samples(now.labels, now.figures, latency, now.verdicts, None)
 
 
-def _figure(run: Run, name: str, labels: Labels) -> list[Sample]:
-    figure = run.record.summary.get(name)
-    return [] if figure is None or figure.value is None else [(labels, float(figure.value))]
-
-
-def _latencies(run: Run, labels: Labels) -> list[Sample]:
-    return [
-        ({**labels, "kind": kind, "statistic": name.removesuffix("_us")}, value)
+def _of_run(run: Run, names: Sequence[str]) -> _Samples:
+    known = {
+        (kind, name): value
         for kind in run.record.latency
         for name in LATENCIES
         if (value := latency_of(run.record, kind, name)) is not None
+    }
+    return _Samples(_labels(run, names), run.record.summary, known, run.record.verdicts, _epoch_s(run))
+
+
+def _families(runs: Sequence[_Samples]) -> Iterator[Metric]:
+    for metric in METRICS.values():
+        values = [(run, figure.value) for run in runs if (figure := run.figures.get(metric.name))]
+        definition = f"{metric.definition} Unit: {metric.unit or 'none'}."
+        yield _family(
+            metric.name,
+            definition,
+            [(run.labels, float(value), run.at_s) for run, value in values if value is not None],
+        )
+    latency = [
+        ({**run.labels, "kind": kind, "statistic": name.removesuffix("_us")}, value, run.at_s)
+        for run in runs
+        for (kind, name), value in run.latency.items()
     ]
-
-
-def _verdicts(run: Run, labels: Labels) -> list[Sample]:
-    return [
-        ({**labels, "verdict": verdict.name}, float(verdict.verdict is Holds.HOLDS))
-        for verdict in run.record.verdicts
+    yield _family("operation_latency_us", "Latency of operations, by kind and statistic. Unit: µs.", latency)
+    verdicts = [
+        ({**run.labels, "verdict": verdict.name}, float(verdict.verdict is Holds.HOLDS), run.at_s)
+        for run in runs
+        for verdict in run.verdicts
         if verdict.verdict is not Holds.UNKNOWN
     ]
+    yield _family("verdict_holds", "1: the verdict holds; 0: it fails. No sample where it is not known.", verdicts)
+
+
+def _family(name: str, definition: str, samples: Sequence[Sample]) -> Metric:
+    family = GaugeMetricFamily(_PREFIX + name, definition)
+    for labels, value, at_s in samples:
+        family.add_sample(family.name, dict(labels), value, timestamp=at_s)
+    return family
 
 
 def _labels(run: Run, names: Sequence[str]) -> Labels:

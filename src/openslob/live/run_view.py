@@ -212,7 +212,9 @@ class RunView:
         if not amounts or not len(track.end_s):
             return Series(name, drawn.unit, [], [], [], [])
         found = spread(steps, track.begin_s, track.end_s, amounts, drawn.value_of)
-        return Series(name, drawn.unit, steps.at_s, _known(found.low), _known(found.whole), _known(found.high))
+        return Series(
+            name, drawn.unit, steps.at_s, _known(found.low), _known(found.whole), _known(found.high), steps.length_s
+        )
 
     def _latency_series(self, name: str, begin_s: float | None, end_s: float | None, most: int) -> Series:
         what, kind, figure = name.split(".")
@@ -225,7 +227,7 @@ class RunView:
         begins, values = begins[:over], values[:over]
         single = spread(steps, begins, begins + 1, {figure: values}, lambda amounts, _: amounts[figure])
         whole = percentiles(of_kind.counts(steps, self._over_s), figure)
-        return Series(name, "µs", steps.at_s, _known(single.low), _known(whole), _known(single.high))
+        return Series(name, "µs", steps.at_s, _known(single.low), _known(whole), _known(single.high), steps.length_s)
 
     def waits(self, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Stack:
         """Return the mean number of sessions by wait event, from samples; None in a step without any."""
@@ -249,7 +251,7 @@ class RunView:
             parts[OTHERS] = np.sum([sums[event] for event in order[MOST_EVENTS:]], axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             means = [_known(np.where(taken > 0, part / taken, np.nan)) for part in parts.values()]
-        return Stack("sessions", steps.at_s, list(parts), means)
+        return Stack("sessions", steps.at_s, list(parts), means, steps.length_s)
 
     def cpu(self, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Stack:
         """Return the host's CPU time in % by kind; what is missing to 100 was idle."""
@@ -264,7 +266,7 @@ class RunView:
             amounts = {busy: np.sum(parts, axis=0) if parts else np.zeros(len(track.end_s))}
             whole = spread(steps, track.begin_s, track.end_s, amounts | track.amounts((total,)), drawn.value_of).whole
             values.append(_known(whole))
-        return Stack("%", steps.at_s, list(CPU_KINDS), values)
+        return Stack("%", steps.at_s, list(CPU_KINDS), values, steps.length_s)
 
     def heat(self, of: str, begin_s: float | None = None, end_s: float | None = None, most: int = 120) -> HeatMap:
         """Return latency over time of a kind of operation; KeyError when none of this kind was recorded."""
@@ -276,8 +278,9 @@ class RunView:
         time_us = np.add.reduceat(counts * MIDDLES_US, cells, axis=1)
         used = np.flatnonzero(by_cell.any(axis=0))
         kept = slice(int(used[0]), int(used[-1]) + 1) if len(used) else slice(0, 0)
-        edges = [float(lower_edge_us(int(cell))) for cell in cells[kept]]
-        return HeatMap(of, steps.at_s, edges, by_cell[:, kept].tolist(), time_us[:, kept].tolist())
+        ends = [*cells[kept], cells[kept][-1] + CELL_BUCKETS] if len(used) else []
+        edges = [float(lower_edge_us(int(bucket))) for bucket in ends]
+        return HeatMap(of, steps.at_s, edges, by_cell[:, kept].tolist(), time_us[:, kept].tolist(), steps.length_s)
 
 
 def _usual(track: Track) -> float:

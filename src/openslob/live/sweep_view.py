@@ -8,7 +8,7 @@ from openslob.analyze.curves.points import SESSIONS
 from openslob.analyze.curves.series import label
 from openslob.live.run_view import RunView
 from openslob.live.view import Head, HeatMap, Note, PetalPoint, Progress, Series, Stack, View
-from openslob.record.model import Figure, RunRecord, Verdict
+from openslob.record.model import Figure, Holds, RunRecord, Verdict
 from openslob.record.sweep import PointState, SweepPoint, SweepRecord, Value
 from openslob.workload import Workload
 
@@ -63,15 +63,17 @@ class SweepView:
 
     def _point(self, point: SweepPoint, running: bool) -> PetalPoint:
         figures: Mapping[str, Figure] = {}
+        verdicts: Sequence[Verdict] = ()
         if running and self._run:
-            figures = self._run.so_far
+            figures, verdicts = self._run.so_far, self._run.verdicts
         elif point.run and point.run in self._results:
-            figures = self._results[point.run].summary
+            figures, verdicts = self._results[point.run].summary, self._results[point.run].verdicts
         run = self._run.head.id if running and self._run else point.run or ""
         values: dict[str, Value] = {**point.server, **point.values}
         petal = {name: value for name, value in values.items() if name != SESSIONS}
+        fails = tuple(each.name for each in verdicts if each.verdict is Holds.FAILS)
         state = RUNNING if running else point.state.value
-        return PetalPoint(point.number, label(petal), self._sessions(point), state, run, figures)
+        return PetalPoint(point.number, label(petal), self._sessions(point), state, run, figures, fails)
 
     def _sessions(self, point: SweepPoint) -> int:
         return Workload.model_validate({**self._record.workload, **point.values}).total_sessions

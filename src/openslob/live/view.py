@@ -52,7 +52,7 @@ class Series:
     """One figure over time in at most as many steps as were asked for.
 
     The arrays have one entry for each step: when it ends, and the lowest, the mean and the highest value in it; None
-    where the figure is not known.
+    where the figure is not known. Steps begin at multiples of ``step_s``; the last may not be over.
     """
 
     name: str
@@ -61,6 +61,7 @@ class Series:
     low: Sequence[float | None]
     mean: Sequence[float | None]
     high: Sequence[float | None]
+    step_s: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -71,14 +72,15 @@ class Stack:
     at_s: Sequence[float]
     names: Sequence[str]
     values: Sequence[Sequence[float | None]]
+    step_s: float = 1.0
 
 
 @dataclass(frozen=True)
 class HeatMap:
     """Latency over time: a cell for each step and bucket.
 
-    ``edges_us`` are the lower edges of the buckets. ``counts`` and ``time_us`` are by step, then by bucket: how many
-    took so long, and the time that these took together.
+    ``edges_us`` are the lower edges of the buckets, and the upper one of the last. ``counts`` and ``time_us`` are by
+    step, then by bucket: how many took so long, and the time that these took together.
     """
 
     of: str
@@ -86,6 +88,7 @@ class HeatMap:
     edges_us: Sequence[float]
     counts: Sequence[Sequence[float]]
     time_us: Sequence[Sequence[float]]
+    step_s: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,8 @@ class Note:
 class PetalPoint:
     """One point of a sweep: ``petal`` names its line of the chart, ``sessions`` its place on it.
 
-    ``state`` is pending, running, done, failed or skipped; ``figures`` are the result's, or those so far.
+    ``state`` is pending, running, done, failed or skipped; ``figures`` are the result's, or those so far. ``fails``
+    names the verdicts on it that fail.
     """
 
     number: int
@@ -110,6 +114,7 @@ class PetalPoint:
     state: str
     run: str
     figures: Mapping[str, Figure] = field(default_factory=dict)
+    fails: Sequence[str] = ()
 
 
 class View(Protocol):

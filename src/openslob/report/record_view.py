@@ -63,12 +63,17 @@ def reason(record: RunRecord, name: str) -> str:
 
 def shown(record: RunRecord, name: str) -> str:
     """Return a figure as text with its unit."""
+    return figure_text(name, value(record, name))
+
+
+def figure_text(name: str, known: float | None) -> str:
+    """Return the value of a figure of the registry as text with its unit."""
     metric = METRICS[name]
     unit = "" if metric.unit == "1/s" else metric.unit
     if metric.unit.endswith("/s"):
-        per_second = quantity(value(record, name), unit.removesuffix("/s"))
-        return per_second if value(record, name) is None else f"{per_second}/s"
-    return quantity(value(record, name), unit)
+        per_second = quantity(known, unit.removesuffix("/s"))
+        return per_second if known is None else f"{per_second}/s"
+    return quantity(known, unit)
 
 
 def outcome(record: RunRecord, name: str) -> Holds:

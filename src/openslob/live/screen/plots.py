@@ -229,9 +229,8 @@ class MapRange:
         if counts.ndim != 2 or not counts.any():
             return None
         used = np.flatnonzero(counts.any(axis=0))
-        edges = [*heat.edges_us, heat.edges_us[-1] * 1.1 + 1]
-        low = max(edges[int(used[0])], 1.0)
-        return cls(low, max(edges[int(used[-1]) + 1], low * 2))
+        low = max(heat.edges_us[int(used[0])], 1.0)
+        return cls(low, max(heat.edges_us[int(used[-1]) + 1], low * 2))
 
 
 def draw_map(frame: Frame, axis: Axis, heat: HeatMap, intensity: bool) -> None:
@@ -241,7 +240,7 @@ def draw_map(frame: Frame, axis: Axis, heat: HeatMap, intensity: bool) -> None:
     if amounts.ndim != 2 or not amounts.any() or field.width <= 0:
         return
     # A row has the buckets that begin in it, or the one that it lies in.
-    shares = axis.share(np.maximum(np.array(heat.edges_us, float), axis.low))
+    shares = axis.share(np.maximum(np.array(heat.edges_us[:-1], float), axis.low))
     row_of = field.height - 1 - np.clip((shares * field.height).astype(int), 0, field.height - 1)
     by_row = np.zeros((field.height, len(amounts)))
     np.add.at(by_row, row_of, amounts.T)

@@ -149,7 +149,7 @@ def latency_bands(seconds: Mapping[int, Histogram], length_s: float) -> list[Row
 
 def heat_cells(seconds: Mapping[int, Histogram], length_s: float) -> list[Row]:
     """Return the cells of maps of time and latency, with shares of the step's operations and of their time in %."""
-    return [row for span, merged in _merged(seconds, length_s) for row in _cell_rows(span, heat.cells(merged.counts))]
+    return [row for span, merged in _merged(seconds, length_s) for row in cell_rows(span, heat.cells(merged.counts))]
 
 
 def engine_heat_cells(intervals: Sequence[EngineWaits], length_s: float) -> list[Row]:
@@ -160,11 +160,12 @@ def engine_heat_cells(intervals: Sequence[EngineWaits], length_s: float) -> list
         merged: Counter[tuple[int, int]] = Counter()
         for durations in group:
             merged.update(durations)
-        rows += _cell_rows(span, heat.cells_of_durations(merged))
+        rows += cell_rows(span, heat.cells_of_durations(merged))
     return rows
 
 
-def _cell_rows(span: tuple[float, float], cells: Sequence[heat.Cell]) -> list[Row]:
+def cell_rows(span: tuple[float, float], cells: Sequence[heat.Cell]) -> list[Row]:
+    """Return the cells of one step."""
     count, time_us = sum(cell.count for cell in cells), sum(cell.time_us for cell in cells)
     return [
         _at(

@@ -29,6 +29,10 @@ Data = alt.InlineData | alt.NamedData
 End = float | alt.ExprRef
 Ends = tuple[End, End]
 PANEL_HEIGHT = 190
+# What a page sends while it is shown: rows, the ends of the time, and of an axis of latencies.
+SENT = alt.NamedData("rows")
+SENT_ENDS: Ends = (alt.ExprRef("begin_s"), alt.ExprRef("end_s"))
+SENT_LATENCY: Ends = (alt.ExprRef("low_us"), alt.ExprRef("high_us"))
 # From dark at the median to light: the further from the median, the fewer operations.
 BAND_COLOURS = dict(zip(("p50", "p50 to p90", "p90 to p99"), BANDS, strict=True))
 BAND_ENDS = {"p50": "p50_us", "p50 to p90": "p90_us", "p90 to p99": "p99_us"}

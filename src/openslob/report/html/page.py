@@ -193,9 +193,8 @@ def render_page(page: Page) -> str:
         page=page,
         pictures=pictures,
         specs=_json(specs),
-        library=_library() if specs else "",
-        colours=Markup(_colours()),
-        style=Markup(_file("style.css")),
+        library=_embedded() if specs else "",
+        style=Markup(style()),
         script=Markup(_file("draw.js")),
         tables=Markup(_file("tables.js")),
         shown=SHOWN,
@@ -208,12 +207,16 @@ def _json(data: object) -> Markup:
 
 
 @cache
-def _library() -> Markup:
-    """Return Vega, Vega-Lite and vega-embed as one script."""
+def library() -> str:
+    """Return Vega, Vega-Lite and vega-embed as one script, which gives ``window`` the two that draw."""
+    script: str = vl_convert.javascript_bundle(_GLOBALS, VEGA_LITE)
+    return script
+
+
+@cache
+def _embedded() -> Markup:
     # A "</script" in a string of the library would end the element; "<\/script" means the same.
-    return Markup(
-        re.sub("</(script)", r"<\\/\1", vl_convert.javascript_bundle(_GLOBALS, VEGA_LITE), flags=re.IGNORECASE)
-    )
+    return Markup(re.sub("</(script)", r"<\\/\1", library(), flags=re.IGNORECASE))
 
 
 @cache
@@ -224,10 +227,10 @@ def _template() -> Template:
     return environment.get_template("template.html.j2")
 
 
-def _colours() -> str:
-    """Return the colours as variables: those of the reader's system, and the light ones in print."""
+def style() -> str:
+    """Return the style sheet. Its colours are variables: those of the reader's system, and the light ones in print."""
     light, dark = (f":root {{ {declarations(theme)} }}" for theme in Theme)
-    return f"{light}\n@media screen and (prefers-color-scheme: dark) {{ {dark} }}\n"
+    return f"{light}\n@media screen and (prefers-color-scheme: dark) {{ {dark} }}\n{_file('style.css')}"
 
 
 def _file(name: str) -> str:

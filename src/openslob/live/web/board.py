@@ -1,0 +1,168 @@
+"""What one kind of viewer sees, and what has changed in it since it was computed last.
+
+Pictures show at most so many steps of equal length. While time goes on, only the last steps are read and sent; when
+there are too many, they become longer, and everything is read again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from openslob.live.view import Progress, View
+from openslob.live.web.petals import Petals
+from openslob.live.web.pictures import Drawn, LivePicture, Row, Steps, pictures_of, specification
+from openslob.live.web.words import names_of, sections
+from openslob.report.charts.over_time import step_s
+
+Patch = dict[str, Any]
+# Files are written one after the other, and some are read from their end on: earlier steps may still change.
+_LATE_STEPS = 3
+_ALL_EVERY = 10
+_SHORTEST_AXIS_S = 10.0
+_AHEAD_S = (10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600, 43_200, 86_400)
+
+
+@dataclass
+class _Shown:
+    """A picture, its rows as they were read, and what was drawn of them."""
+
+    picture: LivePicture
+    rows: list[Row] = field(default_factory=list)
+    drawn: Drawn = field(default_factory=lambda: Drawn((), (), ""))
+
+
+class Board:
+    """The page of one span of time: the last ``span_s``, or all if that is 0."""
+
+    def __init__(self, span_s: float) -> None:
+        self._span_s = span_s
+        self._sections: Patch = {}
+        self._petals = Petals()
+        self._shown: dict[str, _Shown] = {}
+        self._run = ""
+        self._steps: Steps | None = None
+        self._axis: Patch = {}
+        self._updates = 0
+
+    def whole(self) -> Patch:
+        """Return everything."""
+        pictures = [self._whole(each) for each in self._shown.values() if each.drawn.names]
+        order = ["petals", *self._shown]
+        return {
+            "whole": True,
+            **self._sections,
+            "order": order,
+            "axis": self._axis,
+            "pictures": [*filter(None, [self._petals.whole()]), *pictures],
+        }
+
+    def update(self, view: View, read_share: float = 1.0, end_s: float | None = None) -> Patch:
+        """Return what is new, of a record of which a share was read.
+
+        ``end_s`` is the end of the record, if the view is of an earlier moment.
+        """
+        run = view.current or view
+        names = names_of(run)
+        now = sections(view, read_share, view.head.elapsed_s if end_s is None else end_s)
+        patch = _changed(self._sections, now)
+        self._sections = now
+        before = self._shown if run.head.id == self._run else {}
+        self._shown = {
+            each.name: before[each.name] if each.name in before and before[each.name].picture == each else _Shown(each)
+            for each in pictures_of(run, names)
+        }
+        if run.head.id != self._run or list(before) != list(self._shown):
+            self._run, self._steps, self._updates = run.head.id, None, 0
+            patch["order"] = ["petals", *self._shown]
+        pictures = [*filter(None, [self._petals.update(view.points, names)]), *self._update_pictures(run, read_share)]
+        axis = self._axis_of(run)
+        patch |= _changed({"axis": self._axis}, {"axis": axis})
+        self._axis = axis
+        return patch | ({"pictures": pictures} if pictures else {})
+
+    def _update_pictures(self, run: View, read_share: float) -> list[Patch]:
+        """Read the last steps, or all, and return the pictures that have changed."""
+        steps = self._steps_of(run.head.elapsed_s)
+        before, self._steps = self._steps, steps
+        if steps is None:
+            return []
+        again = not self._updates % _ALL_EVERY or read_share < 1
+        # The first look after the last part of the record was read sees all of it.
+        self._updates = 0 if read_share < 1 else self._updates + 1
+        read = steps
+        if before and before.step_s == steps.step_s and not again and before.end_s <= steps.end_s:
+            read = Steps(max(before.end_s - _LATE_STEPS * steps.step_s, steps.begin_s), steps.end_s, steps.step_s)
+        changed = [self._changes(each, run, read, steps.begin_s) for each in self._shown.values()]
+        return [each for each in changed if each]
+
+    def _changes(self, shown: _Shown, run: View, read: Steps, begin_s: float) -> Patch:
+        new = shown.picture.read(run, read if shown.rows else Steps(begin_s, read.end_s, read.step_s))
+        # The picture's own steps may be longer.
+        since_s = min(read.begin_s, new[0]["from_s"] if new else read.begin_s)
+        shown.rows = [*(row for row in shown.rows if begin_s <= row["from_s"] < since_s), *new]
+        before, shown.drawn = shown.drawn, shown.picture.arrange(shown.rows)
+        if not shown.drawn.names:
+            return {}
+        if before.names != shown.drawn.names:
+            return self._whole(shown)
+        old = [row for row in before.rows if row["from_s"] >= begin_s]
+        since = _first_difference(old, shown.drawn.rows)
+        if since is None:
+            return {}
+        return _sent(shown, [row for row in shown.drawn.rows if row["from_s"] >= since]) | {"since": since}
+
+    def _whole(self, shown: _Shown) -> Patch:
+        return _sent(shown, shown.drawn.rows) | {"spec": specification(shown.picture, shown.drawn.names)}
+
+    def _steps_of(self, elapsed_s: float) -> Steps | None:
+        """Return the steps of what is shown, on multiples of their length; None before there is anything."""
+        if elapsed_s <= 0:
+            return None
+        step = float(step_s(min(self._span_s, elapsed_s) if self._span_s else elapsed_s))
+        begin_s = max(elapsed_s - self._span_s, 0.0) if self._span_s else 0.0
+        return Steps(math.floor(begin_s / step) * step, math.ceil(elapsed_s / step) * step, step)
+
+    def _axis_of(self, run: View) -> Patch:
+        """Return the ends of the axis of time: somewhat ahead of a run in progress, so that it need not move."""
+        head, steps = run.head, self._steps
+        if steps is None:
+            return {"begin_s": 0.0, "end_s": _SHORTEST_AXIS_S}
+        if self._span_s and steps.begin_s:
+            return {"begin_s": steps.begin_s, "end_s": steps.end_s}
+        if head.progress is not Progress.RUNNING:
+            return {"begin_s": 0.0, "end_s": head.elapsed_s}
+        ahead = next((each for each in _AHEAD_S if each >= steps.end_s), steps.end_s)
+        return {"begin_s": 0.0, "end_s": max(min(ahead, head.planned_s or ahead), steps.end_s)}
+
+
+def _sent(shown: _Shown, rows: Sequence[Row]) -> Patch:
+    columns = list(rows[0]) if rows else []
+    return {
+        "name": shown.picture.name,
+        "title": shown.picture.title,
+        "text": shown.drawn.text,
+        "signals": shown.drawn.signals,
+        "columns": columns,
+        "rows": [[_short(row[name]) for name in columns] for row in rows],
+    }
+
+
+def _short(value: Any) -> Any:  # noqa: ANN401
+    """Return a number with as many digits as can be seen."""
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def _first_difference(before: Sequence[Row], after: Sequence[Row]) -> float | None:
+    """Return the time from which on rows differ; None if they are the same."""
+    same = next(
+        (at for at, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after))
+    )
+    times = [float(rows[same]["from_s"]) for rows in (before, after) if same < len(rows)]
+    return min(times, default=None)
+
+
+def _changed(before: Patch, after: Patch) -> Patch:
+    return {name: each for name, each in after.items() if name not in before or before[name] != each}

@@ -1,0 +1,334 @@
+"""The pictures of a run on the page: those of the report, with rows that come step by step.
+
+A picture's specification depends on the names of what it draws, and on nothing that changes each second: rows and the
+ends of axes are sent to it. So it is made once, and again when something new appears in it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import accumulate
+from typing import Any, Protocol
+
+from openslob.analyze.heat import Cell
+from openslob.live.view import HeatMap, Series, Stack, View
+from openslob.metrics import METRICS
+from openslob.metrics.model import TimelinePanel
+from openslob.report.charts import heat, over_time, time_panels
+from openslob.report.charts.picture import Panel, Picture, Spec, page_specs
+from openslob.report.charts.theme import FigureNames
+from openslob.report.charts.time_panels import SENT, SENT_ENDS, SENT_LATENCY
+from openslob.report.format import micros, number
+
+Row = dict[str, Any]
+Names = tuple[str, ...]
+SIGNALS = {"begin_s": 0.0, "end_s": 60.0, "low_us": 1.0, "high_us": 1e6}
+_WORK = ("ops_per_s", "transactions_per_s", "sql_per_s", "commits_per_s")
+_LATENCIES = ("engine_read_latency_us", "log_sync_latency_us", "device.read_latency_us")
+_DEVICE = {
+    "device.reads_per_s": "Device reads",
+    "device.writes_per_s": "Device writes",
+    "device.read_mb_per_s": "Device reads",
+    "device.write_mb_per_s": "Device writes",
+    "device.read_latency_us": "Device read latency",
+}
+_MAPS = {heat.FREQUENCY: "share of the operations", heat.INTENSITY: "share of their time"}
+_TIMES = {"latency": "Latency", "response": "Response time, from when it was due,"}
+_BANDS = ("p50_us", "p90_us", "p99_us")
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Steps of equal length: all that a picture shows, or the last of them."""
+
+    begin_s: float
+    end_s: float
+    step_s: float
+
+    @property
+    def most(self) -> int:
+        """How many there are."""
+        return max(round((self.end_s - self.begin_s) / self.step_s), 1)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What a picture draws: the names that its specification depends on, its rows, it in words, and other signals."""
+
+    names: Names
+    rows: Sequence[Row]
+    text: str
+    signals: Mapping[str, float] = field(default_factory=dict)
+
+
+class LivePicture(Hashable, Protocol):
+    """One picture, which is equal to another with the same specification."""
+
+    @property
+    def name(self) -> str:
+        """Its name on the page."""
+
+    @property
+    def title(self) -> str:
+        """The heading over it."""
+
+    def read(self, view: View, steps: Steps) -> list[Row]:
+        """Return the rows of some steps, in the order of time."""
+
+    def arrange(self, rows: Sequence[Row]) -> Drawn:
+        """Return what is drawn of all rows."""
+
+    def panel(self, names: Names) -> Panel:
+        """Return the drawing."""
+
+
+# A replay draws the same again and again.
+@lru_cache(maxsize=200)
+def specification(picture: LivePicture, names: Names) -> Spec:
+    """Return a picture's Vega-Lite specification without data."""
+    panel = picture.panel(names)
+    (spec,) = page_specs(
+        Picture(picture.name, picture.title, picture.title, (panel,), heights={0: time_panels.PANEL_HEIGHT})
+    )
+    return spec | {"params": [*spec["params"], *({"name": each, "value": value} for each, value in SIGNALS.items())]}
+
+
+def pictures_of(view: View, names: FigureNames) -> list[LivePicture]:
+    """Return the pictures of a run or an observation, in the order of the report."""
+    bands = [
+        Bands(*name.split(".")[:2]) for name in view.names if name.split(".")[0] in _TIMES and name.endswith(".p50_us")
+    ]
+    maps = [Heat(band.kind, weight) for band in bands if band.what == "latency" for weight in _MAPS]
+    rates = [
+        _rates(view, names, "requests", "Requests", "per second", _of(TimelinePanel.REQUESTS)),
+        _rates(view, names, "sizes", "Throughput", "MB/s", _of(TimelinePanel.SIZES)),
+    ]
+    more = [
+        _rates(view, names, "work", "Operations", "per second", _WORK),
+        _rates(view, names, "latencies", "Latency of reads and log syncs, mean", "µs", _LATENCIES),
+    ]
+    return [each for each in (*rates, *bands, *maps, Waits(), Cpu(), *more) if each is not None]
+
+
+def _of(panel: TimelinePanel) -> Names:
+    device = {TimelinePanel.REQUESTS: "s_per_s", TimelinePanel.SIZES: "mb_per_s"}[panel]
+    figures = [name for name, metric in METRICS.items() if metric.panel is panel]
+    return (*figures, *(name for name in _DEVICE if name.endswith(device)))
+
+
+def _rates(view: View, names: FigureNames, name: str, title: str, unit: str, wanted: Names) -> Rates | None:
+    there = set(view.names)
+    labels = {each: _DEVICE.get(each) or names.label(each) for each in wanted if each in there}
+    # The device's rate has a name of its own only where the figures have none.
+    first = {label: each for each, label in reversed(labels.items())}
+    kept = tuple((each, label) for each, label in labels.items() if first[label] == each)
+    return Rates(name, title, unit, kept) if kept else None
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Lines of figures; ``series`` has their names and labels."""
+
+    name: str
+    title: str
+    unit: str
+    series: tuple[tuple[str, str], ...]
+
+    def read(self, view: View, steps: Steps) -> list[Row]:
+        """Return a row for each step and figure that is known."""
+        rows = []
+        for name, label in self.series:
+            series = view.series(name, steps.begin_s, steps.end_s, steps.most)
+            rows += [
+                _row(span, middle_s=sum(span) / 2, series=label, value=value)
+                for span, value in zip(_spans(series), series.mean, strict=True)
+                if value is not None
+            ]
+        return sorted(rows, key=lambda row: float(row["from_s"]))
+
+    def arrange(self, rows: Sequence[Row]) -> Drawn:
+        """Return the lines that have a point."""
+        known = {row["series"] for row in rows}
+        names = tuple(label for _, label in self.series if label in known)
+        texts = [f"{name} {self._range([row['value'] for row in rows if row['series'] == name])}" for name in names]
+        return Drawn(names, rows, f"{'; '.join(texts)}." if texts else "")
+
+    def _range(self, values: Sequence[float]) -> str:
+        said = micros if self.unit == "µs" else number
+        return f"{said(values[-1])} at last ({said(min(values))} to {said(max(values))})"
+
+    def panel(self, names: Names) -> Panel:
+        """Return the lines."""
+        return time_panels.rates(f"picked_{self.name}", SENT, names, self.unit, SENT_ENDS)
+
+
+@dataclass(frozen=True)
+class Bands:
+    """Percentiles of the service time of one kind of operation, or of its response time."""
+
+    what: str
+    kind: str
+
+    @property
+    def name(self) -> str:
+        """Its name on the page."""
+        return f"{self.what}-{self.kind}"
+
+    @property
+    def title(self) -> str:
+        """The heading over it."""
+        return f"{_TIMES[self.what]} of {self.kind}s"
+
+    def read(self, view: View, steps: Steps) -> list[Row]:
+        """Return a row for each step."""
+        at = (steps.begin_s, steps.end_s, steps.most)
+        bands = [view.series(f"{self.what}.{self.kind}.{name}", *at) for name in _BANDS]
+        steps_of = zip(_spans(bands[0]), *(each.mean for each in bands), strict=True)
+        return [_row(span, **dict(zip(_BANDS, values, strict=True))) for span, *values in steps_of]
+
+    def arrange(self, rows: Sequence[Row]) -> Drawn:
+        """Return the bands, and the ends of their axis."""
+        values = [row[name] for row in rows for name in _BANDS if row[name] is not None]
+        ends = {"low_us": 0.85 * min(values), "high_us": 1.15 * max(values)} if values else {}
+        text = ", ".join(f"{name.removesuffix('_us')} {micros(rows[-1][name])}" for name in _BANDS) if rows else ""
+        return Drawn(tuple(time_panels.bands_known(rows)), rows, f"At last: {text}." if text else "", ends)
+
+    def panel(self, names: Names) -> Panel:
+        """Return the bands."""
+        scale = time_panels.log_scale(*SENT_LATENCY)
+        return time_panels.bands(self.kind, SENT, names, scale, SENT_ENDS)
+
+
+@dataclass(frozen=True)
+class Heat:
+    """A map of latency over time, of one kind of operation; ``weight`` is what its colours show."""
+
+    kind: str
+    weight: heat.Weight
+
+    @property
+    def name(self) -> str:
+        """Its name on the page."""
+        return f"map-{self.kind}-{self.weight.field}"
+
+    @property
+    def title(self) -> str:
+        """The heading over it."""
+        return f"Latency of {self.kind}s over time: {_MAPS[self.weight]}"
+
+    def read(self, view: View, steps: Steps) -> list[Row]:
+        """Return a row for each cell in which something fell."""
+        map_of = view.heat(self.kind, steps.begin_s, steps.end_s, steps.most)
+        rows = []
+        for span, counts, times in zip(_spans(map_of), map_of.counts, map_of.time_us, strict=True):
+            cells = zip(map_of.edges_us, map_of.edges_us[1:], counts, times, strict=False)
+            found = [Cell(low, below, round(count), time_us) for low, below, count, time_us in cells if count]
+            rows += over_time.cell_rows(span, found) if found else []
+        return rows
+
+    def arrange(self, rows: Sequence[Row]) -> Drawn:
+        """Return the map, and the ends of its axis."""
+        if not rows:
+            return Drawn((), (), "")
+        low_us, high_us = heat.latency_ends(rows)
+        text = f"From {micros(low_us)} to {micros(high_us)}. {heat.MEAN if self.weight is heat.FREQUENCY else ''}"
+        return Drawn(("cells",), rows, text.rstrip(), {"low_us": low_us, "high_us": high_us})
+
+    def panel(self, names: Names) -> Panel:  # noqa: ARG002 - a map draws the same of all
+        """Return the map."""
+        return heat.heat_panel(self.kind, "operations", self.weight, SENT, SENT_LATENCY, SENT_ENDS)
+
+
+@dataclass(frozen=True)
+class Waits:
+    """Sessions by wait event."""
+
+    name: str = "waits"
+    title: str = "Sessions by wait event"
+
+    def read(self, view: View, steps: Steps) -> list[Row]:
+        """Return a row for each step and event."""
+        return _stack_rows(view.waits(steps.begin_s, steps.end_s, steps.most))
+
+    def arrange(self, rows: Sequence[Row]) -> Drawn:
+        """Return the most frequent events, one on the other, and the others as one."""
+        total: Counter[str] = Counter()
+        for row in rows:
+            total[row["name"]] += row["value"]
+        order = [name for name, _ in sorted(total.items(), key=lambda each: (-each[1], each[0]))]
+        shown = [name for name in order if name != over_time.OTHERS][: over_time.MOST_EVENTS]
+        names = (*shown, *([over_time.OTHERS] if len(order) > len(shown) else []))
+        return Drawn(names, _stacked(rows, names, "event"), _at_last(rows, "sessions on average"))
+
+    def panel(self, names: Names) -> Panel:
+        """Return the stack."""
+        return time_panels.waits(SENT, names, SENT_ENDS)
+
+
+@dataclass(frozen=True)
+class Cpu:
+    """The host's CPU time by kind."""
+
+    name: str = "cpu"
+    title: str = "CPU of the host"
+
+    def read(self, view: View, steps: Steps) -> list[Row]:
+        """Return a row for each step and kind."""
+        return _stack_rows(view.cpu(steps.begin_s, steps.end_s, steps.most))
+
+    def arrange(self, rows: Sequence[Row]) -> Drawn:
+        """Return the kinds, one on the other."""
+        there = {row["name"] for row in rows}
+        names = tuple(
+            name for name in (*over_time.CPU_KINDS, *sorted(there - over_time.CPU_KINDS.keys())) if name in there
+        )
+        return Drawn(names, _stacked(rows, names, "kind"), _at_last(rows, "%"))
+
+    def panel(self, names: Names) -> Panel:
+        """Return the stack."""
+        return time_panels.cpu(SENT, "host", names, SENT_ENDS)
+
+
+def _spans(timed: Series | Stack | HeatMap) -> list[tuple[float, float]]:
+    """Return begin and end of each step."""
+    step = timed.step_s
+    return [(step * (math.ceil(round(at_s / step, 6)) - 1), at_s) for at_s in timed.at_s]
+
+
+def _row(span: tuple[float, float], **values: Any) -> Row:  # noqa: ANN401
+    return {"from_s": round(span[0], 3), "to_s": round(span[1], 3), **values}
+
+
+def _stack_rows(stack: Stack) -> list[Row]:
+    return [
+        _row(span, name=name, value=values[at])
+        for at, span in enumerate(_spans(stack))
+        for name, values in zip(stack.names, stack.values, strict=True)
+        if values[at]
+    ]
+
+
+def _stacked(rows: Sequence[Row], names: Names, field_name: str) -> list[Row]:
+    """Return the rows of each step one on the other in the order of ``names``; a name that is not there is the last."""
+    steps: dict[tuple[float, float], Counter[str]] = {}
+    for row in rows:
+        step = steps.setdefault((row["from_s"], row["to_s"]), Counter())
+        step[row["name"] if row["name"] in names else names[-1]] += row["value"]
+    stacked = []
+    for (from_s, to_s), values in steps.items():
+        parts = [(name, values[name]) for name in names if values[name]]
+        for (name, value), top in zip(parts, accumulate(value for _, value in parts), strict=True):
+            row = {"from_s": from_s, "to_s": to_s, field_name: name, "value": value, "low": top - value, "high": top}
+            stacked.append(row)
+    return stacked
+
+
+def _at_last(rows: Sequence[Row], unit: str) -> str:
+    last = [row for row in rows if row["to_s"] == rows[-1]["to_s"]]
+    parts = sorted(last, key=lambda row: -float(row["value"]))[:3]
+    texts = [f"{row['name']} {number(row['value'])}" for row in parts]
+    return f"At last: {', '.join(texts)} ({unit})." if texts else ""

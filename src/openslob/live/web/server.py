@@ -1,0 +1,112 @@
+"""The server of the page: on the loopback only, until it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import secrets
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+
+import uvicorn
+
+from openslob.errors import SlobError
+from openslob.live.web.application import application
+from openslob.live.web.hub import Hub, Source
+from openslob.report.html.page import library
+
+# More viewers than anybody has; each connection has a cost.
+MOST_CONNECTIONS = 100
+_TOKEN_BYTES = 24
+_STOPPING = (signal.SIGINT, signal.SIGTERM)
+_ATTEMPTS = 10
+
+
+def serve(source: Source, port: int | None, ready: Callable[[str], None]) -> None:
+    """Serve the page of a record until SIGINT or SIGTERM; must be called in the main thread.
+
+    Args:
+        source: The reader of the record.
+        port: The port to listen on; None: any that is free.
+        ready: Gets the address, with its token, once the page can be opened.
+
+    """
+    sockets = _loopback(port)
+    token = secrets.token_urlsafe(_TOKEN_BYTES)
+    chosen = sockets[0].getsockname()[1]
+    # What draws takes seconds to put together: it is ready when somebody opens the page.
+    threading.Thread(target=library, daemon=True).start()
+    asyncio.run(_until_stopped(source, sockets, token, chosen, ready))
+
+
+async def _until_stopped(
+    source: Source, sockets: list[socket.socket], token: str, port: int, ready: Callable[[str], None]
+) -> None:
+    hub = Hub(source)
+    config = uvicorn.Config(
+        application(hub, token, port), http="h11", ws="none", lifespan="off", log_config=None, access_log=False,
+        server_header=False, limit_concurrency=MOST_CONNECTIONS, timeout_graceful_shutdown=1,
+    )  # fmt: skip
+    server = _Server(config)
+
+    def stop() -> None:
+        server.should_exit = True
+        hub.stop()
+
+    loop = asyncio.get_running_loop()
+    for number in _STOPPING:
+        loop.add_signal_handler(number, stop)
+    ready(f"http://127.0.0.1:{port}/?token={token}")
+    await server.serve(sockets)
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to the program."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Do nothing."""
+        yield
+
+
+def _loopback(port: int | None) -> list[socket.socket]:
+    """Return sockets of one port on 127.0.0.1 and, where there is one, on ::1."""
+    for _ in range(_ATTEMPTS):
+        sockets: list[socket.socket] = []
+        try:
+            sockets.append(_bound(socket.AF_INET, "127.0.0.1", port or 0))
+            with contextlib.suppress(_NoSuchAddressError):
+                sockets.append(_bound(socket.AF_INET6, "::1", sockets[0].getsockname()[1]))
+            return sockets
+        except OSError as error:
+            for each in sockets:
+                each.close()
+            if port is not None:
+                raise SlobError(
+                    f"port {port} can't be used: {error.strerror}", "choose another, or leave out --port"
+                ) from error
+    raise SlobError("no port is free on the loopback")
+
+
+class _NoSuchAddressError(Exception):
+    """No address of this family is there, as on a host without IPv6."""
+
+
+def _bound(family: socket.AddressFamily, address: str, port: int) -> socket.socket:
+    try:
+        made = socket.socket(family, socket.SOCK_STREAM)
+    except OSError as error:
+        raise _NoSuchAddressError from error
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((address, port))
+        made.listen()
+    except OSError as error:
+        made.close()
+        if error.errno == errno.EADDRNOTAVAIL:
+            raise _NoSuchAddressError from error
+        raise
+    return made
