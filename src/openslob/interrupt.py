@@ -13,7 +13,8 @@ from types import FrameType
 class Interrupt:
     """Set by a signal handler, checked by everything that runs long. ``stop``: end soon; ``now``: end at once.
 
-    ``stop_at`` and ``now_at`` are when each was first requested, by the monotonic clock in seconds.
+    ``stop_at`` and ``now_at`` are when each was first requested, by the monotonic clock in seconds. ``number`` is the
+    signal that requested it last.
     """
 
     def __init__(self) -> None:
@@ -22,6 +23,7 @@ class Interrupt:
         self.requested = False
         self.stop_at: float | None = None
         self.now_at: float | None = None
+        self.number = signal.SIGINT
 
     def request(self) -> None:
         """Ask the run to end: the first time soon, the second time at once."""
@@ -44,6 +46,7 @@ def stopped_by(numbers: Sequence[signal.Signals], tell: Callable[[int, bool], No
 
     def handler(number: int, _frame: FrameType | None) -> None:
         repeated = interrupt.requested
+        interrupt.number = signal.Signals(number)
         interrupt.request()
         tell(number, repeated)
 

@@ -1,4 +1,4 @@
-"""The measurements of one run as plain data: the result of runner, engines and samplers, and the input of analysis.
+"""The measurements of a run, or of another load, as plain data: made by engines and samplers, read by the analysis.
 
 A missing number is None, never 0; ``unknown`` maps its name to the reason.
 """
@@ -9,10 +9,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
+from typing import ClassVar
 
 from openslob.counts import SliceCounts
 from openslob.histogram import Histogram
 from openslob.method import OpKind
+from openslob.references import Ceiling, ServerReport
 from openslob.workload import Workload
 
 # The key in ``unknown`` of the reason for all numbers that have no reason of their own.
@@ -203,6 +205,7 @@ class HostDelta:
     they caused to be read from storage (page-cache hits are not in it). ``sampler_cpu_s`` is the CPU of the sampling
     sessions inside the server, part of ``server_cpu_s``. ``server_cores`` is the number of CPUs that the server may run
     on, ``server_cpus_busy_s`` the time that these were busy, for the server, interrupts or anything else.
+    ``client_cpu_s`` is the CPU of an observed command, and of all processes that it waited for.
     """
 
     seconds: float
@@ -216,6 +219,7 @@ class HostDelta:
     server_write_bytes: float | None = None
     driver_cpu_s: float | None = None
     driver_peak_rss_bytes: float | None = None
+    client_cpu_s: float | None = None
     device: DeviceIo | None = None
     page_cache_bytes_before: float | None = None
     page_cache_bytes_after: float | None = None
@@ -228,14 +232,14 @@ class Window:
     """The measured window.
 
     ``load_start_ns`` is when the first operation began and ``load_end_ns`` when the last one ended, by the server's
-    clock. ``counter_seconds`` is the time that the engine's counters span. ``planned_s`` is RUN_TIME, or 0 when the run
-    ends by WORK_LOOP.
+    clock; of a load that is not ours, begin and end of what is observed. ``counter_seconds`` is the time that the
+    engine's counters span. ``planned_s`` is RUN_TIME, or 0 when the run ends by WORK_LOOP.
     """
 
     load_start_ns: int
     load_end_ns: int
     counter_seconds: float
-    start_skew_ms: float
+    start_skew_ms: float | None
     planned_s: float
     warmup_s: float
 
@@ -280,7 +284,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class TimelinePoint:
-    """A second (or more) of the window that ends ``at_s`` after the start of the load."""
+    """A second (or more) that ends ``at_s`` after the start of the load; ``ops`` are transactions if it is not ours."""
 
     at_s: float
     seconds: float
@@ -302,37 +306,6 @@ class Instance:
 
 
 @dataclass(frozen=True)
-class CeilingPoint:
-    """The storage's rate with ``in_flight`` requests: requests/s and mean latency in µs, medians over all steps."""
-
-    in_flight: int
-    iops: float
-    mean_us: float | None
-
-
-@dataclass(frozen=True)
-class Ceiling:
-    """Random reads of one block size by the raw measurement ``id``, by requests in flight in ascending order."""
-
-    id: str
-    block_bytes: int
-    points: tuple[CeilingPoint, ...]
-
-
-@dataclass(frozen=True)
-class ServerReport:
-    """The server's own report on an interval that holds the window.
-
-    ``totals`` are over ``seconds``, which are printed in units of ``step_s``, by field of `EngineDelta`.
-    """
-
-    name: str
-    seconds: float
-    step_s: float
-    totals: Mapping[str, float]
-
-
-@dataclass(frozen=True)
 class OtherSessions:
     """Sessions of the server's clients that are not the test's, as the samples of the window saw them.
 
@@ -347,29 +320,19 @@ class OtherSessions:
     hidden: int = 0
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """Everything that one run measured.
+@dataclass(frozen=True, kw_only=True)
+class Observed:
+    """What was measured of a server and its host, whatever the load.
 
     ``waits`` maps a wait event to the number of sessions seen in it, over all ``wait_samples`` samples. ``others`` are
-    the sessions that are not the test's. ``blocks_before`` and ``blocks_after`` are the sizes of the test tables.
-    ``data_fault`` says why no further run can be made on them, else it is empty. ``local`` means that the server is on
-    this host. ``file_system`` is the type of file system of its data; None when not known. ``latency`` is service time.
-    A run at a given rate also has ``response``, the time from when an operation was due, and ``schedule``.
-    ``instances`` are those of a cluster; a single server has none. ``ceiling`` is the rate of storage alone to compare
-    with, if given; ``other_storage`` is the reason if that was made on other storage, else empty. ``unfinished_s`` has
-    an entry for each operation that was cancelled at the end of the run: how long it had then run at least.
-    ``server_report`` is the server's own report on the run, if it made one that can be read. ``stand_in``: the server
-    says that it is no database.
+    the sessions that are not the test's; there are none where the load is everybody's. ``local`` means that the server
+    is on this host. ``file_system`` is the type of file system of its data; None when not known. ``stand_in``: the
+    server says that it is no database.
     """
 
-    workload: Workload
     block_size: int
     cache_bytes: int | None
-    data_bytes: int
     window: Window
-    sessions: Sequence[SessionTotals]
-    latency: Mapping[OpKind, Histogram]
     engine: EngineDelta
     host: HostDelta
     waits: Mapping[str, int]
@@ -378,22 +341,55 @@ class Measurement:
     direct_io: bool | None
     local: bool
     file_system: str | None = None
+    errors: Sequence[str] = ()
+    interrupted: bool = False
+    others: OtherSessions = OtherSessions()
+    stand_in: bool = False
+    # What the points of the time line count.
+    work: ClassVar[str] = "transactions"
+
+    @property
+    def busy_us(self) -> float | None:
+        """DB time: here the mean number of sessions at work, by samples, times the length of the window."""
+        if not self.wait_samples:
+            return None
+        return sum(self.waits.values()) / self.wait_samples * self.window.load_seconds * 1e6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement(Observed):
+    """Everything that one run measured: the load is its own, and no other.
+
+    ``blocks_before`` and ``blocks_after`` are the sizes of the test tables. ``data_fault`` says why no further run can
+    be made on them, else it is empty. ``latency`` is service time. A run at a given rate also has ``response``, the
+    time from when an operation was due, and ``schedule``. ``instances`` are those of a cluster. ``ceiling`` is the rate
+    of storage alone to compare with, if given; ``other_storage`` is the reason if that was made on other storage.
+    ``unfinished_s`` has for each operation that was cancelled at the end of the run how long it had run at least.
+    ``server_report`` is the server's own report on the run, if it made one that can be read.
+    """
+
+    workload: Workload
+    data_bytes: int
+    sessions: Sequence[SessionTotals]
+    latency: Mapping[OpKind, Histogram]
     blocks_before: int | None = None
     blocks_after: int | None = None
     data_fault: str = ""
-    errors: Sequence[str] = ()
-    interrupted: bool = False
     response: Mapping[OpKind, Histogram] = field(default_factory=dict)
     schedule: Schedule | None = None
     instances: Sequence[Instance] = ()
     ceiling: Ceiling | None = None
     other_storage: str = ""
-    others: OtherSessions = OtherSessions()
     unfinished_s: Sequence[float] = ()
     server_report: ServerReport | None = None
-    stand_in: bool = False
+    work: ClassVar[str] = "ops"
 
     @property
     def counts(self) -> SliceCounts:
         """The work loop's counters, summed over the sessions."""
         return sum((session.counts for session in self.sessions), SliceCounts())
+
+    @property
+    def busy_us(self) -> float:
+        """DB time: the time that the sessions spent inside operations."""
+        return sum(session.busy_us for session in self.sessions)

@@ -6,7 +6,7 @@ Figures are chosen so that every verdict holds but the mode's, which is not stat
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -19,6 +19,7 @@ from openslob.measurement import (
     HostDelta,
     Measurement,
     ObjectIo,
+    Observed,
     Schedule,
     SessionTotals,
     TimedWait,
@@ -190,6 +191,13 @@ def measurement(**overrides: Any) -> Measurement:
         blocks_after=131_072,
     )
     return replace(plain, **overrides)
+
+
+def observed(**overrides: Any) -> Observed:
+    """The made-up run as a load that is not ours: what remains without our sessions and their operations."""
+    run = measurement(host=host(client_cpu_s=6.0))
+    kept = {each.name: getattr(run, each.name) for each in fields(Observed)}
+    return replace(Observed(**kept), **{"window": window(start_skew_ms=None), **overrides})
 
 
 def schedule(**overrides: Any) -> Schedule:

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from openslob.analyze.verdicts import judge
+from openslob.analyze.verdicts import judge, judge_observed
 from openslob.counts import SliceCounts
 from openslob.histogram import Histogram
-from openslob.measurement import Instance, Measurement, ObjectIo
+from openslob.measurement import Instance, Measurement, ObjectIo, Observed
 from openslob.method import OpKind
 from openslob.metrics import summary
 from openslob.metrics.quantity import ENGINE_SPAN, Quantity, host, why_no_cpu, window_differences_pct
 from openslob.metrics.waits import histogram_of, top_events
-from openslob.record.model import InstanceRow, RunRecord, Status, WindowRecord
+from openslob.record.model import InstanceRow, RecordKind, RunRecord, Status, WindowRecord
 
 
 def build_record(
@@ -55,7 +55,41 @@ def build_record(
     )
 
 
-def with_engine_cpu(measurement: Measurement, environment: Mapping[str, Any]) -> Mapping[str, Any]:
+def build_observation(
+    observed: Observed,
+    *,
+    id: str,
+    name: str,
+    status: Status,
+    started_at: str,
+    openslob_version: str,
+    spec: Mapping[str, Any],
+    environment: Mapping[str, Any],
+    engine: Mapping[str, Any],
+    notes: tuple[str, ...] = (),
+) -> RunRecord:
+    """Return the record of a load that is not ours: its identity as given, and what is known of it."""
+    return RunRecord(
+        kind=RecordKind.OBSERVATION,
+        id=id,
+        name=name,
+        status=status,
+        started_at=started_at,
+        openslob_version=openslob_version,
+        spec=spec,
+        environment=with_engine_cpu(observed, environment),
+        engine=with_wait_latency(observed, engine),
+        window=window_record(observed),
+        summary=summary(observed),
+        waits=top_events(observed),
+        io_by_object=io_by_object(observed),
+        verdicts=judge_observed(observed),
+        errors=tuple(observed.errors),
+        notes=notes,
+    )
+
+
+def with_engine_cpu(measurement: Observed, environment: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the facts on the host with the CPU time that only the engine counts; ``cpu_source`` says of which."""
     counted = measurement.engine
     found: dict[str, Any] = {}
@@ -70,7 +104,7 @@ def with_engine_cpu(measurement: Measurement, environment: Mapping[str, Any]) ->
     return {**environment, **found, "cpu_source": dict.fromkeys(found, "engine"), "unknown": unknown}
 
 
-def with_wait_latency(measurement: Measurement, engine: Mapping[str, Any]) -> Mapping[str, Any]:
+def with_wait_latency(measurement: Observed, engine: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the facts on the engine with the durations of the sampled events that the engine counts by duration."""
     found = {
         wait.event: durations.summary()
@@ -80,7 +114,7 @@ def with_wait_latency(measurement: Measurement, engine: Mapping[str, Any]) -> Ma
     return {**engine, "wait_latency": found} if found else engine
 
 
-def window_record(measurement: Measurement) -> WindowRecord | None:
+def window_record(measurement: Observed) -> WindowRecord | None:
     """Return the measured window; None when nothing ran in it."""
     window = measurement.window
     if window.load_seconds <= 0:
@@ -100,7 +134,7 @@ def latency(histograms: Mapping[OpKind, Histogram]) -> Mapping[str, Mapping[str,
     return {kind.value: histogram.summary() for kind, histogram in histograms.items() if histogram.count}
 
 
-def io_by_object(measurement: Measurement) -> Mapping[str, Mapping[str, float | None]]:
+def io_by_object(measurement: Observed) -> Mapping[str, Mapping[str, float | None]]:
     """Return the engine's I/O by kind of object, with the mean read latency in µs and the share of cache hits in %."""
     return {name: _object_io(io, measurement.block_size) for name, io in measurement.engine.by_object.items()}
 

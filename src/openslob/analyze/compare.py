@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from openslob.analyze.curves.points import (
+    LOAD,
     RESPONSE_PREFIX,
     SESSIONS,
     Parameters,
@@ -37,6 +38,8 @@ LATENCY_FIGURES = tuple(
 FIGURES = (*(name for name in METRICS if name not in _NO_RESULTS), *LATENCY_FIGURES)
 
 _PLANS = "engine.plans."
+# Facts of the engine that come from the load of a run.
+_OF_LOAD = frozenset({"plans", "data_bytes"})
 NO_PLAN = "none"
 
 Key = tuple[tuple[str, ParameterValue], ...]
@@ -106,8 +109,11 @@ def compare(a: Sequence[Run], b: Sequence[Run], name_a: str = "A", name_b: str =
     """Compare all points that both sides have, matched by the parameters that have a value in common.
 
     A parameter without a common value is a mismatch, and points are matched without it. UsageError when no point
-    matches, or when points of one side become equal without such a parameter.
+    matches, or when points of one side become equal without such a parameter. A run and an observation have no
+    parameters of a load in common: their loads differ, and only the server and its host are compared.
     """
+    if len({run.record.kind for run in (*a, *b)}) > 1:
+        a, b = ([_any_load(run) for run in side] for side in (a, b))
     differing = _without_common_value(a, b)
     by_a, by_b = _by_key(a, differing, name_a), _by_key(b, differing, name_b)
     names = [name for name in varying([*a, *b]) if name not in differing]
@@ -123,6 +129,13 @@ def compare(a: Sequence[Run], b: Sequence[Run], name_a: str = "A", name_b: str =
         tuple(_label(by_b[key], names) for key in _sorted_keys(by_b, names) if key not in by_a),
         _overall(pairs),
     )
+
+
+def _any_load(run: Run) -> Run:
+    """Return a run without the parameters of its load, so that it can be compared with one under any load."""
+    server = {name: value for name, value in run.parameters.items() if name not in {*run.record.spec, LOAD, SESSIONS}}
+    facts = {name: fact for name, fact in run.record.engine.items() if name not in _OF_LOAD}
+    return replace(run, parameters={**server, SESSIONS: None}, record=run.record.model_copy(update={"engine": facts}))
 
 
 def _without_common_value(a: Sequence[Run], b: Sequence[Run]) -> frozenset[str]:
@@ -165,9 +178,8 @@ def _pair(a: Point, b: Point, names: Sequence[str]) -> Pair:
 
 
 def _label(point: Point, names: Sequence[str]) -> str:
-    sessions = f"{point.sessions} session{'' if point.sessions == 1 else 's'}"
     key: Parameters = {name: point.parameters.get(name) for name in names}
-    return f"{label(key)}, {sessions}" if key else sessions
+    return f"{label(key)}, {point.at}" if key else point.at
 
 
 def _overall(pairs: Sequence[Pair]) -> dict[str, Difference]:

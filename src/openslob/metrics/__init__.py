@@ -4,12 +4,13 @@
 """
 
 from openslob.metrics.model import Better, Metric, RunMetric
-from openslob.metrics.run_metrics import METRICS, OBSERVED, PACED, summary
+from openslob.metrics.run_metrics import METRICS, OBSERVED, OF_OWN_LOAD, PACED, summary
 from openslob.metrics.storage_metrics import STORAGE_METRICS, storage_figure
 
 __all__ = [
     "METRICS",
     "OBSERVED",
+    "OF_OWN_LOAD",
     "PACED",
     "STORAGE_METRICS",
     "Better",

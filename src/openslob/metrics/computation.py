@@ -16,6 +16,7 @@ from openslob.measurement import (
     EngineDelta,
     HostDelta,
     Measurement,
+    Observed,
     Schedule,
     SessionTotals,
     WaitClass,
@@ -29,13 +30,14 @@ from openslob.metrics.quantity import (
     Quantity,
     block_visits,
     host_cpu_left_pct,
+    own_load,
     rate,
-    total,
     window_fault,
 )
 from openslob.metrics.waits import db_time_shares
 
 NO_RATE = "no rate was given"
+NO_COMMAND = "no command was observed"
 
 NO_WAKE_UP = "no session had to wait for an operation, or the engine does not time it"
 
@@ -57,7 +59,7 @@ class Input(ABC):
             raise TypeError(f"{self.holders[0].__name__} has no field {self.field}")
 
     @abstractmethod
-    def read(self, measurement: Measurement) -> Quantity:
+    def read(self, measurement: Observed) -> Quantity:
         """Return the number, or why it is unknown."""
 
     def why_unknown(self, counted: Counted) -> str:  # noqa: ARG002
@@ -70,7 +72,7 @@ class EngineCounter(Input):
 
     holders = (EngineDelta,)
 
-    def read(self, measurement: Measurement) -> Quantity:
+    def read(self, measurement: Observed) -> Quantity:
         """Return the counter of the window."""
         return quantity.engine(measurement, self.field)
 
@@ -85,7 +87,7 @@ class HostCounter(Input):
     holders = (HostDelta,)
     span = HOST_SPAN
 
-    def read(self, measurement: Measurement) -> Quantity:
+    def read(self, measurement: Observed) -> Quantity:
         """Return the number of the window."""
         return quantity.host(measurement, self.field)
 
@@ -94,10 +96,22 @@ class HostCounter(Input):
         return quantity.host(counted, self.field).why
 
 
+class ClientCpu(HostCounter):
+    """The CPU seconds of an observed command; unknown where none was observed."""
+
+    def read(self, measurement: Observed) -> Quantity:
+        """Return the seconds of the window."""
+        return super().read(measurement) if measurement.host.client_cpu_s is not None else Quantity.missing(NO_COMMAND)
+
+    def why_unknown(self, counted: Counted) -> str:
+        """Return that there is no command; empty if there is one."""
+        return super().why_unknown(counted) if counted.host.client_cpu_s is not None else NO_COMMAND
+
+
 class ServerCpu(HostCounter):
     """The server's CPU seconds: the host's count, or the engine's own if the host's is unknown."""
 
-    def read(self, measurement: Measurement) -> Quantity:
+    def read(self, measurement: Observed) -> Quantity:
         """Return the seconds of the window."""
         return quantity.server_cpu_s(measurement)
 
@@ -109,7 +123,7 @@ class ServerCpu(HostCounter):
 class HostCpuTime(HostCounter):
     """The host's CPU time by kind. The field is a mapping; `read` returns the share of the time that was not busy."""
 
-    def read(self, measurement: Measurement) -> Quantity:
+    def read(self, measurement: Observed) -> Quantity:
         """Return the share of the CPU time that was not busy, in %."""
         return quantity.host_cpu_left_pct(measurement)
 
@@ -125,7 +139,7 @@ class DeviceCounter(Input):
     holders = (DeviceIo,)
     span = HOST_SPAN
 
-    def read(self, measurement: Measurement) -> Quantity:
+    def read(self, measurement: Observed) -> Quantity:
         """Return the counter of the window."""
         return quantity.device(measurement, self.field)
 
@@ -134,35 +148,54 @@ class DeviceCounter(Input):
         return quantity.device(counted, self.field).why
 
 
-class SessionSum(Input):
-    """What the sessions did, summed over them; always known."""
+class DbTime(Input):
+    """The sessions' time inside operations, in µs; by samples where the load was not our own."""
+
+    holders = (SessionTotals,)
+
+    def read(self, measurement: Observed) -> Quantity:
+        """Return the time of the window."""
+        return quantity.db_time_us(measurement)
+
+
+class OfOwnLoad(Input):
+    """A number that only a run has, whose load is slob's own."""
+
+
+class SessionSum(OfOwnLoad):
+    """What the sessions did, summed over them; always known of a run."""
 
     holders = (SliceCounts, SessionTotals)
 
-    def read(self, measurement: Measurement) -> Quantity:
+    def read(self, measurement: Observed) -> Quantity:
         """Return the sum over the sessions."""
-        return Quantity(quantity.total(measurement, self.field))
+        return quantity.own_load(measurement, lambda run: quantity.total(run, self.field))
 
 
-class WindowFact(Input):
-    """A fact of the measured window; always known."""
+class WindowFact(OfOwnLoad):
+    """A fact of a run's window; always known."""
 
     holders = (Window,)
 
-    def read(self, measurement: Measurement) -> Quantity:
+    def read(self, measurement: Observed) -> Quantity:
         """Return the fact."""
-        return Quantity(float(getattr(measurement.window, self.field)))
+        return quantity.own_load(measurement, lambda run: float(getattr(run.window, self.field)))
 
 
-class ScheduleFact(Input):
+class ScheduleFact(OfOwnLoad):
     """What became of the due times of a run at a given rate; unknown in any other run."""
 
     holders = (Schedule,)
 
-    def read(self, measurement: Measurement) -> Quantity:
+    def read(self, measurement: Observed) -> Quantity:
         """Return the fact."""
-        schedule = measurement.schedule
+        schedule = schedule_of(measurement)
         return Quantity.missing(NO_RATE) if schedule is None else Quantity(float(getattr(schedule, self.field)))
+
+
+def schedule_of(measurement: Observed) -> Schedule | None:
+    """Return the due times of a run at a given rate; None of any other load."""
+    return measurement.schedule if isinstance(measurement, Measurement) else None
 
 
 class Computation(ABC):
@@ -174,7 +207,7 @@ class Computation(ABC):
         """The raw numbers that it needs."""
 
     @abstractmethod
-    def of(self, measurement: Measurement) -> Quantity:
+    def of(self, measurement: Observed) -> Quantity:
         """Return the figure of a run."""
 
     def only_from(self, kind: type[Input]) -> bool:  # noqa: ARG002
@@ -198,7 +231,7 @@ class Amount(Computation):
         """The one number."""
         return (self.input,)
 
-    def of(self, measurement: Measurement) -> Quantity:
+    def of(self, measurement: Observed) -> Quantity:
         """Return the amount."""
         return self.input.read(measurement).times(self.factor)
 
@@ -216,7 +249,7 @@ class Amount(Computation):
 class PerSecond(Amount):
     """A raw number times a factor, per second of load."""
 
-    def of(self, measurement: Measurement) -> Quantity:
+    def of(self, measurement: Observed) -> Quantity:
         """Return the rate; unknown when its counters span another window than the load."""
         spans = (self.input.span,) if self.input.span else ()
         return quantity.rate(measurement, super().of(measurement), *spans)
@@ -241,7 +274,7 @@ class Ratio(Computation):
         """The numbers of both."""
         return (*self.dividend.inputs, *self.divisor.inputs)
 
-    def of(self, measurement: Measurement) -> Quantity:
+    def of(self, measurement: Observed) -> Quantity:
         """Return the quotient."""
         quotient = self.dividend.of(measurement).per(self.divisor.of(measurement), self.if_none)
         return Quantity.missing(self.if_zero) if quotient.value == 0 and self.if_zero else quotient
@@ -269,7 +302,7 @@ class FirstKnown(Computation):
         """The numbers that every engine needs."""
         return self.usual.inputs
 
-    def of(self, measurement: Measurement) -> Quantity:
+    def of(self, measurement: Observed) -> Quantity:
         """Return the figure."""
         found = self.preferred.of(measurement)
         return self.usual.of(measurement) if found.value is None else found
@@ -287,7 +320,7 @@ class FirstKnown(Computation):
 class Composite(Computation):
     """A function of the measurement, for what is more than a product or a quotient; ``inputs`` are what it needs."""
 
-    def __init__(self, function: Callable[[Measurement], Quantity], *inputs: Input) -> None:
+    def __init__(self, function: Callable[[Observed], Quantity], *inputs: Input) -> None:
         self._inputs = inputs
         self._function = function
 
@@ -296,17 +329,17 @@ class Composite(Computation):
         """The raw numbers that the function needs."""
         return self._inputs
 
-    def of(self, measurement: Measurement) -> Quantity:
+    def of(self, measurement: Observed) -> Quantity:
         """Return what the function returns."""
         return self._function(measurement)
 
 
-def block_visit_rate(measurement: Measurement) -> Quantity:
+def block_visit_rate(measurement: Observed) -> Quantity:
     """Return the blocks that the work loop visited per second of load."""
-    return rate(measurement, Quantity(block_visits(measurement)))
+    return rate(measurement, own_load(measurement, block_visits))
 
 
-def cpu_left_pct(measurement: Measurement) -> Quantity:
+def cpu_left_pct(measurement: Observed) -> Quantity:
     """Return the share of the host's CPU time that was not busy, in %.
 
     A share of the counters' window is a share of the load only if the two are the same.
@@ -315,38 +348,39 @@ def cpu_left_pct(measurement: Measurement) -> Quantity:
     return Quantity.missing(fault) if fault else host_cpu_left_pct(measurement)
 
 
-def cpu_busy_pct(measurement: Measurement) -> Quantity:
+def cpu_busy_pct(measurement: Observed) -> Quantity:
     """Return the share of the host's CPU time that was busy, in %."""
     return cpu_left_pct(measurement).times(-1).plus(Quantity(100.0))
 
 
-def session_count(measurement: Measurement) -> Quantity:
+def session_count(measurement: Observed) -> Quantity:
     """Return how many sessions ran the work loop."""
-    return Quantity(float(len(measurement.sessions)))
+    return own_load(measurement, lambda run: float(len(run.sessions)))
 
 
-def log_wait_pct(measurement: Measurement) -> Quantity:
+def log_wait_pct(measurement: Observed) -> Quantity:
     """Return the share of DB time that went to the log, in %."""
     return db_time_shares(measurement)[WaitClass.LOG]
 
 
-def begun_pct(measurement: Measurement) -> Quantity:
+def begun_pct(measurement: Observed) -> Quantity:
     """Return the share of the operations due in the window that began in it, in %; unknown without a given rate."""
-    if measurement.schedule is None:
+    schedule, ops = schedule_of(measurement), SessionSum("ops").read(measurement)
+    if schedule is None:
         return Quantity.missing(NO_RATE)
-    ops = total(measurement, "ops")
-    due = Quantity(ops + measurement.schedule.not_begun)
-    return Quantity(ops).times(100).per(due, "no operation was due in the window")
+    due = ops.plus(Quantity(schedule.not_begun))
+    return ops.times(100).per(due, "no operation was due in the window")
 
 
-def not_begun_pct(measurement: Measurement) -> Quantity:
+def not_begun_pct(measurement: Observed) -> Quantity:
     """Return the share of the operations due in the window that did not begin in it, in %."""
     return begun_pct(measurement).times(-1).plus(Quantity(100.0))
 
 
-def wake_up_late_us(measurement: Measurement) -> Quantity:
+def wake_up_late_us(measurement: Observed) -> Quantity:
     """Return the mean time by which sessions woke up late, in µs."""
-    if measurement.schedule is None:
+    schedule = schedule_of(measurement)
+    if schedule is None:
         return Quantity.missing(NO_RATE)
-    mean = measurement.schedule.wake_ups.mean_us()
+    mean = schedule.wake_ups.mean_us()
     return Quantity.missing(NO_WAKE_UP) if mean is None else Quantity(mean)

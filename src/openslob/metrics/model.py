@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from openslob.measurement import Measurement
+from openslob.measurement import Observed
 from openslob.metrics.computation import Computation
 from openslob.metrics.quantity import Counted, Quantity
 
@@ -47,7 +47,7 @@ class RunMetric(Metric):
     computation: Computation
     panel: TimelinePanel | None = None
 
-    def of(self, measurement: Measurement) -> Quantity:
+    def of(self, measurement: Observed) -> Quantity:
         """Return the figure of a run, or why it is unknown."""
         return self.computation.of(measurement)
 

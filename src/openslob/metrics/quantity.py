@@ -6,16 +6,18 @@ Rates are counts divided by the seconds of load. A count over more or less time 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, Self
 
 from openslob.counts import COUNTERS
-from openslob.measurement import EVERY_FIGURE, EngineDelta, HostDelta, Measurement
+from openslob.measurement import EVERY_FIGURE, EngineDelta, HostDelta, Measurement, Observed
 from openslob.metrics.cpu import AT_REST, total_s
 
 NOT_LOCAL = "the server is not known to be on this host"
 NO_LOAD = "no operation ended in the window"
+NOT_OUR_LOAD = "the load was not of slob's own operations"
+NO_SAMPLES = "what sessions wait for was not sampled"
 # A rate is wrong by the same factor as the length of its counters' window: for this reason, published figures of
 # SLOB and pgio were wrong by 10 % and by a factor of three. One percent is below the spread between runs on a quiet
 # machine, so that a comparison can't show it as a difference.
@@ -25,7 +27,7 @@ HOST_SPAN = "host counters"
 
 
 class Counted(Protocol):
-    """The counters of engine and host: a whole `Measurement`, or the part of one that is known before a run."""
+    """The counters of engine and host: a whole measurement, or the part of one that is known before a run."""
 
     @property
     def engine(self) -> EngineDelta:
@@ -131,7 +133,7 @@ def why_no_cpu(counted: Counted, *kinds: str) -> str:
     return f"the host does not count {' and '.join(uncounted)} time" if uncounted else ""
 
 
-def host_cpu_pct(measurement: Measurement, *kinds: str) -> Quantity:
+def host_cpu_pct(measurement: Observed, *kinds: str) -> Quantity:
     """Return the share of the host's CPU time that went to these kinds, in %; unknown when one is not counted."""
     cpu = measurement.host.cpu
     why = why_no_cpu(measurement, *kinds)
@@ -144,7 +146,7 @@ def host_cpu_pct(measurement: Measurement, *kinds: str) -> Quantity:
     )
 
 
-def host_cpu_left_pct(measurement: Measurement) -> Quantity:
+def host_cpu_left_pct(measurement: Observed) -> Quantity:
     """Return the share of the CPU time of the server's host that was not busy, in %. Some systems do not count iowait.
 
     Where the host can't be examined it is by the engine's count, if the engine has one.
@@ -155,6 +157,19 @@ def host_cpu_left_pct(measurement: Measurement) -> Quantity:
         return by_host
     idle_s = engine(measurement, "host_idle_us").times(1e-6)
     return idle_s.times(100).per(engine_host_cpu_s(measurement), "the engine counted no CPU time of the host")
+
+
+def own_load(measurement: Observed, amount: Callable[[Measurement], float | None]) -> Quantity:
+    """Return an amount of slob's own operations; unknown where the load was not made of these."""
+    if not isinstance(measurement, Measurement):
+        return Quantity.missing(NOT_OUR_LOAD)
+    return Quantity(amount(measurement))
+
+
+def db_time_us(measurement: Observed) -> Quantity:
+    """Return DB time in µs: the sessions' time inside operations, or by samples where the load was not our own."""
+    busy = measurement.busy_us
+    return Quantity.missing(NO_SAMPLES) if busy is None else Quantity(busy)
 
 
 def total(measurement: Measurement, field: str) -> float:
@@ -169,13 +184,13 @@ def block_visits(measurement: Measurement) -> float:
     return sum(total(measurement, field) for field in ("rows_read", "rows_updated", "rows_scanned"))
 
 
-def load_seconds(measurement: Measurement) -> Quantity:
+def load_seconds(measurement: Observed) -> Quantity:
     """Return the length of the load; unknown when nothing ran."""
     seconds = measurement.window.load_seconds
     return Quantity(seconds) if seconds > 0 else Quantity.missing(NO_LOAD)
 
 
-def window_differences_pct(measurement: Measurement) -> Mapping[str, float]:
+def window_differences_pct(measurement: Observed) -> Mapping[str, float]:
     """Return by how many % the time that the engine's and the host's counters span exceeds that of the load.
 
     The load must not be empty. A host that was not sampled has no entry: its figures are unknown for other reasons.
@@ -187,12 +202,12 @@ def window_differences_pct(measurement: Measurement) -> Mapping[str, float]:
     return {name: 100 * (span - load) / load for name, span in spans.items()}
 
 
-def why_no_span(measurement: Measurement) -> str:
+def why_no_span(measurement: Observed) -> str:
     """Return why the engine's counters span no time at all; empty if they do."""
     return "" if measurement.window.counter_seconds else measurement.engine.unknown.get(EVERY_FIGURE, "")
 
 
-def window_fault(measurement: Measurement, *spans: str) -> str:
+def window_fault(measurement: Observed, *spans: str) -> str:
     """Return why the counters of these spans give no rate; empty if they span the same time as the load."""
     if measurement.window.load_seconds <= 0:
         return NO_LOAD
@@ -205,7 +220,7 @@ def window_fault(measurement: Measurement, *spans: str) -> str:
     return ""
 
 
-def rate(measurement: Measurement, count: Quantity, *more_spans: str) -> Quantity:
+def rate(measurement: Observed, count: Quantity, *more_spans: str) -> Quantity:
     """Return ``count`` per second of load; unknown if the counters span more or less time than the load.
 
     The engine's counters are always checked; ``more_spans`` names further counters to check.

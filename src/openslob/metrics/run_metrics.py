@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from openslob.measurement import Measurement
+from openslob.measurement import Measurement, Observed
 from openslob.metrics.computation import (
     Amount,
+    ClientCpu,
     Composite,
+    DbTime,
     DeviceCounter,
     EngineCounter,
     FirstKnown,
     HostCounter,
     HostCpuTime,
+    OfOwnLoad,
     PerSecond,
     Ratio,
     ScheduleFact,
@@ -66,8 +69,8 @@ METRICS: dict[str, RunMetric] = {
                   PerSecond(SessionSum("updates"))),
         RunMetric("log_syncs_per_s", "Log syncs", "1/s", _N, "Times the log was forced to storage. Fewer than the commits: several commits shared one, or did not wait.",
                   PerSecond(EngineCounter("log_syncs"))),
-        RunMetric("db_time_per_s", "DB time", "s/s", _N, "Session seconds inside operations per second: the average number of active sessions.",
-                  PerSecond(SessionSum("busy_us"), 1e-6)),
+        RunMetric("db_time_per_s", "DB time", "s/s", _N, "Session seconds inside operations per second: the average number of active sessions; of a load that is not slob's, by samples.",
+                  PerSecond(DbTime("busy_us"), 1e-6)),
         RunMetric("db_cpu_per_s", "DB CPU", "s/s", _L, "CPU seconds used by all processes of the server per second; on a remote host, by the engine's own count if it has one.",
                   PerSecond(ServerCpu("server_cpu_s"))),
         RunMetric("iops_per_db_cpu", "IOPS per DB CPU", "1/s", _M, "Physical read requests per CPU second of the server.",
@@ -93,10 +96,12 @@ METRICS: dict[str, RunMetric] = {
                   Amount(WindowFact("start_skew_ms"))),
         RunMetric("driver_cpu_pct_of_db", "Driver CPU", "% of DB CPU", _L, "CPU of the load driver relative to that of the server's processes.",
                   Ratio(Amount(HostCounter("driver_cpu_s"), 100), Amount(HostCounter("server_cpu_s")), NO_CPU)),
+        RunMetric("client_cpu_per_s", "Client CPU", "s/s", _N, "CPU seconds of an observed command, and of the processes that it waited for, per second.",
+                  PerSecond(ClientCpu("client_cpu_s"))),
         RunMetric("elapsed_s", "Elapsed", "s", _N, "Length of the load in the window, by the server's clock.",
                   Composite(load_seconds)),
         RunMetric("sessions", "Sessions", "", _N, "Sessions that ran the work loop.",
-                  Composite(session_count)),
+                  Composite(session_count, SessionSum("busy_us"))),
         RunMetric("ops_total", "Operations", "", _N, "Operations in the window.",
                   Amount(SessionSum("ops"))),
         RunMetric("updates_total", "Updates", "", _N, "Update operations in the window.",
@@ -135,23 +140,25 @@ PACED = frozenset(
     for name, metric in METRICS.items()
     if any(isinstance(each, ScheduleFact) for each in metric.computation.inputs)
 )
-# Figures that only observations of a whole server have.
-OBSERVED = frozenset({"transactions_per_s"})
+# Figures that only a run has, whose load is slob's own, and those that only a load has which slob observes.
+OF_OWN_LOAD = frozenset(
+    name for name, metric in METRICS.items() if any(isinstance(each, OfOwnLoad) for each in metric.computation.inputs)
+)
+OBSERVED = frozenset({"transactions_per_s", "client_cpu_per_s"})
 # The engine's counters that figures are computed from; its other counters are evidence for verdicts.
 ENGINE_INPUTS = frozenset(
     each.field for metric in METRICS.values() for each in metric.computation.inputs if isinstance(each, EngineCounter)
 )
 
 
-def summary(measurement: Measurement) -> Mapping[str, Figure]:
+def summary(measurement: Observed) -> Mapping[str, Figure]:
     """Return every figure of the registry: a value with its unit, or None with the reason.
 
-    Those that need the whole server are left out where it was not observed.
+    A run has none of those that only an observed load has.
     """
-    engine = measurement.engine
-    is_observed = engine.transactions is not None or "transactions" in engine.unknown
-    names = [name for name in METRICS if is_observed or name not in OBSERVED]
-    return {name: _figure(METRICS[name].of(measurement), METRICS[name].unit) for name in names}
+    not_of_it = OBSERVED if isinstance(measurement, Measurement) else frozenset[str]()
+    figures = ((name, metric) for name, metric in METRICS.items() if name not in not_of_it)
+    return {name: _figure(metric.of(measurement), metric.unit) for name, metric in figures}
 
 
 def _figure(quantity: Quantity, unit: str) -> Figure:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 
 from openslob.histogram import Histogram, bucket_of
-from openslob.measurement import Measurement, TimedWait, WaitClass
-from openslob.metrics.quantity import Quantity, engine, total
+from openslob.measurement import Observed, TimedWait, WaitClass
+from openslob.metrics.quantity import Quantity, db_time_us, engine
 from openslob.record.model import WaitRow
 
 CPU_EVENT = "CPU"
@@ -40,7 +40,7 @@ def wait_class(event: str) -> WaitClass:
     return next((kind for kind, pattern in _CLASSES if pattern.search(event)), WaitClass.OTHER)
 
 
-def top_events(measurement: Measurement) -> tuple[WaitRow, ...]:
+def top_events(measurement: Observed) -> tuple[WaitRow, ...]:
     """Return the wait events, the largest share of DB time first; none when nothing was sampled.
 
     The DB time of an event is its share of the samples times the sessions' time inside operations. It has a mean wait
@@ -49,7 +49,7 @@ def top_events(measurement: Measurement) -> tuple[WaitRow, ...]:
     samples = sum(measurement.waits.values())
     if samples <= 0:
         return ()
-    db_time_s = total(measurement, "busy_us") / 1e6
+    db_time_s = (db_time_us(measurement).value or 0.0) / 1e6
     rows = [
         WaitRow(
             event=CPU_ROW if event == CPU_EVENT else event,
@@ -64,7 +64,7 @@ def top_events(measurement: Measurement) -> tuple[WaitRow, ...]:
     return tuple(sorted(rows, key=lambda row: (-row.samples, row.event)))
 
 
-def class_shares_pct(measurement: Measurement) -> Mapping[WaitClass, float]:
+def class_shares_pct(measurement: Observed) -> Mapping[WaitClass, float]:
     """Return the share of DB time by kind of resource, in %; empty when nothing was sampled."""
     samples = sum(measurement.waits.values())
     shares: dict[WaitClass, float] = {}
@@ -75,7 +75,7 @@ def class_shares_pct(measurement: Measurement) -> Mapping[WaitClass, float]:
     return shares
 
 
-def db_time_shares(measurement: Measurement) -> dict[WaitClass, Quantity]:
+def db_time_shares(measurement: Observed) -> dict[WaitClass, Quantity]:
     """Return the shares of DB time of data I/O, log and locks, in %; of other instances if sessions waited for those.
 
     They come from samples, or with too few samples from the times that the engine counts itself. Samples of stages
@@ -98,12 +98,12 @@ def db_time_shares(measurement: Measurement) -> dict[WaitClass, Quantity]:
     }
 
 
-def _counted_share(measurement: Measurement, kind: WaitClass, why_not: str) -> Quantity:
+def _counted_share(measurement: Observed, kind: WaitClass, why_not: str) -> Quantity:
     """Return the share of DB time by the engine's own clock; ``why_not`` is the reason where it has no such time."""
     field = {WaitClass.DATA_IO: "read_time_us", WaitClass.LOG: "log_sync_time_us"}.get(kind)
     if field is None:
         return Quantity.missing(why_not)
-    return engine(measurement, field).times(100).per(Quantity(total(measurement, "busy_us")), "no DB time")
+    return engine(measurement, field).times(100).per(db_time_us(measurement), "no DB time")
 
 
 def histogram_of(wait: TimedWait) -> Histogram | None:

@@ -1,6 +1,7 @@
-"""The record of one run, as stored in `run.json`. It is versioned, so that old records stay readable.
+"""The record of one run or observation, as stored in `run.json`. It is versioned, so that old records stay readable.
 
 History of the format, newest first:
+  3  ``kind`` observation: a load that is not ours. Its ``spec`` has no workload, and it has no operations.
   2  ``response``: latency from the due time, of a run at a given rate.
   1  first version.
 """
@@ -13,7 +14,14 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-RECORD_VERSION = 2
+RECORD_VERSION = 3
+
+
+class RecordKind(StrEnum):
+    """What a record is of: a run of slob's own load, or a load that slob only observed."""
+
+    RUN = "run"
+    OBSERVATION = "observation"
 
 
 class Status(StrEnum):
@@ -106,8 +114,10 @@ def reservations(experimental: str, stand_in: bool) -> tuple[str, ...]:
 class RunRecord(RecordModel):
     """Everything about one run, without secrets.
 
-    ``spec`` is `Workload.to_record`. ``sources`` tells where each of its values came from (flag, file and line, …); it
-    is empty for a run that had no command of its own, such as a point of a sweep.
+    ``spec`` is `Workload.to_record`. That of an observation has ``command`` (the words of the observed command),
+    ``seconds`` (how long it was to last) and ``workload`` (the name of a ready-made one, with what it was given).
+    ``sources`` tells where each value came from (flag, file and line, …); it is empty for a run that had no command of
+    its own, such as a point of a sweep.
 
     ``environment`` and ``engine`` map facts to values; the end of a fact's name is its unit (``_bytes``, ``_s``,
     ``_pct`` …). The report knows the following facts by name and shows every other one unchanged. ``environment``:
@@ -127,7 +137,7 @@ class RunRecord(RecordModel):
     """
 
     record_version: int = RECORD_VERSION
-    kind: str = "run"
+    kind: RecordKind = RecordKind.RUN
     id: str
     name: str
     status: Status

@@ -72,4 +72,11 @@ def _add_response(document: Document) -> Document:
     return document
 
 
-RUN = Format(RunRecord, "a record of openslob", "record_version", RECORD_VERSION, {1: _add_response})
+def _add_kind_observation(document: Document) -> Document:
+    # Every record of version 2 is of a run, and says so.
+    return document
+
+
+RUN = Format(
+    RunRecord, "a record of openslob", "record_version", RECORD_VERSION, {1: _add_response, 2: _add_kind_observation}
+)

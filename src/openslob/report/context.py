@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from openslob.metrics import METRICS
-from openslob.record.model import RunRecord
+from openslob.record.model import RecordKind, RunRecord
 from openslob.report.format import (
     INDENT,
     MISSING,
@@ -57,7 +58,18 @@ _ENGINE_KNOWN = frozenset(
     }
 )
 _HOST_KNOWN = frozenset(
-    {"local", "host", "host_cpu_s", "server_cpu_s", "server_host_cpu_s", "cpu_source", "openslob", "python", "unknown"}
+    {
+        "local",
+        "host",
+        "host_cpu_s",
+        "server_cpu_s",
+        "server_host_cpu_s",
+        "cpu_source",
+        "openslob",
+        "python",
+        "unknown",
+        "command",
+    }
 )
 
 
@@ -98,10 +110,28 @@ def _shown(name: str, fact: object) -> str:
 
 
 def test(record: RunRecord) -> list[str]:
-    """Return the workload: sessions, data, operation, duration, and parameters that differ from their defaults."""
+    """Return the workload: sessions, data, operation, duration, and parameters that differ from their defaults.
+
+    Of an observation, what was observed and how that ended.
+    """
+    if record.kind is RecordKind.OBSERVATION:
+        return ["OBSERVED", *pairs(_observed(record))]
     rows = [("sessions", _sessions(record)), ("data", _data(record)), ("operation", _operation(record))]
     rows += [("duration", _duration(record))] if record.window else []
     return ["TEST", *pairs([*rows, ("set", _changed(record) or "nothing; every parameter has its default")])]
+
+
+def _observed(record: RunRecord) -> list[tuple[str, str]]:
+    command, ended = record.spec.get("command"), record.environment.get("command") or {}
+    rows = [("load", shlex.join(map(str, command)) if command else "all that the server did")]
+    if ended:
+        rows.append(("command", f"exit code {ended['exit_code']} after {seconds(ended['elapsed_s'])}"))
+        rows.append(("its CPU", f"{seconds(ended['cpu_s'])}, with the processes that it waited for, on this host"))
+    if window := record.window:
+        counters = f"counters over {seconds(window.counter_seconds)} ({window.difference_pct:+.2f} %)"
+        spanned = counters if window.counter_seconds else "no counters over this time"
+        rows.append(("duration", f"{seconds(window.load_seconds)}; {spanned}"))
+    return [*rows, ("figures", "of the whole server: all databases, all clients but slob's samplers")]
 
 
 def host(record: RunRecord) -> list[str]:
@@ -169,7 +199,8 @@ def remarks(record: RunRecord) -> list[str]:
 def files(record: RunRecord, folder: Path | None) -> list[str]:
     """Return where the record's files are."""
     where = str(folder) if folder else f"the folder {record.id}"
-    reports = ", attachments (the server's own report)" if record.engine.get("attachments") else ""
+    what = "the command's output" if record.kind is RecordKind.OBSERVATION else "the server's own report"
+    reports = f", attachments ({what})" if record.engine.get("attachments") else ""
     return wrapped(f"Files in {where}: run.json, *.csv (raw measurements){reports}", "", INDENT)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from openslob.histogram import PERCENTILES
 from openslob.metrics import METRICS
-from openslob.record.model import InstanceRow, RunRecord, WaitRow
+from openslob.record.model import InstanceRow, RecordKind, RunRecord, WaitRow
 from openslob.report.format import (
     INDENT,
     MISSING,
@@ -21,16 +21,16 @@ from openslob.report.format import (
     size,
     table,
 )
-from openslob.report.record_view import is_paced, label, shown, value
+from openslob.report.record_view import figures_of, is_paced, label, shown, value
 
 LOAD_PROFILE = (
-    "ops_per_s", "sql_per_s", "block_visits_per_s", "lio_per_s", "pio_read_per_s", "pio_read_mb_per_s",
-    "pio_write_per_s", "pio_write_mb_per_s", "redo_mb_per_s", "commits_per_s", "log_syncs_per_s", "db_time_per_s",
-    "db_cpu_per_s",
+    "transactions_per_s", "ops_per_s", "sql_per_s", "block_visits_per_s", "lio_per_s", "pio_read_per_s",
+    "pio_read_mb_per_s", "pio_write_per_s", "pio_write_mb_per_s", "redo_mb_per_s", "commits_per_s", "log_syncs_per_s",
+    "db_time_per_s", "db_cpu_per_s",
 )  # fmt: skip
 EFFICIENCY = (
     "iops_per_db_cpu", "lio_per_db_cpu", "host_cpu_busy_pct", "host_cpu_left_pct", "engine_read_latency_us",
-    "driver_cpu_pct_of_db", "start_skew_ms",
+    "client_cpu_per_s", "driver_cpu_pct_of_db", "start_skew_ms",
 )  # fmt: skip
 LOG = (
     "redo_mb_per_s", "log_syncs_per_s", "log_write_per_s", "log_sync_latency_us", "log_wait_pct", "commits_per_s",
@@ -53,13 +53,27 @@ def load_profile(record: RunRecord, columns: int | None = None) -> list[str]:
     """Return the rates per second, per operation and per commit."""
     if not record.summary:
         return []
-    if all(value(record, name) is None for name in LOAD_PROFILE):
+    names = _of(record, LOAD_PROFILE)
+    if all(value(record, name) is None for name in names):
         return ["LOAD PROFILE", f"{INDENT}not published: see the headline"]
-    per = {"per second": 1.0, "per operation": value(record, "ops_per_s")}
+    per = {"per second": 1.0, **_unit_of_work(record)}
     if commits := value(record, "commits_per_s"):
         per["per commit"] = commits
-    rows = [_profile_row(record, name, per.values()) for name in LOAD_PROFILE]
+    rows = [_profile_row(record, name, per.values()) for name in names]
     return ["LOAD PROFILE", *table(("", *per), rows, columns=columns)]
+
+
+def _of(record: RunRecord, names: Sequence[str]) -> list[str]:
+    """Return those figures that apply to the record."""
+    known = set(figures_of(record))
+    return [name for name in names if name in known]
+
+
+def _unit_of_work(record: RunRecord) -> Mapping[str, float | None]:
+    """Return what the rates are shown per, and how much of it there was per second."""
+    if record.kind is RecordKind.OBSERVATION:
+        return {"per transaction": value(record, "transactions_per_s")}
+    return {"per operation": value(record, "ops_per_s")}
 
 
 def instances(record: RunRecord, columns: int | None = None) -> list[str]:
@@ -89,12 +103,13 @@ def pacing(record: RunRecord) -> list[str]:
 
 
 def log(record: RunRecord) -> list[str]:
-    """Return the figures of the log; nothing for a run without commits."""
-    return ["LOG", *_figures(record, LOG)] if value(record, "commits_per_s") else []
+    """Return the figures of the log; nothing where nothing was committed."""
+    wrote = "log_syncs_per_s" if record.kind is RecordKind.OBSERVATION else "commits_per_s"
+    return ["LOG", *_figures(record, LOG)] if value(record, wrote) else []
 
 
 def _figures(record: RunRecord, names: Sequence[str]) -> list[str]:
-    cells = [(label(record, name), shown(record, name)) for name in names]
+    cells = [(label(record, name), shown(record, name)) for name in _of(record, names)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return [f"{INDENT}{name:<{widths[0]}}{INDENT}{text:>{widths[1]}}" for name, text in cells]
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from openslob.record.model import Holds, RunRecord, Status
-from openslob.report.format import micros, number, percent, seconds, size
+from openslob.record.model import Holds, RecordKind, RunRecord, Status
+from openslob.report.format import micros, number, percent, seconds, shortened, size
 from openslob.report.record_view import (
     NO_STALLS,
     RATE_REACHED,
@@ -26,18 +27,52 @@ WITHIN_CEILING = "within_ceiling"
 _READS_MATTER = 0.001
 # Relative deviation of the mean request size from the block size up to which reads are single-block reads.
 _SINGLE_BLOCK = 0.02
+_LONGEST_COMMAND = 60
 
 
 def headline(record: RunRecord) -> str:
-    """Return the workload, its throughput, latencies and CPU cost in one sentence."""
+    """Return the load, its throughput, latencies and CPU cost in one sentence."""
     if not record.summary:
         return "Nothing was measured."
+    observed = record.kind is RecordKind.OBSERVATION
+    text = _of_observation(record) if observed else _of_run(record)
+    # A command that failed had an end of its own.
+    ended = record.status is Status.COMPLETE or (observed and record.status is Status.FAILED)
+    return text if ended else f"Until its early end: {text}"
+
+
+def _of_run(record: RunRecord) -> str:
     if value(record, "ops_per_s") is None:
         return f"{_who(record)}: no rate is published, because {reason(record, 'ops_per_s')}."
     work = ", ".join(filter(None, (_main(record), *_writes(record))))
     parts = [f"{_who(record)}{_rate(record)}: {work}", *_latencies(record), _cpu(record), _caveats(record)]
-    text = "; ".join(filter(None, parts)) + "."
-    return text if record.status is Status.COMPLETE else f"Until its early end: {text}"
+    return "; ".join(filter(None, parts)) + "."
+
+
+def _of_observation(record: RunRecord) -> str:
+    """Return what the server did in an observation, all its clients together."""
+    who, lasted = observed_load(record), seconds(value(record, "elapsed_s"))
+    rates = {name: value(record, name) for name in ("transactions_per_s", "pio_read_per_s", "lio_per_s")}
+    if all(rate is None for rate in rates.values()):
+        return f"{who}: no rate is published, because {reason(record, 'lio_per_s')}."
+    logical, redo = rates["lio_per_s"], value(record, "redo_mb_per_s")
+    work = [
+        f"{number(rates['transactions_per_s'])} transactions/s" if rates["transactions_per_s"] is not None else "",
+        f"{number(logical)} logical reads/s{_per_cpu(record, 'lio_per_db_cpu')}" if logical is not None else "",
+        f"{_reads(record)}{_mean_read(record)}" if rates["pio_read_per_s"] else "",
+        f"{size(redo * MIB)}/s redo" if redo else "",
+    ]
+    parts = [f"{who}, {lasted}: {', '.join(filter(None, work))}", _cpu(record), _caveats(record)]
+    return "; ".join(filter(None, parts)) + "."
+
+
+def observed_load(record: RunRecord) -> str:
+    """Return what an observation was made of: the command, or all that the server did."""
+    command = record.spec.get("command")
+    if not command:
+        return "All that the server did"
+    program, *arguments = map(str, command)
+    return shortened(shlex.join([program.rpartition("/")[2], *arguments]), _LONGEST_COMMAND)
 
 
 def _who(record: RunRecord) -> str:

@@ -22,9 +22,9 @@ from openslob.analyze.curves.series import (
     point_set,
 )
 from openslob.errors import SlobError
-from openslob.measurement import Ceiling
 from openslob.record.model import RunRecord, Status, all_reservations
 from openslob.record.storage import StorageRecord
+from openslob.references import Ceiling
 from openslob.report import run_series
 from openslob.report.charts.calibration import calibrations
 from openslob.report.charts.comparing import changes, tails

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from openslob.metrics import METRICS, OBSERVED, PACED
-from openslob.record.model import Holds, RunRecord, Status
+from openslob.metrics import METRICS, OBSERVED, OF_OWN_LOAD, PACED
+from openslob.record.model import Holds, RecordKind, RunRecord, Status
 from openslob.report.format import quantity
 
 REACHED_DEVICE = "reads_reached_device"
@@ -51,8 +51,11 @@ def is_paced(record: RunRecord) -> bool:
 
 def figures_of(record: RunRecord) -> list[str]:
     """Return the names of the registry's figures that apply to the run, known or not."""
-    left_out = (OBSERVED - record.summary.keys()) | (frozenset() if is_paced(record) else PACED)
-    return [name for name in METRICS if name not in left_out]
+    if record.kind is RecordKind.OBSERVATION:
+        others = OF_OWN_LOAD | (frozenset() if record.spec.get("command") else OBSERVED)
+    else:
+        others = OBSERVED | (frozenset() if is_paced(record) else PACED)
+    return [name for name in METRICS if name not in others]
 
 
 def reason(record: RunRecord, name: str) -> str:

@@ -7,35 +7,36 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from openslob._version import __version__
-from openslob.analyze.build_record import build_record
+from openslob.analyze.build_record import build_observation, build_record
 from openslob.engines.base import Engine
 from openslob.engines.facts import ServerFacts
-from openslob.measurement import Measurement
-from openslob.record.model import RunRecord, Status
+from openslob.measurement import Measurement, Observed
+from openslob.record.model import RecordKind, RunRecord, Status
 from openslob.record.store import record_id
-from openslob.run.preflight import active_bytes
 from openslob.units import iso
-from openslob.workload import Workload
 
 
 class RecordBuilder:
-    """Builds the records of one run, which adds to ``notes``, ``engine`` and ``environment`` as facts become known."""
+    """Builds the records of one run or observation, which adds to its facts and notes as they become known."""
 
     def __init__(
         self,
         engine: Engine,
         facts: ServerFacts,
-        workload: Workload,
+        spec: Mapping[str, Any],
         name: str,
-        notes: Sequence[str],
-        sources: Mapping[str, str],
+        *,
+        kind: RecordKind = RecordKind.RUN,
+        data_bytes: int | None = None,
+        notes: Sequence[str] = (),
+        sources: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.notes = list(notes)
         self.environment: dict[str, Any] = {}
-        self.data_bytes = active_bytes(workload, facts.block_size)
         self.engine: dict[str, Any] = {
             "name": engine.name,
             "product": facts.product,
@@ -43,7 +44,7 @@ class RecordBuilder:
             "target": engine.target,
             "block_size": facts.block_size,
             "cache_bytes": facts.cache_bytes,
-            "data_bytes": self.data_bytes,
+            **({"data_bytes": data_bytes} if data_bytes is not None else {}),
             "direct_io": facts.direct_io,
             "connection": dict(facts.connection),
             "settings": dict(facts.settings),
@@ -52,7 +53,8 @@ class RecordBuilder:
         }
         self._name = name
         self._sources = dict(sources)
-        self._spec = workload.to_record()
+        self._spec = spec
+        self._kind = kind
         self._started_at = iso(time.time_ns())
 
     def set_fact(self, fact: str, value: object, why_unknown: str) -> None:
@@ -63,16 +65,18 @@ class RecordBuilder:
 
     def without_figures(self, status: Status, errors: tuple[str, ...] = ()) -> RunRecord:
         """Return the record of a run that measured nothing, or nothing yet."""
-        return RunRecord(**self._identity(status), errors=errors)
+        return RunRecord(**self._identity(status), kind=self._kind, sources=self._sources, errors=errors)
 
-    def with_figures(self, measurement: Measurement) -> RunRecord:
+    def with_figures(self, measured: Observed) -> RunRecord:
         """Return the record of what was measured."""
         status = Status.COMPLETE
-        if measurement.errors:
+        if measured.errors:
             status = Status.FAILED
-        elif measurement.interrupted:
+        elif measured.interrupted:
             status = Status.INTERRUPTED
-        return build_record(measurement, **self._identity(status))
+        if isinstance(measured, Measurement):
+            return build_record(measured, **self._identity(status), sources=self._sources)
+        return build_observation(measured, **self._identity(status))
 
     def _identity(self, status: Status) -> Mapping[str, Any]:
         return {
@@ -82,7 +86,6 @@ class RecordBuilder:
             "started_at": self._started_at,
             "openslob_version": __version__,
             "spec": self._spec,
-            "sources": self._sources,
             "environment": self.environment,
             "engine": self.engine,
             "notes": tuple(self.notes),

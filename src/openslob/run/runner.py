@@ -27,7 +27,7 @@ from openslob.record.store import RunFolder, UnsavedError
 from openslob.run.aftermath import data_after, end_sessions, explained, note_unfinished, set_cpu_facts
 from openslob.run.course import Course
 from openslob.run.plan import Phase, between_slices_s, session_plans
-from openslob.run.preflight import findings, is_cacheable, server_reports
+from openslob.run.preflight import active_bytes, findings, is_cacheable, server_reports
 from openslob.run.progress import Progress, ProgressSink, each_second
 from openslob.run.record_builder import RecordBuilder
 from openslob.run.recorder import Recorder
@@ -113,8 +113,15 @@ class _Run:
         self._patience = patience
         self._render = render
         self._facts: ServerFacts = engine.facts()
+        self._data_bytes = active_bytes(request.workload, self._facts.block_size)
         self._builder = RecordBuilder(
-            engine, self._facts, request.workload, request.name, request.notes, request.sources
+            engine,
+            self._facts,
+            request.workload.to_record(),
+            request.name,
+            data_bytes=self._data_bytes,
+            notes=request.notes,
+            sources=request.sources,
         )
         self._show = Course(show, self._builder.notes)
         self._warmup_s = 0.0
@@ -218,7 +225,7 @@ class _Run:
     def _quiesce(self, state: DataState | None) -> None:
         self._show(Progress("settle"))
         self._engine.install(self._workload)
-        fits = state is not None and is_cacheable(self._builder.data_bytes, self._facts.cache_bytes)
+        fits = state is not None and is_cacheable(self._data_bytes, self._facts.cache_bytes)
         warm = self._workload.mode is Mode.LIO or (self._workload.mode is not Mode.PIO and fits)
         self._builder.engine["settled"] = list(self._engine.quiesce(self._workload, warm))
         # `quiesce` may have changed settings: record the values that hold in the window.
@@ -288,7 +295,7 @@ class _Run:
         plans: Sequence[SessionPlan],
         begin_ns: int,
         offset_ns: int,
-    ) -> WindowReadings:
+    ) -> WindowReadings[Recorder]:
         load = self._workload
         end_ns = self._end_ns(begin_ns)
         recorder = Recorder(plans, begin_ns, load.run_time, folder.raw, samplers.engine_delta, self._show)
@@ -324,7 +331,7 @@ class _Run:
         return readings
 
     def _measurement(
-        self, readings: WindowReadings, session_pool: SessionPool, samplers: Samplers, blocks_before: int
+        self, readings: WindowReadings[Recorder], session_pool: SessionPool, samplers: Samplers, blocks_before: int
     ) -> Measurement:
         errors = list(dict.fromkeys([*session_pool.errors, *readings.errors]))
         unfinished_s = session_pool.unfinished_s
@@ -346,7 +353,7 @@ class _Run:
             workload=self._workload,
             block_size=self._facts.block_size,
             cache_bytes=self._facts.cache_bytes,
-            data_bytes=self._builder.data_bytes,
+            data_bytes=self._data_bytes,
             window=Window(
                 load_start_ns=accumulator.load_begin_ns,
                 load_end_ns=accumulator.load_end_ns,

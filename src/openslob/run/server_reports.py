@@ -15,7 +15,7 @@ from openslob.engines.capabilities import require
 from openslob.engines.facts import Finding
 from openslob.engines.patience import Patience
 from openslob.errors import SlobError
-from openslob.measurement import ServerReport
+from openslob.references import ServerReport
 from openslob.run.progress import Progress, ProgressSink
 from openslob.workload import StatisticsType
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
 from openslob.engines.patience import StoppedError
 from openslob.errors import SlobError
 from openslob.measurement import EngineDelta
-from openslob.run.recorder import Recorder
+from openslob.run.readings import ReadingsRecorder
 from openslob.run.samplers import Samplers, SystemReading
 from openslob.units import NANOS
 
@@ -23,6 +24,7 @@ READ_AHEAD_LEAST_S = 0.012
 READ_AHEAD_PER_SESSION_S = 0.0001
 READ_AHEAD_PER_INSTANCE_S = 0.004
 READ_AHEAD_TIMES = 1.2
+AnyRecorder = TypeVar("AnyRecorder", bound=ReadingsRecorder)
 
 
 def read_ahead_s(run_time: float, sessions: int, instances: int = 1, reading_s: float = 0.0) -> float:
@@ -60,10 +62,10 @@ def counted_between(
     return samplers.engine_delta(before, after), seconds
 
 
-class WindowReadings:
+class WindowReadings(Generic[AnyRecorder]):
     """The readings before and after the window, and the errors between them."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: AnyRecorder) -> None:
         self.recorder = recorder
         self.before: SystemReading | None = None
         self.after: SystemReading | None = None

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from factories import measurements
 from factories.tables import table
 from openslob.measurement import EngineDelta, HostDelta
-from openslob.metrics import METRICS, OBSERVED, PACED, summary
-from openslob.metrics.computation import NO_RATE, EngineCounter
-from openslob.metrics.quantity import NOT_LOCAL, Quantity
+from openslob.metrics import METRICS, OBSERVED, OF_OWN_LOAD, PACED, summary
+from openslob.metrics.computation import NO_COMMAND, NO_RATE, EngineCounter
+from openslob.metrics.quantity import NOT_LOCAL, NOT_OUR_LOAD, Quantity
 from openslob.metrics.run_metrics import BELOW_CLOCK, ENGINE_INPUTS, NO_READS, NO_SYNCS, SYNCS_UNTIMED
 from openslob.record.model import RunRecord
 
@@ -59,6 +59,7 @@ EXPECTED = {
     "wake_up_late_us": 600,
     "conflicts_total": 0,
     "transactions_per_s": 210,
+    "client_cpu_per_s": 0.1,
 }
 TOTALS = {"elapsed_s", "sessions", "ops_total", "updates_total", "selects_total", "scans_total", "conflicts_total"}
 TOTALS |= {"start_skew_ms"}
@@ -74,7 +75,7 @@ def test_every_figure_of_the_registry_is_computed_and_no_other():
     assert set(METRICS) == set(EXPECTED)
 
 
-@table("name", METRICS)
+@table("name", sorted(set(EXPECTED) - OBSERVED))
 def test_figures_of_a_run_calculated_by_hand(name):
     figure = summary(measurements.measurement(schedule=measurements.schedule()))[name]
     assert figure.value == pytest.approx(EXPECTED[name])
@@ -260,7 +261,7 @@ def test_what_figures_declare_as_inputs_is_what_they_need(part, field):
     lost = replace(getattr(measurements, part)(), **{field: None}, unknown={field: f"no {field}"})
     measurement = measurements.measurement(**{part: lost}, waits={}, schedule=measurements.schedule())
     figures = summary(measurement)
-    assert {name: metric.why_unknown(measurement) for name, metric in METRICS.items()} == {
+    assert {name: metric.why_unknown(measurement) for name, metric in METRICS.items() if name not in OBSERVED} == {
         name: figure.why or "" for name, figure in figures.items()
     }
 
@@ -353,8 +354,16 @@ def test_read_latency_is_that_of_single_blocks_where_the_engine_times_those(sing
     assert METRICS["engine_read_latency_us"].computation.of_amounts(amounts, 60.0) == pytest.approx(expected)
 
 
-def test_a_figure_of_the_whole_server_is_left_out_where_that_was_not_observed():
-    unknown = measurements.engine(transactions=None)
-    assert not OBSERVED & summary(measurements.measurement(engine=unknown)).keys()
-    told = replace(unknown, unknown={"transactions": "track_counts is off"})
-    assert summary(measurements.measurement(engine=told))["transactions_per_s"].why == "track_counts is off"
+def test_a_run_has_no_figure_of_a_whole_server():
+    assert not OBSERVED & summary(measurements.measurement()).keys()
+
+
+def test_figures_of_a_load_that_is_not_ours_are_those_that_need_no_operation():
+    figures = summary(measurements.observed())
+    known = {name: figure.value for name, figure in figures.items() if figure.value is not None}
+    # 1,000 sessions were seen at work in 200 samples.
+    assert known == {name: pytest.approx({**EXPECTED, "db_time_per_s": 5.0}[name]) for name in known}
+    missing = {name: figure.why for name, figure in figures.items() if figure.value is None}
+    assert set(missing) == OF_OWN_LOAD
+    assert summary(measurements.observed(host=measurements.host()))["client_cpu_per_s"].why == NO_COMMAND
+    assert {why for name, why in missing.items() if name not in PACED} == {NOT_OUR_LOAD}

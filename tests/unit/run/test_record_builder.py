@@ -14,9 +14,7 @@ ENGINE = SimpleNamespace(name="any", target="any://host/data")
 
 def builder(**given):
     workload = Workload(schemas=2, scale="64", seed=7)
-    return RecordBuilder(
-        ENGINE, FACTS, workload, given.get("name", "run"), given.get("notes", ()), given.get("sources", {})
-    )
+    return RecordBuilder(ENGINE, FACTS, workload.to_record(), **{"name": "run", "data_bytes": 2**20, **given})
 
 
 def test_values_are_told_with_where_they_came_from():
@@ -36,7 +34,7 @@ def test_every_record_is_of_the_same_run_and_has_what_was_noted_until_then():
     assert first.id.endswith("-a-run")
     assert (first.notes, last.notes) == (("from the start",), ("from the start", "later"))
     assert (last.status, last.errors) == (Status.INTERRUPTED, ("stopped",))
-    assert last.engine["data_bytes"] == run.data_bytes == 2 * 64 * 8192
+    assert last.engine["data_bytes"] == 2**20
     assert (last.engine["settled"], last.environment) == (["a checkpoint"], {"local": True})
 
 

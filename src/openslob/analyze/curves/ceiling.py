@@ -9,9 +9,9 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from openslob.measurement import Ceiling, CeilingPoint
 from openslob.metrics.quantity import Quantity
 from openslob.record.storage import StorageLoad, StorageRecord, StorageStep
+from openslob.references import Ceiling, CeilingPoint
 from openslob.units import format_bytes
 
 

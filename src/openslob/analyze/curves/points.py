@@ -5,6 +5,7 @@ Runs are comparable if they were made under the same conditions, apart from the 
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from openslob.analyze.statistics import Basis, Estimate, of_repeats, relative_half_width
 from openslob.analyze.timeline import Timeline
 from openslob.metrics import METRICS
-from openslob.record.model import Holds, RunRecord, Status, all_reservations
+from openslob.record.model import Holds, RecordKind, RunRecord, Status, all_reservations
 
 # Facts that must be equal for two runs to be comparable, apart from the parameters; a name includes all names below it.
 _FACTS = (
@@ -38,6 +39,9 @@ _NOT_PARAMETERS = frozenset(
     {"seed", "load_parallel_degree", "threads_per_schema", "database_statistics_type", SESSIONS}
 )
 _ENGINE_FACTS = ("product", "version", "block_size", "cache_bytes", "direct_io")
+# The parameter of an observation that says what was observed.
+LOAD = "load"
+ALL_CLIENTS = "all that the server did"
 SERVICE = ("mean_us", "p50_us", "p90_us", "p99_us", "p999_us", "max_us")
 # Service time counts from the begin of an operation, response time from the moment when it was due at a given rate.
 RESPONSE_PREFIX = "response_"
@@ -152,6 +156,8 @@ class Point:
         """The position in words, such as ``8 sessions``."""
         if self.along == ORDER:
             return f"report {self.step}"
+        if not self.sessions:
+            return str(self.parameters.get(LOAD, ALL_CLIENTS))
         if self.along in RATES:
             return RATES[self.along].format(self.step)
         return f"{self.sessions} session{'' if self.sessions == 1 else 's'}"
@@ -178,17 +184,37 @@ class Point:
 
 
 def parameters_of(record: RunRecord) -> dict[str, ParameterValue]:
-    """Return the parameters that distinguish points: the spec without the seed, and facts of engine and host."""
-    spec = {name: value for name, value in record.spec.items() if name not in _NOT_PARAMETERS}
+    """Return the parameters that distinguish points: the spec without the seed, and facts of engine and host.
+
+    An observation has what was observed as its load, and no sessions: those of its load are not known.
+    """
+    if record.kind is RecordKind.OBSERVATION:
+        spec: dict[str, ParameterValue] = {LOAD: observed_load(record), "seconds": record.spec.get("seconds")}
+    else:
+        spec = {name: value for name, value in record.spec.items() if name not in _NOT_PARAMETERS}
     engine = {name: record.engine.get(name) for name in _ENGINE_FACTS}
     # A run on a cluster is no repeat of a run with as many sessions on a single server.
     instances = {"instances": max(1, len(record.instances))}
-    return {SESSIONS: sessions_of(record), **spec, **engine, **instances, "host": record.environment.get("host")}
+    return {
+        SESSIONS: sessions_of(record) or None,
+        **spec,
+        **engine,
+        **instances,
+        "host": record.environment.get("host"),
+    }
+
+
+def observed_load(record: RunRecord) -> str:
+    """Return the load of an observation in words: the command, or that it was whatever the server did."""
+    command = record.spec.get("command")
+    return shlex.join(map(str, command)) if command else ALL_CLIENTS
 
 
 def sessions_of(record: RunRecord) -> int:
-    """Return the number of sessions that the run asked for."""
+    """Return the number of sessions that the run asked for; 0 for an observation."""
     spec = record.spec
+    if record.kind is RecordKind.OBSERVATION:
+        return 0
     return int(spec.get("sessions") or spec.get("schemas", 1) * spec.get("threads_per_schema", 1))
 
 

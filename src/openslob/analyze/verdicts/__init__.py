@@ -27,7 +27,7 @@ from openslob.analyze.verdicts.validity import (
     window,
     within_ceiling,
 )
-from openslob.measurement import Measurement
+from openslob.measurement import Measurement, Observed
 from openslob.record.model import Verdict
 
 VERDICTS: tuple[Callable[[Measurement], Verdict | None], ...] = (
@@ -58,8 +58,23 @@ VERDICTS: tuple[Callable[[Measurement], Verdict | None], ...] = (
     within_ceiling,
     awr_agrees,
 )
+# Those on any load, whoever made it.
+OF_ANY_LOAD: tuple[Callable[[Observed], Verdict | None], ...] = (
+    real_server,
+    window,
+    reads_reached_device,
+    cache_size_kept,
+    driver_quiet,
+    quiet_machine,
+    steady,
+)
 
 
 def judge(measurement: Measurement) -> tuple[Verdict, ...]:
     """Return every verdict that applies to the run, in order."""
     return tuple(verdict for function in VERDICTS if (verdict := function(measurement)))
+
+
+def judge_observed(observed: Observed) -> tuple[Verdict, ...]:
+    """Return every verdict that applies to a load that is not ours, in order."""
+    return tuple(verdict for function in OF_ANY_LOAD if (verdict := function(observed)))

@@ -15,7 +15,7 @@ from openslob.analyze.steady_state import (
 )
 from openslob.analyze.verdicts.outcome import count, counted, fails, holds, holds_or_fails, unknown, unknown_because
 from openslob.histogram import PERCENTILES, Histogram
-from openslob.measurement import Measurement
+from openslob.measurement import Measurement, Observed
 from openslob.method import BLOCK_TOLERANCE, OpKind
 from openslob.metrics import METRICS
 from openslob.metrics.cpu import of_processes
@@ -38,22 +38,29 @@ REQUIRED_PERCENTILE = 0.99
 MAX_OTHERS_PCT = 10.0
 
 
-def driver_quiet(measurement: Measurement) -> Verdict:
+def driver_quiet(measurement: Observed) -> Verdict:
     """Judge whether the load driver's CPU was small compared with the server's. The cost of sampling is reported too.
 
-    At a given rate the server may be nearly idle, so that the driver's CPU is compared with the host's as well.
+    At a given rate, or under a load that is not ours, the server may be nearly idle: then the driver's CPU is compared
+    with the host's as well. The CPU of an observed command is part of that load, and told apart.
     """
     share, of_host = METRICS["driver_cpu_pct_of_db"].of(measurement), _driver_pct_of_host(measurement)
     if share.value is None:
         return unknown_because("driver_quiet", share)
     sampling = host(measurement, "sampler_cpu_s").times(100).per(host(measurement, "server_cpu_s"), "no CPU")
+    client = host(measurement, "client_cpu_s").times(100).per(host(measurement, "server_cpu_s"), "no CPU")
     figures = {"driver_cpu_pct_of_db": share.value, "sampler_cpu_pct_of_db": sampling.value}
     used = f"The driver used {share.value:.2f} % of the server's CPU"
-    if measurement.schedule is not None and of_host.value is not None and share.value >= MAX_DRIVER_PCT:
+    if client.value is not None:
+        figures["client_cpu_pct_of_db"] = client.value
+        used += f" (the observed command {client.value:.0f} %)"
+    rate = "at a given rate" if isinstance(measurement, Measurement) else "under a load that is not ours"
+    may_idle = not isinstance(measurement, Measurement) or measurement.schedule is not None
+    if may_idle and of_host.value is not None and share.value >= MAX_DRIVER_PCT:
         return holds_or_fails(
             "driver_quiet",
             of_host.value < MAX_DRIVER_PCT,
-            f"{used}, {of_host.value:.2f} % of the host's; at a given rate less than {MAX_DRIVER_PCT:g} % of "
+            f"{used}, {of_host.value:.2f} % of the host's; {rate} less than {MAX_DRIVER_PCT:g} % of "
             "either is required.",
             **figures,
             driver_cpu_pct_of_host=of_host.value,
@@ -66,12 +73,12 @@ def driver_quiet(measurement: Measurement) -> Verdict:
     )
 
 
-def _driver_pct_of_host(measurement: Measurement) -> Quantity:
+def _driver_pct_of_host(measurement: Observed) -> Quantity:
     capacity = Quantity(measurement.host.seconds * measurement.host.cores)
     return host(measurement, "driver_cpu_s").times(100).per(capacity, "no time")
 
 
-def quiet_machine(measurement: Measurement) -> Verdict:
+def quiet_machine(measurement: Observed) -> Verdict:
     """Judge whether nothing disturbed the run: stolen CPU, CPU used by others, and the spread of ops/s between windows.
 
     The trend is removed from the spread, because `steady` judges it.
@@ -83,7 +90,9 @@ def quiet_machine(measurement: Measurement) -> Verdict:
         (
             _share_of_cpu(steal, "was stolen", "stolen CPU"),
             _share_of_cpu(others, "was used by others", "others' CPU"),
-            f"ops/s spread by {between:.1f} % between windows" if between is not None else _too_short(MIN_WINDOWS),
+            f"{measurement.work}/s spread by {between:.1f} % between windows"
+            if between is not None
+            else _too_short(MIN_WINDOWS),
         )
     )
     limits = f"({MAX_STEAL_PCT:g} %, {MAX_OTHERS_PCT:g} % and {MAX_SPREAD_PCT:g} % are allowed)"
@@ -102,16 +111,20 @@ def _share_of_cpu(share: Quantity, use: str, name: str) -> str:
     return f"{name} is unknown ({share.why})" if share.value is None else f"{share.value:.2f} % of the CPU {use}"
 
 
-def _others_cpu_pct(measurement: Measurement) -> Quantity:
-    """Return the share of processes' CPU time that neither server nor driver used, in %; without interrupts."""
+def _others_cpu_pct(measurement: Observed) -> Quantity:
+    """Return the share of processes' CPU time that was not the server's, the driver's or the client's, in %.
+
+    Interrupts are not in it.
+    """
     capacity = Quantity(measurement.host.seconds * measurement.host.cores)
-    ours = host(measurement, "server_cpu_s").plus(host(measurement, "driver_cpu_s")).times(100).per(capacity, "no time")
+    known = host(measurement, "server_cpu_s").plus(host(measurement, "driver_cpu_s"))
+    ours = known.plus(Quantity(measurement.host.client_cpu_s or 0.0)).times(100).per(capacity, "no time")
     others = host_cpu_pct(measurement, *of_processes(measurement.host.cpu or {})).plus(ours.times(-1))
     return others if others.value is None else Quantity(max(0.0, others.value))
 
 
-def steady(measurement: Measurement) -> Verdict:
-    """Judge whether ops/s were steady over most of the window, and since when."""
+def steady(measurement: Observed) -> Verdict:
+    """Judge whether operations, or transactions, per second were steady over most of the window, and since when."""
     points = rate_points(measurement.timeline)
     if len(points) < MIN_STEADY_POINTS:
         return unknown("steady", f"Not enough data: {_too_short(MIN_STEADY_POINTS)}.")
@@ -226,4 +239,4 @@ def _growth_pct(measurement: Measurement) -> Quantity:
 
 
 def _too_short(points: int) -> str:
-    return f"the run has fewer than {points} points in time with enough operations to judge"
+    return f"there are fewer than {points} points in time with enough operations to judge"

@@ -6,7 +6,7 @@ Only some engines count these. Without such a counter, and without a reason why 
 from __future__ import annotations
 
 from openslob.analyze.verdicts.outcome import count, counted, fails, holds, holds_or_fails, unknown, unknown_because
-from openslob.measurement import Measurement
+from openslob.measurement import Measurement, Observed
 from openslob.metrics.quantity import Quantity, engine, total
 from openslob.record.model import Verdict
 
@@ -22,7 +22,7 @@ LEAST_SWITCH_S = 20.0
 MIN_SWITCHES = 2
 
 
-def real_server(measurement: Measurement) -> Verdict | None:
+def real_server(measurement: Observed) -> Verdict | None:
     """Judge whether the server is a database; there is nothing to judge where it does not say that it is none."""
     if not measurement.stand_in:
         return None
@@ -55,7 +55,7 @@ def single_block(measurement: Measurement) -> Verdict | None:
     return holds_or_fails(name, so, _advised(why, measurement, "" if so else name), single_pct=share, **figures)
 
 
-def cache_size_kept(measurement: Measurement) -> Verdict | None:
+def cache_size_kept(measurement: Observed) -> Verdict | None:
     """Judge whether the server kept the size of its cache: the share of hits depends on it."""
     name, resizes = "cache_size_kept", engine(measurement, "cache_resizes")
     if _is_not_counted(measurement, "cache_resizes"):
@@ -113,12 +113,12 @@ def _switches(measurement: Measurement) -> Quantity:
     return switches if switches.value is None or not every else Quantity(max(every))
 
 
-def _is_not_counted(measurement: Measurement, field: str) -> bool:
+def _is_not_counted(measurement: Observed, field: str) -> bool:
     """Return whether the engine has no such counter: it is neither known nor unknown for a reason."""
     return getattr(measurement.engine, field) is None and field not in measurement.engine.unknown
 
 
-def _advised(why: str, measurement: Measurement, name: str) -> str:
+def _advised(why: str, measurement: Observed, name: str) -> str:
     """Return a text with what to do on this server, by the verdict's name, where the engine knows it."""
     remedy = measurement.engine.remedies.get(name)
     return f"{why} Remedy: {remedy}." if remedy else why

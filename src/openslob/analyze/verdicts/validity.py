@@ -15,7 +15,7 @@ from openslob.analyze.verdicts.outcome import (
     unknown_because,
 )
 from openslob.counts import SliceCounts
-from openslob.measurement import Measurement
+from openslob.measurement import Measurement, Observed
 from openslob.metrics.quantity import (
     NO_LOAD,
     WINDOW_TOLERANCE_PCT,
@@ -69,7 +69,7 @@ def errors(measurement: Measurement) -> Verdict:
     return holds("errors", f"{counted(ran, 'session')} ran without an error{cut}.", **figures)
 
 
-def window(measurement: Measurement) -> Verdict:
+def window(measurement: Observed) -> Verdict:
     """Judge whether the counters span the same seconds as the load; otherwise no rate is published."""
     load = measurement.window.load_seconds
     if load <= 0:
@@ -153,7 +153,7 @@ def _off_share(counts: SliceCounts, update_pct: int, scan_pct: int) -> float:
     )
 
 
-def reads_reached_device(measurement: Measurement) -> Verdict:
+def reads_reached_device(measurement: Observed) -> Verdict:
     """Judge whether the bytes that the engine read came from storage and not from the operating system's page cache.
 
     They are compared with what the server's processes read from storage, or if that is not known with the reads of the
@@ -177,7 +177,7 @@ def reads_reached_device(measurement: Measurement) -> Verdict:
     return _came_from_storage(name, asked.value, measurement)
 
 
-def _came_from_storage(name: str, asked_bytes: float, measurement: Measurement) -> Verdict:
+def _came_from_storage(name: str, asked_bytes: float, measurement: Observed) -> Verdict:
     got, whose = _storage_bytes(measurement)
     if got.value is None:
         return unknown_because(name, got, engine_read_bytes=asked_bytes)
@@ -281,7 +281,7 @@ def block_path(measurement: Measurement) -> Verdict | None:
     )
 
 
-def _storage_bytes(measurement: Measurement) -> tuple[Quantity, str]:
+def _storage_bytes(measurement: Observed) -> tuple[Quantity, str]:
     processes = host(measurement, "server_read_bytes")
     if processes.value is not None:
         return processes, "From storage, the server's processes"

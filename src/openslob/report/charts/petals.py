@@ -16,8 +16,8 @@ import altair as alt
 
 from openslob.analyze.curves.points import ORDER, SESSIONS, Point
 from openslob.analyze.curves.series import PHYSICAL, Axes, PointSet, Series
-from openslob.measurement import Ceiling
 from openslob.metrics import METRICS
+from openslob.references import Ceiling
 from openslob.report.charts.colours import QUIET, WARNING
 from openslob.report.charts.picture import DataTable, Panel, Picture
 from openslob.report.charts.theme import (

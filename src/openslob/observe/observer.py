@@ -1,0 +1,243 @@
+"""The record of a load that is not ours: all samplers of a run, its raw files and its record, without its sessions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from openslob.engines.base import Engine, Scope
+from openslob.errors import SlobError
+from openslob.host.environment import environment
+from openslob.host.sampler import difference, next_tick
+from openslob.interrupt import Interrupt
+from openslob.measurement import EVERY_FIGURE, Observed, TimelinePoint, Window
+from openslob.record.model import RecordKind, RunRecord, Status
+from openslob.record.store import RunFolder
+from openslob.run.aftermath import set_cpu_facts
+from openslob.run.course import Course
+from openslob.run.progress import Progress
+from openslob.run.readings import ReadingsRecorder, timeline_point
+from openslob.run.record_builder import RecordBuilder
+from openslob.run.samplers import Samplers, SystemReading
+from openslob.run.window import WindowReadings, counted_between
+from openslob.units import NANOS, Anchor
+
+# How often `pulse` is to be called; waits are sampled each time.
+PULSE_S = 0.1
+# Sessions publish what they counted when they end, which is shortly after the end of their client. A server that rests
+# for REST_S has published all of it; one that goes on working for SETTLE_S does so for others.
+REST_S = 0.25
+SETTLE_S = 1.0
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How an observed command ended.
+
+    ``at_ns`` is when, of the monotonic clock; None where there is no command, and the last reading is the end.
+    ``client_cpu_s`` is its CPU. ``errors`` make the record one of a failed observation. ``facts`` go into
+    ``environment``, by name.
+    """
+
+    at_ns: int | None = None
+    client_cpu_s: float | None = None
+    errors: Sequence[str] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+NO_COMMAND = Ending()
+
+
+def _ignore(_shown: object) -> None:
+    """Show nothing."""
+
+
+def _no_report(_record: RunRecord) -> str:
+    return ""
+
+
+class Observer:
+    """Observes a server from `begin` to `finish`; in between, `pulse` is to be called every `PULSE_S`.
+
+    ``spec`` says what is observed, and for how long (``seconds``). Counters are read every ``interval_s`` seconds;
+    ``saw`` gets each reading, the opening and the closing one too. All methods are called by one thread. A ``with``
+    block that ends without `finish` leaves the record of a failed observation.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        results: Path,
+        name: str,
+        spec: Mapping[str, Any],
+        interval_s: float = 1.0,
+        interrupt: Interrupt | None = None,
+        *,
+        saw: Callable[[SystemReading], None] = _ignore,
+        render: Callable[[RunRecord], str] = _no_report,
+    ) -> None:
+        self._engine = engine
+        self._results = results
+        self._interval_ns = round(interval_s * NANOS)
+        self._interrupt = interrupt or Interrupt()
+        self._planned_s = float(spec.get("seconds") or 0.0)
+        self._saw = saw
+        self._render = render
+        self._facts = engine.facts()
+        self._builder = RecordBuilder(engine, self._facts, spec, name, kind=RecordKind.OBSERVATION)
+        self._course = Course(_ignore, self._builder.notes)
+        self._anchor = Anchor.now()
+        self._offset_ns = self._tick = self._tick0_ns = 0
+
+    def __enter__(self) -> Self:
+        """Connect the samplers."""
+        with ExitStack() as opened:
+            self.samplers = Samplers(self._engine, 0, _ignore, Scope.SERVER)
+            opened.callback(self.samplers.close)
+            self._builder.environment = environment(self.samplers.data_directory)
+            self._builder.environment["local"] = self.samplers.local
+            self._opened = opened.pop_all()
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _value: BaseException | None, _tb: TracebackType | None
+    ) -> None:
+        self._opened.close()
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the record, from `begin` on."""
+        return self._folder.path
+
+    def note(self, text: str) -> None:
+        """Add a note to the record."""
+        self._builder.notes.append(text)
+
+    def begin(self) -> None:
+        """Begin the record, and read the counters for the first time. SlobError when either can't be done."""
+        self._folder = self._opened.enter_context(
+            RunFolder.begin(self._results, self._builder.without_figures(Status.FAILED))
+        )
+        self._course.begin(self._folder.raw)
+        self._course(Progress("connect"))
+        self._offset_ns = self.samplers.server_clock_offset_ns()
+        self._builder.environment["server_clock_offset_s"] = self._offset_ns / NANOS
+        self._readings = WindowReadings(ReadingsRecorder(self._folder.raw, self.samplers.engine_delta))
+        self.samplers.get_ready()
+        self._before = self._readings.before = self.samplers.opening_reading()
+        self._tick0_ns = time.monotonic_ns()
+        self._course.window(self._before.counters.server_ns, self._planned_s, self._offset_ns)
+        self._read(self._before)
+
+    def pulse(self) -> str:
+        """Sample the waits, and read the counters when it is time; return why that can't go on, else nothing."""
+        problem = self._readings.pulse(self.samplers)
+        upcoming, _ = next_tick(self._tick, time.monotonic_ns(), self._tick0_ns, self._interval_ns)
+        if not (problem or self._readings.errors or self._readings.stopped) and upcoming > self._tick + 1:
+            self._tick = upcoming - 1
+            try:
+                self._read(self.samplers.opening_reading())
+            except SlobError as error:
+                self._readings.lose(error)
+        self._course.write()
+        return problem or next(iter(self._readings.errors), "")
+
+    def _read(self, reading: SystemReading) -> None:
+        self._readings.recorder.reading(reading)
+        self._saw(reading)
+
+    def attach(self, name: str, content: str | bytes) -> None:
+        """Add a file to the record, such as the output of what was observed; a text without secrets."""
+        self._builder.engine.setdefault("attachments", []).append(self._folder.attach(name, content))
+
+    def finish(self, ending: Ending = NO_COMMAND) -> RunRecord:
+        """Read the counters for the last time, and write the record. UnsavedError when it can't be written."""
+        try:
+            after = self._closing_reading(ending)
+            self._read(after)
+        except SlobError as error:
+            after = None
+            self._readings.lose(error)
+        self._readings.recorder.flush()
+        if raw_error := self._readings.recorder.error:
+            self._readings.errors.append(str(raw_error))
+        self._builder.notes.extend(self._readings.notes)
+        self._builder.environment |= ending.facts
+        self._course.write()
+        record = self._builder.with_figures(self._observed(after, ending))
+        record = record.model_copy(update={"id": self._folder.id})
+        self._folder.finish(record, self._render(record))
+        return record
+
+    def _closing_reading(self, ending: Ending) -> SystemReading:
+        """Return the closing reading.
+
+        Sessions publish what they counted when they end. If the server rests once the command has ended, all that was
+        counted was counted before: the counters are then those at its end. A server that works on does so for others.
+        """
+        first = self.samplers.closing_reading()
+        if ending.at_ns is None:
+            return first
+        deadline = time.monotonic() + SETTLE_S
+        last = after = self._later_reading(first)
+        while not self._rested(last, later := self._later_reading(first)):
+            if time.monotonic() > deadline:
+                return after
+            last = later
+        end_ns = self._anchor.wall_of(ending.at_ns) + self._offset_ns
+        return replace(later, counters=replace(later.counters, server_ns=end_ns))
+
+    def _later_reading(self, first: SystemReading) -> SystemReading:
+        """Return the counters after a moment, with the host's as they were at first."""
+        time.sleep(REST_S / 2)
+        return replace(first, counters=self.samplers.opening_reading().counters)
+
+    def _rested(self, before: SystemReading, after: SystemReading) -> bool:
+        delta = self.samplers.engine_delta(before, after)
+        return delta.transactions == 0
+
+    def _observed(self, after: SystemReading | None, ending: Ending) -> Observed:
+        readings, recorder, before = self._readings, self._readings.recorder, self._before
+        begin_ns = before.counters.server_ns
+        counted, seconds = counted_between(self.samplers, before, after, begin_ns)
+        if not seconds:
+            self._builder.notes.append(f"no rate can be given: {counted.unknown[EVERY_FIGURE]}")
+        host = difference(before.os, (after or readings.last(before)).os)
+        if ending.client_cpu_s is not None:
+            host = replace(host, client_cpu_s=ending.client_cpu_s)
+        set_cpu_facts(self._builder, self.samplers, host)
+        return Observed(
+            block_size=self._facts.block_size,
+            cache_bytes=self._facts.cache_bytes,
+            window=Window(
+                load_start_ns=begin_ns,
+                load_end_ns=(after or readings.last(before)).counters.server_ns,
+                counter_seconds=seconds,
+                start_skew_ms=None,
+                planned_s=self._planned_s,
+                warmup_s=0.0,
+            ),
+            engine=counted,
+            host=host,
+            waits=dict(recorder.waits),
+            wait_samples=recorder.wait_samples,
+            timeline=self._timeline(begin_ns),
+            direct_io=self._facts.direct_io,
+            stand_in=self._facts.stand_in,
+            local=self.samplers.local,
+            file_system=self._builder.environment["data"]["file_system"] if self.samplers.data_directory else None,
+            errors=[*readings.errors, *ending.errors],
+            interrupted=self._interrupt.requested,
+        )
+
+    def _timeline(self, begin_ns: int) -> list[TimelinePoint]:
+        """Return the transactions by interval; none where they are not known."""
+        intervals = self._readings.recorder.intervals
+        return [
+            timeline_point([each], begin_ns, each.transactions) for each in intervals if each.transactions is not None
+        ]
