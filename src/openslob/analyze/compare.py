@@ -16,13 +16,16 @@ from openslob.analyze.curves.points import (
     Run,
     facts,
     in_order,
+    observed_load,
     points,
+    sessions_of,
     varying,
 )
 from openslob.analyze.curves.series import label, order
 from openslob.analyze.statistics import Difference, difference, mean_difference
 from openslob.errors import UsageError
 from openslob.metrics import METRICS, Better
+from openslob.record.model import RecordKind
 
 # Requested values, and sums that grow with the length of the run, are not results.
 _NO_RESULTS = frozenset(
@@ -69,6 +72,7 @@ class Pair:
 class Comparison:
     """The pairs of equal points of A and B, and the mean difference over all pairs in ``overall``.
 
+    ``loads`` are those of A and B where one is of runs and the other of observations: then they differ on purpose.
     ``overall`` is empty when there is only one pair. ``only_a`` and ``only_b`` name the points that the other side does
     not have.
     """
@@ -80,6 +84,7 @@ class Comparison:
     only_a: tuple[str, ...]
     only_b: tuple[str, ...]
     overall: Mapping[str, Difference]
+    loads: tuple[str, str] | None = None
 
     def answer(self, figure: str) -> Difference | None:
         """Return the difference in a figure (see `is_figure`): that of the only pair, or the mean over all pairs."""
@@ -112,7 +117,9 @@ def compare(a: Sequence[Run], b: Sequence[Run], name_a: str = "A", name_b: str =
     matches, or when points of one side become equal without such a parameter. A run and an observation have no
     parameters of a load in common: their loads differ, and only the server and its host are compared.
     """
+    loads = None
     if len({run.record.kind for run in (*a, *b)}) > 1:
+        loads = _loads(a), _loads(b)
         a, b = ([_any_load(run) for run in side] for side in (a, b))
     differing = _without_common_value(a, b)
     by_a, by_b = _by_key(a, differing, name_a), _by_key(b, differing, name_b)
@@ -128,7 +135,22 @@ def compare(a: Sequence[Run], b: Sequence[Run], name_a: str = "A", name_b: str =
         tuple(_label(by_a[key], names) for key in _sorted_keys(by_a, names) if key not in by_b),
         tuple(_label(by_b[key], names) for key in _sorted_keys(by_b, names) if key not in by_a),
         _overall(pairs),
+        loads,
     )
+
+
+def _loads(runs: Sequence[Run]) -> str:
+    """Return the loads of one side in words."""
+    named = (
+        observed_load(run.record) if run.record.kind is RecordKind.OBSERVATION else f"slob run, {_at(run)}"
+        for run in runs
+    )
+    return " and ".join(dict.fromkeys(named))
+
+
+def _at(run: Run) -> str:
+    sessions = sessions_of(run.record)
+    return f"{sessions} session{'' if sessions == 1 else 's'}, {run.record.spec.get('update_pct')} % updates"
 
 
 def _any_load(run: Run) -> Run:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -22,8 +25,10 @@ from openslob.cli.common_options import (
 )
 from openslob.cli.console import columns, complain, notify, stoppable, write, write_report
 from openslob.cli.options import with_target
+from openslob.engines.base import Engine
+from openslob.engines.clients import ROWS_PER_SCALE, WorkloadRequest, require_workload
 from openslob.engines.patience import Patience
-from openslob.engines.registry import resolve
+from openslob.engines.registry import client_programs, resolve
 from openslob.errors import SlobError, UsageError
 from openslob.interrupt import Interrupt
 from openslob.observe.command import ObservedCommand, program_of
@@ -45,12 +50,30 @@ NAME = Annotated[
 ]
 
 
+WORKLOAD = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="A ready-made workload on tables of its own: tpcb, tpcb-select, tpcb-simple-update (pgbench), or "
+        "oltp-read-write, oltp-read-only, oltp-point-select, oltp-update-index, … (sysbench).",
+    ),
+]
+SCALE = Annotated[int, typer.Option(min=1, help="Size of a ready-made workload, in units of 100,000 rows.")]
+CLIENTS = Annotated[int, typer.Option(min=1, help="Connections of a ready-made workload.")]
+KEEP = Annotated[bool, typer.Option("--keep", metavar="", help="Leave the tables of a ready-made workload there.")]
+WORKLOAD_S = 60.0
+
+
 @with_target
 def observe(
     target: Target,
     command: COMMAND = None,
     *,
     seconds: FOR = None,
+    workload: WORKLOAD = None,
+    scale: SCALE = 10,
+    clients: CLIENTS = 8,
+    keep: KEEP = False,
     name: NAME = "observe",
     results: RESULTS,
     require: REQUIRE = None,
@@ -61,23 +84,64 @@ def observe(
     Example: slob observe --target embedded -- pgbench -c 8 -T 60
     """
     require_known(require or (), [verdict.__name__ for verdict in OF_ANY_LOAD])
-    if (command is None) == (seconds is None):
+    if (command is not None and (workload or seconds)) or not (command or workload or seconds):
         raise UsageError(
-            "give what to observe: a command or a time",
-            "slob observe -- pgbench -c 8 -T 60, or slob observe --for 60s",
+            "give one load to observe: a command, a ready-made workload, or a time",
+            "slob observe -- pgbench -c 8 -T 60, slob observe --workload tpcb, or slob observe --for 60s",
         )
-    words = [program_of(command), *command[1:]] if command else []
-    engine, _ = resolve(target.reveal())
-    spec = {"command": command, "seconds": seconds}
-    with stoppable() as interrupt:
+    if command:
+        program_of(command)
+    engine, server = resolve(target.reveal())
+    url = server.status().url if server else target.reveal()
+    with stoppable() as interrupt, ExitStack() as opened:
         engine.follow(Patience(interrupt, notify))
-        with Observer(engine, results, name, spec, interrupt=interrupt, render=render) as observer:
-            if words:
-                record, code = _of_command(observer, ObservedCommand(words, os.environ), interrupt, json)
-            else:
-                record, code = _of_time(observer, float(seconds or 0), interrupt), 0
+        load = _Load(command, {"command": command, "seconds": seconds}, _environment(url))
+        if workload:
+            bin_dir = server.status().spec.bin_dir if server else None
+            request = WorkloadRequest(
+                workload, clients, seconds or WORKLOAD_S, scale, engine.facts().version, bin_dir, interrupt.stop.is_set
+            )
+            load = _ready_made(opened, engine, url, request, keep)
+        observer = opened.enter_context(Observer(engine, results, name, load.spec, interrupt=interrupt, render=render))
+        for text in load.remarks:
+            observer.note(text)
+        if load.command:
+            words = [program_of(load.command), *load.command[1:]]
+            running = ObservedCommand(words, {**os.environ, **load.environment})
+            record, code = _of_command(observer, running, interrupt, json)
+        else:
+            record, code = _of_time(observer, float(seconds or 0), interrupt), 0
     _print(record, observer.folder, json)
     _judge(record, code, require)
+
+
+@dataclass(frozen=True)
+class _Load:
+    """What is observed: a command, if there is one, and how it finds the target; ``spec`` goes into the record."""
+
+    command: Sequence[str] | None
+    spec: Mapping[str, Any]
+    environment: Mapping[str, str]
+    remarks: Sequence[str] = ()
+
+
+def _environment(url: str) -> Mapping[str, str]:
+    programs = client_programs(url)
+    return programs.environment(url) if programs else {}
+
+
+def _ready_made(opened: ExitStack, engine: Engine, url: str, request: WorkloadRequest, keep: bool) -> _Load:
+    """Make the tables of a ready-made workload, which are removed when ``opened`` ends."""
+    programs = client_programs(url)
+    if programs is None:
+        raise UsageError(f"there are no ready-made workloads for {engine.target}", "give a command: slob observe -- …")
+    require_workload(request.name, programs.workloads())
+    opened.enter_context(engine.exclusive("observe"))
+    notify(f"making the tables of {request.name}, {request.scale * ROWS_PER_SCALE:,} rows")
+    ready = opened.enter_context(programs.ready(url, request, keep))
+    shape = {"scale": request.scale, "clients": request.clients, "program": ready.program}
+    spec = {"command": list(ready.command), "seconds": request.seconds, "workload": {"name": request.name, **shape}}
+    return _Load(ready.command, spec, {**programs.environment(url), **ready.environment}, ready.remarks)
 
 
 def _of_time(observer: Observer, seconds: float, interrupt: Interrupt) -> RunRecord:
@@ -106,13 +170,14 @@ def _of_command(
             if not problem and (problem := observer.pulse()):
                 complain(f"{problem}; the command goes on, its observation is over")
             passed = _passed_on(command, interrupt, passed)
+        observer.end(command.ended_ns)
         command.collect()
     observer.attach("stdout.txt", command.output.text())
     observer.attach("stderr.txt", command.errors.text())
     failed = [f"the command ended with {command.how_it_ended}"] if command.exit_code and not interrupt.requested else []
     facts = {"exit_code": command.exit_code, "elapsed_s": command.seconds, "cpu_s": command.cpu_s}
     return (
-        observer.finish(Ending(command.ended_ns, command.cpu_s, failed, {"command": facts})),
+        observer.finish(Ending(command.cpu_s, failed, {"command": facts})),
         command.exit_code,
     )
 

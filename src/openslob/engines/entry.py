@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from openslob.engines.base import Engine
+from openslob.engines.clients import ClientPrograms
 from openslob.engines.managed.base import ManagedServer, ServerSpec
 from openslob.errors import SlobError, UsageError
 from openslob.histogram import Histogram
@@ -49,6 +50,7 @@ class EngineEntry:
         servers: Module with the functions of `ManagedServers`; None if servers of this engine can't be managed.
         embedded: Name of the managed server that is created on demand; None without one.
         extra: What pip installs with it the libraries that only this engine needs; None if openslob always has them.
+        clients: Module with the functions of `ClientPrograms`; None if no client program is known.
 
     """
 
@@ -57,6 +59,7 @@ class EngineEntry:
     servers: str | None = None
     embedded: str | None = None
     extra: str | None = None
+    clients: str | None = None
 
     def connect(self, url: str) -> Engine:
         """Return the engine for a target URL; nothing is connected yet. SlobError when its library is not installed."""
@@ -68,6 +71,10 @@ class EngineEntry:
             why = f"{self.name} needs the Python package {error.name}, which is not installed"
             raise SlobError(why, f"pip install '{self.extra}'") from error
         return cast(Engine, adapter.connect(url))
+
+    def client_programs(self) -> ClientPrograms | None:
+        """Return what is known of the product's client programs; None if nothing is."""
+        return cast(ClientPrograms, import_module(self.clients)) if self.clients else None
 
     def managed_servers(self) -> ManagedServers:
         """Return the engine's managed servers. UsageError when it has none."""

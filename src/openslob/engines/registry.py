@@ -11,6 +11,7 @@ from pathlib import Path
 
 from openslob import rehearsal
 from openslob.engines.base import Engine
+from openslob.engines.clients import ClientPrograms
 from openslob.engines.cluster.engine import ClusterEngine
 from openslob.engines.entry import DEFAULT_SERVER, GROUP, ClientProgram, EngineEntry, ManagedServers
 from openslob.engines.managed.base import RUNNING, ManagedServer, ServerSpec
@@ -83,6 +84,12 @@ def engine_for(url: str) -> Engine:
             raise UsageError(f"no engine for {scheme}:// is installed", f"installed are {known}")
         raise UsageError(f"no engine takes the target {redact_url(url)!r}", f"targets begin with {known}")
     return _load(scheme).connect(url)
+
+
+def client_programs(url: str) -> ClientPrograms | None:
+    """Return what is known of the client programs for a target URL; None for a cluster, or if nothing is."""
+    require_target(url)
+    return _load(url.partition("://")[0]).client_programs() if len(_instances(url)) == 1 else None
 
 
 def managed(spec: ServerSpec) -> ManagedServer:

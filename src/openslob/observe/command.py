@@ -157,13 +157,15 @@ class ObservedCommand:
             if not self.ended.wait(_REST_S * 2):
                 self.signal(signal.SIGKILL)
                 self.ended.wait(_REST_S * 2)
+            self.collect()
 
 
 def _pass_on(stream: IO[bytes], shown: IO[str], kept: Kept) -> None:
     decoder = getincrementaldecoder("utf-8")(errors="replace")
-    while data := os.read(stream.fileno(), _READ_BYTES):
-        kept.add(data)
-        # Whoever does not read what is shown does not stop what is measured.
-        with suppress(OSError, ValueError):
-            shown.write(decoder.decode(data))
-            shown.flush()
+    with stream:
+        while data := os.read(stream.fileno(), _READ_BYTES):
+            kept.add(data)
+            # Whoever does not read what is shown does not stop what is measured.
+            with suppress(OSError, ValueError):
+                shown.write(decoder.decode(data))
+                shown.flush()

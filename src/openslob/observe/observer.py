@@ -39,12 +39,10 @@ SETTLE_S = 1.0
 class Ending:
     """How an observed command ended.
 
-    ``at_ns`` is when, of the monotonic clock; None where there is no command, and the last reading is the end.
-    ``client_cpu_s`` is its CPU. ``errors`` make the record one of a failed observation. ``facts`` go into
-    ``environment``, by name.
+    ``client_cpu_s`` is its CPU; None where there is no command. ``errors`` make the record one of a failed observation.
+    ``facts`` go into ``environment``, by name.
     """
 
-    at_ns: int | None = None
     client_cpu_s: float | None = None
     errors: Sequence[str] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -93,6 +91,8 @@ class Observer:
         self._course = Course(_ignore, self._builder.notes)
         self._anchor = Anchor.now()
         self._offset_ns = self._tick = self._tick0_ns = 0
+        self._after: SystemReading | None = None
+        self._has_ended = False
 
     def __enter__(self) -> Self:
         """Connect the samplers."""
@@ -155,33 +155,38 @@ class Observer:
         """Add a file to the record, such as the output of what was observed; a text without secrets."""
         self._builder.engine.setdefault("attachments", []).append(self._folder.attach(name, content))
 
-    def finish(self, ending: Ending = NO_COMMAND) -> RunRecord:
-        """Read the counters for the last time, and write the record. UnsavedError when it can't be written."""
+    def end(self, at_ns: int | None = None) -> None:
+        """Read the counters for the last time; a command that was observed ended at ``at_ns`` (monotonic clock)."""
         try:
-            after = self._closing_reading(ending)
-            self._read(after)
+            self._after = self._closing_reading(at_ns)
+            self._read(self._after)
         except SlobError as error:
-            after = None
             self._readings.lose(error)
+        self._has_ended = True
+
+    def finish(self, ending: Ending = NO_COMMAND) -> RunRecord:
+        """Write the record, after `end`. UnsavedError when it can't be written."""
+        if not self._has_ended:
+            self.end()
         self._readings.recorder.flush()
         if raw_error := self._readings.recorder.error:
             self._readings.errors.append(str(raw_error))
         self._builder.notes.extend(self._readings.notes)
         self._builder.environment |= ending.facts
         self._course.write()
-        record = self._builder.with_figures(self._observed(after, ending))
+        record = self._builder.with_figures(self._observed(ending))
         record = record.model_copy(update={"id": self._folder.id})
         self._folder.finish(record, self._render(record))
         return record
 
-    def _closing_reading(self, ending: Ending) -> SystemReading:
+    def _closing_reading(self, ended_ns: int | None) -> SystemReading:
         """Return the closing reading.
 
         Sessions publish what they counted when they end. If the server rests once the command has ended, all that was
         counted was counted before: the counters are then those at its end. A server that works on does so for others.
         """
         first = self.samplers.closing_reading()
-        if ending.at_ns is None:
+        if ended_ns is None:
             return first
         deadline = time.monotonic() + SETTLE_S
         last = after = self._later_reading(first)
@@ -189,7 +194,7 @@ class Observer:
             if time.monotonic() > deadline:
                 return after
             last = later
-        end_ns = self._anchor.wall_of(ending.at_ns) + self._offset_ns
+        end_ns = self._anchor.wall_of(ended_ns) + self._offset_ns
         return replace(later, counters=replace(later.counters, server_ns=end_ns))
 
     def _later_reading(self, first: SystemReading) -> SystemReading:
@@ -201,8 +206,8 @@ class Observer:
         delta = self.samplers.engine_delta(before, after)
         return delta.transactions == 0
 
-    def _observed(self, after: SystemReading | None, ending: Ending) -> Observed:
-        readings, recorder, before = self._readings, self._readings.recorder, self._before
+    def _observed(self, ending: Ending) -> Observed:
+        readings, recorder, before, after = self._readings, self._readings.recorder, self._before, self._after
         begin_ns = before.counters.server_ns
         counted, seconds = counted_between(self.samplers, before, after, begin_ns)
         if not seconds:

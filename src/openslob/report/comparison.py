@@ -29,7 +29,8 @@ _IN_TABLE = {Outcome.NOT_SHOWN: "not shown", Outcome.NOT_ENOUGH: "no data"}
 _SHOWN = (Outcome.BETTER, Outcome.WORSE, Outcome.DIFFERENT)
 # Main figures, always in the text. Other figures are in the text if they differ, and always in JSON.
 _MAIN = (
-    "ops_per_s", "lio_per_s", "pio_read_per_s", "pio_read_mb_per_s", "engine_read_latency_us", "pio_write_per_s",
+    "transactions_per_s", "ops_per_s", "lio_per_s", "pio_read_per_s", "pio_read_mb_per_s", "engine_read_latency_us",
+    "pio_write_per_s",
     "redo_mb_per_s", "commits_per_s", "db_cpu_per_s", "iops_per_db_cpu", "lio_per_db_cpu", "host_cpu_left_pct",
     "select_mean_us", "select_p50_us", "select_p99_us", "update_mean_us", "update_p50_us", "update_p99_us",
 )  # fmt: skip
@@ -52,6 +53,7 @@ def render_comparison(comparison: Comparison, checks: Sequence[GateCheck] = (), 
         "",
         *_check_lines(checks),
         *wrapped(summary(comparison)),
+        *_loads(comparison),
         *_mismatches(comparison),
         "",
         *(_mean_table(rows, physical, columns) if several else _value_table(rows, physical, columns)),
@@ -68,6 +70,7 @@ def comparison_json(comparison: Comparison, checks: Sequence[GateCheck] = ()) ->
         "a": comparison.name_a,
         "b": comparison.name_b,
         "reservations": reservations(comparison),
+        "loads": list(comparison.loads) if comparison.loads else None,
         "mismatches": [asdict(each) for each in comparison.mismatches],
         "conditions": [_check_json(each) for each in checks],
         "overall": {name: asdict(each) for name, each in comparison.overall.items()},
@@ -179,6 +182,18 @@ def _mismatches(comparison: Comparison) -> list[str]:
         "Conditions that are not the same on both sides, and may explain differences:",
         *mismatch_lines(comparison.mismatches),
     ]
+
+
+def _loads(comparison: Comparison) -> list[str]:
+    """Return that a run is compared with an observation, and which figures only one of them has."""
+    if comparison.loads is None:
+        return []
+    a, b = comparison.loads
+    text = (
+        f"The loads differ: A is of {a}, B of {b}. Figures of slob's own operations, such as their latency and "
+        "commits/s, are not those of an observation; transactions/s and the client's CPU are not those of a run."
+    )
+    return ["", *wrapped(text)]
 
 
 def _value_table(rows: Mapping[str, Difference], physical: bool, columns: int | None) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from openslob.analyze.curves.points import observed_load
 from openslob.metrics import METRICS
 from openslob.record.model import RecordKind, RunRecord
 from openslob.report.format import (
@@ -123,7 +124,9 @@ def test(record: RunRecord) -> list[str]:
 
 def _observed(record: RunRecord) -> list[tuple[str, str]]:
     command, ended = record.spec.get("command"), record.environment.get("command") or {}
-    rows = [("load", shlex.join(map(str, command)) if command else "all that the server did")]
+    rows = [("load", observed_load(record))]
+    if (made := record.spec.get("workload")) and command:
+        rows.append(("by", f"{made['program']}: {shlex.join(map(str, command))}"))
     if ended:
         rows.append(("command", f"exit code {ended['exit_code']} after {seconds(ended['elapsed_s'])}"))
         rows.append(("its CPU", f"{seconds(ended['cpu_s'])}, with the processes that it waited for, on this host"))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from openslob.analyze.curves import points
 from openslob.record.model import Holds, RecordKind, RunRecord, Status
 from openslob.report.format import micros, number, percent, seconds, shortened, size
 from openslob.report.record_view import (
@@ -67,12 +67,12 @@ def _of_observation(record: RunRecord) -> str:
 
 
 def observed_load(record: RunRecord) -> str:
-    """Return what an observation was made of: the command, or all that the server did."""
-    command = record.spec.get("command")
-    if not command:
-        return "All that the server did"
-    program, *arguments = map(str, command)
-    return shortened(shlex.join([program.rpartition("/")[2], *arguments]), _LONGEST_COMMAND)
+    """Return the load of an observation, its program without the path to it."""
+    load = points.observed_load(record)
+    program, space, arguments = load.partition(" ")
+    if record.spec.get("workload") or not record.spec.get("command"):
+        return load if record.spec.get("workload") else load.capitalize()
+    return shortened(f"{program.rpartition('/')[2]}{space}{arguments}", _LONGEST_COMMAND)
 
 
 def _who(record: RunRecord) -> str:

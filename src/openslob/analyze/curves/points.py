@@ -205,8 +205,10 @@ def parameters_of(record: RunRecord) -> dict[str, ParameterValue]:
 
 
 def observed_load(record: RunRecord) -> str:
-    """Return the load of an observation in words: the command, or that it was whatever the server did."""
-    command = record.spec.get("command")
+    """Return the load of an observation in words: a workload, a command, or that it was whatever the server did."""
+    command, workload = record.spec.get("command"), record.spec.get("workload")
+    if workload:
+        return f"{workload['name']}, {workload['clients']} clients, scale {workload['scale']}"
     return shlex.join(map(str, command)) if command else ALL_CLIENTS
 
 

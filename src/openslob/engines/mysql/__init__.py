@@ -6,5 +6,6 @@ ENTRY = EngineEntry(
     name="mariadb",
     adapter=f"{__name__}.adapter",
     servers=f"{__name__}.server",
+    clients=f"{__name__}.clients",
     embedded="embedded-mariadb",
 )

@@ -6,5 +6,6 @@ ENTRY = EngineEntry(
     name="postgresql",
     adapter=f"{__name__}.adapter",
     servers=f"{__name__}.server",
+    clients=f"{__name__}.clients",
     embedded=DEFAULT_SERVER,
 )
