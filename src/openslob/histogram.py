@@ -9,7 +9,7 @@ is linear near zero and logarithmic above, so one expression without a branch gi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -125,3 +125,28 @@ class Histogram:
             "max_us": max(self.max_us, BELOW_RESOLUTION_US) if self.counts else None,
             "buckets": [[lower_edge_us(bucket), self.counts[bucket]] for bucket in sorted(self.counts)],
         }
+
+
+@dataclass(frozen=True)
+class Slow:
+    """One of the slowest operations: how long it took, exactly or within 1 %, and in which slice of which session.
+
+    A session reports the longest operation of a slice, and the others by bucket.
+    """
+
+    us: float
+    session: int
+    slice_start_ns: int
+    slice_end_ns: int
+
+
+def slowest_of(histogram: Histogram, most: int) -> Iterator[float]:
+    """Yield the longest latencies of one slice, longest first: the first one exactly, the others within 1 %."""
+    yield from ([histogram.max_us] if histogram.counts else [])
+    left, first = most - 1, 1
+    for bucket in sorted(histogram.counts, reverse=True):
+        count = min(histogram.counts[bucket] - first, left)
+        yield from [min(middle_us(bucket), histogram.max_us)] * count
+        left, first = left - count, 0
+        if not left:
+            return

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from openslob.counts import SliceCounts
-from openslob.histogram import Histogram
+from openslob.histogram import Histogram, Slow
 from openslob.method import OpKind
 from openslob.references import Ceiling, ServerReport
 from openslob.workload import Workload
@@ -365,7 +365,8 @@ class Measurement(Observed):
     time from when an operation was due, and ``schedule``. ``instances`` are those of a cluster. ``ceiling`` is the rate
     of storage alone to compare with, if given; ``other_storage`` is the reason if that was made on other storage.
     ``unfinished_s`` has for each operation that was cancelled at the end of the run how long it had run at least.
-    ``server_report`` is the server's own report on the run, if it made one that can be read.
+    ``server_report`` is the server's own report on the run, if it made one that can be read. ``slowest`` are the
+    slowest operations by service time.
     """
 
     workload: Workload
@@ -382,6 +383,7 @@ class Measurement(Observed):
     other_storage: str = ""
     unfinished_s: Sequence[float] = ()
     server_report: ServerReport | None = None
+    slowest: Mapping[OpKind, Sequence[Slow]] = field(default_factory=dict)
     work: ClassVar[str] = "ops"
 
     @property

@@ -15,6 +15,7 @@ from openslob.metrics import summary
 from openslob.metrics.quantity import ENGINE_SPAN, Quantity, host, why_no_cpu, window_differences_pct
 from openslob.metrics.waits import histogram_of, top_events
 from openslob.record.model import InstanceRow, RecordKind, RunRecord, Status, WindowRecord
+from openslob.units import NANOS
 
 
 def build_record(
@@ -44,7 +45,7 @@ def build_record(
         engine=with_wait_latency(measurement, engine),
         window=window_record(measurement),
         summary=summary(measurement),
-        latency=latency(measurement.latency),
+        latency=with_slowest(latency(measurement.latency), measurement),
         response=latency(measurement.response),
         waits=top_events(measurement),
         io_by_object=io_by_object(measurement),
@@ -132,6 +133,26 @@ def window_record(measurement: Observed) -> WindowRecord | None:
 def latency(histograms: Mapping[OpKind, Histogram]) -> Mapping[str, Mapping[str, Any]]:
     """Return count, exact mean, percentiles, maximum and buckets of each kind of operation that ran."""
     return {kind.value: histogram.summary() for kind, histogram in histograms.items() if histogram.count}
+
+
+def with_slowest(figures: Mapping[str, Mapping[str, Any]], measurement: Measurement) -> Mapping[str, Mapping[str, Any]]:
+    """Return the latencies of kinds with their slowest operations, and between which seconds of the load each came."""
+    begin_ns = measurement.window.load_start_ns
+    return {
+        kind: {
+            **of_kind,
+            "slowest": [
+                {
+                    "us": slow.us,
+                    "session": slow.session,
+                    "from_s": round(max(0, slow.slice_start_ns - begin_ns) / NANOS, 3),
+                    "to_s": round((slow.slice_end_ns - begin_ns) / NANOS, 3),
+                }
+                for slow in measurement.slowest.get(OpKind(kind), ())
+            ],
+        }
+        for kind, of_kind in figures.items()
+    }
 
 
 def io_by_object(measurement: Observed) -> Mapping[str, Mapping[str, float | None]]:

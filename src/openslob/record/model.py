@@ -131,8 +131,10 @@ class RunRecord(RecordModel):
     figures are not to be relied on yet) and ``stand_in`` (the server is no database). Either may have ``unknown``,
     which maps a fact to the reason why it is not known.
 
-    ``latency`` is service time by kind of operation; ``response`` has the same figures measured from the due time, for
-    a run at a given rate. ``io_by_object`` holds the fields of `ObjectIo`, totals of the window, by kind of object.
+    ``latency`` is service time by kind of operation; ``slowest`` in it are single operations: ``us``, ``session``, and
+    the seconds of the load between which each ran. ``response`` has the same figures measured from the due time, for
+    a run at a given rate, without ``slowest``. ``io_by_object`` holds the fields of `ObjectIo`, totals of the window,
+    by kind of object.
     ``instances`` lists the instances of a cluster; it is empty for a single server.
     """
 

@@ -33,6 +33,7 @@ from openslob.report.charts.over_sessions import cpu, latency_percentiles
 from openslob.report.charts.petals import petals
 from openslob.report.charts.picture import Picture
 from openslob.report.charts.run import latency_histogram, response_histogram, timeline
+from openslob.report.charts.slowest import slowest_reads
 from openslob.report.charts.storage import CALIBRATIONS, storage_pictures
 from openslob.report.charts.theme import FigureNames
 from openslob.report.set_summary import reads_are_physical
@@ -52,6 +53,7 @@ def pictures_of_run(record: RunRecord, folder: Path) -> tuple[tuple[Picture, ...
         heat_map(record, raw),
         response_map(record, raw),
         engine_map(record, raw),
+        slowest_reads([record]),
     )
     return _reserved(drawn, [record]), problem
 
@@ -69,6 +71,7 @@ def pictures_of_runs(
     drawn = (
         *([changes(comparison, names)] if comparison else []),
         *(picture for points in sets for picture in _of_points(points, names, len(sets) > 1, ceilings)),
+        slowest_reads(records),
         *([tails([(record.id, record) for record in few])] if few else []),
     )
     return _reserved(drawn, records)

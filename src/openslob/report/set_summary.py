@@ -96,7 +96,8 @@ def _p99(point: Point) -> str:
     response = point.mean("op_response_p99_us")
     p99 = point.mean("op_p99_us") if response is None else response
     since = "" if response is None else " from when it was due"
-    operation = f"{point.main_kind} of {point.parameters.get('work_unit')} blocks"
+    blocks = point.parameters.get("work_unit")
+    operation = f"{point.main_kind} of {blocks} block{'' if blocks == 1 else 's'}"
     return "" if p99 is None else f" ({operation} p99 {micros(p99)}{since})"
 
 

@@ -16,6 +16,7 @@ from openslob.report.comparison import side_by_side_lines
 from openslob.report.folding import NO_BREAK, folded
 from openslob.report.format import MISSING, micros, number, pairs, percent, size, table, warning_lines, wrapped
 from openslob.report.set_summary import figure_with_interval, limited_by, mismatch_text
+from openslob.report.slowest import of_single_blocks, slowest_section
 from openslob.units import format_duration
 
 OP_PERCENTILES = ("op_p50_us", "op_p99_us")
@@ -48,7 +49,7 @@ def render_sweep(record: SweepRecord, runs: Sequence[Run], columns: int | None =
         for series in points.series:
             lines += ["", *_series_table(series, points, columns)]
             lines += [*_figures(series, record.figures, columns), *_mismatches(series)]
-        lines += [*_compared(record, runs, columns), "", *_failed_verdicts(points.points)]
+        lines += [*_compared(record, runs, columns), *_slowest(runs, columns), "", *_failed_verdicts(points.points)]
     lines += ["", *_point_states(record)]
     return "\n".join(lines).lstrip("\n") + "\n"
 
@@ -113,6 +114,13 @@ def _compared(record: SweepRecord, runs: Sequence[Run], columns: int | None) -> 
     except UsageError as error:
         return ["", *wrapped(f"! The two values are not compared: {error}", later="  ")]
     return ["", *side_by_side_lines(comparison, record.figures, columns)]
+
+
+def _slowest(runs: Sequence[Run], columns: int | None) -> list[str]:
+    """Return the slowest operations of all runs if they visit one block each: then they are single reads."""
+    records = [run.record for run in runs]
+    lines = slowest_section(records, columns=columns) if of_single_blocks(records) else []
+    return ["", *lines] if lines else []
 
 
 def _shape(series: Series, axes: Axes) -> str:

@@ -27,6 +27,7 @@ from openslob.report.format import (
 )
 from openslob.report.headline import headline
 from openslob.report.record_view import why_incomplete
+from openslob.report.slowest import slowest_section
 
 _SIGNS = {Holds.FAILS: "✗ FAILS  ", Holds.UNKNOWN: "? unknown", Holds.HOLDS: "✓ holds  "}
 
@@ -49,6 +50,7 @@ def render(record: RunRecord, folder: Path | None = None, columns: int | None = 
         timed_events(record),
         latencies(record, columns),
         responses(record, columns),
+        slowest_section([record], columns=columns),
         object_io(record, columns),
         host(record),
         server(record),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from openslob.counts import SliceCounts
 from openslob.engines.base import SessionPlan, SliceResult
-from openslob.histogram import Histogram
+from openslob.histogram import Histogram, Slow, slowest_of
 from openslob.measurement import Schedule, SessionTotals
 from openslob.method import OpKind
 from openslob.units import NANOS
@@ -16,6 +16,8 @@ from openslob.workload import Pacing
 
 # Sessions report whole microseconds. A clock that is slewed does not go back.
 CLOCK_STEP_NS = 1_000_000
+# The slowest operations of each kind that are kept with the time when they came.
+MOST_SLOW = 10
 
 
 @dataclass
@@ -102,6 +104,21 @@ class _Latencies:
                     yield number, kind, histogram
 
 
+class _Slowest:
+    """The slowest operations by kind, the slowest first."""
+
+    def __init__(self) -> None:
+        self.found: dict[OpKind, list[Slow]] = {}
+
+    def add(self, session: int, result: SliceResult) -> None:
+        for kind, histogram in result.latency.items():
+            before = self.found.get(kind, [])
+            # Few slices have one: the others must cost nothing.
+            if histogram.counts and (len(before) < MOST_SLOW or histogram.max_us > before[-1].us):
+                own = [Slow(us, session, result.start_ns, result.end_ns) for us in slowest_of(histogram, MOST_SLOW)]
+                self.found[kind] = sorted([*before, *own], key=lambda each: -each.us)[:MOST_SLOW]
+
+
 class WindowAccumulator:
     """The window's totals by session, latency by kind, and operations and latency over time.
 
@@ -112,6 +129,7 @@ class WindowAccumulator:
         self.begin_ns = begin_ns
         self._service = _Latencies()
         self._response = _Latencies()
+        self._slowest = _Slowest()
         self._wake_ups = Histogram()
         self._sessions = [_SessionAccumulator(plan) for plan in plans]
         self._spans: list[tuple[int, int, int]] = []
@@ -127,6 +145,11 @@ class WindowAccumulator:
         return self._response.totals
 
     @property
+    def slowest(self) -> Mapping[OpKind, Sequence[Slow]]:
+        """The slowest operations by kind and service time, the slowest first."""
+        return self._slowest.found
+
+    @property
     def counts(self) -> SliceCounts:
         """The counts of all sessions."""
         return sum((session.counts for session in self._sessions), SliceCounts())
@@ -139,6 +162,7 @@ class WindowAccumulator:
         second = (result.end_ns - 1 - self.begin_ns) // NANOS
         self._service.add(second, result.latency)
         self._response.add(second, result.response)
+        self._slowest.add(session, result)
         self._wake_ups.merge(result.wake_ups)
 
     def seconds_before(self, second: int) -> Iterator[tuple[int, OpKind, Histogram]]:

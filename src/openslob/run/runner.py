@@ -109,7 +109,6 @@ class _Run:
         self._engine = engine
         self._request = request
         self._workload = request.workload
-        self._interrupt = patience.interrupt
         self._patience = patience
         self._render = render
         self._facts: ServerFacts = engine.facts()
@@ -161,7 +160,7 @@ class _Run:
             raise
 
     def _record_failure(self, folder: RunFolder, error: Exception) -> None:
-        status = Status.INTERRUPTED if self._interrupt.requested else Status.FAILED
+        status = Status.INTERRUPTED if self._patience.interrupt.requested else Status.FAILED
         # The record that is on disk since the begin says failed too; the reason is what the user needs now.
         failed = self._builder.without_figures(status, (str(error),))
         self._show.include(failed.errors)
@@ -283,7 +282,7 @@ class _Run:
         self._require_not_stopped("during the warm-up: nothing was measured")
 
     def _require_not_stopped(self, when: str) -> None:
-        if self._interrupt.requested:
+        if self._patience.interrupt.requested:
             raise SlobError(f"stopped {when}")
 
     def _window(
@@ -321,7 +320,7 @@ class _Run:
         self._patience.allow(CLOSING_S if session_pool.overdue else ANSWER_S)
         self._show(Progress("read-out"))
         readings.read_end(samplers, lambda: session_pool.drain(recorder.handle))
-        if readings.after is not None and not (session_pool.overdue or self._interrupt.requested):
+        if readings.after is not None and not (session_pool.overdue or self._patience.interrupt.requested):
             # The server answers: to measure hundreds of tables may take longer, and settings must be restored after it.
             self._patience.allow(None)
         recorder.finish()
@@ -364,6 +363,7 @@ class _Run:
             ),
             sessions=accumulator.totals(unfinished_s),
             latency=accumulator.latency,
+            slowest=accumulator.slowest,
             engine=counted,
             host=host,
             waits=dict(readings.recorder.waits),
@@ -378,7 +378,7 @@ class _Run:
             blocks_after=blocks_after,
             data_fault=data_fault,
             errors=errors,
-            interrupted=self._interrupt.requested,
+            interrupted=self._patience.interrupt.requested,
             response=accumulator.response,
             schedule=accumulator.schedule(self._end_ns(accumulator.begin_ns)),
             instances=self._instances(counted, session_pool),

@@ -11,9 +11,9 @@ from factories.measurements import histogram
 from factories.tables import table
 from openslob.counts import SliceCounts
 from openslob.engines.base import SliceResult
-from openslob.histogram import Histogram
+from openslob.histogram import Histogram, bucket_of
 from openslob.method import OpKind
-from openslob.run.accumulator import WindowAccumulator
+from openslob.run.accumulator import MOST_SLOW, WindowAccumulator
 from openslob.run.plan import session_plans
 from openslob.units import NANOS
 from openslob.workload import Workload
@@ -46,6 +46,27 @@ def tally_of(*slices):
     for session, result in slices:
         accumulator.add(session, result)
     return accumulator
+
+
+def slow_slice(start_ms, *latencies_us):
+    made = Histogram()
+    for us in latencies_us:
+        made.add({bucket_of(us): 1}, us, us)
+    return replace(a_slice(start_ms, start_ms + 1000), latency={OpKind.SELECT: made})
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.lists(st.integers(1, 10**7), max_size=30)), max_size=12))
+def test_the_slowest_operations_are_kept_with_the_slices_in_which_they_came(slices):
+    accumulator = tally_of(*((session, slow_slice(at * 1000, *took)) for at, (session, took) in enumerate(slices)))
+    found = accumulator.slowest.get(OpKind.SELECT, [])
+    every = sorted((us for _, took in slices for us in took), reverse=True)
+    assert [slow.us for slow in found] == pytest.approx(every[:MOST_SLOW], rel=0.011, abs=0.5)
+    assert [slow.us for slow in found[:1]] == every[:1], "the longest is exact"
+    for slow in found:
+        session, took = slices[(slow.slice_start_ns - BEGIN) // NANOS]
+        assert session == slow.session
+        assert slow.us == pytest.approx(min(took, key=lambda us: abs(us - slow.us)), rel=0.011, abs=0.5)
+        assert slow.slice_end_ns == slow.slice_start_ns + NANOS
 
 
 def test_totals_by_session():

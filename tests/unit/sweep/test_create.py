@@ -60,7 +60,7 @@ def asked(against=None, figures=(), **grid):
 
 
 def test_the_issues_sweeps_are_there():
-    assert ready_names() == ["block-size", "local-path", "petals", "redo"]
+    assert ready_names() == ["block-size", "local-path", "petals", "read-outliers", "redo"]
 
 
 @table("name", ready_names())
@@ -92,6 +92,8 @@ def test_what_each_is_about():
     assert sizes.values["update_pct"] == (0, 10, 20, 30)
     assert local.values == {"block_path": ("shared", "local")}
     assert local.workload.schemas == local.workload.total_sessions
+    outliers = resolve_grid(ready_sweep("read-outliers").grid, None, {}).workload
+    assert (outliers.work_unit, outliers.update_pct, outliers.scan_pct, outliers.mode) == (1, 0, 0, "pio")
 
 
 def test_no_other_name_is_taken():

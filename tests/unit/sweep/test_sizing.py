@@ -22,7 +22,7 @@ def planned(texts, memory=MEMORY, data_per_cache=None, **more):
     return new_sweep("s", "big", grid, {}, memory=memory, data_per_cache=data_per_cache, **more)
 
 
-@table("name", ["petals", "block-size"])
+@table("name", ["petals", "block-size", "read-outliers"])
 def test_the_points_of_a_ready_made_sweep_can_hold_whatever_the_cache(name):
     file = ready_sweep(name)
     for cache in (32 * MIB, 128 * MIB, GIB, 7 * GIB + 1):

@@ -32,7 +32,7 @@ SHARES = (0.1, 0.3, 1, 3, 10, 30)
 HEIGHT = 230
 # More events would be more pictures than anybody reads.
 MOST_EVENTS = 3
-_LATENCY_AXIS = alt.Axis(
+LATENCY_AXIS = alt.Axis(
     minExtent=58, maxExtent=58, format=",", values=[times * 10**power for power in range(9) for times in (1, 3)]
 )
 MEAN = "The line is the mean of each step."
@@ -123,7 +123,7 @@ def heat_panel(kind: str, what: str, weight: Weight, data: Data, latency: Ends, 
     # A scale of steps would have a legend whose labels lie on top of each other.
     step = "".join(f"datum.{weight.field} < {share} ? '{name}' : " for share, name in zip(SHARES, steps, strict=False))
     legend = alt.Legend(title=weight.of.format(what), symbolStrokeWidth=0, columns=legend_columns(max(map(len, steps))))
-    y = alt.Y("from_us:Q", title=f"{kind} latency (µs)", scale=log_scale(*latency), axis=_LATENCY_AXIS)
+    y = alt.Y("from_us:Q", title=f"{kind} latency (µs)", scale=log_scale(*latency), axis=LATENCY_AXIS)
     base = alt.Chart(data).encode(x=time_axis("from_s", ends), x2=alt.X2("to_s:Q"))
     tips = (
         Tip("from_s", "from (s)"), Tip("from_us", "from (µs)"), Tip("to_us", "below (µs)"), Tip("count", what),

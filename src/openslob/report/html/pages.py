@@ -32,7 +32,7 @@ from openslob.report.html.page import (
     verdict_rows,
     verdicts_of_all,
 )
-from openslob.report.html.set_page import set_page
+from openslob.report.html.set_page import set_page, slowest_table
 from openslob.report.pictures import pictures_of_run, pictures_of_storage
 from openslob.report.record_view import figures_of, label, reason, shown, value, why_incomplete
 from openslob.report.set_summary import set_summary_lines
@@ -100,6 +100,7 @@ def run_page(record: RunRecord, folder: Path) -> Page:
         pictures=pictures,
         sections=(
             _figures(record),
+            *slowest_table([record]),
             *(section for render in _RUN_SECTIONS for section in text_section(render(record))),
             definitions(),
         ),

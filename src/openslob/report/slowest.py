@@ -1,0 +1,90 @@
+"""The slowest operations of runs, and when they came. Where an operation visits one block, they are single reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from openslob.record.model import RunRecord
+from openslob.report.format import INDENT, micros, number, table, wrapped
+from openslob.units import NANOS
+
+MOST = 10
+SLICE_NOTE = (
+    "An operation ran between these seconds of the load: a session reports slice by slice. Times are the server's."
+)
+
+
+@dataclass(frozen=True)
+class SlowOperation:
+    """One of the slowest operations of a run; it ran between two moments, in seconds of the load."""
+
+    record: RunRecord
+    kind: str
+    us: float
+    session: int
+    from_s: float
+    to_s: float
+
+    @property
+    def since(self) -> datetime:
+        """The first of the two moments, by the server's clock."""
+        begin_ns = self.record.window.load_start_ns if self.record.window else 0
+        return datetime.fromtimestamp(begin_ns / NANOS + self.from_s, UTC)
+
+
+def slowest_of(records: Sequence[RunRecord], most: int = MOST) -> list[SlowOperation]:
+    """Return the slowest operations of all records, the slowest first; none of runs that did not record them."""
+    found = [
+        SlowOperation(record, kind, each["us"], each["session"], each["from_s"], each["to_s"])
+        for record in records
+        for kind, figures in record.latency.items()
+        for each in figures.get("slowest", ())
+    ]
+    return sorted(found, key=lambda slow: -slow.us)[:most]
+
+
+def of_single_blocks(records: Sequence[RunRecord]) -> bool:
+    """Return whether every operation of the runs reads one block and does nothing else."""
+    return all(
+        record.spec.get("work_unit") == 1 and not record.spec.get("update_pct") and not record.spec.get("scan_pct")
+        for record in records
+    )
+
+
+def title_of(records: Sequence[RunRecord]) -> str:
+    """Return what the slowest operations are called."""
+    return "Slowest operations, of one block each" if of_single_blocks(records) else "Slowest operations"
+
+
+def cells_of(found: Sequence[SlowOperation], several: bool) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Return head and rows of a table of the operations; of ``several`` runs, with the sessions and id of the run."""
+    head = ("latency", "operation", "session", "since (UTC)", "seconds of the load")
+    rows = tuple(
+        (
+            micros(slow.us),
+            slow.kind,
+            str(slow.session),
+            f"{slow.since:%Y-%m-%d %H:%M:%S}.{slow.since.microsecond // 100_000}",
+            f"{slow.from_s:.1f} to {slow.to_s:.1f}",
+        )
+        for slow in found
+    )
+    if not several:
+        return head, rows
+    runs = [(number(slow.record.spec.get("sessions")), slow.record.id) for slow in found]
+    return (*head, "sessions", "run"), tuple((*row, *run) for row, run in zip(rows, runs, strict=True))
+
+
+def slowest_section(records: Sequence[RunRecord], most: int = MOST, columns: int | None = None) -> list[str]:
+    """Return the section of the text report; nothing for runs that did not record them."""
+    found = slowest_of(records, most)
+    if not found:
+        return []
+    head, rows = cells_of(found, len(records) > 1)
+    return [
+        title_of(records).replace("Slowest operations", "SLOWEST OPERATIONS"),
+        *table(head, rows, ends_in_text=len(records) > 1, columns=columns),
+        *wrapped(SLICE_NOTE, INDENT, INDENT),
+    ]
