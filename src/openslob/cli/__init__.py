@@ -24,7 +24,7 @@ from openslob.report.format import plain_signs
 COMMANDS: Mapping[str, tuple[str, ...]] = {
     "Measure a database": ("demo", "server", "check", "load", "run", "sweep", "observe", "drop", "config"),
     "Look at a server": ("watch",),
-    "Look at records": ("show", "list", "report", "compare", "baseline", "export"),
+    "Look at records": ("show", "live", "list", "report", "compare", "baseline", "export"),
     "Without a database": ("awr", "raw"),
     "Help": ("help",),
 }

@@ -30,6 +30,8 @@ from openslob.secrets import conceal
 _STDIN, _STDOUT, _STDERR = range(3)
 # How long a message waits for a terminal that was stopped (Ctrl-S) or a pipe that is full. Progress does not wait.
 MESSAGE_PATIENCE_S = 5.0
+# Messages that are printed when the terminal is free again; None: it is free.
+_KEPT: list[str] | None = None
 # Words of configuration files that may have a password.
 _CONCEALED: set[str] = set()
 # What a shell reports for a program that SIGPIPE ended: here, the reader of standard output has gone.
@@ -206,8 +208,25 @@ def conceal_too(word: str) -> None:
 
 def remark(text: str) -> None:
     """Print text on standard error, without the passwords of this command's words, variables and files."""
+    if _KEPT is not None:
+        _KEPT.append(text)
+        return
     given = [*sys.argv[1:], *(value for name, value in os.environ.items() if name.startswith("SLOB_")), *_CONCEALED]
     print(without_controls(conceal(text, given)), file=sys.stderr, flush=True)
+
+
+def keep_messages() -> None:
+    """Keep all messages from now on: something else has the terminal."""
+    global _KEPT  # noqa: PLW0603 - of this process, like the streams
+    _KEPT = []
+
+
+def print_kept_messages() -> None:
+    """Print what was kept, and later messages at once again."""
+    global _KEPT
+    kept, _KEPT = _KEPT, None
+    for text in kept or ():
+        remark(text)
 
 
 def report_bug(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -244,7 +263,7 @@ def stoppable(announced: bool = True) -> Iterator[Interrupt]:
             return
         # Not print(): the signal may interrupt a print, and the buffer of a stream is not reentrant.
         with suppress(OSError):
-            if takes_message():
+            if _KEPT is None and takes_message():
                 os.write(_STDERR, b"\nstopping at once\n" if repeated else b"\nstopping; again to leave at once\n")
 
     hangup = [] if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [signal.SIGHUP]

@@ -19,6 +19,7 @@ from openslob.analyze.curves.series import point_set
 from openslob.cli.common_options import RECORD_JSON, RESULTS
 from openslob.cli.console import columns, default_interrupt, notify, stoppable, write, write_report
 from openslob.cli.progress import LiveLine, LoadView, working
+from openslob.cli.screen import LIVE, viewing
 from openslob.disk import existing_parent
 from openslob.engines import registry
 from openslob.engines.base import Engine
@@ -55,6 +56,7 @@ def demo(
     results: RESULTS,
     keep: KEEP = False,
     open_report: OPEN = False,
+    live: LIVE = False,
     json: RECORD_JSON = False,
 ) -> None:
     """Show what this host can do in three minutes: create a server, load it, make cached and physical runs.
@@ -69,7 +71,8 @@ def demo(
         )
         with demo_server(engine, size, keep) as (target, server):
             load(target, server, size, interrupt)
-            records = list(measured(target, plan.runs(size, os.cpu_count() or 1), results, interrupt))
+            with viewing(live, results):
+                records = list(measured(target, plan.runs(size, os.cpu_count() or 1), results, interrupt))
     made = api.joined([api.find(record.id, results) for record in records])
     address = write_page(made, results)
     if json:

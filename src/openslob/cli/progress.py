@@ -21,11 +21,14 @@ from rich.text import Text
 
 from openslob.cli.console import remark, takes_message
 from openslob.cli.output import OUTPUT
+from openslob.cli.screen import VIEWER
 from openslob.engines.facts import LoadProgress
 from openslob.report.format import MISSING, micros, number, shortened
 from openslob.run.progress import Amounts, Progress, Rates, rates_between
 from openslob.units import format_bytes, format_duration
 
+# The phase of a run in which it has no record yet that a live screen could show.
+_BEFORE_THE_RECORD = "check"
 # Without a terminal lines are not overwritten, so they are printed less often.
 RUN_INTERVAL_S = 10.0
 LOAD_INTERVAL_S = 5.0
@@ -63,6 +66,11 @@ class LiveLine:
     def __call__(self, progress: Progress) -> None:
         """Show one state of the run, unless the terminal is stopped or a pipe is full: the run does not wait for it."""
         if not takes_message():
+            return
+        if VIEWER.waits and progress.phase != _BEFORE_THE_RECORD:
+            self.clear()
+            VIEWER.begin()
+        if VIEWER.say(self._heading()):
             return
         if self._lines:
             self._lines(progress)
@@ -183,7 +191,7 @@ class LoadView:
 
     def __init__(self, block_size: int) -> None:
         self._block_size = block_size
-        self._terminal = _is_terminal() and not OUTPUT.quiet
+        self._terminal = _is_terminal() and not OUTPUT.quiet and not VIEWER.has_terminal
         self._begun: float | None = None
         self._shown_at = 0.0
         self._phase = ""
@@ -243,7 +251,7 @@ class LoadView:
 @contextmanager
 def working(what: str) -> Iterator[None]:
     """Show on a terminal that something goes on whose length is not known, such as the start of a server."""
-    shown = _is_terminal() and not OUTPUT.quiet
+    shown = _is_terminal() and not OUTPUT.quiet and not VIEWER.say(what)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with ProgressBar(*columns, console=_console(), transient=True, refresh_per_second=4, disable=not shown) as bar:
         bar.add_task(shortened(what, max(10, bar.console.width - 14)), total=None)
@@ -264,8 +272,8 @@ def describe(progress: Progress) -> str:
 
 
 def _say(text: str) -> None:
-    """Print a line of progress, unless the user wants none."""
-    if not OUTPUT.quiet:
+    """Print a line of progress, unless the user wants none, or let the live screen show it."""
+    if not VIEWER.say(text) and not OUTPUT.quiet:
         remark(text)
 
 

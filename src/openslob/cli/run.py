@@ -21,6 +21,7 @@ from openslob.cli.common_options import (
 from openslob.cli.console import columns, notify, stoppable, write, write_report
 from openslob.cli.options import Resolved, with_workload
 from openslob.cli.progress import LiveLine
+from openslob.cli.screen import LIVE, viewing
 from openslob.engines.patience import Patience
 from openslob.engines.registry import resolve
 from openslob.errors import SlobError
@@ -42,6 +43,7 @@ def run(
     require: REQUIRE = None,
     ceiling: CEILING_OR_MEASURE = None,
     report_interval: REPORT_INTERVAL = None,
+    live: LIVE = False,
     json: RECORD_JSON = False,
 ) -> None:
     """Run a workload on loaded data: warm-up, measured window, record, report. Parameters of the data can be left out.
@@ -51,7 +53,7 @@ def run(
     require_known(require or (), [verdict.__name__ for verdict in VERDICTS])
     engine, _ = resolve(resolved.target.reveal())
     engine.server_pid = resolved.server_pid
-    live = LiveLine(every_s=report_interval)
+    line = LiveLine(every_s=report_interval)
     with stoppable() as interrupt:
         engine.follow(Patience(interrupt, notify))
         resolved = resolved.on(engine)
@@ -60,16 +62,17 @@ def run(
         )
         try:
             raw = ceiling_source(ceiling, results, resolved.workload.total_sessions, interrupt)(engine)
-            finished = runner.run(engine, replace(request, ceiling=raw), interrupt, live, render)
+            with viewing(live, results):
+                finished = runner.run(engine, replace(request, ceiling=raw), interrupt, line, render)
         except UnsavedError as error:
-            live.clear()
+            line.clear()
             _print(error.record, None, json)
             raise SlobError(
                 error.what,
                 "the report on standard output is the result; free space or choose another folder with --results",
             ) from error
         finally:
-            live.clear()
+            line.clear()
     _print(finished.record, finished.folder, json)
     judge(finished.record, required_of(resolved, require))
 

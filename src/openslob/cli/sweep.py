@@ -17,6 +17,7 @@ from openslob.cli.completion import ready_sweeps, records
 from openslob.cli.console import columns, notify, stoppable, write, write_report
 from openslob.cli.options import Several, with_several
 from openslob.cli.progress import LiveLine, LoadView
+from openslob.cli.screen import LIVE, viewing
 from openslob.cli.show import sweep_report
 from openslob.config.grid import split
 from openslob.config.layers import Layer
@@ -127,6 +128,7 @@ def sweep(
     new: NEW = False,
     ceiling: CEILING_OR_MEASURE = None,
     report_interval: REPORT_INTERVAL = None,
+    live: LIVE = False,
     json: JSON = False,
 ) -> None:
     """Run a grid of points; any parameter takes several values. After a stop the same command resumes it.
@@ -161,9 +163,10 @@ def sweep(
             _announce(record)
         with resume_sweep(path, bool(resume), notify) if path else SweepFolder.begin(results, record) as folder:
             target, view = _target(folder.record, several), SweepView(report_interval)
-            Execution(
-                folder, target, interrupt, view, render, ceilings, several.server_pid, several.consented
-            ).execute()
+            with viewing(live, results):
+                Execution(
+                    folder, target, interrupt, view, render, ceilings, several.server_pid, several.consented
+                ).execute()
             _print(folder, json)
             judge(folder)
 

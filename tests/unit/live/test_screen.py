@@ -1,6 +1,7 @@
 """The screen: the figures of a view are read on it at the sizes of terminals, and every key does its work."""
 
 import asyncio
+import os
 from dataclasses import replace
 
 import pytest
@@ -58,7 +59,14 @@ def test_the_figures_of_the_record_are_on_the_screen(size):
     text = text_of(size=size)
     for expected in ("12,345/s", "131 µs", "1,210/s", "57,960/s", "1.02", "51.3 %", f"p99 {micros(P99_US)}"):
         assert expected in text
-    for told in ("run made", "window", "0:23 of 1:00", "37 s left", "PostgreSQL 18.1", "8 sessions, 10 % updates"):
+    for told in (
+        "run 20260301-120000-made",
+        "window",
+        "0:23 of 1:00",
+        "37 s left",
+        "PostgreSQL 18.1",
+        "8 sessions, 10 % updates",
+    ):
         assert told in text
     assert max(len(line) for line in text.splitlines()) <= size[0]
 
@@ -89,7 +97,7 @@ def test_each_tab_shows_its_side(tab, expected, size):
 
 def test_a_sweep_shows_its_petals_and_the_point_that_is_measured():
     text = text_of(sweep_view(), size=LARGE)
-    for expected in ("sweep petals", "4 of 6 points", "running", "12,345/s"):
+    for expected in ("sweep 20260301-120000-made", "4 of 6 points", "running", "12,345/s"):
         assert expected in text
     line = "running  20 % updates  8 sessions  reads 12,345/s  read latency 502 µs"
     assert line in text_of(sweep_view(), 7, LARGE)
@@ -127,7 +135,7 @@ def test_what_is_not_known_is_a_dash():
 @pytest.mark.parametrize("tab", range(1, 7))
 def test_a_record_with_nothing_measured_yet_is_shown(tab):
     head = replace(HEAD, elapsed_s=0.0, planned_s=None)
-    assert "run made" in text_of(MadeView(names=(), now={}, verdicts=(), notes=(), head=head), tab)
+    assert "run 20260301-120000-made" in text_of(MadeView(names=(), now={}, verdicts=(), notes=(), head=head), tab)
 
 
 def test_an_observation_has_no_latency_of_our_own():
@@ -161,15 +169,15 @@ def test_a_run_in_progress_is_held_where_it_is():
 
 def test_a_finished_record_is_replayed_from_its_begin():
     played(
-        MadeSource(MadeView(head=FINISHED)), has("run made  complete"), "space", has("replay x1 at 0:0"), "plus",
-        "plus", has("replay x5 at 0:0"), "minus", has("replay x2 at"), "space", has("held at 0:0"),
+        MadeSource(MadeView(head=FINISHED)), has("complete  "), "space", has("replay x1 at 0:0"), "plus", "plus",
+        has("replay x5 at 0:0"), "minus", has("replay x2 at"), "space", has("held at 0:0"),
     )  # fmt: skip
     app = played(MadeSource(MadeView(head=FINISHED)), has("replay x10 at 0:0"), "ctrl+q", speed=10)
     assert app.return_code == 0
 
 
 def test_a_sweep_has_a_tab_of_its_points():
-    played(MadeSource(sweep_view()), has("sweep petals"), "7", has("Points"), "tab", has("logical reads"))
+    played(MadeSource(sweep_view()), has("sweep 20260301-120000-made"), "7", has("Points"), "tab", has("logical reads"))
 
 
 def test_keys_choose_what_is_shown():
@@ -206,9 +214,9 @@ def test_only_what_changed_is_sent_to_the_terminal():
             app.board.refresh = lambda *regions, **_: refreshed.extend(regions)
             app.board.redraw()
             assert not refreshed
-            source.made = replace(source.made, head=replace(HEAD, name="make"))
+            source.made = replace(source.made, head=replace(HEAD, id=HEAD.id[:-1] + "k"))
             app.board.redraw()
-            assert [(region.x, region.y, region.width) for region in refreshed] == [(6, 0, 1)]
+            assert [(region.x, region.y, region.width) for region in refreshed] == [(23, 0, 1)]
 
     asyncio.run(look())
 
@@ -225,10 +233,12 @@ def test_a_damaged_record_ends_the_screen_with_the_reason():
 
 
 class Driving:
-    said, ended, stops = "loading 45 %", False, 0
+    def __init__(self):
+        self.said, self.made, self.stops = "loading 45 %", None, 0
+        self.descriptor, self.feed = os.pipe()
 
-    def __init__(self, source=None):
-        self.made = source
+    def listen(self):
+        return not os.read(self.descriptor, 100)
 
     def source(self):
         return self.made
@@ -239,13 +249,13 @@ class Driving:
 
 def test_the_screen_of_a_command_is_that_of_what_the_command_writes():
     command = Driving()
-    app = played(None, has("loading 45 %"), command=command)
+    played(None, has("loading 45 %"), "2", "tab", "space", has("loading 45 %"), "q", command=command)
     command.made = MadeSource()
-    app = played(None, has("run made  loading 45 %"), "ctrl+c", has("run made"), command=command)
+    played(None, has("run 20260301-120000-made  loading 45 %"), "ctrl+c", has("window"), "q", command=command)
     assert command.stops == 1
-    command.ended = True
-    app = played(None, command=command)
-    assert app.return_code == 0
+    os.close(command.feed)
+    assert played(None, command=command).return_code == 0
+    os.close(command.descriptor)
 
 
 def test_ctrl_c_ends_a_screen_of_its_own():

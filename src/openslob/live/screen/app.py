@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,6 +28,8 @@ from openslob.live.screen.panes import Shown
 from openslob.live.screen.playhead import Playhead
 from openslob.live.view import Progress, View
 
+# How much the screen gives way to all other processes of the host.
+NICENESS = 10
 # How often the record is read and the screen drawn, in seconds.
 EVERY_S = 1.0
 
@@ -109,11 +114,14 @@ class Source(Protocol):
 class Command(Protocol):
     """The command whose terminal the screen has, if it has that of one.
 
-    ``said`` is what the command does at this moment.
+    ``said`` is what the command does at this moment; it comes through ``descriptor``.
     """
 
     said: str
-    ended: bool
+    descriptor: int
+
+    def listen(self) -> bool:
+        """Read what the command says; return whether it has ended."""
 
     def source(self) -> Source | None:
         """Return what reads the record that is written now; None before there is one."""
@@ -150,14 +158,22 @@ class LiveScreen(App[None], inherit_bindings=False):
     ]
 
     def __init__(
-        self, source: Source | None, signs: Signs, command: Command | None = None, speed: int | None = None
+        self,
+        source: Source | None,
+        signs: Signs,
+        command: Command | None = None,
+        speed: int | None = None,
+        shown: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(ansi_color=True)
+        # Of the terminal's own colours alone; which of the two grounds it has does not matter without any of ours.
+        self.theme = "ansi-dark"
         self.animation_level = "none"
         self.problem: SlobError | None = None
         self._source = source
         self._signs = signs
         self._command = command
+        self._tell_shown = shown
         self._playhead = Playhead(0.0, True, speed) if speed else Playhead()
         self._tab, self._scroll, self._intensity, self._help = 0, 0, False, False
         self._moved_at = time.monotonic()
@@ -176,16 +192,24 @@ class LiveScreen(App[None], inherit_bindings=False):
     def on_mount(self) -> None:
         """Begin to read."""
         self.set_interval(EVERY_S, self.tick)
+        if self._command:
+            asyncio.get_running_loop().add_reader(self._command.descriptor, self._listen)
         self.tick()
+
+    def on_ready(self) -> None:
+        """Tell that the screen is there."""
+        if self._tell_shown:
+            self._tell_shown()
+
+    def _listen(self) -> None:
+        if self._command and self._command.listen():
+            asyncio.get_running_loop().remove_reader(self._command.descriptor)
+            self.exit()
 
     def tick(self) -> None:
         """Read what is new, move on, and draw."""
         try:
-            if self._command:
-                if self._command.ended:
-                    self.exit()
-                    return
-                self._source = self._command.source()
+            self._take(self._command.source() if self._command else self._source)
             if self._source:
                 self._source.poll()
                 now = time.monotonic()
@@ -195,6 +219,11 @@ class LiveScreen(App[None], inherit_bindings=False):
         except SlobError as error:
             self.problem = error
             self.exit(return_code=error.exit_code)
+
+    def _take(self, source: Source | None) -> None:
+        """Show another record from now on."""
+        if source is not self._source:
+            self._source, self._playhead = source, Playhead()
 
     def _draw(self, canvas: Canvas) -> None:
         said = self._command.said if self._command else ""
@@ -276,3 +305,18 @@ class LiveScreen(App[None], inherit_bindings=False):
         """Show what the keys do, or go back."""
         self._help = not self._help
         self._board.redraw()
+
+
+def give_way() -> None:
+    """Let all other processes of the host go before this one."""
+    os.nice(NICENESS)
+
+
+def run(screen: LiveScreen) -> int:
+    """Show a screen until it ends; return the exit code. The reason of an error is printed below it."""
+    for name in ("COLUMNS", "LINES"):  # the terminal knows its size, also when it changes
+        os.environ.pop(name, None)
+    screen.run(mouse=False)
+    if screen.problem:
+        sys.stderr.write(f"slob: {screen.problem}\n")
+    return screen.return_code or 0

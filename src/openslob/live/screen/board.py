@@ -120,13 +120,17 @@ def _head(canvas: Canvas, screenful: Screenful) -> int:
     signs, record, run = shown.signs, shown.record.head, shown.view.head
     right = _playing(screenful.playhead)
     room = canvas.width - len(right) - 2
-    name = f"{record.kind} {record.name}"
+    name = f"{record.kind} {record.id}"
     x = canvas.write(0, 0, [(shortened(name, room), Role.STRONG), ("  ", Role.PLAIN)], signs)
-    state = record.progress.value if record.progress is not Progress.RUNNING else screenful.said
+    # The row below says of a run how it ended.
+    ended = record.kind == "sweep" and record.progress is not Progress.RUNNING
+    state = record.progress.value if ended else screenful.said
     canvas.part(0, 0, room, 1).text(x, 0, state, _ENDS[record.progress], signs)
     canvas.text(canvas.width - len(right), 0, right, Role.SELECTED if right else Role.PLAIN, signs)
     _progress(canvas.part(0, 1, canvas.width, 1), shown, run if run.elapsed_s or run.phase else record)
-    about = " · ".join(part for part in (run.product or record.product, run.target or record.target, run.load) if part)
+    about = " · ".join(
+        part for part in (run.product or record.product, run.load or record.load, run.target or record.target) if part
+    )
     canvas.text(0, 2, shortened(about, canvas.width), Role.SOFT, signs)
     warnings = record.reservations or run.reservations
     for at, text in enumerate(warnings):
@@ -153,7 +157,8 @@ def _progress(canvas: Canvas, shown: Shown, head: Head) -> None:
             text += f", {format_duration(max(0.0, head.planned_s - head.elapsed_s))} left"
     else:
         text = clock(head.elapsed_s)
-    x = canvas.write(0, 0, [(before, Role.PLAIN), (f"{phase}  ", Role.STRONG)], shown.signs)
+    role = Role.STRONG if head.phase else _ENDS[head.progress]
+    x = canvas.write(0, 0, [(before, Role.PLAIN), (f"{phase}  ", role)], shown.signs)
     room = canvas.width - x - len(text) - 2
     if head.planned_s and room >= 8:
         full, empty = shown.signs.bar

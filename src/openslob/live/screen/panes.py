@@ -44,6 +44,8 @@ _STATES = {"running": Role.GOOD, "failed": Role.BAD, "skipped": Role.UNSURE, "pe
 _POINT = ("pio_read_per_s", "engine_read_latency_us", "block_visits_per_s")
 # Below so many columns a plot has no room beside its labels.
 _LEAST_PLOT = 20
+# How old the last known value may be, in seconds or one step, before it is no longer that of this moment.
+_RECENT_S = 3.0
 # A pane of at least so many rows has two for its legend.
 _TWO_ROWS = 8
 _NOTES = {"phase": Role.SOFT, "error": Role.BAD}
@@ -161,7 +163,11 @@ def figures(canvas: Canvas, shown: Shown) -> None:
 def current(view: View) -> list[tuple[str, str]]:
     """Return the figures of this moment with their units: those that are known, before the others."""
     found = [(label, view.now[name]) for name, label in FIGURES.items() if name in view.now]
-    found += [(METRICS[name].label, each) for name, each in view.now.items() if name not in FIGURES and name in METRICS]
+    found += [
+        (METRICS[name].label.replace("Physical", "Engine"), each)
+        for name, each in view.now.items()
+        if name not in FIGURES and name in METRICS
+    ]
     known = [(label, each) for label, each in found if each.value is not None]
     return [(label, figure_text(each)) for label, each in [*known, *(each for each in found if each not in known)]]
 
@@ -269,7 +275,9 @@ def _lines(
     found = [shown.series(name, canvas) for name in names]
     values = [value for each in found for value in each.high if value is not None]
     axis = Axis.of(values, text, log or len(names) > 1)
-    legend = [f"{label} {text(_last(series))}" for series, label in zip(found, names.values(), strict=True)]
+    legend = [
+        f"{label} {text(_last(series.at_s, series.mean))}" for series, label in zip(found, names.values(), strict=True)
+    ]
     field = _legend(canvas, shown.signs, f"{title}{', log' if axis.log else ''}", legend)
     if values:
         draw_lines(framed(field, shown.span, axis, shown.signs), axis, found)
@@ -286,7 +294,7 @@ def _stack(
     axis: Axis | None = None,
 ) -> None:
     pairs = zip(stack.names, stack.values, strict=True)
-    legend = [f"{name} {text(values[-1] if len(values) else None)}" for name, values in pairs]
+    legend = [f"{name} {text(_last(stack.at_s, values))}" for name, values in pairs]
     field = _legend(canvas, shown.signs, title, legend)
     if not len(stack.at_s):
         _nothing(canvas, shown)
@@ -324,8 +332,10 @@ def _nothing(canvas: Canvas, shown: Shown, why: str = "nothing measured yet") ->
     canvas.text(2, 1 + canvas.height // 3, why, Role.SOFT, shown.signs)
 
 
-def _last(series: Series) -> float | None:
-    return next((value for value in reversed(series.mean) if value is not None), None)
+def _last(at_s: Sequence[float], values: Sequence[float | None]) -> float | None:
+    """Return the last value that is known, unless it is from long before the end."""
+    recent = [value for at, value in zip(at_s, values, strict=True) if at >= at_s[-1] - _RECENT_S]
+    return next((value for value in reversed([*values[-2:-1], *recent]) if value is not None), None)
 
 
 def _petal_lines(record: View) -> list[TextLine]:

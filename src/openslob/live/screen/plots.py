@@ -128,11 +128,11 @@ def _time_axis(canvas: Canvas, span: Span, signs: Signs) -> None:
 
 
 def clock(seconds: float) -> str:
-    """Write a time since the begin as ``1:05`` or ``2:00:05``."""
-    whole = max(0, round(seconds))
+    """Write a time since the begin as ``1:05`` or ``2:00:05``, and one before it as ``-0:05``."""
+    whole, sign = abs(round(seconds)), "-" if round(seconds) < 0 else ""
     if whole < 3600:
-        return f"{whole // 60}:{whole % 60:02}"
-    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
+        return f"{sign}{whole // 60}:{whole % 60:02}"
+    return f"{sign}{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
 
 
 def draw_lines(frame: Frame, axis: Axis, lines: Sequence[Series]) -> None:

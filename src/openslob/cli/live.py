@@ -1,0 +1,75 @@
+"""`slob live`: a record on the screen, as it grows or replayed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from openslob.cli.common_options import RESULTS
+from openslob.cli.completion import records
+from openslob.cli.console import notify
+from openslob.cli.screen import is_ascii, is_coloured, why_no_screen
+from openslob.errors import SlobError, UsageError
+from openslob.live.screen.canvas import Signs
+from openslob.live.screen.playhead import SPEEDS
+from openslob.record import finding
+from openslob.record.finding import OF_RUNS, Found
+
+RECORD = Annotated[
+    str,
+    typer.Argument(
+        autocompletion=records,
+        metavar="[RECORD]",
+        show_default="the one in progress, or the latest",
+        help="A path, an id, a name, the beginning of either, or latest.",
+    ),
+]
+SPEED = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", help=f"Replay the record from its begin, N times as fast: {', '.join(map(str, SPEEDS))}."
+    ),
+]
+ASCII = Annotated[bool, typer.Option("--ascii", metavar="", help="Draw with ASCII signs only.")]
+
+
+def live(record: RECORD = "", *, results: RESULTS, speed: SPEED = None, ascii_only: ASCII = False) -> None:
+    """Show a run, a sweep or an observation on a live screen: in progress in another terminal, or replayed.
+
+    The screen reads the record's folder, which may be a copy, and nothing else. q leaves it; what is measured goes on.
+
+    Example: slob live latest --speed 10
+    """
+    if speed is not None and speed not in SPEEDS:
+        raise UsageError(f"--speed {speed} is none of the speeds", f"there are {', '.join(map(str, SPEEDS))}")
+    if why := why_no_screen() or ("" if sys.stdout.isatty() else "standard output is not a terminal"):
+        raise SlobError(f"the live screen needs a terminal: {why}", "`slob show` prints the report")
+    if code := _show(wanted(record, results).folder, ascii_only, speed):
+        raise typer.Exit(code)
+
+
+def _show(folder: Path, ascii_only: bool, speed: int | None) -> int:
+    """Show the record in a folder until the user leaves; return the exit code."""
+    # Textual takes a quarter of a second to import, which other commands and the help need not spend.
+    from openslob.live.follow import follow  # noqa: PLC0415
+    from openslob.live.screen.app import LiveScreen, give_way, run  # noqa: PLC0415
+
+    give_way()
+    return run(LiveScreen(follow(folder), Signs(is_ascii() or ascii_only, is_coloured()), speed=speed))
+
+
+def wanted(record: str, results: Path) -> Found:
+    """Return the record that is named; without a name, the newest in progress, or else the latest."""
+    busy = [] if record else [each for each in finding.whole(finding.every(results)) if each.entry.pid is not None]
+    shown = [each for each in busy if each.kind in OF_RUNS]
+    if shown:
+        return Found(shown[-1].kind, shown[-1].entry.path)
+    return finding.one(record or "latest", results, notify, OF_RUNS)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(live)
