@@ -46,6 +46,7 @@ class Board:
         self._steps: Steps | None = None
         self._axis: Patch = {}
         self._updates = 0
+        self._progress = Progress.RUNNING
 
     def whole(self) -> Patch:
         """Return everything."""
@@ -89,19 +90,21 @@ class Board:
         before, self._steps = self._steps, steps
         if steps is None:
             return []
-        again = not self._updates % _ALL_EVERY or read_share < 1
+        again = not self._updates % _ALL_EVERY or read_share < 1 or run.head.progress is not self._progress
+        self._progress = run.head.progress
         # The first look after the last part of the record was read sees all of it.
         self._updates = 0 if read_share < 1 else self._updates + 1
-        read = steps
-        if before and before.step_s == steps.step_s and not again and before.end_s <= steps.end_s:
-            read = Steps(max(before.end_s - _LATE_STEPS * steps.step_s, steps.begin_s), steps.end_s, steps.step_s)
-        changed = [self._changes(each, run, read, steps.begin_s) for each in self._shown.values()]
+        goes_on = before is not None and before.step_s == steps.step_s and before.end_s <= steps.end_s and not again
+        changed = [self._changes(each, run, steps, goes_on) for each in self._shown.values()]
         return [each for each in changed if each]
 
-    def _changes(self, shown: _Shown, run: View, read: Steps, begin_s: float) -> Patch:
-        new = shown.picture.read(run, read if shown.rows else Steps(begin_s, read.end_s, read.step_s))
+    def _changes(self, shown: _Shown, run: View, steps: Steps, goes_on: bool) -> Patch:
+        """Read a picture again: if it goes on, from the last steps that were known."""
+        begin_s, late_s = steps.begin_s, _LATE_STEPS * steps.step_s
+        since_s = max(shown.rows[-1]["from_s"] - late_s, begin_s) if shown.rows and goes_on else begin_s
+        new = shown.picture.read(run, Steps(since_s, steps.end_s, steps.step_s))
         # The picture's own steps may be longer.
-        since_s = min(read.begin_s, new[0]["from_s"] if new else read.begin_s)
+        since_s = min(since_s, new[0]["from_s"] if new else since_s)
         shown.rows = [*(row for row in shown.rows if begin_s <= row["from_s"] < since_s), *new]
         before, shown.drawn = shown.drawn, shown.picture.arrange(shown.rows)
         if not shown.drawn.names:

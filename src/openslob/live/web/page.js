@@ -34,7 +34,8 @@
   }
 
   function clock(seconds) {
-    const whole = Math.floor(seconds), parts = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+    if (seconds <= -1) { return "−" + clock(-seconds); }
+    const whole = Math.max(Math.floor(seconds), 0), parts = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
     return (parts[0] ? parts : parts.slice(1)).map(function (part) { return String(part).padStart(2, "0"); }).join(":");
   }
 
@@ -105,7 +106,7 @@
       notes.slice(same ? known : 0).forEach(function (note) {
         const item = element("li", undefined, note[1]);
         item.dataset.note = JSON.stringify(note);
-        item.append(element("time", note[0] === null ? "" : clock(Math.max(note[0], 0))), element("span", note[2]));
+        item.append(element("time", note[0] === null ? "" : clock(note[0])), element("span", note[2]));
         list.append(item);
       });
       list.scrollTop = list.scrollHeight;

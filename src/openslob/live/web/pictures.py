@@ -188,13 +188,15 @@ class Bands:
         at = (steps.begin_s, steps.end_s, steps.most)
         bands = [view.series(f"{self.what}.{self.kind}.{name}", *at) for name in _BANDS]
         steps_of = zip(_spans(bands[0]), *(each.mean for each in bands), strict=True)
-        return [_row(span, **dict(zip(_BANDS, values, strict=True))) for span, *values in steps_of]
+        rows = [_row(span, **dict(zip(_BANDS, values, strict=True))) for span, *values in steps_of]
+        return [row for row in rows if any(row[name] is not None for name in _BANDS)]
 
     def arrange(self, rows: Sequence[Row]) -> Drawn:
         """Return the bands, and the ends of their axis."""
         values = [row[name] for row in rows for name in _BANDS if row[name] is not None]
         ends = {"low_us": 0.85 * min(values), "high_us": 1.15 * max(values)} if values else {}
-        text = ", ".join(f"{name.removesuffix('_us')} {micros(rows[-1][name])}" for name in _BANDS) if rows else ""
+        known = [row for row in rows if row[_BANDS[0]] is not None]
+        text = ", ".join(f"{name.removesuffix('_us')} {micros(known[-1][name])}" for name in _BANDS) if known else ""
         return Drawn(tuple(time_panels.bands_known(rows)), rows, f"At last: {text}." if text else "", ends)
 
     def panel(self, names: Names) -> Panel:
