@@ -7,20 +7,24 @@ there are too many, they become longer, and everything is read again.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from openslob.live.view import Progress, View
 from openslob.live.web.petals import Petals
-from openslob.live.web.pictures import Drawn, LivePicture, Row, Steps, pictures_of, specification
+from openslob.live.web.pictures import Drawn, LivePicture, Row, RowSource, Steps, pictures_of, specification
 from openslob.live.web.words import names_of, sections
+from openslob.record.model import Verdict
 from openslob.report.charts.over_time import step_s
 
 Patch = dict[str, Any]
 # Files are written one after the other, and some are read from their end on: earlier steps may still change.
 _LATE_STEPS = 3
-_ALL_EVERY = 10
+_ALL_EVERY = 30
+# Verdicts take longer to reach than figures, and do not change each second.
+_JUDGED_EVERY = 5
 _SHORTEST_AXIS_S = 10.0
 _AHEAD_S = (10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600, 43_200, 86_400)
 
@@ -47,6 +51,7 @@ class Board:
         self._axis: Patch = {}
         self._updates = 0
         self._progress = Progress.RUNNING
+        self._verdicts: Sequence[Verdict] = ()
 
     def whole(self) -> Patch:
         """Return everything."""
@@ -66,8 +71,10 @@ class Board:
         ``end_s`` is the end of the record, if the view is of an earlier moment.
         """
         run = view.current or view
-        names = names_of(run)
-        now = sections(view, read_share, view.head.elapsed_s if end_s is None else end_s)
+        if self._updates % _JUDGED_EVERY == 0 or run.head.progress is not self._progress or run.head.id != self._run:
+            self._verdicts = run.verdicts
+        names = names_of(self._verdicts)
+        now = sections(view, self._verdicts, read_share, view.head.elapsed_s if end_s is None else end_s)
         patch = _changed(self._sections, now)
         self._sections = now
         before = self._shown if run.head.id == self._run else {}
@@ -95,14 +102,18 @@ class Board:
         # The first look after the last part of the record was read sees all of it.
         self._updates = 0 if read_share < 1 else self._updates + 1
         goes_on = before is not None and before.step_s == steps.step_s and before.end_s <= steps.end_s and not again
-        changed = [self._changes(each, run, steps, goes_on) for each in self._shown.values()]
+        # Pictures of the same rows read them once.
+        read = cache(lambda source, steps: source.read(run, steps))
+        changed = [self._changes(each, read, steps, goes_on) for each in self._shown.values()]
         return [each for each in changed if each]
 
-    def _changes(self, shown: _Shown, run: View, steps: Steps, goes_on: bool) -> Patch:
+    def _changes(
+        self, shown: _Shown, read: Callable[[RowSource, Steps], list[Row]], steps: Steps, goes_on: bool
+    ) -> Patch:
         """Read a picture again: if it goes on, from the last steps that were known."""
         begin_s, late_s = steps.begin_s, _LATE_STEPS * steps.step_s
         since_s = max(shown.rows[-1]["from_s"] - late_s, begin_s) if shown.rows and goes_on else begin_s
-        new = shown.picture.read(run, Steps(since_s, steps.end_s, steps.step_s))
+        new = read(shown.picture.source, Steps(since_s, steps.end_s, steps.step_s))
         # The picture's own steps may be longer.
         since_s = min(since_s, new[0]["from_s"] if new else since_s)
         shown.rows = [*(row for row in shown.rows if begin_s <= row["from_s"] < since_s), *new]

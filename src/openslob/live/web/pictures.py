@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import accumulate
 from typing import Any, Protocol
 
@@ -65,6 +65,13 @@ class Drawn:
     signals: Mapping[str, float] = field(default_factory=dict)
 
 
+class RowSource(Hashable, Protocol):
+    """What reads rows from a view."""
+
+    def read(self, view: View, steps: Steps) -> list[Row]:
+        """Return the rows of some steps, in the order of time."""
+
+
 class LivePicture(Hashable, Protocol):
     """One picture, which is equal to another with the same specification."""
 
@@ -76,8 +83,9 @@ class LivePicture(Hashable, Protocol):
     def title(self) -> str:
         """The heading over it."""
 
-    def read(self, view: View, steps: Steps) -> list[Row]:
-        """Return the rows of some steps, in the order of time."""
+    @property
+    def source(self) -> RowSource:
+        """What reads its rows; the same for pictures of the same rows."""
 
     def arrange(self, rows: Sequence[Row]) -> Drawn:
         """Return what is drawn of all rows."""
@@ -99,29 +107,29 @@ def specification(picture: LivePicture, names: Names) -> Spec:
 
 def pictures_of(view: View, names: FigureNames) -> list[LivePicture]:
     """Return the pictures of a run or an observation, in the order of the report."""
-    bands = [
-        Bands(*name.split(".")[:2]) for name in view.names if name.split(".")[0] in _TIMES and name.endswith(".p50_us")
-    ]
+    there = view.names
+    timed = [name.split(".") for name in there if name.split(".")[0] in _TIMES and name.endswith(".p50_us")]
+    bands = [Bands(what, kind) for what, kind, _ in timed]
     maps = [Heat(band.kind, weight) for band in bands if band.what == "latency" for weight in _MAPS]
     rates = [
-        _rates(view, names, "requests", "Requests", "per second", _of(TimelinePanel.REQUESTS)),
-        _rates(view, names, "sizes", "Throughput", "MB/s", _of(TimelinePanel.SIZES)),
+        _rates(there, names, "requests", "Requests", "per second", _of(TimelinePanel.REQUESTS)),
+        _rates(there, names, "sizes", "Throughput", "MB/s", _of(TimelinePanel.SIZES)),
     ]
     more = [
-        _rates(view, names, "work", "Operations", "per second", _WORK),
-        _rates(view, names, "latencies", "Latency of reads and log syncs, mean", "µs", _LATENCIES),
+        _rates(there, names, "work", "Operations", "per second", _WORK),
+        _rates(there, names, "latencies", "Latency of reads and log syncs, mean", "µs", _LATENCIES),
     ]
     return [each for each in (*rates, *bands, *maps, Waits(), Cpu(), *more) if each is not None]
 
 
+@cache
 def _of(panel: TimelinePanel) -> Names:
     device = {TimelinePanel.REQUESTS: "s_per_s", TimelinePanel.SIZES: "mb_per_s"}[panel]
     figures = [name for name, metric in METRICS.items() if metric.panel is panel]
     return (*figures, *(name for name in _DEVICE if name.endswith(device)))
 
 
-def _rates(view: View, names: FigureNames, name: str, title: str, unit: str, wanted: Names) -> Rates | None:
-    there = set(view.names)
+def _rates(there: Sequence[str], names: FigureNames, name: str, title: str, unit: str, wanted: Names) -> Rates | None:
     labels = {each: _DEVICE.get(each) or names.label(each) for each in wanted if each in there}
     # The device's rate has a name of its own only where the figures have none.
     first = {label: each for each, label in reversed(labels.items())}
@@ -137,6 +145,11 @@ class Rates:
     title: str
     unit: str
     series: tuple[tuple[str, str], ...]
+
+    @property
+    def source(self) -> RowSource:
+        """Its own rows."""
+        return self
 
     def read(self, view: View, steps: Steps) -> list[Row]:
         """Return a row for each step and figure that is known."""
@@ -183,6 +196,11 @@ class Bands:
         """The heading over it."""
         return f"{_TIMES[self.what]} of {self.kind}s"
 
+    @property
+    def source(self) -> RowSource:
+        """Its own rows."""
+        return self
+
     def read(self, view: View, steps: Steps) -> list[Row]:
         """Return a row for each step."""
         at = (steps.begin_s, steps.end_s, steps.most)
@@ -206,6 +224,23 @@ class Bands:
 
 
 @dataclass(frozen=True)
+class Cells:
+    """The cells of maps of latency over time, of one kind of operation."""
+
+    kind: str
+
+    def read(self, view: View, steps: Steps) -> list[Row]:
+        """Return a row for each cell in which something fell."""
+        map_of = view.heat(self.kind, steps.begin_s, steps.end_s, steps.most)
+        rows = []
+        for span, counts, times in zip(_spans(map_of), map_of.counts, map_of.time_us, strict=True):
+            cells = zip(map_of.edges_us, map_of.edges_us[1:], counts, times, strict=False)
+            found = [Cell(low, below, round(count), time_us) for low, below, count, time_us in cells if count]
+            rows += over_time.cell_rows(span, found) if found else []
+        return rows
+
+
+@dataclass(frozen=True)
 class Heat:
     """A map of latency over time, of one kind of operation; ``weight`` is what its colours show."""
 
@@ -222,15 +257,10 @@ class Heat:
         """The heading over it."""
         return f"Latency of {self.kind}s over time: {_MAPS[self.weight]}"
 
-    def read(self, view: View, steps: Steps) -> list[Row]:
-        """Return a row for each cell in which something fell."""
-        map_of = view.heat(self.kind, steps.begin_s, steps.end_s, steps.most)
-        rows = []
-        for span, counts, times in zip(_spans(map_of), map_of.counts, map_of.time_us, strict=True):
-            cells = zip(map_of.edges_us, map_of.edges_us[1:], counts, times, strict=False)
-            found = [Cell(low, below, round(count), time_us) for low, below, count, time_us in cells if count]
-            rows += over_time.cell_rows(span, found) if found else []
-        return rows
+    @property
+    def source(self) -> RowSource:
+        """The cells of both maps of a kind."""
+        return Cells(self.kind)
 
     def arrange(self, rows: Sequence[Row]) -> Drawn:
         """Return the map, and the ends of its axis."""
@@ -251,6 +281,11 @@ class Waits:
 
     name: str = "waits"
     title: str = "Sessions by wait event"
+
+    @property
+    def source(self) -> RowSource:
+        """Its own rows."""
+        return self
 
     def read(self, view: View, steps: Steps) -> list[Row]:
         """Return a row for each step and event."""
@@ -277,6 +312,11 @@ class Cpu:
 
     name: str = "cpu"
     title: str = "CPU of the host"
+
+    @property
+    def source(self) -> RowSource:
+        """Its own rows."""
+        return self
 
     def read(self, view: View, steps: Steps) -> list[Row]:
         """Return a row for each step and kind."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from openslob.live.view import Head, Note, PetalPoint, Progress, View
@@ -28,25 +28,25 @@ MOST_NOTES = 200
 _POINT_FIGURES = ("pio_read_per_s", "lio_per_s", "ops_per_s", "engine_read_latency_us")
 
 
-def sections(view: View, read_share: float, end_s: float) -> dict[str, Any]:
+def sections(view: View, verdicts: Sequence[Verdict], read_share: float, end_s: float) -> dict[str, Any]:
     """Return what is shown of a view; the record ends at ``end_s``, and a share of it was read."""
     run = view.current or view
-    names = names_of(run)
+    names, now = names_of(verdicts), run.now
     return {
         "head": _head(view.head, end_s),
         "read_pct": math.floor(100 * read_share),
         "run": _head(run.head, run.head.elapsed_s) if view.current else None,
-        "meanings": _meanings(run, names),
-        "figures": _figures(run),
-        "verdicts": _verdicts(run),
+        "meanings": _meanings(now, names),
+        "figures": _figures(now),
+        "verdicts": _verdicts(verdicts, run.head.progress),
         "notes": [_note(each) for each in [*view.notes, *(run.notes if view.current else ())][-MOST_NOTES:]],
         "points": _points(view.points, names),
     }
 
 
-def names_of(run: View) -> FigureNames:
+def names_of(verdicts: Sequence[Verdict]) -> FigureNames:
     """Return the names of figures: reads are physical only if they are known to have reached a device."""
-    return FigureNames(any(each.name == REACHED_DEVICE and each.verdict is Holds.HOLDS for each in run.verdicts))
+    return FigureNames(any(each.name == REACHED_DEVICE and each.verdict is Holds.HOLDS for each in verdicts))
 
 
 def _head(head: Head, end_s: float) -> dict[str, Any]:
@@ -66,16 +66,15 @@ def _head(head: Head, end_s: float) -> dict[str, Any]:
     }
 
 
-def _meanings(run: View, names: FigureNames) -> dict[str, list[str]]:
+def _meanings(now: Mapping[str, Figure], names: FigureNames) -> dict[str, list[str]]:
     return {
         name: [names.label(name), METRICS[name].definition] if name in METRICS else [name.replace("_", " "), ""]
-        for name in run.now
+        for name in now
     }
 
 
-def _figures(run: View) -> list[list[Any]]:
+def _figures(now: Mapping[str, Figure]) -> list[list[Any]]:
     """Return name, text, why it is not known, and whether it is shown at once."""
-    now = run.now
     order = [*(name for name in _FIRST if name in now), *(name for name in now if name not in _FIRST)]
     return [
         [name, _text(name, now[name]), now[name].why or "", name in _FIRST and now[name].value is not None]
@@ -87,10 +86,10 @@ def _text(name: str, figure: Figure) -> str:
     return figure_text(name, figure.value) if name in METRICS else quantity(figure.value, figure.unit)
 
 
-def _verdicts(run: View) -> dict[str, Any]:
-    rows = verdict_rows(list[Verdict](run.verdicts))
+def _verdicts(verdicts: Sequence[Verdict], progress: Progress) -> dict[str, Any]:
+    rows = verdict_rows(verdicts)
     counts = {each: sum(row.outcome is each for row in rows) for each in Holds}
-    so_far = " so far" if run.head.progress is Progress.RUNNING else ""
+    so_far = " so far" if progress is Progress.RUNNING else ""
     failing = f"{counts[Holds.FAILS]} fail{'s' if counts[Holds.FAILS] == 1 else ''}"
     counted = f"{failing}, {counts[Holds.UNKNOWN]} unknown, {counts[Holds.HOLDS]} hold" if rows else "none"
     return {
