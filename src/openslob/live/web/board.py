@@ -7,6 +7,7 @@ there are too many, they become longer, and everything is read again.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -14,7 +15,7 @@ from typing import Any
 
 from openslob.live.view import Progress, View
 from openslob.live.web.petals import Petals
-from openslob.live.web.pictures import Drawn, LivePicture, Row, RowSource, Steps, pictures_of, specification
+from openslob.live.web.pictures import LivePicture, Row, RowSource, Steps, Summary, pictures_of, specification
 from openslob.live.web.words import names_of, sections
 from openslob.record.model import Verdict
 from openslob.report.charts.over_time import step_s
@@ -31,11 +32,11 @@ _AHEAD_S = (10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600, 43_200, 86_400)
 
 @dataclass
 class _Shown:
-    """A picture, its rows as they were read, and what was drawn of them."""
+    """A picture, its rows as they were read in the order of time, and these together."""
 
     picture: LivePicture
     rows: list[Row] = field(default_factory=list)
-    drawn: Drawn = field(default_factory=lambda: Drawn((), (), ""))
+    summary: Summary = field(default_factory=Summary)
 
 
 class Board:
@@ -55,7 +56,7 @@ class Board:
 
     def whole(self) -> Patch:
         """Return everything."""
-        pictures = [self._whole(each) for each in self._shown.values() if each.drawn.names]
+        pictures = [self._whole(each) for each in self._shown.values() if each.summary.names]
         order = ["petals", *self._shown]
         return {
             "whole": True,
@@ -116,20 +117,21 @@ class Board:
         new = read(shown.picture.source, Steps(since_s, steps.end_s, steps.step_s))
         # The picture's own steps may be longer.
         since_s = min(since_s, new[0]["from_s"] if new else since_s)
-        shown.rows = [*(row for row in shown.rows if begin_s <= row["from_s"] < since_s), *new]
-        before, shown.drawn = shown.drawn, shown.picture.arrange(shown.rows)
-        if not shown.drawn.names:
+        first, cut = (bisect_left(shown.rows, at_s, key=_begin_of) for at_s in (begin_s, since_s))
+        different_s = _first_difference(shown.rows[cut:], new)
+        shown.rows[cut:] = new
+        del shown.rows[: min(first, cut)]
+        before, shown.summary = shown.summary.names, shown.picture.sum_up(shown.rows)
+        if not shown.summary.names:
             return {}
-        if before.names != shown.drawn.names:
+        if before != shown.summary.names:
             return self._whole(shown)
-        old = [row for row in before.rows if row["from_s"] >= begin_s]
-        since = _first_difference(old, shown.drawn.rows)
-        if since is None:
+        if different_s is None:
             return {}
-        return _sent(shown, [row for row in shown.drawn.rows if row["from_s"] >= since]) | {"since": since}
+        return _sent(shown, shown.rows[bisect_left(shown.rows, different_s, key=_begin_of) :]) | {"since": different_s}
 
     def _whole(self, shown: _Shown) -> Patch:
-        return _sent(shown, shown.drawn.rows) | {"spec": specification(shown.picture, shown.drawn.names)}
+        return _sent(shown, shown.rows) | {"spec": specification(shown.picture, shown.summary.names)}
 
     def _steps_of(self, elapsed_s: float) -> Steps | None:
         """Return the steps of what is shown, on multiples of their length; None before there is anything."""
@@ -152,13 +154,19 @@ class Board:
         return {"begin_s": 0.0, "end_s": max(min(ahead, head.planned_s or ahead), steps.end_s)}
 
 
-def _sent(shown: _Shown, rows: Sequence[Row]) -> Patch:
+def _begin_of(row: Row) -> float:
+    begin_s: float = row["from_s"]
+    return begin_s
+
+
+def _sent(shown: _Shown, read: Sequence[Row]) -> Patch:
+    rows = shown.picture.drawn(read, shown.summary.names)
     columns = list(rows[0]) if rows else []
     return {
         "name": shown.picture.name,
         "title": shown.picture.title,
-        "text": shown.drawn.text,
-        "signals": shown.drawn.signals,
+        "text": shown.summary.text,
+        "signals": shown.summary.signals,
         "columns": columns,
         "rows": [[_short(row[name]) for name in columns] for row in rows],
     }
@@ -174,7 +182,7 @@ def _first_difference(before: Sequence[Row], after: Sequence[Row]) -> float | No
     same = next(
         (at for at, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after))
     )
-    times = [float(rows[same]["from_s"]) for rows in (before, after) if same < len(rows)]
+    times = [_begin_of(rows[same]) for rows in (before, after) if same < len(rows)]
     return min(times, default=None)
 
 

@@ -56,12 +56,14 @@ class Steps:
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """What a picture draws: the names that its specification depends on, its rows, it in words, and other signals."""
+class Summary:
+    """All rows of a picture together: the names that its specification depends on, them in words, and other signals.
 
-    names: Names
-    rows: Sequence[Row]
-    text: str
+    Without names, nothing is drawn.
+    """
+
+    names: Names = ()
+    text: str = ""
     signals: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -87,8 +89,11 @@ class LivePicture(Hashable, Protocol):
     def source(self) -> RowSource:
         """What reads its rows; the same for pictures of the same rows."""
 
-    def arrange(self, rows: Sequence[Row]) -> Drawn:
-        """Return what is drawn of all rows."""
+    def sum_up(self, rows: Sequence[Row]) -> Summary:
+        """Return all rows together."""
+
+    def drawn(self, rows: Sequence[Row], names: Names) -> Sequence[Row]:
+        """Return what is drawn of some rows."""
 
     def panel(self, names: Names) -> Panel:
         """Return the drawing."""
@@ -163,12 +168,17 @@ class Rates:
             ]
         return sorted(rows, key=lambda row: float(row["from_s"]))
 
-    def arrange(self, rows: Sequence[Row]) -> Drawn:
+    def sum_up(self, rows: Sequence[Row]) -> Summary:
         """Return the lines that have a point."""
-        known = {row["series"] for row in rows}
-        names = tuple(label for _, label in self.series if label in known)
-        texts = [f"{name} {self._range([row['value'] for row in rows if row['series'] == name])}" for name in names]
-        return Drawn(names, rows, f"{'; '.join(texts)}." if texts else "")
+        values: dict[str, list[float]] = {label: [] for _, label in self.series}
+        for row in rows:
+            values[row["series"]].append(row["value"])
+        texts = [f"{name} {self._range(known)}" for name, known in values.items() if known]
+        return Summary(tuple(name for name, known in values.items() if known), f"{'; '.join(texts)}." if texts else "")
+
+    def drawn(self, rows: Sequence[Row], names: Names) -> Sequence[Row]:  # noqa: ARG002 - all of them are
+        """Return the rows as they were read."""
+        return rows
 
     def _range(self, values: Sequence[float]) -> str:
         said = micros if self.unit == "µs" else number
@@ -209,13 +219,17 @@ class Bands:
         rows = [_row(span, **dict(zip(_BANDS, values, strict=True))) for span, *values in steps_of]
         return [row for row in rows if any(row[name] is not None for name in _BANDS)]
 
-    def arrange(self, rows: Sequence[Row]) -> Drawn:
+    def sum_up(self, rows: Sequence[Row]) -> Summary:
         """Return the bands, and the ends of their axis."""
         values = [row[name] for row in rows for name in _BANDS if row[name] is not None]
         ends = {"low_us": 0.85 * min(values), "high_us": 1.15 * max(values)} if values else {}
         known = [row for row in rows if row[_BANDS[0]] is not None]
         text = ", ".join(f"{name.removesuffix('_us')} {micros(known[-1][name])}" for name in _BANDS) if known else ""
-        return Drawn(tuple(time_panels.bands_known(rows)), rows, f"At last: {text}." if text else "", ends)
+        return Summary(tuple(time_panels.bands_known(rows)), f"At last: {text}." if text else "", ends)
+
+    def drawn(self, rows: Sequence[Row], names: Names) -> Sequence[Row]:  # noqa: ARG002 - all of them are
+        """Return the rows as they were read."""
+        return rows
 
     def panel(self, names: Names) -> Panel:
         """Return the bands."""
@@ -262,13 +276,17 @@ class Heat:
         """The cells of both maps of a kind."""
         return Cells(self.kind)
 
-    def arrange(self, rows: Sequence[Row]) -> Drawn:
+    def sum_up(self, rows: Sequence[Row]) -> Summary:
         """Return the map, and the ends of its axis."""
         if not rows:
-            return Drawn((), (), "")
+            return Summary()
         low_us, high_us = heat.latency_ends(rows)
         text = f"From {micros(low_us)} to {micros(high_us)}. {heat.MEAN if self.weight is heat.FREQUENCY else ''}"
-        return Drawn(("cells",), rows, text.rstrip(), {"low_us": low_us, "high_us": high_us})
+        return Summary(("cells",), text.rstrip(), {"low_us": low_us, "high_us": high_us})
+
+    def drawn(self, rows: Sequence[Row], names: Names) -> Sequence[Row]:  # noqa: ARG002 - all of them are
+        """Return the rows as they were read."""
+        return rows
 
     def panel(self, names: Names) -> Panel:  # noqa: ARG002 - a map draws the same of all
         """Return the map."""
@@ -291,15 +309,19 @@ class Waits:
         """Return a row for each step and event."""
         return _stack_rows(view.waits(steps.begin_s, steps.end_s, steps.most))
 
-    def arrange(self, rows: Sequence[Row]) -> Drawn:
-        """Return the most frequent events, one on the other, and the others as one."""
+    def sum_up(self, rows: Sequence[Row]) -> Summary:
+        """Return the most frequent events; the others are one."""
         total: Counter[str] = Counter()
         for row in rows:
             total[row["name"]] += row["value"]
         order = [name for name, _ in sorted(total.items(), key=lambda each: (-each[1], each[0]))]
         shown = [name for name in order if name != over_time.OTHERS][: over_time.MOST_EVENTS]
         names = (*shown, *([over_time.OTHERS] if len(order) > len(shown) else []))
-        return Drawn(names, _stacked(rows, names, "event"), _at_last(rows, "sessions on average"))
+        return Summary(names, _at_last(rows, "sessions on average"))
+
+    def drawn(self, rows: Sequence[Row], names: Names) -> Sequence[Row]:
+        """Return the events one on the other."""
+        return _stacked(rows, names, "event")
 
     def panel(self, names: Names) -> Panel:
         """Return the stack."""
@@ -322,13 +344,17 @@ class Cpu:
         """Return a row for each step and kind."""
         return _stack_rows(view.cpu(steps.begin_s, steps.end_s, steps.most))
 
-    def arrange(self, rows: Sequence[Row]) -> Drawn:
-        """Return the kinds, one on the other."""
+    def sum_up(self, rows: Sequence[Row]) -> Summary:
+        """Return the kinds."""
         there = {row["name"] for row in rows}
         names = tuple(
             name for name in (*over_time.CPU_KINDS, *sorted(there - over_time.CPU_KINDS.keys())) if name in there
         )
-        return Drawn(names, _stacked(rows, names, "kind"), _at_last(rows, "%"))
+        return Summary(names, _at_last(rows, "%"))
+
+    def drawn(self, rows: Sequence[Row], names: Names) -> Sequence[Row]:
+        """Return the kinds one on the other."""
+        return _stacked(rows, names, "kind")
 
     def panel(self, names: Names) -> Panel:
         """Return the stack."""
