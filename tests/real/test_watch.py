@@ -14,11 +14,13 @@ from unittest.mock import patch
 import psycopg
 import pytest
 
-from factories.running import COMMAND, LONG_S, eventually, measured, stopped
+from factories.running import COMMAND, LONG_S, complaint, eventually, measured, rows_of, stopped
 from openslob.engines import registry
 from openslob.interrupt import Interrupt
 from openslob.observe import watcher as watcher_module
 from openslob.observe.watcher import Watcher
+from openslob.record import store
+from openslob.record.model import RecordKind, Status
 from openslob.run.samplers import Samplers
 
 pytestmark = pytest.mark.server
@@ -120,19 +122,23 @@ def test_every_figure_equals_the_counters_of_postgresql(trouble_server, tmp_path
     assert all(each.figures["transactions_per_s"].value > 20 for each in intervals)
 
 
-def test_the_command(trouble_server):
-    """A line for each interval, with the events that match alone; Ctrl-C ends it as its count would."""
+def test_the_command(trouble_server, tmp_path):
+    """A line for each interval, with the events that match alone, and a record; Ctrl-C ends it as its count would."""
     url = trouble_server.start().url
-    command = [*COMMAND, "watch", "--target", url, "--json", "--filter", "IO:*"]
+    command = [*COMMAND, "watch", "--target", url, "--json", "--filter", "IO:*", "--record", "--results", tmp_path]
     with clients(url, 2):
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ)
         documents = [json.loads(process.stdout.readline()) for _ in range(2)]
         process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=LONG_S)[1] == ""
+        assert "recorded in" in complaint(0, process.communicate(timeout=LONG_S)[1], expected=0)
     assert process.returncode == 0
     assert all(each["figures"]["transactions_per_s"]["value"] > 0 for each in documents)
     events = [wait["event"] for each in documents for wait in each["waits"]]
     assert all(event.startswith("IO:") for event in events)
+    (found,) = store.find(tmp_path)
+    assert (found.record.kind, found.record.status) == (RecordKind.OBSERVATION, Status.COMPLETE)
+    assert found.record.summary["transactions_per_s"].value > 0
+    assert len(rows_of(found.path, "engine.csv")) > 0
 
 
 def test_a_server_that_hangs_is_gone_and_comes_back(trouble_server):

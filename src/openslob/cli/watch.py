@@ -7,24 +7,29 @@ import io
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Annotated, Any
 
 import typer
 
-from openslob.cli.common_options import DURATION, at_least
+from openslob.cli.common_options import DURATION, RESULTS, at_least
 from openslob.cli.console import columns, complain, notify, reader_is_gone, stoppable, write
 from openslob.cli.options import with_target
-from openslob.engines.base import Engine
+from openslob.engines.base import Activity, Engine
 from openslob.engines.facts import ServerFacts
 from openslob.engines.registry import resolve_as_is
 from openslob.errors import UsageError
+from openslob.interrupt import Interrupt
 from openslob.observe.interval import Interval, Selection, Sort
 from openslob.observe.lines import Lines, rates_of
+from openslob.observe.observer import Observer
 from openslob.observe.watcher import Watcher
 from openslob.record.model import reservations
 from openslob.report.format import warning_lines
+from openslob.report.text import render
+from openslob.run.samplers import SystemReading
 from openslob.secrets import Target
 
 # The shortest interval: servers show what their sessions did up to a second late.
@@ -50,6 +55,10 @@ TOP = Annotated[
     int | None,
     typer.Option(min=0, metavar="N", help=f"Show so many wait events (default: {_DEFAULT_TOP}; files: all)."),
 ]
+RECORD = Annotated[
+    bool, typer.Option("--record", metavar="", help="Write what is read into a record, which other commands read.")
+]
+NAME = Annotated[str, typer.Option(envvar="SLOB_NAME", show_envvar=False, metavar="NAME", help="Name of the record.")]
 CSV = Annotated[bool, typer.Option("--csv", metavar="", help="Print CSV: a row for each figure of each interval.")]
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print JSON: one line for each interval.")]
 
@@ -64,6 +73,10 @@ def watch(
     filters: FILTER = None,
     sort: SORT = Sort.TIME,
     top: TOP = None,
+    record: RECORD = False,
+    name: NAME = "watch",
+    *,
+    results: RESULTS,
     as_csv: CSV = False,
     as_json: JSON = False,
 ) -> None:
@@ -84,11 +97,20 @@ def watch(
             show = (_csv if as_csv else _json)(engine, selection, top)
         else:
             show = _plain(engine, facts, interval, selection, _DEFAULT_TOP if top is None else top)
-        watcher = Watcher(engine, interval, interrupt, notify if as_csv or as_json else _tell)
-        for each in islice(watcher.intervals(), count):
-            show(each)
-            if reader_is_gone():
-                break
+        spec = {"command": None, "seconds": count and count * interval}
+
+        def recording(saw: Callable[[SystemReading], None], saw_sample: Callable[[Activity], None]) -> Observer:
+            # Without a count any end is the planned one.
+            ended = interrupt if count else Interrupt()
+            return Observer(engine, results, name, spec, interval, ended, saw=saw, saw_sample=saw_sample, render=render)
+
+        tell = notify if as_csv or as_json else _tell
+        watcher = Watcher(engine, interval, interrupt, tell, recording if record else None)
+        with closing(watcher.intervals()) as intervals:
+            for each in islice(intervals, count):
+                show(each)
+                if reader_is_gone():
+                    break
 
 
 def _tell(text: str) -> None:

@@ -14,19 +14,17 @@ from openslob.measurement import (
     DeviceIo,
     EngineDelta,
     HostDelta,
-    Measurement,
     ObjectIo,
+    Observed,
     WaitClass,
     Window,
 )
-from openslob.metrics import METRICS, cpu, quantity
-from openslob.metrics.computation import DeviceCounter, EngineCounter, HostCounter
+from openslob.metrics import METRICS, OF_OWN_LOAD, cpu, quantity
 from openslob.metrics.quantity import Quantity
 from openslob.metrics.waits import CPU_EVENT, CPU_ROW, wait_class
 from openslob.record.model import Figure
 from openslob.run.samplers import SystemReading
 from openslob.units import NANOS
-from openslob.workload import Workload
 
 
 @dataclass(frozen=True)
@@ -126,21 +124,16 @@ class Interval:
     fault: str = ""
 
 
-# What an interval's figures are computed from: nothing of it needs the work loop.
-_COUNTED = (EngineCounter, HostCounter, DeviceCounter)
-# The share of DB time needs the sessions' time inside operations, which only the work loop measures.
+# What neither needs the work loop nor is known by another name.
 _FIGURES = {
     name: metric
     for name, metric in METRICS.items()
-    if (inputs := metric.computation.inputs)
-    and all(isinstance(each, _COUNTED) for each in inputs)
-    and name != "log_wait_pct"
+    if name not in OF_OWN_LOAD and name not in ("client_cpu_per_s", "elapsed_s")
 }
 # Why the device has no latency in an interval.
 NO_DEVICE_READS, NO_DEVICE_WRITES = "the device completed no read", "the device completed no write"
 NO_TIME = "no time passed"
 _NO_HOST = HostDelta(0.0, 0)
-_WORKLOAD = Workload()
 
 
 def interval_between(
@@ -176,11 +169,19 @@ def _instance(engine: EngineDelta, seconds: float, samples: Samples, end_ns: int
 
 
 def _interval(engine: EngineDelta, host: HostDelta, seconds: float, samples: Samples, local: bool) -> Interval:
-    window = Window(0, round(seconds * NANOS), seconds, 0.0, 0.0, 0.0)
-    measured = Measurement(
-        workload=_WORKLOAD, block_size=0, cache_bytes=None, data_bytes=0, window=window, sessions=(), latency={},
-        engine=engine, host=host, waits={}, wait_samples=0, timeline=(), direct_io=None, local=local,
-    )  # fmt: skip
+    measured = Observed(
+        block_size=0,
+        cache_bytes=None,
+        window=Window(0, round(seconds * NANOS), seconds, None, 0.0, 0.0),
+        engine=engine,
+        host=host,
+        # What some sessions do may be hidden: the time of the others is not that of all.
+        waits={} if samples.hidden else samples.events,
+        wait_samples=0 if samples.hidden else samples.taken,
+        timeline=(),
+        direct_io=None,
+        local=local,
+    )
     found = {name: (metric.unit, metric.of(measured)) for name, metric in _FIGURES.items()}
     found |= _more_of_host(measured)
     return Interval(
@@ -230,7 +231,7 @@ def _device_over(device: DeviceIo, factor: float) -> DeviceIo:
     return replace(device, parts=(), **{name: getattr(device, name) * factor for name in _DEVICE_AMOUNTS})
 
 
-def _more_of_host(measured: Measurement) -> dict[str, tuple[str, Quantity]]:
+def _more_of_host(measured: Observed) -> dict[str, tuple[str, Quantity]]:
     """Return what a run's summary does not have, with its unit: the device's times, memory, and what watching costs."""
 
     def device(field: str) -> Quantity:

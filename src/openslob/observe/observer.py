@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from openslob.engines.base import Engine, Scope
+from openslob.engines.base import Activity, Engine, Scope
 from openslob.errors import SlobError
 from openslob.host.environment import environment
 from openslob.host.sampler import difference, next_tick
@@ -63,8 +63,8 @@ class Observer:
     """Observes a server from `begin` to `finish`; in between, `pulse` is to be called every `PULSE_S`.
 
     ``spec`` says what is observed, and for how long (``seconds``). Counters are read every ``interval_s`` seconds;
-    ``saw`` gets each reading, the opening and the closing one too. All methods are called by one thread. A ``with``
-    block that ends without `finish` leaves the record of a failed observation.
+    ``saw`` gets each reading, the opening and the closing one too, and ``saw_sample`` each sample of waits. All methods
+    are called by one thread. A ``with`` block that ends without `finish` leaves the record of a failed observation.
     """
 
     def __init__(
@@ -77,6 +77,7 @@ class Observer:
         interrupt: Interrupt | None = None,
         *,
         saw: Callable[[SystemReading], None] = _ignore,
+        saw_sample: Callable[[Activity], None] = _ignore,
         render: Callable[[RunRecord], str] = _no_report,
     ) -> None:
         self._engine = engine
@@ -85,6 +86,7 @@ class Observer:
         self._interrupt = interrupt or Interrupt()
         self._planned_s = float(spec.get("seconds") or 0.0)
         self._saw = saw
+        self._saw_sample = saw_sample
         self._render = render
         self._facts = engine.facts()
         self._builder = RecordBuilder(engine, self._facts, spec, name, kind=RecordKind.OBSERVATION)
@@ -127,7 +129,9 @@ class Observer:
         self._course(Progress("connect"))
         self._offset_ns = self.samplers.server_clock_offset_ns()
         self._builder.environment["server_clock_offset_s"] = self._offset_ns / NANOS
-        self._readings = WindowReadings(ReadingsRecorder(self._folder.raw, self.samplers.engine_delta))
+        self._readings = WindowReadings(
+            ReadingsRecorder(self._folder.raw, self.samplers.engine_delta, self._saw_sample)
+        )
         self.samplers.get_ready()
         self._before = self._readings.before = self.samplers.opening_reading()
         self._tick0_ns = time.monotonic_ns()
@@ -141,7 +145,7 @@ class Observer:
         if not (problem or self._readings.errors or self._readings.stopped) and upcoming > self._tick + 1:
             self._tick = upcoming - 1
             try:
-                self._read(self.samplers.opening_reading())
+                self._read(self.samplers.read())
             except SlobError as error:
                 self._readings.lose(error)
         self._course.write()

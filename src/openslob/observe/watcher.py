@@ -8,17 +8,20 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from math import inf, isinf
 from threading import Event
+from typing import NamedTuple
 
 from openslob.engines.base import Activity, Engine, Scope
 from openslob.engines.patience import Patience, StoppedError
 from openslob.errors import SlobError
+from openslob.host.model import OsReading
 from openslob.host.sampler import next_tick
 from openslob.interrupt import Interrupt
 from openslob.observe.interval import Interval, Samples, interval_between
+from openslob.observe.observer import PULSE_S, Observer
 from openslob.run.samplers import Samplers, SystemReading
 from openslob.run.window import counted_between
 from openslob.units import NANOS, format_duration
@@ -62,16 +65,15 @@ class AttentivePatience(Patience):
 class _WaitSampling:
     """Samples what sessions wait for between two readings, as often as that costs next to nothing."""
 
-    def __init__(self, samplers: Samplers, instances: Sequence[str]) -> None:
+    def __init__(self, samplers: Samplers) -> None:
         self._samplers = samplers
-        self._instances = instances
         self._pause_s = SAMPLE_EVERY_S
         # The shortest time that a sample took: any other one had to wait.
         self._took_s = inf
         # Why waits are no longer sampled; empty while they are.
         self.error = ""
 
-    def until(self, due: float, stop: Event) -> Samples:
+    def until(self, due: float, stop: Event) -> list[Activity]:
         """Return the samples until ``due``, a moment of the monotonic clock in seconds, or until ``stop``.
 
         SlobError when the server is gone.
@@ -84,7 +86,7 @@ class _WaitSampling:
             found.append(self._samplers.sample())
             self._took_s = min(time.monotonic() - began, self._took_s)
         stop.wait(max(0.0, due - time.monotonic()))
-        return _added(found, self._instances)
+        return found
 
     def adapt(self, own_pct: float | None) -> None:
         """Set the pause, after an interval in which watching took so many % of a core, if that is known."""
@@ -93,6 +95,17 @@ class _WaitSampling:
         else:
             pause_s = 0.0 if isinf(self._took_s) else self._took_s / SAMPLE_SHARE
         self._pause_s = min(max(SAMPLE_EVERY_S, pause_s), SAMPLE_AT_LEAST_S)
+
+
+def _own_pct(before: OsReading, after: OsReading) -> float | None:
+    """Return the CPU of this process and its sessions in the server between two readings, in %; None if not known."""
+    used = 0.0
+    for source, name in (("driver", "driver_cpu_s"), ("sampler", "sampler_cpu_s")):
+        first, last = (reading.sources[source].values.get(name) for reading in (before, after))
+        if first is None or last is None:
+            return None
+        used += last - first
+    return 100 * used * NANOS / (after.time_ns - before.time_ns)
 
 
 def _added(found: Sequence[Activity], instances: Sequence[str]) -> Samples:
@@ -106,14 +119,42 @@ def _added(found: Sequence[Activity], instances: Sequence[str]) -> Samples:
     return Samples(len(found), events, any(each.others is None for each in found), by_instance)
 
 
-class Watcher:
-    """Reads a server at a fixed interval. ``tell`` gets a line when the server hangs, is gone, or is back."""
+class RecordingError(SlobError):
+    """What is watched can no longer be recorded."""
 
-    def __init__(self, engine: Engine, interval_s: float, interrupt: Interrupt, tell: Callable[[str], None]) -> None:
+
+class Step(NamedTuple):
+    """Two readings and the samples between them."""
+
+    samplers: Samplers
+    before: SystemReading
+    after: SystemReading
+    activities: Sequence[Activity]
+
+
+# Returns the observer of a record that begins now; it gives each reading and each sample to the two functions.
+Recording = Callable[[Callable[[SystemReading], None], Callable[[Activity], None]], Observer]
+
+
+class Watcher:
+    """Reads a server at a fixed interval. ``tell`` gets a line when the server hangs, is gone, or is back.
+
+    With ``recording`` all that is read goes into records as well: one from when the server is there until it is gone.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        interval_s: float,
+        interrupt: Interrupt,
+        tell: Callable[[str], None],
+        recording: Recording | None = None,
+    ) -> None:
         self._engine = engine
         self._interval_s = interval_s
         self._interrupt = interrupt
         self._patience = AttentivePatience(interrupt, tell)
+        self._recording = recording
         self._instances = [each.target for each in getattr(engine, "instances", ())]
         engine.follow(self._patience)
 
@@ -123,30 +164,40 @@ class Watcher:
         SlobError when the server is not there at first. One that is lost later is tried again and again.
         """
         with suppress(StoppedError):
-            samplers: Samplers | None = self._open()
-            while samplers is not None:
-                with closing(samplers):
-                    yield from self._until_lost(samplers)
-                samplers = self._reopened()
+            opened: _Opened | None = self._open()
+            while opened is not None:
+                with opened.connections:
+                    yield from self._until_lost(opened.steps)
+                opened = self._reopened()
 
-    def _open(self) -> Samplers:
-        return Samplers(self._engine, 0, lambda _: None, Scope.SERVER, cpu_alone=True)
+    def _open(self) -> _Opened:
+        connections = ExitStack()
+        return _Opened(
+            connections, connections.enter_context(self._recorded() if self._recording else self._connected())
+        )
 
-    def _until_lost(self, samplers: Samplers) -> Iterator[Interval]:
+    def _until_lost(self, steps: Iterator[Step]) -> Iterator[Interval]:
         try:
-            yield from self._readings(samplers)
-        except StoppedError:
+            for step in steps:
+                yield self._interval(step)
+        except (StoppedError, RecordingError):
             raise
         except SlobError as error:
             self._patience.tell_once(f"the server is gone: {error.what}")
 
-    def _reopened(self) -> Samplers | None:
-        """Return new samplers once the server is back; None after the interrupt."""
+    def _interval(self, step: Step) -> Interval:
+        engine, _ = counted_between(step.samplers, step.before, step.after, step.before.counters.server_ns)
+        samples = _added(step.activities, self._instances)
+        found = interval_between(step.before, step.after, engine, samples, step.samplers.local, self._instances)
+        return replace(found, missed=max(0, round(found.seconds / self._interval_s) - 1))
+
+    def _reopened(self) -> _Opened | None:
+        """Connect again once the server is back; None after the interrupt."""
         gone = time.monotonic()
         while not self._interrupt.stop.wait(RETRY_S):
             self._patience.allow(ANSWER_S)
             try:
-                samplers = self._open()
+                opened = self._open()
             except StoppedError:
                 raise
             except SlobError as error:
@@ -155,28 +206,33 @@ class Watcher:
             self._patience.allow(None)
             self._patience.forget()
             self._patience.tell_once(f"the server is back, after {format_duration(time.monotonic() - gone)}")
-            return samplers
+            return opened
         return None
 
-    def _readings(self, samplers: Samplers) -> Iterator[Interval]:
+    @contextmanager
+    def _connected(self) -> Iterator[Iterator[Step]]:
+        samplers = Samplers(self._engine, 0, lambda _: None, Scope.SERVER, cpu_alone=True)
+        with closing(samplers):
+            yield self._steps(samplers)
+
+    def _steps(self, samplers: Samplers) -> Iterator[Step]:
         samplers.get_ready()
-        sampling = _WaitSampling(samplers, self._instances)
+        sampling = _WaitSampling(samplers)
         before, began_ns, tick = samplers.read(), time.monotonic_ns(), 0
         interval_ns = round(self._interval_s * NANOS)
         while True:
             # After a reading that came late the next one would follow at once: an interval is at least half as long.
             tick, _ = next_tick(tick, time.monotonic_ns() + interval_ns // 2, began_ns, interval_ns)
-            samples = self._samples(samplers, sampling, (began_ns + tick * interval_ns) / NANOS)
+            activities = self._sampled(sampling, samplers, (began_ns + tick * interval_ns) / NANOS)
             if self._interrupt.requested:
                 return
             after = samplers.read()
             self._patience.answered()
-            found = self._interval(samplers, before, after, samples)
-            sampling.adapt(found.figures["watch_cpu_pct"].value)
-            yield found
+            sampling.adapt(_own_pct(before.os, after.os))
+            yield Step(samplers, before, after, activities)
             before = after
 
-    def _samples(self, samplers: Samplers, sampling: _WaitSampling, due: float) -> Samples:
+    def _sampled(self, sampling: _WaitSampling, samplers: Samplers, due: float) -> list[Activity]:
         try:
             return sampling.until(due, self._interrupt.stop)
         except StoppedError:
@@ -185,9 +241,37 @@ class Watcher:
             samplers.read()  # fails, too, when it is the server that is gone
             sampling.error = error.what
             self._patience.tell(f"what sessions wait for is no longer known: {error.what}")
-            return Samples()
+            return []
 
-    def _interval(self, samplers: Samplers, before: SystemReading, after: SystemReading, samples: Samples) -> Interval:
-        engine, _ = counted_between(samplers, before, after, before.counters.server_ns)
-        found = interval_between(before, after, engine, samples, samplers.local, self._instances)
-        return replace(found, missed=max(0, round(found.seconds / self._interval_s) - 1))
+    @contextmanager
+    def _recorded(self) -> Iterator[Iterator[Step]]:
+        readings: list[SystemReading] = []
+        activities: list[Activity] = []
+        assert self._recording
+        with self._recording(readings.append, activities.append) as observer:
+            observer.begin()
+            try:
+                yield self._recorded_steps(observer, readings, activities)
+            finally:
+                observer.finish()
+                self._patience.tell(f"recorded in {observer.folder}")
+
+    def _recorded_steps(
+        self, observer: Observer, readings: list[SystemReading], activities: list[Activity]
+    ) -> Iterator[Step]:
+        while not self._interrupt.requested:
+            if problem := observer.pulse():
+                observer.samplers.read()  # fails, too, when it is the server that is gone
+                raise RecordingError(problem)
+            self._patience.answered()
+            while len(readings) > 1:
+                yield Step(observer.samplers, readings.pop(0), readings[0], activities[:])
+                activities.clear()
+            self._interrupt.stop.wait(PULSE_S)
+
+
+class _Opened(NamedTuple):
+    """Connections to the server, and what is read over them."""
+
+    connections: ExitStack
+    steps: Iterator[Step]

@@ -42,7 +42,9 @@ class Interval:
 class ReadingsRecorder:
     """Records the readings and samples of one window. Its methods are called by one thread only."""
 
-    def __init__(self, raw: RawCsv, difference_of: EngineDifference) -> None:
+    def __init__(
+        self, raw: RawCsv, difference_of: EngineDifference, saw_sample: Callable[[Activity], None] | None = None
+    ) -> None:
         self.waits: Counter[str] = Counter()
         self.wait_samples = 0
         self.intervals: list[Interval] = []
@@ -51,6 +53,7 @@ class ReadingsRecorder:
         self._raw = raw
         self._anchor = Anchor.now()
         self._difference_of = difference_of
+        self._saw_sample = saw_sample
         self._readings: list[SystemReading] = []
         self._raw_seen: dict[str, float] = {}
 
@@ -63,6 +66,8 @@ class ReadingsRecorder:
             self._others[who] += sessions
         self._hidden += activity.others is None
         self._raw.waits(time.time_ns(), activity.events)
+        if self._saw_sample:
+            self._saw_sample(activity)
 
     def forget_samples(self) -> None:
         """Drop the samples: those of a part of the window do not tell about all of it."""
