@@ -32,6 +32,8 @@ from openslob.engines.base import SliceRequest
 from openslob.errors import SlobError
 from openslob.interrupt import Interrupt
 from openslob.record.model import Holds, Status
+from openslob.report.charts.over_time import heat_cells
+from openslob.report.run_series import read
 from openslob.run import session_pool
 from openslob.run.plan import session_plans
 from openslob.workload import Workload
@@ -117,6 +119,18 @@ def test_the_driver_killed_while_sessions_sleep(target):
 def test_a_server_that_hangs_beyond_the_end_of_a_run(target, server):
     record, hung_s = stalled(server, target.engine, target.results, 1.5, run_time=1, **UPDATES)
     overran(record, hung_s)
+    seen(record, target.results / record.id)
+
+
+def seen(record, folder):
+    """The stall is in the map of latency: few operations, and much of the time; and it is known when it came."""
+    kind, figures = max(record.latency.items(), key=lambda each: each[1]["max_us"])
+    longest = figures["slowest"][0]
+    assert longest["us"] == figures["max_us"]
+    assert longest["from_s"] < 1 < longest["to_s"], "in the slice that the stall made longer"
+    rows = heat_cells(read(folder, record).latency[kind], record.window.load_seconds)
+    tall = max((row for row in rows if row["from_us"] <= longest["us"] < row["to_us"]), key=lambda row: row["count"])
+    assert tall["time_pct"] > 3 * tall["share_pct"]
 
 
 def test_sessions_that_a_stopped_driver_leaves_idle(target):
