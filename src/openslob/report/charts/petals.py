@@ -232,29 +232,22 @@ def petal_panel(
     between = alt.Chart(alt.InlineData(values=arrow_rows(rows, {"x": is_log(x_scale), "y": is_log(y_scale)})))
     tips = _tips(axes, along, names)
     sign = shaped("sign", dashes, signs, two)
-    return (
-        alt.layer(
-            *([_ceiling(ceiling_points, x, y)] if ceiling_points else []),
-            *_bars(base, colour),
-            base.mark_line(strokeWidth=1.8).encode(
-                color=colour,
-                strokeDash=dash,
-                order=alt.Order("order:Q"),
-                detail=[alt.Detail("line:N"), alt.Detail("stretch:N")],
-            ),
-            _arrows(between, x_scale, y_scale, colour, view).encode(**selection_opacity(*picks)),
-            *_dots(base, colour, shape, tips),
-            _labels(base, rows),
-            *(_signed(base, sign, each) for each in signs if each is not RUNNING),
-            *(
-                _running(alt.Chart(alt.NamedData("now")).encode(x=x, y=y, color=colour, shape=sign), tips)
-                if now
-                else ()
-            ),
-        )
-        .properties(name=view)
-        .add_params(*picks)
-    )
+    return alt.layer(
+        *([_ceiling(ceiling_points, x, y)] if ceiling_points else []),
+        *_bars(base, colour),
+        base.mark_line(strokeWidth=1.8).encode(
+            color=colour,
+            strokeDash=dash,
+            order=alt.Order("order:Q"),
+            detail=[alt.Detail("line:N"), alt.Detail("stretch:N")],
+        ),
+        _arrows(between, x_scale, y_scale, colour, view).encode(**selection_opacity(*picks)),
+        *_dots(base, colour, shape, tips),
+        _labels(base, rows),
+        *(_signed(base, sign, each) for each in signs if each is not RUNNING),
+        *(_running(alt.Chart(alt.NamedData("now")).encode(x=x, y=y, color=colour, shape=sign), tips) if now else ()),
+        name=view,
+    ).add_params(*picks)
 
 
 def _within_latency(ceiling_points: Sequence[Row], rows: Sequence[Row]) -> list[Row]:

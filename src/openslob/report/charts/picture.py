@@ -68,7 +68,7 @@ def page_specs(picture: Picture) -> list[Spec]:
     """Return a Vega-Lite specification for each panel, as wide as its element in the page."""
     colours = page_variables()
     return [
-        painted(_spec(panel.properties(width="container", height=_height(picture, at)), picture, _IN_PAGE), colours)
+        painted(_completed(_document(panel) | _size(picture, at, "container"), picture, _IN_PAGE), colours)
         | {"autosize": {"type": "fit-x", "contains": "padding"}}
         for at, panel in enumerate(picture.panels)
     ]
@@ -90,16 +90,34 @@ def chart(picture: Picture, theme: Theme = Theme.LIGHT) -> Chart:
 
 
 def _whole(picture: Picture) -> Spec:
-    sized = [panel.properties(width=WIDTH, height=_height(picture, at)) for at, panel in enumerate(picture.panels)]
     notes = [line for note in picture.notes for line in wrap(note, NOTE_WIDTH)]
-    title = alt.TitleParams(wrap(picture.title, TITLE_WIDTH), anchor="start", subtitle=notes, offset=12)
-    if len(sized) == 1:
-        return _spec(sized[0].properties(title=title), picture, CONFIG)
-    # Keeps the legends with their panels; by default Vega-Lite collects them below the picture.
-    stacked = alt.vconcat(*sized, spacing=14, title=title).resolve_scale(
-        color="independent", shape="independent", strokeDash="independent"
-    )
-    return _spec(stacked, picture, CONFIG)
+    title = {"text": wrap(picture.title, TITLE_WIDTH), "anchor": "start", "subtitle": notes, "offset": 12}
+    panels = [_document(panel) | _size(picture, at) for at, panel in enumerate(picture.panels)]
+    whole = panels[0] if len(panels) == 1 else _stacked(panels)
+    return _completed(whole, picture, CONFIG) | {"title": title}
+
+
+def _stacked(panels: Sequence[Spec]) -> Spec:
+    """Return the panels one below the other. Their data, and the selections in their layers, are the whole's."""
+    return {
+        "$schema": alt.SCHEMA_URL,
+        "datasets": {name: rows for panel in panels for name, rows in panel["datasets"].items()},
+        "params": [param for panel in panels for param in panel.get("params", ()) if _of_layers(param)],
+        "vconcat": [_view(panel) for panel in panels],
+        "spacing": 14,
+        # Keeps the legends with their panels; by default Vega-Lite collects them below the picture.
+        "resolve": {"scale": dict.fromkeys(("color", "shape", "strokeDash"), "independent")},
+    }
+
+
+def _view(panel: Spec) -> Spec:
+    view = {name: each for name, each in panel.items() if name not in ("$schema", "config", "datasets", "params")}
+    own = [param for param in panel.get("params", ()) if not _of_layers(param)]
+    return view | ({"params": own} if own else {})
+
+
+def _of_layers(param: Spec) -> bool:
+    return "views" in param
 
 
 def svg(picture: Picture, theme: Theme = Theme.LIGHT) -> str:
@@ -140,12 +158,17 @@ def _save(picture: Picture, path: Path, theme: Theme) -> Path:
     return path
 
 
-def _height(picture: Picture, at: int) -> int:
-    return (picture.heights or {}).get(at, HEIGHT)
+def _size(picture: Picture, at: int, width: int | str = WIDTH) -> Spec:
+    return {"width": width, "height": (picture.heights or {}).get(at, HEIGHT)}
 
 
-def _spec(drawn: Panel | alt.VConcatChart, picture: Picture, config: Spec) -> Spec:
-    # Validation would take longer than drawing; tests validate every picture.
-    spec: Spec = drawn.properties(description=picture.description).to_dict(validate=False)
+def _document(panel: Panel) -> Spec:
+    # Altair copies all of a chart each time that it is given a property or put into another one, but not what has
+    # become a document. Validation would take longer than drawing; tests validate every picture.
+    document: Spec = panel.to_dict(validate=False)
+    return document
+
+
+def _completed(drawn: Spec, picture: Picture, config: Spec) -> Spec:
     room = {"name": LEGEND_ROOM, "value": WIDTH}
-    return spec | {"config": config, "params": [*spec.get("params", ()), room]}
+    return drawn | {"description": picture.description, "config": config, "params": [*drawn.get("params", ()), room]}
