@@ -15,6 +15,7 @@ import pytest
 
 from factories.running import (
     DATA,
+    FULL_SPEED,
     LONG_S,
     Target,
     eventually,
@@ -112,7 +113,7 @@ def target(server, tmp_path):
 
 
 def test_a_run_to_its_verdicts(target):
-    done = target.run(run_time=2, **UPDATES)
+    done = target.run(run_time=2, **UPDATES, **FULL_SPEED)
     assert done.returncode == 0, done.stderr
     document = target.document()
     for name in ("errors", "alone_on_server", "counts_agree", "exact_mix", "data_in_place"):

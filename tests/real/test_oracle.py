@@ -6,6 +6,7 @@ from factories.oracle.process import StandInProcess
 from factories.oracle.standin_world import BYTES_OF_REDO_PER_OPERATION, BYTES_OF_REDO_PER_ROW, INDEX_VISITS, Pace
 from factories.running import (
     DATA,
+    FULL_SPEED,
     SCHEMAS,
     Target,
     eventually,
@@ -26,7 +27,7 @@ from openslob.workload import Workload
 UNIT, SESSIONS = 8, 4
 # What an UPDATE writes without REDO_STRESS=HEAVY.
 COLUMNS = 2
-MIX = {"sessions": SESSIONS, "work_unit": UNIT, "update_pct": 25, "scan_pct": 0}
+MIX = {"sessions": SESSIONS, "work_unit": UNIT, "update_pct": 25, "scan_pct": 0, **FULL_SPEED}
 # A quarter of the blocks are in the cache.
 WORLD = {"cache_bytes": SCHEMAS * 8192 * 1000, "block_size": 8192}
 STAND_IN = "stand-in"

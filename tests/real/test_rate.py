@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from factories.running import Target, load, measured, rows_of, stopped, too_busy, total, verdicts_of
+from factories.running import FULL_SPEED, Target, load, measured, rows_of, stopped, too_busy, total, verdicts_of
 from openslob.report.text import render
 
 pytestmark = pytest.mark.server
@@ -27,7 +27,7 @@ def engine(server):
 def reached(engine, results, **parameters):
     """A run at a rate that a server with some CPU reaches; again if the host had none to spare at its end."""
     for _ in range(4):
-        finished = measured(engine, results, **parameters)
+        finished = measured(engine, results, **FULL_SPEED, **parameters)
         if verdicts_of(finished.record)["rate_reached"].verdict == "holds":
             break
     return finished
@@ -56,7 +56,14 @@ def test_a_stall_is_in_the_response_time_and_hardly_in_the_service_time(server, 
     of 600, so that the p99 of the service time knows nothing of the stall.
     """
     target = Target(server.status().url, tmp_path)
-    flags = {"target_ops": PER_S, "run_time": STALLED_RUN_S, "sessions": 4, "work_unit": 4, "update_pct": 10}
+    flags = {
+        "target_ops": PER_S,
+        "run_time": STALLED_RUN_S,
+        "sessions": 4,
+        "work_unit": 4,
+        "update_pct": 10,
+        **FULL_SPEED,
+    }
     with target.running(**flags) as run:
         run.wait_until_measured(slices=8)
         with stopped(server.status().pid) as stall:
@@ -98,7 +105,9 @@ def test_a_rate_is_kept_to_a_percent_and_its_share_of_cpu_left_told(engine, tmp_
 
 
 def test_what_could_not_be_reached_is_said(engine, tmp_path):
-    record = measured(engine, tmp_path, target_ops=10_000_000, sessions=2, work_unit=64, run_time=1.5).record
+    record = measured(
+        engine, tmp_path, target_ops=10_000_000, sessions=2, work_unit=64, run_time=1.5, **FULL_SPEED
+    ).record
     verdict = verdicts_of(record)["rate_reached"]
     assert verdict.verdict == "fails"
     # Nearly nothing of what was due was done, so that the oldest is from the begin of the window.

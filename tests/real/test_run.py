@@ -8,6 +8,7 @@ from contextlib import closing
 import pytest
 
 from factories.running import (
+    FULL_SPEED,
     SCALE,
     SCAN_ROWS,
     SCHEMAS,
@@ -35,7 +36,7 @@ pytestmark = pytest.mark.server
 
 # Bytes that only the newest servers count.
 IMAGES = "full_page_image_mb_per_s"
-MIX = {"sessions": 4, "update_pct": 10, "scan_pct": 2, "work_unit": 16}
+MIX = {"sessions": 4, "update_pct": 10, "scan_pct": 2, "work_unit": 16, **FULL_SPEED}
 COUNTERS = {"ops_total", "updates_total", "selects_total", "scans_total", "sessions", "elapsed_s", "start_skew_ms"}
 RATES = {name for name in METRICS if name.endswith("_per_s")} - PACED
 

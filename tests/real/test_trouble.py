@@ -14,6 +14,7 @@ import pytest
 
 from factories.running import (
     DATA,
+    FULL_SPEED,
     LONG_S,
     SCALE,
     Target,
@@ -134,7 +135,7 @@ def seen(record, folder):
 
 
 def test_sessions_that_a_stopped_driver_leaves_idle(target):
-    with target.running(run_time=3, **UPDATES) as run:
+    with target.running(run_time=3, **UPDATES, **FULL_SPEED) as run:
         run.wait_until_measured(slices=1)
         with stopped(run.process.pid) as stall:
             time.sleep(1.5)
@@ -152,7 +153,7 @@ def test_sessions_that_a_stopped_driver_leaves_idle(target):
 
 
 def test_a_run_that_made_the_tables_grow_says_what_the_next_one_is_refused_for(target):
-    hot = {"do_hotspot": True, "hotspot_mb": 1, "hotspot_frequency": 1}
+    hot = {"do_hotspot": True, "hotspot_mb": 1, "hotspot_frequency": 1, **FULL_SPEED}
     with psycopg.connect(target.url) as connection:
         # Its snapshot keeps every old row version.
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
