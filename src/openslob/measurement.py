@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import ClassVar
 
 from openslob.counts import SliceCounts
 from openslob.histogram import Histogram, Slow
@@ -345,8 +344,6 @@ class Observed:
     interrupted: bool = False
     others: OtherSessions = OtherSessions()
     stand_in: bool = False
-    # What the points of the time line count.
-    work: ClassVar[str] = "transactions"
 
     @property
     def busy_us(self) -> float | None:
@@ -384,7 +381,6 @@ class Measurement(Observed):
     unfinished_s: Sequence[float] = ()
     server_report: ServerReport | None = None
     slowest: Mapping[OpKind, Sequence[Slow]] = field(default_factory=dict)
-    work: ClassVar[str] = "ops"
 
     @property
     def counts(self) -> SliceCounts:

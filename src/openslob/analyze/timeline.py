@@ -27,6 +27,8 @@ _Array = NDArray[np.float64]
 
 # A shorter part is the remainder at the end of a window: its rate is mostly chance.
 MIN_PART_S = 0.5
+# The rates of a load that is not ours are shown over so many seconds.
+OBSERVED_STEP_S = 5.0
 _OF_SESSIONS = {
     name: rate
     for name, metric in METRICS.items()
@@ -122,15 +124,10 @@ def of_engine(rows: Iterable[EngineRow], start_ns: int, end_ns: int, even: Span 
             together.
 
     """
-    parts: dict[int, tuple[int, dict[str, float]]] = {}
-    for begin, end, name, value in rows:
-        if begin not in parts or parts[begin][0] != end:
-            parts[begin] = (end, {})
-        parts[begin][1][name] = value
     slack = MIN_PART_S * NANOS
     within = [
         (begin, end, values)
-        for begin, (end, values) in sorted(parts.items())
+        for begin, end, values in _parts(rows)
         if begin >= start_ns - slack and end <= end_ns + slack and end - begin >= slack
     ]
     inside = _outside_joined(within, even or (within[0][1], within[-1][0])) if within else []
@@ -138,6 +135,37 @@ def of_engine(rows: Iterable[EngineRow], start_ns: int, end_ns: int, even: Span 
         name: [figure for seconds, amounts in inside if (figure := computed(amounts, seconds)) is not None]
         for name, computed in _OF_ENGINE.items()
     }
+
+
+def in_steps(rows: Iterable[EngineRow], seconds: float = OBSERVED_STEP_S) -> list[EngineRow]:
+    """Return rows of intervals that last so long at least; the last one takes what remains.
+
+    Sessions of some engines publish what they counted only about once a second, all at the same moment: over a single
+    second, rates would jump between 0 and twice the truth.
+    """
+    steps: list[list[_Part]] = []
+    for part in _parts(rows):
+        if not steps or steps[-1][-1][1] - steps[-1][0][0] >= seconds * NANOS:
+            steps.append([])
+        steps[-1].append(part)
+    if len(steps) > 1 and steps[-1][-1][1] - steps[-1][0][0] < seconds * NANOS:
+        steps[-2:] = [[*steps[-2], *steps[-1]]]
+    return [
+        (step[0][0], step[-1][1], name, sum(values[name] for _, _, values in step))
+        for step in steps
+        for name in step[0][2]
+        if all(name in values for _, _, values in step)
+    ]
+
+
+def _parts(rows: Iterable[EngineRow]) -> list[_Part]:
+    """Return begin, end and counters of each interval; of those with the same begin only the last one counts."""
+    parts: dict[int, tuple[int, dict[str, float]]] = {}
+    for begin, end, name, value in rows:
+        if begin not in parts or parts[begin][0] != end:
+            parts[begin] = (end, {})
+        parts[begin][1][name] = value
+    return [(begin, end, values) for begin, (end, values) in sorted(parts.items())]
 
 
 def _outside_joined(parts: Sequence[_Part], even: Span) -> list[tuple[float, Mapping[str, float]]]:

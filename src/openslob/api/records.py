@@ -13,7 +13,7 @@ from openslob.analyze.curves.points import ParameterValue, Run
 from openslob.api.results import Results
 from openslob.errors import SlobError, UsageError
 from openslob.record import finding, store
-from openslob.record.model import RunRecord
+from openslob.record.model import RecordKind, RunRecord
 from openslob.record.raw_csv import engine_rows, latency_rows, slice_rows, slice_spans
 from openslob.record.sweep import SWEEP_FILE, find_sweeps, load_sweep
 
@@ -108,6 +108,8 @@ def run_of(folder: Path, record: RunRecord, given: Mapping[str, ParameterValue] 
     if record.window is None:
         return Run.of(record, given)
     span = record.window.load_start_ns, record.window.load_end_ns
+    if record.kind is RecordKind.OBSERVATION:
+        return Run.of(record, given, timeline.of_engine(timeline.in_steps(engine_rows(folder)), *span, span))
     rates = timeline.of_slices(slice_rows(folder), *span)
     engine = timeline.of_engine(engine_rows(folder), *span, timeline.counted_evenly(slice_spans(folder)))
     service = timeline.of_latencies(latency_rows(folder))

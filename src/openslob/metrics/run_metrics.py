@@ -47,6 +47,8 @@ _M, _L, _N = Better.MORE, Better.LESS, Better.NEITHER
 METRICS: dict[str, RunMetric] = {
     metric.name: metric
     for metric in (
+        RunMetric("transactions_per_s", "Transactions", "1/s", _M, "Transactions of all clients of the server that ended, committed or rolled back; known when the whole server is observed.",
+                  PerSecond(EngineCounter("transactions")), TimelinePanel.REQUESTS),
         RunMetric("ops_per_s", "Operations", "1/s", _M, "SLOB operations that began and ended in the window, per second of load.",
                   PerSecond(SessionSum("ops"))),
         RunMetric("sql_per_s", "SQL executions", "1/s", _M, "SQL statements the work loop executed: one per operation, commits not counted.",
@@ -130,8 +132,6 @@ METRICS: dict[str, RunMetric] = {
                   Composite(wake_up_late_us, ScheduleFact("wake_ups"))),
         RunMetric("conflicts_total", "Update conflicts", "", _L, "Times an operation was refused because of another transaction's change and was repeated.",
                   Amount(SessionSum("conflicts"))),
-        RunMetric("transactions_per_s", "Transactions", "1/s", _M, "Transactions of all clients of the server that ended, committed or rolled back; known when the whole server is observed.",
-                  PerSecond(EngineCounter("transactions"))),
     )
 }  # fmt: skip
 # Figures that only runs at a given rate have.

@@ -21,7 +21,7 @@ from openslob.record.store import RunFolder
 from openslob.run.aftermath import set_cpu_facts
 from openslob.run.course import Course
 from openslob.run.progress import Progress
-from openslob.run.readings import ReadingsRecorder, timeline_point
+from openslob.run.readings import Interval, ReadingsRecorder, sum_of, timeline_point
 from openslob.run.record_builder import RecordBuilder
 from openslob.run.samplers import Samplers, SystemReading
 from openslob.run.window import WindowReadings, counted_between
@@ -33,6 +33,9 @@ PULSE_S = 0.1
 # for REST_S has published all of it; one that goes on working for SETTLE_S does so for others.
 REST_S = 0.25
 SETTLE_S = 1.0
+# Sessions at work may publish what they counted as much as a second late, all at the same moment: over a second, rates
+# jump between 0 and twice the truth, over so many seconds they are off by 2 %.
+STEP_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -245,8 +248,13 @@ class Observer:
         )
 
     def _timeline(self, begin_ns: int) -> list[TimelinePoint]:
-        """Return the transactions by interval; none where they are not known."""
-        intervals = self._readings.recorder.intervals
-        return [
-            timeline_point([each], begin_ns, each.transactions) for each in intervals if each.transactions is not None
-        ]
+        """Return the transactions in steps of `STEP_S`, without a rest at the end; none where they are not known."""
+        points: list[TimelinePoint] = []
+        step: list[Interval] = []
+        for interval in self._readings.recorder.intervals:
+            step.append(interval)
+            if interval.end_ns - step[0].begin_ns >= STEP_S * NANOS:
+                if (done := sum_of(each.transactions for each in step)) is not None:
+                    points.append(timeline_point(step, begin_ns, done))
+                step = []
+        return points

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from openslob.analyze.timeline import counted_evenly
+from openslob.analyze.timeline import counted_evenly, in_steps
 from openslob.histogram import Histogram, bucket_of
-from openslob.record.model import RunRecord
+from openslob.record.model import RecordKind, RunRecord
 from openslob.record.raw_csv import engine_latency_rows, engine_rows, host_rows, latency_rows, slice_spans, wait_rows
 from openslob.units import NANOS
 
@@ -79,11 +79,11 @@ def read(folder: Path, record: RunRecord) -> RunSeries:
         return RunSeries()
     start = record.window.load_start_ns
     # Host counters and wait samples have times of the driver's clock, everything else of the server's.
-    slices = slice_spans(folder)
+    slices, observed = slice_spans(folder), record.kind is RecordKind.OBSERVATION
     offset = round(float(record.environment.get("server_clock_offset_s") or 0) * NANOS)
     return RunSeries(
-        engine=_engine(engine_rows(folder), start),
-        even_s=_even(slices, start),
+        engine=_engine(in_steps(engine_rows(folder)) if observed else engine_rows(folder), start),
+        even_s=(-math.inf, math.inf) if observed else _even(slices, start),
         slice_s=max((end - begin for _, begin, end in slices), default=0) / NANOS,
         waits=_waits(wait_rows(folder), start - offset),
         host=_host(host_rows(folder), start - offset),

@@ -152,13 +152,13 @@ def timeline_point(parts: Sequence[Interval], begin_ns: int, ops: float) -> Time
         at_s=(parts[-1].end_ns - begin_ns) / NANOS,
         seconds=(parts[-1].end_ns - parts[0].begin_ns) / NANOS,
         ops=ops,
-        reads=_sum(part.reads for part in parts),
-        server_cpu_s=_sum(part.server_cpu_s for part in parts),
-        steal_s=_sum(part.steal_s for part in parts),
+        reads=sum_of(part.reads for part in parts),
+        server_cpu_s=sum_of(part.server_cpu_s for part in parts),
+        steal_s=sum_of(part.steal_s for part in parts),
     )
 
 
-def _sum(amounts: Iterable[float | None]) -> float | None:
+def sum_of(amounts: Iterable[float | None]) -> float | None:
     """Return the sum; None unless all are known."""
     known = list(amounts)
     return None if None in known else sum(amount for amount in known if amount is not None)

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from factories.tables import table
-from openslob.analyze.timeline import counted_evenly, of_engine, of_latencies, of_slices
+from openslob.analyze.timeline import counted_evenly, in_steps, of_engine, of_latencies, of_slices
 from openslob.run.plan import Phase
 from openslob.units import NANOS
 
@@ -97,3 +97,21 @@ def test_latency_is_time_by_reads():
 def test_mean_latency_of_a_second_lies_in_its_bucket():
     (mean,) = of_latencies([(0, "select", 100, 5)])["select_mean_us"]
     assert mean == pytest.approx(100, rel=0.02)
+
+
+def test_rates_that_a_server_publishes_late_are_taken_over_steps():
+    """Sessions publish once a second: a second has nothing, the next twice as much."""
+    counts = [0, 200, 100, 0, 200, 100, 0, 200, 0, 100, 150, 50]
+    rows = [(n * NANOS, (n + 1) * NANOS, "transactions", float(count)) for n, count in enumerate(counts)]
+    # The last step takes the rest, which alone is too short.
+    assert in_steps(rows) == [
+        (0, 5 * NANOS, "transactions", 500.0),
+        (5 * NANOS, 12 * NANOS, "transactions", 600.0),
+    ]
+    assert in_steps(rows[:2]) == [(0, 2 * NANOS, "transactions", 200.0)]
+    assert in_steps([]) == []
+
+
+def test_a_counter_that_a_second_lacks_is_not_known_of_its_step():
+    rows = [(0, NANOS, "reads", 1.0), (0, NANOS, "writes", 1.0), (NANOS, 2 * NANOS, "writes", 2.0)]
+    assert in_steps(rows) == [(0, 2 * NANOS, "writes", 3.0)]

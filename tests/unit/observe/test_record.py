@@ -103,3 +103,11 @@ def test_a_run_and_an_observation_are_compared_by_the_figures_of_the_server():
     assert "The loads differ" in done.stdout
     assert "A is of slob run, 2 sessions, 20 % updates, B of /usr/bin/pgbench" in " ".join(done.stdout.split())
     assert "Operations" not in done.stdout
+
+
+def test_a_load_that_varies_on_its_own_is_no_noisy_machine_and_not_steady():
+    varying = measurements.timeline(ops=(2000.0, 200.0) * 30)
+    verdicts = {each.name: each for each in record(timeline=varying).verdicts}
+    assert verdicts["quiet_machine"].verdict is Holds.HOLDS
+    assert "spread" not in verdicts["quiet_machine"].why
+    assert verdicts["steady"].verdict is Holds.FAILS

@@ -81,18 +81,19 @@ def _driver_pct_of_host(measurement: Observed) -> Quantity:
 def quiet_machine(measurement: Observed) -> Verdict:
     """Judge whether nothing disturbed the run: stolen CPU, CPU used by others, and the spread of ops/s between windows.
 
-    The trend is removed from the spread, because `steady` judges it.
+    The trend is removed from the spread, because `steady` judges it. A load that is not ours may vary on its own: its
+    spread is no sign of a disturbance.
     """
     steal, others = host_cpu_pct(measurement, "steal"), _others_cpu_pct(measurement)
+    if not isinstance(measurement, Measurement):
+        return _undisturbed(steal, others)
     between = spread(rate_points(measurement.timeline))
     figures = {"steal_pct": steal.value, "others_cpu_pct": others.value, "spread_pct": between}
     facts = "; ".join(
         (
             _share_of_cpu(steal, "was stolen", "stolen CPU"),
             _share_of_cpu(others, "was used by others", "others' CPU"),
-            f"{measurement.work}/s spread by {between:.1f} % between windows"
-            if between is not None
-            else _too_short(MIN_WINDOWS),
+            f"ops/s spread by {between:.1f} % between windows" if between is not None else _too_short(MIN_WINDOWS),
         )
     )
     limits = f"({MAX_STEAL_PCT:g} %, {MAX_OTHERS_PCT:g} % and {MAX_SPREAD_PCT:g} % are allowed)"
@@ -105,6 +106,17 @@ def quiet_machine(measurement: Observed) -> Verdict:
     if unseen or between is None:
         return unknown("quiet_machine", f"Can't be determined: {facts}.", **figures)
     return holds("quiet_machine", f"The machine was quiet: {facts} {limits}.", **figures)
+
+
+def _undisturbed(steal: Quantity, others: Quantity) -> Verdict:
+    figures = {"steal_pct": steal.value, "others_cpu_pct": others.value}
+    both = _share_of_cpu(steal, "was stolen", "stolen CPU"), _share_of_cpu(others, "was used by others", "others' CPU")
+    facts = f"{'; '.join(both)} ({MAX_STEAL_PCT:g} % and {MAX_OTHERS_PCT:g} % are allowed)"
+    if any((share.value or 0) > most for share, most in ((steal, MAX_STEAL_PCT), (others, MAX_OTHERS_PCT))):
+        return fails("quiet_machine", f"The machine is noisy: {facts}.", **figures)
+    if steal.value is None or others.value is None:
+        return unknown("quiet_machine", f"Can't be determined: {facts}.", **figures)
+    return holds("quiet_machine", f"The machine was quiet: {facts}.", **figures)
 
 
 def _share_of_cpu(share: Quantity, use: str, name: str) -> str:

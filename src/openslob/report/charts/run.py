@@ -7,11 +7,12 @@ from typing import Any
 
 import altair as alt
 
+from openslob.analyze.timeline import OBSERVED_STEP_S
 from openslob.analyze.verdicts.environment import MIN_BEYOND
 from openslob.histogram import bucket_of
 from openslob.metrics import METRICS
 from openslob.metrics.model import TimelinePanel
-from openslob.record.model import Holds, RunRecord
+from openslob.record.model import Holds, RecordKind, RunRecord
 from openslob.report.charts import over_time, time_panels
 from openslob.report.charts.colours import GROUND, WARNING
 from openslob.report.charts.heat import slice_notes
@@ -54,21 +55,27 @@ def timeline(record: RunRecord, raw: RunSeries, names: FigureNames | None = None
     ]
     return Picture(
         name="timeline",
-        title="The run over time",
+        title=f"The {record.kind} over time",
         description=f"Over {seconds(length)} of load: {', '.join(shown)}. {_read_range(requests)}",
         panels=tuple(shown.values()),
         notes=(
-            f"Percentiles are drawn where at least {MIN_BEYOND} operations of the step lie beyond them.",
-            *(
-                ("Not drawn: the engine's counters at both ends, because a slice is counted when it ends.",)
-                if raw.engine
-                else ()
-            ),
+            *(_NOTES_OF_OBSERVATION if record.kind is RecordKind.OBSERVATION else _notes_of_run(raw)),
             *((f"Not recorded over time: {', '.join(missing)}.",) if missing else ()),
             *slice_notes(raw),
         ),
         heights=dict.fromkeys(range(len(shown)), PANEL_HEIGHT),
     )
+
+
+_NOTES_OF_OBSERVATION = (
+    f"The engine's counters are drawn over {OBSERVED_STEP_S:g} s or more: sessions may publish them a second late.",
+)
+
+
+def _notes_of_run(raw: RunSeries) -> tuple[str, ...]:
+    percentiles = f"Percentiles are drawn where at least {MIN_BEYOND} operations of the step lie beyond them."
+    ends = "Not drawn: the engine's counters at both ends, because a slice is counted when it ends."
+    return (percentiles, *((ends,) if raw.engine else ()))
 
 
 def latency_histogram(record: RunRecord) -> Picture | None:

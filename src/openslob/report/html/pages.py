@@ -93,8 +93,8 @@ def run_page(record: RunRecord, folder: Path) -> Page:
     pictures, problem = pictures_of_run(record, folder)
     return Page(
         title=f"{record.name}: {_server_and_host(record)}",
-        about=f"Run {record.id}, started {_start(record)} UTC.",
-        banners=tuple(filter(None, (_incomplete(record, "run"), *record.reservations, problem))),
+        about=f"{record.kind.capitalize()} {record.id}, started {_start(record)} UTC.",
+        banners=tuple(filter(None, (_incomplete(record, record.kind), *record.reservations, problem))),
         answers=(headline(record),),
         verdicts=verdict_rows(record.verdicts),
         pictures=pictures,
