@@ -196,22 +196,22 @@ class Observer:
         if ended_ns is None:
             return first
         deadline = time.monotonic() + SETTLE_S
-        last = after = self._later_reading(first)
-        while not self._rested(last, later := self._later_reading(first)):
+        last = after = self._later_reading()
+        while done := self._transactions_between(last, later := self._later_reading()):
             if time.monotonic() > deadline:
-                return after
+                break
             last = later
+        if done != 0:
+            return after
         end_ns = self._anchor.wall_of(ended_ns) + self._offset_ns
-        return replace(later, counters=replace(later.counters, server_ns=end_ns))
+        return SystemReading(replace(later.counters, server_ns=end_ns), first.os)
 
-    def _later_reading(self, first: SystemReading) -> SystemReading:
-        """Return the counters after a moment, with the host's as they were at first."""
+    def _later_reading(self) -> SystemReading:
         time.sleep(REST_S / 2)
-        return replace(first, counters=self.samplers.opening_reading().counters)
+        return self.samplers.opening_reading()
 
-    def _rested(self, before: SystemReading, after: SystemReading) -> bool:
-        delta = self.samplers.engine_delta(before, after)
-        return delta.transactions == 0
+    def _transactions_between(self, before: SystemReading, after: SystemReading) -> float | None:
+        return self.samplers.engine_delta(before, after).transactions
 
     def _observed(self, ending: Ending) -> Observed:
         readings, recorder, before, after = self._readings, self._readings.recorder, self._before, self._after
