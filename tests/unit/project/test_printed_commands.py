@@ -68,7 +68,11 @@ def parse(printed_command: Printed):
 
 
 def as_typed(command, words):
-    """The options of a command within a sentence: what stands for something is left out, and words of the sentence."""
+    """The options of a command within a sentence: what stands for something is left out, and words of the sentence.
+
+    What follows two dashes is another program's.
+    """
+    words = words[: words.index("--")] if "--" in words else words
     takes = {name for one in command.params for name in (*one.opts, *one.secondary_opts)} | {"--help", "-h"}
     flags = {
         name for one in command.params if getattr(one, "is_flag", False) for name in (*one.opts, *one.secondary_opts)
