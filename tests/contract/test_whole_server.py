@@ -10,7 +10,7 @@ from openslob.measurement import ONLY_SOME_HAVE
 
 pytestmark = pytest.mark.server
 
-NOT_ON = {"mariadb-10.11", "oracle-rig"}
+NOT_ON = {"oracle-rig"}
 COMMITS, ROLLBACKS, SAMPLES = 40, 8, 30
 # Maintenance of the server that falls into the interval.
 FEW = 5

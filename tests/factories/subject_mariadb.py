@@ -39,6 +39,7 @@ class MariaSubject(Subject):
         "db_cpu_us", "db_time_us",
     })  # fmt: skip
     objects = frozenset({"table and index", "log"})
+    of_tables = frozenset({"rows_read", "rows_updated", "rows_updated_in_place", "commits"})
 
     def __init__(self, url):
         self.params = parse(url)
@@ -64,7 +65,7 @@ class MariaSubject(Subject):
             holder.cursor().execute("SELECT GET_LOCK('test', 60)")
             waiting = Thread(target=waiter.cursor().execute, args=["SELECT GET_LOCK('test', 60)"])
             waiting.start()
-            yield "Stage:User lock"
+            yield "Lock:user"
             holder.cursor().execute("SELECT RELEASE_LOCK('test')")
             waiting.join()
 

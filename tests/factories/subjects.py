@@ -63,8 +63,9 @@ class Update:
 class Subject(ABC):
     """A server with `SPEC` loaded.
 
-    ``unknown`` are the fields of `EngineDelta` that its version does not count; ``of_tables`` are those that only the
-    test's tables tell, unknown of the whole server. ``objects`` are the kinds of objects whose I/O it reports.
+    ``unknown`` are the fields of `EngineDelta` that its version does not count; ``of_tables`` are those that are
+    unknown of the whole server, as only the test's tables tell them. ``objects`` are the kinds of objects whose I/O it
+    reports.
     """
 
     engine: Engine

@@ -37,9 +37,10 @@ from openslob.engines.mysql.names import Names
 from openslob.engines.mysql.obstacle import obstacle
 from openslob.engines.mysql.page_layout import layout_of
 from openslob.engines.mysql.quiesce import quiesce
+from openslob.engines.mysql.server_counters import ServerCounters
 from openslob.engines.mysql.session import MysqlSession
 from openslob.engines.mysql.slice_procedure import MysqlStop, compose_slice
-from openslob.engines.mysql.waits import MysqlWaits
+from openslob.engines.mysql.waits import MysqlWaits, ServerWaits
 from openslob.engines.patience import Patience, Watch, Work, ask_probe, closed_on_failure
 from openslob.engines.peer_process import found_or_named
 from openslob.engines.slice_io import schemas_at_work
@@ -105,6 +106,13 @@ class MysqlEngine:
             reported(f"{self.target} does not answer"),
             connection_registry.if_there_is_one(),
         ):
+            connection_registry.enter(connection, self.names, purpose)
+        return connection
+
+    def _open_observer(self, purpose: str) -> Connection:
+        """Open a connection that a run beside it does not take for somebody else's, if this server may be written."""
+        connection = self.open(purpose)
+        with suppress(pymysql.Error):
             connection_registry.enter(connection, self.names, purpose)
         return connection
 
@@ -253,12 +261,16 @@ class MysqlEngine:
             connection_registry.enter(connection, self.names, f"run/{plan.tag}")
         return MysqlSession(connection, self.params, self.names, plan)
 
-    def open_counters(self, scope: Scope = Scope.TEST) -> MysqlCounters:  # noqa: ARG002
+    def open_counters(self, scope: Scope = Scope.TEST) -> MysqlCounters:
         """Connect the counter sampler."""
+        if scope is Scope.SERVER:
+            return ServerCounters(self._open_observer("counters"), self.names)
         return MysqlCounters(self._open_known("counters"), self.names)
 
-    def open_waits(self, scope: Scope = Scope.TEST) -> MysqlWaits:  # noqa: ARG002
+    def open_waits(self, scope: Scope = Scope.TEST) -> MysqlWaits:
         """Connect the wait sampler."""
+        if scope is Scope.SERVER:
+            return ServerWaits(self._open_observer("waits"), self.names, SESSIONS, self._opened)
         return MysqlWaits(self._open_known("waits"), self.names, SESSIONS)
 
     def open_snapshots(self, kind: StatisticsType, consented: frozenset[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ _DATA_FILE = f"{_FILES}innodb_data_file"
 _DOUBLE_WRITE_FILE = f"{_FILES}innodb_dblwr_file"
 _LOG_FILE = f"{_FILES}innodb_log_file"
 _COMMITS = "status.COM_COMMIT"
-_PICO = 1e-6
+PICO = 1e-6
 # The view of each product's status that can be part of a larger query, and the parts of counters.sql that read it.
 _STATUS_PARTS = {
     "information_schema.global_status": ("status",),
@@ -57,14 +57,20 @@ class MysqlCounters:
 
     def _compose(self) -> str:
         parts = read_statements(PACKAGE, "counters")
+        sources = [part for part in (parts[name] for name in self._sources()) if self._answers(part) is not None]
+        return "\nUNION ALL\n".join([parts["clock"], *self._status(), *sources])
+
+    def _sources(self) -> Sequence[str]:
+        """Return the parts of counters.sql to read, as far as they can be."""
         rows = "userstat" if is_on(self._connection, "userstat") else "table_io"
         # In a Galera cluster userstat counts the changes of other nodes too.
         changes = "table_io" if is_on(self._connection, "wsrep_on") else rows
-        files = ("file_io",) if self._answers(parts["files_watched"]) else ()
+        files = ("file_io",) if self._holds("files_watched") else ()
         tables = (f"{rows}_visits", f"{changes}_changes", f"{rows}_sharing")
-        names = (*tables, *files, "metrics_mariadb", "metrics_mysql")
-        sources = [part for part in (parts[name] for name in names) if self._answers(part) is not None]
-        return "\nUNION ALL\n".join([parts["clock"], *self._status(), *sources])
+        return (*tables, *files, "metrics_mariadb", "metrics_mysql")
+
+    def _holds(self, question: str) -> bool:
+        return bool(self._answers(read_statements(PACKAGE, "counters")[question]))
 
     def _status(self) -> list[str]:
         parts = read_statements(PACKAGE, "counters")
@@ -103,6 +109,9 @@ class MysqlCounters:
             return EngineDelta(unknown={EVERY_FIGURE: "the server's statistics were reset during the run"})
         # A counter that was missing before was 0: statistics of a table begin with its first use.
         change = {name: value - before.values.get(name, 0.0) for name, value in after.values.items()}
+        return self._delta(change)
+
+    def _delta(self, change: Values) -> EngineDelta:
         return to_delta(change)
 
     def task_kinds(self) -> dict[int, str]:
@@ -128,7 +137,8 @@ def _may_shrink(name: str) -> bool:
     return name.startswith("others.")
 
 
-def _sum(change: Values, prefix: str, suffix: str = "") -> float | None:
+def total(change: Values, prefix: str, suffix: str = "") -> float | None:
+    """Return the sum of the counters whose names begin and end so; None when there are none."""
     values = [value for name, value in change.items() if name.startswith(prefix) and name.endswith(suffix)]
     return sum(values) if values else None
 
@@ -142,15 +152,20 @@ def _times(value: float | None, factor: float) -> float | None:
 
 
 def to_delta(change: Values) -> EngineDelta:
-    """Return differences of counters as `EngineDelta`.
+    """Return differences of counters as `EngineDelta` of the test, what others did taken off as far as it is known."""
+    return attributed(whole_delta(change), change)
+
+
+def whole_delta(change: Values) -> EngineDelta:
+    """Return differences of counters as `EngineDelta`, those of all sessions where the server counts them so.
 
     ``rows_updated_in_place``: a row leaves its page only when the page is split.
     """
     status = {name.removeprefix("status."): value for name, value in change.items() if name.startswith("status.")}
-    updated = _sum(change, "changes.")
+    updated = total(change, "changes.")
     splits = _first(change, "status.INNODB_BUFFER_POOL_PAGES_SPLIT", "metric.index_page_splits")
     reads, (writes, write_bytes) = status.get("INNODB_DATA_READS"), _writes(change, status)
-    read_us = _times(change.get(f"{_DATA_FILE}.read_ps"), _PICO)
+    read_us = _times(change.get(f"{_DATA_FILE}.read_ps"), PICO)
     delta = EngineDelta(
         logical_reads=status.get("INNODB_BUFFER_POOL_READ_REQUESTS"),
         read_requests=reads,
@@ -163,7 +178,7 @@ def to_delta(change: Values) -> EngineDelta:
         log_syncs=_log_syncs(change, status),
         log_write_requests=status.get("INNODB_LOG_WRITES"),
         commits=status.get("COM_COMMIT"),
-        rows_read=_sum(change, "visits.", ".custid"),
+        rows_read=total(change, "visits.", ".custid"),
         rows_updated=updated,
         rows_updated_in_place=updated if splits == 0 else None,
         checkpoints=change.get("metric.log_checkpoints"),
@@ -172,7 +187,7 @@ def to_delta(change: Values) -> EngineDelta:
         by_object=_by_object(change, status),
         timed_waits=[TimedWait("IO:innodb_data_file", WaitClass.DATA_IO, reads, read_us)] if read_us and reads else (),
     )
-    return attributed(_with_reasons(delta), change)
+    return _with_reasons(delta)
 
 
 def _writes(change: Values, status: Values) -> tuple[float | None, float | None]:
@@ -183,7 +198,7 @@ def _writes(change: Values, status: Values) -> tuple[float | None, float | None]
     """
     if f"{_DOUBLE_WRITE_FILE}.writes" in change:
         files = {name: value for name, value in change.items() if not name.startswith(_LOG_FILE)}
-        return _sum(files, _FILES, ".writes"), _sum(files, _FILES, ".write_bytes")
+        return total(files, _FILES, ".writes"), total(files, _FILES, ".write_bytes")
     requests, page_bytes = status.get("INNODB_DATA_WRITES"), change.get("pages.write_bytes")
     if page_bytes is None or requests is None:
         return requests, status.get("INNODB_DATA_WRITTEN")
@@ -193,14 +208,14 @@ def _writes(change: Values, status: Values) -> tuple[float | None, float | None]
 def _log_syncs(change: Values, status: Values) -> float | None:
     """Return the syncs of the log; where only all files together are counted, those minus the data files' syncs."""
     of_log, of_all = status.get("INNODB_OS_LOG_FSYNCS"), status.get("INNODB_DATA_FSYNCS")
-    of_data = _sum(change, "file.", ".others")
+    of_data = total(change, _FILES, ".others")
     if of_log is not None or of_all is None or of_data is None:
         return of_log
     return max(0.0, of_all - of_data)
 
 
 def _by_object(change: Values, status: Values) -> dict[str, ObjectIo]:
-    reads, read_us = change.get("tables.reads"), _times(change.get("tables.read_ps"), _PICO)
+    reads, read_us = change.get("tables.reads"), _times(change.get("tables.read_ps"), PICO)
     tables = ObjectIo(None, reads, change.get("tables.read_bytes"), None, read_us)
     log = ObjectIo(None, None, None, status.get("INNODB_LOG_WRITES"), None)
     return {"table and index": tables, "log": log}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import suppress
 
 import pymysql
@@ -26,7 +27,10 @@ def are_observed(connection: Connection) -> bool | None:
 class MysqlWaits:
     """Samples wait events where the server observes them, else the stages of statements, which all users may see."""
 
-    def __init__(self, connection: Connection, names: Names, sessions: str) -> None:
+    # The statements for servers that observe waits, and for others.
+    _statements = ("instrumented", "states")
+
+    def __init__(self, connection: Connection, names: Names, sessions: str, own: Collection[int] = ()) -> None:
         self._connection = connection
         self._values = {"purpose": sessions}
         # The list of transactions needs the privilege that shows other users' connections, too.
@@ -34,8 +38,15 @@ class MysqlWaits:
         locks, running = ("row_locks", _RUNNING) if privileged else ("no_row_locks", _STAGE)
         observed = are_observed(connection)
         self._sees_all = privileged or bool(observed)
-        parts = {"roster": names.roster(), "row_locks": statement("waits", locks), "running": running}
-        self._statement = statement("waits", "instrumented" if observed else "states", **parts)
+        parts = {
+            "roster": names.roster(),
+            "row_locks": statement("waits", locks),
+            "running": running,
+            "wait": statement("waits", "wait"),
+            "own": ", ".join(map(str, [*own, thread_id(connection)])),
+        }
+        instrumented, states = self._statements
+        self._statement = statement("waits", instrumented if observed else states, **parts)
 
     def _is_allowed(self, name: str) -> bool:
         try:
@@ -63,3 +74,9 @@ class MysqlWaits:
         """Close the connection."""
         with suppress(pymysql.Error):
             self._connection.close()
+
+
+class ServerWaits(MysqlWaits):
+    """Samples the sessions of all clients."""
+
+    _statements = ("server_instrumented", "server_states")

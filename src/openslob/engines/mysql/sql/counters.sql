@@ -121,3 +121,49 @@ WHERE name IN ('log_checkpoints', 'index_page_splits') AND enabled = 1
 -- name: metrics_mysql
 SELECT 'metric', name, count FROM information_schema.innodb_metrics
 WHERE name IN ('log_checkpoints', 'index_page_splits') AND status = 'enabled'
+
+-- name: transactions_mariadb
+-- Those that the storage engine ended, rolled back ones included, and a statement's alone where it is a transaction.
+SELECT 'innodb', name, count FROM information_schema.innodb_metrics
+WHERE name IN ('trx_rw_commits', 'trx_ro_commits', 'trx_nl_ro_commits') AND enabled = 1
+
+-- name: transactions_mysql
+SELECT 'innodb', name, count FROM information_schema.innodb_metrics
+WHERE name IN ('trx_rw_commits', 'trx_ro_commits', 'trx_nl_ro_commits') AND status = 'enabled'
+
+-- name: transactions_observed
+-- The same by performance_schema; on by default in MySQL.
+SELECT 'observed', 'transactions', count_star FROM performance_schema.events_transactions_summary_global_by_event_name
+WHERE event_name = 'transaction'
+  AND EXISTS (SELECT 1 FROM performance_schema.setup_instruments WHERE name = 'transaction' AND enabled = 'YES')
+
+-- name: every_file
+-- Requests of all files that hold data, logs or temporary results, by event; times in ps.
+SELECT 'file', CONCAT(event_name, '.', kinds.name),
+       CASE kinds.name WHEN 'reads' THEN count_read WHEN 'read_bytes' THEN sum_number_of_bytes_read
+                       WHEN 'read_ps' THEN sum_timer_read WHEN 'writes' THEN count_write
+                       WHEN 'write_bytes' THEN sum_number_of_bytes_write WHEN 'others' THEN count_misc
+                       WHEN 'requests' THEN count_star ELSE sum_timer_wait END
+FROM performance_schema.file_summary_by_event_name
+JOIN (SELECT 'reads' AS name UNION ALL SELECT 'read_bytes' UNION ALL SELECT 'read_ps' UNION ALL SELECT 'writes'
+      UNION ALL SELECT 'write_bytes' UNION ALL SELECT 'others' UNION ALL SELECT 'requests' UNION ALL SELECT 'ps') AS kinds
+WHERE count_star > 0
+  AND (event_name NOT LIKE 'wait/io/file/sql/%%' OR event_name IN (
+       'wait/io/file/sql/binlog', 'wait/io/file/sql/relaylog', 'wait/io/file/sql/io_cache'))
+
+-- name: latches_watched
+-- A row if performance_schema counts and times more than requests of files; it does not by default.
+SELECT 1 AS watched FROM performance_schema.setup_instruments
+WHERE (name LIKE 'wait/synch/%%' OR name LIKE 'wait/lock/metadata/%%') AND enabled = 'YES' AND timed = 'YES'
+  AND @@performance_schema = 1
+
+-- name: latches
+-- Their waits by clients' sessions, in ps. Threads of the server's own, which wait for work, have no account. Waits for time
+-- to pass are left out.
+SELECT 'wait', CONCAT(event_name, '.', kinds.name), SUM(CASE kinds.name WHEN 'count' THEN count_star ELSE sum_timer_wait END)
+FROM performance_schema.events_waits_summary_by_account_by_event_name
+JOIN (SELECT 'count' AS name UNION ALL SELECT 'ps') AS kinds
+WHERE user IS NOT NULL AND sum_timer_wait > 0
+  AND (event_name LIKE 'wait/synch/%%' OR event_name LIKE 'wait/lock/metadata/%%')
+  AND event_name NOT LIKE '%%/Item_func_sleep::cond'
+GROUP BY event_name, kinds.name

@@ -1,6 +1,7 @@
 -- Purpose:  what the test's sessions are doing at this moment, counted by event, and who else is at work.
 -- Versions: MariaDB 10.6 and later, MySQL 8.0 and later.
--- Placeholders (quoted by names.py): roster; row_locks, a query; running, an event. Parameter purpose, a LIKE pattern.
+-- Placeholders (quoted by names.py): roster; row_locks, a query; running, an event; wait, the part of that name; own,
+--           numbers of connections. Parameter purpose, a LIKE pattern.
 -- Result:   others, 1 for sessions that are not ours; event, as text (`Class:Event`, or `CPU` where the session does not
 --           wait), of others user, host and database; sessions.
 -- Notes:    a session that sleeps (before the start, or its think time) is outside operations and left out.
@@ -11,6 +12,14 @@
 --           is null then. Changes of another server are applied by the `system user`; a scheduled event runs as a
 --           connection of its user.
 
+-- name: wait
+-- The name of a wait.
+CASE WHEN w.event_name IN ('wait/io/file/innodb/innodb_log_file', 'wait/io/file/sql/binlog') THEN 'IO:log write'
+     ELSE CONCAT(CASE SUBSTRING_INDEX(SUBSTRING_INDEX(w.event_name, '/', 3), '/', -2)
+                     WHEN 'io/file' THEN 'IO' WHEN 'io/socket' THEN 'Network'
+                     WHEN 'lock/table' THEN 'Lock' WHEN 'lock/metadata' THEN 'Lock' ELSE 'Latch' END,
+                 ':', SUBSTRING_INDEX(w.event_name, '/', -1)) END
+
 -- name: instrumented
 SELECT r.connection IS NULL AS others,
        CASE WHEN r.connection IS NULL
@@ -19,12 +28,7 @@ SELECT r.connection IS NULL AS others,
             WHEN l.connection IS NOT NULL THEN 'Lock:row'
             WHEN t.processlist_state LIKE '%%ommit%%' THEN 'Commit:log write and flush'
             WHEN w.event_name IS NULL THEN {running}
-            WHEN w.event_name IN ('wait/io/file/innodb/innodb_log_file', 'wait/io/file/sql/binlog')
-            THEN 'IO:log write'
-            ELSE CONCAT(CASE SUBSTRING_INDEX(SUBSTRING_INDEX(w.event_name, '/', 3), '/', -2)
-                            WHEN 'io/file' THEN 'IO' WHEN 'io/socket' THEN 'Network'
-                            WHEN 'lock/table' THEN 'Lock' WHEN 'lock/metadata' THEN 'Lock' ELSE 'Latch' END,
-                        ':', SUBSTRING_INDEX(w.event_name, '/', -1)) END AS event,
+            ELSE {wait} END AS event,
        COUNT(*) AS sessions
 FROM performance_schema.threads t
 LEFT JOIN {roster} r ON r.connection = t.processlist_id
@@ -69,3 +73,38 @@ SELECT trx_mysql_thread_id AS connection FROM information_schema.innodb_trx WHER
 
 -- name: no_row_locks
 SELECT 0 AS connection FROM DUAL WHERE FALSE
+
+-- name: server_instrumented
+-- All clients' sessions. Connections of ours are those in `own`, a list of numbers.
+SELECT 0 AS others,
+       CASE WHEN l.connection IS NOT NULL THEN 'Lock:row'
+            WHEN t.processlist_state LIKE '%%ommit%%' THEN 'Commit:log write and flush'
+            WHEN t.processlist_state = 'User lock' THEN 'Lock:user'
+            WHEN t.processlist_state LIKE 'Waiting for%%lock%%' THEN CONCAT('Lock:', SUBSTRING(t.processlist_state, 13))
+            WHEN w.event_name IS NULL THEN {running}
+            ELSE {wait} END AS event,
+       COUNT(*) AS sessions
+FROM performance_schema.threads t
+LEFT JOIN performance_schema.events_waits_current w
+       ON w.thread_id = t.thread_id AND w.end_event_id IS NULL AND w.event_name <> 'idle'
+      AND w.event_name NOT LIKE 'wait/io/table/%%'
+LEFT JOIN ({row_locks}) AS l ON l.connection = t.processlist_id
+WHERE t.processlist_command IN ('Query', 'Execute', 'Fetch', 'Prepare', 'Connect')
+  AND COALESCE(t.processlist_state, '') <> 'User sleep'
+  AND t.processlist_id NOT IN ({own})
+  AND t.processlist_user NOT IN ('system user', 'unauthenticated user', 'event_scheduler')
+GROUP BY event
+
+-- name: server_states
+SELECT 0 AS others,
+       CASE WHEN l.connection IS NOT NULL THEN 'Lock:row'
+            WHEN p.state LIKE '%%ommit%%' THEN 'Commit:log write and flush'
+            WHEN p.state = 'User lock' THEN 'Lock:user'
+            WHEN p.state LIKE 'Waiting for%%lock%%' THEN CONCAT('Lock:', SUBSTRING(p.state, 13))
+            ELSE CONCAT('Stage:', COALESCE(NULLIF(p.state, ''), 'executing')) END AS event,
+       COUNT(*) AS sessions
+FROM information_schema.processlist p
+LEFT JOIN ({row_locks}) AS l ON l.connection = p.id
+WHERE p.command IN ('Query', 'Execute', 'Fetch', 'Prepare', 'Connect') AND COALESCE(p.state, '') <> 'User sleep'
+  AND p.id NOT IN ({own}) AND p.user NOT IN ('system user', 'unauthenticated user', 'event_scheduler')
+GROUP BY event
