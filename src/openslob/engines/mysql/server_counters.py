@@ -32,6 +32,8 @@ _KINDS = {
     "sql/binlog": "binary log",
     "sql/relaylog": "relay log",
 }
+# Those that every server has, whether or not it has used them.
+_ALWAYS = ("temporary", "binary log", "relay log", _OTHER)
 # The classes of events as sampled waits name them; what is left are latches.
 _CLASSES = {"io/file": "IO", "lock/table": "Lock", "lock/metadata": "Lock"}
 _LOG_FILES = ("wait/io/file/innodb/innodb_log_file", "wait/io/file/sql/binlog")
@@ -83,8 +85,9 @@ def _by_event(change: Values, source: str) -> dict[str, dict[str, float]]:
 
 def _by_kind(change: Values, delta: EngineDelta) -> dict[str, ObjectIo]:
     """Return I/O by kind of file; where files are not watched, and of a log that is not, what else is counted."""
-    kinds: dict[str, Counter[str]] = {}
-    for event, columns in _by_event(change, _FILE).items():
+    events = _by_event(change, _FILE)
+    kinds: dict[str, Counter[str]] = {kind: Counter() for kind in _ALWAYS} if events else {}
+    for event, columns in events.items():
         kinds.setdefault(_KINDS.get(event, _OTHER), Counter()).update(columns)
     data = ObjectIo(None, delta.read_requests, delta.read_bytes, delta.write_requests, None)
     return {_DATA: data, _LOG: delta.by_object[_LOG], **{kind: _object(sums) for kind, sums in kinds.items()}}

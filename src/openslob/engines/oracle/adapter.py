@@ -18,6 +18,7 @@ from openslob.engines.oracle.local_path import require_shared
 from openslob.engines.oracle.location import locate
 from openslob.engines.oracle.proving import proving
 from openslob.engines.oracle.run_table import STOP, OracleStop
+from openslob.engines.oracle.server_counters import ServerCounters
 from openslob.engines.oracle.server_facts import read_facts
 from openslob.engines.oracle.session import OracleSession, clock
 from openslob.engines.oracle.slice_procedure import install
@@ -157,13 +158,14 @@ class OracleEngine:
             self._landing.require_one()
         return OracleSession(connection, plan)
 
-    def open_counters(self, scope: Scope = Scope.TEST) -> OracleCounters:  # noqa: ARG002
-        """Connect the counter sampler."""
-        return OracleCounters(self.open("counters"))
+    def open_counters(self, scope: Scope = Scope.TEST) -> OracleCounters:
+        """Connect the counter sampler; the whole of a pluggable database is what its views show."""
+        sampler = ServerCounters if scope is Scope.SERVER else OracleCounters
+        return sampler(self.open("counters"))
 
-    def open_waits(self, scope: Scope = Scope.TEST) -> OracleWaits:  # noqa: ARG002
+    def open_waits(self, scope: Scope = Scope.TEST) -> OracleWaits:
         """Connect the wait sampler."""
-        return OracleWaits(self.open("waits"))
+        return OracleWaits(self.open("waits"), scope is Scope.SERVER)
 
     def open_snapshots(
         self, kind: StatisticsType, consented: frozenset[str]

@@ -51,12 +51,14 @@ _LOG_IS_FULL = (
     "Configuration:log file switch (archiving needed)",
 )
 _THROTTLED = "Scheduler:resmgr:"
+# What is counted of the whole server only.
+OF_SERVER = frozenset({"transactions"})
 _WAITS, _US = "event.waits.", "event.us."
 
 
 def reset(why: str) -> EngineDelta:
     """Return an interval of which nothing is known."""
-    return EngineDelta(unknown={EVERY_FIGURE: why, **dict.fromkeys(ONLY_SOME_HAVE, why)})
+    return EngineDelta(unknown={EVERY_FIGURE: why, **dict.fromkeys(ONLY_SOME_HAVE - OF_SERVER, why)})
 
 
 def to_delta(change: Values, missing: Mapping[str, str] | None = None, pluggable: bool = False) -> EngineDelta:
@@ -83,7 +85,9 @@ def to_delta(change: Values, missing: Mapping[str, str] | None = None, pluggable
     tests_own = {"rows_updated", "rows_updated_in_place", *_OF_NO_SESSION, *(_BY_SESSION if own else ())}
     return replace(
         delta,
-        unknown={field: _why(field, missing or {}, pluggable) for field in delta.amounts().keys() - counted},
+        unknown={
+            field: _why(field, missing or {}, pluggable) for field in delta.amounts().keys() - counted - OF_SERVER
+        },
         server_wide=frozenset({*(counted - tests_own), "log", *(wait.event for wait in waits)}),
         others=_others(change) if own else {},
     )

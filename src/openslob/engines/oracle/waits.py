@@ -17,11 +17,11 @@ _FAILED = "the wait events can't be sampled"
 
 
 class OracleWaits:
-    """Samples what sessions wait for from V$SESSION."""
+    """Samples what sessions wait for from V$SESSION: the test's and others, or those of all clients (``whole``)."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, whole: bool = False) -> None:
         self._connection = connection
-        self._statement = statement("waits", "look")
+        self._statement = statement("waits", "server_look" if whole else "look")
         with reported(_FAILED):
             # Sessions of other pluggable databases are not to be seen from within one, nor by a common user in the root
             # unless its CONTAINER_DATA says so, which it has no right to see.

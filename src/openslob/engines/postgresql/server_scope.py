@@ -37,6 +37,9 @@ _ROWS = ("rows_read", "rows_updated", "rows_updated_in_place", "maintenance", "s
 _COMBINED = "PostgreSQL 17 counts the blocks that are read, not the requests, each of which may be for several blocks"
 _UNTRACKED = "track_counts is off"
 _RELATION, _LOG_KIND = "relation", "wal/normal"
+# The kinds that there are, whether or not anything of them has happened on this instance.
+_ALL_KINDS = ("relation/normal", "relation/vacuum", "relation/bulkread", "relation/bulkwrite", "temp relation/normal")
+_NO_IO = {"hits": 0.0, "reads": 0.0, "writes": 0.0}
 _BEFORE_16 = {"reads": "database.blks_read", "hits": "database.blks_hit", "read_time": "database.blk_read_time"}
 _LOG_BEFORE_18 = {
     "writes": "wal.wal_write",
@@ -186,7 +189,9 @@ def _kinds(total: Values) -> dict[str, dict[str, float]]:
         if row.startswith("io."):
             columns = kinds.setdefault(row.partition("/")[2], {})
             columns[column] = columns.get(column, 0.0) + value
-    if not kinds and f"{_DATABASE}blks_read" in total:
+    if kinds:
+        kinds = {**{kind: dict(_NO_IO) for kind in _ALL_KINDS}, **kinds}
+    elif f"{_DATABASE}blks_read" in total:
         kinds[_RELATION] = {new: total[old] for new, old in _BEFORE_16.items() if old in total}
     if not any(map(_is_log, kinds)):
         log = {new: total[old] for new, old in _LOG_BEFORE_18.items() if old in total}

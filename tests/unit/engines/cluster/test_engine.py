@@ -15,7 +15,7 @@ from factories.tables import table
 from openslob.analyze.build_record import instance_row
 from openslob.counts import SliceCounts
 from openslob.engines import registry
-from openslob.engines.base import Activity, CounterReading, Hold, SliceRequest, SliceResult
+from openslob.engines.base import Activity, CounterReading, Hold, Scope, SliceRequest, SliceResult
 from openslob.engines.capabilities import Capability
 from openslob.engines.cluster import engine as cluster_engine
 from openslob.engines.cluster.engine import ClusterEngine
@@ -87,7 +87,8 @@ class Made:
     def sessions_left(self):
         return 2
 
-    def open_counters(self, _scope):
+    def open_counters(self, scope):
+        self.scope = scope
         return self
 
     open_waits = open_counters
@@ -245,10 +246,20 @@ def test_an_error_names_its_instance():
 def test_waits_of_all_instances_together():
     instances = [Made("a"), Made("b")]
     waits = ClusterEngine(instances).open_waits()
-    assert waits.sample() == Activity({"CPU": 2, "IO:a": 2, "IO:b": 2}, {"app": 2, "b's": 1})
+    first, second = Activity({"CPU": 1, "IO:a": 2}, {"app": 1}), Activity({"CPU": 1, "IO:b": 2}, {"app": 1, "b's": 1})
+    both = waits.sample()
+    assert (both.events, both.others) == ({"CPU": 2, "IO:a": 2, "IO:b": 2}, {"app": 2, "b's": 1})
+    assert list(both.by_instance) == [first, second]
     instances[1].others = None
     assert waits.sample().others is None
     waits.close()
+
+
+@pytest.mark.parametrize("opened", ["open_counters", "open_waits"])
+def test_every_instance_is_sampled_in_the_same_scope(opened):
+    instances = [Made("a"), Made("b")]
+    getattr(ClusterEngine(instances), opened)(Scope.SERVER).close()
+    assert [each.scope for each in instances] == [Scope.SERVER] * 2
 
 
 def test_updates_need_every_instance_to_take_writes():

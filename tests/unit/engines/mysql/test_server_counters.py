@@ -62,7 +62,8 @@ def test_files_are_counted_by_kind():
     assert kinds["temporary"] == ObjectIo(None, 3, 400, 5, 2)
     assert kinds["binary log"] == ObjectIo(None, 0, 0, 10, None)
     assert kinds["log"].write_requests == 7
-    assert set(kinds) == {"data", "log", "temporary", "binary log", "other"}
+    assert kinds["relay log"] == ObjectIo(None, 0, 0, 0, None)
+    assert set(kinds) == {"data", "log", "temporary", "binary log", "relay log", "other"}
 
 
 def test_where_files_are_not_watched_the_pages_are_counted():
