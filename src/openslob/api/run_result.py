@@ -19,6 +19,7 @@ from openslob.record.raw_csv import raw_table
 from openslob.report.headline import headline
 from openslob.report.notebook import run_html
 from openslob.report.record_view import figures_of, label
+from openslob.report.slowest import slowest_of
 from openslob.report.text import render
 
 if TYPE_CHECKING:
@@ -141,6 +142,16 @@ class RunResult(Drawn):
     def response(self) -> Table:
         """Return the times from the due time of operations, in the form of `latency`; empty without a given rate."""
         return self._raw("response.csv")
+
+    def events(self) -> Table:
+        """Return what happened during the run: phases, notes, errors, and when its window began."""
+        return self._raw("events.csv")
+
+    def slowest(self) -> Table:
+        """Return the slowest operations of each kind, and the seconds of the load between which each of them ran."""
+        found = slowest_of([self.record], None)
+        rows: list[list[Cell]] = [[each.kind, each.us, each.session, each.from_s, each.to_s] for each in found]
+        return Table(("kind", "us", "session", "from_s", "to_s"), rows)
 
     def engine_latency(self) -> Table:
         """Return the waits for storage between two readings by duration; empty unless the engine counts them so."""

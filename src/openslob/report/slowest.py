@@ -11,6 +11,8 @@ from openslob.report.format import INDENT, micros, number, table, wrapped
 from openslob.units import NANOS
 
 MOST = 10
+# In the text of a run whose subject they are not.
+FEW = 5
 SLICE_NOTE = (
     "An operation ran between these seconds of the load: a session reports slice by slice. Times are the server's."
 )
@@ -34,8 +36,8 @@ class SlowOperation:
         return datetime.fromtimestamp(begin_ns / NANOS + self.from_s, UTC)
 
 
-def slowest_of(records: Sequence[RunRecord], most: int = MOST) -> list[SlowOperation]:
-    """Return the slowest operations of all records, the slowest first; none of runs that did not record them."""
+def slowest_of(records: Sequence[RunRecord], most: int | None = MOST) -> list[SlowOperation]:
+    """Return the ``most`` slowest operations of the records, or all; none of runs that did not record them."""
     found = [
         SlowOperation(record, kind, each["us"], each["session"], each["from_s"], each["to_s"])
         for record in records
@@ -77,9 +79,9 @@ def cells_of(found: Sequence[SlowOperation], several: bool) -> tuple[tuple[str, 
     return (*head, "sessions", "run"), tuple((*row, *run) for row, run in zip(rows, runs, strict=True))
 
 
-def slowest_section(records: Sequence[RunRecord], most: int = MOST, columns: int | None = None) -> list[str]:
-    """Return the section of the text report; nothing for runs that did not record them."""
-    found = slowest_of(records, most)
+def slowest_section(records: Sequence[RunRecord], columns: int | None = None) -> list[str]:
+    """Return the section of the text report, shorter unless they are single reads; nothing if none was recorded."""
+    found = slowest_of(records, MOST if of_single_blocks(records) else FEW)
     if not found:
         return []
     head, rows = cells_of(found, len(records) > 1)

@@ -119,7 +119,7 @@ def _compared(record: SweepRecord, runs: Sequence[Run], columns: int | None) -> 
 def _slowest(runs: Sequence[Run], columns: int | None) -> list[str]:
     """Return the slowest operations of all runs if they visit one block each: then they are single reads."""
     records = [run.record for run in runs]
-    lines = slowest_section(records, columns=columns) if of_single_blocks(records) else []
+    lines = slowest_section(records, columns) if of_single_blocks(records) else []
     return ["", *lines] if lines else []
 
 

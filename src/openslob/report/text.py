@@ -50,7 +50,7 @@ def render(record: RunRecord, folder: Path | None = None, columns: int | None = 
         timed_events(record),
         latencies(record, columns),
         responses(record, columns),
-        slowest_section([record], columns=columns),
+        slowest_section([record], columns),
         object_io(record, columns),
         host(record),
         server(record),

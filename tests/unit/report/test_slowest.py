@@ -10,6 +10,7 @@ import pytest
 from factories import measurements
 from factories.records import START_NS, physical
 from openslob.analyze.curves.points import Run
+from openslob.api.run_result import RunResult
 from openslob.histogram import Slow
 from openslob.method import OpKind
 from openslob.record.model import RunRecord
@@ -61,6 +62,10 @@ def test_the_text_names_them_with_their_time() -> None:
     assert "\n".join(lines) in render(read_run())
     assert max(map(len, lines)) <= 80
     assert slowest_section([read_run(work_unit=64)])[0] == "SLOWEST OPERATIONS"
+    table = RunResult(Run.of(read_run()), Path()).slowest()
+    assert table.columns == ("kind", "us", "session", "from_s", "to_s")
+    assert list(table[0].values()) == ["select", 90_000.0, 3, 4.2, 5.2]
+    assert len(table) == 2
     assert slowest_section([physical()]) == [], "older records did not keep them"
 
 
