@@ -51,6 +51,11 @@ class Track:
     end_s: Array
     amount: Callable[[str], Array | None]
 
+    def between(self, begin_s: float, end_s: float) -> Track:
+        """Return the part with a moment in this time."""
+        low, high = np.searchsorted(self.end_s, begin_s, side="right"), np.searchsorted(self.begin_s, end_s)
+        return self._part(slice(int(low), max(int(high), int(low))))
+
     def amounts(self, names: tuple[str, ...]) -> dict[str, Array]:
         """Return the amounts of these names, as far as they are counted."""
         found = {name: self.amount(name) for name in names}
@@ -58,13 +63,15 @@ class Track:
 
     def until(self, at_s: float) -> Track:
         """Return the part that had ended at ``at_s``."""
-        count = int(np.searchsorted(self.end_s, at_s, side="right"))
-        return Track(self.begin_s[:count], self.end_s[:count], partial(_first_of, self.amount, count))
+        return self._part(slice(0, int(np.searchsorted(self.end_s, at_s, side="right"))))
+
+    def _part(self, part: slice) -> Track:
+        return Track(self.begin_s[part], self.end_s[part], partial(_part_of, self.amount, part))
 
 
-def _first_of(amount: Callable[[str], Array | None], count: int, name: str) -> Array | None:
+def _part_of(amount: Callable[[str], Array | None], part: slice, name: str) -> Array | None:
     values = amount(name)
-    return None if values is None else values[:count]
+    return None if values is None else values[part]
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from openslob.errors import SlobError
+from openslob.live.memo import Memo
 from openslob.live.run_view import RunView
 from openslob.live.state import RunState
 from openslob.live.sweep_view import SweepView
@@ -58,6 +59,7 @@ class FollowedRun:
         self.record: RunRecord | None = None
         self._identity: tuple[int, ...] = ()
         self._state = RunState(folder)
+        self._memo = Memo()
         self._locked = False
         # How often the files grew although no driver on this machine holds the lock, and when they last did.
         self._growths = 0
@@ -120,7 +122,7 @@ class FollowedRun:
         """Return what is to be shown of the run."""
         if self.record is None:
             raise SlobError(f"{self.folder} has not been read", "call poll")
-        return RunView(self._state, self.record, self.progress, self._doubt, at_s)
+        return RunView(self._state, self.record, self.progress, self._doubt, at_s, self._memo)
 
 
 def _written(folder: Path, names: Sequence[str]) -> Iterator[float]:

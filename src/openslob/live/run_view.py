@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
 from math import ceil, floor, isnan
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,11 +15,13 @@ from openslob.histogram import BUCKETS, PERCENTILES, lower_edge_us
 from openslob.live.figures import DRAWN, HOST, OWN_CPU, SERVER_CPU, Drawn, Track, tracks
 from openslob.live.last_interval import figures_of
 from openslob.live.latencies import MAX, MIDDLES_US, Latencies, percentiles
+from openslob.live.memo import Memo
 from openslob.live.so_far import verdicts_so_far
 from openslob.live.state import SAMPLES, RunState
 from openslob.live.steps import Steps, spread, steps_of
 from openslob.live.tables import Array
 from openslob.live.view import Head, HeatMap, Note, PetalPoint, Progress, Series, Stack, View
+from openslob.method import OpKind
 from openslob.metrics.waits import CPU_EVENT, CPU_ROW
 from openslob.record.model import Figure, RunRecord, Verdict
 from openslob.record.raw_csv import Event
@@ -28,6 +31,9 @@ from openslob.units import NANOS
 
 _LATENCY = ("latency", "response")
 _OF_CPU = "host.busy_pct"
+# Verdicts so far are recomputed when so much was added.
+VERDICTS_EVERY_S, VERDICTS_SHARE = 3.0, 0.005
+Value = TypeVar("Value")
 _KNOWN = {Event.PHASE: "phase", Event.NOTE: "note", Event.ERROR: "error"}
 
 
@@ -35,7 +41,13 @@ class RunView:
     """A run at the end of what was recorded, or ``at_s`` seconds after its load began."""
 
     def __init__(
-        self, state: RunState, record: RunRecord, progress: Progress, doubt: str = "", at_s: float | None = None
+        self,
+        state: RunState,
+        record: RunRecord,
+        progress: Progress,
+        doubt: str = "",
+        at_s: float | None = None,
+        memo: Memo | None = None,
     ) -> None:
         self._state = state
         self._record = record
@@ -44,6 +56,14 @@ class RunView:
         # At the end of a finished record, what it says of itself is shown.
         self._ended = progress is not Progress.RUNNING and (at_s is None or at_s >= state.end_s)
         self._at_s = state.end_s if at_s is None else min(at_s, state.end_s)
+        # A replay goes to and fro: what is kept is of the end alone.
+        self._memo = memo if memo is not None and at_s is None else Memo()
+
+    def _kept(self, fresh_s: float, compute: Callable[[], Value], *key: Hashable) -> Value:
+        """Return what was computed when the end was less than ``fresh_s`` ago, or compute it."""
+        # A record that is no longer written stays as it is, or is being copied: then there is no hurry.
+        reads = 0 if self._progress is Progress.RUNNING else self._state.reads
+        return self._memo.get(key, (self._state.version, self._progress, reads), self._at_s, fresh_s, compute)
 
     @cached_property
     def _tracks(self) -> Mapping[str, Track]:
@@ -162,7 +182,11 @@ class RunView:
         if self._record.kind != "run":
             return ()
         errors = [each.text for each in self._notes_in_time if each.kind == Event.ERROR]
-        return verdicts_so_far(self._state, self._record, self._tracks, self._at_s, errors)
+        return self._kept(
+            max(VERDICTS_EVERY_S, self._at_s * VERDICTS_SHARE),
+            lambda: verdicts_so_far(self._state, self._record, self._tracks, self._at_s, errors),
+            *("verdicts", len(errors)),
+        )
 
     @property
     def points(self) -> Sequence[PetalPoint]:
@@ -195,7 +219,8 @@ class RunView:
         return self._tracks[drawn.source].amounts(drawn.fields)
 
     def _latencies(self, what: str) -> Mapping[str, Latencies]:
-        return self._state.latency if what == "latency" else self._state.response
+        found = self._state.latency if what == "latency" else self._state.response
+        return {kind.value: found[kind.value] for kind in OpKind if kind.value in found}
 
     def _steps(self, begin_s: float | None, end_s: float | None, most: int, least_s: float = 1.0) -> Steps:
         end_s = self._at_s if end_s is None else min(end_s, self._at_s)
@@ -206,9 +231,12 @@ class RunView:
         if name.split(".", maxsplit=1)[0] in _LATENCY:
             return self._latency_series(name, begin_s, end_s, most)
         drawn = self._drawn(name)
-        track = self._tracks[drawn.source]
-        steps = self._steps(begin_s, end_s, most, _usual(track))
-        amounts = self._amounts(drawn)
+        steps = self._steps(begin_s, end_s, most, _usual(self._tracks[drawn.source]))
+        return self._kept(steps.part_s, lambda: self._drawn_series(name, drawn, steps), name, begin_s, end_s, most)
+
+    def _drawn_series(self, name: str, drawn: Drawn, steps: Steps) -> Series:
+        track = self._tracks[drawn.source].between(steps.begin_s, steps.end_s)
+        amounts = track.amounts(drawn.fields)
         if not amounts or not len(track.end_s):
             return Series(name, drawn.unit, [], [], [], [])
         found = spread(steps, track.begin_s, track.end_s, amounts, drawn.value_of)
@@ -222,6 +250,11 @@ class RunView:
         if figure not in (*PERCENTILES, MAX):
             raise KeyError(name)
         steps = self._steps(begin_s, end_s, most)
+        return self._kept(
+            steps.part_s, lambda: self._timed_series(name, of_kind, figure, steps), name, begin_s, end_s, most
+        )
+
+    def _timed_series(self, name: str, of_kind: Latencies, figure: str, steps: Steps) -> Series:
         begins, values = of_kind.percentile(figure)
         over = int(np.searchsorted(begins, self._over_s))
         begins, values = begins[:over], values[:over]
@@ -231,8 +264,11 @@ class RunView:
 
     def waits(self, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Stack:
         """Return the mean number of sessions by wait event, from samples; None in a step without any."""
-        waits = self._state.waits
         steps = self._steps(begin_s, end_s, most)
+        return self._kept(steps.part_s, lambda: self._waits(steps), "waits", begin_s, end_s, most)
+
+    def _waits(self, steps: Steps) -> Stack:
+        waits = self._state.waits
         samples = waits.value(SAMPLES)
         if samples is None:
             return Stack("sessions", [], [], [])
@@ -255,9 +291,12 @@ class RunView:
 
     def cpu(self, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Stack:
         """Return the host's CPU time in % by kind; what is missing to 100 was idle."""
-        track, drawn = self._tracks[HOST], DRAWN[_OF_CPU]
+        steps = self._steps(begin_s, end_s, most, _usual(self._tracks[HOST]))
+        return self._kept(steps.part_s, lambda: self._cpu(steps), "cpu", begin_s, end_s, most)
+
+    def _cpu(self, steps: Steps) -> Stack:
+        track, drawn = self._tracks[HOST].between(steps.begin_s, steps.end_s), DRAWN[_OF_CPU]
         busy, total = drawn.fields
-        steps = self._steps(begin_s, end_s, most, _usual(track))
         if track.amount(total) is None or not len(track.end_s):
             return Stack("%", [], [], [])
         values = []
@@ -272,6 +311,9 @@ class RunView:
         """Return latency over time of a kind of operation; KeyError when none of this kind was recorded."""
         of_kind = self._state.latency[of]
         steps = self._steps(begin_s, end_s, most)
+        return self._kept(steps.part_s, lambda: self._heat(of, of_kind, steps), "heat", of, begin_s, end_s, most)
+
+    def _heat(self, of: str, of_kind: Latencies, steps: Steps) -> HeatMap:
         counts = of_kind.counts(steps, self._over_s)
         cells = np.arange(0, BUCKETS, CELL_BUCKETS)
         by_cell = np.add.reduceat(counts, cells, axis=1)

@@ -154,15 +154,15 @@ def _sessions(state: RunState, work: Track, count: int) -> list[SessionTotals]:
 
 def _latency(state: RunState, at_s: float) -> dict[OpKind, Histogram]:
     found = {}
-    for kind, each in state.latency.items():
-        counts = each.counts(Steps(0, 1, 60 * (int(at_s) // 60 + 1), at_s), at_s)[0]
+    for kind in (kind for kind in OpKind if kind.value in state.latency):
+        counts = state.latency[kind.value].counts(Steps(0, 1, 60 * (int(at_s) // 60 + 1), at_s), at_s)[0]
         buckets = np.flatnonzero(counts)
         histogram = Histogram()
         if len(buckets):
             sum_us = float((counts[buckets] * MIDDLES_US[buckets]).sum())
             pairs = zip(buckets.tolist(), counts[buckets].astype(int).tolist(), strict=True)
             histogram.add(pairs, sum_us, float(MIDDLES_US[buckets[-1]]))
-        found[OpKind(kind)] = histogram
+        found[kind] = histogram
     return found
 
 

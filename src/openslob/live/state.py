@@ -60,9 +60,14 @@ class RunState:
         self.events: list[Happening] = []
         self.zero_ns: int | None = None
         self.offset_ns = 0
+        # It changes when something was read, or read again, that lies before what was known.
+        self.version = 0
+        # How often anything was read.
+        self.reads = 0
         self._clear()
 
     def _clear(self) -> None:
+        self.version += 1
         self.engine, self.host = Intervals(), Intervals()
         self.work, self.waits = Seconds(), Seconds()
         self.latency: dict[str, Latencies] = {}
@@ -107,6 +112,7 @@ class RunState:
             if not lines:
                 break
             self._take(name, lines, older=True)
+            self.version += 1
             changed = True
         return changed
 
@@ -157,6 +163,7 @@ class RunState:
 
     def _take(self, name: str, lines: bytes, older: bool) -> None:
         file = self._files[name]
+        self.reads += 1
         try:
             self._readers[name](file.cells(lines), older)
         except (ValueError, OverflowError) as error:

@@ -36,6 +36,11 @@ class Steps:
         return float((self.first + self.count) * self.length_s)
 
     @property
+    def part_s(self) -> float:
+        """So little of a step that it would hardly be seen."""
+        return self.length_s / 20
+
+    @property
     def edges_s(self) -> Array:
         """The begin of each step, and the end of the last."""
         return np.arange(self.first, self.first + self.count + 1, dtype=np.float64) * self.length_s

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from openslob.record.raw_csv import Event, RawCsv
 from openslob.run.progress import Progress, ProgressSink
 
+WINDOW = "window"
+
 
 class Course:
     """Shows progress, and writes each new phase, note and error of a run. Only the runner's thread calls it.
@@ -25,7 +27,8 @@ class Course:
 
     def __call__(self, progress: Progress) -> None:
         """Show the progress, and write what is new."""
-        if progress.phase != self._phase:
+        # Readings of the window are shown after its end as well: `window` alone says when it begins.
+        if progress.phase not in (self._phase, WINDOW):
             self._phase = progress.phase
             self._begun.append((time.time_ns(), progress.phase))
         self.write()
@@ -47,7 +50,7 @@ class Course:
         self._raw.event(Event.CLOCK_OFFSET_NS, str(clock_offset_ns))
         self._raw.event(Event.PLANNED_S, f"{planned_s:g}")
         self._raw.event(Event.BEGIN_NS, str(begin_ns))
-        self._phase = "window"
+        self._phase = WINDOW
         self._raw.event(Event.PHASE, self._phase, begin_ns - clock_offset_ns)
 
     def write(self) -> None:

@@ -30,6 +30,7 @@ def test_phases_before_the_record_keep_their_time_and_every_event_is_on_disk_at_
         errors.insert(0, "a session was lost: postgres://me:secret@host/db")
         course(Progress("window", 1.0))
         course(Progress("read-out"))
+        course(Progress("window", 2.0))
     rows = event_rows(tmp_path)
     assert _events(tmp_path)[2:] == [
         ("phase", "connect"),
@@ -42,4 +43,4 @@ def test_phases_before_the_record_keep_their_time_and_every_event_is_on_disk_at_
         ("phase", "read-out"),
     ]
     assert next(at for at, _, text in rows if text == "window") == 4_000
-    assert shown == ["check", "connect", "connect", "window", "read-out"]
+    assert shown == ["check", "connect", "connect", "window", "read-out", "window"]
