@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from openslob.live.state import RunState
-from openslob.live.tables import Array
+from openslob.live.tables import Array, Intervals, Seconds
 from openslob.metrics import METRICS
 from openslob.metrics.computation import (
     Amount,
@@ -43,35 +43,43 @@ _OF_DEVICE = {
 }
 
 
+# Returns what was counted under a name in a part of the intervals; None if it is not counted.
+Source = Callable[[str, slice], Array | None]
+
+
 @dataclass(frozen=True)
 class Track:
-    """What one source counted in each of its intervals; ``amount`` has it by name, None if it is not counted."""
+    """What one source counted in intervals, of which the first here is interval ``first`` of the source."""
 
     begin_s: Array
     end_s: Array
-    amount: Callable[[str], Array | None]
+    source: Source
+    first: int = 0
 
-    def between(self, begin_s: float, end_s: float) -> Track:
-        """Return the part with a moment in this time."""
-        low, high = np.searchsorted(self.end_s, begin_s, side="right"), np.searchsorted(self.begin_s, end_s)
-        return self._part(slice(int(low), max(int(high), int(low))))
+    def amount(self, name: str) -> Array | None:
+        """Return what was counted in each interval; None if it is not counted."""
+        return self.source(name, slice(self.first, self.first + len(self.end_s)))
 
     def amounts(self, names: tuple[str, ...]) -> dict[str, Array]:
         """Return the amounts of these names, as far as they are counted."""
         found = {name: self.amount(name) for name in names}
         return {name: amount for name, amount in found.items() if amount is not None}
 
+    def between(self, begin_s: float, end_s: float) -> Track:
+        """Return the part with a moment in this time."""
+        low, high = np.searchsorted(self.end_s, begin_s, side="right"), np.searchsorted(self.begin_s, end_s)
+        return self._part(int(low), max(int(high), int(low)))
+
     def until(self, at_s: float) -> Track:
         """Return the part that had ended at ``at_s``."""
-        return self._part(slice(0, int(np.searchsorted(self.end_s, at_s, side="right"))))
+        return self._part(0, int(np.searchsorted(self.end_s, at_s, side="right")))
 
-    def _part(self, part: slice) -> Track:
-        return Track(self.begin_s[part], self.end_s[part], partial(_part_of, self.amount, part))
+    def last(self) -> Track:
+        """Return the last interval alone; none if there is none."""
+        return self._part(max(0, len(self.end_s) - 1), len(self.end_s))
 
-
-def _part_of(amount: Callable[[str], Array | None], part: slice, name: str) -> Array | None:
-    values = amount(name)
-    return None if values is None else values[part]
+    def _part(self, low: int, high: int) -> Track:
+        return Track(self.begin_s[low:high], self.end_s[low:high], self.source, self.first + low)
 
 
 @dataclass(frozen=True)
@@ -90,25 +98,30 @@ def tracks(state: RunState, at_s: float, complete_s: float) -> dict[str, Track]:
     seconds = state.work.begin_s
     seconds = seconds[: int(np.searchsorted(seconds, complete_s))]
     return {
-        ENGINE: Track(state.engine.begin_s, state.engine.end_s, state.engine.value).until(at_s),
-        HOST: Track(host[:-1], host[1:], partial(_grown, state)).until(at_s),
-        WORK: Track(seconds, np.minimum(seconds + 1, complete_s), partial(_done, state)).until(min(at_s, complete_s)),
+        ENGINE: Track(state.engine.begin_s, state.engine.end_s, partial(_counted, state.engine)).until(at_s),
+        HOST: Track(host[:-1], host[1:], partial(_grown, state.host)).until(at_s),
+        WORK: Track(seconds, np.minimum(seconds + 1, complete_s), partial(_counted, state.work)).until(
+            min(at_s, complete_s)
+        ),
     }
 
 
-def _grown(state: RunState, name: str) -> Array | None:
+def _counted(table: Intervals | Seconds, name: str, part: slice) -> Array | None:
+    if name in _SUMS:
+        return _sum([_counted(table, each, part) for each in _SUMS[name]])
+    values = table.value(name)
+    return None if values is None else values[part]
+
+
+def _grown(host: Intervals, name: str, part: slice) -> Array | None:
     """Return by how much a counter of the host grew between its readings; NaN where it fell, which is a reset."""
     if name in _SUMS:
-        return _sum([_grown(state, each) for each in _SUMS[name]])
-    values = state.host.value(name)
+        return _sum([_grown(host, each, part) for each in _SUMS[name]])
+    values = host.value(name)
     if values is None:
         return None
-    grown = np.diff(values)
+    grown = np.diff(values[part.start : part.stop + 1])
     return np.where(grown < 0, np.nan, grown)
-
-
-def _done(state: RunState, name: str) -> Array | None:
-    return _sum([state.work.value(each) for each in _SUMS[name]]) if name in _SUMS else state.work.value(name)
 
 
 def _sum(parts: list[Array | None]) -> Array | None:

@@ -80,11 +80,7 @@ def _rates(tracks: Mapping[str, Track], rates_of: Callable[[Track, tuple[str, ..
 
 
 def _last(track: Track, names: tuple[str, ...]) -> dict[str, float]:
-    if not len(track.end_s):
-        return {}
-    seconds = float(track.end_s[-1] - track.begin_s[-1])
-    amounts = {name: float(amount[-1]) for name, amount in track.amounts(names).items()}
-    return {name: amount / seconds for name, amount in amounts.items() if np.isfinite(amount) and seconds > 0}
+    return _whole(track.last(), names)
 
 
 def _whole(track: Track, names: tuple[str, ...]) -> dict[str, float]:
