@@ -164,8 +164,14 @@ def text_petals(points: PointSet, label: Callable[[str], str], columns: int = WI
     drawn = text_plot([line for line in lines if line.known], label(x), label(y), columns, rows)
     if not drawn:
         return []
-    untrue = any(point[2].endswith(UNTRUE) for line in lines for point in line.known)
-    return [*drawn, f"numbers: {axis_text(points)}{'; !: not what it claims to be' if untrue else ''}"]
+    known = [point for line in lines for point in line.known]
+    left_out = len(points.points) - len(known)
+    notes = (
+        f"numbers: {axis_text(points)}",
+        f"{UNTRUE}: not what it claims to be" if any(label.endswith(UNTRUE) for _, _, label in known) else "",
+        f"{left_out} of {len(points.points)} points have no result" if left_out else "",
+    )
+    return [*drawn, "; ".join(filter(None, notes))]
 
 
 def _of_point(point: Point, x: str, y: str) -> tuple[float, float, str] | None:

@@ -3,6 +3,7 @@
 import pytest
 
 from factories.sweeps import failing, points_of, sweep
+from openslob.record.model import Figure
 from openslob.report.format import printable
 from openslob.report.text_plot import MARKS, TextLine, text_petals, text_plot
 
@@ -66,3 +67,12 @@ def test_figures_that_are_not_what_they_claim_to_be_are_marked():
     assert drawn[-1] == "numbers: sessions; !: not what it claims to be"
     assert sum("8!" in line for line in drawn) == 1
     assert not any("1!" in line for line in drawn)
+
+
+def test_points_without_a_result_are_counted():
+    runs = sweep(update_pcts=(0,), counts=(1, 8, 64), repeats=1)
+    unknown = Figure(value=None, unit="1/s", why="the host was too busy")
+    without = runs[1].model_copy(update={"summary": {**runs[1].summary, "pio_read_per_s": unknown}})
+    drawn = text_petals(points_of([runs[0], without, runs[2]]), str)
+    assert drawn[-1] == "numbers: sessions; 1 of 3 points have no result"
+    assert "..." not in "".join(drawn), "no trace crosses a missing point"
