@@ -35,7 +35,7 @@ def test_every_transaction_of_a_client_is_counted_and_none_of_the_samplers(subje
         waits.sample()
     ended = COMMITS + ROLLBACKS
     # A session reports some of its work when it ends, which its client does not wait for.
-    assert eventually(lambda: counters.difference(before, counters.read()).transactions >= ended)
+    assert eventually(lambda: counters.difference(before, counters.read()).transactions >= ended, seconds=15)
     assert counters.difference(before, counters.read()).transactions == pytest.approx(ended, abs=FEW)
 
 
@@ -57,4 +57,5 @@ def test_the_waits_are_those_of_all_clients(subject, waits):
     with subject.strange_wait() as event:
         assert eventually(lambda: waits.sample().events.get(event) == 1)
         assert waits.sample().others == {}
+        assert all(waits.sample().events.values())
     assert eventually(lambda: event not in waits.sample().events)

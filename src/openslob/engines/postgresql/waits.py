@@ -34,7 +34,8 @@ class PostgresWaits:
             rows = self._statement.rows(self._pattern)
         found: dict[bytes, dict[str, int]] = {b"test": {}, b"other": {}, b"hidden": {}}
         for kind, what, sessions in rows:
-            found[kind][str(what, "utf-8")] = int(sessions)
+            if number := int(sessions):
+                found[kind][str(what, "utf-8")] = number
         return Activity(found[b"test"], None if found[b"hidden"] else found[b"other"])
 
     def backend_ids(self) -> list[int]:

@@ -23,6 +23,6 @@ SELECT kind, CASE kind WHEN 'test' THEN coalesce(wait_event_type || ':' || wait_
  GROUP BY 1, 2
 
 -- name: flush
--- No row of interest: what this statement did is to be seen by others at its end. Transactions are shown with the use of
+-- A row of no sessions: what this statement did is to be seen by others at its end. Transactions are shown with the use of
 -- tables only, so it uses one.
 SELECT 'test', '', 0 FROM pg_stat_force_next_flush(), (SELECT FROM pg_catalog.pg_database LIMIT 1) AS used
