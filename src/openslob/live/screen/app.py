@@ -22,7 +22,7 @@ from textual.widget import Widget
 from textual.widgets import Footer
 
 from openslob.errors import SlobError
-from openslob.live.screen.board import Screenful, draw, draw_help, tabs_of
+from openslob.live.screen.board import Screenful, draw, draw_help, draw_top, tabs_of
 from openslob.live.screen.canvas import Canvas, Role, Signs
 from openslob.live.screen.panes import Shown
 from openslob.live.screen.playhead import Playhead
@@ -32,6 +32,8 @@ from openslob.live.view import Progress, View
 NICENESS = 10
 # How often the record is read and the screen drawn, in seconds.
 EVERY_S = 1.0
+# The plots are drawn at every such time of drawing, the figures at each: plots are most of the work.
+WHOLE_EVERY = 2
 
 # The terminal's own colours, which its user can read, on the terminal's own ground.
 _COLOURS = {
@@ -59,7 +61,7 @@ class Board(Widget):
 
     DEFAULT_CSS = "Board { width: 1fr; height: 1fr; }"
 
-    def __init__(self, signs: Signs, drawn: Callable[[Canvas], None]) -> None:
+    def __init__(self, signs: Signs, drawn: Callable[[Canvas, bool], None]) -> None:
         super().__init__()
         self._styles = _STYLES if signs.coloured else _PLAIN
         self._draw = drawn
@@ -81,13 +83,14 @@ class Board(Widget):
         """Draw it for the new size."""
         self.redraw()
 
-    def redraw(self) -> None:
-        """Draw it again, and refresh what changed."""
+    def redraw(self, whole: bool = True) -> None:
+        """Draw it again, the ``whole`` or only what changes each second, and refresh what changed."""
         before, size = self.canvas, self.size
         if not size:
             return
-        self.canvas = Canvas.blank(size.width, size.height)
-        self._draw(self.canvas)
+        whole = whole or (before.width, before.height) != size
+        self.canvas = Canvas.blank(size.width, size.height) if whole else before.copy()
+        self._draw(self.canvas, whole)
         if before.codes.shape != self.canvas.codes.shape:
             self.refresh()
             return
@@ -177,6 +180,8 @@ class LiveScreen(App[None], inherit_bindings=False):
         self._playhead = Playhead(0.0, True, speed) if speed else Playhead()
         self._tab, self._scroll, self._intensity, self._help = 0, 0, False, False
         self._moved_at = time.monotonic()
+        self._ticks = 0
+        self._drawn_of: Source | None = None
         self._board = Board(signs, self._draw)
 
     @property
@@ -212,10 +217,12 @@ class LiveScreen(App[None], inherit_bindings=False):
             self._take(self._command.source() if self._command else self._source)
             if self._source:
                 self._source.poll()
-                now = time.monotonic()
-                self._playhead = self._playhead.moved(now - self._moved_at, self._end_s())
-                self._moved_at = now
-            self._board.redraw()
+                if self._playhead.playing:
+                    now = time.monotonic()
+                    self._playhead = self._playhead.moved(now - self._moved_at, self._end_s())
+                    self._moved_at = now
+            self._ticks += 1
+            self._board.redraw(whole=self._ticks % WHOLE_EVERY == 1 or self._playhead.playing)
         except SlobError as error:
             self.problem = error
             self.exit(return_code=error.exit_code)
@@ -225,14 +232,19 @@ class LiveScreen(App[None], inherit_bindings=False):
         if source is not self._source:
             self._source, self._playhead = source, Playhead()
 
-    def _draw(self, canvas: Canvas) -> None:
+    def _draw(self, canvas: Canvas, whole: bool) -> None:
         said = self._command.said if self._command else ""
+        whole = whole or self._help or self._drawn_of is not self._source
+        self._drawn_of = self._source
+        if whole:
+            canvas.clear()
         if self._help:
             draw_help(canvas, self._signs, self._command is not None)
         elif self._source is None:
             canvas.text(0, 0, said or "no record yet", Role.PLAIN, self._signs)
         else:
-            draw(canvas, Screenful(self._shown(self._source), self._tab, self._playhead, said))
+            screenful = Screenful(self._shown(self._source), self._tab, self._playhead, said)
+            (draw if whole else draw_top)(canvas, screenful)
 
     def _shown(self, source: Source) -> Shown:
         record = source.view(self._playhead.at_s)

@@ -17,6 +17,8 @@ from openslob.units import format_duration
 
 # The smallest pane that is worth its room, in columns and rows.
 LEAST_WIDTH, LEAST_HEIGHT = 56, 8
+# Rows of the head without warnings.
+_HEAD_ROWS = 3
 _ENDS = {
     Progress.RUNNING: Role.GOOD,
     Progress.COMPLETE: Role.GOOD,
@@ -71,19 +73,34 @@ def draw_help(canvas: Canvas, signs: Signs, attached: bool) -> None:
 
 def draw(canvas: Canvas, screenful: Screenful) -> None:
     """Draw all of it."""
-    shown = screenful.shown
-    top = _head(canvas, screenful)
-    _tabs(canvas.part(0, top, canvas.width, 1), screenful)
-    body = canvas.part(0, top + 1, canvas.width, canvas.height - top - 1)
-    if screenful.tab == 0 and body.height > LEAST_HEIGHT:
-        panes.figures(body.part(0, 0, body.width, 2), shown)
-        body = body.part(0, 2, body.width, body.height - 2)
-    _arrange(body, shown, panes_of(screenful.tab, shown))
+    draw_top(canvas, screenful)
+    _arrange(_body(canvas, screenful), screenful.shown, panes_of(screenful.tab, screenful.shown))
+
+
+def draw_top(canvas: Canvas, screenful: Screenful) -> None:
+    """Draw what changes each second and costs little: the head, the tabs and the figures of this moment."""
+    top = canvas.part(0, 0, canvas.width, canvas.height - _body(canvas, screenful).height)
+    top.clear()
+    rows = _head(top, screenful)
+    _tabs(top.part(0, rows, top.width, 1), screenful)
+    panes.figures(top.part(0, rows + 1, top.width, top.height - rows - 1), screenful.shown)
+
+
+def _body(canvas: Canvas, screenful: Screenful) -> Canvas:
+    """Return where the panes are: below head, tabs and, on the overview, two rows of figures."""
+    top = _HEAD_ROWS + len(_warnings(screenful.shown)) + 1
+    if screenful.tab == 0 and canvas.height - top > LEAST_HEIGHT:
+        top += 2
+    return canvas.part(0, top, canvas.width, canvas.height - top)
+
+
+def _warnings(shown: Shown) -> Sequence[str]:
+    return shown.record.head.reservations or shown.view.head.reservations
 
 
 def panes_of(tab: int, shown: Shown) -> list[Pane]:
     """Return the panes of a tab, the most important first."""
-    kinds = panes.latency_kinds(shown.view)
+    kinds = shown.kinds
     sweep: list[Pane] = [panes.petals] if shown.record.head.kind == "sweep" else []
     of_kinds: list[Pane] = [partial(panes.latency_of, kind=kind) for kind in kinds]
     overview = (*sweep, panes.requests, panes.latency, panes.waits, panes.cpu, panes.heat)
@@ -132,10 +149,9 @@ def _head(canvas: Canvas, screenful: Screenful) -> int:
         part for part in (run.product or record.product, run.load or record.load, run.target or record.target) if part
     )
     canvas.text(0, 2, shortened(about, canvas.width), Role.SOFT, signs)
-    warnings = record.reservations or run.reservations
-    for at, text in enumerate(warnings):
-        canvas.text(0, 3 + at, shortened(f"! {text}", canvas.width), Role.UNSURE, signs)
-    return 3 + len(warnings)
+    for at, text in enumerate(_warnings(shown), _HEAD_ROWS):
+        canvas.text(0, at, shortened(f"! {text}", canvas.width), Role.UNSURE, signs)
+    return _HEAD_ROWS + len(_warnings(shown))
 
 
 def _playing(playhead: Playhead) -> str:

@@ -105,6 +105,14 @@ class Canvas:
         across, down = slice(x, x + max(width, 0)), slice(y, y + max(height, 0))
         return Canvas(self.codes[down, across], self.roles[down, across])
 
+    def copy(self) -> Canvas:
+        """Return another canvas with the same drawing."""
+        return Canvas(self.codes.copy(), self.roles.copy())
+
+    def clear(self) -> None:
+        """Draw nothing in every cell."""
+        self.codes[:], self.roles[:] = _BLANK, Role.PLAIN
+
     def put(self, x: int, y: int, sign: str, role: int = Role.PLAIN) -> None:
         """Draw one sign of one column."""
         if 0 <= x < self.width and 0 <= y < self.height:

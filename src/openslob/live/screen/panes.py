@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from openslob.live.screen.canvas import Canvas, Role, Signs, series_role
 from openslob.live.screen.plots import Axis, MapRange, Span, clock, draw_lines, draw_map, draw_stack, framed
@@ -62,6 +63,21 @@ class Shown:
     intensity: bool = False
     scroll: int = 0
 
+    @cached_property
+    def now(self) -> Mapping[str, Figure]:
+        """The figures of this moment, which the view computes each time that it is asked."""
+        return self.view.now
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The series that there are."""
+        return frozenset(self.view.names)
+
+    @cached_property
+    def kinds(self) -> list[str]:
+        """The kinds of operations whose latency is known."""
+        return sorted({name.split(".")[1] for name in self.names if name.startswith("latency.")})
+
     def series(self, name: str, canvas: Canvas) -> Series:
         """Return a figure over the time that is shown, in steps that a canvas can show."""
         return self.view.series(name, self.span.begin_s, self.span.end_s, max(2 * canvas.width, 2))
@@ -72,35 +88,29 @@ Pane = Callable[[Canvas, Shown], None]
 
 def requests(canvas: Canvas, shown: Shown) -> None:
     """Draw what the engine did per second."""
-    names = [name for name in _REQUESTS if name in shown.view.names]
+    names = [name for name in _REQUESTS if name in shown.names]
     if not any(name in names for name in _REQUESTS):
-        names = [name for name in ("ops_per_s",) if name in shown.view.names]
+        names = [name for name in ("ops_per_s",) if name in shown.names]
     _lines(canvas, shown, "Per second", {name: FIGURES[name] for name in names}, number)
 
 
 def latency(canvas: Canvas, shown: Shown) -> None:
     """Draw the latency of operations: all percentiles of the only kind, or two of each of several."""
-    kinds = latency_kinds(shown.view)
+    kinds = shown.kinds
     if not kinds:
-        names = {name: FIGURES[name] for name in _ENGINE_LATENCY if name in shown.view.names}
+        names = {name: FIGURES[name] for name in _ENGINE_LATENCY if name in shown.names}
         _lines(canvas, shown, "Latency of the engine", names, micros, log=True)
     elif len(kinds) == 1:
         latency_of(canvas, shown, kinds[0])
     else:
         wanted = {f"latency.{kind}.{each}_us": f"{kind} {each}" for kind in kinds for each in ("p99", "p50")}
-        _lines(canvas, shown, "Latency", _there(shown.view, wanted), micros, log=True)
+        _lines(canvas, shown, "Latency", _there(shown, wanted), micros, log=True)
 
 
 def latency_of(canvas: Canvas, shown: Shown, kind: str) -> None:
     """Draw the percentiles of one kind of operation."""
     wanted = {f"latency.{kind}.{each}_us": text for each, text in _PERCENTILES.items()}
-    _lines(canvas, shown, f"Latency of {kind}s", _there(shown.view, wanted), micros, log=True)
-
-
-def latency_kinds(view: View) -> list[str]:
-    """Return the kinds of operations whose latency is known, by the names of the series."""
-    found = [name.split(".")[1] for name in view.names if name.startswith("latency.")]
-    return list(dict.fromkeys(found))
+    _lines(canvas, shown, f"Latency of {kind}s", _there(shown, wanted), micros, log=True)
 
 
 def waits(canvas: Canvas, shown: Shown) -> None:
@@ -117,22 +127,22 @@ def cpu(canvas: Canvas, shown: Shown) -> None:
 
 def device(canvas: Canvas, shown: Shown) -> None:
     """Draw the requests of the block device."""
-    _lines(canvas, shown, "Device, per second", _there(shown.view, _DEVICE), number)
+    _lines(canvas, shown, "Device, per second", _there(shown, _DEVICE), number)
 
 
 def device_sizes(canvas: Canvas, shown: Shown) -> None:
     """Draw the bytes of the block device."""
-    _lines(canvas, shown, "Device, MB/s", _there(shown.view, _SIZES), number)
+    _lines(canvas, shown, "Device, MB/s", _there(shown, _SIZES), number)
 
 
 def device_latency(canvas: Canvas, shown: Shown) -> None:
     """Draw how long the device took for a read."""
-    _lines(canvas, shown, "Device", _there(shown.view, {"device.read_latency_us": "read latency"}), micros, log=True)
+    _lines(canvas, shown, "Device", _there(shown, {"device.read_latency_us": "read latency"}), micros, log=True)
 
 
 def heat(canvas: Canvas, shown: Shown) -> None:
     """Draw the map of the latency of operations."""
-    kinds = latency_kinds(shown.view)
+    kinds = shown.kinds
     of = kinds[0] if kinds else ""
     share = "share of the time" if shown.intensity else "share of operations"
     _title(canvas, shown, f"Latency of {of}s, {share}" if of else "Latency")
@@ -150,8 +160,10 @@ def heat(canvas: Canvas, shown: Shown) -> None:
 
 def figures(canvas: Canvas, shown: Shown) -> None:
     """Write the figures of this moment, as many as there is room for, each below its name."""
+    if canvas.height < 2:
+        return
     x = 0
-    for name, text in current(shown.view):
+    for name, text in current(shown.now):
         width = max(len(name), len(text)) + 2
         if x + width > canvas.width:
             break
@@ -160,12 +172,12 @@ def figures(canvas: Canvas, shown: Shown) -> None:
         x += width
 
 
-def current(view: View) -> list[tuple[str, str]]:
+def current(now: Mapping[str, Figure]) -> list[tuple[str, str]]:
     """Return the figures of this moment with their units: those that are known, before the others."""
-    found = [(label, view.now[name]) for name, label in FIGURES.items() if name in view.now]
+    found = [(label, now[name]) for name, label in FIGURES.items() if name in now]
     found += [
         (METRICS[name].label.replace("Physical", "Engine"), each)
-        for name, each in view.now.items()
+        for name, each in now.items()
         if name not in FIGURES and name in METRICS
     ]
     known = [(label, each) for label, each in found if each.value is not None]
@@ -260,8 +272,8 @@ def _texts(
         canvas.write(0, y, [(line[:signed], role), (line[signed:], Role.PLAIN)], shown.signs)
 
 
-def _there(view: View, wanted: Mapping[str, str]) -> dict[str, str]:
-    return {name: text for name, text in wanted.items() if name in view.names}
+def _there(shown: Shown, wanted: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for name, text in wanted.items() if name in shown.names}
 
 
 def _lines(
