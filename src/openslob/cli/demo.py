@@ -19,7 +19,7 @@ from openslob.analyze.curves.series import point_set
 from openslob.cli.common_options import RECORD_JSON, RESULTS
 from openslob.cli.console import columns, default_interrupt, notify, stoppable, write, write_report
 from openslob.cli.progress import LiveLine, LoadView, working
-from openslob.cli.screen import LIVE, viewing
+from openslob.cli.screen import LIVE_OR_NOT, viewing
 from openslob.disk import existing_parent
 from openslob.engines import registry
 from openslob.engines.base import Engine
@@ -56,7 +56,7 @@ def demo(
     results: RESULTS,
     keep: KEEP = False,
     open_report: OPEN = False,
-    live: LIVE = False,
+    live: LIVE_OR_NOT = None,
     json: RECORD_JSON = False,
 ) -> None:
     """Show what this host can do in three minutes: create a server, load it, make cached and physical runs.

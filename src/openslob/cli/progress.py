@@ -70,7 +70,7 @@ class LiveLine:
         if VIEWER.waits and progress.phase != _BEFORE_THE_RECORD:
             self.clear()
             VIEWER.begin()
-        if VIEWER.say(self._heading()):
+        if VIEWER.say(self._heading().removesuffix(": ")):
             return
         if self._lines:
             self._lines(progress)

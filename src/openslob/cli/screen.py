@@ -31,6 +31,13 @@ LIVE = Annotated[
 ]
 # The terminal; standard output may be a file, which gets the report.
 _STDERR = 2
+LIVE_OR_NOT = Annotated[
+    bool | None,
+    typer.Option(
+        "--live/--no-live", metavar="", show_default="on a terminal",
+        help="Show the live screen; q leaves it, and the demonstration goes on.",
+    ),
+]  # fmt: skip
 # How long the screen may take to start, and to end.
 STARTS_S, ENDS_S = 10.0, 3.0
 # Leave the other screen, show the cursor, wrap lines, report neither focus, pastes nor sizes, plain text.
@@ -182,12 +189,16 @@ VIEWER = Viewer()
 
 
 @contextmanager
-def viewing(wanted: bool, results: Path) -> Iterator[None]:
-    """Show the records that are written in this block on the live screen, if ``wanted`` and there is a terminal."""
-    why = why_no_screen() if wanted else ""
-    if why:
+def viewing(wanted: bool | None, results: Path) -> Iterator[None]:
+    """Show the records that are written in this block on the live screen.
+
+    ``wanted`` is what the user says: a line tells why there is no screen. None: nothing was said, and there is a screen
+    where there can be one, unless the user wants to see only the result.
+    """
+    why = why_no_screen()
+    if wanted and why:
         notify(f"no live screen: {why}")
-    if not wanted or why:
+    if why or not (wanted if wanted is not None else not OUTPUT.quiet):
         yield
         return
     VIEWER.start(results)

@@ -6,15 +6,17 @@ from dataclasses import replace
 
 import pytest
 
+from factories.live import OPS, READS, run_folder
 from factories.views import HEAD, P99_US, MadeSource, MadeView, sweep_view
 from openslob.errors import SlobError
+from openslob.live.follow import follow
 from openslob.live.screen.app import LiveScreen
 from openslob.live.screen.board import Screenful, draw, draw_help
 from openslob.live.screen.canvas import Canvas, Signs
 from openslob.live.screen.panes import Shown
 from openslob.live.screen.playhead import Playhead
 from openslob.live.view import Progress
-from openslob.report.format import micros
+from openslob.report.format import micros, number
 
 SMALL, MEDIUM, LARGE = (80, 24), (120, 40), (200, 50)
 FINISHED = replace(HEAD, progress=Progress.COMPLETE, phase="", elapsed_s=60.0)
@@ -183,7 +185,7 @@ def test_a_sweep_has_a_tab_of_its_points():
 def test_keys_choose_what_is_shown():
     source = MadeSource(elapsed_s=1000.0, planned_s=3600.0)
     played(
-        source, has("1:00:00"), "z", has("5:25"), "z", has("12:55"), "z", "z", has("1:00:00"),
+        source, has("1:00:00"), "z", has("5:00"), "z", has("13:00"), "z", has("16:00"), "z", has("1:00:00"),
         "2", has("share of operations"), "m", has("share of the time"), "tab", has("Sessions by event"),
         "shift+tab", "shift+tab", has("logical reads"), "shift+tab", has("Notes"), "7", has("Notes"),
         "question_mark", has("leave the screen; nothing else ends"), "question_mark", has("Notes"),
@@ -200,6 +202,56 @@ def test_a_terminal_that_changes_its_size_is_filled():
             assert "Verdicts so far" in app.board.text
             styles = [segment.style for y in range(49) for segment in app.board.render_line(y)]
             assert {style.color for style in styles} == {None}
+
+    asyncio.run(look())
+
+
+def test_figures_change_each_second_and_plots_every_other():
+    async def look():
+        source = MadeSource()
+        app = LiveScreen(source, Signs())
+        async with app.run_test(size=LARGE) as pilot:
+            await pilot.pause()
+            before = app.board.text.splitlines()
+            source.made = replace(MadeView(now={}), verdicts=())
+            app.board.redraw(whole=False)
+            after = app.board.text.splitlines()
+            assert "12,345/s" in before[5]
+            assert "12,345/s" not in after[5]
+            assert before[6:] == after[6:]
+            app.board.redraw()
+            assert "no verdict yet" in app.board.text
+
+    asyncio.run(look())
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+def test_a_record_that_grows_and_ends_is_on_the_screen(tmp_path, size):
+    made = run_folder(tmp_path / "20260301-120000-made", 30, finished=False)
+    source = follow(made.folder)
+    per_s = 8 * OPS
+    reads = f"{per_s * READS:,}/s"
+
+    async def look():
+        app = LiveScreen(source, Signs())
+        async with app.run_test(size=size) as pilot:
+            await pilot.pause()
+            assert f"run {made.record.id}" in app.board.text
+            assert reads in app.board.text
+            made.grow(7)
+            app.tick()
+            app.board.redraw()
+            assert "0:37 of 0:30" in app.board.text
+            record = made.finish()
+            app.tick()
+            app.board.redraw()
+            assert "complete" in app.board.text
+            expected = {name: record.summary[name] for name in ("pio_read_per_s", "block_visits_per_s")}
+            for figure in expected.values():
+                assert f"{number(figure.value)}/s" in app.board.text
+            await pilot.press("5")
+            for verdict in record.verdicts[: 3 if size is SMALL else None]:
+                assert verdict.name.replace("_", " ") in app.board.text
 
     asyncio.run(look())
 

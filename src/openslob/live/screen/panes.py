@@ -178,10 +178,15 @@ def current(now: Mapping[str, Figure]) -> list[tuple[str, str]]:
     found += [
         (METRICS[name].label.replace("Physical", "Engine"), each)
         for name, each in now.items()
-        if name not in FIGURES and name in METRICS
+        if name not in FIGURES and is_of_a_moment(name)
     ]
     known = [(label, each) for label, each in found if each.value is not None]
     return [(label, figure_text(each)) for label, each in [*known, *(each for each in found if each not in known)]]
+
+
+def is_of_a_moment(name: str) -> bool:
+    """Return whether a figure says how something goes on, and not how much there was in all."""
+    return name in METRICS and (METRICS[name].unit.endswith("/s") or METRICS[name].unit[:1] in ("%", "µ"))
 
 
 def figure_text(figure: Figure) -> str:

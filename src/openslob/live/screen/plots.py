@@ -29,7 +29,9 @@ _EIGHTHS = " ▁▂▃▄▅▆▇"
 # A map shows shares down to this part of the largest; whatever is there at all has the first step.
 _FAINTEST = 1e-3
 # Rows between two labels of an axis, and columns between two times.
-_ROWS_A_LABEL, _COLUMNS_A_TIME = 4, 16
+_ROWS_A_LABEL, _COLUMNS_A_TIME = 4, 12
+# Seconds between two times of an axis.
+_TIMES = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400)
 
 
 @dataclass(frozen=True)
@@ -120,11 +122,15 @@ def framed(canvas: Canvas, span: Span, axis: Axis, signs: Signs) -> Frame:
 
 
 def _time_axis(canvas: Canvas, span: Span, signs: Signs) -> None:
-    count = max(1, canvas.width // _COLUMNS_A_TIME)
-    for at in range(count + 1):
-        label = clock(span.begin_s + (span.end_s - span.begin_s) * at / count)
-        left = round(canvas.width * at / count) - len(label) * at // count
-        canvas.text(left, 0, label, Role.SOFT, signs)
+    """Write times, as many as there is room for, each where it is and the last one within the canvas."""
+    length = span.end_s - span.begin_s
+    step = next((each for each in _TIMES if each * canvas.width >= length * _COLUMNS_A_TIME), _TIMES[-1])
+    written = -1
+    for at in range(math.ceil(span.begin_s / step), math.floor(span.end_s / step + 1e-9) + 1):
+        label = clock(at * step)
+        left = min(round((at * step - span.begin_s) / length * canvas.width), canvas.width - len(label))
+        if left > written:
+            written = canvas.text(left, 0, label, Role.SOFT, signs)
 
 
 def clock(seconds: float) -> str:
