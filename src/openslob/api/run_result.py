@@ -14,7 +14,7 @@ from openslob.api.table import Cell, Named, Table, as_row
 from openslob.errors import VerdictError
 from openslob.export.tidy import run_rows
 from openslob.metrics import METRICS
-from openslob.record.model import Holds, RunRecord, Verdict
+from openslob.record.model import Holds, RecordKind, RunRecord, Verdict
 from openslob.record.raw_csv import raw_table
 from openslob.report.headline import headline
 from openslob.report.notebook import run_html
@@ -86,8 +86,12 @@ class RunResult(Drawn):
 
     @property
     def parameters(self) -> Mapping[str, Cell]:
-        """Every parameter of the workload by name, with server settings that a sweep varied."""
-        return {**self.record.spec, **self.analysed.parameters}
+        """Every parameter of the workload by name, with server settings that a sweep varied.
+
+        Of an observation, its load in words.
+        """
+        given = {} if self.record.kind is RecordKind.OBSERVATION else self.record.spec
+        return {**given, **self.analysed.parameters}
 
     @cached_property
     def figures(self) -> Named[FigureValue]:

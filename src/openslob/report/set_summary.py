@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from openslob.analyze.curves.points import ORDER, SESSIONS, ParameterValue, Point
+from openslob.analyze.curves.points import LOAD, ORDER, SESSIONS, ParameterValue, Point
 from openslob.analyze.curves.series import ONE_LINE, Exhausted, PointSet, Series
 from openslob.analyze.statistics import Estimate
 from openslob.record.model import Holds, RunRecord
@@ -41,7 +41,10 @@ def set_summary_lines(points: PointSet, is_physical: bool, *, one_platform: bool
     rest = [series for series in known if series is not best]
     if not one_platform:
         return [f"{_capitalized(series.label)}: {_performance(series, is_physical)}." for series in [best, *rest]]
-    first = f"This platform does {_performance(best, is_physical)}{_series_suffix(best, points)}."
+    # What an observed load did is not what the platform can do.
+    peak = _best(best)
+    begin = "Observed:" if peak is not None and LOAD in peak.parameters else "This platform does"
+    first = f"{begin} {_performance(best, is_physical)}{_series_suffix(best, points)}."
     return [first, *(f"{_capitalized(series.label)}: {_performance(series, is_physical)}." for series in rest)]
 
 

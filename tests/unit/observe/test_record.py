@@ -1,7 +1,9 @@
 """The record of a load that is not ours: its report claims what was seen, and it compares with any other."""
 
 import json
+import shutil
 
+import openslob
 from factories import measurements
 from factories.paths import FIXTURES
 from factories.running import slob
@@ -103,6 +105,29 @@ def test_a_run_and_an_observation_are_compared_by_the_figures_of_the_server():
     assert "The loads differ" in done.stdout
     assert "A is of slob run, 2 sessions, 20 % updates, B of /usr/bin/pgbench" in " ".join(done.stdout.split())
     assert "Operations" not in done.stdout
+
+
+def test_it_is_read_in_notebooks_like_a_run():
+    run = openslob.read(RECORDS / "observed").run
+    assert run.figures["transactions_per_s"].value > 0
+    assert run.figures["lio_per_s"].value > 0
+    assert "ops_per_s" not in run.figures
+    assert run.parameters["load"] == "/usr/bin/pgbench -n -c 2 -T 3"
+    assert all(cell is None or isinstance(cell, str | int | float) for cell in run.parameters.values())
+    assert "pgbench -n -c 2 -T 3" in run.answer
+    assert len(run.slices()) == 0
+    assert len(run.table()) == 1
+    assert "pgbench" in run.text()
+
+
+def test_a_page_of_observations_does_not_claim_what_the_platform_can_do(tmp_path):
+    copy = shutil.copytree(RECORDS / "observed", tmp_path / "again")
+    document = json.loads((copy / "run.json").read_text())
+    (copy / "run.json").write_text(json.dumps({**document, "id": "20260101-000000-again"}))
+    done = slob("report", RECORDS / "observed", copy, "--output", tmp_path / "page.html")
+    assert done.returncode == 0, done.stderr
+    assert "Observed: " in done.stdout
+    assert "This platform does" not in done.stdout
 
 
 def test_a_load_that_varies_on_its_own_is_no_noisy_machine_and_not_steady():
