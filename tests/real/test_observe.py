@@ -1,6 +1,7 @@
 """`slob observe` on real servers: what it counts is what the client counts, and a command that fails is told."""
 
 import re
+import shutil
 
 import psycopg
 import pytest
@@ -81,6 +82,19 @@ def test_a_command_that_is_not_there_leaves_no_record(pg_server, tmp_path):
         "slob: the command no-such-program is not found; nothing was observed, and there is no record"
     ]
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(shutil.which("sysbench") is None, reason="sysbench is not installed")
+def test_transactions_are_those_that_sysbench_counts_in_a_database_of_its_own(maria_server, tmp_path):
+    record, folder, done = observed(
+        maria_server, tmp_path, "--workload", "oltp-point-select", "--scale", "1", "--clients", "2", "--for", "1s"
+    )
+    assert done.returncode == 0, done.stderr
+    processed = int(re.search(r"transactions: +(\d+)", (folder / "attachments" / "stdout.txt").read_text())[1])
+    assert counted(record) == pytest.approx(processed, rel=0.01, abs=MORE)
+    missing = slob("observe", "--target", maria_server.name, "--results", tmp_path, "--workload", "tpcb")
+    assert missing.returncode == 2
+    assert "there is no such workload on this server" in missing.stderr
 
 
 def test_an_observation_for_a_time_needs_no_data_of_ours(maria_server, tmp_path):
