@@ -73,7 +73,7 @@ class Bench:
 
     def __init__(self, server: ManagedServer, results: Path) -> None:
         self.server = server
-        self._results = results
+        self.results = results
         self.url = server.start().url
         self.engine: Engine = registry.engine_for(self.url)
 
@@ -105,7 +105,7 @@ class Bench:
         return self._run(workload)
 
     def _run(self, workload: Workload) -> RunRecord:
-        request = runner.RunRequest(workload, "bench", self._results)
+        request = runner.RunRequest(workload, "bench", self.results)
         return runner.run(self.engine, request, Interrupt(), lambda _: None, lambda _: "").record
 
 

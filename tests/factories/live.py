@@ -47,14 +47,14 @@ def slice_s(sessions: int) -> int:
 class MadeRun:
     """A run in progress: `grow` adds seconds, `finish` its result. ``at_s`` is how far it is."""
 
-    def __init__(self, folder: Path, sessions: int = 8, planned_s: int = 60) -> None:
+    def __init__(self, folder: Path, sessions: int = 8, planned_s: int = 60, name: str = "made") -> None:
         self.folder, self.sessions, self.at_s = folder, sessions, 0
         folder.mkdir(parents=True, exist_ok=True)
         made = physical(Made(sessions=sessions, seconds=float(planned_s), update_pct=20))
-        self.record = made.model_copy(update={"id": folder.name})
+        self.record = made.model_copy(update={"id": folder.name, "name": name})
         self._save(unfinished(self.record))
-        for name, columns in COLUMNS.items():
-            (folder / name).write_text(",".join(columns) + "\n")
+        for file, columns in COLUMNS.items():
+            (folder / file).write_text(",".join(columns) + "\n")
         wall = START_NS - OFFSET_NS
         happened = [(wall - 2 * NANOS, "phase", "connect"), (wall - NANOS, "clock_offset_ns", str(OFFSET_NS))]
         happened += [(wall, "planned_s", str(planned_s)), (wall, "begin_ns", str(START_NS)), (wall, "phase", "window")]
