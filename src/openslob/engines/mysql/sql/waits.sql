@@ -75,7 +75,8 @@ SELECT trx_mysql_thread_id AS connection FROM information_schema.innodb_trx WHER
 SELECT 0 AS connection FROM DUAL WHERE FALSE
 
 -- name: server_instrumented
--- All clients' sessions. Connections of ours are those in `own`, a list of numbers.
+-- All clients' sessions. Connections of ours are those in `own`, a list of numbers. The lock that the storage engine takes
+-- for a statement is a call of it, too; who waits for a table is in a state that says so.
 SELECT 0 AS others,
        CASE WHEN l.connection IS NOT NULL THEN 'Lock:row'
             WHEN t.processlist_state LIKE '%%ommit%%' THEN 'Commit:log write and flush'
@@ -87,7 +88,7 @@ SELECT 0 AS others,
 FROM performance_schema.threads t
 LEFT JOIN performance_schema.events_waits_current w
        ON w.thread_id = t.thread_id AND w.end_event_id IS NULL AND w.event_name <> 'idle'
-      AND w.event_name NOT LIKE 'wait/io/table/%%'
+      AND w.event_name NOT LIKE 'wait/io/table/%%' AND w.event_name NOT LIKE 'wait/lock/table/%%'
 LEFT JOIN ({row_locks}) AS l ON l.connection = t.processlist_id
 WHERE t.processlist_command IN ('Query', 'Execute', 'Fetch', 'Prepare', 'Connect')
   AND COALESCE(t.processlist_state, '') <> 'User sleep'
