@@ -38,9 +38,10 @@ def show(record: RECORD = "latest", *, results: RESULTS, as_json: RECORD_JSON = 
     Example: slob show 20260301-12
     """
     found = finding.one(record, results, notify)
-    if (pid := store.running_pid(found.folder)) is not None:
-        notify(f"this {found.kind} is still in progress (process {pid}){_WRITTEN[found.kind]}")
     loaded, text = _read(found)
+    if (pid := store.running_pid(found.folder)) is not None:
+        kind = loaded.kind if isinstance(loaded, RunRecord) else found.kind
+        notify(f"this {kind} is still in progress (process {pid}){_WRITTEN[found.kind]}")
     if as_json:
         print(json.dumps(loaded.model_dump(mode="json"), indent=1))
     else:

@@ -53,7 +53,6 @@ def render_comparison(comparison: Comparison, checks: Sequence[GateCheck] = (), 
         "",
         *_check_lines(checks),
         *wrapped(summary(comparison)),
-        *_loads(comparison),
         *_mismatches(comparison),
         "",
         *(_mean_table(rows, physical, columns) if several else _value_table(rows, physical, columns)),
@@ -91,7 +90,11 @@ def main_differences(comparison: Comparison) -> Mapping[str, Difference]:
 
 
 def summary(comparison: Comparison) -> str:
-    """Return the result in one or two sentences."""
+    """Return the result in one or two sentences, and that the loads differ where one side is of observations."""
+    return " ".join(filter(None, (_result(comparison), _loads(comparison))))
+
+
+def _result(comparison: Comparison) -> str:
     counts = Counter(change.outcome for name, change in main_differences(comparison).items() if not _is_empty(change))
     judged = sum(counts[outcome] for outcome in (*_SHOWN, Outcome.NOT_SHOWN))
     if not judged:
@@ -184,16 +187,15 @@ def _mismatches(comparison: Comparison) -> list[str]:
     ]
 
 
-def _loads(comparison: Comparison) -> list[str]:
-    """Return that a run is compared with an observation, and which figures only one of them has."""
+def _loads(comparison: Comparison) -> str:
+    """Return that a run is compared with an observation, and which figures only one of them has; else nothing."""
     if comparison.loads is None:
-        return []
+        return ""
     a, b = comparison.loads
-    text = (
+    return (
         f"The loads differ: A is of {a}, B of {b}. Figures of slob's own operations, such as their latency and "
         "commits/s, are not those of an observation; transactions/s and the client's CPU are not those of a run."
     )
-    return ["", *wrapped(text)]
 
 
 def _value_table(rows: Mapping[str, Difference], physical: bool, columns: int | None) -> list[str]:
