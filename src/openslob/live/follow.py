@@ -141,22 +141,27 @@ class FollowedSweep:
         self.record: SweepRecord | None = None
         self._identity: tuple[int, ...] = ()
         self._results: dict[str, RunRecord] = {}
+        self._missing: list[str] = []
         self._run: FollowedRun | None = None
         self._locked = False
 
     @property
     def read_share(self) -> float:
-        """The share of the current run's raw files that was read."""
-        return self._run.read_share if self._run else 1.0
+        """The share that was read of the results, or of the current run's raw files if that is less."""
+        missing = len(self._missing)
+        results = len(self._results) / (len(self._results) + missing) if missing else 1.0
+        return min(results, self._run.read_share if self._run else 1.0)
 
     def poll(self, budget_s: float = BUDGET_S) -> bool:
         """Read what is new; return whether something changed."""
         was, self._locked = self._locked, running_pid(self.folder) is not None
+        until = time.monotonic() + budget_s
         changed = self._read_record() or was != self._locked
+        changed = self._read_results(until) or changed
         latest = self._latest()
         if latest is not None and (self._run is None or latest != self._run.folder):
             self._run, changed = FollowedRun(latest), True
-        return (self._run.poll(budget_s) if self._run else False) or changed
+        return (self._run.poll(max(until - time.monotonic(), budget_s / 2)) if self._run else False) or changed
 
     def _read_record(self) -> bool:
         path = self.folder / SWEEP_FILE
@@ -168,14 +173,23 @@ class FollowedSweep:
         if identity == self._identity:
             return False
         self.record, self._identity = load_sweep(self.folder), identity
-        for point in self.record.points:
-            if point.run and point.state in (PointState.DONE, PointState.FAILED) and point.run not in self._results:
-                try:
-                    self._results[point.run] = store.load(self.folder / point.run)
-                except SlobError:
-                    # The point is shown without figures: a folder that was copied in part lacks them.
-                    continue
+        ended = (point for point in self.record.points if point.state in (PointState.DONE, PointState.FAILED))
+        self._missing = [point.run for point in ended if point.run and point.run not in self._results]
         return True
+
+    def _read_results(self, until: float) -> bool:
+        """Read results of points that have ended, as many as there is time for; return whether there was any."""
+        some = bool(self._missing)
+        while self._missing:
+            name = self._missing.pop(0)
+            try:
+                self._results[name] = store.load(self.folder / name)
+            except SlobError:
+                # The point is shown without figures: a folder that was copied in part lacks them.
+                continue
+            if time.monotonic() > until:
+                break
+        return some
 
     def _latest(self) -> Path | None:
         """Return the folder of the run that began last."""

@@ -198,10 +198,10 @@ class RunView:
         """None: a run is no sweep."""
         return None
 
-    @property
+    @cached_property
     def names(self) -> Sequence[str]:
         """The series that there are."""
-        drawn = [name for name in DRAWN if self._amounts(self._drawn(name))]
+        drawn = [name for name in DRAWN if self._is_counted(self._drawn(name))]
         timed = [
             f"{what}.{kind}.{each}"
             for what in _LATENCY
@@ -215,8 +215,8 @@ class RunView:
             return OWN_CPU
         return DRAWN[name]
 
-    def _amounts(self, drawn: Drawn) -> dict[str, Array]:
-        return self._tracks[drawn.source].amounts(drawn.fields)
+    def _is_counted(self, drawn: Drawn) -> bool:
+        return bool(self._tracks[drawn.source].last().amounts(drawn.fields))
 
     def _latencies(self, what: str) -> Mapping[str, Latencies]:
         found = self._state.latency if what == "latency" else self._state.response

@@ -67,7 +67,11 @@ def verdicts_so_far(
     later = tuple(unknown(name, f"Not judged yet: {AT_END}.") for name in _LATER)
     if not len(tracks[ENGINE].end_s):
         return later
-    measured = measurement_so_far(state, record, tracks, at_s, errors)
+    try:
+        measured = measurement_so_far(state, record, tracks, at_s, errors)
+    except ValueError:
+        # A later version may have parameters that this one does not know: it can't judge such a run.
+        return later
     return (*(verdict for judge in _JUDGED if (verdict := judge(measured))), *later)
 
 

@@ -223,7 +223,9 @@ class RunState:
         kinds, code = cells.names(1)
         for number, kind in enumerate(kinds):
             mine = code == number
-            into.setdefault(kind, Latencies()).add(seconds[mine], buckets[mine], counts[mine], older)
+            if kind not in into:
+                into[kind] = Latencies()
+            into[kind].add(seconds[mine], buckets[mine], counts[mine], older)
 
 
 def _matrix(cells: Cells, column: int, run: Moments, moments: int) -> tuple[list[str], Array]:

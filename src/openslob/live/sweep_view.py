@@ -76,7 +76,12 @@ class SweepView:
         return PetalPoint(point.number, label(petal), self._sessions(point), state, run, figures, fails)
 
     def _sessions(self, point: SweepPoint) -> int:
-        return Workload.model_validate({**self._record.workload, **point.values}).total_sessions
+        values = {**self._record.workload, **point.values}
+        try:
+            return Workload.model_validate(values).total_sessions
+        except ValueError:
+            # A later version may have parameters that this one does not know.
+            return int(values.get(SESSIONS) or 0)
 
     @property
     def notes(self) -> Sequence[Note]:
