@@ -9,9 +9,11 @@ import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import Any
 from unittest.mock import patch
 
 import psycopg
+import pymysql
 import pytest
 
 from factories.running import COMMAND, LONG_S, complaint, eventually, measured, rows_of, stopped
@@ -35,6 +37,12 @@ SELECT sum(xact_commit + xact_rollback - sessions)::float8,
        (SELECT wal_bytes::float8 / 1048576 FROM pg_stat_wal)
   FROM pg_stat_database"""
 FIGURES = ("transactions_per_s", "pio_read_per_s", "lio_per_s", "pio_write_per_s", "log_syncs_per_s", "redo_mb_per_s")
+MARIADB = {
+    "Innodb_buffer_pool_read_requests": "lio_per_s",
+    "Innodb_data_reads": "pio_read_per_s",
+    "Innodb_data_writes": "pio_write_per_s",
+    "Innodb_os_log_fsyncs": "log_syncs_per_s",
+}
 # What watching itself does: its transactions are left out of its figures, and not of those by hand.
 OWN = {"transactions_per_s": 15.0, "lio_per_s": 500.0, "pio_read_per_s": 5.0}
 TOLERANCE = 0.02
@@ -120,6 +128,49 @@ def test_every_figure_equals_the_counters_of_postgresql(trouble_server, tmp_path
     for number, interval in enumerate(intervals):
         agree(interval, readings[number], readings[number + 1], OWN)
     assert all(each.figures["transactions_per_s"].value > 20 for each in intervals)
+
+
+@pytest.mark.mariadb
+def test_every_figure_equals_the_counters_of_mariadb(maria_server):
+    """Under a client that commits each row, by the same names as PostgreSQL's."""
+    engine: Any = registry.engine_for(maria_server.start().url)
+    done = threading.Event()
+
+    def ask():
+        return {
+            MARIADB[row["Variable_name"]]: float(row["Value"]) for row in status() if row["Variable_name"] in MARIADB
+        }
+
+    def status():
+        with hand.cursor(pymysql.cursors.DictCursor) as cursor:
+            cursor.execute("SHOW GLOBAL STATUS LIKE 'Innodb%'")
+            return cursor.fetchall()
+
+    def work():
+        committed = 0
+        with working.cursor() as cursor:
+            while not done.is_set():
+                cursor.execute("INSERT INTO watched.inserted SELECT seq FROM mysql.seq_1_to_20")
+                committed += 1
+        return committed
+
+    hand, working = engine.open("hand"), engine.open("work")
+    with working.cursor() as cursor:
+        cursor.execute("CREATE DATABASE watched")
+        cursor.execute("CREATE TABLE watched.inserted (n int)")
+    with ThreadPoolExecutor() as pool, read_by_hand(ask) as readings:
+        committing = pool.submit(work)
+        intervals, told = watched(registry.engine_for(maria_server.url), 2)
+        done.set()
+        assert committing.result(LONG_S) > 0
+    assert told == []
+    for number, interval in enumerate(intervals):
+        agree(interval, readings[number], readings[number + 1], OWN)
+        assert interval.figures["transactions_per_s"].value > 0
+    with working.cursor() as cursor:
+        cursor.execute("DROP DATABASE watched")
+    hand.close()
+    working.close()
 
 
 def test_the_command(trouble_server, tmp_path):

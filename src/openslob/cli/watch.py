@@ -27,7 +27,7 @@ from openslob.observe.lines import Lines, rates_of
 from openslob.observe.observer import Observer
 from openslob.observe.watcher import Watcher
 from openslob.record.model import reservations
-from openslob.report.format import warning_lines
+from openslob.report.format import warning_lines, wrapped
 from openslob.report.text import render
 from openslob.run.samplers import SystemReading
 from openslob.secrets import Target
@@ -121,10 +121,13 @@ def _plain(engine: Engine, facts: ServerFacts, interval_s: float, selection: Sel
     width = columns()
     lines = Lines(selection, top, width, shutil.get_terminal_size().lines - 1)
     zone = datetime.now().astimezone().tzname()
+    instances = [f"#{number}: {each.target}" for number, each in enumerate(facts.instances, 1)]
+    where = f"the sum of {len(instances)} instances" if instances else engine.target
+    what = f"{facts.product} {facts.version}, {where}; every {interval_s:g} s, times in {zone}"
     about = [
         *warning_lines(reservations(facts.experimental, facts.stand_in)),
-        f"{facts.product} {facts.version}, {engine.target}; every {interval_s:g} s, times in {zone}",
-        *(f"#{number}: {each.target}" for number, each in enumerate(facts.instances, 1)),
+        *(wrapped(what, columns=width) if width else [what]),
+        *instances,
     ]
     write("\n".join(about))
     return lambda interval: write("\n".join(lines.of(interval)))

@@ -9,7 +9,6 @@ and again after the main process has waited for any child. I/O is not read: that
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from pathlib import Path
 
 from openslob.host.counters import TICKS_PER_S
@@ -55,7 +54,9 @@ class ProcessClockSampler(ProcessTreeSampler):
         except OSError:
             self._known.pop(pid)
             return None
-        return replace(stat, ticks=own_ticks + stat.ticks - stat.own_ticks, own_ticks=own_ticks)
+        # Not by replace(), which takes ten times as long.
+        ticks = own_ticks + stat.ticks - stat.own_ticks
+        return ProcessStat(stat.pid, stat.parent, stat.started, ticks, stat.reaped_faults, own_ticks)
 
     def _io(self, pid: int) -> str:  # noqa: ARG002
         return _NOT_READ

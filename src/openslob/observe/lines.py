@@ -10,7 +10,7 @@ from openslob.measurement import ObjectIo
 from openslob.metrics import METRICS
 from openslob.metrics.run_metrics import BELOW_CLOCK, NO_CPU, NO_READS, NO_SYNCS, SYNCS_UNTIMED
 from openslob.observe.interval import NO_DEVICE_READS, NO_DEVICE_WRITES, EventRate, Interval, Selection
-from openslob.report.format import MISSING, shortened
+from openslob.report.format import MISSING, shortened, wrapped
 from openslob.units import MIB, NANOS, format_bytes
 
 _TIME_WIDTH = 8
@@ -89,6 +89,9 @@ _COLUMNS = (
 _CPU_KINDS = ("user", "nice", "system", "irq", "softirq", "iowait", "steal")
 
 
+_HIDDEN = "! this user may not see what all sessions do: waits that are sampled are of some of them only"
+
+
 class Lines:
     """The lines of one watch, in at most ``width`` columns (None: as wide as they need to be).
 
@@ -112,10 +115,10 @@ class Lines:
         """Return the lines of an interval, after the headings where it is time for them."""
         at = datetime.fromtimestamp(interval.end_ns / NANOS).astimezone().strftime("%H:%M:%S")
         lines = [*self._remarks(interval), self._main(at, interval)]
-        lines += [self._cut(line) for line in (*self._waits(interval), *_io(interval), *_host(interval))]
+        lines += self._below(interval)
         for number, part in enumerate(interval.by_instance.values(), 1):
             lines.append(self._main(f"{f'#{number}':>{_TIME_WIDTH}}", part))
-            lines += [self._cut(line) for line in (*self._waits(part), *_io(part))]
+            lines += self._below(part)
         head = self._head() if self._since_head + len(lines) > self._screen else []
         self._since_head = len(lines) + (len(head) or self._since_head)
         return [*head, *lines]
@@ -128,8 +131,13 @@ class Lines:
     def _main(self, label: str, interval: Interval) -> str:
         return label + "".join(column.text(interval) for column in self._columns)
 
-    def _cut(self, line: str) -> str:
-        return line if self._width is None else shortened(line, self._width)
+    def _below(self, interval: Interval) -> list[str]:
+        """Return the rows of waits, I/O and host; a long name is cut, and all that is running text is wrapped."""
+        rows = [*self._waits(interval), *_io(interval), *_host(interval)]
+        return rows if self._width is None else [shortened(row, self._width) for row in rows]
+
+    def _wrapped(self, text: str, indent: int = 2) -> list[str]:
+        return [text] if self._width is None else wrapped(text, "", " " * indent, self._width)
 
     def _remarks(self, interval: Interval) -> list[str]:
         """Return what must be known of this interval, and why figures are not known, each reason once."""
@@ -137,15 +145,19 @@ class Lines:
         if interval.missed:
             readings = "reading was" if interval.missed == 1 else "readings were"
             found.append(f"! {interval.missed} {readings} missed: these are means over {interval.seconds:.1f} s")
+        if interval.hidden and _HIDDEN not in self._explained:
+            self._explained.add(_HIDDEN)
+            found.append(_HIDDEN)
         if interval.fault:
-            return [*found, f"! {interval.fault}"]
+            found.append(f"! {interval.fault}")
         reasons: dict[str, list[str]] = {}
-        for column in self._columns:
+        for column in () if interval.fault else self._columns:
             figure = interval.figures.get(column.figure)
             if figure and figure.value is None and figure.why not in _PASSING and column.figure not in self._explained:
                 reasons.setdefault(figure.why or "", []).append(_label(column.figure))
                 self._explained.add(column.figure)
-        return [*found, *(f"{MISSING} {', '.join(names)}: {why}" for why, names in reasons.items())]
+        found += [f"{MISSING} {', '.join(names)}: {why}" for why, names in reasons.items()]
+        return [line for text in found for line in self._wrapped(text)]
 
     def _waits(self, interval: Interval) -> list[str]:
         if not self._top:
@@ -157,7 +169,8 @@ class Lines:
         if found:
             return lines
         if interval.waits:
-            return [f"  wait  none matches; there are {', '.join(sorted(each.event for each in interval.waits))}"]
+            there = ", ".join(sorted(each.event for each in interval.waits))
+            return self._wrapped(f"  wait  none matches; there are {there}", 8)
         if not interval.samples:
             return ["  wait  not sampled"]
         seen = "no session that this user may see" if interval.hidden else "no session"

@@ -35,8 +35,8 @@ ANSWER_S = 10.0
 # there are in the server.
 SAMPLE_EVERY_S, SAMPLE_AT_LEAST_S = 0.1, 0.5
 # What watching may take of a core, in %; and where only the time that samples take is known, their share of the time.
-OWN_PCT = 0.8
-SAMPLE_SHARE = 0.005
+OWN_PCT = 0.7
+SAMPLE_SHARE = 0.002
 
 
 class AttentivePatience(Patience):

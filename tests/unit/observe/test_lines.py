@@ -123,6 +123,15 @@ def test_no_wait_is_told_too(change, patterns, expected):
     assert [line for line in lines(replace(SECOND, **change), patterns=patterns) if "wait" in line[:7]] == [expected]
 
 
+def test_hidden_sessions_are_said_once():
+    printer = Lines(Selection(), 5, 80, 24)
+    hidden = replace(SECOND, hidden=True)
+    first, second = (" ".join(words(line) for line in printer.of(hidden)) for _ in range(2))
+    assert "! this user may not see what all sessions do" in first
+    assert "may not see" not in second
+    assert "seen in part" in second
+
+
 def test_only_what_did_io_is_listed_and_only_kinds_of_cpu_time_that_were_used():
     found = lines()
     assert [words(line) for line in found if line.startswith("  io")] == [

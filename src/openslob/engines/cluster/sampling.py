@@ -181,6 +181,12 @@ def _objects(parts: Sequence[ObjectIo | None]) -> ObjectIo:
     """Return the sum for a kind of object; unknown when an instance does not report that kind."""
 
     def of(name: str) -> Callable[[ObjectIo | None], float | None]:
-        return lambda part: getattr(part, name) if part else None
+        def amount(part: ObjectIo | None) -> float | None:
+            if part and part.read_requests == 0 and name == "read_time_us":
+                return 0.0  # no instance that read nothing has a time
+            value: float | None = getattr(part, name) if part else None
+            return value
+
+        return amount
 
     return ObjectIo(**{each.name: _total(map(of(each.name), parts)) for each in fields(ObjectIo)})
