@@ -25,8 +25,6 @@ from openslob.units import NANOS
 
 SAMPLES = "samples"
 BUSY_US = "busy_us"
-# What an observation or a run of an engine counts by duration itself.
-ENGINE_LATENCY = "engine_latency.csv"
 # A part of a file has a few dozen names, or a few dozen moments.
 _MOST_CELLS = 10_000_000
 

@@ -49,7 +49,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Series:
-    """One figure over time in at most as many steps as were asked for.
+    """One figure over time in at most as many steps as were asked for (two at the least).
 
     The arrays have one entry for each step: when it ends, and the lowest, the mean and the highest value in it; None
     where the figure is not known. Steps begin at multiples of ``step_s``; the last may not be over.
@@ -164,4 +164,4 @@ class View(Protocol):
         """Return the host's CPU time in % by kind; what is missing to 100 was idle."""
 
     def heat(self, of: str, begin_s: float | None = None, end_s: float | None = None, most: int = 120) -> HeatMap:
-        """Return latency over time of a kind of operation, or of an event that the engine counts by duration."""
+        """Return latency over time of a kind of operation; KeyError when none of this kind was recorded."""
