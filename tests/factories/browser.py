@@ -25,6 +25,7 @@ FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE localhost",
 )  # fmt: skip
 _ENDS_OF_PIPES = 10
+_SEEN = "document.body.innerText.slice(0, 2000)"
 
 
 class Tab:
@@ -60,11 +61,7 @@ class Tab:
         """Return the value of an expression once it is true."""
         end = time.monotonic() + seconds
         while not (value := self._asked_while_loading(script)):
-            assert time.monotonic() < end, (
-                script,
-                self.complaints,
-                self._asked_while_loading("document.body.innerText"),
-            )
+            assert time.monotonic() < end, (script, self.complaints[:2], self._asked_while_loading(_SEEN))
             time.sleep(0.05)
         return value
 

@@ -136,12 +136,11 @@
     chart.setAttribute("role", "group");
     made.append(title, chart, text);
     made.hidden = true;
-    return { figure: made, title: title, chart: chart, text: text, rows: [], signals: {}, spec: "" };
+    return { figure: made, title: title, chart: chart, text: text, rows: [], signals: {}, spec: "", since: Infinity };
   }
 
-  function rowsOf(picture) {
-    picture.rows = picture.rows.filter(function (values) { return values[0] >= sections.axis.begin_s; });
-    return picture.rows.map(function (values) {
+  function objects(picture, rows) {
+    return rows.map(function (values) {
       return Object.fromEntries(picture.columns.map(function (column, at) { return [column, values[at]]; }));
     });
   }
@@ -160,8 +159,11 @@
     picture.now = patch.now;
     if (patch.columns) {
       if (patch.columns.length) { picture.columns = patch.columns; }
-      const kept = patch.spec ? [] : picture.rows.filter(function (values) { return values[0] < patch.since; });
-      picture.rows = kept.concat(patch.rows);
+      const since = patch.spec ? -Infinity : patch.since, begin = sections.axis.begin_s;
+      const before = function (values) { return values[0] < since && values[0] >= begin; };
+      picture.rows = picture.rows.filter(before).concat(patch.rows);
+      // What the drawing lacks: of steps that come to nothing there is no row.
+      picture.since = Math.min(picture.since, since);
     }
     if (patch.spec) { picture.wanted = patch.spec; }
     picture.figure.hidden = false;
@@ -192,7 +194,8 @@
     // "ast": expressions are interpreted, so that the page need not allow to make programs of texts.
     const options = { renderer: "svg", actions: false, mode: "vega-lite", ast: true, logLevel: 1,
       tooltip: { theme: "custom" } };
-    const rows = picture.now === undefined ? { rows: rowsOf(picture) } : { now: picture.now };
+    const rows = picture.now === undefined ? { rows: objects(picture, picture.rows) } : { now: picture.now };
+    picture.since = Infinity;
     spec.datasets = Object.assign({}, spec.datasets, rows);
     const signals = Object.assign({}, sections.axis, picture.signals);
     spec.params.forEach(function (each) { if (each.name in signals) { each.value = signals[each.name]; } });
@@ -217,8 +220,12 @@
     Object.entries(Object.assign({}, sections.axis, picture.signals)).forEach(function (each) {
       view.signal(each[0], each[1]);
     });
-    view.data("rows", rowsOf(picture));
-    return view.runAsync();
+    // Only what is new: to draw all marks again would take most of a second.
+    const since = picture.since, begin = sections.axis.begin_s;
+    picture.since = Infinity;
+    const gone = function (row) { return row.from_s >= since || row.from_s < begin; };
+    const fresh = picture.rows.filter(function (values) { return values[0] >= since; });
+    return view.remove("rows", gone).insert("rows", objects(picture, fresh)).runAsync();
   }
 
   function receive(patch) {
