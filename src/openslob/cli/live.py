@@ -1,16 +1,19 @@
-"""`slob live`: a record on the screen, as it grows or replayed."""
+"""`slob live`: a record on the screen or on a page, as it grows or replayed."""
 
 from __future__ import annotations
 
 import sys
+import webbrowser
+from collections.abc import Mapping
 from pathlib import Path
+from threading import Thread
 from typing import Annotated
 
 import typer
 
 from openslob.cli.common_options import RESULTS
 from openslob.cli.completion import records
-from openslob.cli.console import notify
+from openslob.cli.console import notify, write
 from openslob.cli.screen import is_ascii, is_coloured, why_no_screen
 from openslob.errors import SlobError, UsageError
 from openslob.live.screen.canvas import Signs
@@ -36,19 +39,79 @@ SPEED = Annotated[
 ASCII = Annotated[bool, typer.Option("--ascii", metavar="", help="Draw with ASCII signs only.")]
 
 
-def live(record: RECORD = "", *, results: RESULTS, speed: SPEED = None, ascii_only: ASCII = False) -> None:
+WEB = Annotated[bool, typer.Option("--web", metavar="", help="Serve a page on this host instead, until Ctrl-C.")]
+PORT = Annotated[
+    int | None, typer.Option(min=1, max=65_535, metavar="N", help="Port of the page; default: any that is free.")
+]
+OPEN = Annotated[bool, typer.Option("--open", metavar="", help="Open the page in a browser.")]
+
+
+def live(
+    record: RECORD = "",
+    *,
+    results: RESULTS,
+    speed: SPEED = None,
+    ascii_only: ASCII = False,
+    web: WEB = False,
+    port: PORT = None,
+    open_page: OPEN = False,
+) -> None:
     """Show a run, a sweep or an observation on a live screen: in progress in another terminal, or replayed.
 
     The screen reads the record's folder, which may be a copy, and nothing else. q leaves it; what is measured goes on.
+    --web shows the same on a page, which only this host can open, and only with the address that is printed.
 
     Example: slob live latest --speed 10
     """
+    _refuse_mixture(
+        web, {"--speed": speed is not None, "--ascii": ascii_only}, {"--port": bool(port), "--open": open_page}
+    )
+    if web:
+        _serve(wanted(record, results).folder, port, open_page)
+        return
     if speed is not None and speed not in SPEEDS:
         raise UsageError(f"--speed {speed} is none of the speeds", f"there are {', '.join(map(str, SPEEDS))}")
     if why := why_no_screen() or ("" if sys.stdout.isatty() else "standard output is not a terminal"):
         raise SlobError(f"the live screen needs a terminal: {why}", "`slob show` prints the report")
     if code := _show(wanted(record, results).folder, ascii_only, speed):
         raise typer.Exit(code)
+
+
+def _refuse_mixture(web: bool, of_screen: Mapping[str, bool], of_page: Mapping[str, bool]) -> None:
+    """Raise UsageError for options of what is not shown."""
+    wrong = [name for name, given in (of_screen if web else of_page).items() if given]
+    if wrong and web:
+        raise UsageError(f"{wrong[0]} is for the screen, and --web shows a page", f"leave out --web or {wrong[0]}")
+    if wrong:
+        raise UsageError(f"{wrong[0]} is for the page", "add --web")
+
+
+def _serve(folder: Path, port: int | None, open_page: bool) -> None:
+    """Serve the page of the record in a folder until Ctrl-C."""
+    from openslob.live.follow import follow  # noqa: PLC0415
+
+    try:
+        from openslob.live.web.server import serve  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("openslob"):
+            raise
+        why = f"slob live --web needs the Python package {error.name}, which is not installed"
+        raise SlobError(why, "pip install 'openslob[web]'") from error
+
+    def ready(address: str) -> None:
+        notify(f"{folder.name} is shown at")
+        write(address)
+        notify("Ctrl-C ends the page; what is measured goes on")
+        if open_page:
+            # A browser in a terminal holds up who opens it, and here that is who serves the page.
+            Thread(target=_open, args=(address,), daemon=True).start()
+
+    serve(follow(folder), port, ready)
+
+
+def _open(address: str) -> None:
+    if not webbrowser.open(address):
+        notify("no browser could be opened: open the address yourself")
 
 
 def _show(folder: Path, ascii_only: bool, speed: int | None) -> int:
