@@ -54,6 +54,11 @@ class Board:
         self._progress = Progress.RUNNING
         self._verdicts: Sequence[Verdict] = ()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was computed yet."""
+        return not self._sections
+
     def whole(self) -> Patch:
         """Return everything."""
         pictures = [self._whole(each) for each in self._shown.values() if each.summary.names]

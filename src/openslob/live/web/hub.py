@@ -159,7 +159,9 @@ class Hub:
     def _as_it_stood(self, board: Board, at_s: float, standing: bool) -> Patch:
         latest = self._latest()
         end_s, is_read = latest.head.elapsed_s, self._is_read
+        first = board.is_empty
         patch = board.update(self._source.view(min(at_s, end_s)), self._source.read_share, end_s)
+        patch = board.whole() if first else patch
         return patch | ({"ended": True} if is_read and (standing or at_s >= end_s) else {})
 
 

@@ -232,8 +232,7 @@
     if (patch.trouble !== undefined) { trouble(patch.trouble); }
     if (patch.whole) {
       sections = {};
-      const there = patch.pictures.map(function (each) { return each.name; });
-      pictures.forEach(function (picture, name) { picture.figure.hidden = !there.includes(name); });
+      keep(patch.pictures.map(function (each) { return each.name; }));
     }
     Object.keys(tell).concat("axis", "meanings").forEach(function (name) { if (name in patch) { sections[name] = patch[name]; } });
     Object.keys(tell).forEach(function (name) {
@@ -247,15 +246,19 @@
     if (patch.ended) { ended(); }
   }
 
-  function arrange(order) {
+  function keep(names) {
     Array.from(pictures.keys()).forEach(function (name) {
-      if (order.includes(name)) { return; }
+      if (names.includes(name)) { return; }
       const chart = charts.get(name);
       if (chart) { chart.finalize(); }
       pictures.get(name).figure.remove();
       pictures.delete(name);
       charts.delete(name);
     });
+  }
+
+  function arrange(order) {
+    keep(order);
     order.forEach(function (name) {
       if (!pictures.has(name)) { pictures.set(name, figure(name)); }
       $("pictures").append(pictures.get(name).figure);

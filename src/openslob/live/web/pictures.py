@@ -7,6 +7,7 @@ ends of axes are sent to it. So it is made once, and again when something new ap
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -142,19 +143,31 @@ def _rates(there: Sequence[str], names: FigureNames, name: str, title: str, unit
     return Rates(name, title, unit, kept) if kept else None
 
 
+class _OfOwnRows(ABC):
+    """A picture that reads its rows itself, and draws them as they are."""
+
+    @abstractmethod
+    def read(self, view: View, steps: Steps) -> list[Row]:
+        """Return the rows of some steps, in the order of time."""
+
+    @property
+    def source(self) -> RowSource:
+        """Its own rows."""
+        return self
+
+    def drawn(self, rows: Sequence[Row], names: Names) -> Sequence[Row]:  # noqa: ARG002 - all of them are
+        """Return the rows as they were read."""
+        return rows
+
+
 @dataclass(frozen=True)
-class Rates:
+class Rates(_OfOwnRows):
     """Lines of figures; ``series`` has their names and labels."""
 
     name: str
     title: str
     unit: str
     series: tuple[tuple[str, str], ...]
-
-    @property
-    def source(self) -> RowSource:
-        """Its own rows."""
-        return self
 
     def read(self, view: View, steps: Steps) -> list[Row]:
         """Return a row for each step and figure that is known."""
@@ -176,10 +189,6 @@ class Rates:
         texts = [f"{name} {self._range(known)}" for name, known in values.items() if known]
         return Summary(tuple(name for name, known in values.items() if known), f"{'; '.join(texts)}." if texts else "")
 
-    def drawn(self, rows: Sequence[Row], names: Names) -> Sequence[Row]:  # noqa: ARG002 - all of them are
-        """Return the rows as they were read."""
-        return rows
-
     def _range(self, values: Sequence[float]) -> str:
         said = micros if self.unit == "µs" else number
         return f"{said(values[-1])} at last ({said(min(values))} to {said(max(values))})"
@@ -190,7 +199,7 @@ class Rates:
 
 
 @dataclass(frozen=True)
-class Bands:
+class Bands(_OfOwnRows):
     """Percentiles of the service time of one kind of operation, or of its response time."""
 
     what: str
@@ -205,11 +214,6 @@ class Bands:
     def title(self) -> str:
         """The heading over it."""
         return f"{_TIMES[self.what]} of {self.kind}s"
-
-    @property
-    def source(self) -> RowSource:
-        """Its own rows."""
-        return self
 
     def read(self, view: View, steps: Steps) -> list[Row]:
         """Return a row for each step."""
@@ -226,10 +230,6 @@ class Bands:
         known = [row for row in rows if row[_BANDS[0]] is not None]
         text = ", ".join(f"{name.removesuffix('_us')} {micros(known[-1][name])}" for name in _BANDS) if known else ""
         return Summary(tuple(time_panels.bands_known(rows)), f"At last: {text}." if text else "", ends)
-
-    def drawn(self, rows: Sequence[Row], names: Names) -> Sequence[Row]:  # noqa: ARG002 - all of them are
-        """Return the rows as they were read."""
-        return rows
 
     def panel(self, names: Names) -> Panel:
         """Return the bands."""
@@ -294,16 +294,11 @@ class Heat:
 
 
 @dataclass(frozen=True)
-class Waits:
+class Waits(_OfOwnRows):
     """Sessions by wait event."""
 
     name: str = "waits"
     title: str = "Sessions by wait event"
-
-    @property
-    def source(self) -> RowSource:
-        """Its own rows."""
-        return self
 
     def read(self, view: View, steps: Steps) -> list[Row]:
         """Return a row for each step and event."""
@@ -329,16 +324,11 @@ class Waits:
 
 
 @dataclass(frozen=True)
-class Cpu:
+class Cpu(_OfOwnRows):
     """The host's CPU time by kind."""
 
     name: str = "cpu"
     title: str = "CPU of the host"
-
-    @property
-    def source(self) -> RowSource:
-        """Its own rows."""
-        return self
 
     def read(self, view: View, steps: Steps) -> list[Row]:
         """Return a row for each step and kind."""

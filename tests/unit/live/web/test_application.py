@@ -128,7 +128,7 @@ def test_a_moment_that_is_none_is_refused(client: Client, asked: str) -> None:
 def test_a_moment_of_a_replay_is_sent_whole_and_ends(client: Client) -> None:
     answer = client.get("/events?at=20", headers=BEARER)
     assert answer.headers["content-type"].startswith("text/event-stream")
-    assert answer.text.startswith('data: {"head":')
+    assert answer.text.startswith('data: {"whole":true,"head":')
     assert '"ended":true' in answer.text
 
 
