@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol, TypeVar
@@ -17,8 +18,9 @@ from openslob.live.web.board import Board, Patch
 
 T = TypeVar("T")
 INTERVAL_S = 1.0
-# A long record is read piece by piece, so that its end is seen at once.
-CATCHING_UP_S = 0.1
+# A long record is read piece by piece, so that its end is seen at once: for so long before it is looked at again.
+CATCHING_UP_S = 0.7
+_BETWEEN_S = 0.05
 # A viewer that is further behind gets everything again.
 MOST_BEHIND = 30
 # How often a silent connection is tried.
@@ -122,7 +124,7 @@ class Hub:
                 return
             # A step may take longer than its time: the next ones are then left out.
             step = max(step + 1, round((now() - started) / INTERVAL_S))
-            await _is_set_within(self._end, started + step * INTERVAL_S - now() if self._is_read else CATCHING_UP_S)
+            await _is_set_within(self._end, started + step * INTERVAL_S - now() if self._is_read else _BETWEEN_S)
 
     async def now(self, ask: Callable[[View], T]) -> T:
         """Return an answer from what there is to see now. SlobError when the record can't be read."""
@@ -130,21 +132,21 @@ class Hub:
             return await asyncio.to_thread(lambda: ask(self._latest()))
 
     async def _tick(self) -> None:
-        while self._channels and not await _is_set_within(self._end, INTERVAL_S if self._is_read else CATCHING_UP_S):
-            await self._read(list(self._channels.values()))
+        while self._channels and not await _is_set_within(self._end, INTERVAL_S if self._is_read else _BETWEEN_S):
+            await self._read(list(self._channels.values()), CATCHING_UP_S)
             news, self._news = self._news, asyncio.Event()
             news.set()
 
-    async def _read(self, channels: Sequence[_Channel]) -> None:
+    async def _read(self, channels: Sequence[_Channel], patience_s: float = 0.0) -> None:
         async with self._using:
             try:
-                await asyncio.to_thread(self._update, channels)
+                await asyncio.to_thread(self._update, channels, patience_s)
                 self._trouble = ""
             except SlobError as error:
                 self._trouble = str(error)
 
-    def _update(self, channels: Sequence[_Channel]) -> None:
-        view = self._latest()
+    def _update(self, channels: Sequence[_Channel], patience_s: float) -> None:
+        view = self._latest(patience_s)
         for channel in channels:
             channel.update(view, self._source.read_share)
 
@@ -152,12 +154,15 @@ class Hub:
     def _is_read(self) -> bool:
         return self._source.read_share >= 1
 
-    def _latest(self) -> View:
+    def _latest(self, patience_s: float = 0.0) -> View:
+        end = time.monotonic() + patience_s
         self._source.poll()
+        while not self._is_read and time.monotonic() < end:
+            self._source.poll()
         return self._source.view()
 
     def _as_it_stood(self, board: Board, at_s: float, standing: bool) -> Patch:
-        latest = self._latest()
+        latest = self._latest(CATCHING_UP_S)
         end_s, is_read = latest.head.elapsed_s, self._is_read
         first = board.is_empty
         patch = board.update(self._source.view(min(at_s, end_s)), self._source.read_share, end_s)

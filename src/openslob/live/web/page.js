@@ -39,6 +39,15 @@
     return (parts[0] ? parts : parts.slice(1)).map(function (part) { return String(part).padStart(2, "0"); }).join(":");
   }
 
+  // What draws is large, and the server puts it together when it is first asked: words and figures do not wait for it.
+  const library = new Promise(function (resolve, reject) {
+    const script = element("script");
+    script.src = "/vega.js";
+    script.onload = resolve;
+    script.onerror = function () { reject(new Error("what draws was not sent")); };
+    document.head.append(script);
+  });
+
   // ---- words and figures
 
   const tell = {
@@ -176,7 +185,7 @@
       const spec = picture.wanted && JSON.stringify(picture.wanted);
       if (spec && spec !== picture.spec) {
         picture.spec = spec;
-        return embed(name, picture);
+        return library.then(function () { return embed(name, picture); });
       }
       return send(name, picture);
     }).catch(function (error) {

@@ -10,13 +10,15 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from openslob.errors import SlobError
-from openslob.live.web.application import application
-from openslob.live.web.hub import Hub, Source
-from openslob.report.html.page import library
+
+if TYPE_CHECKING:
+    from openslob.live.web.hub import Hub, Source
 
 # More viewers than anybody has; each connection has a cost.
 MOST_CONNECTIONS = 100
@@ -37,17 +39,21 @@ def serve(source: Source, port: int | None, ready: Callable[[str], None]) -> Non
     sockets = _loopback(port)
     token = secrets.token_urlsafe(_TOKEN_BYTES)
     chosen = sockets[0].getsockname()[1]
-    # What draws takes seconds to put together: it is ready when somebody opens the page.
+    # Connections wait from now on. What draws takes a second to import and seconds to put together, in which the reader
+    # opens the page.
+    ready(f"http://127.0.0.1:{chosen}/?token={token}")
+    from openslob.live.web.application import application  # noqa: PLC0415
+    from openslob.live.web.hub import Hub  # noqa: PLC0415
+    from openslob.report.html.page import library  # noqa: PLC0415
+
     threading.Thread(target=library, daemon=True).start()
-    asyncio.run(_until_stopped(source, sockets, token, chosen, ready))
-
-
-async def _until_stopped(
-    source: Source, sockets: list[socket.socket], token: str, port: int, ready: Callable[[str], None]
-) -> None:
     hub = Hub(source)
+    asyncio.run(_until_stopped(hub, application(hub, token, chosen), sockets))
+
+
+async def _until_stopped(hub: Hub, app: ASGIApp, sockets: list[socket.socket]) -> None:
     config = uvicorn.Config(
-        application(hub, token, port), http="h11", ws="none", lifespan="off", log_config=None, access_log=False,
+        app, http="h11", ws="none", lifespan="off", log_config=None, access_log=False,
         server_header=False, limit_concurrency=MOST_CONNECTIONS, timeout_graceful_shutdown=1,
     )  # fmt: skip
     server = _Server(config)
@@ -59,7 +65,6 @@ async def _until_stopped(
     loop = asyncio.get_running_loop()
     for number in _STOPPING:
         loop.add_signal_handler(number, stop)
-    ready(f"http://127.0.0.1:{port}/?token={token}")
     await server.serve(sockets)
 
 
