@@ -203,8 +203,10 @@ def test_a_narrow_dark_window_is_enough(seen: Seen) -> None:
     assert min(int(part) for part in re.findall(r"\d+", seen.told["ink"])[:3]) > 170
 
 
-def test_prometheus_gets_the_same_figures(seen: Seen) -> None:
-    reads = f'openslob_pio_read_per_s{{id="20260301T101112-made",name="pio"}} {SESSIONS * OPS * READS:.1f}\n'
+def test_prometheus_gets_the_same_figures(seen: Seen, run: MadeRun) -> None:
+    reads = (
+        f'openslob_pio_read_per_s{{id="20260301T101112-made",name="{run.record.name}"}} {SESSIONS * OPS * READS:.1f}\n'
+    )
     assert reads in seen.told["scrape"]
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from openslob.analyze.curves.points import SESSIONS
-from openslob.analyze.curves.series import label
+from openslob.analyze.curves.points import SESSIONS, latency_of
+from openslob.analyze.curves.series import CACHED, label
 from openslob.live.run_view import RunView
 from openslob.live.view import Head, HeatMap, Note, PetalPoint, Progress, Series, Stack, View
 from openslob.record.model import Figure, Holds, RunRecord, Verdict
@@ -67,7 +67,8 @@ class SweepView:
         if running and self._run:
             figures, verdicts = self._run.so_far, self._run.verdicts
         elif point.run and point.run in self._results:
-            figures, verdicts = self._results[point.run].summary, self._results[point.run].verdicts
+            record = self._results[point.run]
+            figures, verdicts = {**record.summary, CACHED.latency: _mean_latency(record)}, record.verdicts
         run = self._run.head.id if running and self._run else point.run or ""
         values: dict[str, Value] = {**point.server, **point.values}
         petal = {name: value for name, value in values.items() if name != SESSIONS}
@@ -129,3 +130,11 @@ class SweepView:
         if self._run is None:
             raise KeyError(of)
         return self._run.heat(of, begin_s, end_s, most)
+
+
+def _mean_latency(record: RunRecord) -> Figure:
+    """Return the mean latency of the most frequent kind of operation, by which points from the cache are drawn."""
+    counts = {kind: figures.get("count") or 0 for kind, figures in record.latency.items()}
+    kind = max(counts, key=lambda each: counts[each], default="")
+    value = latency_of(record, kind, "mean_us") if counts.get(kind) else None
+    return Figure(value=value, unit="µs", why=None if value is not None else "there was no operation")

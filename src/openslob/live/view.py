@@ -104,8 +104,8 @@ class Note:
 class PetalPoint:
     """One point of a sweep: ``petal`` names its line of the chart, ``sessions`` its place on it.
 
-    ``state`` is pending, running, done, failed or skipped; ``figures`` are the result's, or those so far. ``fails``
-    names the verdicts on it that fail.
+    ``state`` is pending, running, done, failed or skipped; ``figures`` are the result's with ``op_mean_us``, the mean
+    latency of the most frequent operation, or those so far. ``fails`` names the verdicts on it that fail.
     """
 
     number: int

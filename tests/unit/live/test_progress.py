@@ -131,7 +131,9 @@ def test_the_petals_of_a_sweep_grow_with_the_point_in_progress(tmp_path: Path) -
                 ("done", "20 % updates"),
                 ("running", "20 % updates"),
             ]
-            assert view.points[0].figures == first.record.summary
+            summary, figures = first.record.summary, view.points[0].figures
+            assert {name: figures[name] for name in summary} == summary
+            assert figures["op_mean_us"].value == first.record.latency["select"]["mean_us"]
             assert view.points[1].figures["pio_read_per_s"].value == pytest.approx(SESSIONS * OPS * READS)
             assert view.current is not None
             assert view.current.head.elapsed_s == 6

@@ -26,7 +26,7 @@ from openslob.errors import UsageError
 from openslob.units import format_bytes
 
 # From this share of block visits on, a set of runs is about physical reads and not about the cache.
-_MIN_READ_SHARE = 0.5
+MIN_READ_SHARE = 0.5
 ONE_LINE = "all runs"
 ONE_COUNT = "the scalability law needs several session counts, and there is only one"
 UNORDERED = "a knee needs the session counts, which are not known"
@@ -209,7 +209,7 @@ def _exhausted(ordered: Sequence[Point], result: KneeResult) -> Exhausted | None
 
 def _reads_physically(point: Point) -> bool:
     reads, visits = point.mean("pio_read_per_s"), point.mean("block_visits_per_s")
-    return reads is not None and visits is not None and reads >= _MIN_READ_SHARE * visits
+    return reads is not None and visits is not None and reads >= MIN_READ_SHARE * visits
 
 
 def _parameter_text(name: str, value: ParameterValue) -> str:

@@ -73,9 +73,6 @@
         const [label, means] = sections.meanings[each[0]];
         return { name: each[0], text: each[1], why: each[2], first: each[3], label: label, means: means };
       });
-      const title = shown.follows && sections.head.state === "running" ? "Figures now" : "Figures";
-      const run = sections.run;
-      $("figures-title").textContent = run ? title + ": " + run.name + ", " + run.about.slice(-1)[0] : title;
       $("first").replaceChildren.apply($("first"), figures.filter(function (each) { return each.first; }).map(function (each) {
         const tile = element("p", undefined, "tile");
         tile.title = each.means;
@@ -308,8 +305,10 @@
   }
 
   function showMoment() {
-    const head = sections.head;
+    const head = sections.head, run = sections.run;
     if (!head) { return; }
+    const title = shown.follows && head.state === "running" ? "Figures now" : "Figures";
+    $("figures-title").textContent = run ? title + ": " + run.name + ", " + run.about.slice(-1)[0] : title;
     const at = shown.follows ? head.end_s : head.elapsed_s;
     if (!shown.follows) { shown.at = at; }
     if (!waiting) { $("at").value = at; }

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from openslob.analyze.curves.series import PHYSICAL, Axes
+from openslob.analyze.curves.series import CACHED, MIN_READ_SHARE, PHYSICAL, Axes
 from openslob.live.view import PetalPoint
 from openslob.report.charts.petals import RUNNING, petal_panel, verdict_sign
 from openslob.report.charts.picture import Picture, page_specs
@@ -21,8 +21,8 @@ DONE, RUNS = "done", "running"
 class Petals:
     """The picture as it was drawn last."""
 
-    def __init__(self, axes: Axes = PHYSICAL) -> None:
-        self._axes = axes
+    def __init__(self) -> None:
+        self._axes = PHYSICAL
         self._rows: list[Row] | None = None
         self._now: list[Row] = []
         self._fits = False
@@ -34,6 +34,7 @@ class Petals:
 
     def update(self, points: Sequence[PetalPoint], names: FigureNames) -> Patch:
         """Return what is new in it."""
+        self._axes = _axes_for(points)
         rows, now = self._done(points), self._running(points)
         if rows == self._rows and now == self._now:
             return {}
@@ -82,6 +83,15 @@ class Petals:
         if x is None or y is None or x.value is None or y.value is None:
             return None
         return x.value, y.value
+
+
+def _axes_for(points: Sequence[PetalPoint]) -> Axes:
+    """Return the axes of the report: those of physical reads, unless most blocks come from the cache."""
+    reads, visits = (
+        sum(figure.value or 0.0 for each in points if each.state == DONE and (figure := each.figures.get(name)))
+        for name in (PHYSICAL.throughput, CACHED.throughput)
+    )
+    return CACHED if reads < MIN_READ_SHARE * visits else PHYSICAL
 
 
 def _row(petal: str, sessions: int, x: float, y: float, runs: int, fails: Sequence[str]) -> Row:

@@ -39,7 +39,7 @@ def sections(view: View, verdicts: Sequence[Verdict], read_share: float, end_s: 
         "meanings": _meanings(now, names),
         "figures": _figures(now),
         "verdicts": _verdicts(verdicts, run.head.progress),
-        "notes": [_note(each) for each in [*view.notes, *(run.notes if view.current else ())][-MOST_NOTES:]],
+        "notes": [_note(each) for each in view.notes[-MOST_NOTES:]],
         "points": _points(view.points, names),
     }
 

@@ -245,7 +245,7 @@ def petal_panel(
         *_dots(base, colour, shape, tips),
         _labels(base, rows),
         *(_signed(base, sign, each) for each in signs if each is not RUNNING),
-        *(_running(alt.Chart(alt.NamedData("now")).encode(x=x, y=y, color=colour, shape=sign), tips) if now else ()),
+        *(_running(alt.Chart(alt.NamedData("now")).encode(x=x, y=y, color=colour), sign, tips) if now else ()),
         name=view,
     ).add_params(*picks)
 
@@ -302,10 +302,12 @@ def _dots(base: alt.Chart, colour: alt.Color, shape: alt.Shape, tips: Sequence[T
     return [with_tips(dots.encode(color=colour, shape=shape), *tips) for dots in (sound, doubted)]
 
 
-def _running(moving: alt.Chart, tips: Sequence[Tip]) -> tuple[alt.Chart, alt.Chart]:
+def _running(moving: alt.Chart, sign: alt.Shape, tips: Sequence[Tip]) -> tuple[alt.Chart, alt.Chart]:
     """Return the mark and the label of the point that is being measured."""
     marked = moving.transform_calculate(sign=f"'{RUNNING.name}'").mark_point(filled=True, size=170)
-    return with_tips(marked, *tips), moving.mark_text(align="left", dx=9, dy=-9, fontSize=11).encode(text="sessions:Q")
+    return with_tips(marked.encode(shape=sign), *tips), moving.mark_text(align="left", dx=9, dy=-9, fontSize=11).encode(
+        text="sessions:Q"
+    )
 
 
 def _labels(base: alt.Chart, rows: Sequence[Row]) -> alt.Chart:
