@@ -19,13 +19,13 @@ from factories.foreign_postgresql import HOST, PASSWORD, ForeignServer, free_por
 from factories.paths import GOLDEN
 from factories.programs import DEBIAN_POSTGRESQL
 from factories.running import DATA, ignore, judged, load, measured, slob, verdicts_of
+from openslob.analyze.load_kinds import load_kind
 from openslob.engines.managed.account import server_account
 from openslob.engines.postgresql import checks
 from openslob.engines.registry import engine_for
 from openslob.errors import SlobError, UsageError
 from openslob.metrics import METRICS
 from openslob.metrics.run_metrics import NO_READS
-from openslob.report.record_view import figures_of
 from openslob.run.preflight import preflight
 from openslob.workload import Workload
 
@@ -114,7 +114,7 @@ def test_an_ordinary_role_loads_runs_and_drops(ordinary, foreign, tmp_path):
     assert record.errors == ()
     judged(record, "counts_agree")
     # A cached run has no reads to time, and a busy host no exact window; nothing else that it asks for may be missing.
-    missing = {name: why for name in figures_of(record) if (why := record.summary[name].why)}
+    missing = {name: why for name in load_kind(record).figures(record) if (why := record.summary[name].why)}
     others = {name for name, why in missing.items() if why != NO_READS and not excused(why)}
     assert others <= NEWER_SERVERS_ONLY | {"log_sync_latency_us", "log_wait_pct"}
     assert any("GRANT pg_checkpoint TO app" in note for note in record.notes)

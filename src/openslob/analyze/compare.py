@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from openslob.analyze.curves.points import (
-    LOAD,
     RESPONSE_PREFIX,
     SESSIONS,
     Parameters,
@@ -16,16 +15,14 @@ from openslob.analyze.curves.points import (
     Run,
     facts,
     in_order,
-    observed_load,
     points,
-    sessions_of,
     varying,
 )
 from openslob.analyze.curves.series import label, order
+from openslob.analyze.load_kinds import LOAD, load_kind
 from openslob.analyze.statistics import Difference, difference, mean_difference
 from openslob.errors import UsageError
 from openslob.metrics import METRICS, Better
-from openslob.record.model import RecordKind
 
 # Requested values, and sums that grow with the length of the run, are not results.
 _NO_RESULTS = frozenset(
@@ -141,16 +138,8 @@ def compare(a: Sequence[Run], b: Sequence[Run], name_a: str = "A", name_b: str =
 
 def _loads(runs: Sequence[Run]) -> str:
     """Return the loads of one side in words."""
-    named = (
-        observed_load(run.record) if run.record.kind is RecordKind.OBSERVATION else f"slob run, {_at(run)}"
-        for run in runs
-    )
-    return " and ".join(dict.fromkeys(named))
-
-
-def _at(run: Run) -> str:
-    sessions = sessions_of(run.record)
-    return f"{sessions} session{'' if sessions == 1 else 's'}, {run.record.spec.get('update_pct')} % updates"
+    kinds = ((run.record, load_kind(run.record)) for run in runs)
+    return " and ".join(dict.fromkeys(f"{kind.whose}{kind.in_words(record)}" for record, kind in kinds))
 
 
 def _any_load(run: Run) -> Run:

@@ -127,7 +127,7 @@ def of_engine(rows: Iterable[EngineRow], start_ns: int, end_ns: int, even: Span 
     slack = MIN_PART_S * NANOS
     within = [
         (begin, end, values)
-        for begin, end, values in _parts(rows)
+        for begin, end, values in parts(rows)
         if begin >= start_ns - slack and end <= end_ns + slack and end - begin >= slack
     ]
     inside = _outside_joined(within, even or (within[0][1], within[-1][0])) if within else []
@@ -144,7 +144,7 @@ def in_steps(rows: Iterable[EngineRow], seconds: float = OBSERVED_STEP_S) -> lis
     second, rates would jump between 0 and twice the truth.
     """
     steps: list[list[_Part]] = []
-    for part in _parts(rows):
+    for part in parts(rows):
         if not steps or steps[-1][-1][1] - steps[-1][0][0] >= seconds * NANOS:
             steps.append([])
         steps[-1].append(part)
@@ -158,7 +158,7 @@ def in_steps(rows: Iterable[EngineRow], seconds: float = OBSERVED_STEP_S) -> lis
     ]
 
 
-def _parts(rows: Iterable[EngineRow]) -> list[_Part]:
+def parts(rows: Iterable[EngineRow]) -> list[_Part]:
     """Return begin, end and counters of each interval; of those with the same begin only the last one counts."""
     parts: dict[int, tuple[int, dict[str, float]]] = {}
     for begin, end, name, value in rows:

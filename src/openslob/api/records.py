@@ -13,9 +13,10 @@ from openslob.analyze.curves.points import ParameterValue, Run
 from openslob.api.results import Results
 from openslob.errors import SlobError, UsageError
 from openslob.record import finding, store
-from openslob.record.model import RecordKind, RunRecord
-from openslob.record.raw_csv import engine_rows, latency_rows, slice_rows, slice_spans
+from openslob.record.model import RunRecord
+from openslob.record.raw_csv import latency_rows, slice_rows
 from openslob.record.sweep import SWEEP_FILE, find_sweeps, load_sweep
+from openslob.report.run_series import counted
 
 
 def load(path: str | Path) -> Results:
@@ -108,10 +109,9 @@ def run_of(folder: Path, record: RunRecord, given: Mapping[str, ParameterValue] 
     if record.window is None:
         return Run.of(record, given)
     span = record.window.load_start_ns, record.window.load_end_ns
-    if record.kind is RecordKind.OBSERVATION:
-        return Run.of(record, given, timeline.of_engine(timeline.in_steps(engine_rows(folder)), *span, span))
     rates = timeline.of_slices(slice_rows(folder), *span)
-    engine = timeline.of_engine(engine_rows(folder), *span, timeline.counted_evenly(slice_spans(folder)))
+    rows, even = counted(folder, record)
+    engine = timeline.of_engine(rows, *span, even)
     service = timeline.of_latencies(latency_rows(folder))
     response = timeline.of_latencies(latency_rows(folder, "response.csv"), "response_mean_us")
     return Run.of(record, given, {**engine, **rates, **service, **response})

@@ -9,16 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from openslob.analyze.curves.points import LATENCIES, Run, latency_of
+from openslob.analyze.load_kinds import load_kind
 from openslob.api.drawing import Drawn
 from openslob.api.table import Cell, Named, Table, as_row
 from openslob.errors import VerdictError
 from openslob.export.tidy import run_rows
 from openslob.metrics import METRICS
-from openslob.record.model import Holds, RecordKind, RunRecord, Verdict
+from openslob.record.model import Holds, RunRecord, Verdict
 from openslob.record.raw_csv import raw_table
 from openslob.report.headline import headline
 from openslob.report.notebook import run_html
-from openslob.report.record_view import figures_of, label
+from openslob.report.record_view import label
 from openslob.report.slowest import slowest_of
 from openslob.report.text import render
 
@@ -90,8 +91,7 @@ class RunResult(Drawn):
 
         Of an observation, its load in words.
         """
-        given = {} if self.record.kind is RecordKind.OBSERVATION else self.record.spec
-        return {**given, **self.analysed.parameters}
+        return {**load_kind(self.record).parameters(self.record), **self.analysed.parameters}
 
     @cached_property
     def figures(self) -> Named[FigureValue]:
@@ -198,7 +198,7 @@ class RunResult(Drawn):
 def _summary(record: RunRecord) -> dict[str, FigureValue]:
     return {
         name: FigureValue(figure.value, figure.unit, figure.why, label(record, name), METRICS[name].definition)
-        for name in figures_of(record)
+        for name in load_kind(record).figures(record)
         if (figure := record.summary.get(name))
     }
 

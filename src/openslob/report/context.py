@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from openslob.analyze.curves.points import observed_load
+from openslob.analyze.load_kinds import load_kind
 from openslob.metrics import METRICS
 from openslob.record.model import RecordKind, RunRecord
 from openslob.report.format import (
@@ -25,7 +25,7 @@ from openslob.report.format import (
     warning_lines,
     wrapped,
 )
-from openslob.report.record_view import figures_of, gaps, label, reason, shown, value
+from openslob.report.record_view import gaps, label, reason, shown, value
 from openslob.workload import Workload
 
 _SHAPES: Mapping[str, Callable[[float], str]] = {
@@ -111,20 +111,21 @@ def _shown(name: str, fact: object) -> str:
 
 
 def test(record: RunRecord) -> list[str]:
-    """Return the workload: sessions, data, operation, duration, and parameters that differ from their defaults.
+    """Return what was run, or what was observed and how that ended."""
+    head, rows_of = _LOADS[record.kind]
+    return [head, *pairs(rows_of(record))]
 
-    Of an observation, what was observed and how that ended.
-    """
-    if record.kind is RecordKind.OBSERVATION:
-        return ["OBSERVED", *pairs(_observed(record))]
+
+def _tested(record: RunRecord) -> list[tuple[str, str]]:
+    """Return the workload: sessions, data, operation, duration, and parameters that differ from their defaults."""
     rows = [("sessions", _sessions(record)), ("data", _data(record)), ("operation", _operation(record))]
     rows += [("duration", _duration(record))] if record.window else []
-    return ["TEST", *pairs([*rows, ("set", _changed(record) or "nothing; every parameter has its default")])]
+    return [*rows, ("set", _changed(record) or "nothing; every parameter has its default")]
 
 
 def _observed(record: RunRecord) -> list[tuple[str, str]]:
     command, ended = record.spec.get("command"), record.environment.get("command") or {}
-    rows = [("load", observed_load(record))]
+    rows = [("load", load_kind(record).in_words(record))]
     if (made := record.spec.get("workload")) and command:
         rows.append(("by", f"{made['program']}: {shlex.join(map(str, command))}"))
     if ended:
@@ -135,6 +136,9 @@ def _observed(record: RunRecord) -> list[tuple[str, str]]:
         spanned = counters if window.counter_seconds else "no counters over this time"
         rows.append(("duration", f"{seconds(window.load_seconds)}; {spanned}"))
     return [*rows, ("figures", "of the whole server: all databases, all clients but slob's samplers")]
+
+
+_LOADS = {RecordKind.RUN: ("TEST", _tested), RecordKind.OBSERVATION: ("OBSERVED", _observed)}
 
 
 def host(record: RunRecord) -> list[str]:
@@ -181,7 +185,8 @@ def server(record: RunRecord) -> list[str]:
 
 def unknown(record: RunRecord) -> list[str]:
     """Return the unknown figures and facts, grouped by reason."""
-    missing = [name for name in figures_of(record) if value(record, name) is None] if record.summary else []
+    figures = load_kind(record).figures(record) if record.summary else []
+    missing = [name for name in figures if value(record, name) is None]
     names: dict[str, list[str]] = {}
     for name in missing:
         names.setdefault(reason(record, name), []).append(_distinct(record, name))
@@ -202,8 +207,7 @@ def remarks(record: RunRecord) -> list[str]:
 def files(record: RunRecord, folder: Path | None) -> list[str]:
     """Return where the record's files are."""
     where = str(folder) if folder else f"the folder {record.id}"
-    what = "the command's output" if record.kind is RecordKind.OBSERVATION else "the server's own report"
-    reports = f", attachments ({what})" if record.engine.get("attachments") else ""
+    reports = f", attachments ({load_kind(record).attachments})" if record.engine.get("attachments") else ""
     return wrapped(f"Files in {where}: run.json, *.csv (raw measurements){reports}", "", INDENT)
 
 

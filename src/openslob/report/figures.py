@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from openslob.analyze.load_kinds import is_paced, load_kind
 from openslob.histogram import PERCENTILES
 from openslob.metrics import METRICS
-from openslob.record.model import InstanceRow, RecordKind, RunRecord, WaitRow
+from openslob.record.model import InstanceRow, RunRecord, WaitRow
 from openslob.report.format import (
     INDENT,
     MISSING,
@@ -21,7 +22,7 @@ from openslob.report.format import (
     size,
     table,
 )
-from openslob.report.record_view import figures_of, is_paced, label, shown, value
+from openslob.report.record_view import label, shown, value
 
 LOAD_PROFILE = (
     "transactions_per_s", "ops_per_s", "sql_per_s", "block_visits_per_s", "lio_per_s", "pio_read_per_s",
@@ -56,7 +57,8 @@ def load_profile(record: RunRecord, columns: int | None = None) -> list[str]:
     names = _of(record, LOAD_PROFILE)
     if all(value(record, name) is None for name in names):
         return ["LOAD PROFILE", f"{INDENT}not published: see the headline"]
-    per = {"per second": 1.0, **_unit_of_work(record)}
+    what, per_s = load_kind(record).unit_of_work
+    per = {"per second": 1.0, what: value(record, per_s)}
     if commits := value(record, "commits_per_s"):
         per["per commit"] = commits
     rows = [_profile_row(record, name, per.values()) for name in names]
@@ -65,15 +67,8 @@ def load_profile(record: RunRecord, columns: int | None = None) -> list[str]:
 
 def _of(record: RunRecord, names: Sequence[str]) -> list[str]:
     """Return those figures that apply to the record."""
-    known = set(figures_of(record))
+    known = set(load_kind(record).figures(record))
     return [name for name in names if name in known]
-
-
-def _unit_of_work(record: RunRecord) -> Mapping[str, float | None]:
-    """Return what the rates are shown per, and how much of it there was per second."""
-    if record.kind is RecordKind.OBSERVATION:
-        return {"per transaction": value(record, "transactions_per_s")}
-    return {"per operation": value(record, "ops_per_s")}
 
 
 def instances(record: RunRecord, columns: int | None = None) -> list[str]:
@@ -104,8 +99,7 @@ def pacing(record: RunRecord) -> list[str]:
 
 def log(record: RunRecord) -> list[str]:
     """Return the figures of the log; nothing where nothing was committed."""
-    wrote = "log_syncs_per_s" if record.kind is RecordKind.OBSERVATION else "commits_per_s"
-    return ["LOG", *_figures(record, LOG)] if value(record, wrote) else []
+    return ["LOG", *_figures(record, LOG)] if value(record, load_kind(record).writes) else []
 
 
 def _figures(record: RunRecord, names: Sequence[str]) -> list[str]:

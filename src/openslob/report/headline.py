@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from openslob.analyze.curves import points
+from openslob.analyze.load_kinds import is_paced, load_kind
 from openslob.record.model import Holds, RecordKind, RunRecord, Status
 from openslob.report.format import micros, number, percent, seconds, shortened, size
 from openslob.report.record_view import (
@@ -13,7 +13,6 @@ from openslob.report.record_view import (
     RATE_REACHED,
     REACHED_DEVICE,
     caveats,
-    is_paced,
     outcome,
     reason,
     value,
@@ -34,11 +33,8 @@ def headline(record: RunRecord) -> str:
     """Return the load, its throughput, latencies and CPU cost in one sentence."""
     if not record.summary:
         return "Nothing was measured."
-    observed = record.kind is RecordKind.OBSERVATION
-    text = _of_observation(record) if observed else _of_run(record)
-    # A command that failed had an end of its own.
-    ended = record.status is Status.COMPLETE or (observed and record.status is Status.FAILED)
-    return text if ended else f"Until its early end: {text}"
+    text_of, at_their_end = _KINDS[record.kind]
+    return text_of(record) if record.status in at_their_end else f"Until its early end: {text_of(record)}"
 
 
 def _of_run(record: RunRecord) -> str:
@@ -68,7 +64,7 @@ def _of_observation(record: RunRecord) -> str:
 
 def observed_load(record: RunRecord) -> str:
     """Return the load of an observation, its program without the path to it."""
-    load = points.observed_load(record)
+    load = load_kind(record).in_words(record)
     program, space, arguments = load.partition(" ")
     if record.spec.get("workload") or not record.spec.get("command"):
         return load if record.spec.get("workload") else load.capitalize()
@@ -190,3 +186,11 @@ def _cpu(record: RunRecord) -> str:
     left = value(record, "host_cpu_left_pct")
     kept = f", {percent(left)} left" if is_paced(record) else ""
     return f"host CPU {percent(busy)} busy{kept}"
+
+
+# How the headline is made, and with which status a record was made of all that was planned: a command that failed had
+# an end of its own.
+_KINDS = {
+    RecordKind.RUN: (_of_run, {Status.COMPLETE}),
+    RecordKind.OBSERVATION: (_of_observation, {Status.COMPLETE, Status.FAILED}),
+}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from openslob.record.finding import Kind, Listed
-from openslob.record.model import Holds, RecordKind, RunRecord, Status
+from openslob.record.model import Holds, RunRecord, Status
 from openslob.record.storage import StorageRecord
 from openslob.record.sweep import SweepRecord
 from openslob.report.folding import folded
@@ -103,8 +103,7 @@ def render_list(listed: Sequence[Listed], columns: int | None = None) -> str:
 def _row(listed: Listed) -> tuple[str, ...]:
     row = overview(listed)
     counts = [number(row.get(name)) for name in ("ops_per_s", "pio_read_per_s")]
-    observed = row.get("kind") == RecordKind.OBSERVATION
-    kind = f"{INDENT}point" if listed.sweep else row.get("tool") or (observed and row["kind"]) or KINDS[listed.kind]
+    kind = f"{INDENT}point" if listed.sweep else row.get("tool") or row.get("kind") or KINDS[listed.kind]
     varied = [_values(row.get(name)) for name in ("sessions", "update_pct")]
     return (row["id"], kind, *varied, *counts, micros(row.get("p99_us")), _remarks(listed, row))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from openslob.metrics import METRICS, OBSERVED, OF_OWN_LOAD, PACED
-from openslob.record.model import Holds, RecordKind, RunRecord, Status
+from openslob.metrics import METRICS
+from openslob.record.model import Holds, RunRecord, Status
 from openslob.report.format import quantity
 
 REACHED_DEVICE = "reads_reached_device"
@@ -42,20 +42,6 @@ def value(record: RunRecord, name: str) -> float | None:
 def caveats(failed: Collection[str]) -> str:
     """Return what a result must add if these verdicts fail; empty if it holds without any."""
     return ", ".join(text for name, text in _CAVEATS.items() if name in failed)
-
-
-def is_paced(record: RunRecord) -> bool:
-    """Return whether the run was asked for a rate."""
-    return any(record.spec.get(name) is not None for name in ("target_ops", "target_iops"))
-
-
-def figures_of(record: RunRecord) -> list[str]:
-    """Return the names of the registry's figures that apply to the run, known or not."""
-    if record.kind is RecordKind.OBSERVATION:
-        others = OF_OWN_LOAD | (frozenset() if record.spec.get("command") else OBSERVED)
-    else:
-        others = OBSERVED | (frozenset() if is_paced(record) else PACED)
-    return [name for name in METRICS if name not in others]
 
 
 def reason(record: RunRecord, name: str) -> str:

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from openslob.analyze.timeline import counted_evenly, in_steps
+from openslob.analyze.load_kinds import load_kind
+from openslob.analyze.timeline import EngineRow, Span, counted_evenly, in_steps, parts
 from openslob.histogram import Histogram, bucket_of
-from openslob.record.model import RecordKind, RunRecord
+from openslob.record.model import RunRecord
 from openslob.record.raw_csv import engine_latency_rows, engine_rows, host_rows, latency_rows, slice_spans, wait_rows
 from openslob.units import NANOS
 
@@ -79,11 +80,11 @@ def read(folder: Path, record: RunRecord) -> RunSeries:
         return RunSeries()
     start = record.window.load_start_ns
     # Host counters and wait samples have times of the driver's clock, everything else of the server's.
-    slices, observed = slice_spans(folder), record.kind is RecordKind.OBSERVATION
+    (rows, even), slices = counted(folder, record), slice_spans(folder)
     offset = round(float(record.environment.get("server_clock_offset_s") or 0) * NANOS)
     return RunSeries(
-        engine=_engine(in_steps(engine_rows(folder)) if observed else engine_rows(folder), start),
-        even_s=(-math.inf, math.inf) if observed else _even(slices, start),
+        engine=_engine(rows, start),
+        even_s=None if even is None else ((even[0] - start) / NANOS, (even[1] - start) / NANOS),
         slice_s=max((end - begin for _, begin, end in slices), default=0) / NANOS,
         waits=_waits(wait_rows(folder), start - offset),
         host=_host(host_rows(folder), start - offset),
@@ -93,22 +94,23 @@ def read(folder: Path, record: RunRecord) -> RunSeries:
     )
 
 
-def _engine(rows: Iterable[tuple[int, int, str, float]], start_ns: int) -> list[EngineInterval]:
-    # A later interval with the same beginning replaces the earlier one: see `RawCsv.engine`.
-    intervals: dict[int, tuple[int, dict[str, float]]] = {}
-    for begin, end, figure, value in rows:
-        if begin not in intervals or intervals[begin][0] != end:
-            intervals[begin] = (end, {})
-        intervals[begin][1][figure] = value
+def counted(folder: Path, record: RunRecord) -> tuple[Iterable[EngineRow], Span | None]:
+    """Return what the engine counted, and the span in ns in which its counts keep pace with the work, if known."""
+    if record.window is not None and load_kind(record).publishes_late:
+        return in_steps(engine_rows(folder)), (record.window.load_start_ns, record.window.load_end_ns)
+    return engine_rows(folder), counted_evenly(slice_spans(folder))
+
+
+def _engine(rows: Iterable[EngineRow], start_ns: int) -> list[EngineInterval]:
     return [
         EngineInterval((begin - start_ns) / NANOS, (end - start_ns) / NANOS, amounts)
-        for begin, (end, amounts) in sorted(intervals.items())
+        for begin, end, amounts in parts(rows)
         if end > begin
     ]
 
 
 def _engine_latency(rows: Iterable[tuple[int, int, str, int, int, int]], start_ns: int) -> dict[str, list[EngineWaits]]:
-    # As above: of intervals with the same beginning, the last one counts.
+    # A later interval with the same begin replaces the earlier one: see `RawCsv.engine`.
     intervals: dict[str, dict[int, tuple[int, dict[tuple[int, int], int]]]] = {}
     for begin, end, event, low, below, count in rows:
         of_event = intervals.setdefault(event, {})
@@ -122,11 +124,6 @@ def _engine_latency(rows: Iterable[tuple[int, int, str, int, int, int]], start_n
         ]
         for event, of_event in intervals.items()
     }
-
-
-def _even(slices: Sequence[tuple[int, int, int]], start_ns: int) -> tuple[float, float] | None:
-    even = counted_evenly(slices)
-    return None if even is None else ((even[0] - start_ns) / NANOS, (even[1] - start_ns) / NANOS)
 
 
 def _waits(rows: Iterable[tuple[int, str, int]], start_ns: int) -> list[WaitSample]:

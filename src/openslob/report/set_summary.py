@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from openslob.analyze.curves.points import LOAD, ORDER, SESSIONS, ParameterValue, Point
+from openslob.analyze.curves.points import ORDER, SESSIONS, ParameterValue, Point
 from openslob.analyze.curves.series import ONE_LINE, Exhausted, PointSet, Series
+from openslob.analyze.load_kinds import LOAD
 from openslob.analyze.statistics import Estimate
 from openslob.record.model import Holds, RunRecord
 from openslob.report.format import micros, number, percent, shortened, size

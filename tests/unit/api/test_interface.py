@@ -102,6 +102,7 @@ def test_sweeps_have_the_options_of_the_command():
         "dry_run",
         "ctx",
         "json",
+        "live",
         "ceiling",
         "report_interval",
         "server_pid",

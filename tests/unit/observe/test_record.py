@@ -1,6 +1,7 @@
 """The record of a load that is not ours: its report claims what was seen, and it compares with any other."""
 
 import json
+import re
 import shutil
 
 import openslob
@@ -8,10 +9,10 @@ from factories import measurements
 from factories.paths import FIXTURES
 from factories.running import slob
 from openslob.analyze.build_record import build_observation
+from openslob.analyze.load_kinds import load_kind
 from openslob.analyze.verdicts import OF_ANY_LOAD
 from openslob.metrics import OF_OWN_LOAD
 from openslob.record.model import Holds, RecordKind, Status
-from openslob.report.record_view import figures_of
 from openslob.report.text import render
 
 RECORDS = FIXTURES / "records" / "v3"
@@ -54,8 +55,14 @@ def test_a_command_that_failed_is_told_first():
 
 def test_figures_of_our_own_operations_are_not_shown_at_all():
     made = record()
-    assert not OF_OWN_LOAD & set(figures_of(made))
+    assert not OF_OWN_LOAD & set(load_kind(made).figures(made))
     assert "not of slob's own operations" not in render(made)
+
+
+def test_a_server_observed_for_a_time_has_transactions_and_no_client():
+    text = render(record(spec={"command": None, "seconds": 60.0}))
+    assert re.search(r"^  Transactions +210 +1$", text, re.MULTILINE)
+    assert "Client CPU" not in text
 
 
 def test_without_a_command_there_is_no_client():

@@ -5,15 +5,15 @@ Runs are comparable if they were made under the same conditions, apart from the 
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
+from openslob.analyze.load_kinds import ALL_CLIENTS, LOAD, load_kind
 from openslob.analyze.statistics import Basis, Estimate, of_repeats, relative_half_width
 from openslob.analyze.timeline import Timeline
 from openslob.metrics import METRICS
-from openslob.record.model import Holds, RecordKind, RunRecord, Status, all_reservations
+from openslob.record.model import Holds, RunRecord, Status, all_reservations
 
 # Facts that must be equal for two runs to be comparable, apart from the parameters; a name includes all names below it.
 _FACTS = (
@@ -39,9 +39,6 @@ _NOT_PARAMETERS = frozenset(
     {"seed", "load_parallel_degree", "threads_per_schema", "database_statistics_type", SESSIONS}
 )
 _ENGINE_FACTS = ("product", "version", "block_size", "cache_bytes", "direct_io")
-# The parameter of an observation that says what was observed.
-LOAD = "load"
-ALL_CLIENTS = "all that the server did"
 SERVICE = ("mean_us", "p50_us", "p90_us", "p99_us", "p999_us", "max_us")
 # Service time counts from the begin of an operation, response time from the moment when it was due at a given rate.
 RESPONSE_PREFIX = "response_"
@@ -188,36 +185,18 @@ def parameters_of(record: RunRecord) -> dict[str, ParameterValue]:
 
     An observation has what was observed as its load, and no sessions: those of its load are not known.
     """
-    if record.kind is RecordKind.OBSERVATION:
-        spec: dict[str, ParameterValue] = {LOAD: observed_load(record), "seconds": record.spec.get("seconds")}
-    else:
-        spec = {name: value for name, value in record.spec.items() if name not in _NOT_PARAMETERS}
+    kind = load_kind(record)
+    asked = {name: value for name, value in kind.parameters(record).items() if name not in _NOT_PARAMETERS}
     engine = {name: record.engine.get(name) for name in _ENGINE_FACTS}
     # A run on a cluster is no repeat of a run with as many sessions on a single server.
     instances = {"instances": max(1, len(record.instances))}
     return {
-        SESSIONS: sessions_of(record) or None,
-        **spec,
+        SESSIONS: kind.sessions(record) or None,
+        **asked,
         **engine,
         **instances,
         "host": record.environment.get("host"),
     }
-
-
-def observed_load(record: RunRecord) -> str:
-    """Return the load of an observation in words: a workload, a command, or that it was whatever the server did."""
-    command, workload = record.spec.get("command"), record.spec.get("workload")
-    if workload:
-        return f"{workload['name']}, {workload['clients']} clients, scale {workload['scale']}"
-    return shlex.join(map(str, command)) if command else ALL_CLIENTS
-
-
-def sessions_of(record: RunRecord) -> int:
-    """Return the number of sessions that the run asked for; 0 for an observation."""
-    spec = record.spec
-    if record.kind is RecordKind.OBSERVATION:
-        return 0
-    return int(spec.get("sessions") or spec.get("schemas", 1) * spec.get("threads_per_schema", 1))
 
 
 def varying(runs: Sequence[Run]) -> tuple[str, ...]:
@@ -238,7 +217,7 @@ def _point(runs: Sequence[Run]) -> Point:
     good = [run for run in runs if run.record.status is Status.COMPLETE]
     kinds = dict.fromkeys(kind for run in good for kind, row in run.record.latency.items() if row.get("count"))
     return Point(
-        sessions=sessions_of(runs[0].record),
+        sessions=load_kind(runs[0].record).sessions(runs[0].record),
         parameters=runs[0].parameters,
         record_ids=tuple(run.record.id for run in good),
         left_out={run.record.id: _reason(run.record) for run in runs if run not in good},

@@ -59,7 +59,7 @@ def timeline(record: RunRecord, raw: RunSeries, names: FigureNames | None = None
         description=f"Over {seconds(length)} of load: {', '.join(shown)}. {_read_range(requests)}",
         panels=tuple(shown.values()),
         notes=(
-            *(_NOTES_OF_OBSERVATION if record.kind is RecordKind.OBSERVATION else _notes_of_run(raw)),
+            *_NOTES[record.kind](raw),
             *((f"Not recorded over time: {', '.join(missing)}.",) if missing else ()),
             *slice_notes(raw),
         ),
@@ -67,15 +67,18 @@ def timeline(record: RunRecord, raw: RunSeries, names: FigureNames | None = None
     )
 
 
-_NOTES_OF_OBSERVATION = (
-    f"The engine's counters are drawn over {OBSERVED_STEP_S:g} s or more: sessions may publish them a second late.",
-)
-
-
 def _notes_of_run(raw: RunSeries) -> tuple[str, ...]:
     percentiles = f"Percentiles are drawn where at least {MIN_BEYOND} operations of the step lie beyond them."
     ends = "Not drawn: the engine's counters at both ends, because a slice is counted when it ends."
     return (percentiles, *((ends,) if raw.engine else ()))
+
+
+def _notes_of_observation(_raw: RunSeries) -> tuple[str, ...]:
+    step = f"{OBSERVED_STEP_S:g} s"
+    return (f"The engine's counters are drawn over {step} or more: sessions may publish them a second late.",)
+
+
+_NOTES = {RecordKind.RUN: _notes_of_run, RecordKind.OBSERVATION: _notes_of_observation}
 
 
 def latency_histogram(record: RunRecord) -> Picture | None:

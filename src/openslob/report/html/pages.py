@@ -12,6 +12,7 @@ from openslob.analyze.compare import ComparedValues, Comparison, compare, compar
 from openslob.analyze.curves.external_points import ExternalPoint, external_point_set, is_one_platform
 from openslob.analyze.curves.points import Run
 from openslob.analyze.curves.series import PointSet
+from openslob.analyze.load_kinds import load_kind
 from openslob.errors import UsageError
 from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
@@ -34,7 +35,7 @@ from openslob.report.html.page import (
 )
 from openslob.report.html.set_page import set_page, slowest_table
 from openslob.report.pictures import pictures_of_run, pictures_of_storage
-from openslob.report.record_view import figures_of, label, reason, shown, value, why_incomplete
+from openslob.report.record_view import label, reason, shown, value, why_incomplete
 from openslob.report.set_summary import set_summary_lines
 from openslob.report.storage import render_storage, storage_headline, what_it_is
 
@@ -117,7 +118,7 @@ def _server_and_host(record: RunRecord) -> str:
 def _figures(record: RunRecord) -> PageSection:
     rows = tuple(
         (label(record, name), shown(record, name), "" if value(record, name) is not None else reason(record, name))
-        for name in figures_of(record)
+        for name in load_kind(record).figures(record)
         if record.summary
     )
     return PageSection("Figures", table=DataTable(("figure", "value", "why it is not known"), rows))

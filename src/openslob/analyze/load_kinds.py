@@ -1,0 +1,105 @@
+"""What is different in the records of runs and in those of observations: said here, for all who read both."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from openslob.metrics import METRICS, OBSERVED, OF_OWN_LOAD, PACED
+from openslob.record.model import RecordKind, RunRecord
+
+# The parameter of an observation that says what was observed.
+LOAD = "load"
+ALL_CLIENTS = "all that the server did"
+
+
+@dataclass(frozen=True)
+class LoadKind:
+    """How records of one kind of load are read.
+
+    ``unit_of_work`` is what rates are shown per, and how much of it there was per second; ``writes`` the figure that
+    tells whether anything was committed; ``attachments`` what the files beside the record are. ``publishes_late``:
+    sessions may publish what they counted up to a second late, at any time. The functions take a record: ``parameters``
+    returns what was asked for, ``sessions`` how many sessions (0: not known), ``in_words`` the load in a few words, and
+    ``figures`` the names of the figures that apply to it, known or not. ``whose`` goes before the words of a load that
+    is named beside loads of the other kind.
+    """
+
+    unit_of_work: tuple[str, str]
+    writes: str
+    attachments: str
+    publishes_late: bool
+    whose: str
+    parameters: Callable[[RunRecord], Mapping[str, Any]]
+    sessions: Callable[[RunRecord], int]
+    in_words: Callable[[RunRecord], str]
+    figures: Callable[[RunRecord], list[str]]
+
+
+def load_kind(record: RunRecord) -> LoadKind:
+    """Return how the record is read."""
+    return _KINDS[record.kind]
+
+
+def is_paced(record: RunRecord) -> bool:
+    """Return whether the run was asked for a rate."""
+    return any(record.spec.get(name) is not None for name in ("target_ops", "target_iops"))
+
+
+def _without(names: frozenset[str]) -> list[str]:
+    return [name for name in METRICS if name not in names]
+
+
+def _sessions(record: RunRecord) -> int:
+    spec = record.spec
+    return int(spec.get("sessions") or spec.get("schemas", 1) * spec.get("threads_per_schema", 1))
+
+
+def _run_in_words(record: RunRecord) -> str:
+    sessions, spec = _sessions(record), record.spec
+    scans = f", {spec['scan_pct']} % scans" if spec.get("scan_pct") else ""
+    return f"{sessions} session{'' if sessions == 1 else 's'}, {spec.get('update_pct')} % updates{scans}"
+
+
+def _run_figures(record: RunRecord) -> list[str]:
+    return _without(OBSERVED if is_paced(record) else OBSERVED | PACED)
+
+
+def _observation_in_words(record: RunRecord) -> str:
+    """Return a workload, a command, or that it was whatever the server did."""
+    command, workload = record.spec.get("command"), record.spec.get("workload")
+    if workload:
+        return f"{workload['name']}, {workload['clients']} clients, scale {workload['scale']}"
+    return shlex.join(map(str, command)) if command else ALL_CLIENTS
+
+
+def _observation_figures(record: RunRecord) -> list[str]:
+    return _without(OF_OWN_LOAD if record.spec.get("command") else OF_OWN_LOAD | {"client_cpu_per_s"})
+
+
+_KINDS = {
+    RecordKind.RUN: LoadKind(
+        unit_of_work=("per operation", "ops_per_s"),
+        writes="commits_per_s",
+        attachments="the server's own report",
+        publishes_late=False,
+        whose="slob run, ",
+        parameters=lambda record: record.spec,
+        sessions=_sessions,
+        in_words=_run_in_words,
+        figures=_run_figures,
+    ),
+    RecordKind.OBSERVATION: LoadKind(
+        unit_of_work=("per transaction", "transactions_per_s"),
+        writes="log_syncs_per_s",
+        attachments="the command's output",
+        publishes_late=True,
+        whose="",
+        parameters=lambda record: {LOAD: _observation_in_words(record), "seconds": record.spec.get("seconds")},
+        sessions=lambda _: 0,
+        in_words=_observation_in_words,
+        figures=_observation_figures,
+    ),
+}
