@@ -256,6 +256,33 @@ def test_a_record_that_grows_and_ends_is_on_the_screen(tmp_path, size):
     asyncio.run(look())
 
 
+class Long(MadeSource):
+    """A record that several looks read."""
+
+    read_share = 0.1
+
+    def poll(self):
+        self.read_share = min(1.0, self.read_share + 0.25)
+        return super().poll()
+
+
+def test_a_long_record_is_read_while_it_is_shown():
+    async def look():
+        source = Long()
+        app = LiveScreen(source, Signs())
+        async with app.run_test(size=SMALL) as pilot:
+            await pilot.pause()
+            assert " % of the record is read" in app.board.text
+            for _ in range(100):
+                await pilot.pause(0.1)
+                if "of the record is read" not in app.board.text:
+                    break
+            assert source.read_share == 1
+            assert "of the record is read" not in app.board.text
+
+    asyncio.run(look())
+
+
 def test_only_what_changed_is_sent_to_the_terminal():
     async def look():
         source = MadeSource()

@@ -18,6 +18,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.geometry import Region
 from textual.strip import Strip
+from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Footer
 
@@ -32,6 +33,8 @@ from openslob.live.view import Progress, View
 NICENESS = 10
 # How often the record is read and the screen drawn, in seconds.
 EVERY_S = 1.0
+# How often more of a record is read that could not be read at once.
+READ_EVERY_S = 0.2
 # The plots are drawn at every such time of drawing, the figures at each: plots are most of the work.
 WHOLE_EVERY = 2
 
@@ -105,7 +108,11 @@ def _region(y: int, columns: NDArray[np.intp]) -> Region:
 
 
 class Source(Protocol):
-    """What reads the record."""
+    """What reads the record, a long one in several looks; ``read_share`` is the share that was read."""
+
+    @property
+    def read_share(self) -> float:
+        """The share of the record that was read: the end comes first."""
 
     def poll(self) -> bool:
         """Read what is new; return whether anything is."""
@@ -181,6 +188,7 @@ class LiveScreen(App[None], inherit_bindings=False):
         self._tab, self._scroll, self._intensity, self._help = 0, 0, False, False
         self._moved_at = time.monotonic()
         self._ticks = 0
+        self._reading: Timer | None = None
         self._drawn_of: Source | None = None
         self._board = Board(signs, self._draw)
 
@@ -221,11 +229,27 @@ class LiveScreen(App[None], inherit_bindings=False):
                     now = time.monotonic()
                     self._playhead = self._playhead.moved(now - self._moved_at, self._end_s())
                     self._moved_at = now
+                if self._source.read_share < 1 and not self._reading:
+                    self._reading = self.set_interval(READ_EVERY_S, self._read_on)
             self._ticks += 1
             self._board.redraw(whole=self._ticks % WHOLE_EVERY == 1 or self._playhead.playing)
         except SlobError as error:
-            self.problem = error
-            self.exit(return_code=error.exit_code)
+            self._fail(error)
+
+    def _fail(self, error: SlobError) -> None:
+        self.problem = error
+        self.exit(return_code=error.exit_code)
+
+    def _read_on(self) -> None:
+        """Read more of a long record; the keys work meanwhile."""
+        if self._reading and (self._source is None or self._source.read_share >= 1):
+            self._reading.stop()
+            self._reading = None
+        elif self._source:
+            try:
+                self._source.poll()
+            except SlobError as error:
+                self._fail(error)
 
     def _take(self, source: Source | None) -> None:
         """Show another record from now on."""
@@ -233,7 +257,7 @@ class LiveScreen(App[None], inherit_bindings=False):
             self._source, self._playhead = source, Playhead()
 
     def _draw(self, canvas: Canvas, whole: bool) -> None:
-        said = self._command.said if self._command else ""
+        said = self._said()
         whole = whole or self._help or self._drawn_of is not self._source
         self._drawn_of = self._source
         if whole:
@@ -245,6 +269,12 @@ class LiveScreen(App[None], inherit_bindings=False):
         else:
             screenful = Screenful(self._shown(self._source), self._tab, self._playhead, said)
             (draw if whole else draw_top)(canvas, screenful)
+
+    def _said(self) -> str:
+        """Return what the command does, or how much of the record there is to be seen yet."""
+        if self._source and self._source.read_share < 1:
+            return f"{self._source.read_share * 100:.0f} % of the record is read"
+        return self._command.said if self._command else ""
 
     def _shown(self, source: Source) -> Shown:
         record = source.view(self._playhead.at_s)

@@ -291,7 +291,7 @@ def _lines(
 ) -> None:
     found = [shown.series(name, canvas) for name in names]
     values = [value for each in found for value in each.high if value is not None]
-    axis = Axis.of(values, text, log or len(names) > 1)
+    axis = Axis.of(values, text, log)
     legend = [
         f"{label} {text(_last(series.at_s, series.mean))}" for series, label in zip(found, names.values(), strict=True)
     ]
