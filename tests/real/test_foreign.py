@@ -376,6 +376,7 @@ def test_the_answer_as_json_and_the_exit_code(pg_server):
     assert set(answer["unknown"]) == NEWER_SERVERS_ONLY
     assert answer["unproved"] == {}
     assert answer["footprint"]["main_pid"] == str(pg_server.status().pid)
+    assert answer["footprint"]["others"] == []
 
 
 def test_physical_reads_of_cached_data_are_refused_before_the_run(pg_server, tmp_path):

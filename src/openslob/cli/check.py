@@ -6,14 +6,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from openslob.cli import proofs
 from openslob.cli.console import write
 from openslob.cli.options import Resolved, with_workload
-from openslob.engines.facts import DATA, Finding
+from openslob.engines.facts import DATA, Finding, ServerLocation
 from openslob.engines.registry import resolve_as_is
 from openslob.errors import UsageError
 from openslob.metrics import METRICS
@@ -56,14 +56,18 @@ def result_json(target: str, result: Preflight) -> str:
     """Return the result as JSON; sizes in bytes."""
     values = asdict(result)
     del values["location"]
-    location = result.location
-    footprint = {
+    footprint = _footprint(result.location)
+    return json.dumps({"target": target, "blocked": result.blocked, **values, "footprint": footprint}, indent=1)
+
+
+def _footprint(location: ServerLocation) -> dict[str, Any]:
+    """Return where a server runs, and the other instances of its cluster."""
+    return {
         "main_pid": str(location.processes) if location.processes else None,
         "data_directory": str(location.data_directory) if location.data_directory else None,
         "why_unknown": location.why_unknown,
-        "others": str(tuple(location.others)),
+        "others": [_footprint(each) for each in location.others],
     }
-    return json.dumps({"target": target, "blocked": result.blocked, **values, "footprint": footprint}, indent=1)
 
 
 def _reservations(result: Preflight) -> list[str]:

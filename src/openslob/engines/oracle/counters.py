@@ -47,6 +47,7 @@ class OracleCounters:
         self._clock = clock
         self._missing: dict[str, str] = {}
         self._searches = 0
+        self._search_failed = ""
         self._statements: Sequence[str] = ()
         self._way_s = 0.0
         with reported("the counters can't be read"):
@@ -65,8 +66,13 @@ class OracleCounters:
         self._searches += 1
         try:
             rows = query(self._connection, self._part("statements"))
-        except oracledb.Error:
+        except oracledb.Error as error:
+            if any(code in CONNECTION_LOST for code in codes_of(error)):
+                raise
+            # Without the right the part itself says so; anything else is why nothing was found.
+            self._search_failed = "" if is_missing(error) else self._refused("sql", error)
             return ()
+        self._search_failed = ""
         return sorted(str(row["sql_id"]) for row in rows)
 
     def _compose(self) -> str:
@@ -133,7 +139,8 @@ class OracleCounters:
         return self._delta(change)
 
     def _delta(self, change: Values) -> EngineDelta:
-        return to_delta(change, self._missing, self._pluggable)
+        unsearched = {"sql": self._search_failed} if self._search_failed and not self._statements else {}
+        return to_delta(change, {**unsearched, **self._missing}, self._pluggable)
 
     def task_kinds(self) -> dict[int, str]:
         """Return processes as the server names them; none when this user may not read them."""

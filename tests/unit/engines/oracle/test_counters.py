@@ -311,6 +311,14 @@ def test_statements_that_are_never_found_are_not_searched_for_ever():
     assert "shared pool" in read.difference(before, read.read()).unknown["rows_updated"]
 
 
+def test_a_search_that_fails_is_the_reason_and_not_that_the_statements_are_gone():
+    memory = 'ORA-04031: unable to allocate 40 bytes of shared memory ("shared pool")'
+    read = counters(Server(ONE, refuse={"DISTINCT s.sql_id": memory}))
+    why = read.difference(read.read(), read.read()).unknown["rows_updated"]
+    assert why.startswith("the server refused to show V$SQL")
+    assert "ORA-04031" in why
+
+
 def test_before_a_run_its_rows_are_not_said_to_be_unknown():
     idle = {**ONE, "sessions": [("sessions", "count", 0), ("sessions", "identity", 0)]}
     for hidden, rows in (((), 0), (("v$sql",), None)):
