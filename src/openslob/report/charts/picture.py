@@ -85,7 +85,11 @@ def chart(picture: Picture, theme: Theme = Theme.LIGHT) -> Chart:
     spec = whole_spec(picture, theme)
     # Altair accepts only what is in Vega-Lite's schema, which lacks the layout of legends.
     legend = {name: each for name, each in spec["config"]["legend"].items() if name != "layout"}
-    drawn: Chart = alt.Chart.from_dict(spec | {"config": spec["config"] | {"legend": legend}})
+    rows = spec.pop("datasets")
+    # Altair finds out the class by validating the picture as each of them, rows and all, which takes a second.
+    kind = alt.VConcatChart if "vconcat" in spec else alt.LayerChart if "layer" in spec else alt.Chart
+    drawn: Chart = kind.from_dict(spec | {"config": spec["config"] | {"legend": legend}}, validate=False)
+    drawn["datasets"] = rows
     return drawn
 
 
