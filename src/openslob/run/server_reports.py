@@ -6,10 +6,6 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from openslob.awr.model import ReportKind
-from openslob.awr.parse import read_bytes
-from openslob.awr.run_totals import run_totals
-from openslob.awr.source import ForeignFileError, ReportError
 from openslob.engines.base import Engine
 from openslob.engines.capabilities import require
 from openslob.engines.facts import Finding
@@ -101,6 +97,13 @@ class ServerReports:
 
         None if there is none; one that can't be read is noted.
         """
+        if not self._texts:
+            return None
+        from openslob.awr.model import ReportKind  # noqa: PLC0415 - takes a moment to import, and few runs have reports
+        from openslob.awr.parse import read_bytes  # noqa: PLC0415
+        from openslob.awr.run_totals import run_totals  # noqa: PLC0415
+        from openslob.awr.source import ForeignFileError, ReportError  # noqa: PLC0415
+
         for name, text in self._texts.items():
             try:
                 report = read_bytes(text.encode(), name)
