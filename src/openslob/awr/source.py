@@ -36,8 +36,16 @@ _KINDS: tuple[tuple[str, ReportKind | str], ...] = (
     (r"ASH Report For", "an ASH report"),
     (r"ADDM Report for|DETAILED ADDM REPORT", "an ADDM report"),
 )
+# The bars that are not in brackets stand between titles.
+_TITLES = [title for words, _ in _KINDS for title in re.split(r"\|(?![^(]*\))", words)]
+
+
+def _letters(at: int) -> str:
+    return "".join(sorted({letter for title in _TITLES for letter in (title[at].lower(), title[at].upper())}))
+
+
 # The first three letters of a title. Without regard to case, each letter of a report would be tried with each title.
-_BEGINNING = "(?=[AaDdSsWw][DdEeOoSsTtWw][AaDdHhRrTt])"
+_BEGINNING = f"(?=[{_letters(0)}][{_letters(1)}][{_letters(2)}])"
 _MARKS = re.compile(_BEGINNING + "(?i:" + "|".join(f"({words})" for words, _ in _KINDS).replace(" ", r"\s+") + ")")
 _FOLLOWS = {
     ReportKind.AWR: "an AWR report",
