@@ -51,6 +51,8 @@ class Board:
         self._steps: Steps | None = None
         self._axis: Patch = {}
         self._updates = 0
+        # The end of what the pictures show.
+        self._drawn_s = 0.0
         self._progress = Progress.RUNNING
         self._verdicts: Sequence[Verdict] = ()
 
@@ -105,6 +107,11 @@ class Board:
             return []
         again = not self._updates % _ALL_EVERY or read_share < 1 or run.head.progress is not self._progress
         self._progress = run.head.progress
+        if not again and before == steps and run.head.elapsed_s - self._drawn_s < steps.step_s / 2:
+            # Of a long run, a second changes too little to be seen.
+            self._updates += 1
+            return []
+        self._drawn_s = run.head.elapsed_s
         # The first look after the last part of the record was read sees all of it.
         self._updates = 0 if read_share < 1 else self._updates + 1
         goes_on = before is not None and before.step_s == steps.step_s and before.end_s <= steps.end_s and not again
