@@ -92,6 +92,8 @@ class Hub:
                 self._ticking = asyncio.create_task(self._tick())
             known: int | None = None
             trouble = ""
+            now = asyncio.get_running_loop().time
+            sent_s = now()
             while not self._end.is_set():
                 news = self._news
                 async with self._using:
@@ -99,10 +101,13 @@ class Hub:
                 if trouble != self._trouble:
                     trouble = self._trouble
                     messages.append(message({"trouble": trouble}))
+                # The news may be that there is none.
+                if not messages and now() - sent_s >= SIGN_OF_LIFE_S:
+                    messages = [_ALIVE]
                 for each in messages:
+                    sent_s = now()
                     yield each
-                if not await _is_set_within(news, SIGN_OF_LIFE_S):
-                    yield _ALIVE
+                await _is_set_within(news, SIGN_OF_LIFE_S)
         finally:
             channel.viewers -= 1
             if not channel.viewers:
