@@ -195,6 +195,9 @@ class DeviceIo:
         )
 
 
+DEVICE_COUNTERS = tuple(each.name for each in fields(DeviceIo) if each.name not in ("name", "parts"))
+
+
 @dataclass(frozen=True)
 class HostDelta:
     """The operating system's counters of this host over an interval; CPU times in seconds.

@@ -105,7 +105,8 @@ def watch(
             return Observer(engine, results, name, spec, interval, ended, saw=saw, saw_sample=saw_sample, render=render)
 
         tell = notify if as_csv or as_json else _tell
-        watcher = Watcher(engine, interval, interrupt, tell, recording if record else None)
+        instances = [each.target for each in facts.instances]
+        watcher = Watcher(engine, interval, interrupt, tell, recording if record else None, instances)
         with closing(watcher.intervals()) as intervals:
             for each in islice(intervals, count):
                 show(each)

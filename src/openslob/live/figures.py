@@ -14,6 +14,7 @@ from openslob.metrics import METRICS
 from openslob.metrics.computation import (
     Amount,
     Computation,
+    DbTime,
     DeviceCounter,
     EngineCounter,
     FirstKnown,
@@ -181,7 +182,7 @@ def _catalogue() -> dict[str, Drawn]:
         drawn = partial(Drawn, metric.unit, fields=_fields(rule), value_of=partial(values_of, rule))
         if rule.only_from(EngineCounter):
             found[name] = drawn(source=ENGINE)
-        elif rule.only_from(SessionSum):
+        elif rule.only_from(SessionSum) or rule.only_from(DbTime):
             found[name] = drawn(source=WORK)
         elif rule.only_from(DeviceCounter):
             found[_OF_DEVICE[name]] = _of_host(metric.unit, rule, DEVICE)

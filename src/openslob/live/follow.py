@@ -82,12 +82,7 @@ class FollowedRun:
         return changed
 
     def _read_record(self) -> bool:
-        path = self.folder / RECORD_FILE
-        try:
-            status = path.stat()
-        except OSError as error:
-            raise SlobError(f"{path} can't be read: {error.strerror}", "its folder was moved or removed") from error
-        identity = (status.st_ino, status.st_size, status.st_mtime_ns)
+        identity = _identity(self.folder / RECORD_FILE)
         if identity == self._identity:
             return False
         self.record, self._identity = store.load(self.folder), identity
@@ -123,6 +118,15 @@ class FollowedRun:
         if self.record is None:
             raise SlobError(f"{self.folder} has not been read", "call poll")
         return RunView(self._state, self.record, self.progress, self._doubt, at_s, self._memo)
+
+
+def _identity(path: Path) -> tuple[int, ...]:
+    """Return what changes when a document is replaced. SlobError if it is gone."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise SlobError(f"{path} can't be read: {error.strerror}", "its folder was moved or removed") from error
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _written(folder: Path, names: Sequence[str]) -> Iterator[float]:
@@ -164,12 +168,7 @@ class FollowedSweep:
         return (self._run.poll(max(until - time.monotonic(), budget_s / 2)) if self._run else False) or changed
 
     def _read_record(self) -> bool:
-        path = self.folder / SWEEP_FILE
-        try:
-            status = path.stat()
-        except OSError as error:
-            raise SlobError(f"{path} can't be read: {error.strerror}", "its folder was moved or removed") from error
-        identity = (status.st_ino, status.st_size, status.st_mtime_ns)
+        identity = _identity(self.folder / SWEEP_FILE)
         if identity == self._identity:
             return False
         self.record, self._identity = load_sweep(self.folder), identity

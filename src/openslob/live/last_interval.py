@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 
 import numpy as np
 
+from openslob.analyze.load_kinds import load_kind
 from openslob.counts import COUNTERS
 from openslob.live.figures import ALL, BUSY, DEVICE, ENGINE, HOST, SERVER_CPU, VISITS, WORK, Track, inputs_of
 from openslob.live.state import BUSY_US
-from openslob.measurement import DeviceIo, EngineDelta
+from openslob.measurement import DEVICE_COUNTERS, EngineDelta
 from openslob.metrics import METRICS, RunMetric
 from openslob.metrics.computation import (
     Amount,
     Composite,
+    DbTime,
     DeviceCounter,
     EngineCounter,
     HostCounter,
@@ -23,45 +24,46 @@ from openslob.metrics.computation import (
     ServerCpu,
     SessionSum,
 )
-from openslob.record.model import Figure
+from openslob.record.model import Figure, RunRecord
 
 AT_END = "known at the end"
 NOT_COUNTED = "it was not counted in the last interval"
 DRIVER_CPU = "driver.driver_cpu_s"
-NO_LOOP = "known only of a load of our own"
-_DEVICE = tuple(DEVICE + each.name for each in fields(DeviceIo) if each.name not in ("name", "parts"))
+_DEVICE = tuple(DEVICE + name for name in DEVICE_COUNTERS)
 _ENGINE = tuple(EngineDelta().amounts())
 # What each source counted per second; fields of different classes may have the same name.
 Rates = Mapping[type[Input], Mapping[str, float]]
 
 
-def figures_of(
-    tracks: Mapping[str, Track], at_s: float, sessions: int, kind: str, so_far: bool = False
-) -> dict[str, Figure]:
-    """Return every figure of the registry: of the last interval, or of all ``so_far``; or None with the reason."""
+def figures_of(tracks: Mapping[str, Track], at_s: float, record: RunRecord, so_far: bool = False) -> dict[str, Figure]:
+    """Return every figure that applies to the record, or None with the reason: of the last interval, or all ``so_far``.
+
+    The driver has not written the result yet: ``record`` is what it began with.
+    """
+    kind = load_kind(record)
     rates = _rates(tracks, _whole if so_far else _last)
     known = {
         "elapsed_s": at_s,
-        "sessions": float(sessions) if kind == "run" else None,
+        "sessions": float(kind.sessions(record)),
         "block_visits_per_s": rates[SessionSum].get(VISITS),
         **_cpu(rates[HostCounter]),
         **{name: _total(tracks[WORK], metric) for name, metric in METRICS.items() if _is_total(metric)},
     }
-    return {name: _figure(metric, known, rates, kind) for name, metric in METRICS.items()}
+    return {name: _figure(METRICS[name], known, rates) for name in kind.figures(record)}
 
 
-def _figure(metric: RunMetric, known: Mapping[str, float | None], rates: Rates, kind: str) -> Figure:
+def _figure(metric: RunMetric, known: Mapping[str, float | None], rates: Rates) -> Figure:
     rule, why = metric.computation, NOT_COUNTED
     if metric.name in known:
         value = known[metric.name]
     elif isinstance(rule, Amount) and not isinstance(rule, PerSecond):
         value, why = None, AT_END
     else:
-        found = {each.field: rates.get(type(each), {}).get(each.field) for each in inputs_of(rule)}
+        inputs = inputs_of(rule)
+        found = {each.field: rates.get(type(each), {}).get(each.field) for each in inputs}
         value = rule.of_amounts({name: rate for name, rate in found.items() if rate is not None}, 1.0)
-        why = AT_END if isinstance(rule, Composite) else NOT_COUNTED
-    if kind != "run" and any(isinstance(each, SessionSum) for each in rule.inputs):
-        why = NO_LOOP
+        if isinstance(rule, Composite) or any(type(each) not in rates for each in inputs):
+            why = AT_END
     return Figure(value=value, unit=metric.unit, why=None if value is not None else why)
 
 
@@ -70,12 +72,15 @@ def _rates(tracks: Mapping[str, Track], rates_of: Callable[[Track, tuple[str, ..
     host = rates_of(tracks[HOST], (SERVER_CPU, DRIVER_CPU, BUSY, ALL, *_DEVICE))
     own = {"server_cpu_s": engine["db_cpu_us"] * 1e-6} if "db_cpu_us" in engine else {}
     processes = {name.split(".")[-1]: rate for name, rate in host.items() if not name.startswith(DEVICE)}
+    work = rates_of(tracks[WORK], (*COUNTERS, BUSY_US, VISITS))
     return {
         EngineCounter: engine,
         DeviceCounter: {name.removeprefix(DEVICE): rate for name, rate in host.items() if name.startswith(DEVICE)},
         ServerCpu: own | processes,
         HostCounter: own | processes,
-        SessionSum: rates_of(tracks[WORK], (*COUNTERS, BUSY_US, VISITS)),
+        SessionSum: work,
+        # That of an observation is from all samples together.
+        **({DbTime: work} if work else {}),
     }
 
 

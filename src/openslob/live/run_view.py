@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from openslob.analyze.heat import CELL_BUCKETS
+from openslob.analyze.load_kinds import load_kind
 from openslob.analyze.timeline import MIN_PART_S
 from openslob.histogram import BUCKETS, PERCENTILES, lower_edge_us
 from openslob.live.figures import DRAWN, HOST, OWN_CPU, SERVER_CPU, Drawn, Track, tracks
@@ -23,7 +24,7 @@ from openslob.live.tables import Array
 from openslob.live.view import Head, HeatMap, Note, PetalPoint, Progress, Series, Stack, View
 from openslob.method import OpKind
 from openslob.metrics.waits import CPU_EVENT, CPU_ROW
-from openslob.record.model import Figure, RunRecord, Verdict
+from openslob.record.model import Figure, RecordKind, RunRecord, Verdict
 from openslob.record.raw_csv import Event
 from openslob.record.store import UNFINISHED
 from openslob.report.charts.over_time import CPU_KINDS, MOST_EVENTS, OTHERS
@@ -77,15 +78,8 @@ class RunView:
         if window is not None and self._state.zero_ns is not None:
             end_s = (window.load_end_ns - self._state.zero_ns) / NANOS
             return end_s if end_s % 1 >= MIN_PART_S else float(int(end_s))
-        return float(int(min(ends.values(), default=0.0))) if len(ends) >= self._sessions else 0.0
-
-    @property
-    def _sessions(self) -> int:
-        spec = self._record.spec
-        try:
-            return int(spec.get("sessions") or spec.get("schemas", 1) * spec.get("threads_per_schema", 1))
-        except (TypeError, ValueError):
-            return 1
+        all_report = len(ends) >= load_kind(self._record).sessions(self._record)
+        return float(int(min(ends.values(), default=0.0))) if all_report else 0.0
 
     @property
     def head(self) -> Head:
@@ -101,7 +95,7 @@ class RunView:
             phase=self._phase if running else "",
             product=str(record.engine.get("product") or ""),
             target=str(record.engine.get("target") or ""),
-            load=self._load,
+            load=load_kind(record).in_words(record),
             started_at=record.started_at,
             elapsed_s=self._at_s,
             planned_s=float(in_plan) if in_plan else None,
@@ -112,16 +106,6 @@ class RunView:
     def _phase(self) -> str:
         phases = [each for each in self._notes_in_time if each.kind == Event.PHASE]
         return phases[-1].text if phases else ""
-
-    @property
-    def _load(self) -> str:
-        spec = self._record.spec
-        command = spec.get("command")
-        if command or self._record.kind == "observation":
-            return " ".join(map(str, command)) if isinstance(command, (list, tuple)) else str(command or "")
-        sessions = f"{self._sessions} session{'s' if self._sessions > 1 else ''}"
-        scans = f", {spec['scan_pct']} % scans" if spec.get("scan_pct") else ""
-        return f"{sessions}, {spec.get('update_pct', 0)} % updates{scans}"
 
     @property
     def _notes_in_time(self) -> list[Note]:
@@ -163,12 +147,12 @@ class RunView:
         """The figures of the last whole interval; those of the result once there is one."""
         if self._ended and self._record.summary:
             return self._record.summary
-        return figures_of(self._tracks, self._at_s, self._sessions, self._record.kind)
+        return figures_of(self._tracks, self._at_s, self._record)
 
     @property
     def so_far(self) -> Mapping[str, Figure]:
         """The figures of all that was measured so far."""
-        return figures_of(self._tracks, self._at_s, self._sessions, self._record.kind, so_far=True)
+        return figures_of(self._tracks, self._at_s, self._record, so_far=True)
 
     @property
     def verdicts(self) -> Sequence[Verdict]:
@@ -179,7 +163,7 @@ class RunView:
 
     @cached_property
     def _so_far(self) -> tuple[Verdict, ...]:
-        if self._record.kind != "run":
+        if self._record.kind is not RecordKind.RUN:
             return ()
         errors = [each.text for each in self._notes_in_time if each.kind == Event.ERROR]
         return self._kept(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from openslob.live.latencies import MIDDLES_US
 from openslob.live.state import BUSY_US, RunState
 from openslob.live.steps import Steps
 from openslob.measurement import (
+    DEVICE_COUNTERS,
     EVERY_FIGURE,
     DeviceIo,
     EngineDelta,
@@ -56,7 +56,6 @@ _LATER = (
 # More points in time would not change what is judged, and cost time.
 _MOST_POINTS = 600
 _ENGINE_FIELDS = frozenset(EngineDelta().amounts())
-_DEVICE_FIELDS = tuple(each.name for each in fields(DeviceIo) if each.name not in ("name", "parts"))
 _NO_ROWS = "it is not in the record so far"
 
 
@@ -118,7 +117,7 @@ def _host(state: RunState, at_s: float) -> HostDelta:
     grown = {name: _difference(state, name, last) for name in state.host.names}
     known = {name: value for name, value in grown.items() if value is not None}
     cpu = {name[9:-2]: value for name, value in known.items() if name.startswith("host.cpu_")}
-    io: dict[str, Any] = {name: known[DEVICE + name] for name in _DEVICE_FIELDS if DEVICE + name in known}
+    io: dict[str, Any] = {name: known[DEVICE + name] for name in DEVICE_COUNTERS if DEVICE + name in known}
     cores = state.host.value("host.cores")
     return HostDelta(
         seconds=float(ends[last] - ends[0]),
@@ -129,7 +128,7 @@ def _host(state: RunState, at_s: float) -> HostDelta:
         server_read_bytes=known.get("server.server_read_bytes"),
         server_write_bytes=known.get("server.server_write_bytes"),
         driver_cpu_s=known.get("driver.driver_cpu_s"),
-        device=DeviceIo("device", **io) if len(io) == len(_DEVICE_FIELDS) else None,
+        device=DeviceIo("device", **io) if len(io) == len(DEVICE_COUNTERS) else None,
         unknown={EVERY_FIGURE: _NO_ROWS},
     )
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Any
 
 from openslob.host.sampler import difference
 from openslob.measurement import (
+    DEVICE_COUNTERS,
     EVERY_FIGURE,
     DeviceIo,
     EngineDelta,
@@ -224,11 +225,10 @@ _HOST_AMOUNTS = (
     *("server_cpu_s", "sampler_cpu_s", "server_cpus_busy_s", "server_read_bytes", "server_write_bytes"),
     "driver_cpu_s",
 )
-_DEVICE_AMOUNTS = tuple(each.name for each in fields(DeviceIo) if each.name not in ("name", "parts"))
 
 
 def _device_over(device: DeviceIo, factor: float) -> DeviceIo:
-    return replace(device, parts=(), **{name: getattr(device, name) * factor for name in _DEVICE_AMOUNTS})
+    return replace(device, parts=(), **{name: getattr(device, name) * factor for name in DEVICE_COUNTERS})
 
 
 def _more_of_host(measured: Observed) -> dict[str, tuple[str, Quantity]]:

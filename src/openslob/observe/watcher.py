@@ -139,7 +139,8 @@ Recording = Callable[[Callable[[SystemReading], None], Callable[[Activity], None
 class Watcher:
     """Reads a server at a fixed interval. ``tell`` gets a line when the server hangs, is gone, or is back.
 
-    With ``recording`` all that is read goes into records as well: one from when the server is there until it is gone.
+    ``instances`` are the targets of a cluster's instances, in their order. With ``recording`` all that is read goes
+    into records as well: one from when the server is there until it is gone.
     """
 
     def __init__(
@@ -149,13 +150,14 @@ class Watcher:
         interrupt: Interrupt,
         tell: Callable[[str], None],
         recording: Recording | None = None,
+        instances: Sequence[str] = (),
     ) -> None:
         self._engine = engine
         self._interval_s = interval_s
         self._interrupt = interrupt
         self._patience = AttentivePatience(interrupt, tell)
         self._recording = recording
-        self._instances = [each.target for each in getattr(engine, "instances", ())]
+        self._instances = instances
         engine.follow(self._patience)
 
     def intervals(self) -> Generator[Interval]:

@@ -15,6 +15,7 @@ from openslob.errors import SlobError
 from openslob.live import follow as following
 from openslob.live.follow import follow
 from openslob.live.view import Progress
+from openslob.metrics import OBSERVED, PACED
 from openslob.record.store import RECORD_FILE, lock_marker
 from openslob.record.sweep import PointState, SweepFolder, SweepPoint, SweepRecord
 from openslob.workload import Workload
@@ -41,6 +42,8 @@ def test_a_run_in_progress_shows_its_phase_and_its_result_once_it_ended(tmp_path
         view = follower.view()
         assert view.head.elapsed_s == 5
         assert view.now["pio_read_per_s"].value == pytest.approx(SESSIONS * OPS * READS)
+        assert view.now["db_time_per_s"].value == pytest.approx(view.series("db_time_per_s").mean[-1])
+        assert not view.now.keys() & (OBSERVED | PACED), "a run without a rate will never know them"
         assert view.now["start_skew_ms"].value is None
         assert view.now["start_skew_ms"].why
         assert view.notes[-1].at_s == 5.0
