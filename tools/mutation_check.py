@@ -57,6 +57,7 @@ _ROWS = "test_rows_are_operations_times_work_unit_by_the_server_s_own_counters"
 _PG_LOOP, _MYSQL_LOOP = "engines/postgresql/sql/slice.sql", "engines/mysql/sql/slice.sql"
 _ORACLE_LOOP = "engines/oracle/sql/slice.sql"
 _PG_COUNTERS, _PG_DELTA = "engines/postgresql/counters.py", "engines/postgresql/delta.py"
+_PG_SERVER = "engines/postgresql/server_scope.py"
 _WINDOW, _VALIDITY, _VERDICTS = "run/window.py", "analyze/verdicts/validity.py", _unit("analyze/verdicts/test_verdicts")
 
 FAULTS = (
@@ -140,6 +141,37 @@ FAULTS = (
           "I/O of other partitions counts as that of the data's device", _unit("host/test_device")),
     Fault("metrics/cpu.py", '("idle", "iowait")', '("idle", "iowait", "steal")',
           "stolen CPU time counts as idle", _unit("metrics/test_cpu")),
+    # --- the whole server, watched or observed
+    Fault(_PG_SERVER, " - change.get(_OWN, 0.0)", "",
+          "transactions of our own samplers count as those of clients", _unit("engines/postgresql/test_server_scope")),
+    Fault(_PG_SERVER, "self._own.transactions += 1\n        return activity", "return activity",
+          "samples of waits count as transactions of clients: ten a second",
+          ("tests/contract/test_whole_server.py",), PG),
+    Fault("engines/mysql/server_counters.py", 'of = ("reads", "read_ps") if', 'of = ("requests", "ps") if not',
+          "waits for the log are its reads, of which there are none", _unit("engines/mysql/test_server_counters")),
+    Fault("observe/interval.py", "factor = seconds / host.seconds", "factor = 1.0",
+          "rates of the device are by the engine's seconds", _unit("observe/test_interval")),
+    Fault("observe/interval.py", "if event not in timed and count", "if count",
+          "an event that the engine times is listed twice: once timed, once sampled", _unit("observe/test_interval")),
+    Fault("observe/observer.py", "        if done != 0:\n            return after", "        return after",
+          "the window of an observed command includes the wait for what sessions publish late",
+          _unit("observe/test_closing")),
+    # --- what is seen live
+    Fault("live/figures.py", "partial(_counted, state.engine)).until(at_s)", "partial(_counted, state.engine))",
+          "a replay shows figures of later moments", _unit("live/test_progress")),
+    Fault("live/latencies.py", "ranks = np.maximum(np.ceil(share * totals).astype(np.int64), 1)",
+          "ranks = np.maximum(np.floor(share * totals).astype(np.int64) - 1, 1)",
+          "percentiles of a second are those of the operation before", _unit("live/test_latencies")),
+    Fault("live/figures.py", "np.where(grown < 0, np.nan, grown)", "grown",
+          "a reset of the host's counters gives negative rates", _unit("live/test_progress")),
+    Fault("live/web/guard.py", "if not any([self._is_right(each) for each in given]):", "if not any(given):",
+          "any token opens the page", _unit("live/web/test_application")),
+    Fault("live/web/guard.py", "not in [[host] for host in self._hosts]:", "== [[]]:",
+          "a page of another site may read the record under a name of its own", _unit("live/web/test_application")),
+    Fault("analyze/heat.py", "count * middle_us(bucket))", "count)",
+          "the map of the time is the map of the counts: a stall stays faint", _unit("report/charts/test_heat")),
+    Fault("analyze/heat.py", "(low + max(below - 1, low)) / 2)", "below)",
+          "waits that the engine counts by duration take up to twice their time", _unit("report/charts/test_heat")),
     # --- figures and verdicts
     Fault("metrics/quantity.py", "and abs(difference) > WINDOW_TOLERANCE_PCT", "and difference > WINDOW_TOLERANCE_PCT",
           "rates are published of counters that span less than the load", _unit("metrics/test_metrics")),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from openslob.analyze.verdicts.environment import MIN_BEYOND
+from openslob.analyze.verdicts.environment import least_for
 from openslob.histogram import BUCKETS, PERCENTILES, middle_us
 from openslob.live.steps import Steps
 from openslob.live.tables import Array, Grid, Moments, Seconds
 
 MIDDLES_US: Array = np.array([middle_us(bucket) for bucket in range(BUCKETS)])
 MAX = "max_us"
-_SHARES = {name: (share, round(MIN_BEYOND / (1 - share))) for name, share in PERCENTILES.items()}
+_SHARES = {name: (share, least_for(share)) for name, share in PERCENTILES.items()}
 # An entry is one number: second, bucket and count, in bits from the left. The numbers' order is that of time.
 _BUCKET_BITS, _COUNT_BITS = 11, 29
 _MINUTE_S = 60

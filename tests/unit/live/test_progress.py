@@ -94,6 +94,18 @@ def test_a_replay_shows_no_more_than_was_known_then(tmp_path: Path) -> None:
     assert follower.view(at_s=99).head.progress is Progress.COMPLETE
 
 
+def test_what_the_host_counted_across_a_reset_is_unknown(tmp_path: Path) -> None:
+    made = run_folder(tmp_path / "made", 4, SESSIONS, finished=False)
+    path = made.folder / "os.csv"
+    reads = f"device.dev_reads,{4 * 4800}\n"
+    text = path.read_text()
+    assert text.count(reads) == 1
+    path.write_text(text.replace(reads, "device.dev_reads,5\n"))
+    view = follow(made.folder).view()
+    assert view.series("device.reads_per_s").mean == [4800, 4800, 4800, None]
+    assert view.now["dev_read_per_s"].value is None
+
+
 def test_a_record_that_is_removed_is_told(tmp_path: Path) -> None:
     made = run_folder(tmp_path / "made", 2, SESSIONS)
     follower = follow(made.folder)

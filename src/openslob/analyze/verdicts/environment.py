@@ -230,8 +230,13 @@ def percentiles_supported(measurement: Measurement) -> Verdict:
     )
 
 
+def least_for(share: float) -> int:
+    """Return how many operations it takes so that `MIN_BEYOND` of them lie beyond the percentile of this share."""
+    return round(MIN_BEYOND / (1 - share))
+
+
 def _supports(histogram: Histogram, share: float) -> bool:
-    return histogram.count >= round(MIN_BEYOND / (1 - share))
+    return histogram.count >= least_for(share)
 
 
 def _trusted(histogram: Histogram) -> str | None:

@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise
 from typing import Any, TypeVar
 
 from openslob.analyze import heat
-from openslob.analyze.verdicts.environment import MIN_BEYOND
+from openslob.analyze.verdicts.environment import least_for
 from openslob.histogram import Histogram, lower_edge_us, middle_us
 from openslob.metrics import METRICS, RunMetric
 from openslob.metrics.computation import DeviceCounter, EngineCounter, Input
@@ -140,7 +140,7 @@ def wait_rows(samples: Sequence[WaitSample], length_s: float) -> list[Row]:
 
 
 def latency_bands(seconds: Mapping[int, Histogram], length_s: float) -> list[Row]:
-    """Return percentiles of each step in µs; None if fewer than `MIN_BEYOND` operations lie beyond the percentile."""
+    """Return percentiles of each step in µs; None if too few operations lie beyond the percentile."""
     return [
         _at(span, count=merged.count, **{name: _supported(merged, share) for name, share in _BANDS.items()})
         for span, merged in _merged(seconds, length_s)
@@ -268,7 +268,7 @@ def _merged(seconds: Mapping[int, Histogram], length_s: float) -> Iterator[tuple
 
 
 def _supported(histogram: Histogram, share: float) -> float | None:
-    enough = histogram.count >= round(MIN_BEYOND / (1 - share))
+    enough = histogram.count >= least_for(share)
     return histogram.quantile_us(share) if enough else None
 
 
