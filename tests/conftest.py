@@ -80,7 +80,11 @@ def slob_home() -> Iterator[Path]:
     # short, since a socket's path has at most 107 bytes
     place = Path(tempfile.mkdtemp(prefix="slob-"))
     place.chmod(0o755)  # the servers' user must get in
-    own = {"OPENSLOB_HOME": str(place), "XDG_CONFIG_HOME": str(place / "no-configuration")}
+    own = {
+        "OPENSLOB_HOME": str(place),
+        "XDG_CONFIG_HOME": str(place / "no-configuration"),
+        "XDG_CACHE_HOME": str(place / "cache"),
+    }
     with patch.dict(os.environ, own):
         try:
             yield place

@@ -40,3 +40,11 @@ def configuration() -> Path:
         return Unix("openslob").user_config_path
     except RuntimeError as error:
         raise SlobError("this user has no home directory", "set HOME or XDG_CONFIG_HOME") from error
+
+
+def cache() -> Path | None:
+    """Return the folder of what is kept to save time: below $XDG_CACHE_HOME, or ~/.cache; None if there is no home."""
+    try:
+        return Unix("openslob").user_cache_path
+    except RuntimeError:
+        return None

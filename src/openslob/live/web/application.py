@@ -19,7 +19,8 @@ from openslob.export.openmetrics import exposition
 from openslob.live.web.figures_now import figures_now
 from openslob.live.web.guard import Guard
 from openslob.live.web.hub import Hub
-from openslob.report.html.page import library, style
+from openslob.report.html.drawing import library
+from openslob.report.html.page import style
 
 _PACKAGE = "openslob.live.web"
 _STREAM = "text/event-stream"

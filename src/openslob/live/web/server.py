@@ -44,7 +44,7 @@ def serve(source: Source, port: int | None, ready: Callable[[str], None]) -> Non
     ready(f"http://127.0.0.1:{chosen}/?token={token}")
     from openslob.live.web.application import application  # noqa: PLC0415
     from openslob.live.web.hub import Hub  # noqa: PLC0415
-    from openslob.report.html.page import library  # noqa: PLC0415
+    from openslob.report.html.drawing import library  # noqa: PLC0415
 
     threading.Thread(target=library, daemon=True).start()
     hub = Hub(source)

@@ -12,7 +12,6 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-import vl_convert
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
@@ -20,10 +19,9 @@ from openslob._version import __version__
 from openslob.metrics import METRICS
 from openslob.record.model import Holds, Verdict
 from openslob.report.charts.colours import Theme, declarations
-from openslob.report.charts.picture import VEGA_LITE, DataTable, Picture, page_specs
+from openslob.report.charts.picture import DataTable, Picture, page_specs
+from openslob.report.html.drawing import library
 
-# Exports of the JavaScript bundle that draw.js uses.
-_GLOBALS = "window.vegaEmbed = vegaEmbed; window.vega = vega;"
 _PACKAGE = "openslob.report.html"
 SIGNS = {Holds.FAILS: ("✗", "fails"), Holds.UNKNOWN: ("?", "unknown"), Holds.HOLDS: ("✓", "holds")}
 # Letters of the names of records in a title.
@@ -204,13 +202,6 @@ def render_page(page: Page) -> str:
 def _json(data: object) -> Markup:
     """Return JSON for a script element; without "<" it cannot end the element."""
     return Markup(json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"))
-
-
-@cache
-def library() -> str:
-    """Return Vega, Vega-Lite and vega-embed as one script, which gives ``window`` the two that draw."""
-    script: str = vl_convert.javascript_bundle(_GLOBALS, VEGA_LITE)
-    return script
 
 
 @cache
