@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -48,8 +49,6 @@ FOR = Annotated[
 NAME = Annotated[
     str, typer.Option(envvar="SLOB_NAME", show_envvar=False, metavar="NAME", help="Name of the observation.")
 ]
-
-
 WORKLOAD = Annotated[
     str | None,
     typer.Option(
@@ -185,7 +184,7 @@ def _of_command(
 def _passed_on(command: ObservedCommand, interrupt: Interrupt, passed: str) -> str:
     """Pass requests to stop on to the command; return which was, to be given the next time."""
     if interrupt.now.is_set() and passed != "now":
-        command.signal(9)
+        command.signal(signal.SIGKILL)
         return "now"
     if interrupt.requested and not passed:
         command.signal(interrupt.number)

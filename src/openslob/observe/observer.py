@@ -21,7 +21,7 @@ from openslob.record.store import RunFolder
 from openslob.run.aftermath import set_cpu_facts
 from openslob.run.course import Course
 from openslob.run.progress import Progress
-from openslob.run.readings import Interval, ReadingsRecorder, sum_of, timeline_point
+from openslob.run.readings import ReadingsRecorder, TimelineInterval, sum_of, timeline_point
 from openslob.run.record_builder import RecordBuilder
 from openslob.run.samplers import Samplers, SystemReading
 from openslob.run.window import WindowReadings, counted_between
@@ -250,7 +250,7 @@ class Observer:
     def _timeline(self, begin_ns: int) -> list[TimelinePoint]:
         """Return the transactions in steps of `STEP_S`, without a rest at the end; none where they are not known."""
         points: list[TimelinePoint] = []
-        step: list[Interval] = []
+        step: list[TimelineInterval] = []
         for interval in self._readings.recorder.intervals:
             step.append(interval)
             if interval.end_ns - step[0].begin_ns >= STEP_S * NANOS:

@@ -252,11 +252,6 @@ def engine_latency_rows(folder: Path) -> list[tuple[int, int, str, int, int, int
     )
 
 
-def event_rows(folder: Path) -> list[tuple[int, str, str]]:
-    """Read `events.csv`: (time in ns of the driver's clock, kind, text)."""
-    return _read(folder / "events.csv", lambda row: (int(row[0]), row[1], row[2]))
-
-
 def wait_rows(folder: Path) -> list[tuple[int, str, int]]:
     """Read `waits.csv`: (time in ns of the driver's clock, event, sessions); an empty event: no session was active."""
     return _read(folder / "waits.csv", lambda row: (int(row[0]), row[1], int(row[2] or 0)))

@@ -9,7 +9,6 @@ History of the format, newest first:
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -140,8 +139,3 @@ def load(path: Path) -> StorageRecord:
 def find(results: Path) -> list[RecordEntry[StorageRecord]]:
     """Return every raw measurement in ``results``, the oldest first; one that can't be read has a problem instead."""
     return store.find_records(results, (f"*/{STORAGE_FILE}",), load)
-
-
-def is_storage(path: Path) -> bool:
-    """Return whether ``path``, a folder or a file, is a raw measurement."""
-    return os.path.lexists(path / STORAGE_FILE) or path.name == STORAGE_FILE

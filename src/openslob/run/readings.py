@@ -23,7 +23,7 @@ EngineDifference = Callable[[SystemReading, SystemReading], EngineDelta]
 
 
 @dataclass(frozen=True)
-class Interval:
+class TimelineInterval:
     """What the time line has of the time between two readings; a day of them must fit into memory."""
 
     begin_ns: int
@@ -47,7 +47,7 @@ class ReadingsRecorder:
     ) -> None:
         self.waits: Counter[str] = Counter()
         self.wait_samples = 0
-        self.intervals: list[Interval] = []
+        self.intervals: list[TimelineInterval] = []
         self._others: Counter[str] = Counter()
         self._hidden = 0
         self._raw = raw
@@ -116,7 +116,7 @@ class ReadingsRecorder:
 
     def _interval(self, before: SystemReading, after: SystemReading) -> None:
         engine, host = self._difference_of(before, after), difference(before.os, after.os)
-        interval = Interval(
+        interval = TimelineInterval(
             before.counters.server_ns,
             after.counters.server_ns,
             engine.read_requests,
@@ -133,7 +133,7 @@ class ReadingsRecorder:
         """Write all rows."""
         self._raw.flush()
 
-    def interval_ended(self, interval: Interval, host: HostDelta) -> None:
+    def interval_ended(self, interval: TimelineInterval, host: HostDelta) -> None:
         """Handle an interval; nothing more by default."""
 
     def interval_replaced(self) -> None:
@@ -146,7 +146,7 @@ def storage_waits(engine: EngineDelta) -> Mapping[str, Mapping[tuple[int, int], 
     return {wait.event: wait.durations for wait in engine.timed_waits if wait.durations and wait.wait_class in kinds}
 
 
-def timeline_point(parts: Sequence[Interval], begin_ns: int, ops: float) -> TimelinePoint:
+def timeline_point(parts: Sequence[TimelineInterval], begin_ns: int, ops: float) -> TimelinePoint:
     """Return the point of these intervals, in which so many operations ended, of a load that began at ``begin_ns``."""
     return TimelinePoint(
         at_s=(parts[-1].end_ns - begin_ns) / NANOS,

@@ -10,7 +10,13 @@ from openslob.record.raw_csv import RawCsv
 from openslob.run.accumulator import WindowAccumulator
 from openslob.run.plan import SHORTEST_SLICE, SLICE_S, slice_seconds
 from openslob.run.progress import Amounts, Progress, ProgressSink, amounts, rates_between
-from openslob.run.readings import SHORTEST_INTERVAL_S, EngineDifference, Interval, ReadingsRecorder, timeline_point
+from openslob.run.readings import (
+    SHORTEST_INTERVAL_S,
+    EngineDifference,
+    ReadingsRecorder,
+    TimelineInterval,
+    timeline_point,
+)
 from openslob.run.samplers import SystemReading
 from openslob.run.session_pool import Message
 from openslob.run.worker import SliceDone
@@ -70,7 +76,7 @@ class Recorder(ReadingsRecorder):
         """Show progress again since the reading before the last."""
         self._shown = self._shown_before
 
-    def interval_ended(self, interval: Interval, host: HostDelta) -> None:
+    def interval_ended(self, interval: TimelineInterval, host: HostDelta) -> None:
         """Show progress."""
         before = self._shown
         reads = None if before.reads is None or interval.reads is None else before.reads + interval.reads
@@ -89,7 +95,7 @@ class Recorder(ReadingsRecorder):
             )
         )
 
-    def _keeps_pace(self, interval: Interval) -> bool:
+    def _keeps_pace(self, interval: TimelineInterval) -> bool:
         """Return whether rates can be computed from the slices that ended in the interval.
 
         A slice counts when it ends, so there is no rate while the first slices are still running, nor when all
@@ -111,7 +117,7 @@ class Recorder(ReadingsRecorder):
         A slice reports its total only: finer points would be means over slices, which hide what happened.
         """
         points: list[TimelinePoint] = []
-        begun: list[Interval] = []
+        begun: list[TimelineInterval] = []
         for interval in self.intervals:
             begun.append(interval)
             if (interval.end_ns - begun[0].begin_ns) / NANOS > self._slice_s - SHORTEST_INTERVAL_S:
@@ -119,6 +125,6 @@ class Recorder(ReadingsRecorder):
                 begun = []
         return [*points, self._point(begun)] if begun else points
 
-    def _point(self, parts: Sequence[Interval]) -> TimelinePoint:
+    def _point(self, parts: Sequence[TimelineInterval]) -> TimelinePoint:
         ops = self.accumulator.ops_between(parts[0].begin_ns, parts[-1].end_ns)
         return timeline_point(parts, self.accumulator.begin_ns, ops)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from openslob.analyze.verdicts.environment import least_for
@@ -28,6 +28,7 @@ def histogram(*seconds: dict[int, int]) -> Histogram:
 
 
 @given(SECONDS)
+@example([{100: 10, 200: 11}])
 def test_percentiles_are_those_of_a_histogram(seconds: list[dict[int, int]]) -> None:
     made = Latencies()
     for at, counts in enumerate(seconds):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from openslob.record.raw_csv import RawCsv, event_rows
+from openslob.record.raw_csv import RawCsv, raw_table
 from openslob.run.course import Course
 from openslob.run.progress import Progress
 
 
 def _events(folder: Path) -> list[tuple[str, str]]:
-    return [(kind, text) for _, kind, text in event_rows(folder)]
+    return [(str(kind), str(text)) for _, kind, text in raw_table(folder, "events.csv")[1]]
 
 
 def test_phases_before_the_record_keep_their_time_and_every_event_is_on_disk_at_once(tmp_path: Path) -> None:
@@ -31,7 +31,7 @@ def test_phases_before_the_record_keep_their_time_and_every_event_is_on_disk_at_
         course(Progress("window", 1.0))
         course(Progress("read-out"))
         course(Progress("window", 2.0))
-    rows = event_rows(tmp_path)
+    rows = raw_table(tmp_path, "events.csv")[1]
     assert _events(tmp_path)[2:] == [
         ("phase", "connect"),
         ("clock_offset_ns", "1000"),
