@@ -71,6 +71,11 @@ class Track:
         low, high = np.searchsorted(self.end_s, begin_s, side="right"), np.searchsorted(self.begin_s, end_s)
         return self._part(int(low), max(int(high), int(low)))
 
+    def within(self, begin_s: float, end_s: float) -> Track:
+        """Return the part that lies wholly in this time."""
+        low, high = np.searchsorted(self.begin_s, begin_s), np.searchsorted(self.end_s, end_s, side="right")
+        return self._part(int(low), max(int(high), int(low)))
+
     def until(self, at_s: float) -> Track:
         """Return the part that had ended at ``at_s``."""
         return self._part(0, int(np.searchsorted(self.end_s, at_s, side="right")))

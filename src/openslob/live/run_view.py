@@ -13,7 +13,7 @@ from openslob.analyze.heat import CELL_BUCKETS
 from openslob.analyze.load_kinds import load_kind
 from openslob.analyze.timeline import MIN_PART_S
 from openslob.histogram import BUCKETS, PERCENTILES, lower_edge_us
-from openslob.live.figures import DRAWN, HOST, OWN_CPU, SERVER_CPU, Drawn, Track, tracks
+from openslob.live.figures import DRAWN, ENGINE, HOST, OWN_CPU, SERVER_CPU, Drawn, Track, tracks
 from openslob.live.last_interval import figures_of
 from openslob.live.latencies import MAX, MIDDLES_US, Latencies, percentiles
 from openslob.live.memo import Memo
@@ -69,6 +69,19 @@ class RunView:
     @cached_property
     def _tracks(self) -> Mapping[str, Track]:
         return tracks(self._state, self._at_s, self._complete_s)
+
+    @cached_property
+    def _even_tracks(self) -> Mapping[str, Track]:
+        """The tracks, without the intervals in which the engine's counters did not keep pace with the sessions' work.
+
+        The end of that time is known when the load has ended: until then every session goes on.
+        """
+        even = self._state.even_s
+        if even is None:
+            return self._tracks
+        begin_s, end_s = even
+        until_s = end_s if self._record.window is not None else self._at_s
+        return {**self._tracks, ENGINE: self._tracks[ENGINE].within(begin_s, until_s)}
 
     @property
     def _complete_s(self) -> float:
@@ -147,7 +160,7 @@ class RunView:
         """The figures of the last whole interval; those of the result once there is one."""
         if self._ended and self._record.summary:
             return self._record.summary
-        return figures_of(self._tracks, self._at_s, self._record)
+        return figures_of(self._even_tracks, self._at_s, self._record)
 
     @property
     def so_far(self) -> Mapping[str, Figure]:
@@ -219,7 +232,7 @@ class RunView:
         return self._kept(steps.part_s, lambda: self._drawn_series(name, drawn, steps), name, begin_s, end_s, most)
 
     def _drawn_series(self, name: str, drawn: Drawn, steps: Steps) -> Series:
-        track = self._tracks[drawn.source].between(steps.begin_s, steps.end_s)
+        track = self._even_tracks[drawn.source].between(steps.begin_s, steps.end_s)
         amounts = track.amounts(drawn.fields)
         if not amounts or not len(track.end_s):
             return Series(name, drawn.unit, [], [], [], [])

@@ -70,8 +70,11 @@ class RunState:
         self.work, self.waits = Seconds(), Seconds()
         self.latency: dict[str, Latencies] = {}
         self.response: dict[str, Latencies] = {}
-        # The end of each session's last slice, and the moments of the first and the last sample of waits.
+        # By session: the ends of its first and its last slice, and the begin of its last one.
+        self._first_ends_s: dict[int, float] = {}
+        self._last_begins_s: dict[int, float] = {}
         self.ends_s: dict[int, float] = {}
+        # The moments of the first and the last sample of waits.
         self._sampled_ns: tuple[int, int] | None = None
 
     def fact(self, kind: Event) -> str | None:
@@ -89,6 +92,13 @@ class RunState:
         """The last moment of which anything is known."""
         ends = [float(table.end_s[-1]) for table in (self.engine, self.host) if len(table)]
         return max([*ends, *self.ends_s.values(), 0.0])
+
+    @property
+    def even_s(self) -> tuple[float, float] | None:
+        """The time in which the engine's counters keep pace with the work (`counted_evenly`); None without slices."""
+        if not self._first_ends_s:
+            return None
+        return max(self._first_ends_s.values()), max(self._last_begins_s.values())
 
     def poll(self, record: RunRecord | None, budget_s: float) -> bool:
         """Read what was appended, then older parts until the time is used up; return whether there was anything."""
@@ -202,7 +212,11 @@ class RunState:
     def _slice_rows(self, cells: Cells, older: bool) -> None:
         columns = {name: number for number, name in enumerate(self._files["slices.csv"].columns)}
         begins, ends = (self._at(cells.integers(columns[name])) for name in ("start_ns", "end_ns"))
-        last = dict(zip(cells.integers(columns["session"]).tolist(), ends.tolist(), strict=True))
+        sessions = cells.integers(columns["session"]).tolist()
+        first = dict(zip(reversed(sessions), reversed(ends.tolist()), strict=True))
+        last, begun = (dict(zip(sessions, each.tolist(), strict=True)) for each in (ends, begins))
+        self._first_ends_s = self._first_ends_s | first if older else first | self._first_ends_s
+        self._last_begins_s = begun | self._last_begins_s if older else self._last_begins_s | begun
         self.ends_s = last | self.ends_s if older else self.ends_s | last
         low, high = int(np.floor(begins.min())), int(np.ceil(ends.max()))
         # Room for all of it first: a time that is far off is found before anything of its length is made.

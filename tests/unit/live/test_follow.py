@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 
 from factories import record_files
+from factories.live import MadeRun
+from factories.records import START_NS
 from openslob.errors import SlobError
 from openslob.live.follow import follow
 from openslob.live.view import Progress
 from openslob.record.model import RunRecord
 from openslob.record.store import RunFolder
+from openslob.units import NANOS
 
 
 def _finished(results: Path) -> tuple[Path, RunRecord]:
@@ -35,3 +38,22 @@ def test_a_finished_run_shows_its_result_and_what_it_did_over_time(tmp_path: Pat
 def test_a_folder_without_a_record_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SlobError, match="has no record"):
         follow(tmp_path)
+
+
+def test_intervals_in_which_counters_did_not_keep_pace_are_not_drawn(tmp_path: Path) -> None:
+    run = MadeRun(tmp_path / "made", sessions=1, planned_s=6)
+    run.grow(6)
+    header = (run.folder / "slices.csv").read_text().splitlines()[0]
+    slices = [(0, 0.0, 1.5), (0, 1.5, 4.5), (0, 4.5, 6.0)]
+    # A slice begins and ends between readings: what it did is counted in the interval of its end.
+    rows = [
+        ",".join([str(session), str(number), *(str(START_NS + round(at * NANOS)) for at in (begin, end))])
+        + ",0" * (header.count(",") - 3)
+        for number, (session, begin, end) in enumerate(slices)
+    ]
+    (run.folder / "slices.csv").write_text("\n".join([header, *rows]) + "\n")
+    in_progress = follow(run.folder).view().series("pio_read_per_s").mean
+    run.finish()
+    ended = follow(run.folder).view().series("pio_read_per_s").mean
+    assert [value is not None for value in in_progress] == [False, False, True, True, True, True]
+    assert [value is not None for value in ended] == [False, False, True, True, False, False]

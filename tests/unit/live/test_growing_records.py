@@ -106,9 +106,8 @@ def test_files_cut_at_any_byte_show_the_begin_of_the_whole(whole: Path, shares: 
         view = follow(_copy(whole, Path(folder), {**shares, "events.csv": 1.0})).view()
         _shown(view)
         for name in ("pio_read_per_s", "host.busy_pct", "ops_per_s"):
-            known = [value for value in view.series(name).mean if value is not None]
-            all_of_it = complete.series(name).mean[: len(known)]
-            assert all(map(_near, known, [value or 0.0 for value in all_of_it]))
+            both = zip(view.series(name).mean, complete.series(name).mean, strict=False)
+            assert all(_near(one, other) for one, other in both if one is not None and other is not None)
 
 
 @EXAMPLES
@@ -182,7 +181,9 @@ def test_figures_are_those_of_the_record(tmp_path: Path, sessions: int) -> None:
     made.grow(300)
     view = follow(made.folder).view()
     reads = view.series("pio_read_per_s", most=10)
-    assert [round(value or 0) for value in reads.mean] == [sessions * OPS * READS] * len(reads.mean)
+    # Until every session has ended a slice, the engine has not counted all that they did.
+    assert {round(value) for value in reads.mean if value is not None} == {sessions * OPS * READS}
+    assert reads.mean[-1] is not None
     ops = [value for value in view.series("ops_per_s").mean if value]
     assert ops
     assert view.now["pio_read_per_s"].value == pytest.approx(sessions * OPS * READS)
