@@ -73,7 +73,7 @@ class Cells:
         (above, first), (below, second) = self._whole(starts, at), self._whole(np.minimum(at + 1, ends), ends)
         values = above + below / 10.0 ** (ends - at - 1)
         good = within & first & second & (ends - starts < 16)
-        return self._slowly(starts, ends, lambda cell: float(cell) if cell else np.nan, values, good)
+        return self._slowly(starts, ends, _number, values, good)
 
     def _whole(self, starts: Places, ends: Places) -> tuple[Places, NDArray[np.bool]]:
         """Return digits as numbers, and which cells are nothing but 1 to 18 digits, or 19 that fit."""
@@ -149,6 +149,14 @@ class Cells:
 
 
 _SOME = 200
+
+
+def _number(cell: bytes) -> float:
+    """Return the number in a cell; NaN if it is empty. ValueError for what is none, or infinite."""
+    value = float(cell) if cell else np.nan
+    if np.isinf(value):
+        raise ValueError(f"{cell.decode()} is no number")
+    return value
 
 
 def _joined(word: Words) -> Words:

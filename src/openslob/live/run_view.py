@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
-from math import ceil, floor, isnan
+from math import ceil, floor, inf, isnan
 from typing import TypeVar
 
 import numpy as np
@@ -98,8 +98,6 @@ class RunView:
     def head(self) -> Head:
         """What is being shown, and how far it is."""
         record, running = self._record, not self._ended
-        planned = self._state.fact(Event.PLANNED_S)
-        in_plan = float(planned) if planned else record.spec.get("run_time") or record.spec.get("seconds")
         return Head(
             id=record.id,
             name=record.name,
@@ -111,9 +109,19 @@ class RunView:
             load=load_kind(record).in_words(record),
             started_at=record.started_at,
             elapsed_s=self._at_s,
-            planned_s=float(in_plan) if in_plan else None,
+            planned_s=self._planned_s,
             reservations=record.reservations,
         )
+
+    @property
+    def _planned_s(self) -> float | None:
+        spec = self._record.spec
+        planned = self._state.fact(Event.PLANNED_S) or spec.get("run_time") or spec.get("seconds")
+        try:
+            seconds = float(planned or 0.0)
+        except (TypeError, ValueError):
+            return None
+        return seconds if 0 < seconds < inf else None
 
     @property
     def _phase(self) -> str:

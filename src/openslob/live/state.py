@@ -178,14 +178,24 @@ class RunState:
             raise file.damaged(error) from error
 
     def _at(self, moments: Moments, offset_ns: int = 0) -> Array:
-        """Return times in ns of the server's clock, or of one that is ``offset_ns`` behind it, in seconds."""
+        """Return times in ns of the server's clock, or of one that is ``offset_ns`` behind it, in seconds.
+
+        ValueError if one is so far off that it is damage: what is drawn over such a time has no end.
+        """
         seconds: Array = (moments - ((self.zero_ns or 0) - offset_ns)) / NANOS
+        far_s = float(np.abs(seconds).max(initial=0.0))
+        if far_s > Seconds.MOST:
+            raise ValueError(f"a time is {far_s / 86_400:.0f} days from the begin of the load in events.csv")
         return seconds
 
     def _engine_rows(self, cells: Cells, older: bool) -> None:
         rows, run = cells.moments(1)
         begins, ends = self._at(cells.integers(0, rows)), self._at(cells.integers(1, rows))
-        self.engine.put(begins, ends, *_matrix(cells, 2, run, len(rows)), older)
+        names, values = _matrix(cells, 2, run, len(rows))
+        # An interval without a length has no rates.
+        long = ends > begins
+        if long.any():
+            self.engine.put(begins[long], ends[long], names, values[:, long], older)
 
     def _host_rows(self, cells: Cells, older: bool) -> None:
         rows, run = cells.moments(0)

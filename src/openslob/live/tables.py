@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Moments = NDArray[np.int64]
 _ROOM = 256
+# More is damage: a load has some dozens of names, and the times of a day.
+_MOST_NAMES, _MOST_CELLS = 4000, 100_000_000
 
 
 class Grid:
@@ -36,9 +38,11 @@ class Grid:
         return self._cells[: len(self.names), self._first : self._last]
 
     def codes(self, names: Sequence[str]) -> list[int]:
-        """Return the number of the row of each name; new names get rows."""
+        """Return the number of the row of each name; new names get rows. ValueError if these are too many."""
         for name in names:
             self.names.setdefault(name, len(self.names))
+        if len(self.names) > _MOST_NAMES or len(self.names) * self._cells.shape[1] > _MOST_CELLS:
+            raise ValueError(f"it has {len(self.names):,} different names")
         if len(self.names) > len(self._cells):
             more = np.full(
                 (2 * len(self.names) - len(self._cells), self._cells.shape[1]), self._fill, self._cells.dtype

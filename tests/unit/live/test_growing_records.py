@@ -14,12 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factories.live import OPS, READS, MadeRun, run_folder
+from factories.records import START_NS
 from openslob.errors import SlobError
 from openslob.live import follow as following
 from openslob.live import growing
 from openslob.live.follow import Follower, follow
 from openslob.live.view import View
 from openslob.record.raw_csv import COLUMNS
+from openslob.units import NANOS
 
 SECONDS, SESSIONS = 12, 8
 FILES = [name for name in COLUMNS if name not in ("samples.csv", "response.csv", "engine_latency.csv")]
@@ -141,6 +143,51 @@ def test_damage_is_one_error_or_shows_something_but_never_fails(whole: Path, nam
             _shown(follow(made).view())
         except SlobError as error:
             assert name in str(error)
+
+
+LATER, END = f"{START_NS + 12 * NANOS},{START_NS + 13 * NANOS}", f"{START_NS + 13 * NANOS}"
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "why"),
+    [
+        ("engine.csv", f"{LATER},read_requests,inf", "inf is no number"),
+        ("engine.csv", f"{LATER},read_requests,1e999", "1e999 is no number"),
+        ("engine.csv", f"-5,{END},read_requests,5", "days from the begin"),
+        ("os.csv", f"{9 * 10**18},host.cpu_user_s,5", "days from the begin"),
+        ("os.csv", f"{END},host.cores,inf", "inf is no number"),
+    ],
+)
+def test_what_no_run_can_have_measured_is_damage(whole: Path, tmp_path: Path, name: str, row: str, why: str) -> None:
+    made = _copy(whole, tmp_path, {})
+    with (made / name).open("a") as file:
+        file.write(f"{row}\n")
+    with pytest.raises(SlobError, match=f"{name} is damaged: .*{why}"):
+        follow(made)
+
+
+def test_more_names_than_anybody_has_are_damage_and_do_not_fill_the_memory(whole: Path, tmp_path: Path) -> None:
+    made = _copy(whole, tmp_path, {})
+    with (made / "waits.csv").open("a") as file:
+        file.writelines(f"{END},event{number},1\n" for number in range(5_000))
+    with pytest.raises(SlobError, match=r"waits.csv is damaged: it has 5,005 different names"):
+        follow(made)
+
+
+@pytest.mark.parametrize("row", [f"{END},{END},read_requests,5", f"{END},{START_NS},read_requests,5"])
+def test_an_interval_without_a_length_is_left_out(whole: Path, tmp_path: Path, row: str) -> None:
+    made = _copy(whole, tmp_path, {})
+    with (made / "engine.csv").open("a") as file:
+        file.write(f"{row}\n")
+    assert _differing(_shown(follow(made).view()), _shown(follow(whole).view())) == {}
+
+
+@pytest.mark.parametrize("planned", ["abc", "nan", "inf", "-3", "0"])
+def test_a_planned_time_that_is_none_is_not_shown(whole: Path, tmp_path: Path, planned: str) -> None:
+    made = _copy(whole, tmp_path, {})
+    with (made / "events.csv").open("a") as file:
+        file.write(f"{START_NS},planned_s,{planned}\n")
+    assert follow(made).view().head.planned_s is None
 
 
 @pytest.mark.parametrize("part_bytes", [600, 5_000])

@@ -127,7 +127,7 @@ class Canvas:
 
     def text(self, x: int, y: int, text: str, role: int = Role.PLAIN, signs: Signs | None = None) -> int:
         """Write a text, without what could control a terminal; return the column behind it."""
-        if not 0 <= y < self.height:
+        if not 0 <= y < self.height or x < 0:
             return x
         text = " ".join(printable(text, (signs or Signs()).encoding).splitlines()).replace("\t", " ")
         if text.isascii():

@@ -11,7 +11,8 @@ def figures_now(view: View) -> Now:
     """Return the figures of the run, or of the one in progress of a sweep."""
     run = view.current or view
     return Now(
-        labels={"id": run.head.id, "name": run.head.name},
+        # A name may have half a character, which nothing can show.
+        labels={"id": run.head.id, "name": run.head.name.encode(errors="replace").decode()},
         running=view.head.progress is Progress.RUNNING,
         figures=run.now,
         latency=_latency(run),

@@ -108,6 +108,9 @@ class Hub:
                     sent_s = now()
                     yield each
                 await _is_set_within(news, SIGN_OF_LIFE_S)
+                if self._ticking.done() and not self._end.is_set():
+                    # Without what reads on, the page would show old figures as those of this moment.
+                    self._ticking.result()
         finally:
             channel.viewers -= 1
             if not channel.viewers:
@@ -178,7 +181,8 @@ class Hub:
 def message(patch: Patch) -> bytes:
     """Return an event of the stream."""
     text = json.dumps(patch, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return f"data: {text}\n\n".encode()
+    # JSON can have half a character, which nothing can show.
+    return f"data: {text}\n\n".encode(errors="replace")
 
 
 async def _is_set_within(event: asyncio.Event, seconds: float) -> bool:

@@ -226,3 +226,22 @@ def test_a_moment_stands_still() -> None:
         assert max(row[1] for row in rows([patch], "requests")) <= 32
 
     run(work())
+
+
+def test_a_reader_that_fails_ends_the_streams_and_shows_nothing_old_as_new() -> None:
+    class Failing(MadeSource):
+        def poll(self) -> bool:
+            if self.polls == 3:
+                raise ZeroDivisionError
+            return bool(super().poll())
+
+    async def work() -> None:
+        async with aclosing(Hub(Failing(grows_s=1, elapsed_s=20)).watch(0)) as stream:
+            with pytest.raises(ZeroDivisionError):
+                await take(stream, 20)
+
+    run(work())
+
+
+def test_half_a_character_in_a_name_is_sent_as_a_question_mark() -> None:
+    assert hub_module.message({"name": "a\ud800"}) == b'data: {"name":"a?"}\n\n'
