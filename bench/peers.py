@@ -3,29 +3,53 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
-from threading import Event
+from tempfile import TemporaryDirectory
 
 import psycopg
 
 from common import Bench
 from openslob.engines import registry
-from openslob.engines.entry import ClientLoad
+from openslob.engines.clients import WorkloadRequest
 from openslob.errors import SlobError
-from openslob.versus.measure import ClientMeasurement, measure_client
+from openslob.interrupt import Interrupt
+from openslob.versus.clients import Client
+from openslob.versus.measure import observe_client
 
 TABLE = "slob.cf1_1"
 DYNAMIC_LOOP = Path(__file__).parent / "sql" / "dynamic_loop.sql"
 
 
-def pgbench(bench: Bench, keys: int, clients: int, seconds: float) -> ClientMeasurement:
+@dataclass(frozen=True)
+class Theirs:
+    """Transactions per second as pgbench says them, and reads per CPU second of the server."""
+
+    per_s: float
+    reads_per_cpu_s: float
+
+
+def pgbench(bench: Bench, keys: int, clients: int, seconds: float) -> Theirs:
     """Run pgbench with prepared one-row selects on openslob's table; return its rate and the server's cost."""
-    load = ClientLoad(1, keys, clients, min(clients, os.cpu_count() or 1), seconds)
-    return measure_client(bench.engine, registry.client_program(bench.server), load, Event())
+    programs = registry.client_programs(bench.url)
+    if programs is None:
+        raise SlobError(f"no client program is known for {bench.url}")
+    bin_dir = bench.server.status().spec.bin_dir
+    request = WorkloadRequest("pgbench", clients, seconds, 1, bench.engine.facts().version, bin_dir)
+    with programs.selects(bench.url, request, 1, keys) as selects, TemporaryDirectory() as results:
+        client = Client(selects, request)
+        observed = observe_client(
+            bench.engine, client, "pgbench", Path(results), Interrupt(), _ignore, lambda _record: ""
+        )
+    per_cpu = observed.record.summary["iops_per_db_cpu"].value
+    return Theirs(observed.said.per_s if observed.said else 0.0, per_cpu or 0.0)
+
+
+def _ignore(_text: str) -> None:
+    """Ignore messages."""
 
 
 def dynamic_loop(bench: Bench, keys: int, work_unit: int, sessions: int, seconds: float) -> float:

@@ -15,7 +15,7 @@ from factories.running import COMMAND, slob
 from openslob.analyze.realism import ContenderKind, rows
 from openslob.engines import registry
 from openslob.record import storage, store
-from openslob.record.model import Status
+from openslob.record.model import RecordKind, Status
 from openslob.storage import preflight
 from openslob.versus import compare
 
@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.server,
     pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed"),
 ]
-TINY = ["--scale", "64M", "--run-time", "1", "--repeats", "1", "--engines", "postgresql"]
+TINY = ["--scale", "64M", "--run-time", "1", "--repeats", "1", "--engines", "postgresql", "--with", "tpcb-select"]
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_every_contender_is_measured_and_nothing_stays(command, tmp_path, slob_h
     found = rows(record)
     assert [row.kind for row in found] == [
         ContenderKind.RAW, ContenderKind.RAW, ContenderKind.RAW,
-        ContenderKind.LOCAL, ContenderKind.SHARED, ContenderKind.UPDATES, ContenderKind.CLIENT,
+        ContenderKind.LOCAL, ContenderKind.SHARED, ContenderKind.UPDATES, ContenderKind.CLIENT, ContenderKind.CLIENT,
     ]  # fmt: skip
     assert {row.rounds for row in found} == {1}
     # A host too busy to read its counters in time gives no rate, and says why.
@@ -71,11 +71,22 @@ def test_every_contender_is_measured_and_nothing_stays(command, tmp_path, slob_h
 
 def _runs_are_there(record, folder):
     paths = {"local": "local", "updates": "shared", "shared": "shared"}
-    assert len(record.tables["runs"]) == len(paths)
-    for listed in record.tables["runs"]:
-        run = store.load(folder / listed["run"])
+    found = [store.load(folder / listed["run"]) for listed in record.tables["runs"]]
+    runs = [run for run in found if run.kind is RecordKind.RUN]
+    assert len(runs) == len(paths)
+    for run in runs:
         assert run.spec["block_path"] == paths[run.name.rpartition("-")[2]]
         assert run.spec["sessions"] == 8
+    observed = {run.spec["workload"]["name"]: run for run in found if run.kind is RecordKind.OBSERVATION}
+    assert set(observed) == {"one-row-select", "tpcb-select"}
+    steps = {step.name: step for step in record.steps}
+    _says_what_pgbench_says(observed["tpcb-select"], steps["postgresql, tpcb-select"])
+
+
+def _says_what_pgbench_says(run, step):
+    assert step.figures["iops"] == run.summary["pio_read_per_s"]
+    done = run.summary["transactions_per_s"].value * run.window.load_seconds
+    assert step.latency["count"] == pytest.approx(done, rel=0.02, abs=20)
 
 
 @pytest.mark.parametrize("moment", ["postgresql: loading", "slob: 1.", "window"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -32,8 +31,8 @@ from openslob.engines.patience import Patience
 from openslob.engines.registry import client_programs, resolve
 from openslob.errors import SlobError, UsageError
 from openslob.interrupt import Interrupt
-from openslob.observe.command import ObservedCommand, program_of
-from openslob.observe.observer import PULSE_S, Ending, Observer
+from openslob.observe.command import ObservedCommand, observe_command, program_of
+from openslob.observe.observer import PULSE_S, Observer
 from openslob.record.model import RunRecord, Status
 from openslob.report.text import answer, render
 from openslob.secrets import Target
@@ -107,7 +106,10 @@ def observe(
         if load.command:
             words = [program_of(load.command), *load.command[1:]]
             running = ObservedCommand(words, {**os.environ, **load.environment})
-            record, code = _of_command(observer, running, interrupt, json)
+            # Of a JSON document, standard output holds nothing else.
+            output = sys.stderr if json else sys.stdout
+            record = observe_command(observer, running, interrupt, (output, sys.stderr), complain)
+            code = running.exit_code
         else:
             record, code = _of_time(observer, float(seconds or 0), interrupt), 0
     _print(record, observer.folder, json)
@@ -137,10 +139,9 @@ def _ready_made(opened: ExitStack, engine: Engine, url: str, request: WorkloadRe
     require_workload(request.name, programs.workloads())
     opened.enter_context(engine.exclusive("observe"))
     notify(f"making the tables of {request.name}, {request.scale * ROWS_PER_SCALE:,} rows")
-    ready = opened.enter_context(programs.ready(url, request, keep))
-    shape = {"scale": request.scale, "clients": request.clients, "program": ready.program}
-    spec = {"command": list(ready.command), "seconds": request.seconds, "workload": {"name": request.name, **shape}}
-    return _Load(ready.command, spec, {**programs.environment(url), **ready.environment}, ready.remarks)
+    ready = opened.enter_context(programs.ready(url, [request], keep))[request.name]
+    variables = {**programs.environment(url), **ready.environment}
+    return _Load(ready.command, ready.spec(request), variables, ready.remarks)
 
 
 def _of_time(observer: Observer, seconds: float, interrupt: Interrupt) -> RunRecord:
@@ -150,46 +151,6 @@ def _of_time(observer: Observer, seconds: float, interrupt: Interrupt) -> RunRec
     while (left := until - time.monotonic()) > 0 and not interrupt.requested and not observer.pulse():
         interrupt.stop.wait(min(PULSE_S, left))
     return observer.finish()
-
-
-def _of_command(
-    observer: Observer, command: ObservedCommand, interrupt: Interrupt, json: bool
-) -> tuple[RunRecord, int]:
-    """Observe a command from its start to its end. Return the record and the command's exit code.
-
-    The first request to stop is passed on to the command; the second ends it. Where the server can no longer be
-    observed, the command goes on.
-    """
-    observer.begin()
-    with command:
-        # Of a JSON document, standard output holds nothing else.
-        command.start(sys.stderr if json else sys.stdout, sys.stderr)
-        passed = problem = ""
-        while not command.ended.wait(PULSE_S):
-            if not problem and (problem := observer.pulse()):
-                complain(f"{problem}; the command goes on, its observation is over")
-            passed = _passed_on(command, interrupt, passed)
-        observer.end(command.ended_ns)
-        command.collect()
-    observer.attach("stdout.txt", command.output.text())
-    observer.attach("stderr.txt", command.errors.text())
-    failed = [f"the command ended with {command.how_it_ended}"] if command.exit_code and not interrupt.requested else []
-    facts = {"exit_code": command.exit_code, "elapsed_s": command.seconds, "cpu_s": command.cpu_s}
-    return (
-        observer.finish(Ending(command.cpu_s, failed, {"command": facts})),
-        command.exit_code,
-    )
-
-
-def _passed_on(command: ObservedCommand, interrupt: Interrupt, passed: str) -> str:
-    """Pass requests to stop on to the command; return which was, to be given the next time."""
-    if interrupt.now.is_set() and passed != "now":
-        command.signal(signal.SIGKILL)
-        return "now"
-    if interrupt.requested and not passed:
-        command.signal(interrupt.number)
-        return "stop"
-    return passed
 
 
 def _print(record: RunRecord, folder: Path, json: bool) -> None:

@@ -66,6 +66,15 @@ UPDATES = Annotated[
 UNIT = Annotated[
     int, typer.Option(metavar="N", min=1, help="Blocks that one SELECT reads; with 1, single reads are timed.")
 ]
+WITH = Annotated[
+    str | None,
+    typer.Option(
+        "--with",
+        metavar="NAME,…",
+        help="Ready-made workloads of `slob observe` that each server also runs, such as tpcb,tpcb-select; each set of "
+        "tables is as large as --scale.",
+    ),
+]
 PLACE = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="A directory on the storage to be measured (default: that of managed servers)."),
@@ -81,6 +90,7 @@ def compare(
     engines: ENGINES = None,
     update_pct: UPDATES = 20,
     work_unit: UNIT = 64,
+    workloads: WITH = None,
     cpus: CPUS = None,
     io_engine: IO_ENGINE = IoEngine.IO_URING,
     data_dir: PLACE = None,
@@ -98,7 +108,8 @@ def compare(
         raise UsageError("--io-engine psync: the comparison always includes psync", "give io_uring or libaio")
     processes = len(usable_cpus(cpus))
     plan = ComparisonPlan(
-        io_engine, (), processes, block_size, in_flight, run_time, repeats, scale, update_pct, work_unit, cpus
+        io_engine, (), processes, block_size, in_flight, run_time, repeats, scale, update_pct, work_unit, cpus,
+        tuple(dict.fromkeys(_listed(workloads))),
     )  # fmt: skip
     live = _MessagesAbove(LiveLine())
     with stoppable() as interrupt:
@@ -109,6 +120,11 @@ def compare(
         finally:
             live.line.clear()
     show(record, folder, require, json)
+
+
+def _listed(text: str | None) -> list[str]:
+    """Return the names in a list with commas."""
+    return [name.strip() for name in text.split(",")] if text else []
 
 
 @dataclass(frozen=True)
@@ -127,7 +143,7 @@ def _request(
     plan: ComparisonPlan, engines: str | None, place: Path | None, name: str, results: Path
 ) -> ComparisonRequest:
     """Return the request with the engines that are installed. UsageError for an unknown engine."""
-    requested = [engine.strip() for engine in engines.split(",")] if engines else None
+    requested = _listed(engines) or None
     place = place.absolute() if place else None
     installed, missing = available(plan, requested, place)
     directory = place or registry.servers_place()

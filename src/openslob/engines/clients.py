@@ -5,18 +5,22 @@ A ready-made workload is what a known benchmark program runs: its tables are in 
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from openslob.errors import SlobError, UsageError
+from openslob.histogram import Histogram
+from openslob.units import MIB
 
 # Schema or database of the tables of ready-made workloads.
 TABLES = "slob_workload"
@@ -24,6 +28,7 @@ TABLES = "slob_workload"
 ROWS_PER_SCALE = 100_000
 _TABLES = 4
 _POLL_S = 0.1
+_US_PER_MS = 1_000
 # How the names of their tables begin.
 _OURS = ("pgbench_", "sbtest")
 _LUA = {
@@ -35,6 +40,18 @@ _LUA = {
     "oltp-update-non-index": "oltp_update_non_index",
 }
 SYSBENCH_WORKLOADS = tuple(_LUA)
+# Least size of the tables and their indexes for each unit of scale.
+_PGBENCH_UNIT, _SYSBENCH_UNIT = 15 * MIB, 22 * MIB
+
+
+def scale_of(name: str, size: int) -> int:
+    """Return the scale at which the tables of a workload have at least so many bytes."""
+    return max(1, math.ceil(size / (_SYSBENCH_UNIT if name in SYSBENCH_WORKLOADS else _PGBENCH_UNIT)))
+
+
+def table_sets(names: Sequence[str]) -> int:
+    """Return how many sets of tables these workloads have: those of one program share theirs."""
+    return len({name in SYSBENCH_WORKLOADS for name in names})
 
 
 @dataclass(frozen=True)
@@ -42,7 +59,8 @@ class WorkloadRequest:
     """A ready-made workload: ``clients`` connections for ``seconds``; ``scale`` is in units of `ROWS_PER_SCALE` rows.
 
     ``version`` is the server's, ``bin_dir`` the directory of its programs if that is known. ``stopped`` tells whether
-    the user wants no more of it.
+    the user wants no more of it. The tables must be made in ``limit_s`` seconds, if that is given. If ``timed``, the
+    program notes how long its transactions take.
     """
 
     name: str
@@ -52,6 +70,8 @@ class WorkloadRequest:
     version: str
     bin_dir: Path | None = None
     stopped: Callable[[], bool] = lambda: False
+    limit_s: float | None = None
+    timed: bool = False
 
     @property
     def threads(self) -> int:
@@ -60,16 +80,36 @@ class WorkloadRequest:
 
 
 @dataclass(frozen=True)
-class ReadyWorkload:
-    """A ready-made workload whose tables are there: its command, without passwords, and what it runs in.
+class ClientResult:
+    """What a client program says of its run: transactions, their rate per second, and how long they took.
 
-    ``program`` has its version. ``remarks`` are what must be known of the choice of the program.
+    ``latency`` has all of them, where the program noted each; ``latency_us`` the figures that it says itself.
+    """
+
+    transactions: int
+    per_s: float
+    latency: Histogram | None = None
+    latency_us: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ReadyWorkload:
+    """A workload of a client program whose tables are there: its command, without passwords, and what it runs in.
+
+    ``program`` has its version. ``result`` reads what the command printed, after each of its runs; SlobError when that
+    can't be read. ``remarks`` are what must be known of the choice of the program.
     """
 
     command: Sequence[str]
     program: str
+    result: Callable[[str], ClientResult]
     environment: Mapping[str, str] = field(default_factory=dict)
     remarks: Sequence[str] = ()
+
+    def spec(self, request: WorkloadRequest) -> dict[str, Any]:
+        """Return what the record of an observation says of its load."""
+        shape = {"scale": request.scale, "clients": request.clients, "program": self.program}
+        return {"command": list(self.command), "seconds": request.seconds, "workload": {"name": request.name, **shape}}
 
 
 class ClientPrograms(Protocol):
@@ -81,19 +121,28 @@ class ClientPrograms(Protocol):
     def workloads(self) -> Sequence[str]:
         """Return the names of the ready-made workloads."""
 
-    def ready(self, url: str, request: WorkloadRequest, keep: bool) -> AbstractContextManager[ReadyWorkload]:
-        """Return a workload with its tables, which are removed at the end of the block unless ``keep``.
+    def ready(
+        self, url: str, requests: Sequence[WorkloadRequest], keep: bool
+    ) -> AbstractContextManager[Mapping[str, ReadyWorkload]]:
+        """Return workloads by name, with their tables, which are removed at the end of the block unless ``keep``.
 
-        UsageError for an unknown name, SlobError when the program is missing or can't make its tables.
+        Workloads of one program share their tables, at the scale of the first. UsageError for an unknown name,
+        SlobError when a program is missing or can't make its tables.
+        """
+
+    def selects(
+        self, url: str, request: WorkloadRequest, schemas: int, keys: int
+    ) -> AbstractContextManager[ReadyWorkload]:
+        """Return one-row selects of keys 1 to ``keys`` in the table of each schema of a load.
+
+        SlobError when the product has no program that makes them.
         """
 
 
-def require_workload(name: str, known: Sequence[str]) -> None:
+def require_workload(name: str, known: Sequence[str], flag: str = "--workload") -> None:
     """Raise UsageError unless there is a workload of this name."""
     if name not in known:
-        raise UsageError(
-            f"--workload {name}: there is no such workload on this server", f"there are {', '.join(known)}"
-        )
+        raise UsageError(f"{flag} {name}: there is no such workload on this server", f"there are {', '.join(known)}")
 
 
 def require_ours(tables: Sequence[str]) -> None:
@@ -104,8 +153,14 @@ def require_ours(tables: Sequence[str]) -> None:
         )
 
 
-def run_program(words: Sequence[str], environment: Mapping[str, str], stopped: Callable[[], bool]) -> str:
-    """Run a client program to its end and return its output. SlobError when it fails or ``stopped`` says so."""
+def run_program(
+    words: Sequence[str], environment: Mapping[str, str], stopped: Callable[[], bool], limit_s: float | None = None
+) -> str:
+    """Run a client program to its end and return its output.
+
+    SlobError when it fails, takes longer than ``limit_s``, or ``stopped`` says so.
+    """
+    until = time.monotonic() + (limit_s or math.inf)
     with (
         tempfile.TemporaryFile() as output,
         subprocess.Popen(
@@ -125,6 +180,9 @@ def run_program(words: Sequence[str], environment: Mapping[str, str], stopped: C
                 except subprocess.TimeoutExpired:
                     if stopped():
                         raise SlobError("stopped before the start; nothing was observed") from None
+                    if time.monotonic() > until:
+                        why = f"{Path(words[0]).name} did not make its tables in {limit_s:,.0f} s"
+                        raise SlobError(why, "give less data") from None
         finally:
             if process.poll() is None:
                 process.kill()
@@ -145,13 +203,9 @@ class Sysbench:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     @contextmanager
-    def ready(self, request: WorkloadRequest) -> Iterator[ReadyWorkload]:
+    def ready(self, requests: Sequence[WorkloadRequest]) -> Iterator[Mapping[str, ReadyWorkload]]:
         """Make the tables in the database of the connection, whose place the caller makes and removes."""
-        program = shutil.which("sysbench")
-        if program is None:
-            raise SlobError(
-                f"the workload {request.name} needs sysbench, which is not installed", "apt-get install sysbench"
-            )
+        first, program = requests[0], require_sysbench(requests[0].name)
         with tempfile.TemporaryDirectory(prefix="slob-sysbench-") as folder:
             file = Path(folder) / "sysbench.conf"
             file.touch(mode=0o600)
@@ -160,13 +214,41 @@ class Sysbench:
                 **{f"{self.driver}-{name}": to for name, to in self.connection.items()},
             }
             file.write_text("".join(f"{name}={to}\n" for name, to in options.items()), encoding="utf-8")
-            size = [f"--tables={_TABLES}", f"--table-size={request.scale * ROWS_PER_SCALE // _TABLES}"]
-            base = [program, _LUA[request.name], f"--config-file={file}", *size]
-            run_program(
-                [*base, f"--threads={min(_TABLES, request.threads)}", "prepare"], self.environment, request.stopped
-            )
-            load = [f"--threads={request.clients}", f"--time={max(1, round(request.seconds))}", "--events=0"]
-            yield ReadyWorkload([*base, *load, "run"], version_of(program), self.environment)
+            shared = [f"--config-file={file}", f"--tables={_TABLES}"]
+            shared.append(f"--table-size={first.scale * ROWS_PER_SCALE // _TABLES}")
+            making = [program, _LUA[first.name], *shared, f"--threads={min(_TABLES, first.threads)}", "prepare"]
+            run_program(making, self.environment, first.stopped, first.limit_s)
+            said = version_of(program)
+            yield {
+                each.name: ReadyWorkload(
+                    [program, _LUA[each.name], *shared, *_sysbench_load(each)], said, sysbench_result, self.environment
+                )
+                for each in requests
+            }
+
+
+def _sysbench_load(request: WorkloadRequest) -> Sequence[str]:
+    timed = ["--percentile=99"] if request.timed else []
+    seconds = max(1, round(request.seconds))
+    return [f"--threads={request.clients}", f"--time={seconds}", "--events=0", *timed, "run"]
+
+
+def sysbench_result(output: str) -> ClientResult:
+    """Return what sysbench printed. SlobError when it printed no rate."""
+    done = re.search(r"^ *transactions: +(\d+) +\(([\d.]+) per sec", output, re.MULTILINE)
+    if done is None:
+        raise SlobError(f"sysbench's output can't be read: {output.strip()!r}")
+    patterns = {"mean_us": r"^ *avg: +([\d.]+)", "p99_us": r"^ *99th percentile: +([\d.]+)"}
+    found = {name: re.search(pattern, output, re.MULTILINE) for name, pattern in patterns.items()}
+    latency = {name: float(said[1]) * _US_PER_MS for name, said in found.items() if said}
+    return ClientResult(int(done[1]), float(done[2]), latency_us=latency)
+
+
+def require_sysbench(name: str) -> str:
+    """Return the path of sysbench, which the workload of this name needs. SlobError when it is not installed."""
+    if program := shutil.which("sysbench"):
+        return program
+    raise SlobError(f"the workload {name} needs sysbench, which is not installed", "apt-get install sysbench")
 
 
 def version_of(program: str) -> str:

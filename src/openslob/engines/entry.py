@@ -1,21 +1,15 @@
-"""How an engine makes itself known: an `EngineEntry`, named by entry points of the group ``openslob.engines``.
-
-An engine may also offer its product's own benchmark program, which drives the server from outside.
-"""
+"""How an engine makes itself known: an `EngineEntry`, named by entry points of the group ``openslob.engines``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 from typing import Protocol, cast
 
 from openslob.engines.base import Engine
 from openslob.engines.clients import ClientPrograms
 from openslob.engines.managed.base import ManagedServer, ServerSpec
 from openslob.errors import SlobError, UsageError
-from openslob.histogram import Histogram
 
 GROUP = "openslob.engines"
 # The managed server that is the default target. The engine whose server has this name is the default engine.
@@ -33,9 +27,6 @@ class ManagedServers(Protocol):
 
     def remembered(self, spec: ServerSpec) -> ManagedServer:
         """Return the server that was created by this specification, even if its programs are gone."""
-
-    def client_program(self, spec: ServerSpec, url: str) -> ClientProgram:
-        """Return the benchmark program that comes with the product. SlobError when there is none."""
 
 
 @dataclass(frozen=True)
@@ -81,38 +72,3 @@ class EngineEntry:
         if self.servers is None:
             raise UsageError(f"no server of {self.name!r} can be managed", "start it yourself and give its URL")
         return cast(ManagedServers, import_module(self.servers))
-
-
-@dataclass(frozen=True)
-class ClientLoad:
-    """The load that a benchmark program runs: one-row selects of keys 1 to ``keys`` in each schema's table.
-
-    ``clients`` connections are driven by ``threads`` threads for ``seconds``.
-    """
-
-    schemas: int
-    keys: int
-    clients: int
-    threads: int
-    seconds: float
-
-
-@dataclass(frozen=True)
-class ClientResult:
-    """The result of a benchmark program: transactions, their rate per second, and the latency that the client sees."""
-
-    transactions: int
-    per_s: float
-    latency: Histogram
-
-
-class ClientProgram(Protocol):
-    """The benchmark program that comes with a product. It drives the server from outside, a query at a time."""
-
-    name: str
-
-    def command(self, load: ClientLoad, folder: Path) -> Sequence[str]:
-        """Return the program and its arguments; its input and output files are in ``folder``."""
-
-    def result(self, output: str, folder: Path) -> ClientResult:
-        """Return the result of the program, from its output and ``folder``. SlobError when that can't be read."""

@@ -13,7 +13,7 @@ from openslob import rehearsal
 from openslob.engines.base import Engine
 from openslob.engines.clients import ClientPrograms
 from openslob.engines.cluster.engine import ClusterEngine
-from openslob.engines.entry import DEFAULT_SERVER, GROUP, ClientProgram, EngineEntry, ManagedServers
+from openslob.engines.entry import DEFAULT_SERVER, GROUP, EngineEntry, ManagedServers
 from openslob.engines.managed.base import RUNNING, ManagedServer, ServerSpec
 from openslob.engines.managed.state import ServerState, is_ours, names, spec_from
 from openslob.errors import SlobError, UsageError
@@ -92,6 +92,13 @@ def client_programs(url: str) -> ClientPrograms | None:
     return _load(url.partition("://")[0]).client_programs() if len(_instances(url)) == 1 else None
 
 
+def workloads(engine: str) -> Sequence[str]:
+    """Return the names of the ready-made workloads of an engine; none if there is no such engine."""
+    entry = _engines().get(engine)
+    programs = entry.client_programs() if entry else None
+    return programs.workloads() if programs else ()
+
+
 def managed(spec: ServerSpec) -> ManagedServer:
     """Return the managed server of this name, to be run as specified; nothing is changed yet."""
     return _servers_of(spec.engine).managed(spec)
@@ -105,12 +112,6 @@ def default_spec(name: str, engine: str | None = None) -> ServerSpec:
         rehearsal.amount(spec.log_bytes, rehearsal.LEAST_LOG),
     )
     return replace(spec, cache_bytes=cache, log_bytes=log)
-
-
-def client_program(server: ManagedServer) -> ClientProgram:
-    """Return the benchmark program that comes with a managed server's product. SlobError when there is none."""
-    status = server.status()
-    return _servers_of(status.spec.engine).client_program(status.spec, status.url)
 
 
 def find(name: str) -> ManagedServer | None:

@@ -10,14 +10,17 @@ import sys
 import time
 from codecs import getincrementaldecoder
 from collections import deque
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from threading import Event, Thread
 from types import TracebackType
 from typing import IO, Self
 
 from openslob.errors import SlobError
+from openslob.interrupt import Interrupt
+from openslob.observe.observer import PULSE_S, Ending, Observer
+from openslob.record.model import RunRecord
 
 # Of each output stream, so much of its beginning and of its end is kept.
 KEPT_BYTES = 4 * 1024 * 1024
@@ -75,10 +78,16 @@ class Kept:
 class ObservedCommand:
     """A command while it runs. ``ended`` is set as soon as it has ended, and ``ended_ns`` is when (monotonic clock).
 
-    It gets no input from a terminal, which belongs to this process's group.
+    It gets no input from a terminal, which belongs to this process's group. It is started in the block ``within``.
     """
 
-    def __init__(self, words: Sequence[str], environment: Mapping[str, str], folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        words: Sequence[str],
+        environment: Mapping[str, str],
+        folder: Path | None = None,
+        within: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
         self.words = words
         self.ended = Event()
         self.started_ns = self.ended_ns = 0
@@ -86,20 +95,22 @@ class ObservedCommand:
         self.output, self.errors = Kept(), Kept()
         self._environment = environment
         self._folder = folder
+        self._within = within
         self._code: int | None = None
 
     def start(self, output: IO[str] = sys.stdout, errors: IO[str] = sys.stderr) -> None:
         """Start it; its output goes to these streams, too. SlobError when it can't be started."""
         try:
-            self._process = subprocess.Popen(
-                self.words,
-                stdin=subprocess.DEVNULL if sys.stdin is None or sys.stdin.isatty() else None,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=dict(self._environment),
-                cwd=self._folder,
-                process_group=0,
-            )
+            with self._within():
+                self._process = subprocess.Popen(
+                    self.words,
+                    stdin=subprocess.DEVNULL if sys.stdin is None or sys.stdin.isatty() else None,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    env=dict(self._environment),
+                    cwd=self._folder,
+                    process_group=0,
+                )
         except OSError as error:
             raise SlobError(f"the command {self.words[0]} can't be run: {error.strerror}") from error
         self.started_ns = time.monotonic_ns()
@@ -158,6 +169,46 @@ class ObservedCommand:
                 self.signal(signal.SIGKILL)
                 self.ended.wait(_REST_S * 2)
             self.collect()
+
+
+def observe_command(
+    observer: Observer,
+    command: ObservedCommand,
+    interrupt: Interrupt,
+    streams: tuple[IO[str], IO[str]],
+    complain: Callable[[str], None],
+) -> RunRecord:
+    """Observe a command from its start to its end, and keep its output; it goes to ``streams``, too.
+
+    The first request to stop is passed on to the command; the second ends it. Where the server can no longer be
+    observed, the command goes on, and ``complain`` gets the reason.
+    """
+    observer.begin()
+    with command:
+        command.start(*streams)
+        passed = problem = ""
+        while not command.ended.wait(PULSE_S):
+            if not problem and (problem := observer.pulse()):
+                complain(f"{problem}; the command goes on, its observation is over")
+            passed = _passed_on(command, interrupt, passed)
+        observer.end(command.ended_ns)
+        command.collect()
+    observer.attach("stdout.txt", command.output.text())
+    observer.attach("stderr.txt", command.errors.text())
+    failed = [f"the command ended with {command.how_it_ended}"] if command.exit_code and not interrupt.requested else []
+    facts = {"exit_code": command.exit_code, "elapsed_s": command.seconds, "cpu_s": command.cpu_s}
+    return observer.finish(Ending(command.cpu_s, failed, {"command": facts}))
+
+
+def _passed_on(command: ObservedCommand, interrupt: Interrupt, passed: str) -> str:
+    """Pass requests to stop on to the command; return which was, to be given the next time."""
+    if interrupt.now.is_set() and passed != "now":
+        command.signal(signal.SIGKILL)
+        return "now"
+    if interrupt.requested and not passed:
+        command.signal(interrupt.number)
+        return "stop"
+    return passed
 
 
 def _pass_on(stream: IO[bytes], shown: IO[str], kept: Kept) -> None:

@@ -6,15 +6,14 @@ Every round measures all contenders, in a new random order.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from openslob.analyze import realism as table
 from openslob.analyze.realism import ContenderKind
 from openslob.disk import require_space
-from openslob.engines import registry
 from openslob.engines.base import Engine
-from openslob.engines.entry import ClientProgram
 from openslob.engines.facts import LoadProgress
 from openslob.engines.patience import Patience
 from openslob.errors import SlobError
@@ -31,8 +30,9 @@ from openslob.storage.process import MeasurementStoppedError
 from openslob.storage.session import Notify, StepRunner, line_of
 from openslob.storage.testfile import TestFile
 from openslob.units import format_bytes
-from openslob.versus.measure import client_step, missing_rate_reason, raw_jobs, run_step, runs_work_loop
-from openslob.versus.plan import ComparisonPlan, Contender, client_contender, order, raw_contenders, served_contenders
+from openslob.versus.clients import Client, ClientMaker, require_workloads
+from openslob.versus.measure import Measured, missing_rate_reason, observe_client, raw_jobs, step_of
+from openslob.versus.plan import ComparisonPlan, Contender, order, raw_contenders, served_contenders
 from openslob.versus.servers import ComparisonServers, comparison_servers
 
 # A run has no rates if other load on the host delayed the reading of its counters. After so many the host is too busy.
@@ -75,14 +75,16 @@ def compare(
     """
     plan = request.plan
     plan.check()
+    require_workloads(plan)
+    progress.notify(plan.announcement)
     require_space(request.directory, plan.bytes_needed, "the comparison with its servers")
     asked = {**asdict(plan), "cache_bytes": plan.cache_bytes, "log_bytes": plan.log_bytes}
     storage_request = session.StorageRequest("compare", request.name, request.results, asked)
     target = session.StorageTarget(request.directory, plan.scale, plan.io_engine)
     with session.session(fio, storage_request, target, progress.notify) as (step_runner, file):
         try:
-            with comparison_servers(plan, request.data_dir) as servers:
-                record = _Comparison(plan, step_runner, file, servers, interrupt, progress).execute(
+            with comparison_servers(plan, request.data_dir) as servers, ExitStack() as opened:
+                record = _Comparison(plan, step_runner, file, servers, opened, interrupt, progress).execute(
                     request.missing or {}
                 )
         except SlobError as error:
@@ -100,6 +102,7 @@ class _Comparison:
         step_runner: StepRunner,
         file: TestFile,
         servers: ComparisonServers,
+        opened: ExitStack,
         interrupt: Interrupt,
         progress: ComparisonProgress,
     ) -> None:
@@ -111,7 +114,8 @@ class _Comparison:
         self._progress = progress
         self._jobs: Mapping[str, Job] = raw_jobs(plan, file)
         self._raw = {contender.name: method for method, contender in raw_contenders(plan).items()}
-        self._programs: dict[str, ClientProgram] = {}
+        self._maker = ClientMaker(plan, opened, interrupt, progress.notify)
+        self._clients: dict[str, Client] = {}
 
     def execute(self, missing: Mapping[str, str]) -> StorageRecord:
         notes = (*self._folder.record.notes, *(f"{engine} is left out: {why}" for engine, why in missing.items()))
@@ -140,11 +144,11 @@ class _Comparison:
         engine.follow(Patience(self._interrupt, self._progress.notify))
         loading.load(engine, server, workload, _ignore, self._interrupt.stop.is_set, self._progress.notify)
         contenders = [self._with_blocking_reason(each, engine) for each in served_contenders(plan, name)]
-        try:
-            self._programs[name] = registry.client_program(server)
-            return [*contenders, client_contender(name, self._programs[name].name)]
-        except SlobError as error:
-            return [*contenders, client_contender(name, "client", str(error))]
+        for contender, client in self._maker.clients(name, engine, server):
+            contenders.append(contender)
+            if client:
+                self._clients[contender.name] = client
+        return contenders
 
     def _with_blocking_reason(self, contender: Contender, engine: Engine) -> Contender:
         """Return the contender, with the reason if this server can't run it."""
@@ -163,28 +167,33 @@ class _Comparison:
             job = self._jobs[self._raw[contender.name]]
             # A new seed gives an order of reads that no earlier step had.
             self._step_runner.run(replace(job, seed=self._next), contender.name, purpose)
-        elif runs_work_loop(contender.kind):
-            self._run(contender, number, purpose)
         else:
-            engine, _ = self._servers.start(contender.engine)
-            program = self._programs[contender.engine]
-            self._add(client_step(self._next, contender, purpose, engine, program, self._plan, self._interrupt))
+            self._with_record(contender, number, purpose)
 
-    def _run(self, contender: Contender, number: int, purpose: str) -> None:
-        engine, _ = self._servers.start(contender.engine)
-        name = f"round{number}-{contender.engine}-{contender.kind.value}"
-        request = runner.RunRequest(self._plan.workload(contender.kind, number), name, self._folder.path)
+    def _with_record(self, contender: Contender, number: int, purpose: str) -> None:
         for attempt in range(1, ATTEMPTS + 1):
-            finished = runner.run(engine, request, self._interrupt, self._progress.show, self._progress.render)
-            if finished.record.status is Status.INTERRUPTED:
+            measured = self._of_server(contender, number)
+            if measured.record.status is Status.INTERRUPTED:
                 raise MeasurementStoppedError
-            why = missing_rate_reason(finished.record)
+            why = missing_rate_reason(measured.record)
             if not why or attempt == ATTEMPTS:
                 break
             self._progress.notify(f"{contender.name}: {why}; measuring again")
-        step = run_step(self._next, contender, purpose, finished.record)
-        entries = (*self._folder.record.tables[RUNS], {"step": step.number, "run": finished.folder.name})
+        step = step_of(self._next, contender, purpose, measured)
+        entries = (*self._folder.record.tables[RUNS], {"step": step.number, "run": measured.folder.name})
         self._add(step, tables={**self._folder.record.tables, RUNS: entries})
+
+    def _of_server(self, contender: Contender, number: int) -> Measured:
+        """Run our sessions, or observe a client program."""
+        engine, _ = self._servers.start(contender.engine)
+        place, name, render = self._folder.path, f"round{number}-{contender.engine}", self._progress.render
+        if client := self._clients.get(contender.name):
+            name = f"{name}-{client.request.name}"
+            return observe_client(engine, client, name, place, self._interrupt, self._progress.notify, render)
+        workload = self._plan.workload(contender.kind, number)
+        request = runner.RunRequest(workload, f"{name}-{contender.kind.value}", place)
+        finished = runner.run(engine, request, self._interrupt, self._progress.show, render)
+        return Measured(finished.record, finished.folder)
 
     @property
     def _next(self) -> int:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from openslob.analyze.realism import ContenderKind
+from openslob.engines.clients import ROWS_PER_SCALE, WorkloadRequest, scale_of, table_sets
 from openslob.errors import UsageError
 from openslob.storage.job import IoEngine
 from openslob.units import GIB, MIB, Extent, format_bytes
@@ -27,6 +29,11 @@ OVERHEAD = 1.15
 RAMP_SHARE = 0.25
 ASYNC, SYNC, CALIBRATE = "asynchronous", "synchronous", "calibrate"
 DISCARDED = "the data are not examined"
+# How fast client programs must make the tables of their workloads, after a start of so many seconds.
+LEAST_MAKING_BYTES_PER_S = 8 * MIB
+MAKING_START_S = 60.0
+# What the records call the selects of a client program on our own tables.
+SELECTS = "one-row-select"
 
 
 @dataclass(frozen=True)
@@ -35,7 +42,8 @@ class ComparisonPlan:
 
     ``depth`` is the number of concurrent reads: fio's requests, its processes, or sessions. ``scale`` is the size of
     the test file and of each server's data. ``cpus`` are the CPUs of fio and of the servers, ``processes`` is their
-    number. ``engines`` are names in the registry.
+    number. ``engines`` are names in the registry, ``workloads`` the ready-made workloads that servers also run, on
+    tables of their own, which are as large as the test file.
     """
 
     io_engine: IoEngine
@@ -49,6 +57,7 @@ class ComparisonPlan:
     update_pct: int = 20
     work_unit: int = 64
     cpus: str | None = None
+    workloads: tuple[str, ...] = ()
 
     @property
     def cache_bytes(self) -> int:
@@ -68,8 +77,48 @@ class ComparisonPlan:
 
     @property
     def bytes_needed(self) -> int:
-        """Highest space needed: the test file, and for each server its data, the sessions' copies, and the log."""
-        return self.scale + len(self.engines) * (int(2 * OVERHEAD * self.scale) + self.log_bytes + EMPTY_SERVER_BYTES)
+        """Highest space needed: the test file, and for each server its data, the sessions' copies, and the log.
+
+        Workloads add their tables, which are as large as the data.
+        """
+        copies = 2 + table_sets(self.workloads)
+        return self.scale + len(self.engines) * (
+            int(copies * OVERHEAD * self.scale) + self.log_bytes + EMPTY_SERVER_BYTES
+        )
+
+    @property
+    def making_s(self) -> float:
+        """How long a client program may take to make its tables."""
+        return MAKING_START_S + self.scale / LEAST_MAKING_BYTES_PER_S
+
+    @property
+    def announcement(self) -> str:
+        """What is going to be done, in one line."""
+        measurements = len(raw_contenders(self)) + len(self.engines) * (len(_SERVED) + 1 + len(self.workloads))
+        minutes = self.rounds * measurements * self.seconds * (1 + RAMP_SHARE) / 60
+        once = "" if self.rounds == 1 else f", {self.rounds} times"
+        text = (
+            f"up to {measurements} measurements of {self.seconds:g} s{once}: about {minutes:,.1f} min, after the loads"
+        )
+        if not self.workloads:
+            return text
+        tables = f"tables of {format_bytes(self.scale)} for {', '.join(self.workloads)} on each server"
+        return f"{text}; {tables}, in at most {self.making_s / 60:,.0f} min"
+
+    def client(self, name: str, version: str, bin_dir: Path | None, stopped: Callable[[], bool]) -> WorkloadRequest:
+        """Return what a client program is to run: a ready-made workload, or `SELECTS` on our tables."""
+        rows = max(1, self.keys * self.depth // ROWS_PER_SCALE)
+        return WorkloadRequest(
+            name=name,
+            clients=self.depth,
+            seconds=self.seconds,
+            scale=rows if name == SELECTS else scale_of(name, self.scale),
+            version=version,
+            bin_dir=bin_dir,
+            stopped=stopped,
+            limit_s=self.making_s,
+            timed=True,
+        )
 
     def check(self) -> None:
         """Raise UsageError if the data are so small that caches would serve the reads."""
@@ -128,6 +177,9 @@ def _raw(name: str, does: str) -> Contender:
     return Contender(name, ContenderKind.RAW, does, "1 read")
 
 
+_SERVED = (ContenderKind.LOCAL, ContenderKind.SHARED, ContenderKind.UPDATES)
+
+
 def served_contenders(plan: ComparisonPlan, engine: str) -> list[Contender]:
     """Return the contenders that read with sessions of a server of this engine."""
     timed = f"SELECT of {plan.work_unit}"
@@ -142,13 +194,21 @@ def served_contenders(plan: ComparisonPlan, engine: str) -> list[Contender]:
         ContenderKind.SHARED: "shared cache",
         ContenderKind.UPDATES: f"{plan.update_pct} % updates",
     }
-    return [Contender(f"{engine}, {names[kind]}", kind, does[kind], timed, engine) for kind in does]
+    return [Contender(f"{engine}, {names[kind]}", kind, does[kind], timed, engine) for kind in _SERVED]
 
 
 def client_contender(engine: str, program: str, why: str = "") -> Contender:
     """Return the contender that is the database product's own benchmark program."""
     does = "one-row SELECTs from outside the server, prepared: a round trip and a statement for each read"
     return Contender(f"{engine}, {program}", ContenderKind.CLIENT, does, "1-row query", engine, why)
+
+
+def workload_contender(plan: ComparisonPlan, engine: str, name: str, why: str = "") -> Contender:
+    """Return the contender that is a ready-made workload on tables of its own."""
+    scale = scale_of(name, plan.scale)
+    tables = f"scale {scale:,}, {format_bytes(plan.scale)} or more of its own tables"
+    does = f"the ready-made workload: whatever its transactions read, {plan.depth} clients, {tables}"
+    return Contender(f"{engine}, {name}", ContenderKind.CLIENT, does, "transaction", engine, why)
 
 
 def order(contenders: Sequence[Contender], number: int) -> list[Contender]:

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from threading import Event
-from types import SimpleNamespace
-
 import pytest
 
 from factories import measurements
-from openslob.engines.entry import ClientResult
 from openslob.host.counters import busy_name, parse_cpu
 from openslob.host.model import Sample
 from openslob.metrics import METRICS, summary
 from openslob.metrics.cpu import busy_s, total_s
 from openslob.storage import host_usage
-from openslob.storage.job import IoEngine
-from openslob.units import MIB, NANOS
-from openslob.versus import measure
-from openslob.versus.plan import ComparisonPlan, client_contender
+from openslob.units import NANOS
 
 CORES, SECONDS = 4, 10.0
 # Of 40 CPU seconds 16 are busy, 4 of them stolen; a guest's 3 are within user time.
@@ -43,18 +36,6 @@ def test_a_step_of_fio_counts_stolen_time_as_busy():
         host_usage._Reading(int(SECONDS * NANOS), Sample(end), none),
     ]
     assert host_usage.usage_of(samples).host_cpu_s == pytest.approx(CPUS_BUSY)
-
-
-def test_a_benchmark_program_s_step_counts_stolen_time_as_busy(monkeypatch):
-    host = measurements.host(cpu=CPU, cores=CORES, seconds=SECONDS)
-    result = ClientResult(1000, 100.0, measurements.histogram(1000, 50.0))
-    monkeypatch.setattr(
-        measure, "measure_client", lambda *_: measure.ClientMeasurement(result, measurements.engine(), host)
-    )
-    plan = ComparisonPlan(IoEngine.PSYNC, ("some",), processes=2, scale=256 * MIB)
-    interrupt = SimpleNamespace(stop=Event())
-    step = measure.client_step(1, client_contender("some", "client", ""), "round", None, None, plan, interrupt)
-    assert step.figures["host_cpus_busy"].value == pytest.approx(CPUS_BUSY)
 
 
 def test_one_cpu_counts_stolen_time_as_busy():

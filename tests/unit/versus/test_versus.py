@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 
 import altair as alt
 import pytest
@@ -12,9 +13,8 @@ from typer.testing import CliRunner
 
 from openslob.analyze.realism import ContenderKind, ContenderRow, rows, verdicts
 from openslob.cli import app
-from openslob.engines.entry import ClientLoad
-from openslob.engines.postgresql.binaries import Installation
-from openslob.engines.postgresql.client_benchmark import Pgbench
+from openslob.engines import clients
+from openslob.engines.postgresql import clients as postgresql_clients
 from openslob.errors import SlobError, UsageError
 from openslob.histogram import bucket_of
 from openslob.record.model import Figure, Holds, Status
@@ -27,9 +27,18 @@ from openslob.report.storage import render_storage
 from openslob.storage.job import IoEngine
 from openslob.storage.testfile import TestFile
 from openslob.units import MIB
+from openslob.versus.clients import require_workloads
 from openslob.versus.compare import summary
 from openslob.versus.measure import raw_jobs
-from openslob.versus.plan import ComparisonPlan, client_contender, order, raw_contenders, served_contenders
+from openslob.versus.plan import (
+    SELECTS,
+    ComparisonPlan,
+    client_contender,
+    order,
+    raw_contenders,
+    served_contenders,
+    workload_contender,
+)
 from openslob.workload import BlockPath
 
 ENGINE = "some"
@@ -198,22 +207,73 @@ def test_wrong_flags_start_nothing(flags, said, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_pgbench_is_told_every_table_and_its_log_is_read(tmp_path):
-    (tmp_path / "pgbench").touch()
-    program = Pgbench(Installation(tmp_path, tmp_path, ()), "postgresql://here/db")
-    command = program.command(ClientLoad(schemas=3, keys=1000, clients=8, threads=2, seconds=0.4), tmp_path)
-    assert command.count("-f") == 3
-    assert command[command.index("-T") + 1] == "1"
-    assert 'FROM "slob"."cf1_3" WHERE custid = :key' in (tmp_path / "select-3.sql").read_text()
+SYSBENCH_SAID = """
+    transactions:                        1234   (246.51 per sec.)
+Latency (ms):
+         min:                                    1.20
+         avg:                                    4.05
+         max:                                   31.44
+         99th percentile:                       12.30
+"""
+PGBENCH_SAID = "number of transactions actually processed: 3\ntps = 12.5 (without initial connection time)\n"
+
+
+def test_pgbench_is_told_every_table_and_its_log_is_read_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(postgresql_clients, "_find_pgbench", lambda _: ("pgbench", []))
+    monkeypatch.setattr(postgresql_clients, "version_of", lambda _: "pgbench 18")
+    request = replace(PLAN.client(SELECTS, "18", None, lambda: False), seconds=0.4)
+    with postgresql_clients.selects("postgresql://me:secret@here/db", request, 3, 1000) as selects:
+        command = selects.command
+        assert command.count("-f") == 3
+        assert command[command.index("-T") + 1] == "1"
+        assert "secret" not in " ".join(command)
+        script = next(each for each in command if each.endswith("select-3.sql"))
+        assert 'FROM "slob"."cf1_3" WHERE custid = :key' in Path(script).read_text()
     (tmp_path / "log.77").write_text("0 1 100 0 1700000000 1\n0 2 300 1 1700000000 2\n")
     (tmp_path / "log.77.1").write_text("1 1 5000 2 1700000000 3\n")
-    said = "number of transactions actually processed: 3\ntps = 12.5 (without initial connection time)\n"
-    result = program.result(said, tmp_path)
+    result = postgresql_clients.pgbench_result(PGBENCH_SAID, tmp_path)
     assert (result.transactions, result.per_s) == (3, 12.5)
     assert result.latency.counts == {bucket_of(us): 1 for us in (100, 300, 5000)}
     assert (result.latency.sum_us, result.latency.max_us) == (5400, 5000)
+    # The log of another round is another one; who notes nothing has no latency, rather than one of 0.
+    assert postgresql_clients.pgbench_result(PGBENCH_SAID, tmp_path).latency is None
     with pytest.raises(SlobError, match="can't be read"):
-        program.result("nothing", tmp_path)
+        postgresql_clients.pgbench_result("nothing", tmp_path)
+
+
+def test_sysbench_says_its_transactions_and_their_latency():
+    result = clients.sysbench_result(SYSBENCH_SAID)
+    assert (result.transactions, result.per_s, result.latency) == (1234, 246.51, None)
+    assert result.latency_us == {"mean_us": pytest.approx(4050), "p99_us": pytest.approx(12300)}
+    with pytest.raises(SlobError, match="can't be read"):
+        clients.sysbench_result("FATAL: no")
+
+
+def test_tables_of_workloads_are_larger_than_the_cache_and_have_room():
+    plan = replace(PLAN, workloads=("tpcb", "tpcb-select", "oltp-read-write"))
+    # Two sets of tables: those of pgbench's workloads are the same.
+    assert plan.bytes_needed - PLAN.bytes_needed == pytest.approx(2 * 1.15 * plan.scale, abs=2)
+    assert plan.client("tpcb", "18", None, bool).scale * 15 * MIB >= plan.scale >= 8 * plan.cache_bytes
+    assert plan.client("oltp-read-write", "18", None, bool).scale * 22 * MIB >= plan.scale
+    assert plan.announcement.endswith(
+        "tables of 256 MB for tpcb, tpcb-select, oltp-read-write on each server, in at most 2 min"
+    )
+    assert PLAN.announcement == "up to 7 measurements of 10 s, 3 times: about 4.4 min, after the loads"
+    assert workload_contender(plan, ENGINE, "tpcb").kind is ContenderKind.CLIENT
+
+
+def test_a_workload_that_no_server_has_is_refused_before_anything_starts(monkeypatch):
+    plan = replace(PLAN, engines=("mariadb",), workloads=("tpcb",))
+    with pytest.raises(UsageError, match="--with tpcb: there is no such workload"):
+        require_workloads(plan)
+    monkeypatch.setattr(clients.shutil, "which", lambda _: None)
+    with pytest.raises(SlobError, match="needs sysbench, which is not installed"):
+        require_workloads(replace(plan, workloads=("oltp-read-only",)))
+
+
+def test_a_program_that_takes_too_long_to_make_its_tables_is_ended():
+    with pytest.raises(SlobError, match="sleep did not make its tables in 0 s"):
+        clients.run_program(["sleep", "60"], {}, lambda: False, 0.01)
 
 
 def test_the_record_can_be_written_and_read_again(tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from openslob.engines.clients import (
     SYSBENCH_WORKLOADS,
@@ -17,6 +17,7 @@ from openslob.engines.clients import (
 )
 from openslob.engines.mysql.connection import PASSWORD_VARIABLE, Row, open_connection, parse, query
 from openslob.engines.mysql.errors import reported
+from openslob.errors import SlobError
 
 # The client library's variable for each parameter of a connection. It has none for user and database: those names are
 # for scripts (`mariadb -u"$MYSQL_USER" "$MYSQL_DATABASE"`).
@@ -44,20 +45,26 @@ def workloads() -> Sequence[str]:
 
 
 @contextmanager
-def ready(url: str, request: WorkloadRequest, keep: bool) -> Iterator[ReadyWorkload]:
-    """Make the tables of a workload in a database of their own; remove it at the end of the block unless ``keep``."""
-    require_workload(request.name, workloads())
+def ready(url: str, requests: Sequence[WorkloadRequest], keep: bool) -> Iterator[Mapping[str, ReadyWorkload]]:
+    """Make the tables of workloads in a database of their own; remove it at the end of the block unless ``keep``."""
+    for each in requests:
+        require_workload(each.name, workloads())
     arguments = parse(url).arguments
     connection = {option: arguments[name] for name, option in _SYSBENCH_OPTIONS.items() if name in arguments}
     connection.setdefault("user", os.environ.get("USER", "root"))
     _drop(url)
     _execute(url, f"CREATE DATABASE {TABLES}")
     try:
-        with Sysbench("mysql", {**connection, "db": TABLES}).ready(request) as workload:
-            yield workload
+        with Sysbench("mysql", {**connection, "db": TABLES}).ready(requests) as made:
+            yield made
     finally:
         if not keep:
             _drop(url)
+
+
+def selects(*_asked: object) -> AbstractContextManager[ReadyWorkload]:
+    """Raise SlobError: MariaDB has no program that draws random keys (mariadb-slap repeats fixed statements)."""
+    raise SlobError("MariaDB comes with no program that selects random rows")
 
 
 def _drop(url: str) -> None:

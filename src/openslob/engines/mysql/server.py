@@ -10,7 +10,6 @@ from pathlib import Path
 import pymysql
 from pymysql.constants import ER
 
-from openslob.engines.entry import ClientProgram
 from openslob.engines.managed.account import Account, current_user
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.processes import ServerProcesses, became_ready
@@ -19,7 +18,6 @@ from openslob.engines.managed.server import LocalServer
 from openslob.engines.mysql import server_config as config
 from openslob.engines.mysql.binaries import Installation, find_installation, usable_installation
 from openslob.engines.mysql.connection import DirectConnection
-from openslob.errors import SlobError
 from openslob.units import MIB
 
 ENGINE = "mariadb"
@@ -60,11 +58,6 @@ def managed(spec: ServerSpec) -> MariaServer:
 def remembered(spec: ServerSpec) -> MariaServer:
     """Return the server that was created by this specification, even if its programs are gone."""
     return MariaServer(spec)
-
-
-def client_program(spec: ServerSpec, url: str) -> ClientProgram:  # noqa: ARG001 - the same for every server
-    """Raise SlobError: MariaDB has no program that draws random keys (mariadb-slap repeats fixed statements)."""
-    raise SlobError("MariaDB comes with no program that selects random rows")
 
 
 class MariaServer(LocalServer[Installation]):

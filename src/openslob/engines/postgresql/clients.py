@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +19,7 @@ from psycopg import conninfo, sql
 from openslob.engines.clients import (
     SYSBENCH_WORKLOADS,
     TABLES,
+    ClientResult,
     ReadyWorkload,
     Sysbench,
     WorkloadRequest,
@@ -25,8 +30,10 @@ from openslob.engines.clients import (
 )
 from openslob.engines.postgresql.binaries import find_installation, major
 from openslob.engines.postgresql.errors import reported
+from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.server import default_spec
 from openslob.errors import SlobError
+from openslob.histogram import Histogram, bucket_of
 
 # libpq's variable for each parameter of a URL.
 _VARIABLES = {
@@ -54,6 +61,8 @@ _SYSBENCH_OPTIONS = {
 # pgbench's own scripts by workload.
 _BUILTIN = {"tpcb": "tpcb-like", "tpcb-simple-update": "simple-update", "tpcb-select": "select-only"}
 _DEBIAN = "/usr/lib/postgresql/{version}/bin/pgbench"
+_LOG = "log"
+_LATENCY_FIELD = 2  # of a line of its log, in µs
 
 
 def environment(url: str) -> Mapping[str, str]:
@@ -68,24 +77,91 @@ def workloads() -> Sequence[str]:
 
 
 @contextmanager
-def ready(url: str, request: WorkloadRequest, keep: bool) -> Iterator[ReadyWorkload]:
-    """Make the tables of a workload in a schema of their own; remove it at the end of the block unless ``keep``."""
-    require_workload(request.name, workloads())
-    make = _sysbench if request.name in SYSBENCH_WORKLOADS else _pgbench
+def ready(url: str, requests: Sequence[WorkloadRequest], keep: bool) -> Iterator[Mapping[str, ReadyWorkload]]:
+    """Make the tables of workloads in a schema of their own; remove it at the end of the block unless ``keep``."""
+    for each in requests:
+        require_workload(each.name, workloads())
     given = environment(url)
     variables = {**given, "PGOPTIONS": f"{given.get('PGOPTIONS', '')} -c search_path={TABLES}".strip()}
-    with _schema(url, keep), make(request, variables) as workload:
+    of_sysbench = [each for each in requests if each.name in SYSBENCH_WORKLOADS]
+    of_pgbench = [each for each in requests if each not in of_sysbench]
+    with ExitStack() as opened:
+        opened.enter_context(_schema(url, keep))
+        made: dict[str, ReadyWorkload] = {}
+        if of_pgbench:
+            made |= opened.enter_context(_pgbench(of_pgbench, variables))
+        if of_sysbench:
+            made |= opened.enter_context(_sysbench(of_sysbench, variables))
         remarks = _checkpoint(url)
-        yield replace(workload, remarks=(*workload.remarks, *remarks))
+        yield {name: replace(workload, remarks=(*workload.remarks, *remarks)) for name, workload in made.items()}
 
 
 @contextmanager
-def _pgbench(request: WorkloadRequest, variables: Mapping[str, str]) -> Iterator[ReadyWorkload]:
-    program, remarks = _find_pgbench(request)
-    run_program([program, "-i", "-q", "-s", str(request.scale)], variables, request.stopped)
+def selects(url: str, request: WorkloadRequest, schemas: int, keys: int) -> Iterator[ReadyWorkload]:
+    """Select one row by a random key, of a table drawn for each transaction, with prepared statements."""
+    with tempfile.TemporaryDirectory(prefix="slob-pgbench-") as folder:
+        scripts = [part for script in _scripts(schemas, keys, Path(folder)) for part in ("-f", str(script))]
+        yield _of_pgbench(_find_pgbench(request), scripts, request, environment(url), Path(folder))
+
+
+def _scripts(schemas: int, keys: int, folder: Path) -> Iterator[Path]:
+    """Write a script for each table."""
+    for number in range(1, schemas + 1):
+        table = Names().cf1(number).as_string()
+        script = folder / f"select-{number}.sql"
+        script.write_text(
+            f"\\set key random(1, {keys})\nSELECT count(c2) FROM {table} WHERE custid = :key;\n", encoding="utf-8"
+        )
+        yield script
+
+
+@contextmanager
+def _pgbench(requests: Sequence[WorkloadRequest], variables: Mapping[str, str]) -> Iterator[dict[str, ReadyWorkload]]:
+    first = requests[0]
+    found = _find_pgbench(first)
+    run_program([found[0], "-i", "-q", "-s", str(first.scale)], variables, first.stopped, first.limit_s)
+    with tempfile.TemporaryDirectory(prefix="slob-pgbench-") as folder:
+        yield {
+            each.name: _of_pgbench(found, [f"--builtin={_BUILTIN[each.name]}"], each, variables, Path(folder))
+            for each in requests
+        }
+
+
+def _of_pgbench(
+    found: tuple[str, Sequence[str]], what: Sequence[str], request: WorkloadRequest, variables: Mapping[str, str],
+    folder: Path,
+) -> ReadyWorkload:  # fmt: skip
+    """Return pgbench with prepared statements; if it is to note its latencies, it does so in ``folder``."""
+    program, remarks = found
     load = ["-c", str(request.clients), "-j", str(request.threads), "-T", str(max(1, round(request.seconds)))]
-    words = [program, "-n", "-M", "prepared", f"--builtin={_BUILTIN[request.name]}", *load]
-    yield ReadyWorkload(words, version_of(program), variables, remarks)
+    timed = ["--log", f"--log-prefix={folder / _LOG}"] if request.timed else []
+    words = [program, "-n", "-M", "prepared", *what, *load, *timed]
+    return ReadyWorkload(words, version_of(program), partial(pgbench_result, folder=folder), variables, remarks)
+
+
+def pgbench_result(output: str, folder: Path) -> ClientResult:
+    """Return what pgbench printed, and logged in ``folder``. SlobError when it printed no rate."""
+    rate = re.search(r"^tps = ([\d.]+)", output, re.MULTILINE)
+    done = re.search(r"^number of transactions actually processed: (\d+)", output, re.MULTILINE)
+    if rate is None or done is None:
+        raise SlobError(f"pgbench's output can't be read: {output.strip()!r}")
+    return ClientResult(int(done[1]), float(rate[1]), _logged(folder))
+
+
+def _logged(folder: Path) -> Histogram | None:
+    """Return the latencies of the last run, whose log is then removed; None if it has none."""
+    logs = list(folder.glob(f"{_LOG}.*"))
+    counted: Counter[int] = Counter()
+    for path in logs:
+        with path.open(encoding="utf-8") as lines:
+            counted.update(int(line.split()[_LATENCY_FIELD]) for line in lines)
+        path.unlink()
+    histogram = Histogram()
+    buckets: Counter[int] = Counter()
+    for us, count in counted.items():
+        buckets[bucket_of(us)] += count
+    histogram.add(buckets, float(sum(us * count for us, count in counted.items())), float(max(counted, default=0)))
+    return histogram if logs else None
 
 
 def _find_pgbench(request: WorkloadRequest) -> tuple[str, list[str]]:
@@ -105,10 +181,12 @@ def _find_pgbench(request: WorkloadRequest) -> tuple[str, list[str]]:
 
 
 @contextmanager
-def _sysbench(request: WorkloadRequest, variables: Mapping[str, str]) -> Iterator[ReadyWorkload]:
+def _sysbench(
+    requests: Sequence[WorkloadRequest], variables: Mapping[str, str]
+) -> Iterator[Mapping[str, ReadyWorkload]]:
     connection = {option: variables[name] for name, option in _SYSBENCH_OPTIONS.items() if name in variables}
-    with Sysbench("pgsql", connection, variables).ready(request) as workload:
-        yield workload
+    with Sysbench("pgsql", connection, variables).ready(requests) as made:
+        yield made
 
 
 @contextmanager

@@ -18,7 +18,6 @@ from openslob.engines.managed.server import LocalServer
 from openslob.engines.postgresql import server_config
 from openslob.engines.postgresql import server_config as config
 from openslob.engines.postgresql.binaries import Installation, find_installation, major, readable_installation
-from openslob.engines.postgresql.client_benchmark import Pgbench
 from openslob.errors import SlobError, UsageError
 from openslob.units import MIB
 
@@ -60,11 +59,6 @@ def managed(spec: ServerSpec) -> PostgresServer:
 def remembered(spec: ServerSpec) -> PostgresServer:
     """Return the server that was created by this specification, even if its programs are gone."""
     return PostgresServer(spec)
-
-
-def client_program(spec: ServerSpec, url: str) -> Pgbench:
-    """Return the pgbench beside the server's programs. SlobError when there is none."""
-    return Pgbench(find_installation(spec), url)
 
 
 def _servers() -> list[ServerSpec]:
