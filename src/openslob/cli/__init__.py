@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from itertools import chain
@@ -86,8 +86,10 @@ def _commands_of(group: typer.Typer) -> Iterator[Any]:
             yield from _commands_of(each.typer_instance)
 
 
-def needed(words: Iterable[str]) -> tuple[str, ...]:
-    """Return the commands that a command line needs: the one that it names, or all, as the help does."""
+def needed(words: Sequence[str]) -> tuple[str, ...]:
+    """Return the commands that a command line needs: the one that it names, all as the help does, or none."""
+    if words == ["--version"]:
+        return ()
     name = next((word for word in words if not word.startswith("-")), "help")
     return (name,) if name in _ALL and name != "help" else _ALL
 

@@ -101,6 +101,8 @@ def test_a_file_in_a_place_that_is_gone_is_told_with_what_to_do(tmp_path):
         (["frob"], cli.needed([])),
         (["help", "run"], cli.needed([])),
         (["--help"], cli.needed([])),
+        (["--version"], ()),
+        (["--version", "--help"], cli.needed([])),  # the help, with all commands
     ],
 )
 def test_only_the_command_that_is_named_is_imported(words, needed):
