@@ -35,6 +35,10 @@ class Metric:
     better: Better
     definition: str
 
+    def label_of(self, physical: bool) -> str:
+        """Return the label; it calls reads physical only if they are known to have reached a device."""
+        return self.label if physical else self.label.replace("Physical", "Engine").replace("IOPS", "Engine reads")
+
 
 @dataclass(frozen=True)
 class RunMetric(Metric):

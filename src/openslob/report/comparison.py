@@ -128,8 +128,7 @@ def mismatch_lines(mismatches: Sequence[Mismatch]) -> list[str]:
 def figure_label(name: str, physical: bool) -> str:
     """Return a figure's label; it says "physical" only if ``physical``, and "engine" otherwise."""
     if name in METRICS:
-        text = METRICS[name].label
-        return text if physical else text.replace("Physical", "Engine").replace("IOPS", "Engine reads")
+        return METRICS[name].label_of(physical)
     *kind, at, _ = name.split("_")
     return f"{' '.join(kind)} {'p99.9' if at == 'p999' else at}".capitalize()
 

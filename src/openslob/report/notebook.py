@@ -8,9 +8,8 @@ from html import escape
 from openslob.record.model import Holds, RunRecord, Status, Verdict
 from openslob.report.format import MISSING, number
 from openslob.report.headline import headline
-from openslob.report.record_view import label, shown, value
+from openslob.report.record_view import SIGNS, label, shown, value
 
-_SIGNS = {Holds.FAILS: "✗", Holds.UNKNOWN: "?", Holds.HOLDS: "✓"}
 # Figures of a run that are shown where they are known.
 MAIN_FIGURES = (
     "sessions", "ops_per_s", "lio_per_s", "pio_read_per_s", "pio_read_mb_per_s", "engine_read_latency_us",
@@ -55,11 +54,11 @@ def table_html(head: Sequence[str], rows: Sequence[Sequence[Cell]], total: int) 
 
 def _verdicts(verdicts: Sequence[Verdict]) -> list[str]:
     bad = [verdict for outcome in (Holds.FAILS, Holds.UNKNOWN) for verdict in verdicts if verdict.verdict is outcome]
-    rows = [(_SIGNS[each.verdict], each.name.replace("_", " "), each.why) for each in bad]
+    rows = [(SIGNS[each.verdict][0], each.name.replace("_", " "), each.why) for each in bad]
     held = len(verdicts) - len(bad)
     return [
         *([_table(("", "verdict", "why"), rows)] if rows else []),
-        f"<p>{_SIGNS[Holds.HOLDS]} {held} of {len(verdicts)} verdicts hold.</p>",
+        f"<p>{SIGNS[Holds.HOLDS][0]} {held} of {len(verdicts)} verdicts hold.</p>",
     ]
 
 

@@ -14,6 +14,8 @@ RATE_REACHED = "rate_reached"
 NO_STALLS = "no_stalls"
 ALONE = "alone_on_server"
 NOT_RECORDED = "not recorded"
+# Sign and word of each outcome of a verdict, the gravest first.
+SIGNS = {Holds.FAILS: ("✗", "fails"), Holds.UNKNOWN: ("?", "unknown"), Holds.HOLDS: ("✓", "holds")}
 # If one of these fails, figures are not what they claim to be. The other verdicts are about their precision.
 VALIDITY = frozenset(
     (
@@ -72,10 +74,7 @@ def outcome(record: RunRecord, name: str) -> Holds:
 
 def label(record: RunRecord, name: str) -> str:
     """Return a figure's label. It says "physical" only if the verdict that reads reached a device holds."""
-    text = METRICS[name].label
-    if outcome(record, REACHED_DEVICE) is Holds.HOLDS:
-        return text
-    return text.replace("Physical", "Engine").replace("IOPS", "Engine reads")
+    return METRICS[name].label_of(physical=outcome(record, REACHED_DEVICE) is Holds.HOLDS)
 
 
 def why_incomplete(status: Status) -> str:

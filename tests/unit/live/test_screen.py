@@ -13,9 +13,11 @@ from openslob.live.follow import follow
 from openslob.live.screen.app import LiveScreen
 from openslob.live.screen.board import Screenful, draw, draw_help
 from openslob.live.screen.canvas import Canvas, Signs
-from openslob.live.screen.panes import Shown
+from openslob.live.screen.panes import Shown, current
 from openslob.live.screen.playhead import Playhead
 from openslob.live.view import Progress
+from openslob.metrics import METRICS
+from openslob.record.model import Figure
 from openslob.report.format import micros, number
 
 SMALL, MEDIUM, LARGE = (80, 24), (120, 40), (200, 50)
@@ -132,6 +134,13 @@ def test_what_is_not_known_is_a_dash():
     names, values = (line for line in text_of(size=LARGE).splitlines() if "12,345/s" in line or " redo" in line)
     assert names.endswith("redo")
     assert values.endswith("–")
+
+
+def test_no_figure_of_the_screen_claims_that_reads_were_physical():
+    """Whether they reached a device is a verdict."""
+    labels = [label for label, _ in current({name: Figure(value=1.0, unit="1/s") for name in METRICS})]
+    assert "reads per DB CPU" in labels
+    assert not [label for label in labels if "IOPS" in label or "hysical" in label]
 
 
 @pytest.mark.parametrize("tab", range(1, 7))

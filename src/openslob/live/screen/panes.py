@@ -12,6 +12,7 @@ from openslob.live.view import Series, Stack, View
 from openslob.metrics import METRICS
 from openslob.record.model import Figure, Holds
 from openslob.report.format import MISSING, hanging, micros, number, percent, quantity
+from openslob.report.record_view import SIGNS
 from openslob.report.text_plot import TextLine, text_plot
 
 # Figures of the head and of plots, with names that are short enough for 80 columns. Whether reads were physical is a
@@ -29,18 +30,14 @@ FIGURES: Mapping[str, str] = {
     "log_sync_latency_us": "log sync",
     "db_cpu_per_s": "DB CPU",
     "host_cpu_busy_pct": "host CPU",
-    "iops_per_db_cpu": "IOPS per DB CPU",
+    "iops_per_db_cpu": "reads per DB CPU",
 }
 _REQUESTS = ("pio_read_per_s", "lio_per_s", "pio_write_per_s", "transactions_per_s")
 _ENGINE_LATENCY = ("engine_read_latency_us", "log_sync_latency_us")
 _DEVICE = {"device.reads_per_s": "reads", "device.writes_per_s": "writes"}
 _SIZES = {"device.read_mb_per_s": "read", "device.write_mb_per_s": "written"}
 _PERCENTILES = {"max": "longest", "p999": "p99.9", "p99": "p99", "p90": "p90", "p50": "p50"}
-_SIGNS = {
-    Holds.FAILS: ("✗ fails", Role.BAD),
-    Holds.UNKNOWN: ("? unknown", Role.UNSURE),
-    Holds.HOLDS: ("✓ holds", Role.GOOD),
-}
+_OUTCOMES = {Holds.FAILS: Role.BAD, Holds.UNKNOWN: Role.UNSURE, Holds.HOLDS: Role.GOOD}
 _STATES = {"running": Role.GOOD, "failed": Role.BAD, "skipped": Role.UNSURE, "pending": Role.SOFT}
 _POINT = ("pio_read_per_s", "engine_read_latency_us", "block_visits_per_s")
 # Below so many columns a plot has no room beside its labels.
@@ -176,7 +173,7 @@ def current(now: Mapping[str, Figure]) -> list[tuple[str, str]]:
     """Return the figures of this moment with their units: those that are known, before the others."""
     found = [(label, now[name]) for name, label in FIGURES.items() if name in now]
     found += [
-        (METRICS[name].label.replace("Physical", "Engine"), each)
+        (METRICS[name].label_of(physical=False), each)
         for name, each in now.items()
         if name not in FIGURES and is_of_a_moment(name)
     ]
@@ -202,11 +199,11 @@ def figure_text(figure: Figure) -> str:
 
 def verdicts(canvas: Canvas, shown: Shown) -> None:
     """Write the verdicts as they stand, failed ones first."""
-    judged = sorted(shown.view.verdicts, key=lambda each: list(_SIGNS).index(each.verdict))
+    judged = sorted(shown.view.verdicts, key=lambda each: list(SIGNS).index(each.verdict))
     lines: list[tuple[str, int, int]] = []
     width = max((len(each.name) for each in judged), default=0)
     for each in judged:
-        sign, role = _SIGNS[each.verdict]
+        sign, role = " ".join(SIGNS[each.verdict]), _OUTCOMES[each.verdict]
         head = f"{sign:<9} {each.name.replace('_', ' '):<{width}}  "
         lines += [(line[2:], role, len(sign)) for line in hanging(head, each.why, canvas.width + 2)]
     _title(canvas, shown, f"Verdicts{' so far' if shown.view.head.phase else ''}")

@@ -69,8 +69,7 @@ class FigureNames:
         if figure not in METRICS:
             kind, _, percentile = figure.partition("_")
             return f"{_KINDS[kind].capitalize()}: {_LATENCIES[percentile]}"
-        text = METRICS[figure].label
-        return text if self.physical else text.replace("Physical", "Engine").replace("IOPS", "Engine reads")
+        return METRICS[figure].label_of(self.physical)
 
     def axis(self, figure: str) -> str:
         """Return the name of a figure with its unit."""

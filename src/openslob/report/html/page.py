@@ -21,9 +21,9 @@ from openslob.record.model import Holds, Verdict
 from openslob.report.charts.colours import Theme, declarations
 from openslob.report.charts.picture import DataTable, Picture, page_specs
 from openslob.report.html.drawing import library
+from openslob.report.record_view import SIGNS
 
 _PACKAGE = "openslob.report.html"
-SIGNS = {Holds.FAILS: ("✗", "fails"), Holds.UNKNOWN: ("?", "unknown"), Holds.HOLDS: ("✓", "holds")}
 # Letters of the names of records in a title.
 LONGEST_TITLE = 60
 VERDICT_HEAD = ("outcome", "verdict", "why")
