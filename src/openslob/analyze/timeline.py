@@ -86,14 +86,19 @@ def of_latencies(rows: Iterable[LatencyRow], figure: str = "mean_us") -> Timelin
 
 
 def amounts_between(spans: _Array, amounts: _Array, edges: _Array) -> _Array:
-    """Return the amount between each two neighbouring edges, with every amount spread evenly over its span."""
+    """Return the amount between each two neighbouring edges, with every amount spread evenly over its span.
+
+    Amounts of several kinds are by kind, then by span; so is what is returned, by kind.
+    """
     kept = spans[:, 1] > spans[:, 0]
-    rates = amounts[kept] / (spans[kept, 1] - spans[kept, 0])
+    rates = amounts[..., kept] / (spans[kept, 1] - spans[kept, 0])
     times = np.concatenate([spans[kept, 0], spans[kept, 1]])
     order = np.argsort(times, kind="stable")
-    at, rate = times[order], np.cumsum(np.concatenate([rates, -rates])[order])
-    done = np.concatenate([[0.0], np.cumsum(rate[:-1] * np.diff(at))])
-    return np.diff(np.interp(edges, at, done))
+    at, rate = times[order], np.cumsum(np.concatenate([rates, -rates], axis=-1)[..., order], axis=-1)
+    done = np.cumsum(rate[..., :-1] * np.diff(at), axis=-1)
+    done = np.concatenate([np.zeros((*done.shape[:-1], 1)), done], axis=-1)
+    kinds = [np.interp(edges, at, each) for each in done.reshape(-1, done.shape[-1])]
+    return np.diff(np.array(kinds).reshape(*done.shape[:-1], len(edges)))
 
 
 def counted_evenly(slices: Iterable[SessionSlice]) -> Span | None:

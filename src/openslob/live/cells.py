@@ -55,7 +55,14 @@ class Cells:
 
     def numbers(self, column: int) -> NDArray[np.float64]:
         """Return numbers; NaN for empty cells. ValueError if one is no number."""
-        starts, ends = self._place(column, None)
+        return self._all_numbers(*self._place(column, None))
+
+    def table(self, columns: Sequence[int]) -> NDArray[np.float64]:
+        """Return the numbers of several columns, by column: of few lines, all at once take no longer than one."""
+        starts, ends = (each.reshape(-1, self._columns)[:, columns].T for each in (self._starts, self._ends))
+        return self._all_numbers(starts.ravel(), ends.ravel()).reshape(starts.shape)
+
+    def _all_numbers(self, starts: Places, ends: Places) -> NDArray[np.float64]:
         whole, good = self._whole(starts, ends)
         values = whole.astype(np.float64)
         if not good.all():

@@ -33,7 +33,7 @@ from openslob.units import NANOS
 _LATENCY = ("latency", "response")
 _OF_CPU = "host.busy_pct"
 # Verdicts so far are recomputed when so much was added.
-VERDICTS_EVERY_S, VERDICTS_SHARE = 3.0, 0.005
+VERDICTS_EVERY_S, VERDICTS_SHARE = 5.0, 0.005
 Value = TypeVar("Value")
 _KNOWN = {Event.PHASE: "phase", Event.NOTE: "note", Event.ERROR: "error"}
 
@@ -59,6 +59,7 @@ class RunView:
         self._at_s = state.end_s if at_s is None else min(at_s, state.end_s)
         # A replay goes to and fro: what is kept is of the end alone.
         self._memo = memo if memo is not None and at_s is None else Memo()
+        self._usual_s: dict[str, float] = {}
 
     def _kept(self, fresh_s: float, compute: Callable[[], Value], *key: Hashable) -> Value:
         """Return what was computed when the end was less than ``fresh_s`` ago, or compute it."""
@@ -231,12 +232,20 @@ class RunView:
         end_s = self._at_s if end_s is None else min(end_s, self._at_s)
         return steps_of(max(begin_s or 0.0, 0.0), end_s, most, least_s)
 
+    def _usual(self, source: str) -> float:
+        """Return the usual length of an interval: a step of less would have none."""
+        if source not in self._usual_s:
+            track = self._tracks[source]
+            lengths = track.end_s[-100:] - track.begin_s[-100:]
+            self._usual_s[source] = float(np.median(lengths)) if len(lengths) else 1.0
+        return self._usual_s[source]
+
     def series(self, name: str, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Series:
         """Return one figure over time; KeyError when there is none of this name."""
         if name.split(".", maxsplit=1)[0] in _LATENCY:
             return self._latency_series(name, begin_s, end_s, most)
         drawn = self._drawn(name)
-        steps = self._steps(begin_s, end_s, most, _usual(self._tracks[drawn.source]))
+        steps = self._steps(begin_s, end_s, most, self._usual(drawn.source))
         return self._kept(steps.part_s, lambda: self._drawn_series(name, drawn, steps), name, begin_s, end_s, most)
 
     def _drawn_series(self, name: str, drawn: Drawn, steps: Steps) -> Series:
@@ -296,7 +305,7 @@ class RunView:
 
     def cpu(self, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Stack:
         """Return the host's CPU time in % by kind; what is missing to 100 was idle."""
-        steps = self._steps(begin_s, end_s, most, _usual(self._tracks[HOST]))
+        steps = self._steps(begin_s, end_s, most, self._usual(HOST))
         return self._kept(steps.part_s, lambda: self._cpu(steps), "cpu", begin_s, end_s, most)
 
     def _cpu(self, steps: Steps) -> Stack:
@@ -328,11 +337,6 @@ class RunView:
         ends = [*cells[kept], cells[kept][-1] + CELL_BUCKETS] if len(used) else []
         edges = [float(lower_edge_us(int(bucket))) for bucket in ends]
         return HeatMap(of, steps.at_s, edges, by_cell[:, kept].tolist(), time_us[:, kept].tolist(), steps.length_s)
-
-
-def _usual(track: Track) -> float:
-    """Return the usual length of an interval: a step of less would have none."""
-    return float(np.median(track.end_s[-100:] - track.begin_s[-100:])) if len(track.end_s) else 1.0
 
 
 def _known(values: Array) -> list[float | None]:

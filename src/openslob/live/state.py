@@ -233,10 +233,11 @@ class RunState:
         self.work.cover(low, high)
         edges = np.arange(low, high + 1, dtype=np.float64)
         spans = np.stack([begins, ends], axis=1)
-        for name in (*COUNTERS, BUSY_US):
-            if name in columns:
-                done = amounts_between(spans, np.nan_to_num(cells.numbers(columns[name])), edges)
-                self.work.add([name], np.zeros(len(done), np.int64), np.arange(low, high), done)
+        there = [name for name in (*COUNTERS, BUSY_US) if name in columns]
+        if there and high > low:
+            done = amounts_between(spans, np.nan_to_num(cells.table([columns[name] for name in there])), edges)
+            code, seconds = np.indices(done.shape)
+            self.work.add(there, code.ravel(), low + seconds.ravel(), done.ravel())
 
     def _latency_rows(self, into: dict[str, Latencies], cells: Cells, older: bool) -> None:
         seconds, counts = cells.integers(0), cells.integers(3)

@@ -26,6 +26,8 @@ _LATE_STEPS = 3
 _ALL_EVERY = 30
 # Verdicts take longer to reach than figures, and do not change each second.
 _JUDGED_EVERY = 5
+# Pictures follow the figures at every second look of one a second.
+_DRAWN_EVERY_S = 1.5
 _SHORTEST_AXIS_S = 10.0
 _AHEAD_S = (10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600, 43_200, 86_400)
 
@@ -101,17 +103,18 @@ class Board:
 
     def _update_pictures(self, run: View, read_share: float) -> list[Patch]:
         """Read the last steps, or all, and return the pictures that have changed."""
-        steps = self._steps_of(run.head.elapsed_s)
-        before, self._steps = self._steps, steps
+        before, steps = self._steps, self._steps_of(run.head.elapsed_s)
         if steps is None:
+            self._steps = None
             return []
         again = not self._updates % _ALL_EVERY or read_share < 1 or run.head.progress is not self._progress
         self._progress = run.head.progress
-        if not again and before == steps and run.head.elapsed_s - self._drawn_s < steps.step_s / 2:
-            # Of a long run, a second changes too little to be seen.
+        drawn_s = run.head.elapsed_s - self._drawn_s
+        if not again and before and 0 <= drawn_s < max(steps.step_s / 2, _DRAWN_EVERY_S):
+            # Of a long run, a second changes too little to be seen; pictures are most of the work.
             self._updates += 1
             return []
-        self._drawn_s = run.head.elapsed_s
+        self._steps, self._drawn_s = steps, run.head.elapsed_s
         # The first look after the last part of the record was read sees all of it.
         self._updates = 0 if read_share < 1 else self._updates + 1
         goes_on = before is not None and before.step_s == steps.step_s and before.end_s <= steps.end_s and not again

@@ -14,6 +14,7 @@ from factories.views import MadeSource
 from openslob.errors import SlobError
 from openslob.live.view import Progress
 from openslob.live.web import hub as hub_module
+from openslob.live.web.board import Board
 from openslob.live.web.hub import Hub
 
 
@@ -106,7 +107,8 @@ def test_a_span_forgets_what_is_before_it() -> None:
             while patches[-1]["head"]["end_s"] < whole["head"]["end_s"]:
                 patches += await take(stream, 1)
         begins = [row[0] for row in rows(patches, "requests")]
-        assert min(begins) == patches[-1]["head"]["end_s"] - 60
+        # Pictures follow at every second look.
+        assert min(begins) - (patches[-1]["head"]["end_s"] - 60) in (-1, 0)
         assert rows(patches, "requests") == rows([whole], "requests")
 
     run(work())
@@ -245,3 +247,16 @@ def test_a_reader_that_fails_ends_the_streams_and_shows_nothing_old_as_new() -> 
 
 def test_half_a_character_in_a_name_is_sent_as_a_question_mark() -> None:
     assert hub_module.message({"name": "a\ud800"}) == b'data: {"name":"a?"}\n\n'
+
+
+def test_pictures_follow_at_every_second_look_and_the_figures_at_each() -> None:
+    board, source = Board(0.0), MadeSource(grows_s=1, elapsed_s=20)
+    patches = []
+    for _ in range(8):
+        source.poll()
+        patches.append(board.update(source.view()))
+    assert all(patch["head"]["elapsed_s"] == 21 + at for at, patch in enumerate(patches))
+    drawn = [bool(patch.get("pictures")) for patch in patches]
+    assert drawn == [at % 2 == 0 for at in range(8)]
+    source.made = MadeSource(view=source.made, progress=Progress.COMPLETE).made
+    assert board.update(source.view())["pictures"]
