@@ -18,6 +18,7 @@ NOT_LOCAL = "the server is not known to be on this host"
 NO_LOAD = "no operation ended in the window"
 NOT_OUR_LOAD = "the load was not of slob's own operations"
 NO_SAMPLES = "what sessions wait for was not sampled"
+HIDDEN = "this user may not see what all sessions do"
 # A rate is wrong by the same factor as the length of its counters' window: for this reason, published figures of
 # SLOB and pgio were wrong by 10 % and by a factor of three. One percent is below the spread between runs on a quiet
 # machine, so that a comparison can't show it as a difference.
@@ -169,7 +170,8 @@ def own_load(measurement: Observed, amount: Callable[[Measurement], float | None
 def db_time_us(measurement: Observed) -> Quantity:
     """Return DB time in µs: the sessions' time inside operations, or by samples where the load was not our own."""
     busy = measurement.busy_us
-    return Quantity.missing(NO_SAMPLES) if busy is None else Quantity(busy)
+    why = HIDDEN if measurement.others.hidden else NO_SAMPLES
+    return Quantity.missing(why) if busy is None else Quantity(busy)
 
 
 def total(measurement: Measurement, field: str) -> float:

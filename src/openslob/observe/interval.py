@@ -17,6 +17,7 @@ from openslob.measurement import (
     HostDelta,
     ObjectIo,
     Observed,
+    OtherSessions,
     WaitClass,
     Window,
 )
@@ -179,6 +180,7 @@ def _interval(engine: EngineDelta, host: HostDelta, seconds: float, samples: Sam
         # What some sessions do may be hidden: the time of the others is not that of all.
         waits={} if samples.hidden else samples.events,
         wait_samples=0 if samples.hidden else samples.taken,
+        others=OtherSessions(hidden=samples.taken if samples.hidden else 0),
         timeline=(),
         direct_io=None,
         local=local,

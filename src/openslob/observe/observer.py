@@ -15,7 +15,7 @@ from openslob.errors import SlobError
 from openslob.host.environment import environment
 from openslob.host.sampler import difference, next_tick
 from openslob.interrupt import Interrupt
-from openslob.measurement import EVERY_FIGURE, Observed, TimelinePoint, Window
+from openslob.measurement import EVERY_FIGURE, Observed, OtherSessions, TimelinePoint, Window
 from openslob.record.model import RecordKind, RunRecord, Status
 from openslob.record.store import RunFolder
 from openslob.run.aftermath import set_cpu_facts
@@ -52,6 +52,19 @@ class Ending:
 
 
 NO_COMMAND = Ending()
+
+
+class SamplesOfAll(ReadingsRecorder):
+    """Records the samples of waits that saw all sessions: the time of those that are seen is not that of all."""
+
+    def sampled(self, activity: Activity) -> None:
+        """Record a sample; one in which sessions were hidden is shown only."""
+        if activity.others is not None:
+            super().sampled(activity)
+            return
+        self._hidden += 1
+        if self._saw_sample:
+            self._saw_sample(activity)
 
 
 def _ignore(_shown: object) -> None:
@@ -132,9 +145,7 @@ class Observer:
         self._course(Progress("connect"))
         self._offset_ns = self.samplers.server_clock_offset_ns()
         self._builder.environment["server_clock_offset_s"] = self._offset_ns / NANOS
-        self._readings = WindowReadings(
-            ReadingsRecorder(self._folder.raw, self.samplers.engine_delta, self._saw_sample)
-        )
+        self._readings = WindowReadings(SamplesOfAll(self._folder.raw, self.samplers.engine_delta, self._saw_sample))
         self.samplers.get_ready()
         self._before = self._readings.before = self.samplers.opening_reading()
         self._tick0_ns = time.monotonic_ns()
@@ -236,8 +247,9 @@ class Observer:
             ),
             engine=counted,
             host=host,
-            waits=dict(recorder.waits),
-            wait_samples=recorder.wait_samples,
+            waits={} if recorder.others.hidden else dict(recorder.waits),
+            wait_samples=0 if recorder.others.hidden else recorder.wait_samples,
+            others=OtherSessions(hidden=recorder.others.hidden),
             timeline=self._timeline(begin_ns),
             direct_io=self._facts.direct_io,
             stand_in=self._facts.stand_in,

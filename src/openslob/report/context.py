@@ -135,6 +135,8 @@ def _observed(record: RunRecord) -> list[tuple[str, str]]:
         counters = f"counters over {seconds(window.counter_seconds)} ({window.difference_pct:+.2f} %)"
         spanned = counters if window.counter_seconds else "no counters over this time"
         rows.append(("duration", f"{seconds(window.load_seconds)}; {spanned}"))
+        if (rate := value(record, "transactions_per_s")) is not None:
+            rows.append(("counted", f"{round(rate * window.load_seconds):,} transactions"))
     return [*rows, ("figures", "of the whole server: all databases, all clients but slob's samplers")]
 
 

@@ -11,8 +11,13 @@ from factories.running import slob
 from openslob.analyze.build_record import build_observation
 from openslob.analyze.load_kinds import load_kind
 from openslob.analyze.verdicts import OF_ANY_LOAD
+from openslob.engines.base import Activity
+from openslob.measurement import OtherSessions
 from openslob.metrics import OF_OWN_LOAD
+from openslob.metrics.quantity import HIDDEN
+from openslob.observe.observer import SamplesOfAll
 from openslob.record.model import Holds, RecordKind, Status
+from openslob.record.raw_csv import RawCsv
 from openslob.report.text import render
 
 RECORDS = FIXTURES / "records" / "v3"
@@ -96,6 +101,18 @@ def test_db_time_is_the_mean_number_of_sessions_at_work_by_samples():
     assert made.summary["db_time_per_s"].value == 3.0
     assert made.waits[0].db_time_s == 180.0
     assert record(waits={}, wait_samples=0).summary["db_time_per_s"].why
+
+
+def test_db_time_is_unknown_where_this_user_may_not_see_all_sessions(tmp_path):
+    shown_too = []
+    with RawCsv(tmp_path) as raw:
+        recorder = SamplesOfAll(raw, lambda *_: None, shown_too.append)
+        recorder.sampled(Activity({"CPU": 1}, {}))
+        recorder.sampled(Activity({}, None))
+    assert (recorder.waits, recorder.wait_samples, recorder.others.hidden) == ({"CPU": 1}, 1, 1)
+    assert len(shown_too) == 2
+    made = record(waits={}, wait_samples=0, others=OtherSessions(hidden=1))
+    assert made.summary["db_time_per_s"].why == HIDDEN
 
 
 def test_it_is_of_its_kind_and_so_it_is_listed():

@@ -68,13 +68,9 @@ class PostgresCounters:
         self._schema = schema.encode()
         self._block_size = block_size
         self._prompt = connection.info.server_version >= PROMPT_SINCE
-        self._timing = self._is_on("track_io_timing")
-        self._log_timing = self._is_on("track_wal_io_timing")
 
     def _is_on(self, setting: str) -> bool:
-        # Versions without the setting do not have what it turns on, either.
-        statement = "SELECT coalesce(current_setting(%s, true), 'on') = 'on'"
-        return self._connection.execute(statement, (setting,)).fetchone() == (True,)
+        return self._connection.execute("SELECT current_setting(%s) = 'on'", (setting,)).fetchone() == (True,)
 
     @cached_property
     def _statement(self) -> PlainStatement:
@@ -126,7 +122,7 @@ class PostgresCounters:
         if not after.get(SESSIONS):
             # A pooler may give the work loop's sessions another name: their reads would seem to be none.
             change = without_sessions(change)
-        return to_delta(change, self._block_size, self._timing, self._log_timing)
+        return to_delta(change, self._block_size, *timed(before, after))
 
     def task_kinds(self) -> dict[int, str]:
         """Return the ``backend_type`` of each process that this role may see, with our own samplers apart."""
@@ -141,6 +137,12 @@ class PostgresCounters:
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
+
+
+def timed(before: Values, after: Values) -> tuple[bool, bool]:
+    """Return whether I/O, and that of the log, was timed at both readings."""
+    data, log = (all(each.get(name, 1.0) for each in (before, after)) for name in ("timing.data", "timing.log"))
+    return data, log
 
 
 def subtract(before: Values, after: Values) -> dict[str, float]:

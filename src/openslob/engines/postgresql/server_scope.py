@@ -23,6 +23,7 @@ from openslob.engines.postgresql.counters import (
     WAS_RESET,
     PostgresCounters,
     subtract,
+    timed,
 )
 from openslob.engines.postgresql.delta import Values, counts_blocks, counts_bytes, since_17, to_delta
 from openslob.engines.postgresql.libpq_statement import PlainStatement
@@ -32,6 +33,8 @@ from openslob.measurement import EVERY_FIGURE, EngineDelta, ObjectIo, TimedWait,
 
 _MS = 1000.0
 _DATABASE, _RESET_S, _OWN = "database.", ".reset_s", "own.transactions"
+# Transactions in which a worker of a parallel query gets ready: connecting, and taking over the settings of its query.
+_OF_WORKER = 2
 _OF_TABLES = "the whole server is observed: only the work loop's own tables tell it"
 _ROWS = ("rows_read", "rows_updated", "rows_updated_in_place", "maintenance", "shared_visits", "private_visits")
 _COMBINED = "PostgreSQL 17 counts the blocks that are read, not the requests, each of which may be for several blocks"
@@ -103,7 +106,7 @@ class ServerCounters(PostgresCounters):
     def _delta(self, before: Values, after: Values) -> EngineDelta:
         if _were_reset(before, after):
             return EngineDelta(unknown={EVERY_FIGURE: WAS_RESET})
-        return server_delta(subtract(before, after), self._block_size, self._timing, self._log_timing)
+        return server_delta(subtract(before, after), self._block_size, *timed(before, after))
 
 
 class ServerWaits(PostgresWaits):
@@ -168,7 +171,7 @@ def server_delta(change: Values, block_size: int, timing: bool = True, log_timin
 def _of_all_databases(change: Values) -> dict[str, float]:
     """Return the changes with the sums of all databases, the transactions without those of no client's statement.
 
-    These are our samplers', and the one with which every session of a client begins.
+    These are our samplers', the one with which every session of a client begins, and those of workers of its queries.
     """
     total: dict[str, float] = {}
     for name, value in change.items():
@@ -177,7 +180,8 @@ def _of_all_databases(change: Values) -> dict[str, float]:
         total[key] = total.get(key, 0.0) + value
     commits = f"{_DATABASE}xact_commit"
     if commits in total:
-        total[commits] = max(0.0, total[commits] - change.get(_OWN, 0.0) - total.get(f"{_DATABASE}sessions", 0.0))
+        begun = total.get(f"{_DATABASE}sessions", 0.0) + _OF_WORKER * total.get(f"{_DATABASE}workers", 0.0)
+        total[commits] = max(0.0, total[commits] - change.get(_OWN, 0.0) - begun)
     return total
 
 

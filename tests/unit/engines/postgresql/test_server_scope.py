@@ -6,6 +6,7 @@ import pytest
 
 from factories.tables import table
 from openslob.engines.base import CounterReading
+from openslob.engines.postgresql.counters import timed
 from openslob.engines.postgresql.server_scope import OwnWork, ServerCounters, server_delta
 from openslob.measurement import WaitClass
 
@@ -41,6 +42,18 @@ SINCE_17 = {"checkpointer.num_timed": 1}
 def test_transactions_are_those_of_all_databases_but_our_own_and_the_begins_of_sessions():
     delta = server_delta({**DATABASES, **IO}, BLOCK)
     assert (delta.commits, delta.transactions) == (100 - 15 - 5, 80 + 3)
+
+
+def test_workers_of_parallel_queries_begin_with_two_transactions_each_which_18_can_take_off():
+    delta = server_delta({**DATABASES, **IO, "database.5.workers": 6}, BLOCK)
+    assert delta.transactions == 80 + 3 - 12
+
+
+def test_timing_that_is_switched_while_a_server_is_watched_is_known_from_the_next_interval_on():
+    off, on = ({"timing.data": value, "timing.log": value, **IO, **WAL} for value in (0, 1))
+    assert [timed(*pair) for pair in ((off, off), (off, on), (on, on), (on, off))] == [
+        (False, False), (False, False), (True, True), (False, False),
+    ]  # fmt: skip
 
 
 def test_before_16_reads_are_those_of_all_databases():

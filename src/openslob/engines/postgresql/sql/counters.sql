@@ -49,9 +49,10 @@ SELECT 'databases', '', jsonb_strip_nulls(to_jsonb(s)) FROM (
 
 -- name: each_database
 -- Apart, since a database that is dropped takes its counts along; of the number 0, what all databases share. Sessions
--- are counted since 14.
+-- are counted since 14, parallel workers of queries since 18.
 SELECT 'database', s.datid::text, jsonb_strip_nulls(jsonb_build_object(
            'xact_commit', s.xact_commit, 'xact_rollback', s.xact_rollback, 'sessions', to_jsonb(s) -> 'sessions',
+           'workers', to_jsonb(s) -> 'parallel_workers_launched',
            'blks_read', s.blks_read, 'blks_hit', s.blks_hit, 'blk_read_time', s.blk_read_time,
            'reset_s', coalesce(date_part('epoch', s.stats_reset), 0)))
   FROM pg_stat_database AS s
@@ -113,3 +114,9 @@ SELECT 'private_indexes', '', to_jsonb(s) FROM (
 
 -- name: clock
 SELECT 'clock', '', jsonb_build_object('us', (date_part('epoch', clock_timestamp()) * 1e6)::bigint)
+
+-- name: timing
+-- Whether I/O is timed, which may change at any moment. Versions without a setting do not have what it turns on, either.
+SELECT 'timing', '', jsonb_build_object(
+           'data', (coalesce(current_setting('track_io_timing', true), 'on') = 'on')::int,
+           'log', (coalesce(current_setting('track_wal_io_timing', true), 'on') = 'on')::int)
