@@ -7,6 +7,7 @@ import socket
 import subprocess
 import tempfile
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -114,6 +115,20 @@ class ForeignServer:
         path.chmod(0o600)
         if self._account.switched:
             shutil.chown(path, self._account.uid, self._account.gid)
+
+
+@contextmanager
+def started(server: ForeignServer) -> Iterator[ForeignServer]:
+    """The server, on which the role app owns one schema, in a database where it may make none; gone at the end."""
+    try:
+        server.start()
+        server.add_role("app")
+        server.add_database("bench")
+        server.ask("GRANT CONNECT ON DATABASE bench TO app")
+        server.ask("CREATE SCHEMA slob AUTHORIZATION app", database="bench")
+        yield server
+    finally:
+        server.stop()
 
 
 def make_certificates(place: Path, names: str = f"DNS:{HOST}") -> Path:

@@ -16,8 +16,8 @@ _ENGINES = {
     "galera": "galera",
     "oracle-rig": "mariadb",
 }
-# Files of tests whose words name one engine only by accident.
-_EXACT = {"test_foreign_mariadb": {"mariadb"}, "test_galera": {"galera", "mariadb"}}
+# Files of tests whose words name one engine only by accident, or none.
+_EXACT = {"test_foreign_mariadb": {"mariadb"}, "test_galera": {"galera", "mariadb"}, "test_tls": {"postgresql"}}
 # Files of tests that share a server -> the file that has most of them.
 _TOGETHER = {"test_driver_trouble": "test_trouble"}
 # Started first, since they last longest.

@@ -1,4 +1,4 @@
-"""Servers that are not ours: ordinary roles, TLS, poolers, tunnels; on a real server with passwords on a TCP port."""
+"""Servers that are not ours: ordinary roles, poolers, tunnels; on a real server with passwords on a TCP port."""
 
 import json
 import os
@@ -15,9 +15,8 @@ import psutil
 import psycopg
 import pytest
 
-from factories.foreign_postgresql import HOST, PASSWORD, ForeignServer, free_port, make_certificates, relay
+from factories.foreign_postgresql import PASSWORD, ForeignServer, free_port, relay, started
 from factories.paths import GOLDEN
-from factories.programs import DEBIAN_POSTGRESQL
 from factories.running import DATA, ignore, judged, load, measured, slob, verdicts_of
 from openslob.analyze.load_kinds import load_kind
 from openslob.engines.managed.account import server_account
@@ -42,37 +41,10 @@ def foreign(slob_home):
         yield server
 
 
-@contextmanager
-def started(server):
-    try:
-        server.start()
-        server.add_role("app")
-        server.add_database("bench")
-        server.ask("GRANT CONNECT ON DATABASE bench TO app")
-        server.ask("CREATE SCHEMA slob AUTHORIZATION app", database="bench")
-        yield server
-    finally:
-        server.stop()
-
-
 @pytest.fixture(scope="module")
 def ordinary(foreign):
     """The URL of that role."""
     return foreign.url("app", "bench")
-
-
-@pytest.fixture(scope="module")
-def secure(slob_home):
-    """Such a server with TLS, by programs that have it."""
-    if shutil.which("openssl") is None or not (DEBIAN_POSTGRESQL / "postgres").exists():
-        pytest.skip(f"there is no openssl to make certificates, or no server with TLS in {DEBIAN_POSTGRESQL}")
-    certificates = Path(tempfile.mkdtemp(prefix="slob-ca-"))
-    try:
-        ca = make_certificates(certificates)
-        with started(ForeignServer(DEBIAN_POSTGRESQL, certificates)) as server:
-            yield server, ca
-    finally:
-        shutil.rmtree(certificates)
 
 
 def small(**parameters):
@@ -255,28 +227,6 @@ def test_a_process_that_the_user_names_is_measured_where_none_is_found(foreign, 
         engine.server_pid = 2**22 + 1
         with pytest.raises(UsageError, match="this host has no such process"):
             engine.location()
-
-
-# --- TLS
-
-
-def test_a_verified_server_is_measured_through_tls(secure, tmp_path):
-    server, ca = secure
-    verified = {"sslmode": "verify-full", "sslrootcert": str(ca), "hostaddr": "127.0.0.1"}
-    url = server.url("app", "bench", **verified).replace("@127.0.0.1:", f"@{HOST}:")
-    engine = engine_for(url)
-    record = run_small(engine, tmp_path)
-    assert record.engine["connection"]["transport"].startswith("TLSv1.3, TLS_")
-    assert record.environment["local"] is True
-    assert PASSWORD not in record.model_dump_json()
-    wrong = engine_for(url.replace(HOST, "other.test.example"))
-    with pytest.raises(SlobError, match="can't connect"):
-        wrong.facts()
-
-
-def test_a_server_that_wants_tls_is_not_reached_without(secure):
-    with pytest.raises(SlobError, match="can't connect"):
-        engine_for(secure[0].url("app", "bench", sslmode="disable")).facts()
 
 
 # --- poolers

@@ -61,7 +61,8 @@ class LiveLine:
             redirect_stderr=False,
         )
         self._shown_at = 0.0
-        self._phase = ""
+        # Readings of the window come after its end as well: then it does not begin again.
+        self._phases: set[str] = set()
 
     def __call__(self, progress: Progress) -> None:
         """Show one state of the run, unless the terminal is stopped or a pipe is full: the run does not wait for it."""
@@ -76,10 +77,10 @@ class LiveLine:
             self._lines(progress)
         elif self._terminal:
             self._redraw(progress)
-        elif progress.phase != self._phase or time.monotonic() - self._shown_at >= RUN_INTERVAL_S:
+        elif progress.phase not in self._phases or time.monotonic() - self._shown_at >= RUN_INTERVAL_S:
             _say(f"{self._heading()}{describe(progress)}")
             self._shown_at = time.monotonic()
-        self._phase = progress.phase
+        self._phases.add(progress.phase)
 
     def clear(self) -> None:
         """Remove the bar, so that later output begins on an empty line."""

@@ -53,8 +53,10 @@ def answer_text(one: AskedQuestion) -> str:
 
 
 def _end(asked: Sequence[AskedQuestion], path: Path, with_names: bool, wanted: str) -> str:
-    counts = [sum(one.answer.holds is outcome for one in asked) for outcome in _SIGNS]
+    counts = [sum(one.answer.holds is outcome and not one.stopped for one in asked) for outcome in _SIGNS]
     text = f"{counts[0]} hold, {counts[1]} do not, {counts[2]} could not be asked"
+    if stopped := sum(one.stopped for one in asked):
+        text = f"{text}; {stopped} more {'was' if stopped == 1 else 'were'} not asked, because of the stop"
     names = "with names of hosts, users and databases" if with_names else "without names of hosts, users and databases"
     text = f"{text}. The answers are in {path}, {names}.{wanted}"
     return "\n".join(["", *wrapped(text, columns=_COLUMNS)])

@@ -32,11 +32,12 @@ _ADDRESS = r"(?<!\.)(?:\d{1,3}\.){3}\d{1,3}(?!\.\d)"
 
 @dataclass(frozen=True)
 class AskedQuestion:
-    """A question with its answer, and how long that took."""
+    """A question with its answer, and how long that took; ``stopped``: it was not asked any more."""
 
     question: Question
     answer: Answer
     seconds: float
+    stopped: bool = False
 
 
 @contextmanager
@@ -59,7 +60,7 @@ def opened(engine: Engine) -> Iterator[Proving]:
 def ask(question: Question, interrupt: Interrupt) -> AskedQuestion:
     """Ask a question; after a stop it is not asked any more. A failure keeps no other from being asked."""
     if interrupt.requested:
-        return AskedQuestion(question, Answer(None, _STOPPED), 0.0)
+        return AskedQuestion(question, Answer(None, _STOPPED), 0.0, stopped=True)
     began = time.monotonic()
     try:
         answer = question.ask()

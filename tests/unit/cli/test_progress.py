@@ -57,6 +57,14 @@ def lines_of(heading, progress, width):
     return [line.rstrip() for line in captured.get().splitlines()]
 
 
+def test_a_last_reading_of_the_window_does_not_begin_it_again(monkeypatch):
+    stream = not_a_terminal(monkeypatch)
+    line = LiveLine()
+    for progress in (Progress("window", 1, 5), Progress("read-out"), Progress("window", 5, 5)):
+        line(progress)
+    assert re.findall("window|read-out", stream.getvalue()) == ["window", "read-out"]
+
+
 def test_on_a_terminal_the_bar_is_redrawn_and_removed(terminal, monkeypatch):
     monkeypatch.setattr(sys, "stderr", terminal[1])  # here, since pytest sets its own between fixtures and tests
     monkeypatch.setenv("TERM", "xterm")

@@ -171,6 +171,23 @@ def test_what_was_answered_before_a_stop_is_kept(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out) == found
 
 
+def test_questions_that_a_stop_left_are_not_counted_as_ones_that_could_not_be_asked(tmp_path, capsys):
+    class StoppedByTheSecond(Asked):
+        def proving(self):
+            def second():
+                self.patience.interrupt.request()
+                return Answer(False, "no")
+
+            yes = Question(1, "a", "b", lambda: Answer(True, "yes"))
+            self._questions = [yes, replace(yes, number=2, ask=second), replace(yes, number=3), replace(yes, number=4)]
+            return super().proving()
+
+    with pytest.raises(SlobError, match="stopped before all was asked"):
+        prove(StoppedByTheSecond(), tmp_path / "answers.json", with_names=False, as_json=False)
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "1 hold, 1 do not, 0 could not be asked; 2 more were not asked, because of the stop." in shown
+
+
 def test_nobody_is_asked_to_send_what_a_stand_in_answered(tmp_path, capsys):
     class StandIn(Asked):
         def facts(self):
