@@ -19,7 +19,7 @@ JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the list a
 
 
 def list_records(*, results: RESULTS, points: POINTS = False, as_json: JSON = False) -> None:
-    """List runs, sweeps and raw measurements, the oldest first: main figures, failed verdicts, and why a run failed.
+    """List all records, the oldest first: main figures, failed verdicts, and why a run failed.
 
     Example: slob list --results /data/results
     """

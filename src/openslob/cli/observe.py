@@ -43,7 +43,12 @@ COMMAND = Annotated[
 ]
 FOR = Annotated[
     float | None,
-    typer.Option("--for", parser=at_least(1), metavar=DURATION, help="Without a command: observe for so long."),
+    typer.Option(
+        "--for",
+        parser=at_least(1),
+        metavar=DURATION,
+        help="How long to observe; not with a command, which ends by itself (ready-made workload: 60s).",
+    ),
 ]
 NAME = Annotated[
     str, typer.Option(envvar="SLOB_NAME", show_envvar=False, metavar="NAME", help="Name of the observation.")
@@ -77,7 +82,9 @@ def observe(
     require: REQUIRE = None,
     json: RECORD_JSON = False,
 ) -> None:
-    """Observe any load: counters, waits, device and CPU while a command runs, or for a time. Its exit code is slob's.
+    """Observe any load: counters, waits, device and CPU while a command runs, or for a time.
+
+    slob exits with the exit code of the command.
 
     Example: slob observe --target embedded -- pgbench -c 8 -T 60
     """

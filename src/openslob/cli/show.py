@@ -33,7 +33,7 @@ RECORD = Annotated[
 
 
 def show(record: RECORD = "latest", *, results: RESULTS, as_json: RECORD_JSON = False) -> None:
-    """Show the report of a run, a sweep or a raw measurement, by default of the latest.
+    """Show the report of a run, an observation, a sweep or a raw measurement, by default of the latest.
 
     Example: slob show 20260301-12
     """
