@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from openslob.analyze.load_kinds import is_paced
 from openslob.analyze.verdicts import environment, server, validity
 from openslob.analyze.verdicts.course import no_stalls
 from openslob.analyze.verdicts.outcome import unknown
@@ -53,6 +54,9 @@ _LATER = (
     *("window", "planned_time", "sessions_busy", "alone_on_server", "counts_agree", "exact_mix", "mode"),
     *("data_in_place", "limit_found"),
 )
+# Of a run at a given rate; and of some runs, but which ones is known at their end.
+_OF_RATE, OF_SOME = "rate_reached", frozenset({"block_path", "within_ceiling", "awr_agrees"})
+JUDGED_OR_NOT = frozenset({*(judge.__name__ for judge in _JUDGED), *_LATER, _OF_RATE}) | OF_SOME
 # More points in time would not change what is judged, and cost time.
 _MOST_POINTS = 600
 _ENGINE_FIELDS = frozenset(EngineDelta().amounts())
@@ -63,7 +67,8 @@ def verdicts_so_far(
     state: RunState, record: RunRecord, tracks: Mapping[str, Track], at_s: float, errors: Sequence[str]
 ) -> tuple[Verdict, ...]:
     """Return the verdicts on the run up to ``at_s``; unknown where only the end of the run can tell."""
-    later = tuple(unknown(name, f"Not judged yet: {AT_END}.") for name in _LATER)
+    names = (*_LATER, _OF_RATE) if is_paced(record) else _LATER
+    later = tuple(unknown(name, f"Not judged yet: {AT_END}.") for name in names)
     if not len(tracks[ENGINE].end_s):
         return later
     try:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from factories.live import OPS, READS, MadeRun, run_folder
+from factories.live import OPS, READS, MadeRun, run_folder, unfinished
 from factories.records import START_NS
+from openslob.analyze.verdicts import VERDICTS
 from openslob.errors import SlobError
 from openslob.live import follow as following
 from openslob.live.follow import follow
+from openslob.live.so_far import JUDGED_OR_NOT
 from openslob.live.view import Progress
 from openslob.metrics import OBSERVED, PACED
+from openslob.record.model import RunRecord, Verdict
 from openslob.record.store import RECORD_FILE, lock_marker
 from openslob.record.sweep import PointState, SweepFolder, SweepPoint, SweepRecord
 from openslob.workload import Workload
@@ -104,6 +107,19 @@ def test_what_the_host_counted_across_a_reset_is_unknown(tmp_path: Path) -> None
     view = follow(made.folder).view()
     assert view.series("device.reads_per_s").mean == [4800, 4800, 4800, None]
     assert view.now["dev_read_per_s"].value is None
+
+
+def test_every_verdict_is_judged_live_or_known_to_come_later(tmp_path: Path) -> None:
+    assert {verdict.__name__ for verdict in VERDICTS} == JUDGED_OR_NOT
+    made = run_folder(tmp_path / "made", 4, SESSIONS, finished=False)
+    of_rate = made.record.model_copy(update={"spec": {**made.record.spec, "target_ops": 100}})
+    shown = [{each.name for each in _verdicts(made.folder, record)} for record in (made.record, of_rate)]
+    assert shown[1] - shown[0] == {"rate_reached"}
+
+
+def _verdicts(folder: Path, record: RunRecord) -> Sequence[Verdict]:
+    (folder / RECORD_FILE).write_text(unfinished(record).model_dump_json())
+    return follow(folder).view().verdicts
 
 
 def test_a_record_that_is_removed_is_told(tmp_path: Path) -> None:
