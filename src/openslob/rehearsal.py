@@ -56,6 +56,11 @@ def seconds(length: float, least: float = LEAST_SECONDS) -> float:
     return length if by == 1 else min(length, max(length / by, least))
 
 
+def units(count: int) -> int:
+    """Return how many units of data a client program is to have; fewer in a rehearsal, though at least one."""
+    return max(1, count // divisor())
+
+
 def ends(values: Sequence[str]) -> Sequence[str]:
     """Return the values that a sweep is to run: in a rehearsal the first and the last."""
     return values if divisor() == 1 or len(values) <= 2 else [values[0], values[-1]]

@@ -29,6 +29,10 @@ def test_without_the_variable_nothing_changes():
     assert "rehearsal" not in " ".join(resolve({"scale": "2G"}, None, {}).notices)
 
 
+def test_tables_of_client_programs_have_fewer_units(a_tenth):
+    assert [rehearsal.units(count) for count in (1, 10, 100)] == [1, 1, 10]
+
+
 def test_a_workload_is_smaller_and_says_so(a_tenth):
     resolved = resolve({"scale": "2G", "run_time": "60"}, None, {})
     assert str(resolved.workload.scale) == "204M"

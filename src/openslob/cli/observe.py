@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from openslob import rehearsal
 from openslob.analyze.verdicts import OF_ANY_LOAD
 from openslob.cli.common_options import (
     DURATION,
@@ -61,7 +62,9 @@ WORKLOAD = Annotated[
         "oltp-read-write, oltp-read-only, oltp-point-select, oltp-update-index, … (sysbench).",
     ),
 ]
-SCALE = Annotated[int, typer.Option(min=1, help="Size of a ready-made workload, in units of 100,000 rows.")]
+SCALE = Annotated[
+    int, typer.Option(min=1, callback=rehearsal.units, help="Size of a ready-made workload, in units of 100,000 rows.")
+]
 CLIENTS = Annotated[int, typer.Option(min=1, help="Connections of a ready-made workload.")]
 KEEP = Annotated[bool, typer.Option("--keep", metavar="", help="Leave the tables of a ready-made workload there.")]
 WORKLOAD_S = 60.0
@@ -104,7 +107,13 @@ def observe(
         if workload:
             bin_dir = server.status().spec.bin_dir if server else None
             request = WorkloadRequest(
-                workload, clients, seconds or WORKLOAD_S, scale, engine.facts().version, bin_dir, interrupt.stop.is_set
+                workload,
+                clients,
+                seconds or rehearsal.seconds(WORKLOAD_S),
+                scale,
+                engine.facts().version,
+                bin_dir,
+                interrupt.stop.is_set,
             )
             load = _ready_made(opened, engine, url, request, keep)
         observer = opened.enter_context(Observer(engine, results, name, load.spec, interrupt=interrupt, render=render))

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from openslob import rehearsal
 from openslob.engines.base import Activity, Engine, Scope
 from openslob.errors import SlobError
 from openslob.host.environment import environment
@@ -106,6 +107,7 @@ class Observer:
         self._render = render
         self._facts = engine.facts()
         self._builder = RecordBuilder(engine, self._facts, spec, name, kind=RecordKind.OBSERVATION)
+        self._builder.notes.extend(rehearsal.notices())
         self._course = Course(_ignore, self._builder.notes)
         self._anchor = Anchor.now()
         self._offset_ns = self._tick = self._tick0_ns = 0

@@ -19,7 +19,7 @@ from openslob.engines.patience import Patience
 from openslob.errors import SlobError
 from openslob.interrupt import Interrupt
 from openslob.metrics import storage_figure
-from openslob.record.model import Figure, RunRecord, Status
+from openslob.record.model import Figure, Holds, RunRecord, Status
 from openslob.record.storage import StorageRecord, StorageStep
 from openslob.run import loading, runner
 from openslob.run.progress import ProgressSink
@@ -38,6 +38,8 @@ from openslob.versus.servers import ComparisonServers, comparison_servers
 # A run has no rates if other load on the host delayed the reading of its counters. After so many the host is too busy.
 ATTEMPTS = 3
 RUNS = "runs"
+# The verdict whether the reads are those of storage.
+REACHED = "reads_reached_device"
 
 
 @dataclass(frozen=True)
@@ -181,7 +183,8 @@ class _Comparison:
             self._progress.notify(f"{contender.name}: {why}; measuring again")
         step = step_of(self._next, contender, purpose, measured)
         entries = (*self._folder.record.tables[RUNS], {"step": step.number, "run": measured.folder.name})
-        self._add(step, tables={**self._folder.record.tables, RUNS: entries})
+        notes = (*self._folder.record.notes, *_doubts(contender, purpose, measured.record))
+        self._add(step, tables={**self._folder.record.tables, RUNS: entries}, notes=notes)
 
     def _of_server(self, contender: Contender, number: int) -> Measured:
         """Run our sessions, or observe a client program."""
@@ -207,6 +210,12 @@ class _Comparison:
     def _check_stop(self) -> None:
         if self._interrupt.requested:
             raise MeasurementStoppedError
+
+
+def _doubts(contender: Contender, purpose: str, record: RunRecord) -> list[str]:
+    """Return that reads came from the page cache, rather than from the storage that they are compared with."""
+    broken = [each.why for each in record.verdicts if each.name == REACHED and each.verdict is Holds.FAILS]
+    return [f"{contender.name}, {purpose}: {why}" for why in broken]
 
 
 def summary(found: Sequence[table.ContenderRow], plan: ComparisonPlan) -> Mapping[str, Figure]:

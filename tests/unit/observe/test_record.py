@@ -9,6 +9,8 @@ from factories import measurements
 from factories.paths import FIXTURES
 from factories.running import slob
 from openslob.analyze.build_record import build_observation
+from openslob.analyze.curves.points import Run
+from openslob.analyze.curves.series import point_set
 from openslob.analyze.load_kinds import load_kind
 from openslob.analyze.verdicts import OF_ANY_LOAD
 from openslob.engines.base import Activity
@@ -18,6 +20,10 @@ from openslob.metrics.quantity import HIDDEN
 from openslob.observe.observer import SamplesOfAll
 from openslob.record.model import Holds, RecordKind, Status
 from openslob.record.raw_csv import RawCsv
+from openslob.report.charts.over_sessions import session_rows
+from openslob.report.charts.petals import petal_rows
+from openslob.report.html.page import render_page
+from openslob.report.html.set_page import set_page
 from openslob.report.text import render
 
 RECORDS = FIXTURES / "records" / "v3"
@@ -152,6 +158,20 @@ def test_a_page_of_observations_does_not_claim_what_the_platform_can_do(tmp_path
     assert done.returncode == 0, done.stderr
     assert "Observed: " in done.stdout
     assert "This platform does" not in done.stdout
+
+
+def test_on_a_page_points_of_observations_have_no_number_of_sessions():
+    ready = {"command": None, "seconds": 30.0, "workload": {"name": "tpcb", "clients": 8, "scale": 10}}
+    runs = [Run.of(made) for made in (record(ready), record())]
+    html = render_page(set_page("observations", runs, ()))
+    assert "Points without a number are observations" in html
+    assert "tpcb, 8 clients, scale 10" in html
+    assert not re.search(
+        r"None|\b0 sessions|from [\d,.]+ with 0 to", re.sub(r"<script.*?</script>", "", html, flags=re.S)
+    )
+    points = point_set(runs)
+    assert {row["sessions"] for row in petal_rows(points, points.axes.throughput)} == {None}
+    assert session_rows(points, "host_cpu_busy_pct") == []
 
 
 def test_a_load_that_varies_on_its_own_is_no_noisy_machine_and_not_steady():

@@ -6,6 +6,7 @@ import json
 import xml.etree.ElementTree as ET
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import altair as alt
 import pytest
@@ -17,7 +18,7 @@ from openslob.engines import clients
 from openslob.engines.postgresql import clients as postgresql_clients
 from openslob.errors import SlobError, UsageError
 from openslob.histogram import bucket_of
-from openslob.record.model import Figure, Holds, Status
+from openslob.record.model import Figure, Holds, Status, Verdict
 from openslob.record.storage import StorageFolder, StorageRecord, StorageStep
 from openslob.report.charts.picture import page_specs, svg
 from openslob.report.charts.storage import bar_rows, storage_pictures
@@ -28,7 +29,7 @@ from openslob.storage.job import IoEngine
 from openslob.storage.testfile import TestFile
 from openslob.units import MIB
 from openslob.versus.clients import require_workloads
-from openslob.versus.compare import summary
+from openslob.versus.compare import REACHED, _doubts, summary
 from openslob.versus.measure import raw_jobs
 from openslob.versus.plan import (
     SELECTS,
@@ -260,6 +261,12 @@ def test_tables_of_workloads_are_larger_than_the_cache_and_have_room():
     )
     assert PLAN.announcement == "up to 7 measurements of 10 s, 3 times: about 4.4 min, after the loads"
     assert workload_contender(plan, ENGINE, "tpcb").kind is ContenderKind.CLIENT
+
+
+def test_reads_that_came_from_the_page_cache_are_noted():
+    made = SimpleNamespace(verdicts=[Verdict(name=REACHED, verdict=Holds.FAILS, why="3.5 % came from elsewhere.")])
+    assert _doubts(CONTENDERS[-1], "round 1 of 1", made) == ["some, client, round 1 of 1: 3.5 % came from elsewhere."]
+    assert _doubts(CONTENDERS[-1], "round 1 of 1", SimpleNamespace(verdicts=[])) == []
 
 
 def test_a_workload_that_no_server_has_is_refused_before_anything_starts(monkeypatch):

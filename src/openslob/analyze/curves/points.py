@@ -142,7 +142,7 @@ class Point:
 
     @property
     def step(self) -> float:
-        """The point's position in its series: its value of ``along``."""
+        """The point's position in its series: its value of ``along``; 0 for an observation, which has none."""
         value = self.parameters.get(self.along)
         if self.along == SESSIONS or not isinstance(value, (int, float)):
             return self.sessions

@@ -70,7 +70,10 @@ def cpu(points: PointSet, names: FigureNames | None = None) -> Picture:
 
 
 def session_rows(points: PointSet, figure: str) -> list[Row]:
-    """Return a row for each point that has ``figure``: session count, mean, interval, and whether verdicts fail."""
+    """Return a row for each point that has ``figure``: session count, mean, interval, and whether verdicts fail.
+
+    Observations have no place on the axis: their sessions are not known.
+    """
     return [
         {
             "line": series.label, "sessions": point.step, "value": estimate.mean, "low": estimate.low,
@@ -79,6 +82,7 @@ def session_rows(points: PointSet, figure: str) -> list[Row]:
         for series in points.series
         for stretch, _, point in stretches(series, (figure,))
         for estimate in (point.figure(figure),)
+        if point.step
     ]  # fmt: skip
 
 
@@ -136,7 +140,7 @@ def _axis_scale(rows: Sequence[Row]) -> alt.Scale:
 def _first_to_last(points: PointSet, figure: str, label: str) -> str:
     parts = []
     for series in points.series:
-        known = [point for point in series.points if point.mean(figure) is not None]
+        known = [point for point in series.points if point.step and point.mean(figure) is not None]
         if known:
             first, last = known[0], known[-1]
             course = f"{number(first.mean(figure))} with {first.step:,g} to {number(last.mean(figure))} with"
@@ -149,6 +153,7 @@ def _table(points: PointSet, columns: dict[str, str]) -> DataTable:
         (series.label, f"{point.step:,g}", *(_with_interval(point.figure(name)) for name in columns))
         for series in points.series
         for point in series.points
+        if point.step
     ]
     return DataTable(("line", axis_text(points), *columns.values()), tuple(rows))
 

@@ -9,6 +9,7 @@ from openslob.analyze.curves.ceiling import other_storage
 from openslob.analyze.curves.points import SESSIONS, Point, Run
 from openslob.analyze.curves.series import RESPONSE_LATENCY, PointSet, Series, point_set
 from openslob.analyze.curves.usl import Scaling
+from openslob.analyze.load_kinds import load_kind
 from openslob.metrics import METRICS
 from openslob.record.model import RunRecord, Status, all_reservations
 from openslob.record.storage import StorageRecord
@@ -116,7 +117,7 @@ def _other_storage(run: Run, ceilings: Sequence[StorageRecord]) -> str:
 
 
 def _run_text(record: RunRecord) -> str:
-    return f"{record.spec.get('sessions')} sessions, {record.spec.get('update_pct')} % updates"
+    return load_kind(record).in_words(record)
 
 
 def _comparison_table(comparison: Comparison) -> PageSection:
@@ -206,7 +207,8 @@ def _configuration(points: PointSet) -> PageSection:
         (in_words(name), ", ".join(dict.fromkeys(_value(name, series.key.get(name)) for series in points.series)))
         for name in points.varying
     )
-    sessions = ", ".join(str(count) for count in sorted({point.sessions for point in points.points}))
+    counts = sorted({point.sessions for point in points.points})
+    sessions = ", ".join(str(count) if count else "not known of observations" for count in counts)
     common = tuple((in_words(name), _value(name, value)) for name, value in points.common.items())
     asked = ", ".join(dict.fromkeys(point.at for point in points.points)) if points.along != SESSIONS else ""
     rates = ((in_words(points.along), asked),) if asked else ()
@@ -229,8 +231,8 @@ def _runs(records: Sequence[RunRecord], sets: Sequence[PointSet]) -> PageSection
     left_out = {run: why for points in sets for point in points.points for run, why in point.left_out.items()}
     rows = tuple(
         (
-            record.id, record.started_at, record.status.value, str(record.spec.get("sessions")),
-            str(record.spec.get("seed")), left_out.get(record.id, ""),
+            record.id, record.started_at, record.status.value, str(load_kind(record).sessions(record) or MISSING),
+            str(record.spec.get("seed", MISSING)), left_out.get(record.id, ""),
         )
         for record in records
     )  # fmt: skip
