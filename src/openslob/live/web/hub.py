@@ -140,10 +140,18 @@ class Hub:
             return await asyncio.to_thread(lambda: ask(self._latest()))
 
     async def _tick(self) -> None:
-        while self._channels and not await _is_set_within(self._end, INTERVAL_S if self._is_read else _BETWEEN_S):
-            await self._read(list(self._channels.values()), CATCHING_UP_S)
-            news, self._news = self._news, asyncio.Event()
-            news.set()
+        try:
+            while self._channels and not await _is_set_within(self._end, INTERVAL_S if self._is_read else _BETWEEN_S):
+                await self._read(list(self._channels.values()), CATCHING_UP_S)
+                self._wake()
+        finally:
+            # After a failure, too: nobody waits for news that will not come.
+            self._wake()
+
+    def _wake(self) -> None:
+        """Let every stream look at what is new."""
+        news, self._news = self._news, asyncio.Event()
+        news.set()
 
     async def _read(self, channels: Sequence[_Channel], patience_s: float = 0.0) -> None:
         async with self._using:

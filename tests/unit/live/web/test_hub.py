@@ -230,7 +230,10 @@ def test_a_moment_stands_still() -> None:
     run(work())
 
 
-def test_a_reader_that_fails_ends_the_streams_and_shows_nothing_old_as_new() -> None:
+def test_a_reader_that_fails_ends_the_streams_and_shows_nothing_old_as_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    # At once, and not only when a silent connection is tried.
+    monkeypatch.setattr(hub_module, "SIGN_OF_LIFE_S", 3600.0)
+
     class Failing(MadeSource):
         def poll(self) -> bool:
             if self.polls == 3:
