@@ -96,6 +96,8 @@ class MadeView:
     def cpu(self, begin_s=None, end_s=None, most=200):
         return self._stack("%", CPU, begin_s, end_s, most)
 
+    waits_by_duration = ()
+
     def heat(self, of, begin_s=None, end_s=None, most=120):
         at_s = self._at(begin_s, end_s, most)
         # A usual mode around 130 µs and, for some seconds, a second one around 10 ms.

@@ -44,6 +44,8 @@ class Cells:
         return len(self._ends) // self._columns
 
     def _place(self, column: int, rows: Places | None) -> tuple[Places, Places]:
+        if column >= self._columns:
+            raise ValueError(f"it has {self._columns} columns")
         starts, ends = self._starts[column :: self._columns], self._ends[column :: self._columns]
         return (starts, ends) if rows is None else (starts[rows], ends[rows])
 

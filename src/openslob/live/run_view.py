@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import ceil, floor, inf, isnan
 from typing import TypeVar
@@ -18,7 +18,7 @@ from openslob.live.last_interval import figures_of
 from openslob.live.latencies import MAX, MIDDLES_US, Latencies, percentiles
 from openslob.live.memo import Memo
 from openslob.live.so_far import verdicts_so_far
-from openslob.live.state import SAMPLES, RunState
+from openslob.live.state import SAMPLES, Duration, RunState
 from openslob.live.steps import Steps, spread, steps_of
 from openslob.live.tables import Array
 from openslob.live.view import Head, HeatMap, Note, PetalPoint, Progress, Series, Stack, View
@@ -322,10 +322,49 @@ class RunView:
         return Stack("%", steps.at_s, list(CPU_KINDS), values, steps.length_s)
 
     def heat(self, of: str, begin_s: float | None = None, end_s: float | None = None, most: int = 120) -> HeatMap:
-        """Return latency over time of a kind of operation; KeyError when none of this kind was recorded."""
-        of_kind = self._state.latency[of]
+        """Return latency over time of a kind of operation, or of an event that the engine counts by duration."""
         steps = self._steps(begin_s, end_s, most)
+        if of not in self._state.latency:
+            return self._kept(steps.part_s, lambda: self._engine_heat(of, steps), "heat", of, begin_s, end_s, most)
+        of_kind = self._state.latency[of]
         return self._kept(steps.part_s, lambda: self._heat(of, of_kind, steps), "heat", of, begin_s, end_s, most)
+
+    @cached_property
+    def waits_by_duration(self) -> Sequence[str]:
+        """The events that the engine counts by duration, those that took most of the time first."""
+        return self._kept(VERDICTS_EVERY_S, self._order_by_time, "waits by duration")
+
+    def _order_by_time(self) -> Sequence[str]:
+        time_us: dict[str, float] = {}
+        for each, counts in self._durations():
+            time_us[each.event] = time_us.get(each.event, 0.0) + float(np.nansum(counts)) * each.middle_us
+        return [event for event, _ in sorted(time_us.items(), key=lambda each: (-each[1], each[0]))]
+
+    def _durations(self) -> Iterator[tuple[Duration, Array]]:
+        """Yield what the engine counted in the intervals up to the moment shown."""
+        table = self._state.durations
+        over = int(np.searchsorted(table.end_s, self._at_s, side="right"))
+        for name in table.names:
+            counts = table.value(name)
+            if counts is not None:
+                yield Duration.of(name), counts[:over]
+
+    def _engine_heat(self, of: str, steps: Steps) -> HeatMap:
+        found = [(each, counts) for each, counts in self._durations() if each.event == of]
+        if not found:
+            raise KeyError(of)
+        edges = sorted({edge for each, _ in found for edge in (each.low_us, each.below_us)})
+        table, over = self._state.durations, len(found[0][1])
+        step = steps.of((table.begin_s[:over] + table.end_s[:over]) / 2)
+        inside = (step >= 0) & (step < steps.count)
+        by_cell, time_us = (np.zeros((steps.count, len(edges) - 1)) for _ in range(2))
+        for each, counts in found:
+            done = np.bincount(step[inside], np.nan_to_num(counts[inside]), steps.count)
+            cell = edges.index(each.low_us)
+            by_cell[:, cell] += done
+            time_us[:, cell] += done * each.middle_us
+        ends = [float(edge) for edge in edges]
+        return HeatMap(of, steps.at_s, ends, by_cell.tolist(), time_us.tolist(), steps.length_s, "waits")
 
     def _heat(self, of: str, of_kind: Latencies, steps: Steps) -> HeatMap:
         counts = of_kind.counts(steps, self._over_s)

@@ -38,13 +38,46 @@ class Happening:
     text: str
 
 
+@dataclass(frozen=True)
+class Duration:
+    """What an engine counts: waits for an event that took from ``low_us`` to less than ``below_us``."""
+
+    event: str
+    low_us: int
+    below_us: int
+
+    @property
+    def name(self) -> str:
+        """The name of its row in a table."""
+        return f"{self.low_us} {self.below_us} {self.event}"
+
+    @classmethod
+    def of(cls, name: str) -> Duration:
+        """Return that of a name."""
+        low_us, below_us, event = name.split(" ", 2)
+        return cls(event, int(low_us), int(below_us))
+
+    @property
+    def middle_us(self) -> float:
+        """How long each is taken to have lasted."""
+        return (self.low_us + max(self.below_us - 1, self.low_us)) / 2
+
+
 class RunState:
     """What is known of a run from its folder. ``zero_ns`` is the begin of the load by the server's clock."""
 
     def __init__(self, folder: Path) -> None:
         self._files = {
             name: GrowingFile(folder / name)
-            for name in ("engine.csv", "os.csv", "slices.csv", "waits.csv", "latency.csv", "response.csv")
+            for name in (
+                "engine.csv",
+                "os.csv",
+                "slices.csv",
+                "waits.csv",
+                "latency.csv",
+                "response.csv",
+                "engine_latency.csv",
+            )
         }
         self._events = GrowingFile(folder / "events.csv")
         self._readers: dict[str, Callable[[Cells, bool], None]] = {
@@ -52,6 +85,7 @@ class RunState:
             "os.csv": self._host_rows,
             "slices.csv": self._slice_rows,
             "waits.csv": self._wait_rows,
+            "engine_latency.csv": self._duration_rows,
             "latency.csv": lambda *part: self._latency_rows(self.latency, *part),
             "response.csv": lambda *part: self._latency_rows(self.response, *part),
         }
@@ -67,6 +101,8 @@ class RunState:
     def _clear(self) -> None:
         self.version += 1
         self.engine, self.host = Intervals(), Intervals()
+        # The engine's waits by `Duration.name`.
+        self.durations = Intervals()
         self.work, self.waits = Seconds(), Seconds()
         self.latency: dict[str, Latencies] = {}
         self.response: dict[str, Latencies] = {}
@@ -90,7 +126,7 @@ class RunState:
     @property
     def end_s(self) -> float:
         """The last moment of which anything is known."""
-        ends = [float(table.end_s[-1]) for table in (self.engine, self.host) if len(table)]
+        ends = [float(table.end_s[-1]) for table in (self.engine, self.host, self.durations) if len(table)]
         return max([*ends, *self.ends_s.values(), 0.0])
 
     @property
@@ -174,7 +210,7 @@ class RunState:
         self.reads += 1
         try:
             self._readers[name](file.cells(lines), older)
-        except (ValueError, OverflowError) as error:
+        except (ValueError, OverflowError, KeyError) as error:
             raise file.damaged(error) from error
 
     def _at(self, moments: Moments, offset_ns: int = 0) -> Array:
@@ -196,6 +232,18 @@ class RunState:
         long = ends > begins
         if long.any():
             self.engine.put(begins[long], ends[long], names, values[:, long], older)
+
+    def _duration_rows(self, cells: Cells, older: bool) -> None:
+        rows, run = cells.moments(1)
+        begins, ends = self._at(cells.integers(0, rows)), self._at(cells.integers(1, rows))
+        events, code = cells.names(2)
+        found, place = np.unique(np.stack([code, cells.integers(3), cells.integers(4)]), axis=1, return_inverse=True)
+        names = [Duration(events[event], low, below).name for event, low, below in found.T.tolist()]
+        table = np.full((len(names), len(rows)), np.nan)
+        table[place.ravel(), run] = cells.numbers(5)
+        long = ends > begins
+        if long.any():
+            self.durations.put(begins[long], ends[long], names, table[:, long], older)
 
     def _host_rows(self, cells: Cells, older: bool) -> None:
         rows, run = cells.moments(0)

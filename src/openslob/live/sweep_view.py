@@ -107,6 +107,11 @@ class SweepView:
         return self._run.names if self._run else ()
 
     @property
+    def waits_by_duration(self) -> Sequence[str]:
+        """The events that the engine counted by duration in the current run."""
+        return self._run.waits_by_duration if self._run else ()
+
+    @property
     def verdicts(self) -> Sequence[Verdict]:
         """The verdicts on the current run."""
         return self._run.verdicts if self._run else ()

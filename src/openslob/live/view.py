@@ -80,7 +80,8 @@ class HeatMap:
     """Latency over time: a cell for each step and bucket.
 
     ``edges_us`` are the lower edges of the buckets, and the upper one of the last. ``counts`` and ``time_us`` are by
-    step, then by bucket: how many took so long, and the time that these took together.
+    step, then by bucket: how many took so long, and the time that these took together. ``what`` took it: operations,
+    or waits of all sessions of the server, which the engine counts in wide buckets.
     """
 
     of: str
@@ -89,6 +90,7 @@ class HeatMap:
     counts: Sequence[Sequence[float]]
     time_us: Sequence[Sequence[float]]
     step_s: float = 1.0
+    what: str = "operations"
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,10 @@ class View(Protocol):
         """The series that there are."""
 
     @property
+    def waits_by_duration(self) -> Sequence[str]:
+        """The events that the engine counts by duration, and of which there is a map: most of the time first."""
+
+    @property
     def verdicts(self) -> Sequence[Verdict]:
         """The verdicts as they stand so far; those of the result once there is one."""
 
@@ -164,4 +170,4 @@ class View(Protocol):
         """Return the host's CPU time in % by kind; what is missing to 100 was idle."""
 
     def heat(self, of: str, begin_s: float | None = None, end_s: float | None = None, most: int = 120) -> HeatMap:
-        """Return latency over time of a kind of operation; KeyError when none of this kind was recorded."""
+        """Return latency over time of a kind of operation, or of an event of those above; KeyError if unknown."""

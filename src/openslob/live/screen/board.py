@@ -17,6 +17,8 @@ from openslob.units import format_duration
 
 # The smallest pane that is worth its room, in columns and rows.
 LEAST_WIDTH, LEAST_HEIGHT = 56, 8
+# The engine's waits that have a map: those for reads and for the log, as a rule.
+_MAPS = 2
 # Rows of the head without warnings.
 _HEAD_ROWS = 3
 _ENDS = {
@@ -103,10 +105,11 @@ def panes_of(tab: int, shown: Shown) -> list[Pane]:
     kinds = shown.kinds
     sweep: list[Pane] = [panes.petals] if shown.record.head.kind == "sweep" else []
     of_kinds: list[Pane] = [partial(panes.latency_of, kind=kind) for kind in kinds]
+    of_engine: list[Pane] = [partial(panes.heat_of, of=event) for event in shown.events[:_MAPS]]
     overview = (*sweep, panes.requests, panes.latency, panes.waits, panes.cpu, panes.heat)
     found: dict[str, list[Pane]] = {
         "Overview": [*overview, panes.device, panes.verdicts, panes.notes],
-        "Latency": [*of_kinds, panes.heat] if kinds else [panes.latency],
+        "Latency": [*(of_kinds or [panes.latency]), *([panes.heat] if kinds else []), *of_engine],
         "Waits": [panes.waits, panes.wait_table],
         "Host": [panes.cpu, panes.device, panes.device_latency, panes.device_sizes],
         "Verdicts": [panes.verdicts],

@@ -75,6 +75,11 @@ class Shown:
         """The kinds of operations whose latency is known."""
         return sorted({name.split(".")[1] for name in self.names if name.startswith("latency.")})
 
+    @cached_property
+    def events(self) -> Sequence[str]:
+        """The events that the engine counts by duration."""
+        return self.view.waits_by_duration
+
     def series(self, name: str, canvas: Canvas) -> Series:
         """Return a figure over the time that is shown, in steps that a canvas can show."""
         return self.view.series(name, self.span.begin_s, self.span.end_s, max(2 * canvas.width, 2))
@@ -138,14 +143,21 @@ def device_latency(canvas: Canvas, shown: Shown) -> None:
 
 
 def heat(canvas: Canvas, shown: Shown) -> None:
-    """Draw the map of the latency of operations."""
-    kinds = shown.kinds
-    of = kinds[0] if kinds else ""
-    share = "share of the time" if shown.intensity else "share of operations"
-    _title(canvas, shown, f"Latency of {of}s, {share}" if of else "Latency")
-    if not of:
-        _nothing(canvas, shown, "no operations of our own")
+    """Draw the map of the latency of operations; of a load without any, that of the engine's waits."""
+    of = next(iter([*shown.kinds, *shown.events]), "")
+    if of:
+        heat_of(canvas, shown, of)
         return
+    _title(canvas, shown, "Latency")
+    _nothing(canvas, shown, "no operations of our own")
+
+
+def heat_of(canvas: Canvas, shown: Shown, of: str) -> None:
+    """Draw the map of one kind of operation, or of one event of the engine."""
+    own = of in shown.kinds
+    share = "share of the time" if shown.intensity else f"share of {'operations' if own else 'waits'}"
+    name = f"Latency of {of}s" if own else f"Engine's waits, {of.partition(':')[2] or of}"
+    _title(canvas, shown, f"{name}, {share}")
     found = shown.view.heat(of, shown.span.begin_s, shown.span.end_s, max(canvas.width - 8, 2))
     extent = MapRange.of(found)
     if extent is None:

@@ -37,7 +37,7 @@ _DEVICE = {
     "device.write_mb_per_s": "Device writes",
     "device.read_latency_us": "Device read latency",
 }
-_MAPS = {heat.FREQUENCY: "share of the operations", heat.INTENSITY: "share of their time"}
+_MAPS = {heat.FREQUENCY: "share of the {}", heat.INTENSITY: "share of their time"}
 _TIMES = {"latency": "Latency", "response": "Response time, from when it was due,"}
 _BANDS = ("p50_us", "p90_us", "p99_us")
 
@@ -125,6 +125,7 @@ def pictures_of(view: View, names: FigureNames) -> list[LivePicture]:
         _rates(there, names, "work", "Operations", "per second", _WORK),
         _rates(there, names, "latencies", "Latency of reads and log syncs, mean", "µs", _LATENCIES),
     ]
+    maps += [Heat(event, weight, "waits") for event in view.waits_by_duration[: heat.MOST_EVENTS] for weight in _MAPS]
     return [each for each in (*rates, *bands, *maps, Waits(), Cpu(), *more) if each is not None]
 
 
@@ -256,20 +257,22 @@ class Cells:
 
 @dataclass(frozen=True)
 class Heat:
-    """A map of latency over time, of one kind of operation; ``weight`` is what its colours show."""
+    """A map of latency over time, of one kind of operation or event; ``weight`` is what its colours show."""
 
     kind: str
     weight: heat.Weight
+    what: str = "operations"
 
     @property
     def name(self) -> str:
         """Its name on the page."""
-        return f"map-{self.kind}-{self.weight.field}"
+        return "-".join(f"map-{self.kind}-{self.weight.field}".split())
 
     @property
     def title(self) -> str:
         """The heading over it."""
-        return f"Latency of {self.kind}s over time: {_MAPS[self.weight]}"
+        of = f"Latency of {self.kind}s" if self.what == "operations" else f"Engine's waits, {self.kind},"
+        return f"{of} over time: {_MAPS[self.weight].format(self.what)}"
 
     @property
     def source(self) -> RowSource:
@@ -281,7 +284,8 @@ class Heat:
         if not rows:
             return Summary()
         low_us, high_us = heat.latency_ends(rows)
-        text = f"From {micros(low_us)} to {micros(high_us)}. {heat.MEAN if self.weight is heat.FREQUENCY else ''}"
+        more = heat.ROUGH if self.what == "waits" else heat.MEAN if self.weight is heat.FREQUENCY else ""
+        text = f"From {micros(low_us)} to {micros(high_us)}. {more}"
         return Summary(("cells",), text.rstrip(), {"low_us": low_us, "high_us": high_us})
 
     def drawn(self, rows: Sequence[Row], names: Names) -> Sequence[Row]:  # noqa: ARG002 - all of them are
@@ -290,7 +294,8 @@ class Heat:
 
     def panel(self, names: Names) -> Panel:  # noqa: ARG002 - a map draws the same of all
         """Return the map."""
-        return heat.heat_panel(self.kind, "operations", self.weight, SENT, SENT_LATENCY, SENT_ENDS)
+        label, mean = self.kind.partition(":")[2] or self.kind, self.what != "waits"
+        return heat.heat_panel(label, self.what, self.weight, SENT, SENT_LATENCY, SENT_ENDS, mean)
 
 
 @dataclass(frozen=True)
