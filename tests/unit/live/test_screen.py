@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 from dataclasses import replace
 
 import pytest
@@ -348,3 +349,23 @@ def test_the_screen_of_a_command_is_that_of_what_the_command_writes():
 
 def test_ctrl_c_ends_a_screen_of_its_own():
     assert played(MadeSource(), "ctrl+c").return_code == 0
+
+
+@pytest.mark.parametrize("size", [(300, 2), (300, 3), (300, 6), (20, 5), (3, 40), (1, 1)])
+def test_a_terminal_without_room_is_no_error(size):
+    for tab in range(1, 8):
+        text_of(sweep_view(), tab=tab, size=size)
+        canvas, run = Canvas.blank(*size), MadeView()
+        shown = Shown(run, run, Playhead().span(60.0, 60.0), Signs())
+        draw(canvas, Screenful(shown, min(tab, 6) - 1, Playhead(5.0)))
+
+
+def test_a_signal_to_end_gives_the_terminal_back():
+    async def killed():
+        app = LiveScreen(MadeSource(), Signs())
+        async with app.run_test(size=SMALL) as pilot:
+            os.kill(os.getpid(), signal.SIGTERM)
+            await pilot.pause(0.1)
+        return app
+
+    assert asyncio.run(killed()).return_code == 128 + signal.SIGTERM

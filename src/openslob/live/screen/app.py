@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -205,6 +206,10 @@ class LiveScreen(App[None], inherit_bindings=False):
     def on_mount(self) -> None:
         """Begin to read."""
         self.set_interval(EVERY_S, self.tick)
+        # The terminal must not be left as it is now.
+        asyncio.get_running_loop().add_signal_handler(
+            signal.SIGTERM, lambda: self.exit(return_code=128 + signal.SIGTERM)
+        )
         if self._command:
             asyncio.get_running_loop().add_reader(self._command.descriptor, self._listen)
         self.tick()

@@ -195,7 +195,7 @@ def _stamp(field: Canvas, dots: NDArray[np.bool_], mark: str, role: int, dotted:
 def draw_stack(frame: Frame, axis: Axis, stack: Stack) -> None:
     """Draw parts of a whole over time, the first at the bottom."""
     field = frame.field
-    if not stack.names or not len(stack.at_s) or field.width <= 0:
+    if not stack.names or not len(stack.at_s) or min(field.width, field.height) <= 0:
         return
     sums = np.cumsum(np.nan_to_num(np.array(stack.values, float)), axis=0) / axis.high * field.height
     steps = frame.span.steps(stack.at_s, field.width)
@@ -243,7 +243,7 @@ def draw_map(frame: Frame, axis: Axis, heat: HeatMap, intensity: bool) -> None:
     """Draw how often each latency was met over time, or with ``intensity`` which share of the time each made up."""
     field = frame.field
     amounts = np.array(heat.time_us if intensity else heat.counts, float)
-    if amounts.ndim != 2 or not amounts.any() or field.width <= 0:
+    if amounts.ndim != 2 or not amounts.any() or min(field.width, field.height) <= 0:
         return
     # A row has the buckets that begin in it, or the one that it lies in.
     shares = axis.share(np.maximum(np.array(heat.edges_us[:-1], float), axis.low))
