@@ -11,7 +11,7 @@ from openslob.analyze.realism import ContenderKind
 from openslob.engines.clients import ROWS_PER_SCALE, WorkloadRequest, scale_of, table_sets
 from openslob.errors import UsageError
 from openslob.storage.job import IoEngine
-from openslob.units import GIB, MIB, Extent, format_bytes
+from openslob.units import GIB, MIB, Extent, format_bytes, format_duration
 from openslob.workload import BlockPath, Mode, Workload
 
 # One block visit in 32 is a cache hit; below 8, hits instead of reads would be measured.
@@ -95,15 +95,14 @@ class ComparisonPlan:
     def announcement(self) -> str:
         """What is going to be done, in one line."""
         measurements = len(raw_contenders(self)) + len(self.engines) * (len(_SERVED) + 1 + len(self.workloads))
-        minutes = self.rounds * measurements * self.seconds * (1 + RAMP_SHARE) / 60
+        seconds = self.rounds * measurements * self.seconds * (1 + RAMP_SHARE)
         once = "" if self.rounds == 1 else f", {self.rounds} times"
-        text = (
-            f"up to {measurements} measurements of {self.seconds:g} s{once}: about {minutes:,.1f} min, after the loads"
-        )
+        each = f"up to {measurements} measurements of {self.seconds:g} s{once}"
+        text = f"{each}: about {format_duration(seconds)}, after the loads"
         if not self.workloads:
             return text
         tables = f"tables of {format_bytes(self.scale)} for {', '.join(self.workloads)} on each server"
-        return f"{text}; {tables}, in at most {self.making_s / 60:,.0f} min"
+        return f"{text}; {tables}, in at most {format_duration(self.making_s)}"
 
     def client(self, name: str, version: str, bin_dir: Path | None, stopped: Callable[[], bool]) -> WorkloadRequest:
         """Return what a client program is to run: a ready-made workload, or `SELECTS` on our tables."""

@@ -257,9 +257,9 @@ def test_tables_of_workloads_are_larger_than_the_cache_and_have_room():
     assert plan.client("tpcb", "18", None, bool).scale * 15 * MIB >= plan.scale >= 8 * plan.cache_bytes
     assert plan.client("oltp-read-write", "18", None, bool).scale * 22 * MIB >= plan.scale
     assert plan.announcement.endswith(
-        "tables of 256 MB for tpcb, tpcb-select, oltp-read-write on each server, in at most 2 min"
+        "tables of 256 MB for tpcb, tpcb-select, oltp-read-write on each server, in at most 1 min 32 s"
     )
-    assert PLAN.announcement == "up to 7 measurements of 10 s, 3 times: about 4.4 min, after the loads"
+    assert PLAN.announcement == "up to 7 measurements of 10 s, 3 times: about 4 min 22 s, after the loads"
     assert workload_contender(plan, ENGINE, "tpcb").kind is ContenderKind.CLIENT
 
 
