@@ -111,6 +111,8 @@ class Observer:
         self._course = Course(_ignore, self._builder.notes)
         self._anchor = Anchor.now()
         self._offset_ns = self._tick = self._tick0_ns = 0
+        # The last reading, by the server's clock, and a moment after it, by the monotonic clock.
+        self._last_ns = self._read_ns = 0
         self._after: SystemReading | None = None
         self._has_ended = False
 
@@ -168,6 +170,7 @@ class Observer:
         return problem or next(iter(self._readings.errors), "")
 
     def _read(self, reading: SystemReading) -> None:
+        self._last_ns, self._read_ns = reading.counters.server_ns, time.monotonic_ns()
         self._readings.recorder.reading(reading)
         self._saw(reading)
 
@@ -216,7 +219,9 @@ class Observer:
             last = later
         if done != 0:
             return after
-        end_ns = self._anchor.wall_of(ended_ns) + self._offset_ns
+        # How far the server's clock is off is known to a part of a round trip only: the end comes after what was read.
+        least_ns = self._last_ns + max(0, ended_ns - self._read_ns)
+        end_ns = max(least_ns, self._anchor.wall_of(ended_ns) + self._offset_ns)
         return SystemReading(replace(later.counters, server_ns=end_ns), first.os)
 
     def _later_reading(self) -> SystemReading:

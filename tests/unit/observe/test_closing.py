@@ -41,8 +41,9 @@ def closing(tmp_path, monkeypatch):
     monkeypatch.setattr(observer, "SETTLE_S", 0.01)
     engine = SimpleNamespace(name="any", target="any://host/data", facts=lambda: FACTS)
 
-    def read(*counted, command=True):
+    def read(*counted, command=True, last=(0, 0)):
         made = Observer(engine, tmp_path, "any", {})
+        made._last_ns, made._read_ns = last
         made.samplers = Server(*counted)
         ended_ns = time.monotonic_ns()
         return made._closing_reading(ended_ns if command else None), made._anchor.wall_of(ended_ns)
@@ -56,6 +57,12 @@ def test_what_is_published_late_counts_and_the_window_ends_with_the_command(clos
     assert reading.counters.server_ns == ended_ns
     # What the host did in the meantime is not the command's.
     assert reading.os == "host 1"
+
+
+def test_a_short_command_does_not_end_before_it_began_where_the_server_s_clock_is_known_roughly(closing):
+    now_ns, ahead_ns = time.monotonic_ns(), time.time_ns() + 10**12
+    reading, _ = closing(100, 100, last=(ahead_ns, now_ns))
+    assert reading.counters.server_ns > ahead_ns
 
 
 def test_on_a_server_that_works_on_the_window_ends_with_its_counters(closing):
