@@ -18,6 +18,7 @@ SELECT json_object_agg(concat_ws('.', source, nullif(key, '')), counters), pg_st
 SELECT 'io' AS source, concat_ws('/', backend_type, object, context) AS key, jsonb_strip_nulls(to_jsonb(s)) AS counters
   FROM pg_stat_io AS s
  WHERE reads > 0 OR writes > 0 OR extends > 0 OR hits > 0 OR fsyncs > 0  -- most rows never count, and would be half of the driver's cost
+       OR (backend_type, object, context) = ('client backend', 'relation', 'normal')  -- after a reset no row counts: one tells its time
 
 -- name: session_io
 -- By session since 18: the work loop's sessions apart from our samplers, the lock and the stop signal. A session that
