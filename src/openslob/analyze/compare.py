@@ -112,10 +112,13 @@ def compare(a: Sequence[Run], b: Sequence[Run], name_a: str = "A", name_b: str =
 
     A parameter without a common value is a mismatch, and points are matched without it. UsageError when no point
     matches, or when points of one side become equal without such a parameter. A run and an observation have no
-    parameters of a load in common: their loads differ, and only the server and its host are compared.
+    parameters of a load in common: their loads differ, and only the server and its host are compared, of one load on
+    each side.
     """
     loads = None
     if len({run.record.kind for run in (*a, *b)}) > 1:
+        _require_one_load(a, name_a)
+        _require_one_load(b, name_b)
         loads = _loads(a), _loads(b)
         a, b = ([_any_load(run) for run in side] for side in (a, b))
     differing = _without_common_value(a, b)
@@ -140,6 +143,15 @@ def _loads(runs: Sequence[Run]) -> str:
     """Return the loads of one side in words."""
     kinds = ((run.record, load_kind(run.record)) for run in runs)
     return " and ".join(dict.fromkeys(f"{kind.whose}{kind.in_words(record)}" for record, kind in kinds))
+
+
+def _require_one_load(runs: Sequence[Run], side: str) -> None:
+    """Raise UsageError for a side with several loads: without their parameters they would become one mean."""
+    if len(points(runs)) > 1 or len({run.record.kind for run in runs}) > 1:
+        raise UsageError(
+            f"{side} names several loads, such as {_loads(runs[:1])} and {_loads(runs[-1:])}: their mean is of neither",
+            "a run and an observation are compared one by one: give the id of a record, as slob list shows it",
+        )
 
 
 def _any_load(run: Run) -> Run:

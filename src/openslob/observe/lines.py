@@ -14,6 +14,7 @@ from openslob.report.format import MISSING, shortened, wrapped
 from openslob.units import MIB, NANOS, format_bytes
 
 _TIME_WIDTH = 8
+_LEAST = 0.01
 _STEPS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 _TIMES = ((1e6, "s"), (1e3, "ms"))
 # Why a figure of one interval is not known, although it will be known of others.
@@ -21,9 +22,11 @@ _PASSING = frozenset({NO_READS, BELOW_CLOCK, NO_CPU, NO_SYNCS, SYNCS_UNTIMED, NO
 
 
 def short(value: float | None) -> str:
-    """Format a number in at most five characters: three digits and a letter."""
+    """Format a number in at most five characters: three digits and a letter. What is not nothing is never `0`."""
     if value is None:
         return MISSING
+    if 0 < value < _LEAST:
+        return f"<{_LEAST}"
     scale, sign = next((step for step in _STEPS if abs(value) >= 0.9995 * step[0]), (1.0, ""))
     if scale == 1e3 and abs(value) < 9999.5:
         return f"{value:.0f}"

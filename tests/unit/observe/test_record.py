@@ -3,17 +3,23 @@
 import json
 import re
 import shutil
+from dataclasses import replace
+
+import pytest
 
 import openslob
 from factories import measurements
 from factories.paths import FIXTURES
 from factories.running import slob
+from openslob import api
 from openslob.analyze.build_record import build_observation
+from openslob.analyze.compare import compare
 from openslob.analyze.curves.points import Run
 from openslob.analyze.curves.series import point_set
 from openslob.analyze.load_kinds import load_kind
 from openslob.analyze.verdicts import OF_ANY_LOAD
 from openslob.engines.base import Activity
+from openslob.errors import UsageError
 from openslob.measurement import OtherSessions
 from openslob.metrics import OF_OWN_LOAD
 from openslob.metrics.quantity import HIDDEN
@@ -135,6 +141,15 @@ def test_a_run_and_an_observation_are_compared_by_the_figures_of_the_server():
     assert "The loads differ" in done.stdout
     assert "A is of slob run, 2 sessions, 20 % updates, B of /usr/bin/pgbench" in " ".join(done.stdout.split())
     assert "Operations" not in done.stdout
+
+
+def test_a_run_and_an_observation_of_one_name_have_no_mean():
+    runs, observations = (api.load(RECORDS / each).runs for each in ("measured", "observed"))
+    with pytest.raises(UsageError, match="several loads"):
+        compare([*runs, *observations], observations)
+    several = [*runs, *(replace(run, parameters={**run.parameters, "sessions": 64}) for run in runs)]
+    with pytest.raises(UsageError, match="several loads"):
+        compare(observations, several)
 
 
 def test_it_is_read_in_notebooks_like_a_run():
