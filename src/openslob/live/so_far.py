@@ -50,6 +50,9 @@ _JUDGED: tuple[Callable[[Measurement], Verdict | None], ...] = (
     no_stalls,
     environment.percentiles_supported,
 )
+# These judge latencies, which come later than all else.
+_TIMED = (no_stalls, environment.percentiles_supported)
+_LATE = "Not judged yet: the latencies of operations come some seconds late."
 _LATER = (
     *("window", "planned_time", "sessions_busy", "alone_on_server", "counts_agree", "exact_mix", "mode"),
     *("data_in_place", "limit_found"),
@@ -76,7 +79,9 @@ def verdicts_so_far(
     except ValueError:
         # A later version may have parameters that this one does not know: it can't judge such a run.
         return later
-    return (*(verdict for judge in _JUDGED if (verdict := judge(measured))), *later)
+    early = () if measured.latency else tuple(unknown(judge.__name__, _LATE) for judge in _TIMED)
+    judges = (judge for judge in _JUDGED if measured.latency or judge not in _TIMED)
+    return (*(verdict for judge in judges if (verdict := judge(measured))), *early, *later)
 
 
 def measurement_so_far(

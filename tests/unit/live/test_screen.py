@@ -108,6 +108,13 @@ def test_a_sweep_shows_its_petals_and_the_point_that_is_measured():
     assert line in text_of(sweep_view(), 7, LARGE)
 
 
+@pytest.mark.parametrize("size", [SMALL, MEDIUM])
+def test_petals_have_more_room_than_what_is_beside_them(size):
+    lines = text_of(sweep_view(), size=size).splitlines()
+    rows = lines[next(at for at, line in enumerate(lines) if line.startswith("Petals")) :]
+    assert next(at for at, line in enumerate(rows) if at and line.startswith(("Per second", "Latency"))) >= 10
+
+
 @pytest.mark.parametrize("view", [MadeView(), sweep_view()], ids=["run", "sweep"])
 @pytest.mark.parametrize("tab", range(1, 8))
 def test_a_terminal_without_other_signs_gets_ascii(view, tab):
@@ -341,6 +348,8 @@ def test_the_screen_of_a_command_is_that_of_what_the_command_writes():
     played(None, has("loading 45 %"), "2", "tab", "space", has("loading 45 %"), "q", command=command)
     command.made = MadeSource()
     played(None, has("run 20260301-120000-made  loading 45 %"), "ctrl+c", has("window"), "q", command=command)
+    command.said = f"[1 of 8] {HEAD.name}"
+    played(None, has("-made  [1 of 8]\n"), "q", command=command)
     assert command.stops == 1
     os.close(command.feed)
     assert played(None, command=command).return_code == 0

@@ -38,7 +38,7 @@ class Server:
 @pytest.fixture
 def closing(tmp_path, monkeypatch):
     monkeypatch.setattr(observer, "REST_S", 0.001)
-    monkeypatch.setattr(observer, "SETTLE_S", 0.01)
+    monkeypatch.setattr(observer, "SETTLE_S", 0.5)  # more than a busy host may keep a reading waiting
     engine = SimpleNamespace(name="any", target="any://host/data", facts=lambda: FACTS)
 
     def read(*counted, command=True, last=(0, 0)):

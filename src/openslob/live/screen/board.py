@@ -122,11 +122,15 @@ def panes_of(tab: int, shown: Shown) -> list[Pane]:
 def _arrange(canvas: Canvas, shown: Shown, found: Sequence[Pane]) -> None:
     """Draw the panes from left to right and down; those for which there is no room are left out."""
     columns = max(1, min(canvas.width // LEAST_WIDTH, len(found)))
-    rows = max(1, min(canvas.height // LEAST_HEIGHT, -(-len(found) // columns)))
+    # Petals are a picture of all points: the row that they are in is twice as high as the others.
+    more = int(found[0] is panes.petals)
+    rows = max(
+        1, min(canvas.height // LEAST_HEIGHT - more * (canvas.height >= 3 * LEAST_HEIGHT), -(-len(found) // columns))
+    )
     columns = -(-min(len(found), columns * rows) // rows)
     shown_panes = found[: columns * rows]
     for row in range(rows):
-        top, bottom = canvas.height * row // rows, canvas.height * (row + 1) // rows
+        top, bottom = (canvas.height * (at + more * (at > 0)) // (rows + more) for at in (row, row + 1))
         across = shown_panes[row * columns : (row + 1) * columns]
         for at, pane in enumerate(across):
             left, right = canvas.width * at // len(across), canvas.width * (at + 1) // len(across)
@@ -144,7 +148,7 @@ def _head(canvas: Canvas, screenful: Screenful) -> int:
     x = canvas.write(0, 0, [(shortened(name, room), Role.STRONG), ("  ", Role.PLAIN)], signs)
     # The row below says of a run how it ended.
     ended = record.kind == "sweep" and record.progress is not Progress.RUNNING
-    state = record.progress.value if ended else screenful.said
+    state = record.progress.value if ended else _without(record, screenful.said)
     canvas.part(0, 0, room, 1).text(x, 0, state, _ENDS[record.progress], signs)
     canvas.text(canvas.width - len(right), 0, right, Role.SELECTED if right else Role.PLAIN, signs)
     _progress(canvas.part(0, 1, canvas.width, 1), shown, run if run.elapsed_s or run.phase else record)
@@ -155,6 +159,11 @@ def _head(canvas: Canvas, screenful: Screenful) -> int:
     for at, text in enumerate(_warnings(shown), _HEAD_ROWS):
         canvas.text(0, at, shortened(f"! {text}", canvas.width), Role.UNSURE, signs)
     return _HEAD_ROWS + len(_warnings(shown))
+
+
+def _without(record: Head, said: str) -> str:
+    """Return what the driver says without the record's name, with which the id ends."""
+    return said.removesuffix(record.name).rstrip() if record.name else said
 
 
 def _playing(playhead: Playhead) -> str:

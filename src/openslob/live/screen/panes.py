@@ -44,6 +44,8 @@ _POINT = ("pio_read_per_s", "engine_read_latency_us", "block_visits_per_s")
 _LEAST_PLOT = 20
 # How old the last known value may be, in seconds or one step, before it is no longer that of this moment.
 _RECENT_S = 3.0
+# A driver writes latencies of operations after the last slice that may have some of their second.
+_RECENT_LATENCY_S = 6.0
 # A pane of at least so many rows has two for its legend.
 _TWO_ROWS = 8
 _NOTES = {"phase": Role.SOFT, "error": Role.BAD}
@@ -302,7 +304,8 @@ def _lines(
     values = [value for each in found for value in each.high if value is not None]
     axis = Axis.of(values, text, log)
     legend = [
-        f"{label} {text(_last(series.at_s, series.mean))}" for series, label in zip(found, names.values(), strict=True)
+        f"{label} {text(_last(series.at_s, series.mean, _recent_s(series.name)))}"
+        for series, label in zip(found, names.values(), strict=True)
     ]
     field = _legend(canvas, shown.signs, f"{title}{', log' if axis.log else ''}", legend)
     if values:
@@ -358,9 +361,13 @@ def _nothing(canvas: Canvas, shown: Shown, why: str = "nothing measured yet") ->
     canvas.text(2, 1 + canvas.height // 3, why, Role.SOFT, shown.signs)
 
 
-def _last(at_s: Sequence[float], values: Sequence[float | None]) -> float | None:
+def _recent_s(name: str) -> float:
+    return _RECENT_LATENCY_S if name.startswith("latency.") else _RECENT_S
+
+
+def _last(at_s: Sequence[float], values: Sequence[float | None], recent_s: float = _RECENT_S) -> float | None:
     """Return the last value that is known, unless it is from long before the end."""
-    recent = [value for at, value in zip(at_s, values, strict=True) if at >= at_s[-1] - _RECENT_S]
+    recent = [value for at, value in zip(at_s, values, strict=True) if at >= at_s[-1] - recent_s]
     return next((value for value in reversed([*values[-2:-1], *recent]) if value is not None), None)
 
 
