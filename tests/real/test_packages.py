@@ -26,7 +26,7 @@ from openslob.record.store import RunFolder
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 # Files that Python does not import, and that nothing but a test would miss.
-DATA = (".sql", ".toml", ".j2", ".css", ".js", ".typed")
+DATA = (".html", ".sql", ".toml", ".j2", ".css", ".js", ".typed")
 
 
 def build(source: Path, kind: str, place: Path) -> Path:
