@@ -98,7 +98,7 @@ def measurement_so_far(
         cache_bytes=record.engine.get("cache_bytes"),
         data_bytes=int(record.engine.get("data_bytes") or 0),
         window=Window(begin_ns, begin_ns + int(counted_s * NANOS), counted_s, 0.0, 0.0, 0.0),
-        sessions=_sessions(state, tracks[WORK], workload.total_sessions),
+        sessions=_sessions(tracks[WORK], workload.total_sessions),
         latency=_latency(state, at_s),
         engine=_engine(engine),
         host=_host(state, at_s),
@@ -152,17 +152,12 @@ def _difference(state: RunState, name: str, last: int) -> float | None:
     return float(steps.sum()) if np.all(steps >= 0) else None
 
 
-def _sessions(state: RunState, work: Track, count: int) -> list[SessionTotals]:
+def _sessions(work: Track, count: int) -> list[SessionTotals]:
     """Return the sessions; the files so far tell what they did together, which the first one has here."""
     sums = {name: float(each.sum()) for name, each in work.amounts((*COUNTERS, BUSY_US)).items()}
     together = SliceCounts(**{name: round(sums.get(name, 0.0)) for name in COUNTERS})
-    seen = min(count, len(state.ends_s))
-    return [
-        SessionTotals(
-            number, 0, together if not number else SliceCounts(), sums.get(BUSY_US, 0.0) * (not number), 0.0, 0
-        )
-        for number in range(max(seen, count))
-    ]
+    first = SessionTotals(0, 0, together, sums.get(BUSY_US, 0.0), 0.0, 0)
+    return [first, *(SessionTotals(number, 0, SliceCounts(), 0.0, 0.0, 0) for number in range(1, count))]
 
 
 def _latency(state: RunState, at_s: float) -> dict[OpKind, Histogram]:

@@ -96,7 +96,6 @@ class ObservedCommand:
         self._environment = environment
         self._folder = folder
         self._within = within
-        self._code: int | None = None
 
     def start(self, output: IO[str] = sys.stdout, errors: IO[str] = sys.stderr) -> None:
         """Start it; its output goes to these streams, too. SlobError when it can't be started."""
