@@ -147,9 +147,12 @@ class RunState:
         if self.zero_ns is None:
             return changed
         for name in waiting:
-            while time.monotonic() < until and (lines := self._files[name].newer()):
+            # One part of each file in any case: what is shown together must not lack a file on a busy machine.
+            while lines := self._files[name].newer():
                 self._take(name, lines, older=False)
                 changed = True
+                if time.monotonic() >= until:
+                    break
         while time.monotonic() < until:
             name, file = max(self._files.items(), key=lambda each: each[1].left_bytes)
             lines = file.older()

@@ -57,3 +57,14 @@ def test_intervals_in_which_counters_did_not_keep_pace_are_not_drawn(tmp_path: P
     ended = follow(run.folder).view().series("pio_read_per_s").mean
     assert [value is not None for value in in_progress] == [False, False, True, True, True, True]
     assert [value is not None for value in ended] == [False, False, True, True, False, False]
+
+
+def test_a_look_that_has_no_time_reads_something_of_each_file(tmp_path: Path) -> None:
+    run = MadeRun(tmp_path / "made")
+    run.grow(3)
+    follower = follow(run.folder)
+    run.grow(1)
+    follower.poll(budget_s=0.0)
+    view = follower.view()
+    for name in ("pio_read_per_s", "ops_per_s", "host.busy_pct", "latency.select.p50_us"):
+        assert view.series(name).mean[3] is not None, name
