@@ -1,0 +1,79 @@
+"""What an engine offers to prove that it keeps what it acknowledged: single commits of a client, and their traces.
+
+The work loop's own commits are no proof: a COMMIT inside a procedure is not acknowledged to anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the server has of the last operation on one row of a session.
+
+    ``number`` is that of the operation, from 1; ``times`` how often the row was written; ``server_ns`` the server's
+    clock when the operation wrote it.
+    """
+
+    number: int
+    times: int
+    server_ns: int
+
+
+@dataclass(frozen=True)
+class LedgerContents:
+    """All that the server has: the last operation of each session, and each of its rows by (session, key).
+
+    An operation writes one row and the session's own in one transaction, so that both must agree.
+    """
+
+    sessions: Mapping[int, Entry]
+    rows: Mapping[tuple[int, int], Entry]
+
+
+class LedgerSession(Protocol):
+    """One connection that commits operations one at a time, outside of procedures. Used by one thread."""
+
+    def commit(self, number: int, key: int) -> None:
+        """Write operation ``number`` to row ``key`` of the session, in one transaction with the session's own row.
+
+        Returns when the server has acknowledged the commit. SlobError when the server refuses it or the connection is
+        lost: whether it was committed is not known then.
+        """
+
+    def server_ns(self) -> int:
+        """Return the server's clock, in ns since the epoch."""
+
+    def cut(self) -> None:
+        """Break the connection off from this side; never raises. May come from another thread."""
+
+    def close(self) -> None:
+        """End the session; never raises."""
+
+
+class LedgerTables(Protocol):
+    """The tables of the proof, in a schema of their own beside the test data; names begin as all of this product's."""
+
+    def create(self, sessions: int, rows: int) -> None:
+        """Create the tables with so many rows for each session, each as large as a block; replaces what is there."""
+
+    def drop(self) -> None:
+        """Remove the tables; nothing to do if there are none."""
+
+    def open_session(self, session: int) -> LedgerSession:
+        """Connect a session, numbered from 0. SlobError, within a few seconds, when the server can't be reached."""
+
+    def contents(self) -> LedgerContents:
+        """Return what the server has, by a full scan of the tables."""
+
+    def damage(self) -> Sequence[str]:
+        """Return what is damaged, one line each: torn pages by checksums, tables and indexes that disagree."""
+
+    def heartbeat(self, number: int) -> None:
+        """Write ``number`` and the server's clock to the row of the heartbeat, and commit."""
+
+    def last_heartbeat(self) -> Entry | None:
+        """Return the row of the heartbeat as this server (a copy, too) has it; None if there is none yet."""
