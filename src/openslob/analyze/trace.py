@@ -38,6 +38,8 @@ class Trace:
     ``engine.FIELD``          the fields of `EngineDelta.amounts`, per second
     ``host.busy``             CPUs that were busy with anything; also ``host.steal``, ``host.iowait``; of ``host.cores``
     ``server.cpu``            CPUs that the server used; of ``server.cores``, which it may run on
+    ``server.read_bytes``     what the server's processes read from storage, and ``server.write_bytes`` what they wrote:
+                              exact by the second, and of nobody else, unlike the engine's and the device's counters
     ``driver.cpu``            CPUs that this program used
     ``device.FIELD``          the counters of `DeviceIo` per second: ``reads``, ``read_bytes``, ``busy_ms`` …
     ``waits.CLASS``           sessions that waited, by the name of the `WaitClass` in lower case: ``waits.data_io``,
