@@ -14,6 +14,7 @@ from typing import Protocol
 
 from openslob.counts import SliceCounts
 from openslob.engines.capabilities import Capability
+from openslob.engines.copies import CopyReader
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
 from openslob.engines.patience import Patience
 from openslob.engines.proofs import Proving
@@ -274,6 +275,9 @@ class Replicated(Protocol):
         Where the instance takes writes, this is its last durable change; on a copy, the last change that
         queries see. SlobError when the server does not report it.
         """
+
+    def open_reader(self) -> CopyReader:
+        """Connect a reader of the position in bytes of the log."""
 
 
 class Engine(Protocol):

@@ -68,5 +68,11 @@ class ManagedServer(Protocol):
     def status(self) -> ServerStatus:
         """Return the state of the server now."""
 
+    def promote(self) -> None:
+        """Let a standby take writes: it follows no other server any more. UsageError if it is none."""
+
+    def await_copies(self, on: bool) -> None:
+        """Let commits wait, until the server's end at the most, for a standby to have them, or no longer."""
+
     def bulk_loading(self) -> AbstractContextManager[None]:
         """Run the server in its configuration for loads during the block, and as specified afterwards."""

@@ -113,6 +113,14 @@ class LocalServer(ABC, Generic[P]):
     def last_complaint(self, said: str) -> str:
         """Return the last line of a log or of a program's errors that says what went wrong."""
 
+    @abstractmethod
+    def end_replication(self) -> None:
+        """Let the running standby take writes, and return as soon as it does."""
+
+    @abstractmethod
+    def await_copies(self, on: bool) -> None:
+        """Let commits of the running server wait for a standby to have them, or no longer."""
+
     def release_memory(self) -> None:
         """Release shared memory that a crash of the server left on the host; the server is stopped, its data are there.
 
@@ -154,6 +162,15 @@ class LocalServer(ABC, Generic[P]):
             self._halt(at_once=True)
             self.release_memory()
             self._remove()
+
+    def promote(self) -> None:
+        """Let a standby take writes: it follows no other server any more. UsageError if it is none."""
+        if not self.spec.standby_of:
+            raise UsageError(f"the server {self.name} is no standby", "name the one to promote")
+        with self._home.claimed("promote"), self._home.locked("promoting"):
+            self.end_replication()
+            self.spec = replace(self.spec, standby_of=None)
+            self._home.write(self.spec)
 
     def status(self) -> ServerStatus:
         """Return the state of the server, from its files and processes."""

@@ -37,6 +37,7 @@ from openslob.engines.mysql.names import Names
 from openslob.engines.mysql.obstacle import obstacle
 from openslob.engines.mysql.page_layout import layout_of
 from openslob.engines.mysql.quiesce import quiesce
+from openslob.engines.mysql.replication import MysqlReplication
 from openslob.engines.mysql.server_counters import ServerCounters
 from openslob.engines.mysql.session import MysqlSession
 from openslob.engines.mysql.slice_procedure import MysqlStop, compose_slice
@@ -147,7 +148,7 @@ class MysqlEngine:
     @property
     def replication(self) -> MysqlReplication:
         """The server's position in the transactions of its Galera cluster."""
-        return MysqlReplication(self)
+        return MysqlReplication(self.target, self.open)
 
     def facts(self) -> ServerFacts:
         """Return version, sizes, settings and free connections."""
@@ -339,25 +340,6 @@ class MysqlData:
             for name in manifest.blocks_now(connection, names).by_table:
                 query(connection, statement("load", "analyze", table=f"{names.schema()}.`{name}`"))
             return sum(manifest.blocks_now(connection, names).by_table.values())
-
-
-class MysqlReplication:
-    """The position of a node of a Galera cluster. Implements `openslob.engines.base.Replicated`."""
-
-    def __init__(self, engine: MysqlEngine) -> None:
-        self._engine = engine
-
-    def log_position(self) -> int:
-        """Return the last transaction of the cluster that is committed here."""
-        target = self._engine.target
-        with self._engine.querying(f"{target} does not answer") as connection:
-            status = _named(query(connection, statement("facts", "replication")))
-        if "wsrep_last_committed" not in status:
-            raise SlobError(
-                f"{target} does not report its replication position",
-                "several instances can be measured together only with Galera",
-            )
-        return int(status["wsrep_last_committed"])
 
 
 def _named(rows: Sequence[Row]) -> dict[str, str]:

@@ -18,6 +18,7 @@ from openslob.engines.managed.server import LocalServer
 from openslob.engines.mysql import server_config as config
 from openslob.engines.mysql.binaries import Installation, find_installation, usable_installation
 from openslob.engines.mysql.connection import DirectConnection
+from openslob.errors import UsageError
 from openslob.units import MIB
 
 ENGINE = "mariadb"
@@ -29,6 +30,8 @@ _ANSWER_TIMEOUT_S = 10
 _EMPTY_BYTES = 100 * MIB
 # Log buffers (2 × 16 MB), the system tables' cache, and the cache's last extent of 8 MB take huge pages as well.
 _MORE_HUGE_BYTES = 48 * MIB
+_NO_COPIES = f"slob makes no standbys of {ENGINE} servers"
+_INSTEAD = "replicate servers of your own, and name them by URL"
 
 
 def default_spec(name: str) -> ServerSpec:
@@ -79,6 +82,8 @@ class MariaServer(LocalServer[Installation]):
 
     def check_spec(self) -> None:
         """Raise UsageError for the first value that MariaDB can't be run with on this host."""
+        if self.spec.standby_of:
+            raise UsageError(_NO_COPIES, _INSTEAD)
         config.check_spec(self.spec)
 
     def is_ready(self) -> bool:
@@ -130,6 +135,15 @@ class MariaServer(LocalServer[Installation]):
         """Start its program as an independent process and wait until it accepts connections."""
         pid = account.launch([programs.server, f"--defaults-file={self.layout.config}"], self.layout.log)
         return None if became_ready(self.is_ready, pid, _START_TIMEOUT_S) else ""
+
+    def end_replication(self) -> None:
+        """Not reached: no server is a standby."""
+        raise UsageError(_NO_COPIES, _INSTEAD)
+
+    def await_copies(self, on: bool) -> None:
+        """Raise UsageError: there are no standbys to wait for."""
+        if on:
+            raise UsageError(_NO_COPIES, _INSTEAD)
 
     def huge_pages_needed(self, _programs: Installation, _account: Account) -> int:
         """Return the number for the cache and what is allocated with it, which the server can't compute beforehand."""

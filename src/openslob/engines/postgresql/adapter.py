@@ -38,6 +38,7 @@ from openslob.engines.postgresql.location import locate, with_tables_in
 from openslob.engines.postgresql.names import DEFAULT_SCHEMA, Names
 from openslob.engines.postgresql.obstacle import obstacle
 from openslob.engines.postgresql.quiesce import quiesce
+from openslob.engines.postgresql.replication import PostgresReplication
 from openslob.engines.postgresql.server_scope import OwnWork, ServerCounters, ServerWaits
 from openslob.engines.postgresql.session import PostgresSession
 from openslob.engines.postgresql.slice_procedure import PostgresStop, compose_slice
@@ -168,7 +169,7 @@ class PostgresEngine:
     @property
     def replication(self) -> PostgresReplication:
         """The server's position in the write-ahead log."""
-        return PostgresReplication(self)
+        return PostgresReplication(self.target, self.open)
 
     def query(self, statement: str, **parameters: object) -> list[tuple[Any, ...]]:
         """Return the rows of a statement of ``facts.sql``, on a connection of its own."""
@@ -340,17 +341,6 @@ class PostgresData:
     def table_blocks(self) -> int:
         """Return the number of blocks of all test tables."""
         return int(sum(blocks for _, blocks in self._engine.query("table_sizes", schema=self._engine.names.schema)))
-
-
-class PostgresReplication:
-    """The position of a primary or a standby. Implements `openslob.engines.base.Replicated`."""
-
-    def __init__(self, engine: PostgresEngine) -> None:
-        self._engine = engine
-
-    def log_position(self) -> int:
-        """Return the log position up to which changes are durable on a primary, replayed on a standby."""
-        return int(self._engine.query("log_position")[0][0])
 
 
 def _describe_holder(holder: tuple[Any, ...] | None) -> str:

@@ -15,7 +15,7 @@ from openslob.engines.managed.base import ServerSpec, ServerStatus
 from openslob.engines.managed.layout import check_path
 from openslob.engines.managed.processes import ServerProcesses, became_ready
 from openslob.engines.managed.server import LocalServer
-from openslob.engines.postgresql import server_config
+from openslob.engines.postgresql import replication, server_config
 from openslob.engines.postgresql import server_config as config
 from openslob.engines.postgresql.binaries import Installation, find_installation, major, readable_installation
 from openslob.errors import SlobError, UsageError
@@ -109,6 +109,14 @@ class PostgresServer(LocalServer[Installation]):
         super().destroy()
         if any(each.name == self.spec.standby_of for each in _servers()):
             server_config.forget(_primary(self.spec).status(), self.name)
+
+    def end_replication(self) -> None:
+        """Promote the server."""
+        replication.promote(self.url, self.name)
+
+    def await_copies(self, on: bool) -> None:
+        """Switch synchronous replication, of all standbys, on or off."""
+        replication.await_copies(self.url, self.name, on)
 
     def release_memory(self) -> None:
         """Let the server's program remove what a killed server left in /dev/shm and of System V's shared memory.

@@ -17,6 +17,15 @@ SELECT pg_is_in_recovery() AS standby, (SELECT system_identifier::text FROM pg_c
 SELECT pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END,
                        '0/0')::bigint AS position
 
+-- name: copy_position
+-- Result: bytes of log that are durable on a primary, replayed on a standby; of a standby the bytes received, too, and
+-- how long ago the last transaction that it replayed was committed, in s.
+SELECT pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END,
+                       '0/0')::bigint AS position,
+       CASE WHEN pg_is_in_recovery() THEN pg_wal_lsn_diff(pg_last_wal_receive_lsn(), '0/0')::bigint END AS received,
+       CASE WHEN pg_is_in_recovery()
+            THEN extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp())::float8 END AS said_s
+
 -- name: tablespaces
 -- Parameters: schema. Result: directory of each tablespace that holds test tables or their indexes; empty for the data
 -- directory itself. No row without tables.

@@ -1,0 +1,57 @@
+"""How far a copy is behind its primary, by positions in the log; every engine's replication tells these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class LogPosition:
+    """A place in a server's log: ``offset`` bytes into the file of this number; 0 for a log that is one long file.
+
+    ``sizes`` are the bytes of the files that a primary still has, by number.
+    """
+
+    offset: int
+    file: int = 0
+    sizes: Mapping[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CopyReading:
+    """What a server tells of its log at one moment.
+
+    ``position`` is the end of the durable log of a server that takes writes; on a copy, of what it has applied, and
+    ``received`` of what it has got. None: the server does not tell. ``said_s`` is what a copy itself calls its lag:
+    for comparison only, since it grows while the primary is idle, or stays small while the copy has not got the log.
+    """
+
+    position: LogPosition | None
+    received: LogPosition | None = None
+    said_s: float | None = None
+
+
+class CopyReader(Protocol):
+    """One connection that reads a server's position in the log, of a primary or a copy."""
+
+    def read(self) -> CopyReading:
+        """Return where the server is now. SlobError when it does not answer."""
+
+    def close(self) -> None:
+        """Close the connection; never raises."""
+
+
+def bytes_behind(primary: LogPosition | None, copy: LogPosition | None) -> int | None:
+    """Return how many bytes of the primary's log the copy lacks; None if that is not known.
+
+    0 for a copy that was read later than its primary and is ahead of that reading.
+    """
+    if primary is None or copy is None:
+        return None
+    files = [primary.sizes.get(number) for number in range(copy.file, primary.file)]
+    between = [size for size in files if size is not None]
+    if len(between) < len(files):
+        return None
+    return max(0, sum(between) + primary.offset - copy.offset)

@@ -1,0 +1,95 @@
+"""Replication: how far a server is in the log, and the promotion of a managed standby."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+import psycopg
+
+from openslob.engines.copies import CopyReading, LogPosition
+from openslob.engines.postgresql.connection import PACKAGE, Connection
+from openslob.engines.postgresql.errors import reported
+from openslob.engines.sql import read_statements
+from openslob.errors import SlobError
+
+# A standby that got much of the log and applied little of it does so first.
+_PROMOTION_S = 300.0
+_ATTACHED_S = 30.0
+# pg_promote itself would look ten times a second.
+_POLL_S = 0.001
+
+
+class PostgresReplication:
+    """The position of a primary or a standby. Implements `openslob.engines.base.Replicated`."""
+
+    def __init__(self, target: str, connect: Callable[[str], Connection]) -> None:
+        self._target = target
+        self._connect = connect
+
+    def log_position(self) -> int:
+        """Return the log position up to which changes are durable on a primary, replayed on a standby."""
+        with self._connect("query") as connection, reported(f"{self._target} does not answer"):
+            row = connection.execute(read_statements(PACKAGE, "facts")["log_position"]).fetchone()
+        return int(row[0]) if row else 0
+
+    def open_reader(self) -> PostgresCopyReader:
+        """Connect a reader of the position in the log."""
+        return PostgresCopyReader(self._target, self._connect("copies"))
+
+
+class PostgresCopyReader:
+    """Reads the position in the log over one connection. Implements `openslob.engines.copies.CopyReader`."""
+
+    def __init__(self, target: str, connection: Connection) -> None:
+        self._target = target
+        self._connection = connection
+
+    def read(self) -> CopyReading:
+        """Return the position in the log now."""
+        with reported(f"{self._target} does not answer"):
+            row = self._connection.execute(read_statements(PACKAGE, "facts")["copy_position"]).fetchone()
+        position, received, said_s = row or (None, None, None)
+        return CopyReading(_at(position), _at(received), said_s)
+
+    def close(self) -> None:
+        """Close the connection."""
+        with suppress(psycopg.Error):
+            self._connection.close()
+
+
+def _at(offset: int | None) -> LogPosition | None:
+    return None if offset is None else LogPosition(offset)
+
+
+def promote(url: str, name: str) -> None:
+    """Let a standby apply what it has got of the log and take writes from then on. SlobError if it does not."""
+    text = read_statements(PACKAGE, "replication")
+    with reported(f"{name} can't be promoted"), psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(text["promote"])
+        deadline = time.monotonic() + _PROMOTION_S
+        while _value(connection, text["in_recovery"]):
+            if time.monotonic() > deadline:
+                raise SlobError(f"{name} does not end its recovery", "its log may say why")
+            time.sleep(_POLL_S)
+
+
+def await_copies(url: str, name: str, on: bool) -> None:
+    """Let commits wait until a standby has them on its disk, or no longer. SlobError if no standby is attached."""
+    text = read_statements(PACKAGE, "replication")
+    with reported(f"the replication of {name} can't be set"), psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(text["wait" if on else "go_on"])
+        connection.execute(text["reload"])
+        deadline = time.monotonic() + _ATTACHED_S
+        while on and not _value(connection, text["waits"]):
+            if time.monotonic() > deadline:
+                connection.execute(text["go_on"])
+                connection.execute(text["reload"])
+                raise SlobError(f"no standby of {name} takes part in synchronous replication", "see the standby's log")
+            time.sleep(_POLL_S)
+
+
+def _value(connection: Connection, statement: str) -> object:
+    row = connection.execute(statement).fetchone()
+    return row and row[0]
