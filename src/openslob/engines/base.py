@@ -16,6 +16,7 @@ from openslob.counts import SliceCounts
 from openslob.engines.capabilities import Capability
 from openslob.engines.copies import CopyReader
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
+from openslob.engines.ledger import LedgerTables
 from openslob.engines.patience import Patience
 from openslob.engines.proofs import Proving
 from openslob.histogram import Histogram
@@ -320,6 +321,9 @@ class Engine(Protocol):
 
         None for an engine whose contract tests run on real servers. The target's lock is to be held.
         """
+
+    def ledger(self) -> LedgerTables | None:
+        """Return the tables that prove what the server keeps; None for an engine that has none, and for a cluster."""
 
     def exclusive(self, purpose: str) -> AbstractContextManager[Hold]:
         """Hold the target's lock: one load or run at a time. SlobError names the holder."""

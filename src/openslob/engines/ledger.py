@@ -58,7 +58,7 @@ class LedgerTables(Protocol):
     """The tables of the proof, in a schema of their own beside the test data; names begin as all of this product's."""
 
     def create(self, sessions: int, rows: int) -> None:
-        """Create the tables with so many rows for each session, each as large as a block; replaces what is there."""
+        """Create the tables with so many rows for each session, at most two to a block; replaces what is there."""
 
     def drop(self) -> None:
         """Remove the tables; nothing to do if there are none."""
@@ -68,6 +68,9 @@ class LedgerTables(Protocol):
 
     def contents(self) -> LedgerContents:
         """Return what the server has, by a full scan of the tables."""
+
+    def guards(self) -> Sequence[str]:
+        """Return what damage is found by on this server: checksums of pages, if they are on, and the like."""
 
     def damage(self) -> Sequence[str]:
         """Return what is damaged, one line each: torn pages by checksums, tables and indexes that disagree."""

@@ -32,6 +32,7 @@ from openslob.engines.mysql.connection import (
 from openslob.engines.mysql.counters import MysqlCounters
 from openslob.engines.mysql.errors import is_full, reported
 from openslob.engines.mysql.global_settings import GlobalSettingsOverride, restore_leftovers
+from openslob.engines.mysql.ledger import MysqlLedger
 from openslob.engines.mysql.location import PROXY, is_proxied, locate, require_direct, transport
 from openslob.engines.mysql.names import Names
 from openslob.engines.mysql.obstacle import obstacle
@@ -58,10 +59,11 @@ _WORK = {
     "analyze": Work.SETTLE,
     "load": Work.LOAD,
     "drop": Work.LOAD,
+    "ledger": Work.LOAD,
 }
 # Connections without the limits that a user may have; a session removes them itself, and one for a few queries is also
 # used through proxies, to which settings must not be given.
-_UNLIMITED = frozenset({*_WORK, "install", "settings", STOP})
+_UNLIMITED = frozenset({*_WORK, "install", "settings", "heartbeat", STOP})
 _DIRECT_IO_REMEDY = "put innodb_flush_method = O_DIRECT into my.cnf and restart (a managed server: --io direct)"
 _DIRECT = ("O_DIRECT", "O_DIRECT_NO_FSYNC", "ALL_O_DIRECT")
 
@@ -194,6 +196,10 @@ class MysqlEngine:
 
     def proving(self) -> None:
         """Return None: the contract tests of this engine run on real servers."""
+
+    def ledger(self) -> MysqlLedger:
+        """Return the tables of the proof. A session of a server that is away fails soon."""
+        return MysqlLedger(self.params, self.names, self.open)
 
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Hold]:

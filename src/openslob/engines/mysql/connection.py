@@ -330,6 +330,15 @@ def file_descriptor(connection: Connection) -> int:
     return own_socket(connection).fileno()
 
 
+def cut_off(connection: Connection) -> None:
+    """Break a connection off that another thread uses, without asking the server. Never raises.
+
+    Only the socket is shut down, which that thread sees as a lost connection.
+    """
+    with suppress(OSError, AttributeError), socket.socket(fileno=os.dup(file_descriptor(connection))) as shared:
+        shared.shutdown(socket.SHUT_RDWR)
+
+
 def thread_id(connection: Connection) -> int:
     """Return the server's number of a connection."""
     return int(connection.thread_id())  # type: ignore[no-untyped-call]

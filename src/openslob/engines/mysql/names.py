@@ -50,6 +50,10 @@ class Names:
         """Return the name of the table of settings of the whole server that a run has changed."""
         return self._in_database("borrowed")
 
+    def ledger(self, part: str) -> str:
+        """Return the name of a table of the proof of what the server keeps: ``sessions``, ``rows`` or ``heartbeat``."""
+        return self._in_database(f"ledger_{part}")
+
     def lock(self, purpose: str) -> str:
         """Return the name of a lock for this database: unique in the server, at most 64 characters long."""
         return f"openslob/{purpose}/{hashlib.sha256(self.database.encode()).hexdigest()[:16]}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
@@ -18,7 +16,7 @@ from openslob.engines.mysql.connection import (
     Connection,
     ConnectionParams,
     Row,
-    file_descriptor,
+    cut_off,
     kill,
     query,
     thread_id,
@@ -156,16 +154,8 @@ class MysqlSession:
         return True
 
     def cut(self) -> None:
-        """End the session of a server that no longer answers.
-
-        The thread that runs the slice uses the connection, so only the socket is shut down, which that thread sees as a
-        lost connection.
-        """
-        with (
-            suppress(OSError, AttributeError),
-            socket.socket(fileno=os.dup(file_descriptor(self._connection))) as shared,
-        ):
-            shared.shutdown(socket.SHUT_RDWR)
+        """End the session of a server that no longer answers."""
+        cut_off(self._connection)
 
     def close(self) -> None:
         """Close the connection."""

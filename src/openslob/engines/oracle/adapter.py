@@ -131,6 +131,9 @@ class OracleEngine:
         """Return the questions that no stand-in can answer; they make small tables of their own."""
         return proving(self.open, self.params)
 
+    def ledger(self) -> None:
+        """Return None: no server of this product was crashed for a test yet."""
+
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Hold]:
         """Hold the target's lock on a connection of its own; the server releases it when this process ends."""

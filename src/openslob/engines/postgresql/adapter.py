@@ -34,6 +34,7 @@ from openslob.engines.postgresql.connection import (
 )
 from openslob.engines.postgresql.counters import PostgresCounters
 from openslob.engines.postgresql.errors import is_full, reported
+from openslob.engines.postgresql.ledger import PostgresLedger
 from openslob.engines.postgresql.location import locate, with_tables_in
 from openslob.engines.postgresql.names import DEFAULT_SCHEMA, Names
 from openslob.engines.postgresql.obstacle import obstacle
@@ -64,10 +65,11 @@ _WORK = {
     "quiesce": Work.SETTLE,
     "load": Work.LOAD,
     "drop": Work.LOAD,
+    "ledger": Work.LOAD,
 }
 # Connections without the limits that a role may have; a session removes them itself, and one for a few queries is also
 # used through poolers, to which settings must not be given.
-_UNLIMITED = frozenset({*_WORK, "install", "release", STOP})
+_UNLIMITED = frozenset({*_WORK, "install", "release", "heartbeat", STOP})
 # A session that is ended rolls back first.
 END_PATIENCE_S = 5.0
 # "openslob" as a number: the key of the advisory lock that keeps two loads or runs on one database apart.
@@ -222,6 +224,10 @@ class PostgresEngine:
 
     def proving(self) -> None:
         """Return None: the contract tests of this engine run on real servers."""
+
+    def ledger(self) -> PostgresLedger:
+        """Return the tables of the proof. A session of a server that is away fails soon."""
+        return PostgresLedger(self.target, self.names, self.open, lambda purpose: self._connect(purpose, PROBE_S))
 
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Hold]:

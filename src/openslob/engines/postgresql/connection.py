@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import select
+import socket
 from collections.abc import Callable
 from contextlib import suppress
 from enum import StrEnum
@@ -76,6 +78,16 @@ def set_unlimited(connection: Connection) -> None:
     statements = read_statements(PACKAGE, "connection")
     limits = [(int(name[-6:]), text) for name, text in statements.items() if name.startswith("unlimited_")]
     connection.execute("; ".join(text for since, text in limits if since <= connection.info.server_version))
+
+
+def cut_off(connection: Connection) -> None:
+    """Break a connection off that another thread uses, without asking the server. Never raises.
+
+    To close it here would free memory that is in use. So only the socket is shut down, which that thread sees as a lost
+    connection.
+    """
+    with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as shared:
+        shared.shutdown(socket.SHUT_RDWR)
 
 
 class LockConnection:

@@ -45,12 +45,17 @@ def blocks_now(connection: Connection, names: Names) -> dict[str, int]:
     return dict(connection.execute(statement("manifest", "blocks_now"), {"schema": names.schema}).fetchall())
 
 
-def begin(connection: Connection, names: Names, spec: DataSpec) -> None:
-    """Write the manifest of a load that begins; create the schema if it does not exist."""
+def make_schema(connection: Connection, names: Names) -> None:
+    """Create the schema if it does not exist."""
     row = connection.execute(statement("schema", "schema_exists"), {"schema": names.schema}).fetchone()
     if not row or not row[0]:
         schema, mark = sql.Identifier(names.schema), sql.Literal(SCHEMA_MARK)
         connection.execute(statement("schema", "create_schema", schema=schema, mark=mark))
+
+
+def begin(connection: Connection, names: Names, spec: DataSpec) -> None:
+    """Write the manifest of a load that begins; create the schema if it does not exist."""
+    make_schema(connection, names)
     with connection.transaction():
         connection.execute(statement("manifest", "create", manifest=names.manifest()))
         connection.execute(statement("manifest", "begin", manifest=names.manifest()), manifest_row(spec))
@@ -79,9 +84,13 @@ def remove(connection: Connection, names: Names) -> list[str]:
 
 def remove_with_schema(connection: Connection, names: Names) -> list[str]:
     """Do the same as `remove`; remove the schema too if a load created it and nothing else is in it."""
-    removed = remove(connection, names)
+    return [*remove(connection, names), *remove_empty_schema(connection, names)]
+
+
+def remove_empty_schema(connection: Connection, names: Names) -> list[str]:
+    """Remove the schema if we created it and nothing is in it; return its name then."""
     values = {"schema": names.schema, "mark": SCHEMA_MARK}
-    if connection.execute(statement("schema", "empty_schema_of_ours"), values).fetchone():
-        connection.execute(statement("schema", "drop_schema", schema=sql.Identifier(names.schema)))
-        removed.append(names.schema)
-    return removed
+    if not connection.execute(statement("schema", "empty_schema_of_ours"), values).fetchone():
+        return []
+    connection.execute(statement("schema", "drop_schema", schema=sql.Identifier(names.schema)))
+    return [names.schema]

@@ -37,3 +37,7 @@ class Names:
     def nap(self) -> sql.Identifier:
         """Return the name of the procedure that sleeps without holding a snapshot."""
         return self._in_schema("nap")
+
+    def ledger(self, part: str) -> sql.Identifier:
+        """Return the name of a table of the proof of what the server keeps: ``sessions``, ``rows`` or ``heartbeat``."""
+        return self._in_schema(f"ledger_{part}")

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import socket
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from typing import Any
 
 import psycopg
 from psycopg import sql
 
 from openslob.engines.base import CANCEL_S, SessionPlan, SliceRequest, SliceResult
-from openslob.engines.postgresql.connection import backend_pid
+from openslob.engines.postgresql.connection import backend_pid, cut_off
 from openslob.engines.postgresql.errors import reported
 from openslob.engines.postgresql.libpq_statement import PlainStatement
 from openslob.engines.postgresql.local_path import load_private_tables
@@ -125,13 +123,8 @@ class PostgresSession:
         return True
 
     def cut(self) -> None:
-        """End the session of a server that no longer answers.
-
-        The thread that runs the slice uses the connection: closing it here would free memory that is in use. So only
-        the socket is shut down, which that thread sees as a lost connection.
-        """
-        with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(self._connection.fileno())) as shared:
-            shared.shutdown(socket.SHUT_RDWR)
+        """End the session of a server that no longer answers."""
+        cut_off(self._connection)
 
     def close(self) -> None:
         """Close the connection."""

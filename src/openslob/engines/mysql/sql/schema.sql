@@ -30,7 +30,8 @@ ALTER TABLE {table} ADD UNIQUE INDEX custid (custid)
 -- Result: name.
 SELECT table_name AS name FROM information_schema.tables
 WHERE table_schema = %(database)s
-  AND (table_name IN ('manifest', 'roster', 'borrowed') OR table_name REGEXP '^cf[12]_[1-9][0-9]*$')
+  AND (table_name IN ('manifest', 'roster', 'borrowed')
+       OR table_name REGEXP '^(cf[12]_[1-9][0-9]*|ledger_(sessions|rows|heartbeat))$')
 ORDER BY table_name <> 'manifest', table_name
 
 -- name: routines

@@ -39,7 +39,7 @@ SELECT name, statement FROM (
     SELECT relname AS name, format('DROP TABLE %%I.%%I', %(schema)s::text, relname) AS statement
     FROM pg_class
     WHERE relnamespace = to_regnamespace(quote_ident(%(schema)s)) AND relkind = 'r'
-      AND (relname = 'manifest' OR relname ~ '^cf[12]_[1-9][0-9]*$')
+      AND (relname = 'manifest' OR relname ~ '^(cf[12]_[1-9][0-9]*|ledger_(sessions|rows|heartbeat))$')
     UNION ALL
     SELECT proname, format('DROP ROUTINE %%s', oid::regprocedure)
     FROM pg_proc

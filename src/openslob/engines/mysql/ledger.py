@@ -1,0 +1,182 @@
+"""The proof of what the server keeps: sessions that commit one operation at a time, and what is left of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+
+import pymysql
+from pymysql.constants import CLIENT
+
+from openslob.engines.ledger import Entry, LedgerContents
+from openslob.engines.mysql.connection import (
+    Connection,
+    ConnectionParams,
+    Row,
+    cut_off,
+    open_connection,
+    override_defaults,
+    query,
+    statement,
+)
+from openslob.engines.mysql.errors import reported
+from openslob.engines.mysql.names import Names
+from openslob.engines.patience import PROBE_S, closed_on_failure
+from openslob.errors import SlobError
+
+# What the connections are for, as the server shows it.
+PURPOSE, HEARTBEAT = "ledger", "heartbeat"
+# A row's text is the number of its operation in 16 digits, again and again. Two rows must fit into a page.
+_TEXT_SHARE, _DIGITS, _MOST_TEXT = 7 / 16, 16, 16_000
+# Rows changed by BEGIN, two changes of one row each, and COMMIT.
+_COMMITTED = [0, 1, 1, 0]
+_ROWS_OF_A_STATEMENT = 100
+
+
+class MysqlLedger:
+    """The tables of the proof in one database. Implements `openslob.engines.ledger.LedgerTables`."""
+
+    def __init__(self, params: ConnectionParams, names: Names, open_watched: Callable[[str], Connection]) -> None:
+        self._open_connection = open_watched
+        self._target = params.shown
+        self._names = {part: names.ledger(part) for part in ("sessions", "rows", "heartbeat")}
+        # A message has several statements.
+        given = {"connect_timeout": PROBE_S, **params.arguments, "client_flag": CLIENT.MULTI_STATEMENTS}
+        self._params = replace(params, arguments=given)
+
+    def create(self, sessions: int, rows: int) -> None:
+        """Create the tables in place of those that are there, in the database, which must be there."""
+        with self._asking("the tables of the proof can't be made") as connection:
+            repeats = _repeats(connection)
+            query(connection, self._statement("drop"))
+            for part in ("sessions", "rows", "heartbeat"):
+                query(connection, self._statement(f"create_{part}", bytes=repeats * _DIGITS))
+            self._fill(connection, "sessions", (f"({session}, 0, 0, 0)" for session in range(sessions)))
+            text = f"REPEAT('{'0' * _DIGITS}', {repeats})"
+            keys = ((session, key) for session in range(sessions) for key in range(rows))
+            self._fill(connection, "rows", (f"({session}, {key}, 0, 0, 0, {text})" for session, key in keys))
+
+    def _fill(self, connection: Connection, part: str, rows: Iterable[str]) -> None:
+        every = list(rows)
+        for first in range(0, len(every), _ROWS_OF_A_STATEMENT):
+            values = ", ".join(every[first : first + _ROWS_OF_A_STATEMENT])
+            query(connection, self._statement(f"fill_{part}", values=values))
+
+    def drop(self) -> None:
+        """Remove the tables."""
+        with self._asking("the tables of the proof can't be removed") as connection:
+            query(connection, self._statement("drop"))
+
+    def open_session(self, session: int) -> MysqlLedgerSession:
+        """Connect a session."""
+        connection = open_connection(self._params, f"{PURPOSE}/{session}")
+        with closed_on_failure(connection), reported(f"session {session} can't be opened"):
+            override_defaults(connection)
+            query(connection, statement("ledger", "clock_is_utc"))
+            parts: dict[str, object] = {**self._names, "repeats": _repeats(connection), "session": session}
+        return MysqlLedgerSession(connection, session, parts)
+
+    def contents(self) -> LedgerContents:
+        """Return what the server has."""
+        with self._asking("the tables of the proof can't be read") as connection:
+            sessions = query(connection, self._statement("read_sessions"))
+            rows = query(connection, self._statement("read_rows"))
+        return LedgerContents(
+            sessions={row["session"]: _entry(row) for row in sessions},
+            rows={(row["session"], row["row_key"]): _entry(row) for row in rows},
+        )
+
+    def guards(self) -> Sequence[str]:
+        """Return what damage is found by on this server."""
+        with self._asking("the server can't be asked for its checksums") as connection:
+            algorithm = query(connection, statement("ledger", "guards"))[0]["checksums"]
+        return [
+            f"CHECK TABLE EXTENDED of every InnoDB table, with checksums of its pages ({algorithm})",
+            "the text of every row of the proof",
+        ]
+
+    def damage(self) -> Sequence[str]:
+        """Return what is damaged: tables of which the server says so, rows with others' text."""
+        found = []
+        with self._asking("the tables can't be checked for damage") as connection:
+            relations = [row["relation"] for row in query(connection, statement("ledger", "relations"))]
+            for relation in relations:
+                said = query(connection, statement("ledger", "check", relation=relation))
+                found += [f"{relation}: {row['Msg_text']}" for row in said if _is_damage(row)]
+            with suppress(pymysql.err.InternalError):  # said of the table already
+                found += self._torn(connection)
+        return found
+
+    def heartbeat(self, number: int) -> None:
+        """Write the row of the heartbeat."""
+        with self._asking("the heartbeat can't be written", HEARTBEAT) as connection:
+            query(connection, self._statement("write_heartbeat"), {"number": number})
+
+    def last_heartbeat(self) -> Entry | None:
+        """Return the row of the heartbeat."""
+        with self._asking("the heartbeat can't be read", HEARTBEAT) as connection:
+            rows = query(connection, self._statement("read_heartbeat"))
+        return _entry(rows[0]) if rows else None
+
+    @contextmanager
+    def _asking(self, failure: str, purpose: str = PURPOSE) -> Iterator[Connection]:
+        with self._open_connection(purpose) as connection, reported(f"{failure} ({self._target})"):
+            query(connection, statement("ledger", "clock_is_utc"))
+            yield connection
+
+    def _statement(self, name: str, **parts: object) -> str:
+        return statement("ledger", name, **self._names, **parts)
+
+    def _torn(self, connection: Connection) -> list[str]:
+        return [
+            f"row {row['row_key']} of session {row['session']} is of operation {row['number']}, "
+            f"and its text begins with {row['begins']}"
+            for row in query(connection, self._statement("torn", repeats=_repeats(connection)))
+        ]
+
+
+class MysqlLedgerSession:
+    """One connection of the proof. Implements `openslob.engines.ledger.LedgerSession`."""
+
+    def __init__(self, connection: Connection, session: int, parts: dict[str, object]) -> None:
+        self._connection, self._session, self._parts = connection, session, parts
+
+    def commit(self, number: int, key: int) -> None:
+        """Commit one operation: one message, whose last answer is that to COMMIT."""
+        text = statement("ledger", "commit", **self._parts, number=number, key=key)
+        with reported(f"session {self._session} was lost"), self._connection.cursor() as cursor:
+            cursor.execute(text)
+            changed = [cursor.rowcount]
+            while cursor.nextset():
+                changed.append(cursor.rowcount)
+        if changed != _COMMITTED:
+            raise SlobError(f"operation {number} of session {self._session} changed {changed} rows, not {_COMMITTED}")
+
+    def server_ns(self) -> int:
+        """Return the server's clock."""
+        with reported(f"session {self._session} was lost"):
+            return int(query(self._connection, statement("ledger", "clock"))[0]["ns"])
+
+    def cut(self) -> None:
+        """Break the connection off."""
+        cut_off(self._connection)
+
+    def close(self) -> None:
+        """Close the connection."""
+        with suppress(pymysql.Error):
+            self._connection.close()
+
+
+def _entry(row: Row) -> Entry:
+    return Entry(row["number"], row["times"], row["server_ns"])
+
+
+def _is_damage(row: Row) -> bool:
+    """Return whether a line that CHECK TABLE said is about damage: notes and the final OK are not."""
+    return row["Msg_type"] not in ("note", "info") and row["Msg_text"] != "OK"
+
+
+def _repeats(connection: Connection) -> int:
+    page = query(connection, statement("ledger", "block_size"))[0]["bytes"]
+    return min(int(page * _TEXT_SHARE), _MOST_TEXT) // _DIGITS

@@ -1,0 +1,207 @@
+"""The proof of what the server keeps: sessions that commit one operation at a time, and what is left of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.abc import Query
+
+from openslob.engines.ledger import Entry, LedgerContents
+from openslob.engines.postgresql.connection import Connection, cut_off, set_unlimited, statement
+from openslob.engines.postgresql.errors import explain_error, reported
+from openslob.engines.postgresql.manifest import make_schema, remove_empty_schema
+from openslob.engines.postgresql.names import Names
+from openslob.errors import SlobError
+
+# What the connections are for, as the server shows it.
+PURPOSE, HEARTBEAT = "ledger", "heartbeat"
+# A row's text is the number of its operation in 16 digits, again and again, over so much of a block.
+_TEXT_SHARE, _DIGITS = 3 / 8, 16
+# Answers to BEGIN, two changes of one row each, and COMMIT. A transaction that failed answers COMMIT with ROLLBACK.
+_COMMITTED = ("BEGIN", "UPDATE 1", "UPDATE 1", "COMMIT")
+
+_INDEXED = ("sessions", "rows")
+# How the server complains of pages and files that are not what they should be.
+_DAMAGED = (psycopg.errors.InternalError, psycopg.errors.IoError, psycopg.errors.UndefinedFile)
+
+
+class PostgresLedger:
+    """The tables of the proof in one database. Implements `openslob.engines.ledger.LedgerTables`."""
+
+    def __init__(
+        self,
+        target: str,
+        names: Names,
+        open_connection: Callable[[str], Connection],
+        open_unwatched: Callable[[str], Connection],
+    ) -> None:
+        self._target, self._names = target, names
+        self._open_connection, self._open_unwatched = open_connection, open_unwatched
+        self._identifiers = {part: names.ledger(part) for part in ("sessions", "rows", "heartbeat")}
+
+    def create(self, sessions: int, rows: int) -> None:
+        """Create the tables in place of those that are there."""
+        with self._asking("the tables of the proof can't be made") as connection:
+            make_schema(connection, self._names)
+            values = {"sessions": sessions, "rows": rows}
+            with connection.transaction():
+                connection.execute(self._statement("drop"))
+                connection.execute(self._statement("create"))
+                connection.execute(self._statement("fill_sessions"), values)
+                connection.execute(self._statement("fill_rows", repeats=_repeats(connection)), values)
+
+    def drop(self) -> None:
+        """Remove the tables, and the schema if it was made for them."""
+        with self._asking("the tables of the proof can't be removed") as connection:
+            connection.execute(self._statement("drop"))
+            remove_empty_schema(connection, self._names)
+
+    def open_session(self, session: int) -> PostgresLedgerSession:
+        """Connect a session."""
+        connection = self._open_unwatched(f"{PURPOSE}/{session}")
+        try:
+            with reported(f"session {session} can't be opened"):
+                set_unlimited(connection)
+                parts = {**self._identifiers, "repeats": _repeats(connection), "session": sql.Literal(session)}
+        except BaseException:
+            connection.close()
+            raise
+        return PostgresLedgerSession(connection, session, parts)
+
+    def contents(self) -> LedgerContents:
+        """Return what the server has, by a scan of the tables without their indexes."""
+        with self._asking("the tables of the proof can't be read") as connection:
+            connection.execute(statement("ledger", "scan"))
+            sessions = connection.execute(self._statement("read_sessions")).fetchall()
+            rows = connection.execute(self._statement("read_rows")).fetchall()
+        return LedgerContents(
+            sessions={session: Entry(*entry) for session, *entry in sessions},
+            rows={(session, key): Entry(*entry) for session, key, *entry in rows},
+        )
+
+    def guards(self) -> Sequence[str]:
+        """Return what damage is found by on this server."""
+        with self._asking("the server can't be asked for its checksums") as connection:
+            checksums, amcheck = _row(connection, statement("ledger", "guards"))
+        return [
+            "every table read" + (" with checksums of its pages" if checksums else ", without checksums: they are off"),
+            "the text of every row of the proof",
+            "amcheck of all tables and indexes" if amcheck else "rows counted by table and by index",
+        ]
+
+    def damage(self) -> Sequence[str]:
+        """Return what is damaged: pages that can't be read, rows with others' text, indexes that disagree."""
+        with self._asking("the tables can't be checked for damage") as connection:
+            _, amcheck = _row(connection, statement("ledger", "guards"))
+            found = [*self._unreadable(connection), *self._torn(connection)]
+            found += self._by_amcheck(connection) if amcheck else self._by_counts(connection)
+        return found
+
+    def heartbeat(self, number: int) -> None:
+        """Write the row of the heartbeat."""
+        with self._asking("the heartbeat can't be written", HEARTBEAT) as connection:
+            connection.execute(self._statement("write_heartbeat"), {"number": number})
+
+    def last_heartbeat(self) -> Entry | None:
+        """Return the row of the heartbeat."""
+        with self._asking("the heartbeat can't be read", HEARTBEAT) as connection:
+            row = connection.execute(self._statement("read_heartbeat")).fetchone()
+        return Entry(*row) if row else None
+
+    @contextmanager
+    def _asking(self, failure: str, purpose: str = PURPOSE) -> Iterator[Connection]:
+        with self._open_connection(purpose) as connection, reported(f"{failure} ({self._target})"):
+            yield connection
+
+    def _statement(self, name: str, **parts: sql.Composable) -> sql.Composed:
+        return statement("ledger", name, **self._identifiers, **parts)
+
+    def _unreadable(self, connection: Connection) -> Iterator[str]:
+        for (relation,) in connection.execute(statement("ledger", "relations")).fetchall():
+            yield from _complaint(connection, statement("ledger", "read_all", relation=sql.SQL(relation)), relation)
+
+    def _torn(self, connection: Connection) -> Iterator[str]:
+        with suppress(*_DAMAGED):  # said of the table already
+            for session, key, number, text in connection.execute(
+                self._statement("torn", repeats=_repeats(connection))
+            ).fetchall():
+                yield f"row {key} of session {session} is of operation {number}, and its text begins with {text}"
+
+    def _by_counts(self, connection: Connection) -> Iterator[str]:
+        counts = []
+        for way, count in (("scan", "count_in_table"), ("no_seqscan", "count_by_index")):
+            connection.execute(statement("ledger", way))
+            counts.append([_row(connection, self._count(count, part))[0] for part in _INDEXED])
+        for part, in_table, by_index in zip(_INDEXED, *counts, strict=True):
+            if by_index != in_table:
+                yield f"{self._identifiers[part].as_string()} has {in_table} rows, and {by_index} by its index"
+
+    def _count(self, name: str, part: str) -> sql.Composed:
+        return statement("ledger", name, relation=self._identifiers[part])
+
+    def _by_amcheck(self, connection: Connection) -> Iterator[str]:
+        with connection.transaction(force_rollback=True):
+            connection.execute(statement("ledger", "use_amcheck"))
+            yield from (text for (text,) in connection.execute(statement("ledger", "amcheck_tables")).fetchall())
+            yield from _complaint(connection, statement("ledger", "amcheck_indexes"), "an index")
+
+
+class PostgresLedgerSession:
+    """One connection of the proof. Implements `openslob.engines.ledger.LedgerSession`."""
+
+    def __init__(self, connection: Connection, session: int, parts: dict[str, sql.Composable]) -> None:
+        self._connection, self._session, self._parts = connection, session, parts
+        # Preparing a statement on the server would send several of one message one by one.
+        connection.prepare_threshold = None
+
+    def commit(self, number: int, key: int) -> None:
+        """Commit one operation: one message, whose last answer is that to COMMIT."""
+        text = statement("ledger", "commit", **self._parts, number=sql.Literal(number), key=sql.Literal(key))
+        with self._guard(), self._connection.cursor() as cursor:
+            cursor.execute(text)
+            answers = [cursor.statusmessage]
+            while cursor.nextset():
+                answers.append(cursor.statusmessage)
+        if tuple(answers) != _COMMITTED:
+            raise SlobError(f"operation {number} of session {self._session} was answered with {answers}")
+
+    def server_ns(self) -> int:
+        """Return the server's clock."""
+        with self._guard():
+            return int(_row(self._connection, statement("ledger", "clock"))[0])
+
+    def cut(self) -> None:
+        """Break the connection off."""
+        cut_off(self._connection)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def _guard(self) -> AbstractContextManager[None]:
+        return reported(f"session {self._session} was lost")
+
+
+def _repeats(connection: Connection) -> sql.Literal:
+    block_size = _row(connection, statement("ledger", "block_size"))[0]
+    return sql.Literal(int(block_size * _TEXT_SHARE) // _DIGITS)
+
+
+def _row(connection: Connection, text: Query) -> tuple[Any, ...]:
+    row: tuple[Any, ...] | None = connection.execute(text).fetchone()
+    if row is None:
+        raise SlobError("the server gave no answer")
+    return row
+
+
+def _complaint(connection: Connection, text: Query, what: str) -> Iterator[str]:
+    """Yield the server's complaint about damaged data; other errors are errors."""
+    try:
+        with connection.transaction():
+            connection.execute(text).fetchall()
+    except _DAMAGED as error:
+        yield f"{what}: {explain_error(error)}"
