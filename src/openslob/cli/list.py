@@ -14,8 +14,8 @@ from openslob.record import finding
 from openslob.record.finding import Listed
 from openslob.report.listing import overview, render_list
 
-POINTS = Annotated[bool, typer.Option("--points", metavar="", help="List the runs of sweeps, too.")]
-JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the list as JSON, with the runs of sweeps.")]
+POINTS = Annotated[bool, typer.Option("--points", metavar="", help="List the runs of sweeps and other records, too.")]
+JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the list as JSON, with all these runs.")]
 
 
 def list_records(*, results: RESULTS, points: POINTS = False, as_json: JSON = False) -> None:
@@ -38,7 +38,7 @@ def _foot(found: list[Listed], results: Path) -> str:
     if whole:
         lines.append(f"latest:  {finding.latest(whole).entry.id}")
     if len(found) > len(whole):
-        lines.append(f"--points lists the {len(found) - len(whole)} runs of the sweeps, too")
+        lines.append(f"--points lists the {len(found) - len(whole)} runs of sweeps and other records, too")
     return "\n".join(lines)
 
 

@@ -90,6 +90,13 @@ def _documents(found: Found) -> list[tuple[str, Path]]:
     if found.kind is Kind.RUN:
         run = store.load(found.path)
         return [(run.id, found.folder / RECORD_FILE)] if run.status is Status.COMPLETE else []
+    if found.kind is not Kind.SWEEP:
+        parts = [entry.record for entry in store.find(found.folder) if entry.record]
+        return [
+            (f"{found.folder.name}/{run.id}", found.folder / run.id / RECORD_FILE)
+            for run in parts
+            if run.status is Status.COMPLETE
+        ]
     sweep = load_sweep(found.path)
     runs = [point.run for point in sweep.points if point.run and (found.folder / point.run / RECORD_FILE).is_file()]
     files = [(f"{sweep.id}/{run}", found.folder / run / RECORD_FILE) for run in runs]

@@ -1,7 +1,7 @@
 """Records of every kind: which there are, and which of them a word means. All commands find records here.
 
-A whole record is a run, a sweep or a raw measurement. The runs of a sweep are its points: parts of a whole record,
-which only their paths and ids name.
+A whole record is a run, a raw measurement, or one that has runs: a sweep, an endurance run, a repeated run. Its runs
+are parts of a whole record, which only their paths and ids name.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from openslob.errors import SlobError, UsageError
-from openslob.record import storage, store, sweep
+from openslob.record import endurance, repeated, storage, store, sweep
+from openslob.record.endurance import ENDURANCE_FILE
+from openslob.record.repeated import REPEATED_FILE
 from openslob.record.storage import CEILING, STORAGE_FILE
 from openslob.record.store import RECORD_FILE, SLICES, RecordEntry, say_nothing
 from openslob.record.sweep import SWEEP_FILE
@@ -29,13 +31,40 @@ class Kind(StrEnum):
     RUN = "run"
     SWEEP = "sweep"
     STORAGE = "raw measurement"
+    ENDURANCE = "endurance run"
+    REPEATED = "repeated run"
 
 
+@dataclass(frozen=True)
+class _Document:
+    """A kind of record that is one document: its file, what finds all of a folder, and the command that makes one.
+
+    ``has_runs``: the folders of its runs are in its own folder.
+    """
+
+    file: str
+    find: Callable[[Path], Sequence[RecordEntry[Any]]]
+    maker: str
+    has_runs: bool
+
+
+_DOCUMENTS = {
+    Kind.SWEEP: _Document(SWEEP_FILE, sweep.find_sweeps, "slob sweep", has_runs=True),
+    Kind.STORAGE: _Document(STORAGE_FILE, storage.find, "slob raw calibrate", has_runs=False),
+    Kind.ENDURANCE: _Document(ENDURANCE_FILE, endurance.find, "slob endure", has_runs=True),
+    Kind.REPEATED: _Document(REPEATED_FILE, repeated.find, "slob watch --every", has_runs=True),
+}
 ALL = frozenset(Kind)
+# What consists of runs.
+_WITH_RUNS = {document.file: kind for kind, document in _DOCUMENTS.items() if document.has_runs}
 # What has runs: these can be compared and exported.
-OF_RUNS = frozenset({Kind.RUN, Kind.SWEEP})
-_FILES = {RECORD_FILE: Kind.RUN, SWEEP_FILE: Kind.SWEEP, STORAGE_FILE: Kind.STORAGE, SLICES: Kind.RUN}
-_MAKERS = {Kind.RUN: "slob run", Kind.SWEEP: "slob sweep", Kind.STORAGE: "slob raw calibrate"}
+OF_RUNS = frozenset({Kind.RUN, *_WITH_RUNS.values()})
+_FILES = {
+    RECORD_FILE: Kind.RUN,
+    **{document.file: kind for kind, document in _DOCUMENTS.items()},
+    SLICES: Kind.RUN,
+}
+_MAKERS = {Kind.RUN: "slob run", **{kind: document.maker for kind, document in _DOCUMENTS.items()}}
 
 
 @dataclass(frozen=True)
@@ -53,11 +82,11 @@ class Found:
 
 @dataclass(frozen=True)
 class Listed:
-    """A record of a folder of records; ``sweep`` is the folder of the sweep that it is a point of, if it is one."""
+    """A record of a folder of records; ``part_of`` is the record whose run it is: a sweep's, an endurance run's."""
 
     kind: Kind
     entry: RecordEntry[Any]
-    sweep: Path | None = None
+    part_of: Found | None = None
 
     @property
     def name(self) -> str:
@@ -77,7 +106,7 @@ class Listed:
     @property
     def busy(self) -> bool:
         """Whether there is nothing in the record yet, because its run is in progress."""
-        return self.kind is not Kind.SWEEP and self.entry.pid is not None
+        return self.kind in (Kind.RUN, Kind.STORAGE) and self.entry.pid is not None
 
 
 def has_records(folder: Path) -> bool:
@@ -86,16 +115,15 @@ def has_records(folder: Path) -> bool:
 
 
 def every(results: Path) -> list[Listed]:
-    """Return all records in ``results`` and the points of sweeps, the oldest first, with those that can't be read."""
-    runs = [Listed(Kind.RUN, entry, _sweep_of(entry.path)) for entry in store.find(results)]
-    sweeps = [Listed(Kind.SWEEP, entry) for entry in sweep.find_sweeps(results)]
-    raw = [Listed(Kind.STORAGE, entry) for entry in storage.find(results)]
-    return sorted([*runs, *sweeps, *raw], key=lambda each: store.age(each.entry))
+    """Return all records in ``results`` and the runs of those, the oldest first, with those that can't be read."""
+    runs = [Listed(Kind.RUN, entry, _whole_of(entry.path)) for entry in store.find(results)]
+    others = [Listed(kind, entry) for kind, document in _DOCUMENTS.items() for entry in document.find(results)]
+    return sorted([*runs, *others], key=lambda each: store.age(each.entry))
 
 
 def whole(listed: Sequence[Listed]) -> list[Listed]:
-    """Return those that are no points of a sweep."""
-    return [each for each in listed if each.sweep is None]
+    """Return those that are no parts of another record."""
+    return [each for each in listed if each.part_of is None]
 
 
 def at(path: Path) -> Found | None:
@@ -128,7 +156,7 @@ def one(wanted: str, results: Path, tell: Callable[[str], None] = say_nothing, k
 
 
 def several(wanted: str, results: Path, tell: Callable[[str], None] = say_nothing) -> list[Found]:
-    """Return the runs or sweeps that ``wanted`` names, as in `one`. A name means all that have it, sweeps before runs.
+    """Return the records of runs that ``wanted`` names, as in `one`. A name means all that have it, sweeps before runs.
 
     ``tell`` also gets the problems of records that can't be read and may have that name.
 
@@ -140,8 +168,8 @@ def several(wanted: str, results: Path, tell: Callable[[str], None] = say_nothin
     if found := _at_path(wanted, results, OF_RUNS):
         return [found]
     matches = _matches(wanted, results, tell, OF_RUNS)
-    sweeps = [each for each in matches if each.kind is Kind.SWEEP]
-    ended = [each for each in sweeps or matches if not each.busy]
+    of_several = [each for each in matches if each.kind is not Kind.RUN]
+    ended = [each for each in of_several or matches if not each.busy]
     if not ended:
         raise _in_progress(matches[-1])
     return [Found(each.kind, each.entry.path) for each in ended]
@@ -190,7 +218,7 @@ def _named(wanted: str, listed: Sequence[Listed], tell: Callable[[str], None]) -
 
 
 def _points(wanted: str, listed: Sequence[Listed]) -> list[Listed]:
-    points = [each for each in listed if each.sweep is not None]
+    points = [each for each in listed if each.part_of is not None]
     if exact := [each for each in points if wanted in each.ids]:
         return exact
     begin = [each for each in points if any(i.startswith(wanted) for i in each.ids)]
@@ -218,7 +246,7 @@ def latest(
         if newer.kind not in kinds:
             # Who names a raw measurement by "latest" means the latest of these.
             if Kind.RUN in kinds:
-                tell(f"{newer.entry.id} is newer, but a {newer.kind}")
+                tell(f"{newer.entry.id} is newer, but {with_article(newer.kind)}")
         elif newer.entry.problem:
             tell(newer.entry.problem)
         else:
@@ -226,8 +254,9 @@ def latest(
     return chosen
 
 
-def _sweep_of(run: Path) -> Path | None:
-    return run.parent if os.path.lexists(run.parent / SWEEP_FILE) else None
+def _whole_of(run: Path) -> Found | None:
+    kinds = (kind for name, kind in _WITH_RUNS.items() if os.path.lexists(run.parent / name))
+    return next((Found(kind, run.parent) for kind in kinds), None)
 
 
 def _ids(listed: Sequence[Listed]) -> str:
@@ -248,8 +277,13 @@ def _ambiguous(wanted: str, listed: Sequence[Listed]) -> UsageError:
 
 
 def _other_kind(wanted: str, kind: Kind, kinds: Collection[Kind]) -> UsageError:
-    asked = " or a ".join(_in_order(kinds))
-    return UsageError(f"{wanted} is a {kind}, not a {asked}", f"`slob show {wanted}` shows it")
+    asked = "a record of runs" if set(kinds) == OF_RUNS else " or ".join(map(with_article, _in_order(kinds)))
+    return UsageError(f"{wanted} is {with_article(kind)}, not {asked}", f"`slob show {wanted}` shows it")
+
+
+def with_article(kind: str) -> str:
+    """Return the name of a kind as one of it: a sweep, an endurance run."""
+    return f"{'an' if kind[0] in 'aeio' else 'a'} {kind}"
 
 
 def _in_order(kinds: Collection[Kind]) -> list[Kind]:

@@ -62,6 +62,8 @@ class Event(StrEnum):
 FLUSH_EVERY_NS = NANOS
 # More rows than a usual run writes to one file in a second; keeping more would only take memory.
 MOST_ROWS_KEPT = 2000
+# The end of a file that has the last slice of every session.
+_END_BYTES = 1024 * 1024
 _RESTORE = "restore it, or move its folder elsewhere (`slob show` needs run.json alone)"
 
 _Row = TypeVar("_Row")
@@ -261,6 +263,28 @@ def host_rows(folder: Path) -> list[tuple[int, str, float]]:
     """Read `os.csv`: (time in ns of the driver's clock, counter, value), without unknown values."""
     rows = _read(folder / "os.csv", lambda row: (int(row[0]), row[1], float(row[2]) if row[2] else None))
     return [(at, counter, value) for at, counter, value in rows if value is not None]
+
+
+def window_facts(folder: Path) -> dict[Event, int]:
+    """Read the facts of the window from `events.csv`, in ns: of a run that did not live to write its record, too."""
+    rows = _read(folder / "events.csv", lambda row: (row[1], row[2]))
+    wanted = (Event.BEGIN_NS, Event.CLOCK_OFFSET_NS)
+    return {Event(kind): int(text) for kind, text in rows if kind in wanted}
+
+
+def last_slice_end_ns(folder: Path) -> int | None:
+    """Return when the last slice ended, by the server's clock, from the end of `slices.csv`; None without any."""
+    try:
+        with open_regular(folder / "slices.csv") as file:
+            file.seek(max(file.seek(0, 2) - _END_BYTES, 0))
+            *complete, _cut_off = file.read().split(b"\n")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise SlobError(f"{folder / 'slices.csv'} can't be read: {error.strerror}", _RESTORE) from error
+    # The first line is the header, or the end of a row.
+    cells = (line.split(b",") for line in complete[1:])
+    return max((int(row[3]) for row in cells if len(row) > 3 and row[3].isdigit()), default=None)
 
 
 # Columns of text; all others hold numbers.

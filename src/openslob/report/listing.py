@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from openslob.record.endurance import EnduranceRecord
 from openslob.record.finding import Kind, Listed
 from openslob.record.model import Holds, RunRecord, Status
+from openslob.record.repeated import RepeatedRecord
 from openslob.record.storage import StorageRecord
 from openslob.record.sweep import SweepRecord
 from openslob.report.folding import folded
 from openslob.report.format import INDENT, MISSING, micros, number, percent, wrapped
 from openslob.report.record_view import value
+from openslob.units import format_duration
+from openslob.workload import Workload
 
 RUNNING = "running"
-KINDS = {Kind.RUN: "run", Kind.SWEEP: "sweep", Kind.STORAGE: "raw"}
+KINDS = {
+    Kind.RUN: "run", Kind.SWEEP: "sweep", Kind.STORAGE: "raw", Kind.ENDURANCE: "endurance", Kind.REPEATED: "repeated",
+}  # fmt: skip
+# What a run is of the record that it is a part of.
+PARTS = {Kind.SWEEP: "point", Kind.ENDURANCE: "segment", Kind.REPEATED: "run"}
 UNREADABLE = "unreadable"
 
 HEAD = (
@@ -32,7 +41,8 @@ def overview(listed: Listed) -> dict[str, Any]:
     """Return one record as plain values; None means unknown.
 
     ``p99_us`` is that of the most frequent kind of operation. For a raw measurement, ``tool`` names its command and
-    ``pio_read_per_s`` is the highest rate it found. ``sweep`` is the id of the sweep that a run is a point of.
+    ``pio_read_per_s`` is the highest rate it found. ``sweep`` is the id of the sweep that a run is a point of, and
+    ``part_of`` that of the record of any kind that it is a part of.
     """
     entry, record = listed.entry, listed.entry.record
     row: dict[str, Any] = {"id": entry.id, "path": str(entry.path)}
@@ -42,7 +52,8 @@ def overview(listed: Listed) -> dict[str, Any]:
         **row,
         "kind": record.kind,
         "name": record.name,
-        "sweep": listed.sweep.name if listed.sweep else None,
+        "sweep": listed.part_of.path.name if listed.part_of and listed.part_of.kind is Kind.SWEEP else None,
+        "part_of": listed.part_of.path.name if listed.part_of else None,
         "started_at": record.started_at,
         "status": RUNNING if entry.pid is not None else record.status.value,
         "pid": entry.pid,
@@ -50,7 +61,7 @@ def overview(listed: Listed) -> dict[str, Any]:
     }
 
 
-def _failed(record: RunRecord | StorageRecord) -> list[str]:
+def _failed(record: RunRecord | StorageRecord | EnduranceRecord) -> list[str]:
     return [verdict.name for verdict in record.verdicts if verdict.verdict is Holds.FAILS]
 
 
@@ -82,6 +93,31 @@ def _of_sweep(record: SweepRecord) -> dict[str, Any]:
     }
 
 
+def _of_endurance(record: EnduranceRecord) -> dict[str, Any]:
+    return {
+        **_parameters(record.workload),
+        "ops_per_s": record.value("ops_per_s"),
+        "p99_us": record.value("p99_us"),
+        "measured_s": record.measured_s,
+        "planned_s": record.planned_s,
+        "failed_verdicts": _failed(record),
+    }
+
+
+def _of_repeated(record: RepeatedRecord) -> dict[str, Any]:
+    return {
+        **_parameters(record.workload),
+        "ops_per_s": record.value("ops_per_s"),
+        "times": dict(Counter(each.state.value for each in record.times)),
+        "failed_verdicts": [],
+    }
+
+
+def _parameters(workload: Mapping[str, Any]) -> dict[str, Any]:
+    load = Workload.model_validate(workload)
+    return {"sessions": load.total_sessions, "update_pct": load.update_pct}
+
+
 def _asked(record: SweepRecord, name: str) -> list[float] | None:
     """Return the values of a parameter over the points of a sweep; None if it is left to the default."""
     given = [{**record.workload, **point.values}.get(name) for point in record.points]
@@ -89,7 +125,8 @@ def _asked(record: SweepRecord, name: str) -> list[float] | None:
 
 
 _OF: Mapping[type, Callable[[Any], dict[str, Any]]] = {
-    RunRecord: _of_run, StorageRecord: _of_storage, SweepRecord: _of_sweep,
+    RunRecord: _of_run, StorageRecord: _of_storage, SweepRecord: _of_sweep, EnduranceRecord: _of_endurance,
+    RepeatedRecord: _of_repeated,
 }  # fmt: skip
 
 
@@ -103,7 +140,8 @@ def render_list(listed: Sequence[Listed], columns: int | None = None) -> str:
 def _row(listed: Listed) -> tuple[str, ...]:
     row = overview(listed)
     counts = [number(row.get(name)) for name in ("ops_per_s", "pio_read_per_s")]
-    kind = f"{INDENT}point" if listed.sweep else row.get("tool") or row.get("kind") or KINDS[listed.kind]
+    whole = listed.part_of
+    kind = f"{INDENT}{PARTS[whole.kind]}" if whole else row.get("tool") or row.get("kind") or KINDS[listed.kind]
     varied = [_values(row.get(name)) for name in ("sessions", "update_pct")]
     return (row["id"], kind, *varied, *counts, micros(row.get("p99_us")), _remarks(listed, row))
 
@@ -126,13 +164,30 @@ def _remarks(listed: Listed, row: Mapping[str, Any]) -> str:
     parts = [
         f"{status}: {why}" if why and status != RUNNING else status if status != Status.COMPLETE else "",
         f"fails: {fails}" if fails else "",
-        _points(record) if isinstance(record, SweepRecord) else "",
+        _CONTENTS[type(record)](record) if type(record) in _CONTENTS else "",
     ]
     return "; ".join(part for part in parts if part)
 
 
 def _points(sweep: SweepRecord) -> str:
     return ", ".join(f"{count} {state.value}" for state, count in sweep.counts.items() if count) or "no points yet"
+
+
+def _so_far(record: EnduranceRecord) -> str:
+    gaps = f", {len(record.gaps)} gap{'s' if len(record.gaps) > 1 else ''}" if record.gaps else ""
+    return f"{format_duration(record.measured_s)} of {format_duration(record.planned_s)}{gaps}"
+
+
+def _times(record: RepeatedRecord) -> str:
+    counts = Counter(each.state.value for each in record.times)
+    states = ", ".join(f"{count} {state}" for state, count in counts.items()) or "no run yet"
+    return f"every {format_duration(record.every_s)}: {states}"
+
+
+# What a record of several runs consists of.
+_CONTENTS: Mapping[type, Callable[[Any], str]] = {
+    SweepRecord: _points, EnduranceRecord: _so_far, RepeatedRecord: _times,
+}  # fmt: skip
 
 
 def _p99(record: RunRecord) -> float | None:

@@ -68,7 +68,7 @@ def test_a_sweep_is_one_row_and_its_points_are_listed_on_request(home):
     listed = slob("list").stdout
     assert "20270302-000000-petals  sweep       1–4" in listed
     assert listed.count("\n") == len(["head", run, "sweep", "", "records", "latest", "points"])
-    assert "--points lists the 3 runs of the sweeps, too" in listed
+    assert "--points lists the 3 runs of sweeps and other records, too" in listed
     assert len(slob("list", "--points").stdout.splitlines()) == len(listed.splitlines()) + 3
     rows = json.loads(slob("list", "--json").stdout)
     assert sorted(row["kind"] for row in rows) == ["run", "run", "run", "run", "sweep"]

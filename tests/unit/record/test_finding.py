@@ -157,7 +157,7 @@ def test_what_is_ambiguous_is_an_error_with_the_candidates(tmp_path: Path, find)
 def test_a_record_of_another_kind_is_named_as_such(tmp_path):
     one, measured = run(tmp_path, "before", 0), raw(tmp_path, "disk", 1)
     for wanted in ("disk", str(measured), measured.name):
-        with pytest.raises(UsageError, match=r"disk is a raw measurement, not a run or a sweep; `slob show"):
+        with pytest.raises(UsageError, match=r"disk is a raw measurement, not a record of runs; `slob show"):
             finding.several(wanted, tmp_path)
     with pytest.raises(UsageError, match="before is a run, not a raw measurement"):
         finding.one("before", tmp_path, kinds={Kind.STORAGE})

@@ -1,0 +1,259 @@
+"""What the course of a long run comes to: its level in each period, how far it fell, what happened and when.
+
+A run may consist of several segments, with gaps in which nothing was recorded. The traces of the segments are joined
+into one, which knows nothing of the gaps; no figure includes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openslob.analyze.change_points import change_points
+from openslob.analyze.steady_snia import round_averages
+from openslob.analyze.trace import Mark, Trace
+from openslob.units import NANOS
+
+_Array = NDArray[np.float64]
+
+# The lengths in seconds of the periods whose levels are shown; the longest of which a run has `PERIODS` whole ones.
+PERIOD_S = (10.0, 60.0, 600.0, 3600.0, 6 * 3600.0, 86_400.0)
+PERIODS = 3
+# A step below these shares of the median is counted.
+SHARES = (0.9, 0.5)
+# A level that fell by less is no cliff: runs on a quiet machine differ by half as much.
+LEAST_DROP = 0.15
+# After a cliff the level stays below this share of what it was.
+STAYS_BELOW = 0.9
+# The points in which a lasting change is looked for.
+CHANGE_POINTS = 150
+GAP = "gap"
+# A load that writes less is not one that fills a device.
+LEAST_WRITTEN_PER_S = 100_000.0
+
+
+@dataclass(frozen=True)
+class Level:
+    """What was done from ``begin_s`` to ``end_s``: the rate, and those of the slow and of the quick steps (5 %, 95 %).
+
+    ``known_s`` is the time of which it is known; ``rates`` has further series per second, by their names in a `Trace`.
+    """
+
+    begin_s: float
+    end_s: float
+    known_s: float
+    ops: float
+    low: float
+    high: float
+    rates: Mapping[str, float | None]
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """How long the rate was below ``share`` of the median: share of the time, and the longest stretch, None if none."""
+
+    share: float
+    time_pct: float
+    longest_begin_s: float | None
+    longest_s: float
+
+
+@dataclass(frozen=True)
+class Drop:
+    """A lasting drop of the level at ``at_s``, after ``written_bytes`` were written (None: not known)."""
+
+    at_s: float
+    before: float
+    after: float
+    written_bytes: float | None
+    is_write_cliff: bool
+
+    @property
+    def drop_pct(self) -> float:
+        """How far it fell, in % of the level before."""
+        return 100 * (1 - self.after / self.before)
+
+
+@dataclass(frozen=True)
+class Happening:
+    """All marks of one kind: how many, how long together, the usual time from one to the next, and the rate in them.
+
+    ``ops_outside`` is the rate without any mark of this kind. None: not known.
+    """
+
+    kind: str
+    count: int
+    seconds: float
+    every_s: float | None
+    ops_inside: float | None
+    ops_outside: float | None
+
+
+def joined(parts: Sequence[tuple[float, Trace]], gaps: Sequence[Mark] = ()) -> Trace:
+    """Return the traces of segments as one, with ``gaps`` as marks. A trace begins at its number of seconds.
+
+    All steps are as long as the longest; series that are no rates are left out of traces with shorter ones.
+    """
+    step = max(trace.step_s for _, trace in parts)
+    coarse = [(begin, _in_steps(trace, step)) for begin, trace in parts]
+    count = max(round(begin / step) + trace.steps for begin, trace in coarse)
+    series = {
+        name: np.full(count, np.nan) for name in dict.fromkeys(name for _, trace in coarse for name in trace.series)
+    }
+    for begin, trace in coarse:
+        first = round(begin / step)
+        for name, values in trace.series.items():
+            series[name][first : first + len(values)] = values
+    marks = [
+        Mark(mark.at_s + begin, mark.until_s + begin, mark.kind, mark.text)
+        for begin, trace in coarse
+        for mark in trace.marks
+    ]
+    in_order = sorted([*marks, *gaps], key=lambda mark: mark.at_s)
+    return Trace(parts[0][1].begin_ns - round(parts[0][0] * NANOS), step, series, tuple(in_order))
+
+
+def _in_steps(trace: Trace, step_s: float) -> Trace:
+    """Return a trace with longer steps: means of the rates; percentiles of parts have no percentile of the whole."""
+    if trace.step_s >= step_s:
+        return trace
+    each = max(round(step_s / trace.step_s), 1)
+    padded = {
+        name: np.concatenate([values, np.full(-len(values) % each, np.nan)])
+        for name, values in trace.series.items()
+        if not name.startswith("latency.")
+    }
+    series = {name: round_averages(values, trace.step_s, step_s) for name, values in padded.items()}
+    return Trace(trace.begin_ns, step_s, series, trace.marks)
+
+
+def period_length(seconds: float) -> float:
+    """Return the length of the periods whose levels are shown of a run that lasts so long."""
+    return next((each for each in reversed(PERIOD_S) if seconds / each >= PERIODS), PERIOD_S[0])
+
+
+def levels(trace: Trace, rates: Sequence[str] = ()) -> list[Level]:
+    """Return the level of each period of which something is known; the last one may be shorter."""
+    each = max(round(period_length(trace.seconds) / trace.step_s), 1)
+    found = []
+    for first in range(0, trace.steps, each):
+        part = slice(first, min(first + each, trace.steps))
+        ops = _known(trace.get("ops")[part])
+        if len(ops):
+            low, high = np.percentile(ops, [5, 95])
+            found.append(
+                Level(
+                    begin_s=first * trace.step_s,
+                    end_s=part.stop * trace.step_s,
+                    known_s=len(ops) * trace.step_s,
+                    ops=float(ops.mean()),
+                    low=float(low),
+                    high=float(high),
+                    rates={name: _mean(trace.get(name)[part]) for name in rates},
+                )
+            )
+    return found
+
+
+def shortfalls(trace: Trace) -> list[Shortfall]:
+    """Return how long the rate was below each of `SHARES` of its median; none where no rate is known."""
+    ops = trace.get("ops")
+    known = _known(ops)
+    if not len(known):
+        return []
+    found = []
+    for share in SHARES:
+        below = np.nan_to_num(ops, nan=np.inf) < share * float(np.median(known))
+        begin, length = _longest(below)
+        found.append(
+            Shortfall(
+                share=share,
+                time_pct=100 * float(below.sum()) / len(known),
+                longest_begin_s=begin * trace.step_s if length else None,
+                longest_s=length * trace.step_s,
+            )
+        )
+    return found
+
+
+def lasting_drop(trace: Trace) -> Drop | None:
+    """Return the first drop of the level that lasts until the end; None if there is none.
+
+    It is a write cliff if the load wrote: of most solid-state drives the level falls for good once so much was written.
+    """
+    step = max(trace.seconds / CHANGE_POINTS, trace.step_s)
+    points = round_averages(trace.get("ops"), trace.step_s, step)
+    step = max(round(step / trace.step_s), 1) * trace.step_s
+    at = np.flatnonzero(~np.isnan(points))
+    changes = change_points(points[at].tolist())
+    for number, change in enumerate(changes):
+        later = [each.after for each in changes[number:]]
+        if change.before > 0 and change.after <= (1 - LEAST_DROP) * change.before:
+            if max(later) > STAYS_BELOW * change.before:
+                continue
+            at_s = float(at[change.at]) * step
+            written = written_bytes(trace, at_s)
+            is_cliff = (
+                written is not None
+                and written >= LEAST_WRITTEN_PER_S * max(at_s, 1.0)
+                and not any(mark.kind == GAP and abs(mark.until_s - at_s) <= 2 * step for mark in trace.marks)
+            )
+            return Drop(at_s, change.before, change.after, written, is_cliff)
+    return None
+
+
+def written_bytes(trace: Trace, until_s: float) -> float | None:
+    """Return the bytes written to the device until then, or else by the server; None if neither is known."""
+    steps = slice(0, round(until_s / trace.step_s))
+    names = ("device.write_bytes",), ("engine.write_bytes", "engine.log_bytes")
+    for of_one in names:
+        parts = [trace.get(name)[steps] for name in of_one]
+        if all(len(_known(part)) for part in parts):
+            return float(sum(np.nansum(part) for part in parts)) * trace.step_s
+    return None
+
+
+def happenings(trace: Trace, kinds: Sequence[str] = ()) -> list[Happening]:
+    """Return what the marks of each kind come to, or of these kinds."""
+    wanted = dict.fromkeys(mark.kind for mark in trace.marks if not kinds or mark.kind in kinds)
+    return [_happening(trace, kind, [mark for mark in trace.marks if mark.kind == kind]) for kind in wanted]
+
+
+def _happening(trace: Trace, kind: str, marks: Sequence[Mark]) -> Happening:
+    inside = np.zeros(trace.steps, dtype=bool)
+    for mark in marks:
+        first = int(mark.at_s / trace.step_s)
+        inside[first : max(int(np.ceil(mark.until_s / trace.step_s)), first + 1)] = True
+    ops = trace.get("ops")
+    starts = [mark.at_s for mark in marks]
+    return Happening(
+        kind=kind,
+        count=len(marks),
+        seconds=sum(mark.until_s - mark.at_s for mark in marks),
+        every_s=float(np.median([b - a for a, b in pairwise(starts)])) if len(starts) > 2 else None,
+        ops_inside=_mean(ops[inside]),
+        ops_outside=_mean(ops[~inside]),
+    )
+
+
+def _known(values: _Array) -> _Array:
+    return values[~np.isnan(values)]
+
+
+def _mean(values: _Array) -> float | None:
+    known = _known(values)
+    return float(known.mean()) if len(known) else None
+
+
+def _longest(below: NDArray[np.bool_]) -> tuple[int, int]:
+    """Return begin and length of the longest stretch of true values; (0, 0) if there is none."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], below.astype(np.int8), [0]])))
+    begins, ends = edges[::2], edges[1::2]
+    if not len(begins):
+        return 0, 0
+    longest = int((ends - begins).argmax())
+    return int(begins[longest]), int(ends[longest] - begins[longest])

@@ -1,0 +1,133 @@
+"""The record of a run that is made again and again at fixed times, `repeated.json`.
+
+It is a folder, ``results/<time>-<name>/``, with `repeated.json` and the folders of its runs. The file is replaced as a
+whole after every run. A time at which no run could be made is a point, too: it was missed, and says why.
+
+History of the format, newest first:
+  1  first version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import Field
+
+from openslob.errors import SlobError
+from openslob.record.model import Figure, RecordModel, Status
+from openslob.record.store import (
+    DocumentFolder,
+    RecordEntry,
+    find_records,
+    lock_marker,
+    new_folder,
+    read_document,
+    running_pid,
+)
+from openslob.record.versions import Format
+
+REPEATED_VERSION = 1
+REPEATED_FILE = "repeated.json"
+
+
+class TimeState(StrEnum):
+    """What became of a time: a run was made, it failed, or none was made."""
+
+    DONE = "done"
+    FAILED = "failed"
+    MISSED = "missed"
+
+
+class RepeatedTime(RecordModel):
+    """A time at which a run was due, by the driver's clock in seconds since the epoch; numbered from 1.
+
+    ``run`` is the folder of the run inside the record's folder; None if there is none. ``figures`` are some of its
+    summary. ``why`` says why there is no figure.
+    """
+
+    number: int
+    due_s: float
+    state: TimeState
+    run: str | None = None
+    begun_s: float | None = None
+    figures: Mapping[str, float | None] = Field(default_factory=dict)
+    failed_verdicts: tuple[str, ...] = ()
+    why: str = ""
+
+
+class RepeatedRecord(RecordModel):
+    """The request of a repeated run and what became of each time.
+
+    ``every_s`` is the time between two runs, ``planned`` the number of times; None: until it is stopped. ``first_s`` is
+    when the first run was due. ``summary`` has the spread between the runs.
+    """
+
+    repeated_version: int = REPEATED_VERSION
+    kind: str = "repeated"
+    id: str
+    name: str
+    status: Status = Status.INTERRUPTED
+    started_at: str
+    openslob_version: str
+    target: str
+    workload: Mapping[str, Any]
+    sources: Mapping[str, str] = Field(default_factory=dict)
+    every_s: float
+    first_s: float
+    planned: int | None = None
+    times: tuple[RepeatedTime, ...] = ()
+    summary: Mapping[str, Figure] = Field(default_factory=dict)
+    changes: tuple[Mapping[str, Any], ...] = ()
+    errors: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def due_s(self, number: int) -> float:
+        """Return when the run with this number, from 1, is due."""
+        return self.first_s + (number - 1) * self.every_s
+
+    @property
+    def done(self) -> tuple[RepeatedTime, ...]:
+        """The times at which a run was made."""
+        return tuple(each for each in self.times if each.state is TimeState.DONE)
+
+    def value(self, name: str) -> float | None:
+        """Return a figure of the summary; None when it is not known."""
+        figure = self.summary.get(name)
+        return figure.value if figure else None
+
+
+FORMAT = Format(RepeatedRecord, "the record of a repeated run", "repeated_version", REPEATED_VERSION)
+
+
+class RepeatedFolder(DocumentFolder[RepeatedRecord]):
+    """The folder of a repeated run while it is being made."""
+
+    @classmethod
+    def begin(cls, results: Path, record: RepeatedRecord) -> Self:
+        """Create the folder ``results/<record.id>``, with ``-2`` and so on appended if taken, and write the record."""
+        path = new_folder(results, record.id)
+        folder = cls(path, REPEATED_FILE, lock_marker(path), record)
+        folder.save(record.model_copy(update={"id": path.name}))
+        return folder
+
+    @classmethod
+    def resume(cls, path: Path) -> Self:
+        """Open the folder of a repeated run. SlobError when another process writes it."""
+        record = load(path)
+        if (pid := running_pid(path)) is not None:
+            raise SlobError(f"the repeated run {path.name} is running in process {pid}", "wait for it, or stop it")
+        return cls(path, REPEATED_FILE, lock_marker(path), record)
+
+
+def load(path: Path) -> RepeatedRecord:
+    """Read the record in a folder or in a `repeated.json`. SlobError when there is none that can be read."""
+    file = path / REPEATED_FILE if path.is_dir() else path
+    return FORMAT.parse(read_document(file), str(file))
+
+
+def find(results: Path) -> list[RecordEntry[RepeatedRecord]]:
+    """Return all repeated runs in ``results``, the oldest first; one that can't be read has a problem instead."""
+    return find_records(results, (f"*/{REPEATED_FILE}",), load)
