@@ -32,9 +32,11 @@ def test_what_a_session_committed_is_there_with_its_times(ledger):
     for number, key in ((1, 0), (2, 2), (3, 2)):
         session.commit(number, key)
     now_ns = session.server_ns()
+    last = session.last()
     session.close()
     found = ledger.contents()
     assert found.sessions[0] == Entry(0, 0, 0)
+    assert last == found.sessions[1]
     assert (found.sessions[1].number, found.sessions[1].times) == (3, 3)
     assert {key: (entry.number, entry.times) for key, entry in found.rows.items()} == {
         **{(0, key): (0, 0) for key in range(3)},

@@ -44,6 +44,12 @@ class LedgerSession(Protocol):
         lost: whether it was committed is not known then.
         """
 
+    def last(self) -> Entry:
+        """Return the session's own row, with all that this server or its cluster has acknowledged.
+
+        SlobError when the server takes no writes: a copy may lack the last operations.
+        """
+
     def server_ns(self) -> int:
         """Return the server's clock, in ns since the epoch."""
 

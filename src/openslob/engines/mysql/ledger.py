@@ -15,6 +15,7 @@ from openslob.engines.mysql.connection import (
     ConnectionParams,
     Row,
     cut_off,
+    is_on,
     open_connection,
     override_defaults,
     query,
@@ -152,6 +153,19 @@ class MysqlLedgerSession:
                 changed.append(cursor.rowcount)
         if changed != _COMMITTED:
             raise SlobError(f"operation {number} of session {self._session} changed {changed} rows, not {_COMMITTED}")
+
+    def last(self) -> Entry:
+        """Return the session's own row; on a node of a cluster, after what the others have acknowledged."""
+        with reported(f"session {self._session} was lost"):
+            in_cluster = is_on(self._connection, "wsrep_on")
+            if in_cluster:
+                query(self._connection, statement("ledger", "await_cluster"))
+            row = query(self._connection, statement("ledger", "read_session", **self._parts))[0]
+            if in_cluster:
+                query(self._connection, statement("ledger", "do_not_await"))
+        if row["read_only"]:
+            raise SlobError("the server is read-only", "name one that takes writes")
+        return _entry(row)
 
     def server_ns(self) -> int:
         """Return the server's clock."""

@@ -169,6 +169,14 @@ class PostgresLedgerSession:
         if tuple(answers) != _COMMITTED:
             raise SlobError(f"operation {number} of session {self._session} was answered with {answers}")
 
+    def last(self) -> Entry:
+        """Return the session's own row."""
+        with self._guard():
+            read_only, *entry = _row(self._connection, statement("ledger", "read_session", **self._parts))
+        if read_only:
+            raise SlobError("the server is a standby, which takes no writes", "name a primary")
+        return Entry(*entry)
+
     def server_ns(self) -> int:
         """Return the server's clock."""
         with self._guard():

@@ -45,6 +45,17 @@ UPDATE {sessions} SET number = {number}, times = times + 1,
  WHERE session = {session};
 COMMIT
 
+-- name: await_cluster
+-- The next read waits until this node of a cluster has applied what the others have acknowledged.
+SET SESSION wsrep_sync_wait = 1
+
+-- name: do_not_await
+SET SESSION wsrep_sync_wait = DEFAULT
+
+-- name: read_session
+-- Result: whether the server is read-only; number, times, server_ns of one session.
+SELECT @@read_only AS read_only, number, times, server_ns FROM {sessions} WHERE session = {session}
+
 -- name: clock
 -- Result: ns since the epoch.
 SELECT CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED) * 1000 AS ns

@@ -37,6 +37,10 @@ UPDATE {sessions} SET number = {number}, times = times + 1,
  WHERE session = {session};
 COMMIT
 
+-- name: read_session
+-- Result: whether the server is a standby; number, times, server_ns of one session.
+SELECT pg_is_in_recovery(), number, times, server_ns FROM {sessions} WHERE session = {session}
+
 -- name: clock
 -- Result: ns since the epoch.
 SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000
